@@ -1,0 +1,82 @@
+# Every target that a person or CI calls. `make help` prints them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+PYTHON ?= python3
+BIN := .venv/bin
+REQUIREMENTS := backend/requirements.txt requirements.txt
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: setup ## Set everything up, start the stack, smoke test it and find its break point
+	$(BIN)/lab demo
+
+.PHONY: test
+test: setup-dev ## Run every test, against the real programs
+	$(BIN)/python -m lab.engine.native.install --with-compose
+	$(BIN)/pytest
+	cd k6 && npm run --silent check && PATH="$(CURDIR)/.lab/bin:$$PATH" k6 run --quiet tests/lib.test.js
+
+# mypy's plugin loads Django's settings, which need a database's address but no database.
+lint: export PYTHONPATH = backend
+lint: export LAB_SECRETS_DIR = $(CURDIR)/.lab/lint/secrets
+lint: export LAB_POSTGRES_HOST = localhost
+lint: export LAB_POSTGRES_PORT = 5432
+lint: export LAB_POSTGRES_DB = hotel
+lint: export LAB_POSTGRES_USER = hotel
+lint: export LAB_ALLOWED_HOSTS = localhost
+.PHONY: lint
+lint: setup-dev ## Check style, types, shell scripts and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m config.secrets .lab/lint/secrets
+	$(BIN)/mypy lab backend
+	$(BIN)/shellcheck native/*.sh postgres/*.sh backend/bin/* .ci/run
+	$(BIN)/yamllint --strict .
+	cd k6 && npm run --silent format:check
+
+.PHONY: format
+format: setup-dev ## Bring the code into the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	cd k6 && npm run --silent format
+
+.PHONY: setup
+setup: .venv/.setup ## Put the `lab` command and the programs it needs below .venv and .lab
+	@$(BIN)/python -m lab.engine.native.install
+
+.PHONY: setup-dev
+setup-dev: setup .venv/.setup-dev k6/node_modules/.setup
+
+.PHONY: down
+down: ## Stop the stack
+	$(BIN)/lab down
+
+.PHONY: lock
+lock: setup-dev ## Pin the newest versions that the requirements allow, with hashes
+	native/lock.sh
+
+.PHONY: clean
+clean: down ## Stop the stack and remove its data, programs and environment
+	rm -rf .lab .venv k6/node_modules
+
+.venv/.setup: $(REQUIREMENTS) pyproject.toml native/make-venv.sh
+	@native/make-venv.sh "$(PYTHON)"
+	@touch $@
+
+.venv/.setup-dev: requirements-dev.txt .venv/.setup
+	@echo "Installing what the tests need"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+# The types of k6's own modules; the scripts themselves import nothing from npm.
+k6/node_modules/.setup: k6/package-lock.json
+	@if command -v npm >/dev/null; then \
+		cd k6 && npm ci --silent --no-audit --no-fund && touch node_modules/.setup; \
+	else \
+		echo "npm is not here: the types and the format of k6/*.js are not checked."; \
+		mkdir -p k6/node_modules && touch k6/node_modules/.setup; \
+	fi

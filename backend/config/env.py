@@ -1,0 +1,166 @@
+"""The only reader of the environment. Names, values and defaults are in `.env.example`.
+
+The engines pass every setting; run by hand, `manage.py` takes what is missing from `.env.example`.
+LAB_SETTINGS_FILE, where it is given, goes over both: a running server reads it again on reload.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from django.core.exceptions import ImproperlyConfigured
+
+T = TypeVar("T")
+
+_EXAMPLE = Path(__file__).resolve().parents[2] / ".env.example"
+
+
+class EnvError(ImproperlyConfigured):
+    """A variable is missing, or has a value that is not known."""
+
+
+class Server(StrEnum):
+    GUNICORN_SYNC = "gunicorn-sync"
+    GUNICORN_GTHREAD = "gunicorn-gthread"
+
+
+class Implementation(StrEnum):
+    NAIVE = "naive"
+    FAST = "fast"
+
+
+class RedisCache(StrEnum):
+    OFF = "off"
+
+
+class NginxCache(StrEnum):
+    OFF = "off"
+
+
+@dataclass(frozen=True)
+class LabSettings:
+    """The settings that this process runs with; fields are the variables' names in lower case."""
+
+    lab_server: Server
+    lab_workers: int
+    lab_threads: int
+    lab_detail: Implementation
+    lab_booking: Implementation
+    lab_redis_cache: RedisCache
+    lab_nginx_cache: NginxCache
+    lab_db_pool: int | None
+    lab_conn_max_age: int
+    lab_db_max_connections: int
+    lab_timeout: int
+    lab_db_statement_timeout: int
+    lab_db_lock_timeout: int
+    lab_db_connect_timeout: int
+
+    def as_env(self) -> dict[str, str]:
+        """As environment variables, a missing pool as `off`."""
+        return {
+            name.upper(): "off" if value is None else str(value)
+            for name, value in vars(self).items()
+        }
+
+
+def lab_settings() -> LabSettings:
+    """The settings in force.
+
+    Raises:
+        EnvError: one is missing or has a value that is not known.
+    """
+    return LabSettings(
+        lab_server=_choice("LAB_SERVER", Server),
+        lab_workers=_number("LAB_WORKERS", 1, 256),
+        lab_threads=_number("LAB_THREADS", 1, 1024),
+        lab_detail=_choice("LAB_DETAIL", Implementation),
+        lab_booking=_choice("LAB_BOOKING", Implementation),
+        lab_redis_cache=_choice("LAB_REDIS_CACHE", RedisCache),
+        lab_nginx_cache=_choice("LAB_NGINX_CACHE", NginxCache),
+        lab_db_pool=None if text("LAB_DB_POOL") == "off" else _number("LAB_DB_POOL", 1, 1000),
+        lab_conn_max_age=_number("LAB_CONN_MAX_AGE", 0, 86_400),
+        lab_db_max_connections=_number("LAB_DB_MAX_CONNECTIONS", 10, 10_000),
+        lab_timeout=_number("LAB_TIMEOUT", 1, 3600),
+        lab_db_statement_timeout=_number("LAB_DB_STATEMENT_TIMEOUT", 1, 3600),
+        lab_db_lock_timeout=_number("LAB_DB_LOCK_TIMEOUT", 1, 3600),
+        lab_db_connect_timeout=_number("LAB_DB_CONNECT_TIMEOUT", 1, 3600),
+    )
+
+
+def text(name: str) -> str:
+    """The variable `name`.
+
+    Raises:
+        EnvError: it is not set.
+    """
+    value = {**_defaults(), **os.environ, **_settings_file()}.get(name)
+    if value is None:
+        raise EnvError(f"{name} is not set. .env.example says what it is for.")
+    return value
+
+
+def number(name: str) -> int:
+    """The variable `name` as a whole number that is not negative."""
+    return _number(name, 0, 2**31)
+
+
+def secret(name: str) -> str:
+    """The secret `name`, from its file in LAB_SECRETS_DIR. There is no default.
+
+    Raises:
+        EnvError: the file can't be read.
+    """
+    folder = text("LAB_SECRETS_DIR")
+    try:
+        return Path(folder, name).read_text().strip()
+    except OSError as error:
+        raise EnvError(
+            f"The secret {name} can't be read in LAB_SECRETS_DIR={folder} ({error.strerror}). "
+            f"Make it: python -m config.secrets {folder}"
+        ) from None
+
+
+def _choice(name: str, kind: type[T]) -> T:
+    return _parsed(name, kind, ", ".join(str(member) for member in kind))  # type: ignore[attr-defined]
+
+
+def _number(name: str, least: int, most: int) -> int:
+    value = _parsed(name, int, f"a whole number from {least} to {most}")
+    if not least <= value <= most:
+        raise _unknown(name, str(value), f"a whole number from {least} to {most}")
+    return value
+
+
+def _parsed(name: str, parse: Callable[[str], T], allowed: str) -> T:
+    value = text(name)
+    try:
+        return parse(value)
+    except ValueError:
+        raise _unknown(name, value, allowed) from None
+
+
+def _unknown(name: str, value: str, allowed: str) -> EnvError:
+    return EnvError(f"{name}={value} is not known. Allowed: {allowed}. See .env.example.")
+
+
+@cache
+def _defaults() -> dict[str, str]:
+    return dict(_assignments(_EXAMPLE)) if _EXAMPLE.exists() else {}
+
+
+@cache
+def _settings_file() -> dict[str, str]:
+    name = os.environ.get("LAB_SETTINGS_FILE")
+    return dict(_assignments(Path(name))) if name else {}
+
+
+def _assignments(path: Path) -> Iterator[tuple[str, Any]]:
+    for line in path.read_text().splitlines():
+        name, equals, value = line.partition("=")
+        if equals and not name.startswith("#"):
+            yield name, value

@@ -1,0 +1,106 @@
+"""The one error shape, and everything that is turned into it.
+
+{"error": {"code": "…", "message": "…", "fields": {"name": ["…"]}}}, `fields` only for wrong input.
+"""
+
+import logging
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, JsonResponse
+from psycopg_pool import PoolTimeout
+from rest_framework import exceptions, status
+from rest_framework.response import Response
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_SECONDS = 1
+
+OVERLOADED = "The database is overloaded or away. Try again."
+TOO_LARGE = "The body is larger than 64 KB."
+WRONG_INPUT = "The request has wrong values; see fields."
+NOT_FOUND = "There is nothing at this address."
+BAD_REQUEST = "The request is not valid HTTP for this host."
+SERVER_ERROR = "Something went wrong here; it was logged."
+
+
+class ApplicationError(Exception):
+    """A rule of the domain says no."""
+
+    def __init__(
+        self, code: str, message: str, status_code: int, *, retry_after: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.status_code = status_code
+        self.retry_after = retry_after
+
+
+class WrongInput(ApplicationError):
+    """Values of the request are wrong; `fields` says which and why."""
+
+    def __init__(self, fields: dict[str, list[str]], status_code: int = 400) -> None:
+        code = "not_found" if status_code == status.HTTP_404_NOT_FOUND else "invalid"
+        super().__init__(code, WRONG_INPUT, status_code)
+        self.fields = fields
+
+
+def body(code: str, message: str, fields: Any = None) -> dict[str, Any]:
+    """The error shape."""
+    error = {"code": code, "message": message}
+    return {"error": error if fields is None else {**error, "fields": fields}}
+
+
+def exception_handler(error: Exception, _context: dict[str, Any]) -> Response | None:
+    """DRF's hook: every foreseen exception in the one shape; None lets the rest become a 500."""
+    if isinstance(error, ApplicationError):
+        return _application_error(error)
+    if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
+        return _overloaded(error)
+    if isinstance(error, RequestDataTooBig):
+        return Response(body("too_large", TOO_LARGE), 413)
+    if isinstance(error, Http404):
+        return Response(body("not_found", NOT_FOUND), 404)
+    if isinstance(error, PermissionDenied):
+        return Response(body("denied", str(error)), 403)
+    if isinstance(error, exceptions.APIException):
+        return _api_exception(error)
+    return None
+
+
+def bad_request(_request: HttpRequest, _exception: Exception) -> JsonResponse:
+    """Django's handler400: unknown host, broken encoding of the address."""
+    return JsonResponse(body("bad_request", BAD_REQUEST), status=400)
+
+
+def not_found(_request: HttpRequest, _exception: Exception) -> JsonResponse:
+    """Django's handler404."""
+    return JsonResponse(body("not_found", NOT_FOUND), status=404)
+
+
+def server_error(_request: HttpRequest) -> JsonResponse:
+    """Django's handler500; Django has logged the traceback."""
+    return JsonResponse(body("server_error", SERVER_ERROR), status=500)
+
+
+def _application_error(error: ApplicationError) -> Response:
+    fields = error.fields if isinstance(error, WrongInput) else None
+    headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+    return Response(body(error.code, error.message, fields), error.status_code, headers=headers)
+
+
+def _overloaded(error: Exception) -> Response:
+    """Too many connections, refused, cancelled by a timeout: the client may come again."""
+    logger.warning("database: %s", str(error).strip().splitlines()[0] if str(error) else error)
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+    return Response(body("overloaded", OVERLOADED), 503, headers=headers)
+
+
+def _api_exception(error: exceptions.APIException) -> Response:
+    if isinstance(error, exceptions.ValidationError):
+        fields = error.detail if isinstance(error.detail, dict) else {"body": error.detail}
+        return Response(body("invalid", WRONG_INPUT, fields), error.status_code)
+    code = getattr(error.detail, "code", error.default_code)
+    return Response(body(str(code), str(error.detail)), error.status_code)

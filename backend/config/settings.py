@@ -1,0 +1,122 @@
+"""Django's settings. Whatever moves the numbers is explicit here and comes from `config.env`."""
+
+from typing import Any
+
+from config import env
+
+LAB = env.lab_settings()
+
+SECRET_KEY = env.secret("secret_key")
+LAB_TOKEN = env.secret("lab_token")
+DEBUG = False
+# Host names are Nginx' business; the backend's port is open to the lab alone.
+ALLOWED_HOSTS = env.text("LAB_ALLOWED_HOSTS").split(",")
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+ASGI_APPLICATION = "config.asgi.application"
+
+INSTALLED_APPS = [
+    "django.contrib.postgres",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "hotels",
+    "idempotency",
+    "ops",
+]
+# No sessions, no cookies, no users: nothing here may make an answer private.
+MIDDLEWARE = [
+    "ops.middleware.RequestMetrics",
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+# For the Swagger page alone.
+TEMPLATES = [
+    {"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True, "OPTIONS": {}}
+]
+STATIC_URL = "static/"
+
+
+def _connection_handling() -> dict[str, Any]:
+    """psycopg's pool, or Django's own handling: the two exclude each other."""
+    if LAB.lab_db_pool is None:
+        return {"CONN_MAX_AGE": LAB.lab_conn_max_age, "OPTIONS": {}}
+    pool = {"min_size": 1, "max_size": LAB.lab_db_pool, "timeout": LAB.lab_db_connect_timeout}
+    return {"CONN_MAX_AGE": 0, "OPTIONS": {"pool": pool}}
+
+
+_HANDLING = _connection_handling()
+
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.postgresql",
+        "HOST": env.text("LAB_POSTGRES_HOST"),
+        "PORT": env.text("LAB_POSTGRES_PORT"),
+        "NAME": env.text("LAB_POSTGRES_DB"),
+        "USER": env.text("LAB_POSTGRES_USER"),
+        "PASSWORD": env.secret("postgres_password"),
+        # A transaction per request would hide which statements need one.
+        "ATOMIC_REQUESTS": False,
+        # A persistent connection that Postgres closed is replaced, at the price of one round trip
+        # to the server on the first use in a request.
+        "CONN_HEALTH_CHECKS": True,
+        **_HANDLING,
+        "OPTIONS": {
+            **_HANDLING["OPTIONS"],
+            "connect_timeout": LAB.lab_db_connect_timeout,
+            "application_name": "load-lab",
+            "options": (
+                f"-c statement_timeout={LAB.lab_db_statement_timeout}s"
+                f" -c lock_timeout={LAB.lab_db_lock_timeout}s"
+            ),
+        },
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# A booking is under 1 KB; Nginx has the same limit.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
+
+REST_FRAMEWORK = {
+    # One renderer, so that no answer says `Vary: Accept`.
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "UNAUTHENTICATED_USER": None,
+    "EXCEPTION_HANDLER": "config.errors.exception_handler",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Hotel booking",
+    "DESCRIPTION": "The reference application of the load lab.",
+    "VERSION": "1.0.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = False
+
+# TLS ends in front of the lab, and there is no browser session to protect.
+SILENCED_SYSTEM_CHECKS = [
+    "security.W003",  # no forms, hence no CSRF middleware
+    "security.W004",  # HSTS belongs to whoever ends TLS
+    "security.W008",  # so does the redirect to it
+]
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    # 4xx answers are counted by the metrics; a line each would slow the target down.
+    "loggers": {"django.request": {"level": "ERROR"}},
+}

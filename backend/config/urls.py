@@ -1,0 +1,18 @@
+"""Routes. What is not below /api/ or /static/ is closed in Nginx."""
+
+from django.contrib.staticfiles.views import serve
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+urlpatterns = [
+    path("api/", include("hotels.urls")),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    # Swagger's own files, from its package: a page for people, not a route under load.
+    path("static/<path:path>", serve, {"insecure": True}, name="static"),
+    path("", include("ops.urls")),
+]
+
+handler400 = "config.errors.bad_request"
+handler404 = "config.errors.not_found"
+handler500 = "config.errors.server_error"

@@ -1,0 +1,31 @@
+"""Gunicorn, from the lab's settings. Read again on HUP, which makes new settings active: the master
+keeps the socket, new workers import Django afresh, old ones finish what they have.
+"""
+
+from typing import Any
+
+from config import env
+from prometheus_client import multiprocess
+
+_lab = env.lab_settings()
+
+_WORKER_CLASSES = {env.Server.GUNICORN_SYNC: "sync", env.Server.GUNICORN_GTHREAD: "gthread"}
+
+wsgi_app = "config.wsgi:application"
+bind = env.text("LAB_BACKEND_BIND")
+worker_class = _WORKER_CLASSES[_lab.lab_server]
+workers = _lab.lab_workers
+threads = _lab.lab_threads if worker_class == "gthread" else 1
+timeout = _lab.lab_timeout
+graceful_timeout = _lab.lab_timeout
+# What waits here has cost no worker yet. Default: 2048.
+backlog = 2048
+# Recycling workers drops connections in the middle of a measurement. Default: 0.
+max_requests = 0
+# Heartbeats in memory: a busy disk must not look like a hung worker.
+worker_tmp_dir = "/dev/shm"  # noqa: S108
+
+
+def child_exit(_server: Any, worker: Any) -> None:
+    """Take the gauges of a worker that ended out of the sum."""
+    multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]

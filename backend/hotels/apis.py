@@ -1,0 +1,104 @@
+"""The three routes: validate, call, serialize, respond."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from config.env import Implementation
+from config.errors import ApplicationError, body
+from django.conf import settings
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from idempotency.services import Answer, answer_once, read_key
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from hotels import errors, selectors, services
+from hotels.serializers import (
+    BookingInputSerializer,
+    BookingSerializer,
+    ErrorSerializer,
+    HotelDetailSerializer,
+    HotelSerializer,
+)
+
+_DETAIL: dict[Implementation, Callable[[UUID], bytes]] = {
+    Implementation.NAIVE: selectors.hotel_detail_naive,
+    Implementation.FAST: selectors.hotel_detail_fast,
+}
+_BOOKING: dict[Implementation, Callable[..., services.BookingMade]] = {
+    Implementation.NAIVE: services.booking_create_naive,
+    Implementation.FAST: services.booking_create_fast,
+}
+
+_OVERLOADED = OpenApiResponse(ErrorSerializer, "Overloaded; Retry-After says when to come again.")
+_NOT_FOUND = OpenApiResponse(ErrorSerializer, "No such hotel.")
+
+
+class HotelListApi(APIView):
+    """Every hotel, without its suites."""
+
+    @extend_schema(
+        operation_id="hotel_list",
+        responses={200: HotelSerializer(many=True), 503: _OVERLOADED},
+    )
+    def get(self, _request: Request) -> Response:
+        return Response(HotelSerializer(selectors.hotel_list(), many=True).data)
+
+
+class HotelDetailApi(APIView):
+    """One hotel with its suites and their bookings."""
+
+    @extend_schema(
+        operation_id="hotel_detail",
+        responses={200: HotelDetailSerializer, 404: _NOT_FOUND, 503: _OVERLOADED},
+    )
+    def get(self, _request: Request, hotel_id: UUID) -> HttpResponse:
+        detail = _DETAIL[settings.LAB.lab_detail](hotel_id)
+        return HttpResponse(detail, content_type="application/json")
+
+
+class BookingCreateApi(APIView):
+    """Book a suite for some nights."""
+
+    @extend_schema(
+        operation_id="booking_create",
+        request=BookingInputSerializer,
+        parameters=[
+            OpenApiParameter(
+                "Idempotency-Key",
+                OpenApiTypes.STR,
+                OpenApiParameter.HEADER,
+                description="The same key and body again get the first answer, for 24 hours.",
+            )
+        ],
+        responses={
+            201: BookingSerializer,
+            400: OpenApiResponse(ErrorSerializer, "Wrong values; `fields` says which."),
+            404: OpenApiResponse(ErrorSerializer, "No such suite or customer."),
+            409: OpenApiResponse(ErrorSerializer, "Nights taken, or the key's request still runs."),
+            413: OpenApiResponse(ErrorSerializer, "The body is too large."),
+            415: OpenApiResponse(ErrorSerializer, "Not JSON."),
+            422: OpenApiResponse(ErrorSerializer, "The key was used with another body."),
+            503: _OVERLOADED,
+        },
+    )
+    def post(self, request: Request) -> Response:
+        key = read_key(request.headers)
+        form = BookingInputSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        answer = answer_once(key, form.validated_data, _book)
+        return Response(answer.body, answer.status, headers=answer.headers)
+
+
+def _book(values: dict[str, Any]) -> Answer:
+    """The answers that stay the same when asked again: made, or taken. Others are raised."""
+    try:
+        booking = _BOOKING[settings.LAB.lab_booking](**values)
+    except ApplicationError as error:
+        if error.message != errors.SLOT_TAKEN:
+            raise
+        return Answer(error.status_code, body(error.code, error.message))
+    return Answer(201, dict(BookingSerializer(booking).data))

@@ -1,0 +1,27 @@
+"""What the domain says no with."""
+
+from config.errors import ApplicationError, WrongInput
+
+NIGHTS_MISSING = "Must be after check_in."
+TOO_MANY_CUSTOMERS = "The suite takes {capacity} customers."
+CUSTOMER_TWICE = "A customer is named twice."
+SUITE_UNKNOWN = "There is no such suite."
+CUSTOMERS_UNKNOWN = "There is no such customer: {ids}."
+SLOT_TAKEN = "The suite is booked in these nights."
+
+
+def slot_taken() -> ApplicationError:
+    """The nights belong to another booking."""
+    return ApplicationError("slot_taken", SLOT_TAKEN, 409)
+
+
+def suite_unknown() -> WrongInput:
+    return WrongInput({"suite": [SUITE_UNKNOWN]}, 404)
+
+
+def customers_unknown(ids: list[str]) -> WrongInput:
+    return WrongInput({"customers": [CUSTOMERS_UNKNOWN.format(ids=", ".join(sorted(ids)))]}, 404)
+
+
+def too_many_customers(capacity: int) -> WrongInput:
+    return WrongInput({"customers": [TOO_MANY_CUSTOMERS.format(capacity=capacity)]})

@@ -1,0 +1,96 @@
+"""Reads. Where the lab compares implementations, each is one function behind the same view."""
+
+from collections import defaultdict
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import orjson
+from django.db.models import Count, F, QuerySet, Sum
+from django.db.models.functions import Coalesce
+from django.http import Http404
+from rest_framework.renderers import JSONRenderer
+
+from hotels.models import Booking, Hotel, Suite
+from hotels.serializers import HotelDetailSerializer
+
+
+def hotel_list() -> QuerySet[Hotel]:
+    """Every hotel with its number of suites."""
+    return Hotel.objects.annotate(suite_count=Count("suites"))
+
+
+def hotel_version(hotel_id: UUID) -> int | None:
+    """A number that grows with every change of what hotel detail shows; None for no such hotel.
+
+    The suites' versions are summed, so that bookings of different suites need not wait for one
+    counter. One query on one index.
+    """
+    versions = Hotel.objects.filter(pk=hotel_id).annotate(
+        total=F("version") + Coalesce(Sum("suites__version"), 0)
+    )
+    return versions.values_list("total", flat=True).first()
+
+
+def hotel_detail_naive(hotel_id: UUID) -> bytes:
+    """The hotel as JSON, as most of us would write it: nested serializers, prefetched.
+
+    Raises:
+        Http404: there is no such hotel.
+    """
+    hotel = (
+        Hotel.objects.prefetch_related("suites__bookings__customers").filter(pk=hotel_id).first()
+    )
+    if hotel is None:
+        raise Http404
+    return JSONRenderer().render(HotelDetailSerializer(hotel).data)
+
+
+def hotel_detail_fast(hotel_id: UUID) -> bytes:
+    """The same bytes from plain rows: no model instances, no serializer fields, orjson.
+
+    Raises:
+        Http404: there is no such hotel.
+    """
+    fields = ("id", "name", "address", "city", "stars", "description")
+    hotel = Hotel.objects.filter(pk=hotel_id).values(*fields).first()
+    if hotel is None:
+        raise Http404
+    bookings = _bookings_by_suite(hotel_id)
+    suites = Suite.objects.filter(hotel_id=hotel_id).values("id", "number", "capacity", "price")
+    hotel["suites"] = [{**suite, "bookings": bookings[suite["id"]]} for suite in suites]
+    return orjson.dumps(hotel, default=_price)
+
+
+def _bookings_by_suite(hotel_id: UUID) -> dict[UUID, list[dict[str, Any]]]:
+    customers = _customers_by_booking(hotel_id)
+    found: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
+    rows = Booking.objects.filter(suite__hotel_id=hotel_id).values_list(
+        "suite_id", "id", "check_in", "check_out"
+    )
+    for suite_id, booking_id, check_in, check_out in rows.iterator():
+        found[suite_id].append(
+            {
+                "id": booking_id,
+                "check_in": check_in,
+                "check_out": check_out,
+                "customers": customers[booking_id],
+            }
+        )
+    return found
+
+
+def _customers_by_booking(hotel_id: UUID) -> dict[UUID, list[UUID]]:
+    found: dict[UUID, list[UUID]] = defaultdict(list)
+    links = Booking.customers.through.objects.filter(booking__suite__hotel_id=hotel_id)
+    for booking_id, customer_id in links.order_by("customer_id").values_list(
+        "booking_id", "customer_id"
+    ):
+        found[booking_id].append(customer_id)
+    return found
+
+
+def _price(value: object) -> str:
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(f"{type(value)} is not JSON")

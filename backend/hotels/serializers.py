@@ -1,0 +1,87 @@
+"""What goes out, and what may come in."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from hotels import errors
+from hotels.models import Booking, Hotel, Suite
+
+
+class HotelSerializer(serializers.ModelSerializer[Hotel]):
+    suite_count = serializers.IntegerField()
+
+    class Meta:
+        model = Hotel
+        fields = ("id", "name", "address", "city", "stars", "description", "suite_count")
+
+
+class BookingOfSuiteSerializer(serializers.ModelSerializer[Booking]):
+    customers: Any = serializers.PrimaryKeyRelatedField(many=True, read_only=True)
+
+    class Meta:
+        model = Booking
+        fields = ("id", "check_in", "check_out", "customers")
+
+
+class SuiteSerializer(serializers.ModelSerializer[Suite]):
+    bookings = BookingOfSuiteSerializer(many=True)
+
+    class Meta:
+        model = Suite
+        fields = ("id", "number", "capacity", "price", "bookings")
+
+
+class HotelDetailSerializer(serializers.ModelSerializer[Hotel]):
+    suites = SuiteSerializer(many=True)
+
+    class Meta:
+        model = Hotel
+        fields = ("id", "name", "address", "city", "stars", "description", "suites")
+
+
+class BookingInputSerializer(serializers.Serializer[Any]):
+    """The form of a booking; whether suite and customers exist is the service's to find."""
+
+    suite = serializers.UUIDField()
+    check_in = serializers.DateField()
+    check_out = serializers.DateField()
+    customers = serializers.ListField(
+        child=serializers.UUIDField(), allow_empty=False, max_length=100
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["check_out"] <= attrs["check_in"]:
+            raise serializers.ValidationError({"check_out": [errors.NIGHTS_MISSING]})
+        if len(set(attrs["customers"])) < len(attrs["customers"]):
+            raise serializers.ValidationError({"customers": [errors.CUSTOMER_TWICE]})
+        return attrs
+
+
+class BookingWriteSerializer(serializers.ModelSerializer[Booking]):
+    """How LAB_BOOKING=naive writes: DRF looks every key up and saves the relations."""
+
+    class Meta:
+        model = Booking
+        fields = ("suite", "check_in", "check_out", "customers")
+
+
+class BookingSerializer(serializers.Serializer[Any]):
+    """A booking that was made. Customers stand in the order in which they were given."""
+
+    id = serializers.UUIDField()
+    suite = serializers.UUIDField()
+    check_in = serializers.DateField()
+    check_out = serializers.DateField()
+    customers = serializers.ListField(child=serializers.UUIDField())
+    created_at = serializers.DateTimeField()
+
+
+class ErrorBodySerializer(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+    fields = serializers.DictField(required=False)  # type: ignore[assignment]
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    error = ErrorBodySerializer()

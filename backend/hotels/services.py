@@ -1,0 +1,141 @@
+"""Writes. Both ways to book make the same checks in the same order and give the same answers."""
+
+import uuid
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+from config.errors import WrongInput
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F
+from psycopg.errors import ExclusionViolation
+from rest_framework.exceptions import ValidationError
+
+from hotels import errors
+from hotels.models import Booking, Customer, Suite
+from hotels.serializers import BookingWriteSerializer
+
+
+@dataclass(frozen=True)
+class BookingMade:
+    """A booking as it is answered; customers in the order in which they were given."""
+
+    id: UUID
+    suite: UUID
+    check_in: date
+    check_out: date
+    customers: list[UUID]
+    created_at: datetime
+
+
+def booking_create_naive(
+    *, suite: UUID, check_in: date, check_out: date, customers: list[UUID]
+) -> BookingMade:
+    """Book with a ModelSerializer: a query per key, an INSERT, and the relations' own queries.
+
+    Raises:
+        WrongInput: suite or customers are unknown, or too many.
+        ApplicationError: the nights are taken.
+    """
+    with transaction.atomic():
+        # The lock comes first: without it, competing INSERTs into the exclusion constraint
+        # deadlock instead of queueing.
+        locked = Suite.objects.select_for_update(no_key=True).filter(pk=suite).first()
+        if locked is None:
+            raise errors.suite_unknown()
+        if len(customers) > locked.capacity:
+            raise errors.too_many_customers(locked.capacity)
+        booking = _saved(suite, check_in, check_out, customers)
+        Suite.objects.filter(pk=suite).update(version=F("version") + 1)
+    return BookingMade(booking.pk, suite, check_in, check_out, customers, booking.created_at)
+
+
+def booking_create_fast(
+    *, suite: UUID, check_in: date, check_out: date, customers: list[UUID]
+) -> BookingMade:
+    """Book with one statement that locks, checks, raises the version and inserts.
+
+    Raises:
+        WrongInput: suite or customers are unknown, or too many.
+        ApplicationError: the nights are taken.
+    """
+    pk = uuid.uuid4()
+    values: dict[str, Any] = {
+        "id": pk,
+        "suite": suite,
+        "check_in": check_in,
+        "check_out": check_out,
+        "customers": customers,
+        "count": len(customers),
+    }
+    try:
+        with _own_savepoint(), connection.cursor() as cursor:
+            cursor.execute(_BOOK, values)
+            row = cursor.fetchone()
+    except IntegrityError as error:
+        raise _explained(error) from error
+    if row is None:
+        raise _refusal(suite, customers)
+    return BookingMade(pk, suite, check_in, check_out, customers, row[0])
+
+
+# The UPDATE takes the suite's row lock before anything is inserted, and touches no row when a check
+# fails, so that a refused booking changes no version. `links` may name the booking that the same
+# statement inserts, since Django's foreign keys are checked at the end of the transaction.
+_BOOK = """
+WITH known AS (
+    SELECT id FROM hotels_customer WHERE id = ANY(%(customers)s)
+), suite AS (
+    UPDATE hotels_suite SET version = version + 1
+    WHERE id = %(suite)s
+      AND capacity >= %(count)s
+      AND (SELECT count(*) FROM known) = %(count)s
+    RETURNING id
+), booking AS (
+    INSERT INTO hotels_booking (id, suite_id, check_in, check_out, created_at)
+    SELECT %(id)s, id, %(check_in)s, %(check_out)s, now() FROM suite
+    RETURNING id, created_at
+), links AS (
+    INSERT INTO hotels_booking_customers (booking_id, customer_id)
+    SELECT booking.id, known.id FROM booking CROSS JOIN known
+)
+SELECT created_at FROM booking
+"""
+
+
+def _saved(suite: UUID, check_in: date, check_out: date, customers: list[UUID]) -> Booking:
+    wanted = {"suite": suite, "check_in": check_in, "check_out": check_out, "customers": customers}
+    serializer = BookingWriteSerializer(data=wanted)
+    try:
+        serializer.is_valid(raise_exception=True)
+        return serializer.save()
+    except ValidationError as error:
+        raise errors.customers_unknown(_unknown(customers)) from error
+    except IntegrityError as error:
+        raise _explained(error) from error
+
+
+def _refusal(suite: UUID, customers: list[UUID]) -> WrongInput:
+    """Why the statement found nothing to book; asked only then."""
+    capacity = Suite.objects.filter(pk=suite).values_list("capacity", flat=True).first()
+    if capacity is None:
+        return errors.suite_unknown()
+    if len(customers) > capacity:
+        return errors.too_many_customers(capacity)
+    return errors.customers_unknown(_unknown(customers))
+
+
+def _unknown(customers: list[UUID]) -> list[str]:
+    found = set(Customer.objects.filter(pk__in=customers).values_list("pk", flat=True))
+    return [str(pk) for pk in set(customers) - found]
+
+
+def _explained(error: IntegrityError) -> Exception:
+    return errors.slot_taken() if isinstance(error.__cause__, ExclusionViolation) else error
+
+
+def _own_savepoint() -> AbstractContextManager[Any]:
+    """Inside another transaction a refused INSERT must not end it; alone, nothing is needed."""
+    return transaction.atomic() if connection.in_atomic_block else nullcontext()

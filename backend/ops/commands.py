@@ -1,0 +1,38 @@
+"""What the management commands share."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+
+
+class DatabaseCommand(BaseCommand):
+    """A command whose database errors end in one message instead of a traceback."""
+
+    # System checks would ask the database first, and fail less readably.
+    requires_system_checks = ()
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        try:
+            return super().execute(*args, **options)
+        except DatabaseError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise CommandError(
+                f"Postgres said no: {reason}. Nothing was changed. Check that it runs "
+                "(`lab status`) and that the tables are there (`manage.py migrate`)."
+            ) from None
+
+
+def whole_number(least: int, most: int) -> Callable[[str], int]:
+    """An argparse type: whole numbers from `least` to `most`."""
+
+    def parse(value: str) -> int:
+        if not value.isdecimal() or not least <= int(value) <= most:
+            raise argparse.ArgumentTypeError(
+                f"{value} is not allowed; a whole number from {least} to {most}"
+            )
+        return int(value)
+
+    return parse

@@ -1,0 +1,9 @@
+from django.urls import path
+
+from ops.apis import healthz, lab_settings, readyz
+
+urlpatterns = [
+    path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+    path("lab/settings", lab_settings, name="lab_settings"),
+]

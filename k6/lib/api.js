@@ -1,0 +1,61 @@
+// @ts-check
+// The API as the load uses it: one function per request, each recorded and checked.
+import { check } from 'k6';
+import http from 'k6/http';
+import { checksBuild } from './checks.js';
+import { REQUESTS, answerRecord, bookingRecord } from './metrics.js';
+
+/** @typedef {ReturnType<typeof apiBuild>} Api */
+
+/**
+ * Everything that does not change between requests is made once here.
+ * @param {import('./env.js').Env} env
+ * @param {import('./profiles.js').Profile} profile
+ */
+export function apiBuild(env, profile) {
+  const hotelsUrl = `${env.baseUrl}/api/hotel/`;
+  const bookingsUrl = `${env.baseUrl}/api/booking/`;
+  const checks = checksBuild(profile.checkBodies);
+  const list = params(REQUESTS.list, env, profile);
+  const detail = params(REQUESTS.detail, env, profile);
+  const booking = {
+    ...params(REQUESTS.booking, env, profile),
+    headers: { 'Content-Type': 'application/json' },
+  };
+
+  return {
+    hotelList() {
+      const response = http.get(hotelsUrl, list);
+      answerRecord(response, REQUESTS.list, env.boundMs);
+      check(response, checks.list);
+    },
+
+    /** @param {string} id */
+    hotelDetail(id) {
+      const response = http.get(`${hotelsUrl}${id}/`, detail);
+      answerRecord(response, REQUESTS.detail, env.boundMs);
+      check(response, checks.detail);
+    },
+
+    /** @param {import('./slots.js').Booking} body */
+    bookingCreate(body) {
+      const response = http.post(bookingsUrl, JSON.stringify(body), booking);
+      answerRecord(response, REQUESTS.booking, env.boundMs);
+      bookingRecord(response.status);
+      check(response, checks.booking);
+    },
+  };
+}
+
+/**
+ * @param {string} name keeps a hotel's id out of the series
+ * @param {import('./env.js').Env} env
+ * @param {import('./profiles.js').Profile} profile
+ */
+function params(name, env, profile) {
+  return {
+    tags: { name },
+    timeout: env.clientTimeoutMs,
+    responseType: /** @type {'text' | 'none'} */ (profile.checkBodies ? 'text' : 'none'),
+  };
+}

@@ -1,0 +1,93 @@
+// @ts-check
+// Names of requests and of our own metrics. k6's remote write puts `k6_` before a metric and
+// `_total` behind a counter; a trend in native histograms gets `_seconds`, else one gauge per
+// statistic (`_p95`, in seconds as well). In Prometheus these are therefore:
+//   k6_lab_cache_status_total{cache_status, name}      answers by X-Cache-Status
+//   k6_lab_cache_duration_seconds{cache_status, name}  their times
+//   k6_lab_answers_in_time_total{name}                 successful ones within the bound: goodput
+//   k6_lab_scenario_start_seconds                      when the plan began, Unix time
+//   k6_lab_target_rate{unit}                           arrivals/s that the plan asks for now
+//   k6_lab_bookings_created_total, k6_lab_bookings_conflicted_total
+import exec from 'k6/execution';
+import { Counter, Gauge, Trend } from 'k6/metrics';
+import { targetRateAt } from './plan.js';
+
+export const REQUESTS = {
+  list: 'hotel_list',
+  detail: 'hotel_detail',
+  booking: 'booking_create',
+};
+
+// What Nginx may say in X-Cache-Status; NONE is ours, for an answer without the header.
+export const CACHE_STATUSES = [
+  ...['HIT', 'MISS', 'EXPIRED', 'STALE', 'UPDATING', 'REVALIDATED', 'BYPASS', 'SCARCE', 'NONE'],
+];
+
+const cacheStatus = new Counter('lab_cache_status');
+const cacheDuration = new Trend('lab_cache_duration', true);
+const answersInTime = new Counter('lab_answers_in_time');
+const scenarioStart = new Gauge('lab_scenario_start_seconds');
+const targetRate = new Gauge('lab_target_rate');
+const bookingsCreated = new Counter('lab_bookings_created');
+const bookingsConflicted = new Counter('lab_bookings_conflicted');
+
+const nameTags = Object.fromEntries(Object.values(REQUESTS).map((name) => [name, { name }]));
+
+/** @type {Record<string, Record<string, { cache_status: string, name: string }>>} */
+const cacheTags = {};
+
+const PULSE_MS = 1000;
+let pulseLast = 0;
+
+/**
+ * k6 can't tag its built-in metrics after the answer, so what a header says is counted here.
+ * @param {import('k6/http').Response} response
+ * @param {string} name
+ * @param {number} boundMs
+ */
+export function answerRecord(response, name, boundMs) {
+  const tags = cacheTagsFor(name, response.headers['X-Cache-Status'] || 'NONE');
+  cacheStatus.add(1, tags);
+  cacheDuration.add(response.timings.duration, tags);
+  // Adding 0 lets the series begin before the first success, so that its rate is right.
+  answersInTime.add(inTime(response, boundMs) ? 1 : 0, nameTags[name]);
+}
+
+/**
+ * The same object each time: this runs once per request.
+ * @param {string} name
+ * @param {string} status
+ */
+function cacheTagsFor(name, status) {
+  const byStatus = cacheTags[name] || (cacheTags[name] = {});
+  return byStatus[status] || (byStatus[status] = { cache_status: status, name });
+}
+
+/**
+ * @param {import('k6/http').Response} response
+ * @param {number} boundMs
+ */
+function inTime({ status, timings }, boundMs) {
+  return status >= 200 && status < 400 && timings.duration <= boundMs;
+}
+
+/** @param {number} status of the answer to a booking */
+export function bookingRecord(status) {
+  if (status === 201) bookingsCreated.add(1);
+  if (status === 409) bookingsConflicted.add(1);
+}
+
+/**
+ * Lets whoever reads the series align the offered rate. At most once a second per VU. When every
+ * VU waits for the target nothing is sent: the plan in the summary is the reference.
+ * @param {import('./profiles.js').Profile} profile
+ */
+export function pulseRecord(profile) {
+  const now = Date.now();
+  if (now - pulseLast < PULSE_MS) return;
+  pulseLast = now;
+  const { startTime } = exec.scenario;
+  scenarioStart.add(startTime / 1000);
+  if (profile.plan === null) return;
+  targetRate.add(targetRateAt(profile.plan, (now - startTime) / 1000), { unit: profile.unit });
+}

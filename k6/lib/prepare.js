@@ -1,0 +1,196 @@
+// @ts-check
+// What setup() does: stop unless the target is the one that was asked for, then gather what the
+// scenario needs. Its requests are named setup_…, apart from the load's.
+import exec from 'k6/execution';
+import http from 'k6/http';
+import { candidatesPick, leaseTake } from './lease.js';
+import { iterationsPlanned } from './plan.js';
+import { settingsDiffer } from './settings.js';
+import { dateOf, nightsNeeded } from './slots.js';
+import { PAUSE_SECONDS } from './pause.js';
+
+/** @typedef {import('./env.js').Env} Env */
+/** @typedef {import('./profiles.js').Profile} Profile */
+
+/**
+ * What setup() hands to every VU.
+ * @typedef {object} Prepared
+ * @property {string} testid
+ * @property {number} setupSeconds
+ * @property {Record<string, unknown> | null} settings null when SETTINGS_URL is not set
+ * @property {string[]} hotels
+ * @property {import('./slots.js').Lease | null} lease null when the scenario books nothing
+ */
+
+const BOOKING_SCENARIOS = ['journey', 'booking'];
+
+// Each VU holds a copy of the suites picked from these hotels, and a slow target takes half a second
+// for each: a run that books little reads few, always the sentinel's first.
+const HOTELS_READ_MAX = 50;
+const HOTELS_READ_MIN = 2;
+const BOOKINGS_PER_HOTEL_READ = 10;
+
+/**
+ * @param {Env} env
+ * @param {Profile} profile
+ * @returns {Prepared}
+ */
+export function targetPrepare(env, profile) {
+  const startedAt = Date.now();
+  const settings = settingsVerify(env);
+  const testid = testidActive(env);
+  // The caches keep a page by its address: with a query of its own, setup leaves the load's pages
+  // as cold or warm as it found them, and never reads an old copy itself.
+  const query = `?setup=${encodeURIComponent(testid)}`;
+  const hotels = hotelsRead(env, query);
+  const lease = BOOKING_SCENARIOS.includes(env.scenario)
+    ? leaseBook(env, profile, hotels, query)
+    : null;
+  return { testid, setupSeconds: (Date.now() - startedAt) / 1000, settings, hotels, lease };
+}
+
+/**
+ * `--tag testid=…` replaces options.tags, so the options in force know the id, not our env.
+ * @param {Env} env
+ */
+function testidActive(env) {
+  return exec.test.options.tags?.testid || env.testid;
+}
+
+/** @param {Env} env */
+function settingsVerify(env) {
+  if (!env.settingsUrl) return null;
+  const response = http.get(env.settingsUrl, {
+    ...params('setup_settings', env),
+    headers: { 'X-Lab-Token': env.labToken },
+  });
+  statusRequire(response, 200, 'Check SETTINGS_URL (the backend itself, not Nginx) and LAB_TOKEN.');
+  const { settings } = bodyRead(response);
+  const differences = settingsDiffer(env.expectSettings, settings || {});
+  if (differences.length > 0) {
+    throw new Error(
+      `The target's settings are not those of EXPECT_SETTINGS: ${differences.join('; ')}. ` +
+        'Change them on the target (lab set), or correct EXPECT_SETTINGS.',
+    );
+  }
+  return settings;
+}
+
+/**
+ * @param {Env} env
+ * @param {string} query
+ * @returns {string[]}
+ */
+function hotelsRead(env, query) {
+  const response = http.get(`${env.baseUrl}/api/hotel/${query}`, params('setup_list', env));
+  statusRequire(response, 200, `Start the stack, or set BASE_URL (now ${env.baseUrl}).`);
+  const hotels = bodyRead(response);
+  if (!Array.isArray(hotels) || hotels.length === 0) {
+    throw new Error(`${response.url} answered no hotel. Load the lab's data into the target.`);
+  }
+  return hotels.map((hotel) => hotel.id);
+}
+
+/**
+ * @param {Env} env
+ * @param {Profile} profile
+ * @param {string[]} hotels
+ * @param {string} query
+ * @returns {import('./slots.js').Lease}
+ */
+function leaseBook(env, profile, hotels, query) {
+  const planned = bookingsPlanned(env, profile, hotels.length);
+  const enough = Math.max(Math.ceil(planned / BOOKINGS_PER_HOTEL_READ), HOTELS_READ_MIN);
+  // Sorted, so that every generator agrees on the sentinel, whatever order the list has.
+  const read = [...hotels].sort().slice(0, Math.min(enough, HOTELS_READ_MAX));
+  const details = read.map((id) => detailRead(env, id, query));
+  const { sentinel, suites, customers, freeFrom } = candidatesPick(details);
+  const wanted = nightsNeeded(planned, suites.length);
+  const guests = customers.slice(0, 1);
+  const { firstDay, nights } = leaseTake(wanted, freeFrom, (from, to) =>
+    sentinelBook(env, {
+      suite: sentinel,
+      check_in: dateOf(from),
+      check_out: dateOf(to),
+      customers: guests,
+    }),
+  );
+  return { suites, customers, firstDay, nights };
+}
+
+/**
+ * @param {Env} env
+ * @param {Profile} profile
+ * @param {number} hotels
+ */
+function bookingsPlanned(env, profile, hotels) {
+  const iterations = iterationsPlanned(profile, PAUSE_SECONDS);
+  const oneInSo = profile.unit === 'requests' && env.scenario === 'journey' ? hotels + 2 : 1;
+  return Math.ceil(iterations / oneInSo);
+}
+
+/**
+ * @param {Env} env
+ * @param {string} id
+ * @param {string} query
+ * @returns {import('./lease.js').HotelDetail}
+ */
+function detailRead(env, id, query) {
+  const response = http.get(`${env.baseUrl}/api/hotel/${id}/${query}`, params('setup_detail', env));
+  statusRequire(response, 200, 'See the log of the backend.');
+  return bodyRead(response);
+}
+
+/**
+ * @param {Env} env
+ * @param {import('./slots.js').Booking} booking
+ * @returns {boolean} false when another run has taken these nights
+ */
+function sentinelBook(env, booking) {
+  const response = http.post(`${env.baseUrl}/api/booking/`, JSON.stringify(booking), {
+    ...params('setup_lease', env),
+    headers: { 'Content-Type': 'application/json' },
+    responseCallback: http.expectedStatuses(201, 409),
+  });
+  if (response.status === 409) return false;
+  statusRequire(response, 201, 'Without a lease on its nights this run could meet another one.');
+  return true;
+}
+
+/**
+ * @param {string} name
+ * @param {Env} env
+ */
+function params(name, env) {
+  return {
+    tags: { name },
+    timeout: env.clientTimeoutMs,
+    responseType: /** @type {const} */ ('text'),
+  };
+}
+
+/**
+ * @param {import('k6/http').Response} response
+ * @param {number} expected
+ * @param {string} advice
+ */
+function statusRequire(response, expected, advice) {
+  if (response.status === expected) return;
+  const answer = response.error || String(response.body || '').trim();
+  throw new Error(
+    `${response.request.method} ${response.request.url} answered ${response.status}, ` +
+      `not ${expected} (${answer.slice(0, 300)}). ${advice}`,
+  );
+}
+
+/**
+ * @param {import('k6/http').Response} response
+ * @returns {any}
+ */
+function bodyRead(response) {
+  try {
+    return response.json();
+  } catch (_) {
+    throw new Error(`${response.request.url} answered no JSON. Is another program on this port?`);
+  }
+}

@@ -1,0 +1,60 @@
+// @ts-check
+// Load on the hotel API. `k6 run main.js` is the smoke test; README.md lists the variables.
+import { apiBuild } from './lib/api.js';
+import { envRead } from './lib/env.js';
+import { pulseRecord } from './lib/metrics.js';
+import { optionsBuild } from './lib/options.js';
+import { targetPrepare } from './lib/prepare.js';
+import { PROFILES, profileBuild } from './lib/profiles.js';
+import { summaryBuild } from './lib/summary.js';
+import * as bookingScenario from './scenarios/booking.js';
+import * as detailScenario from './scenarios/detail.js';
+import * as journeyScenario from './scenarios/journey.js';
+import * as listScenario from './scenarios/list.js';
+
+/** @typedef {import('./lib/prepare.js').Prepared} Prepared */
+
+const env = envRead(__ENV, PROFILES);
+const profile = profileBuild(env.profile, __ENV);
+const api = apiBuild(env, profile);
+
+export const options = optionsBuild(env, profile);
+
+export function setup() {
+  return targetPrepare(env, profile);
+}
+
+/** @param {Prepared} data */
+export function journey(data) {
+  run(journeyScenario, data);
+}
+
+/** @param {Prepared} data */
+export function list(data) {
+  run(listScenario, data);
+}
+
+/** @param {Prepared} data */
+export function detail(data) {
+  run(detailScenario, data);
+}
+
+/** @param {Prepared} data */
+export function booking(data) {
+  run(bookingScenario, data);
+}
+
+/**
+ * @param {Pick<typeof journeyScenario, 'request' | 'iteration'>} scenario
+ * @param {Prepared} data
+ */
+function run(scenario, data) {
+  pulseRecord(profile);
+  if (profile.unit === 'requests') scenario.request(api, data);
+  else scenario.iteration(api, data);
+}
+
+/** @param {any} data */
+export function handleSummary(data) {
+  return summaryBuild(env, profile, data);
+}

@@ -1,0 +1,35 @@
+// @ts-check
+import exec from 'k6/execution';
+import { pause } from '../lib/pause.js';
+import { slotBooking } from '../lib/slots.js';
+
+/** @typedef {import('../lib/api.js').Api} Api */
+/** @typedef {import('../lib/prepare.js').Prepared} Prepared */
+
+/**
+ * @param {Api} api
+ * @param {Prepared} data
+ */
+export function request(api, data) {
+  bookingMake(api, data, exec.scenario.iterationInTest);
+}
+
+/**
+ * @param {Api} api
+ * @param {Prepared} data
+ */
+export function iteration(api, data) {
+  request(api, data);
+  pause();
+}
+
+/**
+ * @param {Api} api
+ * @param {Prepared} data
+ * @param {number} n number of the booking in the whole test, across VUs and instances
+ */
+export function bookingMake(api, data, n) {
+  const booking = data.lease && slotBooking(data.lease, n);
+  if (booking) api.bookingCreate(booking);
+  else exec.test.abort(`Booking ${n} lies past the leased nights: the plan was counted too short.`);
+}

@@ -1,0 +1,46 @@
+// @ts-check
+// The article's visitor: the list, every hotel's detail, one booking.
+import exec from 'k6/execution';
+import { pause } from '../lib/pause.js';
+import { bookingMake } from './booking.js';
+
+/** @typedef {import('../lib/api.js').Api} Api */
+/** @typedef {import('../lib/prepare.js').Prepared} Prepared */
+
+/**
+ * @param {Api} api
+ * @param {Prepared} data
+ */
+export function iteration(api, data) {
+  api.hotelList();
+  pause();
+  for (const id of data.hotels) {
+    api.hotelDetail(id);
+    pause();
+  }
+  bookingMake(api, data, exec.scenario.iterationInTest);
+  pause();
+}
+
+/**
+ * One step of the journey, so that the rate of arrivals is the rate of requests.
+ * @param {Api} api
+ * @param {Prepared} data
+ */
+export function request(api, data) {
+  const { journey, step } = journeyStep(exec.scenario.iterationInTest, data.hotels.length);
+  if (step === 0) api.hotelList();
+  else if (step <= data.hotels.length) api.hotelDetail(data.hotels[step - 1]);
+  else bookingMake(api, data, journey);
+}
+
+/**
+ * By the test-wide number of the iteration, so the ratio 1 : hotels : 1 is exact.
+ * @param {number} iterationInTest
+ * @param {number} hotels
+ * @returns {{ journey: number, step: number }} step 0 is the list, the last one the booking
+ */
+export function journeyStep(iterationInTest, hotels) {
+  const steps = hotels + 2;
+  return { journey: Math.floor(iterationInTest / steps), step: iterationInTest % steps };
+}

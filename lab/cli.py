@@ -1,0 +1,138 @@
+"""The `lab` command. Commands stay thin: they ask an engine or a module, and print."""
+
+import subprocess
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from lab import show
+from lab.breakpoint import Bounds
+from lab.console import err, out, print_json
+from lab.demo import demo_loads
+from lab.engine import choose_engine
+from lab.engine.base import Engine
+from lab.errors import LabError
+from lab.k6 import Load, check_load, new_testid
+from lab.measure import Measured, measure
+from lab.paths import current_state
+from lab.settings import changed, load_settings, running_settings
+from lab.status import stack_status
+
+app = typer.Typer(
+    help="Find out, by measuring, where a Django API breaks and what breaks first.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@app.command()
+def up(as_json: Json = False) -> None:
+    """Start the stack, load the data if there is none, and wait until it answers."""
+    settings = load_settings()
+    engine = choose_engine(settings)
+    engine.up(settings)
+    _print(stack_status(engine), as_json, show.status)
+
+
+@app.command()
+def down(as_json: Json = False) -> None:
+    """Stop everything that `lab up` started; the data stays."""
+    engine = _engine()
+    engine.down()
+    _print({"engine": engine.name, "state": "down"}, as_json, show.down)
+
+
+@app.command()
+def status(as_json: Json = False) -> None:
+    """Show every service and the settings that are really active, asked of the services."""
+    _print(stack_status(_engine()), as_json, show.status)
+
+
+@app.command("set")
+def set_(
+    assignments: Annotated[list[str], typer.Argument(metavar="NAME=VALUE…")],
+    as_json: Json = False,
+) -> None:
+    """Change settings of the running stack, and return when they are active."""
+    engine = _engine()
+    settings = engine.settings()
+    if settings is None:
+        raise LabError("The stack is not running. Start it: lab up. Or write the setting to .env.")
+    engine.apply(changed(settings, assignments))
+    _print(stack_status(engine), as_json, show.status)
+
+
+@app.command()
+def k6(
+    profile: Annotated[str, typer.Argument(help="smoke, breakpoint, hold, article-breakpoint, …")],
+    scenario: Annotated[str | None, typer.Option(help="journey, list, detail or booking.")] = None,
+    rate: Annotated[int | None, typer.Option(min=1, help="Top requests per second.")] = None,
+    duration: Annotated[str | None, typer.Option(help="For example 90s or 5m.")] = None,
+    vus: Annotated[int | None, typer.Option(min=1, help="Virtual users of smoke.")] = None,
+    testid: Annotated[str | None, typer.Option(help="A name for the run.")] = None,
+    p95: Annotated[int, typer.Option(min=1, help="Bound on p95, in ms.")] = 1000,
+    max_errors: Annotated[float, typer.Option(min=0, max=1, help="Bound on errors.")] = 0.01,
+    min_achieved: Annotated[float, typer.Option(min=0, max=1, help="Bound on achieved.")] = 0.95,
+    as_json: Json = False,
+) -> None:
+    """Load the running stack with k6 and say what it bore."""
+    load = Load(
+        profile, scenario, rate, duration, vus, bound_ms=p95, testid=testid or new_testid(profile)
+    )
+    check_load(load)
+    measured = measure(_engine(), load, Bounds(p95, max_errors, min_achieved))
+    _print(measured.document, as_json, show.run)
+    _exit_unless_fine(measured)
+
+
+@app.command()
+def demo(as_json: Json = False) -> None:
+    """The main job: start the stack, smoke test it, find its break point, say what was found."""
+    settings = load_settings()
+    engine = choose_engine(settings)
+    engine.up(settings)
+    measured = [measure(engine, load, Bounds()) for load in demo_loads()]
+    _print({"runs": [m.document for m in measured]}, as_json, show.demo)
+    for each in measured:
+        _exit_unless_fine(each)
+
+
+@app.command()
+def logs(
+    service: Annotated[str, typer.Argument(help="A service of `lab status`.")],
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on printing.")] = False,
+) -> None:
+    """Print the end of a service's log."""
+    subprocess.run(_engine().logs(service, follow), check=False)
+
+
+def _engine() -> Engine:
+    """The engine of the running stack, or the one that would be started."""
+    return choose_engine(running_settings(current_state()) or load_settings())
+
+
+def _print(document: dict[str, Any], as_json: bool, readable: Any) -> None:
+    if as_json:
+        print_json(show.compact(document))
+    else:
+        out.print(readable(document))
+
+
+def _exit_unless_fine(measured: Measured) -> None:
+    """A break point is what `breakpoint` is for; anything else should not break."""
+    broke = measured.verdict.outcome == "broke" and "breakpoint" not in measured.document["profile"]
+    if broke or measured.verdict.outcome == "failed":
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Run the command; every error of ours ends in one message and its exit code."""
+    try:
+        app()
+    except LabError as error:
+        err.print(f"[red]error:[/red] {show.escaped(error)}")
+        sys.exit(error.exit_code)

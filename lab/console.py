@@ -1,0 +1,37 @@
+"""What the user sees while waiting: always on standard error, so that results stay readable."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Console(highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def step(what: str) -> Iterator[None]:
+    """Say `what` is being done, and afterwards how many seconds it took."""
+    started = time.monotonic()
+    if not err.is_terminal:
+        err.print(f"  {what} …", markup=False)
+    try:
+        with err.status(what):
+            yield
+    except BaseException:
+        err.print(f"[red]✗[/red] {what}")
+        raise
+    err.print(f"[green]✓[/green] {what} [dim]({time.monotonic() - started:.1f} s)[/dim]")
+
+
+def note(text: str) -> None:
+    """One line for the user that is not part of the result."""
+    err.print(text, markup=False)
+
+
+def print_json(document: Any) -> None:
+    """The one JSON document of a command with `--json`, on standard output."""
+    print(json.dumps(document, indent=2, default=str))

@@ -1,0 +1,62 @@
+"""What an engine can do."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from lab.settings import Settings
+
+ServiceState = Literal["running", "starting", "stopped", "failed", "missing"]
+
+
+@dataclass(frozen=True)
+class ServiceStatus:
+    """One service: its name, its state, where it answers, and what there is to say about it."""
+
+    name: str
+    state: ServiceState
+    url: str | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class K6Command:
+    """How to run k6: the argument list before the script's name, in which folder."""
+
+    argv: list[str]
+    cwd: Path
+    env: dict[str, str]
+
+
+class Engine(Protocol):
+    """One running stack. Every method raises LabError with what to do next."""
+
+    name: str
+
+    def up(self, settings: Settings) -> None:
+        """Start what is not running, load the data if there is none, and wait until it answers."""
+
+    def down(self) -> None:
+        """Stop everything and leave the data."""
+
+    def apply(self, settings: Settings) -> None:
+        """Make `settings` active in the running stack without losing a request."""
+
+    def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
+        """Run a command where `service` runs."""
+
+    def services(self) -> list[ServiceStatus]:
+        """Every service of the stack, running or not."""
+
+    def settings(self) -> Settings | None:
+        """The settings of the running stack; None when it is not running."""
+
+    def token(self) -> str:
+        """What opens the backend's /lab/settings."""
+
+    def logs(self, service: str, follow: bool) -> list[str]:
+        """The command that prints the log of `service`."""
+
+    def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
+        """How to run k6 with `env`, on the load generator's CPUs."""

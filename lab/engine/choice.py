@@ -1,0 +1,53 @@
+"""Which engine runs: what was asked for, or what this machine can do."""
+
+import subprocess
+
+from lab.console import note
+from lab.engine.base import Engine
+from lab.engine.docker import DockerEngine, compose_argv
+from lab.engine.native import NativeEngine
+from lab.errors import LabError
+from lab.paths import current_state
+from lab.settings import Settings
+
+
+def choose_engine(settings: Settings) -> Engine:
+    """The engine that `settings` ask for; a stack that runs already keeps the engine it has."""
+    native = NativeEngine(current_state())
+    if settings.LAB_ENGINE == "native" or native.settings() is not None:
+        return native
+    reason = why_not_docker()
+    if settings.LAB_ENGINE == "docker" and reason:
+        raise LabError(f"LAB_ENGINE=docker, but {reason}. Start it, or use LAB_ENGINE=native.")
+    if settings.LAB_ENGINE == "auto":
+        note(f"Engine: {'native, because ' + reason if reason else 'docker, which answers here'}.")
+    return native if reason else DockerEngine()
+
+
+def why_not_docker() -> str | None:
+    """Why the docker engine can't run the stack here, or None when it can."""
+    if not _succeeds(["docker", "info"]):
+        return "no Docker engine answers"
+    if not _succeeds([*compose_argv(), "version"]):
+        return "docker has no compose plugin"
+    images = _images()
+    if any(not _succeeds(["docker", "image", "inspect", image]) for image in images) and not (
+        _succeeds(["docker", "manifest", "inspect", images[0]])
+    ):
+        return "its images are neither here nor can they be pulled"
+    return None
+
+
+def _images() -> list[str]:
+    """The images that compose would pull; what it builds needs only its base image."""
+    listed = subprocess.run(
+        [*compose_argv(), "config", "--images"], capture_output=True, text=True, check=False
+    )
+    return [name for name in listed.stdout.split() if not name.startswith("load-lab-")]
+
+
+def _succeeds(argv: list[str]) -> bool:
+    try:
+        return subprocess.run(argv, capture_output=True, timeout=30, check=False).returncode == 0
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        return False

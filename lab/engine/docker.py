@@ -1,0 +1,100 @@
+"""The docker engine: the stack of docker-compose.yml, driven by docker compose."""
+
+import json
+import os
+import subprocess
+
+from lab.console import step
+from lab.engine.base import K6Command, ServiceState, ServiceStatus
+from lab.errors import LabError, UsageError
+from lab.paths import ROOT, current_state
+from lab.settings import Settings, running_settings, save
+
+_STATES: dict[str, ServiceState] = {
+    "running": "running",
+    "created": "starting",
+    "restarting": "failed",
+    "exited": "stopped",
+    "dead": "failed",
+}
+
+
+def compose_argv(*files: str) -> list[str]:
+    """docker compose on the project's file, or on `files`."""
+    named = [part for name in files or ("docker-compose.yml",) for part in ("-f", str(ROOT / name))]
+    return ["docker", "compose", "--project-directory", str(ROOT), *named]
+
+
+class DockerEngine:
+    """See `lab.engine.base.Engine`."""
+
+    name = "docker"
+
+    def __init__(self) -> None:
+        self._state = current_state()
+
+    def up(self, settings: Settings) -> None:
+        self._state.base.mkdir(parents=True, exist_ok=True)
+        with step("docker compose up (builds and pulls the first time)"):
+            self._compose(["up", "-d", "--wait", "--build"], settings)
+        save(settings, self._state)
+
+    def down(self) -> None:
+        with step("docker compose down"):
+            self._compose(["down"], self.settings())
+        self._state.settings.unlink(missing_ok=True)
+
+    def apply(self, settings: Settings) -> None:
+        if self.settings() is None:
+            raise LabError("The stack is not running. Start it: lab up")
+        with step("Recreating what changed"):
+            self._compose(["up", "-d", "--wait"], settings)
+        save(settings, self._state)
+
+    def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
+        return self._run(["exec", "-T", service, *argv], self.settings())
+
+    def services(self) -> list[ServiceStatus]:
+        listed = self._run(["ps", "--all", "--format", "json"], self.settings()).stdout
+        found = [json.loads(line) for line in listed.splitlines() if line.startswith("{")]
+        return [_status(container) for container in found]
+
+    def settings(self) -> Settings | None:
+        return running_settings(self._state)
+
+    def token(self) -> str:
+        done = self.exec("backend", ["cat", "/run/lab-secrets/lab_token"])
+        if done.returncode:
+            raise LabError(f"The backend's token can't be read: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def logs(self, service: str, follow: bool) -> list[str]:
+        known = self._run(["config", "--services"], self.settings()).stdout.split()
+        if service not in known:
+            raise UsageError(f"There is no service '{service}'. Known: {', '.join(known)}.")
+        return [*compose_argv(), "logs", "--tail", "200", *(["-f"] if follow else []), service]
+
+    def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
+        # Inside the container the project's folder has another name, and the target is the host's.
+        passed = {**env, "SUMMARY_PATH": env["SUMMARY_PATH"].replace(str(ROOT), "")}
+        flags = [part for name, value in passed.items() for part in ("-e", f"{name}={value}")]
+        argv = [*compose_argv("docker-compose.load.yml"), "run", "--rm", *flags, "load", "k6"]
+        return K6Command(argv, ROOT, {**os.environ, **settings.as_env()})
+
+    def _compose(self, argv: list[str], settings: Settings | None) -> None:
+        done = self._run(argv, settings)
+        if done.returncode:
+            raise LabError(f"docker compose {argv[0]} failed:\n{done.stderr.strip()[-2000:]}")
+
+    def _run(self, argv: list[str], settings: Settings | None) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, **(settings.as_env() if settings else {})}
+        return subprocess.run(
+            [*compose_argv(), *argv], env=env, capture_output=True, text=True, check=False
+        )
+
+
+def _status(container: dict[str, str]) -> ServiceStatus:
+    state = _STATES.get(container.get("State", ""), "failed")
+    return ServiceStatus(
+        container["Service"], state, container.get("Ports") or None, container.get("Status", "")
+    )

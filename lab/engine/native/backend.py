@@ -1,0 +1,77 @@
+"""The Django project in the native engine: its commands, its data, its reload."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+
+from lab.console import note, step
+from lab.engine.native import postgres
+from lab.engine.native.services import BACKEND, backend_env
+from lab.engine.native.supervision import Supervision, wait_for
+from lab.errors import LabError
+from lab.paths import State
+from lab.settings import Settings
+
+_EMPTY = 3
+_ASK_WHETHER_EMPTY = (
+    f"from hotels.models import Hotel; raise SystemExit(0 if Hotel.objects.exists() else {_EMPTY})"
+)
+
+
+def python(
+    argv: list[str], settings: Settings, state: State, *, show: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run Python in `backend/` with the stack's environment.
+
+    With `show` its output goes to our standard error: progress is for the user, while standard
+    output belongs to the result of the command that called us.
+    """
+    env = {**os.environ, **backend_env(settings, state)}
+    output = (
+        {"stdout": sys.stderr} if show else {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    )
+    return subprocess.run(
+        [sys.executable, *argv], cwd=BACKEND, env=env, text=True, check=False, **output
+    )
+
+
+def manage(argv: list[str], settings: Settings, state: State, *, show: bool = False) -> None:
+    """Like `python`.
+
+    Raises:
+        LabError: it failed; with what it said.
+    """
+    done = python(argv, settings, state, show=show)
+    if done.returncode:
+        said = (done.stderr or done.stdout or "").strip()
+        raise LabError(f"`python {' '.join(argv)}` failed in backend/:\n{said}")
+
+
+def load(settings: Settings, state: State) -> None:
+    """Database and migrations always; data when there is none."""
+    postgres.make_database(settings, state)
+    with step("Migrating the database"):
+        manage(["manage.py", "migrate", "--no-input"], settings, state)
+    empty = python(["manage.py", "shell", "-v", "0", "-c", _ASK_WHETHER_EMPTY], settings, state)
+    if empty.returncode == _EMPTY:
+        note("Loading the data (load_db)")
+        manage(["manage.py", "load_db"], settings, state, show=True)
+
+
+def reload_workers(supervision: Supervision) -> None:
+    """HUP: the master keeps the socket, new workers read the settings file, old ones finish."""
+    asked = time.time()
+    with step("Restarting the backend's workers"):
+        supervision.signal_service("backend", signal.SIGHUP)
+        master = psutil.Process(supervision.pid("backend"))
+        wait_for(lambda: _all_younger(master, asked), seconds=60, what="The backend's new workers")
+
+
+def _all_younger(master: psutil.Process, moment: float) -> bool:
+    # A process' time of creation is good to a clock tick (10 ms).
+    workers = master.children()
+    return bool(workers) and all(w.create_time() >= moment - 0.02 for w in workers)

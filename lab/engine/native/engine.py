@@ -1,0 +1,197 @@
+"""The native engine: the stack as plain processes, all state below one directory."""
+
+import os
+import signal
+import subprocess
+
+import httpx
+
+from lab.console import note, step
+from lab.cpus import choose_cpus
+from lab.engine.base import K6Command, ServiceStatus
+from lab.engine.native import backend, postgres, preflight, render
+from lab.engine.native.programs import require
+from lab.engine.native.services import BACKEND, Service, backend_env, services
+from lab.engine.native.supervision import (
+    Supervision,
+    last_lines,
+    port_is_taken,
+    remove_socket,
+    stop_leftovers,
+    wait_for,
+)
+from lab.errors import LabError, UsageError
+from lab.paths import ROOT, State
+from lab.settings import Settings, running_settings, save
+
+# Settings that a running backend or Nginx takes without a new start of the stack.
+LIVE = {
+    *("LAB_SERVER", "LAB_WORKERS", "LAB_THREADS", "LAB_DETAIL", "LAB_BOOKING"),
+    *("LAB_REDIS_CACHE", "LAB_NGINX_CACHE", "LAB_DB_POOL", "LAB_CONN_MAX_AGE"),
+    *("LAB_CLIENT_TIMEOUT", "LAB_PROXY_TIMEOUT", "LAB_TIMEOUT"),
+    *("LAB_DB_STATEMENT_TIMEOUT", "LAB_DB_LOCK_TIMEOUT", "LAB_DB_CONNECT_TIMEOUT"),
+}
+
+
+class NativeEngine:
+    """See `lab.engine.base.Engine`."""
+
+    name = "native"
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._supervision = Supervision(state)
+
+    def up(self, settings: Settings) -> None:
+        if self._supervision.alive:
+            self._resume(settings)
+            return
+        self._clear_leftovers()
+        self._prepare(settings)
+        try:
+            self._start(settings)
+        except BaseException:
+            # A stack that is half up would hold its ports and answer nothing.
+            self.down()
+            raise
+
+    def down(self) -> None:
+        if self._supervision.alive:
+            with step("Stopping the stack"):
+                self._supervision.stop()
+        stop_leftovers(self._state)
+        remove_socket(self._state)
+        self._state.settings.unlink(missing_ok=True)
+
+    def apply(self, settings: Settings) -> None:
+        before = self._running()
+        changed = {k for k, v in settings.as_env().items() if before.as_env()[k] != v}
+        if changed - LIVE:
+            names = ", ".join(sorted(changed - LIVE))
+            raise UsageError(
+                f"{names} can't change while the stack runs. Put it into .env, then "
+                "`lab down` and `lab up`."
+            )
+        if changed:
+            save(settings, self._state)
+            self._reload_nginx(settings)
+            backend.reload_workers(self._supervision)
+
+    def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
+        settings = self._running()
+        env = {**os.environ, **backend_env(settings, self._state)}
+        folder = BACKEND if service == "backend" else ROOT
+        return subprocess.run(
+            argv, cwd=folder, env=env, capture_output=True, text=True, check=False
+        )
+
+    def services(self) -> list[ServiceStatus]:
+        settings = self.settings()
+        if settings is None:
+            return []
+        states = self._supervision.states() if self._supervision.alive else {}
+        return [
+            ServiceStatus(s.name, states.get(s.name, "stopped"), s.url)
+            for s in services(settings, self._state)
+        ] + _absent()
+
+    def settings(self) -> Settings | None:
+        return running_settings(self._state)
+
+    def token(self) -> str:
+        return (self._state.secrets / "lab_token").read_text().strip()
+
+    def logs(self, service: str, follow: bool) -> list[str]:
+        known = sorted(log.stem for log in self._state.logs.glob("*.log"))
+        if service not in known:
+            listed = ", ".join(known) or "none yet; `lab up` starts the stack"
+            raise UsageError(f"There is no log of '{service}'. Known: {listed}.")
+        flags = ["-n", "200", *(["-f"] if follow else [])]
+        return ["tail", *flags, str(self._state.logs / f"{service}.log")]
+
+    def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
+        argv = ["taskset", "-c", choose_cpus(settings).load, str(require("k6"))]
+        return K6Command(argv, ROOT / "k6", {**os.environ, **env})
+
+    def _resume(self, settings: Settings) -> None:
+        """The stack runs: start what stopped, and make the settings active."""
+        for service in services(self._running(), self._state):
+            self._start_service(service)
+        self.apply(settings)
+
+    def _clear_leftovers(self) -> None:
+        count = stop_leftovers(self._state)
+        if count:
+            note(f"Stopped {count} processes that a killed supervisor had left running.")
+        remove_socket(self._state)
+
+    def _prepare(self, settings: Settings) -> None:
+        state = self._state
+        for folder in (state.base, state.run, state.logs, state.data):
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(0o755)
+        (state.run / "metrics").mkdir(exist_ok=True)
+        found = services(settings, state)
+        preflight.check(settings, state, found)
+        backend.manage(["-m", "config.secrets", str(state.secrets)], settings, state)
+        postgres.make_cluster(state)
+        render.write_nginx(settings, state)
+        render.write_prometheus(settings, state)
+        render.write_supervisor(found, choose_cpus(settings), state)
+        save(settings, state)
+
+    def _start(self, settings: Settings) -> None:
+        self._supervision.start()
+        for service in services(settings, self._state):
+            self._start_service(service)
+            if service.name == "postgres":
+                backend.load(settings, self._state)
+        with step("Waiting for the API's first answer"):
+            wait_for(lambda: self._ready(settings), seconds=60, what="The API's first answer")
+            wait_for(self._all_run, seconds=10, what="The last service")
+
+    def _start_service(self, service: Service) -> None:
+        with step(f"Starting {service.name}"):
+            self._supervision.start_service(service.name)
+            wait_for(
+                lambda: self._answers(service), seconds=60, what=f"An answer of {service.name}"
+            )
+
+    def _answers(self, service: Service) -> bool:
+        if self._supervision.states().get(service.name) == "failed":
+            log = self._state.logs / f"{service.name}.log"
+            raise LabError(
+                f"{service.name} did not start. Its log, {log}, ends:\n{last_lines(log)}"
+            )
+        settings = self._running()
+        if service.name == "postgres":
+            return postgres.answers(settings, self._state)
+        return port_is_taken(settings.LAB_BIND, service.port)
+
+    def _reload_nginx(self, settings: Settings) -> None:
+        render.write_nginx(settings, self._state)
+        with step("Reloading nginx"):
+            self._supervision.signal_service("nginx", signal.SIGHUP)
+
+    def _ready(self, settings: Settings) -> bool:
+        try:
+            answer = httpx.get(f"{settings.target_url}/api/hotel/", timeout=5)
+        except httpx.HTTPError:
+            return False
+        return answer.status_code == 200
+
+    def _all_run(self) -> bool:
+        """Supervisor calls a service running once it has lived for a second."""
+        return set(self._supervision.states().values()) == {"running"}
+
+    def _running(self) -> Settings:
+        settings = self.settings()
+        if settings is None or not self._supervision.alive:
+            raise LabError("The stack is not running. Start it: lab up")
+        return settings
+
+
+def _absent() -> list[ServiceStatus]:
+    """What the docker engine has and this one lacks, said rather than left out."""
+    why = "not in the native engine"
+    return [ServiceStatus(name, "missing", None, why) for name in ("alloy", "grafana")]

@@ -1,0 +1,109 @@
+"""How the programs of the native engine come here; `make setup` runs this module.
+
+What the machine has is used as it is. What it lacks is unpacked from the distribution's packages
+(native/apt-unpack.sh), or built (k6), below `.lab`.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from lab.console import step
+from lab.engine.native.programs import find
+from lab.errors import LabError
+from lab.paths import BIN, PROGRAMS, ROOT
+
+K6_VERSION = "1.8.1"
+OLDEST_GO = (1, 25)
+
+# `auto` lets go fetch a newer toolchain, which a machine without that network can't.
+_GO_ENV = {"GOTOOLCHAIN": "local", "GOFLAGS": "-trimpath"}
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program and the Debian package that has it."""
+
+    name: str
+    package: str
+
+
+PACKAGED = (
+    Program("postgres", "postgresql-15"),
+    Program("initdb", "postgresql-15"),
+    Program("redis-server", "redis-server"),
+    Program("nginx", "nginx"),
+    Program("prometheus", "prometheus"),
+    Program("promtool", "prometheus"),
+)
+
+
+def install() -> None:
+    """Get every program that is missing."""
+    packages = sorted({p.package for p in PACKAGED if find(p.name) is None})
+    if packages:
+        with step(f"Unpacking {', '.join(packages)} below .lab"):
+            _run([str(ROOT / "native/apt-unpack.sh"), str(PROGRAMS), *packages])
+    if _k6_version() != K6_VERSION:
+        _require_go()
+        with step(f"Building k6 {K6_VERSION} (about 75 s on 2 cores, the first time)"):
+            _run(["go", "install", f"go.k6.io/k6@v{K6_VERSION}"], {**_GO_ENV, "GOBIN": str(BIN)})
+
+
+def install_compose() -> None:
+    """Build docker compose, which checks the compose files in the tests; needs no engine."""
+    target = BIN / "docker-compose"
+    if target.exists():
+        return
+    _require_go()
+    with step("Building docker compose (about 2 minutes on 2 cores, the first time)"):
+        package = "github.com/docker/compose/v2/cmd"
+        _run(
+            ["go", "build", "-C", str(ROOT / "tools/compose"), "-o", str(target), package], _GO_ENV
+        )
+
+
+def _k6_version() -> str | None:
+    program = find("k6")
+    if program is None:
+        return None
+    said = subprocess.run([str(program), "version"], capture_output=True, text=True, check=False)
+    match = re.search(r"v(\d+\.\d+\.\d+)", said.stdout)
+    return match.group(1) if match else None
+
+
+def _require_go() -> None:
+    oldest = ".".join(map(str, OLDEST_GO))
+    if shutil.which("go") is None:
+        raise LabError(f"Go is not on the PATH; k6 is built with it. Install Go {oldest} or newer.")
+    said = subprocess.run(
+        ["go", "env", "GOVERSION"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    match = re.match(r"go(\d+)\.(\d+)", said)
+    if not match or (int(match[1]), int(match[2])) < OLDEST_GO:
+        raise LabError(f"Go is too old: found {said or 'none'}, needed {oldest} or newer.")
+
+
+def _run(argv: list[str], env: dict[str, str] | None = None) -> None:
+    done = subprocess.run(
+        argv, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+        raise LabError(f"`{' '.join(argv)}` failed with exit code {done.returncode}:\n{said}")
+
+
+def main() -> None:
+    try:
+        install()
+        if "--with-compose" in sys.argv[1:]:
+            install_compose()
+    except LabError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()

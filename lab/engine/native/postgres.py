@@ -1,0 +1,96 @@
+"""Postgres' data directory, role and database in the native engine."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from lab.engine.native.programs import library_env, require
+from lab.engine.native.services import postgres_user
+from lab.errors import LabError
+from lab.paths import State
+from lab.settings import Settings
+
+
+def make_cluster(state: State) -> None:
+    """`initdb`, unless it was done; a directory half made by an earlier try is made again."""
+    target = state.postgres
+    if (target / "global/pg_control").exists():
+        return
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True, mode=0o700)
+    with tempfile.NamedTemporaryFile("w", prefix="load-lab-") as password:
+        password.write(_password(state))
+        password.flush()
+        _give_to_postgres(target, Path(password.name))
+        _initdb(target, password.name)
+
+
+def _initdb(target: Path, password_file: str) -> None:
+    argv = [
+        *(str(require("initdb")), "-D", str(target)),
+        *("--username", "postgres", "--pwfile", password_file, "--auth", "scram-sha-256"),
+        *("--encoding", "UTF8", "--locale", "C.UTF-8", "--no-instructions"),
+    ]
+    done = subprocess.run(
+        argv,
+        user=postgres_user(),
+        cwd="/",
+        env={**os.environ, **library_env()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        shutil.rmtree(target, ignore_errors=True)
+        raise LabError(f"Postgres' data directory could not be made:\n{done.stderr.strip()}")
+
+
+def answers(settings: Settings, state: State) -> bool:
+    """Whether Postgres takes connections."""
+    try:
+        _connect(settings, state).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def make_database(settings: Settings, state: State) -> None:
+    """The backend's role and database, unless they are there."""
+    with _connect(settings, state) as connection:
+        connection.autocommit = True
+        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'hotel'").fetchone():
+            # Not a superuser, so that it can't use up the connections reserved for repair.
+            # CREATEDB is for the tests, which make a database of their own.
+            statement = sql.SQL("CREATE ROLE hotel LOGIN CREATEDB PASSWORD {}")
+            connection.execute(statement.format(_password(state)))
+        if not connection.execute("SELECT 1 FROM pg_database WHERE datname='hotel'").fetchone():
+            connection.execute("CREATE DATABASE hotel OWNER hotel")
+
+
+def _connect(settings: Settings, state: State) -> psycopg.Connection:
+    return psycopg.connect(
+        host=settings.LAB_BIND,
+        port=settings.LAB_POSTGRES_PORT,
+        user="postgres",
+        dbname="postgres",
+        password=_password(state),
+        connect_timeout=2,
+    )
+
+
+def _password(state: State) -> str:
+    return (state.secrets / "postgres_password").read_text().strip()
+
+
+def _give_to_postgres(*paths: Path) -> None:
+    user = postgres_user()
+    if user is not None:
+        account = pwd.getpwnam(user)
+        for path in paths:
+            os.chown(path, account.pw_uid, account.pw_gid)

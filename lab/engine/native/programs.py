@@ -1,0 +1,40 @@
+"""The programs of the native engine: where they are."""
+
+import os
+import shutil
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.paths import BIN, PROGRAMS
+
+
+def find(name: str) -> Path | None:
+    """The program `name`: what `make setup` put below `.lab`, or what the system has."""
+    folders = [BIN, PROGRAMS / "usr/bin", PROGRAMS / "usr/sbin", *_postgres_folders()]
+    path = os.pathsep.join([*map(str, folders), os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    found = shutil.which(name, path=path)
+    return Path(found) if found else None
+
+
+def require(name: str) -> Path:
+    """The program `name`.
+
+    Raises:
+        LabError: it is not there.
+    """
+    found = find(name)
+    if found is None:
+        raise LabError(f"The program {name} is not here. Run `make setup`, which gets it.")
+    return found
+
+
+def library_env() -> dict[str, str]:
+    """What unpacked programs need to find the libraries unpacked beside them."""
+    folders = [str(f) for f in (PROGRAMS / "usr/lib").glob("*-linux-gnu*") if f.is_dir()]
+    return {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
+
+
+def _postgres_folders() -> list[Path]:
+    """Debian keeps the server's programs off the PATH, a folder per version; newest first."""
+    found = [*PROGRAMS.glob("usr/lib/postgresql/*/bin"), *Path("/usr/lib/postgresql").glob("*/bin")]
+    return sorted(found, key=lambda folder: int(folder.parent.name), reverse=True)

@@ -1,0 +1,104 @@
+"""The configuration files of the native engine, rendered from the project's own."""
+
+import re
+import shutil
+from collections.abc import Mapping
+
+import yaml
+
+from lab.cpus import Cpus
+from lab.engine.native.services import Service, pinned
+from lab.paths import ROOT, State
+from lab.settings import Settings
+
+_VARIABLE = re.compile(r"\$\{(LAB_\w+)\}")
+
+# A stack under load holds a few thousand connections; supervisor raises its own limit to this.
+OPEN_FILES = 8192
+
+
+def render(text: str, values: Mapping[str, str]) -> str:
+    """`text` with ${LAB_…} replaced, as envsubst does in the official Nginx image.
+
+    Raises:
+        KeyError: the text names a variable that `values` lacks.
+    """
+    return _VARIABLE.sub(lambda match: values[match[1]], text)
+
+
+def write_nginx(settings: Settings, state: State) -> None:
+    """nginx.conf, with every path below the state directory."""
+    values = {
+        **settings.as_env(),
+        "LAB_NGINX_RUN_DIR": str(state.run),
+        "LAB_NGINX_SNIPPETS": str(ROOT / "nginx/snippets"),
+        "LAB_NGINX_ACCESS_LOG": str(state.logs / "nginx-access.log"),
+        "LAB_NGINX_ERROR_LOG": str(state.logs / "nginx-error.log"),
+        "LAB_NGINX_LISTEN": f"{settings.LAB_BIND}:{settings.LAB_HTTP_PORT}",
+        "LAB_NGINX_STATUS_LISTEN": f"127.0.0.1:{settings.LAB_NGINX_STATUS_PORT}",
+        "LAB_BACKEND_UPSTREAM": f"{settings.LAB_BIND}:{settings.LAB_BACKEND_PORT}",
+    }
+    template = (ROOT / "nginx/templates/nginx.conf.template").read_text()
+    (state.run / "nginx.conf").write_text(render(template, values))
+
+
+def write_prometheus(settings: Settings, state: State) -> None:
+    """The project's prometheus.yml beside this engine's own list of targets."""
+    folder = state.run / "prometheus"
+    (folder / "targets").mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "prometheus/prometheus.yml", folder)
+    ports = {"backend": settings.LAB_METRICS_PORT, "prometheus": settings.LAB_PROMETHEUS_PORT}
+    targets = [
+        {"targets": [f"{settings.LAB_BIND}:{port}"], "labels": {"service": service}}
+        for service, port in ports.items()
+    ]
+    (folder / "targets/native.yml").write_text(yaml.safe_dump(targets))
+
+
+def write_supervisor(services: list[Service], cpus: Cpus, state: State) -> None:
+    """supervisord.conf: one program per service; the lab starts them, in order."""
+    head = (ROOT / "native/supervisord.conf.template").read_text()
+    values = {
+        "LAB_SOCKET": str(state.socket),
+        "LAB_RUN": str(state.run),
+        "LAB_LOGS": str(state.logs),
+        "LAB_OPEN_FILES": str(OPEN_FILES),
+        "LAB_STATE": str(state.base),
+    }
+    programs = [_program(service, cpus, state) for service in services]
+    (state.run / "supervisord.conf").write_text("\n".join([render(head, values), *programs]))
+
+
+def _program(service: Service, cpus: Cpus, state: State) -> str:
+    lines = {
+        "command": " ".join(map(_quoted, pinned(service, cpus))),
+        "directory": service.cwd,
+        "environment": ",".join(f"{k}={_quoted(v)}" for k, v in service.env.items()),
+        "user": service.user,
+        "stopsignal": service.stop_signal,
+        "stdout_logfile": state.logs / f"{service.name}.log",
+    }
+    body = "".join(f"{key}={_escaped(value)}\n" for key, value in lines.items() if value)
+    return f"[program:{service.name}]\n{body}{_COMMON}"
+
+
+# A service that ends was broken or killed: it is started again, as compose's restart policy does.
+_COMMON = """\
+redirect_stderr=true
+stdout_logfile_maxbytes=20MB
+stdout_logfile_backups=1
+autostart=false
+autorestart=true
+startsecs=1
+startretries=3
+stopwaitsecs=15
+"""
+
+
+def _quoted(value: str) -> str:
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _escaped(value: object) -> str:
+    """Supervisor expands %(…)s in its configuration."""
+    return str(value).replace("%", "%%")

@@ -1,0 +1,167 @@
+"""The services of the native engine: how each is started, pinned and found ready."""
+
+import os
+import pwd
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from lab.cpus import Cpus
+from lab.engine.native.programs import library_env, require
+from lab.paths import ROOT, State
+from lab.settings import Settings
+
+BACKEND = ROOT / "backend"
+
+
+@dataclass(frozen=True)
+class Service:
+    """One process under supervisor. `port` is where it answers once it is ready."""
+
+    name: str
+    argv: list[str]
+    port: int
+    url: str
+    side: Literal["target", "load"] = "target"
+    env: dict[str, str] = field(default_factory=dict)
+    user: str | None = None
+    cwd: Path = ROOT
+    stop_signal: str = "TERM"
+
+
+def services(settings: Settings, state: State) -> list[Service]:
+    """Every service, in the order in which they are started."""
+    builders = (_postgres, _redis, _backend, _backend_metrics, _nginx, _prometheus)
+    return [build(settings, state) for build in builders]
+
+
+def pinned(service: Service, cpus: Cpus) -> list[str]:
+    """The command of `service`, on the CPUs of its side."""
+    return ["taskset", "-c", cpus.target if service.side == "target" else cpus.load, *service.argv]
+
+
+def backend_env(settings: Settings, state: State) -> dict[str, str]:
+    """What the backend and its management commands read."""
+    return {
+        **settings.as_env(),
+        # Goes over the rest, and is read again when the server reloads.
+        "LAB_SETTINGS_FILE": str(state.settings),
+        "LAB_SECRETS_DIR": str(state.secrets),
+        "LAB_POSTGRES_HOST": settings.LAB_BIND,
+        "LAB_POSTGRES_PORT": str(settings.LAB_POSTGRES_PORT),
+        "LAB_POSTGRES_DB": "hotel",
+        "LAB_POSTGRES_USER": "hotel",
+        "LAB_BACKEND_BIND": f"{settings.LAB_BIND}:{settings.LAB_BACKEND_PORT}",
+        "LAB_METRICS_BIND": f"{settings.LAB_BIND}:{settings.LAB_METRICS_PORT}",
+        "LAB_ALLOWED_HOSTS": "*",
+        "PROMETHEUS_MULTIPROC_DIR": str(state.run / "metrics"),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def postgres_user() -> str | None:
+    """Whom Postgres runs as: nobody in particular, but never root."""
+    if os.getuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in names else "nobody"
+
+
+def _postgres(settings: Settings, state: State) -> Service:
+    options = {
+        "config_file": ROOT / "postgres/postgresql.conf",
+        "hba_file": state.postgres / "pg_hba.conf",
+        "ident_file": state.postgres / "pg_ident.conf",
+        "listen_addresses": settings.LAB_BIND,
+        "port": settings.LAB_POSTGRES_PORT,
+        "max_connections": settings.LAB_DB_MAX_CONNECTIONS,
+        "unix_socket_directories": "",
+    }
+    flags = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+    return Service(
+        name="postgres",
+        argv=[str(require("postgres")), "-D", str(state.postgres), *flags],
+        port=settings.LAB_POSTGRES_PORT,
+        url=f"postgresql://hotel@{settings.LAB_BIND}:{settings.LAB_POSTGRES_PORT}/hotel",
+        env=library_env(),
+        user=postgres_user(),
+        cwd=state.postgres,
+        # "Fast" shutdown: TERM would wait for every client to leave.
+        stop_signal="INT",
+    )
+
+
+def _redis(settings: Settings, state: State) -> Service:
+    flags = {"bind": settings.LAB_BIND, "port": settings.LAB_REDIS_PORT, "dir": state.run}
+    return Service(
+        name="redis",
+        argv=[
+            str(require("redis-server")),
+            str(ROOT / "redis/redis.conf"),
+            *(part for name, value in flags.items() for part in (f"--{name}", str(value))),
+        ],
+        port=settings.LAB_REDIS_PORT,
+        url=f"redis://{settings.LAB_BIND}:{settings.LAB_REDIS_PORT}",
+        env=library_env(),
+    )
+
+
+def _backend(settings: Settings, state: State) -> Service:
+    return Service(
+        name="backend",
+        argv=[str(BACKEND / "bin/serve")],
+        port=settings.LAB_BACKEND_PORT,
+        url=settings.backend_url,
+        env=backend_env(settings, state),
+        cwd=BACKEND,
+    )
+
+
+def _backend_metrics(settings: Settings, state: State) -> Service:
+    return Service(
+        name="backend-metrics",
+        argv=[sys.executable, "-m", "ops.metrics_server"],
+        port=settings.LAB_METRICS_PORT,
+        url=f"http://{settings.LAB_BIND}:{settings.LAB_METRICS_PORT}/metrics",
+        env=backend_env(settings, state),
+        cwd=BACKEND,
+        side="load",
+    )
+
+
+def _nginx(settings: Settings, state: State) -> Service:
+    # Workers run as whoever started the lab: the distribution's user may not enter the clone.
+    globals_ = "daemon off;" + (" user root;" if os.getuid() == 0 else "")
+    return Service(
+        name="nginx",
+        argv=[
+            str(require("nginx")),
+            *("-e", str(state.logs / "nginx-error.log")),
+            *("-c", str(state.run / "nginx.conf")),
+            *("-g", globals_),
+        ],
+        port=settings.LAB_HTTP_PORT,
+        url=settings.target_url,
+        env=library_env(),
+        # Lets requests in flight end.
+        stop_signal="QUIT",
+    )
+
+
+def _prometheus(settings: Settings, state: State) -> Service:
+    return Service(
+        name="prometheus",
+        argv=[
+            str(require("prometheus")),
+            f"--config.file={state.run / 'prometheus/prometheus.yml'}",
+            f"--storage.tsdb.path={state.data / 'prometheus'}",
+            f"--web.listen-address={settings.LAB_BIND}:{settings.LAB_PROMETHEUS_PORT}",
+            "--web.enable-remote-write-receiver",
+            "--enable-feature=native-histograms",
+        ],
+        port=settings.LAB_PROMETHEUS_PORT,
+        url=settings.prometheus_url,
+        side="load",
+    )

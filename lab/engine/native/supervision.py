@@ -1,0 +1,166 @@
+"""The lab's hold on supervisor: starting it, asking it, and finding what it left behind."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import xmlrpc.client
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+from supervisor.xmlrpc import SupervisorTransport
+
+from lab.engine.base import ServiceState
+from lab.errors import LabError
+from lab.paths import State
+
+# Supervisor's states, http://supervisord.org/subprocess.html#process-states
+_STATES: dict[str, ServiceState] = {
+    "RUNNING": "running",
+    "STARTING": "starting",
+    "BACKOFF": "failed",
+    "EXITED": "failed",
+    "FATAL": "failed",
+    "STOPPING": "stopped",
+    "STOPPED": "stopped",
+}
+
+
+class Supervision:
+    """Supervisor of one stack."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @property
+    def alive(self) -> bool:
+        """Whether supervisor answers."""
+        try:
+            self._call("getState")
+        except OSError:
+            return False
+        return True
+
+    def start(self) -> None:
+        """Start supervisord on the configuration that was rendered."""
+        self._state.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        program = Path(sys.executable).parent / "supervisord"
+        config = self._state.run / "supervisord.conf"
+        done = subprocess.run(
+            [str(program), "-c", str(config)], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise LabError(f"supervisord did not start: {(done.stderr or done.stdout).strip()}")
+        wait_for(lambda: self.alive, seconds=10, what="supervisord")
+
+    def stop(self) -> None:
+        """Stop every service, last started first, then supervisor itself."""
+        pid = self._call("getPID")
+        for name in reversed(list(self.states())):
+            if self.states()[name] in ("running", "starting"):
+                self._call("stopProcess", name)
+        self._call("shutdown")
+        wait_for(lambda: not _runs(pid), seconds=30, what="the end of supervisord")
+
+    def start_service(self, name: str) -> None:
+        """Start one service and return at once; readiness is the caller's to find."""
+        if self.states().get(name) not in ("running", "starting"):
+            self._call("startProcess", name, False)
+
+    def signal_service(self, name: str, sent: signal.Signals) -> None:
+        """Send a signal to the main process of one service."""
+        self._call("signalProcess", name, sent.name.removeprefix("SIG"))
+
+    def states(self) -> dict[str, ServiceState]:
+        """The state of every service, in the order of the configuration file."""
+        return {p["name"]: _STATES.get(p["statename"], "failed") for p in self._processes()}
+
+    def pid(self, name: str) -> int:
+        """The main process of a service; 0 when it is not running."""
+        return next((p["pid"] for p in self._processes() if p["name"] == name), 0)
+
+    def _processes(self) -> list[dict[str, Any]]:
+        listed = self._call("getAllProcessInfo")
+        # Supervisor sorts by name; the configuration file has the order of starting.
+        text = (self._state.run / "supervisord.conf").read_text()
+        return sorted(listed, key=lambda p: text.index(f"[program:{p['name']}]"))
+
+    def _call(self, method: str, *arguments: object) -> Any:
+        transport = SupervisorTransport(serverurl=f"unix://{self._state.socket}")
+        proxy = xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport)
+        try:
+            return getattr(proxy.supervisor, method)(*arguments)
+        except xmlrpc.client.Fault as fault:
+            raise LabError(f"supervisor: {fault.faultString}. `lab logs` shows why.") from None
+        finally:
+            transport.close()
+
+
+def leftovers(state: State) -> list[psutil.Process]:
+    """Processes of this stack that no supervisor holds, recognised by their environment."""
+    return [p for p in psutil.process_iter() if _belongs(p, state)]
+
+
+def stop_leftovers(state: State) -> int:
+    """Stop what a killed supervisor left running; returns how many processes that were."""
+    found = leftovers(state)
+    mains = [p for p in found if p.is_running() and p.parent() not in found]
+    for process in mains:
+        # Postgres waits for its clients on TERM, and would rather be interrupted.
+        process.send_signal(signal.SIGINT if process.name() == "postgres" else signal.SIGTERM)
+    _, alive = psutil.wait_procs(found, timeout=10)
+    for process in alive:
+        process.kill()
+    psutil.wait_procs(alive, timeout=5)
+    return len(found)
+
+
+def port_is_taken(host: str, port: int) -> bool:
+    """Whether something listens there."""
+    with socket.socket() as probe:
+        probe.settimeout(0.5)
+        return probe.connect_ex((host, port)) == 0
+
+
+def wait_for(condition: Callable[[], object], *, seconds: float, what: str) -> None:
+    """Poll until `condition` holds.
+
+    Raises:
+        LabError: it did not within `seconds`.
+    """
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise LabError(f"{what} did not come within {seconds:.0f} s. `lab logs` shows why.")
+        time.sleep(0.05)
+
+
+def last_lines(log: Path, count: int = 8) -> str:
+    """The end of a log file, for an error message."""
+    if not log.exists():
+        return "(it wrote nothing)"
+    lines = log.read_text(errors="replace").strip().splitlines()[-count:]
+    return "\n".join(f"    {line}" for line in lines) or "(it wrote nothing)"
+
+
+def remove_socket(state: State) -> None:
+    """Remove the socket of a supervisor that is gone."""
+    state.socket.unlink(missing_ok=True)
+    if state.socket.parent != state.run:
+        shutil.rmtree(state.socket.parent, ignore_errors=True)
+
+
+def _belongs(process: psutil.Process, state: State) -> bool:
+    try:
+        return process.pid != os.getpid() and process.environ().get("LAB_STACK") == str(state.base)
+    except (psutil.Error, OSError):
+        return False
+
+
+def _runs(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE

@@ -1,0 +1,168 @@
+"""Running k6: its environment, its CPUs, its outcome."""
+
+import os
+import secrets
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+from dotenv import dotenv_values
+
+from lab.console import note
+from lab.engine import Engine
+from lab.engine.base import K6Command
+from lab.errors import LabError, UsageError
+from lab.paths import RESULTS, ROOT
+from lab.sampler import CpuSampler, CpuUse
+from lab.settings import Settings
+
+PROFILES = ("smoke", "breakpoint", "hold", "article-breakpoint", "article-breakpoint-warm")
+SCENARIOS = ("journey", "list", "detail", "booking")
+
+# k6's exit codes, https://pkg.go.dev/go.k6.io/k6/errext/exitcodes
+_THRESHOLDS_FAILED = 99
+_INTERRUPTED = 105
+_SECONDS_BETWEEN_SIGNS = 10
+_SHORTCUTS = ("K6_VUS", "K6_DURATION", "K6_ITERATIONS", "K6_STAGES")
+
+
+@dataclass(frozen=True)
+class Load:
+    """What k6 is asked for; what is not set is the profile's own."""
+
+    profile: str
+    scenario: str | None = None
+    rate: int | None = None
+    duration: str | None = None
+    vus: int | None = None
+    bound_ms: int = 1000
+    testid: str = field(default="")
+
+    def env(self) -> dict[str, str]:
+        """The variables that k6/main.js reads."""
+        given = {
+            "PROFILE": self.profile,
+            "SCENARIO": self.scenario,
+            "RATE": self.rate,
+            "DURATION": self.duration,
+            "VUS": self.vus,
+            "RESPONSE_TIME_BOUND": self.bound_ms,
+            "TESTID": self.testid,
+        }
+        return {name: str(value) for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A k6 run that ended: where its files are, and what the CPUs did meanwhile."""
+
+    load: Load
+    folder: Path
+    started: float
+    ended: float
+    thresholds_failed: bool
+    cpu: list[CpuUse]
+
+    @property
+    def summary(self) -> Path:
+        return self.folder / "k6-summary.json"
+
+
+def new_testid(profile: str) -> str:
+    """A name for one run: profile, UTC time, and four digits against equal seconds."""
+    return f"{profile}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def check_load(load: Load) -> None:
+    """Raises UsageError for names that k6/main.js would not know."""
+    if load.profile not in PROFILES:
+        raise UsageError(f"Unknown profile '{load.profile}'. Known: {', '.join(PROFILES)}.")
+    if load.scenario is not None and load.scenario not in SCENARIOS:
+        raise UsageError(f"Unknown scenario '{load.scenario}'. Known: {', '.join(SCENARIOS)}.")
+    clashing = [name for name in _SHORTCUTS if name in os.environ]
+    if clashing:
+        raise UsageError(
+            f"{', '.join(clashing)} is set in this shell: k6 would drop the script's scenarios. "
+            "Unset it; use --vus, --rate and --duration."
+        )
+
+
+def run_k6(engine: Engine, load: Load) -> Run:
+    """Run k6 on the running stack and wait for its end.
+
+    Raises:
+        LabError: the stack or its data is not there, or k6 could not do its work.
+    """
+    settings = _settings_of_ready_stack(engine)
+    folder = RESULTS / load.testid
+    folder.mkdir(parents=True)
+    command = engine.k6(settings, _env(engine, settings, load, folder))
+    sampler, started = CpuSampler(settings), time.time()
+    with sampler:
+        code = _execute(command)
+    run = Run(load, folder, started, time.time(), code == _THRESHOLDS_FAILED, sampler.uses)
+    _check_outcome(code, run)
+    return run
+
+
+def _execute(command: K6Command) -> int:
+    """k6's exit code. Its progress and summary go to the user: standard output is the result's."""
+    # Without a terminal k6's progress bar would be two new lines a second.
+    quiet = [] if sys.stderr.isatty() else ["--quiet"]
+    argv = [*command.argv, "run", *quiet, "main.js"]
+    process = subprocess.Popen(argv, cwd=command.cwd, env=command.env, stdout=sys.stderr)
+    started = time.monotonic()
+    while True:
+        try:
+            return process.wait(_SECONDS_BETWEEN_SIGNS)
+        except subprocess.TimeoutExpired:
+            if quiet:
+                note(f"  k6 runs, {time.monotonic() - started:.0f} s")
+        except KeyboardInterrupt:
+            # k6 got the signal too: it ends its requests and writes its summary.
+            note("Interrupted; k6 writes its summary.")
+
+
+def _settings_of_ready_stack(engine: Engine) -> Settings:
+    settings = engine.settings()
+    if settings is None:
+        raise LabError("The stack is not running. Start it: lab up")
+    try:
+        answer = httpx.get(f"{settings.backend_url}/readyz", timeout=10)
+    except httpx.HTTPError as error:
+        raise LabError(
+            f"The backend does not answer at {settings.backend_url} ({error}). "
+            "See `lab status` and `lab logs backend`."
+        ) from None
+    if answer.status_code != httpx.codes.OK:
+        raise LabError(f"The stack is not ready: {answer.text}")
+    return settings
+
+
+def _env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict[str, str]:
+    push = {name: value or "" for name, value in dotenv_values(ROOT / "k6/push.env").items()}
+    expected = ("LAB_SERVER", "LAB_DETAIL", "LAB_BOOKING", "LAB_REDIS_CACHE", "LAB_NGINX_CACHE")
+    return {
+        **push,
+        "K6_PROMETHEUS_RW_SERVER_URL": f"{settings.prometheus_url}/api/v1/write",
+        "BASE_URL": settings.target_url,
+        "CLIENT_TIMEOUT": str(settings.LAB_CLIENT_TIMEOUT),
+        "SETTINGS_URL": f"{settings.backend_url}/lab/settings",
+        "LAB_TOKEN": engine.token(),
+        "EXPECT_SETTINGS": ",".join(f"{name}={settings.as_env()[name]}" for name in expected),
+        "SUMMARY_PATH": str(folder / "k6-summary.json"),
+        **load.env(),
+    }
+
+
+def _check_outcome(code: int, run: Run) -> None:
+    if code == _INTERRUPTED:
+        raise LabError(f"The test was interrupted. What k6 counted is in {run.folder}.")
+    if code not in (0, _THRESHOLDS_FAILED):
+        raise LabError(f"k6 ended with exit code {code}; its message stands above.")
+    if not run.summary.exists():
+        raise LabError(f"k6 ended without a summary at {run.summary}; its message stands above.")

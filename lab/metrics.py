@@ -1,0 +1,46 @@
+"""The names of k6's metrics in Prometheus, and the queries that read a run back from them.
+
+k6's remote write prefixes k6_, ends counters in _total and times in _seconds.
+"""
+
+REQUESTS = "k6_http_reqs_total"
+DURATION = "k6_http_req_duration_seconds"
+ITERATIONS_DROPPED = "k6_dropped_iterations_total"
+IN_TIME = "k6_lab_answers_in_time_total"
+
+# What setup() asks is no part of the load.
+_LOAD_ONLY = 'name!~"setup_.*"'
+
+
+def selector(testid: str) -> str:
+    """The label matchers of one run's load."""
+    return f'testid="{testid}",{_LOAD_ONLY}'
+
+
+def requests_by_outcome(testid: str) -> str:
+    """Answers so far, by `expected_response` (true or false)."""
+    return f"sum by (expected_response) ({REQUESTS}{{{selector(testid)}}})"
+
+
+def answers_in_time(testid: str) -> str:
+    """Successful answers within the response-time bound so far."""
+    return f"sum({IN_TIME}{{{selector(testid)}}})"
+
+
+def iterations_dropped(testid: str) -> str:
+    """Iterations that found no free virtual user so far."""
+    return f'sum({ITERATIONS_DROPPED}{{testid="{testid}"}})'
+
+
+def percentile(testid: str, quantile: float, seconds: int) -> str:
+    """A percentile of the answers of the last `seconds`, in seconds; good to one bucket (10 %)."""
+    rate = f"sum(rate({DURATION}{{{selector(testid)}}}[{seconds}s]))"
+    return f"histogram_quantile({quantile}, {rate})"
+
+
+def requests_of_whole_run(testid: str) -> str:
+    """Every request of a run, setup included, as k6's own summary counts them.
+
+    `max_over_time`, since an instant query finds nothing 5 minutes after the end.
+    """
+    return f'sum(max_over_time({REQUESTS}{{testid="{testid}"}}[1h]))'

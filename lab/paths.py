@@ -1,0 +1,76 @@
+"""Where things lie: the project's folders, and the state of one running stack."""
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def open_to_all(folder: Path) -> Path:
+    """`folder`, or one below /var/lib where root keeps it shut to the user that Postgres runs as.
+
+    Postgres refuses to run as root, and a clone below /root can be entered by root alone.
+    """
+    existing = [p for p in (folder, *folder.parents) if p.exists()]
+    if os.getuid() != 0 or all(p.stat().st_mode & stat.S_IXOTH for p in existing):
+        return folder
+    digest = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
+    return Path("/var/lib/load-lab") / digest
+
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "results"
+PROGRAMS = open_to_all(ROOT / ".lab") / "programs"
+BIN = ROOT / ".lab" / "bin"
+
+# sockaddr_un holds 108 bytes, the closing zero included.
+_LONGEST_SOCKET_PATH = 100
+
+
+@dataclass(frozen=True)
+class State:
+    """The files of one running stack; two stacks of one project have two of these."""
+
+    base: Path
+
+    @property
+    def settings(self) -> Path:
+        """The settings of the running stack, written by `lab up` and `lab set`."""
+        return self.base / "settings.env"
+
+    @property
+    def secrets(self) -> Path:
+        return self.base / "secrets"
+
+    @property
+    def run(self) -> Path:
+        """Rendered configuration, pid files and scratch space."""
+        return self.base / "run"
+
+    @property
+    def logs(self) -> Path:
+        return self.base / "logs"
+
+    @property
+    def data(self) -> Path:
+        return self.base / "data"
+
+    @property
+    def postgres(self) -> Path:
+        """Postgres' data directory, where its unprivileged user can enter."""
+        return open_to_all(self.base) / "postgres"
+
+    @property
+    def socket(self) -> Path:
+        """Supervisor's socket; elsewhere when the project lies too deep for a socket's name."""
+        path = self.run / "supervisor.sock"
+        if len(str(path)) <= _LONGEST_SOCKET_PATH:
+            return path
+        digest = hashlib.sha256(str(self.base).encode()).hexdigest()[:12]
+        return Path(f"/tmp/load-lab-{os.getuid()}-{digest}") / "supervisor.sock"  # noqa: S108
+
+
+def current_state() -> State:
+    """The state directory: `.lab`, or what LAB_STATE_DIR names."""
+    return State(Path(os.environ.get("LAB_STATE_DIR") or ROOT / ".lab").resolve())

@@ -1,0 +1,52 @@
+"""Reading Prometheus' HTTP API."""
+
+import math
+from typing import Any
+
+import httpx
+
+from lab.errors import LabError
+
+Series = dict[float, float]
+
+
+class Prometheus:
+    """One Prometheus server, by its address."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def instant(self, query: str) -> float | None:
+        """The single value of `query` now; None when it has none."""
+        found = self._get("query", {"query": query})["result"]
+        return float(found[0]["value"][1]) if found else None
+
+    def over(self, query: str, start: float, end: float, step: float = 1) -> list[Series]:
+        """The series of `query`, each as {unix time: value}, without the NaN of empty windows."""
+        params = {"query": query, "start": start, "end": end, "step": step}
+        return [_series(item["values"]) for item in self._get("query_range", params)["result"]]
+
+    def by_label(
+        self, query: str, label: str, start: float, end: float, step: float = 1
+    ) -> dict[str, Series]:
+        """Like `over`, keyed by the value of `label`."""
+        params = {"query": query, "start": start, "end": end, "step": step}
+        found = self._get("query_range", params)["result"]
+        return {item["metric"].get(label, ""): _series(item["values"]) for item in found}
+
+    def _get(self, path: str, params: dict[str, Any]) -> Any:
+        try:
+            answer = httpx.get(f"{self._url}/api/v1/{path}", params=params, timeout=30)
+            document = answer.json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise LabError(
+                f"Prometheus at {self._url} does not answer ({error}). See `lab logs prometheus`."
+            ) from None
+        if document["status"] != "success":
+            raise LabError(f"Prometheus refused a query: {document['error']}")
+        return document["data"]
+
+
+def _series(values: list[list[Any]]) -> Series:
+    pairs = ((float(at), float(value)) for at, value in values)
+    return {at: value for at, value in pairs if not math.isnan(value)}

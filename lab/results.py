@@ -1,0 +1,132 @@
+"""What a run leaves in results/: one JSON document, and a picture where there is a curve."""
+
+import json
+import platform
+import subprocess
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from lab.breakpoint import Bounds
+from lab.collect import Collected
+from lab.cpus import choose_cpus
+from lab.k6 import Run
+from lab.paths import ROOT
+from lab.picture import draw
+from lab.settings import Settings
+from lab.verdict import Verdict
+
+# History of the format:
+# 1: first.
+SCHEMA_VERSION = 1
+
+
+def write_result(
+    run: Run,
+    collected: Collected,
+    verdict: Verdict,
+    bounds: Bounds,
+    settings: Settings,
+    engine: str,
+) -> dict[str, Any]:
+    """Write result.json and the pictures; returns the document."""
+    files = {"folder": run.folder, "summary": run.summary, "result": run.folder / "result.json"}
+    if collected.windows:
+        title = f"{run.load.profile} of {collected.summary['lab']['scenario']}"
+        files["picture"] = draw(collected.windows, verdict, bounds, title, run.folder)
+    document = {
+        **_headline(run, collected, verdict),
+        "verdict": verdict.text,
+        "files": {name: _relative(path) for name, path in files.items()},
+        "schema_version": SCHEMA_VERSION,
+        "bounds": asdict(bounds),
+        "break_point": _break_point(verdict),
+        "settings": settings.model_dump(),
+        "host": _host(settings, engine),
+        "windows": [asdict(window) for window in collected.windows],
+        "cpu": [asdict(use) for use in run.cpu],
+    }
+    _write(files["result"], document)
+    return document
+
+
+def without_series(document: dict[str, Any]) -> dict[str, Any]:
+    """The document less its time series, for the terminal."""
+    return {name: value for name, value in document.items() if name not in ("windows", "cpu")}
+
+
+def _headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]:
+    requests = int(collected.value("http_reqs", "count"))
+    seconds = collected.load_seconds
+    in_time = collected.value("lab_answers_in_time", "count")
+    return {
+        "testid": run.load.testid,
+        "profile": run.load.profile,
+        "scenario": collected.summary["lab"]["scenario"],
+        "started": datetime.fromtimestamp(run.started, UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 1),
+        "requests": requests,
+        "rps": round(requests / seconds, 2),
+        "goodput": round(in_time / seconds, 2),
+        "failed": int(collected.value("http_req_failed", "passes")),
+        "p50_ms": round(collected.value("http_req_duration", "p(50)"), 1),
+        "p95_ms": round(collected.value("http_req_duration", "p(95)"), 1),
+        "p99_ms": round(collected.value("http_req_duration", "p(99)"), 1),
+        "dropped_iterations": int(collected.value("dropped_iterations", "count")),
+        "outcome": verdict.outcome,
+        "limited_by": verdict.limited_by,
+    }
+
+
+def _break_point(verdict: Verdict) -> dict[str, Any] | None:
+    found = verdict.break_point
+    if found is None:
+        return None
+    use = verdict.cpu_at_break
+    return {
+        "offered": round(found.window.offered, 2),
+        "goodput": round(found.goodput, 2),
+        "seconds_into_test": found.window.end,
+        "reasons": list(found.reasons),
+        "target_cpu": None if use is None else round(use.target, 3),
+        "generator_cpu": None if use is None else round(use.load, 3),
+    }
+
+
+def _host(settings: Settings, engine: str) -> dict[str, Any]:
+    cpus = choose_cpus(settings)
+    return {
+        "engine": engine,
+        "cpus": psutil.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "system": platform.platform(),
+        "target_cpus": cpus.target,
+        "load_cpus": cpus.load,
+        "shared_cpus": cpus.shared,
+        "commit": _commit(),
+    }
+
+
+def _commit() -> str | None:
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or None
+
+
+def _relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    """Whole or not at all."""
+    scratch = path.with_suffix(".new")
+    scratch.write_text(json.dumps(document, indent=2) + "\n")
+    scratch.replace(path)

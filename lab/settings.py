@@ -1,0 +1,187 @@
+"""The settings table of `.env.example`, read and checked in this one place."""
+
+import os
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Annotated, Any, Literal
+
+from dotenv import dotenv_values
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from lab.errors import UsageError
+from lab.paths import ROOT, State
+
+# Variables that begin LAB_ and are not settings: where a stack keeps its state, and what the lab
+# hands to its own programs.
+NOT_SETTINGS = {"LAB_STATE_DIR", "LAB_STACK", "LAB_TOKEN", "LAB_SECRETS_DIR", "LAB_SETTINGS_FILE"}
+
+TIMEOUTS_OUTSIDE_IN = (
+    "LAB_CLIENT_TIMEOUT",
+    "LAB_PROXY_TIMEOUT",
+    "LAB_TIMEOUT",
+    "LAB_DB_STATEMENT_TIMEOUT",
+    "LAB_DB_LOCK_TIMEOUT",
+    "LAB_DB_CONNECT_TIMEOUT",
+)
+
+
+def _cpu_list(value: str) -> str:
+    if value and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", value):
+        raise ValueError("a CPU list such as 0-2,5, or nothing")
+    return value
+
+
+def _pool(value: str) -> str:
+    if value != "off" and not (value.isdecimal() and 1 <= int(value) <= 1000):
+        raise ValueError("off, or a size from 1 to 1000")
+    return value
+
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+Seconds = Annotated[int, Field(ge=1, le=3600)]
+CpuList = Annotated[str, BeforeValidator(_cpu_list)]
+
+
+class Settings(BaseModel):
+    """Every setting; names, values and meaning as in `.env.example`, which has the defaults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    LAB_ENGINE: Literal["auto", "docker", "native"]
+    LAB_SERVER: Literal["gunicorn-sync", "gunicorn-gthread"]
+    LAB_WORKERS: Annotated[int, Field(ge=1, le=256)]
+    LAB_THREADS: Annotated[int, Field(ge=1, le=1024)]
+    LAB_DETAIL: Literal["naive", "fast"]
+    LAB_BOOKING: Literal["naive", "fast"]
+    LAB_REDIS_CACHE: Literal["off"]
+    LAB_NGINX_CACHE: Literal["off"]
+    LAB_DB_POOL: Annotated[str, BeforeValidator(_pool)]
+    LAB_CONN_MAX_AGE: Annotated[int, Field(ge=0, le=86400)]
+    LAB_DB_MAX_CONNECTIONS: Annotated[int, Field(ge=10, le=10000)]
+    LAB_CLIENT_TIMEOUT: Seconds
+    LAB_PROXY_TIMEOUT: Seconds
+    LAB_TIMEOUT: Seconds
+    LAB_DB_STATEMENT_TIMEOUT: Seconds
+    LAB_DB_LOCK_TIMEOUT: Seconds
+    LAB_DB_CONNECT_TIMEOUT: Seconds
+    LAB_TARGET_CPUS: CpuList
+    LAB_LOAD_CPUS: CpuList
+    LAB_BIND: str
+    LAB_HTTP_PORT: Port
+    LAB_NGINX_STATUS_PORT: Port
+    LAB_BACKEND_PORT: Port
+    LAB_METRICS_PORT: Port
+    LAB_POSTGRES_PORT: Port
+    LAB_REDIS_PORT: Port
+    LAB_PROMETHEUS_PORT: Port
+    LAB_DATA_SEED: Annotated[int, Field(ge=0)]
+    LAB_DATA_HOTELS: Annotated[int, Field(ge=1, le=100_000)]
+    LAB_DATA_SUITES_PER_HOTEL: Annotated[int, Field(ge=1, le=10_000)]
+    LAB_DATA_BOOKINGS_PER_SUITE: Annotated[int, Field(ge=0, le=700)]
+    LAB_DATA_CUSTOMERS: Annotated[int, Field(ge=10, le=10_000_000)]
+
+    @model_validator(mode="after")
+    def _each_timeout_is_shorter_than_the_one_outside(self) -> "Settings":
+        for outer, inner in pairwise(TIMEOUTS_OUTSIDE_IN):
+            if getattr(self, inner) >= getattr(self, outer):
+                raise ValueError(
+                    f"{inner}={getattr(self, inner)} must be shorter than "
+                    f"{outer}={getattr(self, outer)}, the timeout outside it"
+                )
+        return self
+
+    def as_env(self) -> dict[str, str]:
+        """The settings as environment variables."""
+        return {name: str(value) for name, value in self.model_dump().items()}
+
+    @property
+    def target_url(self) -> str:
+        return f"http://{self._host}:{self.LAB_HTTP_PORT}"
+
+    @property
+    def backend_url(self) -> str:
+        return f"http://{self._host}:{self.LAB_BACKEND_PORT}"
+
+    @property
+    def prometheus_url(self) -> str:
+        return f"http://{self._host}:{self.LAB_PROMETHEUS_PORT}"
+
+    @property
+    def _host(self) -> str:
+        return "127.0.0.1" if self.LAB_BIND == "0.0.0.0" else self.LAB_BIND  # noqa: S104
+
+
+def defaults() -> dict[str, str]:
+    """The values of `.env.example`."""
+    return _read(ROOT / ".env.example")
+
+
+def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings for a stack that is to be started: shell over `.env` over `.env.example`.
+
+    Raises:
+        UsageError: a name or a value is not known.
+    """
+    shell = os.environ if environ is None else environ
+    from_shell = {k: v for k, v in shell.items() if k.startswith("LAB_") and k not in NOT_SETTINGS}
+    return _checked({**defaults(), **_read(ROOT / ".env"), **from_shell})
+
+
+def running_settings(state: State) -> Settings | None:
+    """The settings of the running stack, or None when none was started."""
+    return _checked(_read(state.settings)) if state.settings.exists() else None
+
+
+def changed(settings: Settings, assignments: list[str]) -> Settings:
+    """`settings` with NAME=VALUE `assignments` applied.
+
+    Raises:
+        UsageError: an assignment has another form, or a name or value that is not known.
+    """
+    pairs = [a.partition("=") for a in assignments]
+    for assignment, (_, equals, _) in zip(assignments, pairs, strict=True):
+        if not equals:
+            raise UsageError(f"'{assignment}' is not a setting. Write NAME=VALUE.")
+    return _checked({**settings.as_env(), **{name: value for name, _, value in pairs}})
+
+
+def save(settings: Settings, state: State) -> None:
+    """Write the settings file of the running stack, whole or not at all."""
+    lines = [f"{name}={value}\n" for name, value in settings.as_env().items()]
+    scratch = state.settings.with_suffix(".new")
+    scratch.write_text("".join(lines))
+    scratch.replace(state.settings)
+
+
+def _read(path: os.PathLike[str]) -> dict[str, str]:
+    return {name: value or "" for name, value in dotenv_values(path, interpolate=False).items()}
+
+
+def _checked(values: Mapping[str, Any]) -> Settings:
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise UsageError("\n".join(_explain(e) for e in error.errors())) from None
+
+
+def _explain(error: Any) -> str:
+    name = str(error["loc"][0]) if error["loc"] else ""
+    where = "Change it in the shell, in .env or by `lab set`; .env.example explains each setting."
+    match error["type"]:
+        case "extra_forbidden":
+            known = ", ".join(Settings.model_fields)
+            return f"There is no setting {name}. Known: {known}."
+        case "missing":
+            return f"{name} is not set. .env.example has its default."
+        case "literal_error":
+            allowed = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ")
+            return f"{name}={error['input']} is not known. Allowed: {allowed}. {where}"
+        case "value_error" if not name:
+            return f"{error['ctx']['error']}. {where}"
+        case "value_error":
+            return (
+                f"{name}={error['input']} is not known. Allowed: {error['ctx']['error']}. {where}"
+            )
+        case _:
+            return f"{name}={error['input']} does not fit: {error['msg']}. {where}"

@@ -1,0 +1,94 @@
+"""Results as people read them."""
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from lab.results import without_series
+
+_COLOURS = {"running": "green", "starting": "yellow", "missing": "dim"}
+
+
+def escaped(error: Exception) -> str:
+    """An error's text, whose brackets are no markup."""
+    return escape(str(error))
+
+
+def compact(document: dict[str, Any]) -> dict[str, Any]:
+    """A document for --json: the time series stay in the file that `files` names."""
+    if "runs" in document:
+        return {"runs": [without_series(run) for run in document["runs"]]}
+    return without_series(document)
+
+
+def down(document: dict[str, Any]) -> RenderableType:
+    return f"The stack is down ({document['engine']}). Its data stays; `lab up` starts it again."
+
+
+def status(document: dict[str, Any]) -> RenderableType:
+    if not document["settings"]:
+        return f"Nothing is running (engine: {document['engine']}). Start it: lab up"
+    services = Table(title=f"Services ({document['engine']})", title_justify="left")
+    for column in ("service", "state", "answers at", ""):
+        services.add_column(column)
+    for each in document["services"]:
+        colour = _COLOURS.get(each["state"], "red")
+        state = f"[{colour}]{each['state']}[/{colour}]"
+        services.add_row(each["name"], state, each["url"] or "", each["detail"])
+    return Group(services, _settings(document["settings"]))
+
+
+def _settings(settings: dict[str, Any]) -> Table:
+    table = Table(title="Active settings", title_justify="left", show_header=False)
+    for name, value in settings.items():
+        table.add_row(name, str(value))
+    return table
+
+
+def run(document: dict[str, Any]) -> RenderableType:
+    """One run: the verdict first, then the figures, then where to look further."""
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, value in _figures(document).items():
+        table.add_row(name, value)
+    return Group(f"[bold]{escape(document['verdict'])}[/bold]", table)
+
+
+def demo(document: dict[str, Any]) -> RenderableType:
+    """Both runs, and what to do next."""
+    parts: list[RenderableType] = []
+    for each in document["runs"]:
+        parts += ["", f"[bold cyan]{each['profile']}[/bold cyan]", run(each)]
+    settings = document["runs"][-1]["settings"]
+    host, port = settings["LAB_BIND"], settings["LAB_HTTP_PORT"]
+    pages = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    pages.add_row("the API", f"http://{host}:{port}/api/docs/")
+    pages.add_row("metrics", f"http://{host}:{settings['LAB_PROMETHEUS_PORT']}/graph")
+    pages.add_row("what runs", "lab status")
+    pages.add_row("the quick code, the same test", "lab set LAB_DETAIL=fast && lab k6 breakpoint")
+    pages.add_row("stop everything", "lab down")
+    return Group(*parts, "", "[bold cyan]next[/bold cyan]", pages)
+
+
+def _figures(document: dict[str, Any]) -> dict[str, str]:
+    files: dict[str, str] = document["files"]
+    host = document["host"]
+    pinned = f"target on CPU {host['target_cpus']}, load on CPU {host['load_cpus']}"
+    figures = {
+        "requests": f"{document['requests']} in {document['seconds']} s ({document['rps']}/s)",
+        "goodput": f"{document['goodput']}/s within {document['bounds']['p95_ms']:.0f} ms",
+        "failed": str(document["failed"]),
+        "response time": "p50 {p50_ms} ms, p95 {p95_ms} ms, p99 {p99_ms} ms".format(**document),
+        "dropped iterations": str(document["dropped_iterations"]),
+        "limited by": document["limited_by"] + _cpu_at_break(document["break_point"]),
+        "machine": f"{host['cpus']} CPUs; {pinned}{' (shared!)' if host['shared_cpus'] else ''}",
+    }
+    return figures | files
+
+
+def _cpu_at_break(found: dict[str, Any] | None) -> str:
+    if found is None or found["target_cpu"] is None:
+        return ""
+    busy = "target CPUs {:.0%} busy, generator CPUs {:.0%}"
+    return f" ({busy.format(found['target_cpu'], found['generator_cpu'])})"

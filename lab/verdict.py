@@ -1,0 +1,87 @@
+"""What a run says: did it hold, where did it break, and what limited it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lab.breakpoint import IN_A_ROW, STEP_SECONDS, WINDOW_SECONDS, Bounds, BreakPoint, find_break
+from lab.collect import Collected
+from lab.k6 import Run
+from lab.plan import Plan
+from lab.sampler import CpuUse, busy_between
+
+Outcome = Literal["passed", "failed", "broke", "held"]
+LimitedBy = Literal["target", "generator_cpu", "vu_cap", "none"]
+
+# Above this share the generator's CPUs were full: what it measured is its own queue.
+_FULL = 0.9
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`text` is the readable sentence; the rest is what it was made from."""
+
+    outcome: Outcome
+    limited_by: LimitedBy
+    text: str
+    break_point: BreakPoint | None = None
+    cpu_at_break: CpuUse | None = None
+
+
+def judge(run: Run, collected: Collected, bounds: Bounds) -> Verdict:
+    """The verdict of one run."""
+    if collected.plan is None:
+        return _judge_closed(run, collected)
+    found = find_break(collected.windows)
+    if found:
+        return _broke(run, collected, collected.plan, found)
+    return _held(run, collected, collected.plan, bounds)
+
+
+def _judge_closed(run: Run, collected: Collected) -> Verdict:
+    count = int(collected.value("http_reqs", "count"))
+    failed = int(collected.value("http_req_failed", "passes"))
+    p95 = collected.value("http_req_duration", "p(95)")
+    outcome: Outcome = "failed" if run.thresholds_failed or not count else "passed"
+    text = f"{outcome}: {count} requests, {failed} failed, p95 {p95:.0f} ms"
+    return Verdict(outcome, "none", text)
+
+
+def _held(run: Run, collected: Collected, plan: Plan, bounds: Bounds) -> Verdict:
+    use = busy_between(run.cpu, collected.load_started, run.ended)
+    limited = _limited_by(use, collected.value("dropped_iterations", "count"))
+    if limited == "target":
+        limited = "none"
+    text = (
+        f"held: up to {plan.top_rate:.1f} {plan.unit}/s no bound gave way "
+        f"(p95 {bounds.p95_ms:.0f} ms, errors {bounds.error_ratio:.0%}, "
+        f"achieved {bounds.achieved_ratio:.0%})"
+    )
+    return Verdict("held", limited, text, cpu_at_break=use)
+
+
+def _broke(run: Run, collected: Collected, plan: Plan, found: BreakPoint) -> Verdict:
+    # The windows that decided, not only the first of them.
+    start = collected.load_started + found.window.end - WINDOW_SECONDS
+    end = collected.load_started + found.window.end + (IN_A_ROW - 1) * STEP_SECONDS
+    use = busy_between(run.cpu, start, end)
+    limited = _limited_by(use, found.window.dropped)
+    text = (
+        f"broke at {found.window.offered:.1f} {plan.unit}/s "
+        f"(goodput {found.goodput:.1f}/s): {' and '.join(found.reasons)}; "
+        f"limited by {_LIMITS[limited]}"
+    )
+    return Verdict("broke", limited, text, found, use)
+
+
+_LIMITS: dict[LimitedBy, str] = {
+    "target": "the target",
+    "generator_cpu": "the load generator's CPU, so this is no limit of the target",
+    "vu_cap": "the number of virtual users, all held by a slow target",
+    "none": "nothing",
+}
+
+
+def _limited_by(use: CpuUse | None, dropped: float) -> LimitedBy:
+    if use is not None and use.load >= _FULL:
+        return "generator_cpu"
+    return "vu_cap" if dropped > 0 else "target"

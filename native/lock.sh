@@ -1,0 +1,13 @@
+#!/bin/sh
+# Pins what the requirements files name to exact versions with hashes, for every Python from 3.11 on.
+set -eu
+cd "$(dirname "$0")/.."
+
+"${UV:-uv}" --version >/dev/null || {
+    echo "error: uv is not on the PATH; it resolves the requirements. Install it with pip, or set UV." >&2
+    exit 1
+}
+for name in backend/requirements requirements requirements-dev; do
+    "${UV:-uv}" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+        --no-emit-index-url --no-header --no-annotate "$name.in" -o "$name.txt"
+done
