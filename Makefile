@@ -22,12 +22,12 @@ test: setup-dev ## Run every test, against the real programs
 
 # mypy's plugin loads Django's settings, which need a database's address but no database.
 lint: export PYTHONPATH = backend
-lint: export LAB_SECRETS_DIR = $(CURDIR)/.lab/lint/secrets
-lint: export LAB_POSTGRES_HOST = localhost
-lint: export LAB_POSTGRES_PORT = 5432
-lint: export LAB_POSTGRES_DB = hotel
-lint: export LAB_POSTGRES_USER = hotel
-lint: export LAB_ALLOWED_HOSTS = localhost
+lint: export BACKEND_SECRETS_DIR = $(CURDIR)/.lab/lint/secrets
+lint: export PGHOST = localhost
+lint: export PGPORT = 5432
+lint: export PGDATABASE = hotel
+lint: export PGUSER = hotel
+lint: export BACKEND_ALLOWED_HOSTS = localhost
 .PHONY: lint
 lint: setup-dev ## Check style, types, shell scripts and formatting
 	$(BIN)/ruff check .

@@ -12,7 +12,7 @@ _lab = env.lab_settings()
 _WORKER_CLASSES = {env.Server.GUNICORN_SYNC: "sync", env.Server.GUNICORN_GTHREAD: "gthread"}
 
 wsgi_app = "config.wsgi:application"
-bind = env.text("LAB_BACKEND_BIND")
+bind = env.text("BACKEND_BIND")
 worker_class = _WORKER_CLASSES[_lab.lab_server]
 workers = _lab.lab_workers
 threads = _lab.lab_threads if worker_class == "gthread" else 1
@@ -22,6 +22,8 @@ graceful_timeout = _lab.lab_timeout
 backlog = 2048
 # Recycling workers drops connections in the middle of a measurement. Default: 0.
 max_requests = 0
+# Supervisor and compose hold the server; a control socket in the user's home is not needed.
+control_socket_disable = True
 # Heartbeats in memory: a busy disk must not look like a hung worker.
 worker_tmp_dir = "/dev/shm"  # noqa: S108
 

@@ -7,5 +7,5 @@ def demo_loads() -> list[Load]:
     """A smoke test, then a short ramp that the naive, uncached stack can't follow."""
     return [
         Load("smoke", testid=new_testid("smoke")),
-        Load("breakpoint", rate=6, duration="45s", testid=new_testid("breakpoint")),
+        Load("breakpoint", rate=5, duration="40s", testid=new_testid("breakpoint")),
     ]

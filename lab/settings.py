@@ -14,7 +14,7 @@ from lab.paths import ROOT, State
 
 # Variables that begin LAB_ and are not settings: where a stack keeps its state, and what the lab
 # hands to its own programs.
-NOT_SETTINGS = {"LAB_STATE_DIR", "LAB_STACK", "LAB_TOKEN", "LAB_SECRETS_DIR", "LAB_SETTINGS_FILE"}
+NOT_SETTINGS = {"LAB_STATE_DIR", "LAB_STACK", "LAB_TOKEN"}
 
 TIMEOUTS_OUTSIDE_IN = (
     "LAB_CLIENT_TIMEOUT",

@@ -1,7 +1,7 @@
 """The only reader of the environment. Names, values and defaults are in `.env.example`.
 
 The engines pass every setting; run by hand, `manage.py` takes what is missing from `.env.example`.
-LAB_SETTINGS_FILE, where it is given, goes over both: a running server reads it again on reload.
+BACKEND_SETTINGS_FILE, where it is given, goes over both: a running server reads it again on reload.
 """
 
 import os
@@ -110,17 +110,17 @@ def number(name: str) -> int:
 
 
 def secret(name: str) -> str:
-    """The secret `name`, from its file in LAB_SECRETS_DIR. There is no default.
+    """The secret `name`, from its file in BACKEND_SECRETS_DIR. There is no default.
 
     Raises:
         EnvError: the file can't be read.
     """
-    folder = text("LAB_SECRETS_DIR")
+    folder = text("BACKEND_SECRETS_DIR")
     try:
         return Path(folder, name).read_text().strip()
     except OSError as error:
         raise EnvError(
-            f"The secret {name} can't be read in LAB_SECRETS_DIR={folder} ({error.strerror}). "
+            f"The secret {name} can't be read in BACKEND_SECRETS_DIR={folder} ({error.strerror}). "
             f"Make it: python -m config.secrets {folder}"
         ) from None
 
@@ -153,9 +153,9 @@ def _defaults() -> dict[str, str]:
     return dict(_assignments(_EXAMPLE)) if _EXAMPLE.exists() else {}
 
 
-@cache
 def _settings_file() -> dict[str, str]:
-    name = os.environ.get("LAB_SETTINGS_FILE")
+    """Read each time: gunicorn's master keeps this module over a reload."""
+    name = os.environ.get("BACKEND_SETTINGS_FILE")
     return dict(_assignments(Path(name))) if name else {}
 
 

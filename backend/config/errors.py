@@ -70,12 +70,12 @@ def exception_handler(error: Exception, _context: dict[str, Any]) -> Response | 
     return None
 
 
-def bad_request(_request: HttpRequest, _exception: Exception) -> JsonResponse:
+def bad_request(_request: HttpRequest, exception: Exception) -> JsonResponse:
     """Django's handler400: unknown host, broken encoding of the address."""
     return JsonResponse(body("bad_request", BAD_REQUEST), status=400)
 
 
-def not_found(_request: HttpRequest, _exception: Exception) -> JsonResponse:
+def not_found(_request: HttpRequest, exception: Exception) -> JsonResponse:
     """Django's handler404."""
     return JsonResponse(body("not_found", NOT_FOUND), status=404)
 

@@ -1,16 +1,18 @@
 """Django's settings. Whatever moves the numbers is explicit here and comes from `config.env`."""
 
+from pathlib import Path
 from typing import Any
 
 from config import env
 
+BASE_DIR = Path(__file__).resolve().parents[1]
 LAB = env.lab_settings()
 
 SECRET_KEY = env.secret("secret_key")
 LAB_TOKEN = env.secret("lab_token")
 DEBUG = False
 # Host names are Nginx' business; the backend's port is open to the lab alone.
-ALLOWED_HOSTS = env.text("LAB_ALLOWED_HOSTS").split(",")
+ALLOWED_HOSTS = env.text("BACKEND_ALLOWED_HOSTS").split(",")
 
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
@@ -53,10 +55,10 @@ _HANDLING = _connection_handling()
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.postgresql",
-        "HOST": env.text("LAB_POSTGRES_HOST"),
-        "PORT": env.text("LAB_POSTGRES_PORT"),
-        "NAME": env.text("LAB_POSTGRES_DB"),
-        "USER": env.text("LAB_POSTGRES_USER"),
+        "HOST": env.text("PGHOST"),
+        "PORT": env.text("PGPORT"),
+        "NAME": env.text("PGDATABASE"),
+        "USER": env.text("PGUSER"),
         "PASSWORD": env.secret("postgres_password"),
         # A transaction per request would hide which statements need one.
         "ATOMIC_REQUESTS": False,

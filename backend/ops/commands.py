@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
@@ -17,7 +18,7 @@ class DatabaseCommand(BaseCommand):
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
             return super().execute(*args, **options)
-        except DatabaseError as error:
+        except (DatabaseError, psycopg.Error) as error:  # COPY is psycopg's own, untranslated
             reason = str(error).strip().splitlines()[0]
             raise CommandError(
                 f"Postgres said no: {reason}. Nothing was changed. Check that it runs "

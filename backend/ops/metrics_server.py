@@ -13,7 +13,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 def main() -> None:
     """Serve until told to stop."""
-    host, _, port = env.text("LAB_METRICS_BIND").rpartition(":")
+    host, _, port = env.text("BACKEND_METRICS_BIND").rpartition(":")
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     stop = threading.Event()

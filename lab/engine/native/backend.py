@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import psutil
 
@@ -15,11 +14,6 @@ from lab.engine.native.supervision import Supervision, wait_for
 from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings
-
-_EMPTY = 3
-_ASK_WHETHER_EMPTY = (
-    f"from hotels.models import Hotel; raise SystemExit(0 if Hotel.objects.exists() else {_EMPTY})"
-)
 
 
 def python(
@@ -56,22 +50,22 @@ def load(settings: Settings, state: State) -> None:
     postgres.make_database(settings, state)
     with step("Migrating the database"):
         manage(["manage.py", "migrate", "--no-input"], settings, state)
-    empty = python(["manage.py", "shell", "-v", "0", "-c", _ASK_WHETHER_EMPTY], settings, state)
-    if empty.returncode == _EMPTY:
-        note("Loading the data (load_db)")
-        manage(["manage.py", "load_db"], settings, state, show=True)
+    note("Loading the data, if there is none")
+    manage(["manage.py", "load_db", "--if-empty"], settings, state, show=True)
 
 
-def reload_workers(supervision: Supervision) -> None:
+def reload_workers(supervision: Supervision, settings: Settings) -> None:
     """HUP: the master keeps the socket, new workers read the settings file, old ones finish."""
-    asked = time.time()
     with step("Restarting the backend's workers"):
-        supervision.signal_service("backend", signal.SIGHUP)
         master = psutil.Process(supervision.pid("backend"))
-        wait_for(lambda: _all_younger(master, asked), seconds=60, what="The backend's new workers")
+        old = set(master.children())
+        supervision.signal_service("backend", signal.SIGHUP)
+        wait_for(
+            lambda: len(set(master.children()) - old) == settings.LAB_WORKERS and not _alive(old),
+            seconds=settings.LAB_TIMEOUT + 10,
+            what="The backend's new workers",
+        )
 
 
-def _all_younger(master: psutil.Process, moment: float) -> bool:
-    # A process' time of creation is good to a clock tick (10 ms).
-    workers = master.children()
-    return bool(workers) and all(w.create_time() >= moment - 0.02 for w in workers)
+def _alive(processes: set[psutil.Process]) -> bool:
+    return any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in processes)

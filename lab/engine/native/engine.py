@@ -75,7 +75,7 @@ class NativeEngine:
         if changed:
             save(settings, self._state)
             self._reload_nginx(settings)
-            backend.reload_workers(self._supervision)
+            backend.reload_workers(self._supervision, settings)
 
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
         settings = self._running()

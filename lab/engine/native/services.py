@@ -46,15 +46,15 @@ def backend_env(settings: Settings, state: State) -> dict[str, str]:
     return {
         **settings.as_env(),
         # Goes over the rest, and is read again when the server reloads.
-        "LAB_SETTINGS_FILE": str(state.settings),
-        "LAB_SECRETS_DIR": str(state.secrets),
-        "LAB_POSTGRES_HOST": settings.LAB_BIND,
-        "LAB_POSTGRES_PORT": str(settings.LAB_POSTGRES_PORT),
-        "LAB_POSTGRES_DB": "hotel",
-        "LAB_POSTGRES_USER": "hotel",
-        "LAB_BACKEND_BIND": f"{settings.LAB_BIND}:{settings.LAB_BACKEND_PORT}",
-        "LAB_METRICS_BIND": f"{settings.LAB_BIND}:{settings.LAB_METRICS_PORT}",
-        "LAB_ALLOWED_HOSTS": "*",
+        "BACKEND_SETTINGS_FILE": str(state.settings),
+        "BACKEND_SECRETS_DIR": str(state.secrets),
+        "PGHOST": settings.LAB_BIND,
+        "PGPORT": str(settings.LAB_POSTGRES_PORT),
+        "PGDATABASE": "hotel",
+        "PGUSER": "hotel",
+        "BACKEND_BIND": f"{settings.LAB_BIND}:{settings.LAB_BACKEND_PORT}",
+        "BACKEND_METRICS_BIND": f"{settings.LAB_BIND}:{settings.LAB_METRICS_PORT}",
+        "BACKEND_ALLOWED_HOSTS": "*",
         "PROMETHEUS_MULTIPROC_DIR": str(state.run / "metrics"),
         "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}",
         "PYTHONUNBUFFERED": "1",
@@ -105,6 +105,7 @@ def _redis(settings: Settings, state: State) -> Service:
         port=settings.LAB_REDIS_PORT,
         url=f"redis://{settings.LAB_BIND}:{settings.LAB_REDIS_PORT}",
         env=library_env(),
+        cwd=state.run,
     )
 
 
@@ -145,6 +146,7 @@ def _nginx(settings: Settings, state: State) -> Service:
         port=settings.LAB_HTTP_PORT,
         url=settings.target_url,
         env=library_env(),
+        cwd=state.run,
         # Lets requests in flight end.
         stop_signal="QUIT",
     )

@@ -1,6 +1,5 @@
 """The lab's hold on supervisor: starting it, asking it, and finding what it left behind."""
 
-import os
 import shutil
 import signal
 import socket
@@ -102,7 +101,7 @@ class Supervision:
 
 
 def leftovers(state: State) -> list[psutil.Process]:
-    """Processes of this stack that no supervisor holds, recognised by their environment."""
+    """Processes of this stack, whoever holds them."""
     return [p for p in psutil.process_iter() if _belongs(p, state)]
 
 
@@ -155,9 +154,15 @@ def remove_socket(state: State) -> None:
         shutil.rmtree(state.socket.parent, ignore_errors=True)
 
 
+# These write their titles over their environment; they are known by where they work instead.
+_RETITLED = {"postgres", "redis-server", "nginx"}
+
+
 def _belongs(process: psutil.Process, state: State) -> bool:
     try:
-        return process.pid != os.getpid() and process.environ().get("LAB_STACK") == str(state.base)
+        if process.name() in _RETITLED:
+            return Path(process.cwd()) in (state.run, state.postgres)
+        return process.environ().get("LAB_STACK") == str(state.base)
     except (psutil.Error, OSError):
         return False
 

@@ -43,8 +43,14 @@ class Command(DatabaseCommand):
                 help=f"{least} to {most}; default: {variable}",
             )
         parser.add_argument("--reload", action="store_true", help="Delete everything first.")
+        parser.add_argument(
+            "--if-empty", action="store_true", help="Do nothing, and succeed, when there is data."
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        if options["if_empty"] and Hotel.objects.exists():
+            self.stdout.write("The data is loaded already.")
+            return
         sizes = Sizes(
             options["hotels"],
             options["suites_per_hotel"],

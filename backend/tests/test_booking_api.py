@@ -1,0 +1,122 @@
+"""POST /api/booking/, in both implementations."""
+
+from uuid import uuid4
+
+import pytest
+from hotels import selectors
+from hotels.models import Booking
+
+pytestmark = pytest.mark.django_db
+
+
+def _post(api, wish, **headers):
+    return api.post("/api/booking/", wish, format="json", headers=headers)
+
+
+def test_booking_is_made_and_answered(api, booking_by, wish):
+    answer = _post(api, wish)
+    assert answer.status_code == 201
+    made = answer.json()
+    assert {name: made[name] for name in wish} == wish
+    assert list(made) == ["id", "suite", "check_in", "check_out", "customers", "created_at"]
+    booking = Booking.objects.get(pk=made["id"])
+    assert sorted(str(c.pk) for c in booking.customers.all()) == sorted(wish["customers"])
+
+
+def test_stays_are_half_open(api, booking_by, wish):
+    assert _post(api, wish).status_code == 201
+    following = {**wish, "check_in": "2031-05-04", "check_out": "2031-05-05"}
+    assert _post(api, following).status_code == 201
+
+
+def test_taken_nights_are_409(api, booking_by, wish):
+    _post(api, wish)
+    answer = _post(api, {**wish, "check_in": "2031-05-03", "check_out": "2031-05-09"})
+    assert answer.status_code == 409
+    assert answer.json()["error"]["code"] == "slot_taken"
+    assert Booking.objects.count() == 1
+
+
+def test_a_booking_raises_the_hotels_version_once_and_a_refused_one_does_not(
+    api, booking_by, wish, hotel
+):
+    _post(api, wish)
+    assert selectors.hotel_version(hotel.pk) == 1
+    _post(api, wish)
+    _post(api, {**wish, "customers": [str(uuid4())], "check_in": "2031-04-01"})
+    assert selectors.hotel_version(hotel.pk) == 1
+
+
+def test_unknown_suite_is_404(api, booking_by, wish):
+    answer = _post(api, {**wish, "suite": str(uuid4())})
+    assert answer.status_code == 404
+    assert "suite" in answer.json()["error"]["fields"]
+
+
+def test_unknown_customer_is_404_and_named(api, booking_by, wish):
+    unknown = str(uuid4())
+    answer = _post(api, {**wish, "customers": [wish["customers"][0], unknown]})
+    assert answer.status_code == 404
+    (message,) = answer.json()["error"]["fields"]["customers"]
+    assert unknown in message
+    assert wish["customers"][0] not in message
+
+
+def test_more_customers_than_the_suite_takes_are_400(api, booking_by, wish, customers):
+    answer = _post(api, {**wish, "customers": [str(c.pk) for c in customers]})
+    assert answer.status_code == 400
+    assert "3" in answer.json()["error"]["fields"]["customers"][0]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("suite", "none"),
+        ("suite", None),
+        ("check_in", "2031-02-30"),
+        ("check_out", "2031-05-01"),
+        ("check_out", "2031-04-30"),
+        ("customers", []),
+        ("customers", "x"),
+        ("customers", ["\x00"]),
+    ],
+)
+def test_wrong_values_are_400_with_the_field(api, booking_by, wish, field, value):
+    answer = _post(api, {**wish, field: value})
+    assert answer.status_code == 400
+    assert list(answer.json()["error"]["fields"]) == [field]
+    assert Booking.objects.count() == 0
+
+
+def test_a_customer_named_twice_is_400(api, booking_by, wish):
+    answer = _post(api, {**wish, "customers": wish["customers"][:1] * 2})
+    assert answer.status_code == 400
+    assert "customers" in answer.json()["error"]["fields"]
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        ("{", "application/json", 400),
+        (b"\xff\xfe{", "application/json", 400),
+        ("[]", "application/json", 400),
+        ('"x"', "application/json", 400),
+        ("a=b", "application/x-www-form-urlencoded", 415),
+        ("x" * 70_000, "application/json", 413),
+    ],
+)
+def test_broken_bodies_are_answered_in_the_error_shape(api, db, body, content_type, status):
+    answer = api.generic("POST", "/api/booking/", body, content_type=content_type)
+    assert answer.status_code == status
+    assert answer.json()["error"]["message"]
+
+
+def test_fast_takes_one_statement(api, settings, wish, django_assert_num_queries):
+    from dataclasses import replace
+
+    from config.env import Implementation
+
+    settings.LAB = replace(settings.LAB, lab_booking=Implementation.FAST)
+    # The test itself runs in a transaction, so the statement gets a savepoint: 1 + 2.
+    with django_assert_num_queries(3):
+        assert _post(api, wish).status_code == 201

@@ -1,0 +1,152 @@
+"""load_db, table_sizes, lab_config and check --deploy."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from config.settings import BASE_DIR
+from django.core.management import CommandError, call_command
+from hotels.models import Booking, Customer, Hotel, Suite
+from hotels.selectors import hotel_detail_fast
+
+SMALL = {"hotels": 2, "suites_per_hotel": 3, "bookings_per_suite": 4, "customers": 20}
+
+
+def _counts():
+    return [model.objects.count() for model in (Hotel, Suite, Customer, Booking)]
+
+
+def _manage(*argv, **environ):
+    import os
+
+    return subprocess.run(
+        [sys.executable, "manage.py", *argv],
+        cwd=BASE_DIR,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_load_db_is_the_same_for_the_same_seed():
+    call_command("load_db", seed=1, **SMALL)
+    first = [hotel_detail_fast(h.pk) for h in Hotel.objects.order_by("id")]
+    call_command("load_db", seed=1, reload=True, **SMALL)
+    assert first == [hotel_detail_fast(h.pk) for h in Hotel.objects.order_by("id")]
+    call_command("load_db", seed=2, reload=True, **SMALL)
+    assert first != [hotel_detail_fast(h.pk) for h in Hotel.objects.order_by("id")]
+    assert _counts() == [2, 6, 20, 24]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_load_db_refuses_a_second_time_and_says_how_to_reload():
+    call_command("load_db", **SMALL)
+    with pytest.raises(CommandError, match="--reload"):
+        call_command("load_db", **SMALL)
+    assert _counts() == [2, 6, 20, 24]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_load_db_leaves_nothing_when_it_fails(monkeypatch):
+    from hotels.data import Data
+
+    monkeypatch.setattr(Data, "bookings", lambda self: iter([((None,) * 5, [])]))
+    with pytest.raises(CommandError, match="Nothing was changed"):
+        call_command("load_db", **SMALL)
+    assert _counts() == [0, 0, 0, 0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_default_data_has_the_promised_size(api):
+    call_command(
+        "load_db", hotels=20, suites_per_hotel=100, bookings_per_suite=45, customers=20_000
+    )
+    assert _counts() == [20, 2_000, 20_000, 90_000]
+    sizes = [len(hotel_detail_fast(hotel.pk)) for hotel in Hotel.objects.all()]
+    assert min(sizes) >= 900_000
+    assert max(sizes) <= 1_000_000
+    assert 6_500 <= len(api.get("/api/hotel/").content) <= 7_500
+    assert Booking.objects.filter(check_out__gt="2030-01-01").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"), [("--hotels", "0"), ("--customers", "many"), ("--bookings-per-suite", "-1")]
+)
+def test_load_db_refuses_wrong_sizes_as_misuse(stack, flag, value):
+    done = _manage("load_db", flag, value)
+    assert done.returncode == 2
+    assert "a whole number from" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.django_db
+def test_table_sizes_are_the_largest_first(capsys, suite):
+    call_command("table_sizes", json=True)
+    tables = json.loads(capsys.readouterr().out)["tables"]
+    totals = [table["total_bytes"] for table in tables]
+    assert totals == sorted(totals, reverse=True)
+    suites = next(t for t in tables if t["table"] == "hotels_suite")
+    assert suites["rows"] == 1
+    assert suites["table_bytes"] + suites["index_bytes"] == suites["total_bytes"]
+
+
+@pytest.mark.django_db
+def test_table_sizes_reads_as_a_table(capsys, suite):
+    call_command("table_sizes")
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["table", "rows", "table", "indexes", "total"]
+    assert any(row.startswith("hotels_booking ") for row in rows)
+
+
+def test_commands_say_so_when_postgres_is_away(stack):
+    done = _manage("table_sizes", PGPORT="1")
+    assert done.returncode == 1
+    assert "Postgres said no" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_lab_config_prints_what_is_active(stack):
+    done = _manage("lab_config", "--json", LAB_DB_POOL="7")
+    assert json.loads(done.stdout)["LAB_DB_POOL"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [("LAB_DETAIL", "quick", "naive, fast"), ("LAB_DB_POOL", "0", "from 1 to 1000")],
+)
+def test_an_unknown_setting_is_one_message_and_misuse(stack, name, value, allowed):
+    done = _manage("lab_config", **{name: value})
+    assert done.returncode == 2
+    assert f"{name}={value} is not known" in done.stderr
+    assert allowed in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_secret_says_how_to_make_it(stack, tmp_path):
+    done = _manage("lab_config", BACKEND_SECRETS_DIR=str(tmp_path))
+    assert done.returncode == 2
+    assert "python -m config.secrets" in done.stderr
+
+
+def test_check_deploy_is_clean(stack):
+    done = _manage("check", "--deploy", "--fail-level", "WARNING")
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_migration_is_missing(stack):
+    done = _manage("makemigrations", "--check", "--dry-run")
+    assert done.returncode == 0, done.stdout
+
+
+def test_secrets_are_made_once_and_for_their_owner_alone(tmp_path):
+    from config.secrets import NAMES, make_secrets
+
+    assert make_secrets(tmp_path / "s") == list(NAMES)
+    token = (tmp_path / "s/lab_token").read_text()
+    assert (tmp_path / "s/lab_token").stat().st_mode & 0o777 == 0o600
+    assert make_secrets(tmp_path / "s") == []
+    assert (tmp_path / "s/lab_token").read_text() == token
+    assert len(token) >= 48

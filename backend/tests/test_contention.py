@@ -1,0 +1,28 @@
+"""Many clients, one slot: Postgres decides, nobody deadlocks, nobody gets a 500."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connections
+from hotels.models import Booking
+from rest_framework.test import APIClient
+
+CLIENTS = 16
+ROUNDS = 5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_who_want_one_slot_one_gets_it(booking_by, wish):
+    def post(day: int) -> int:
+        try:
+            wanted = {**wish, "check_in": f"2031-05-{day:02}", "check_out": f"2031-05-{day + 1:02}"}
+            return APIClient().post("/api/booking/", wanted, format="json").status_code
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        for day in range(1, ROUNDS + 1):
+            statuses = Counter(pool.map(post, [day] * CLIENTS))
+            assert statuses == {201: 1, 409: CLIENTS - 1}
+    assert Booking.objects.count() == ROUNDS

@@ -1,0 +1,46 @@
+"""What the database refuses is the client's to try again, never a 500."""
+
+import pytest
+from config import errors
+from django.db import OperationalError
+from rest_framework.test import APIClient
+
+
+@pytest.mark.django_db
+def test_a_statement_that_takes_too_long_is_503_with_retry_after(api, hotel, monkeypatch):
+    from django.db import connection
+    from hotels import selectors
+
+    def slow():
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = '20ms'")
+            cursor.execute("SELECT pg_sleep(5)")
+
+    monkeypatch.setattr(selectors, "hotel_list", slow)
+    answer = api.get("/api/hotel/")
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == str(errors.RETRY_AFTER_SECONDS)
+    assert answer.json()["error"]["code"] == "overloaded"
+
+
+@pytest.mark.django_db
+def test_a_database_that_is_away_makes_readyz_503(api, monkeypatch):
+    from hotels.models import Hotel
+
+    def refused():
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(Hotel.objects, "exists", refused)
+    answer = api.get("/readyz")
+    assert answer.status_code == 503
+    assert "connection refused" in answer.json()["error"]["message"]
+
+
+@pytest.mark.django_db
+def test_a_bug_is_a_500_in_the_error_shape(hotel, monkeypatch):
+    from hotels import selectors
+
+    monkeypatch.setattr(selectors, "hotel_list", lambda: 1 / 0)
+    answer = APIClient(raise_request_exception=False).get("/api/hotel/")
+    assert answer.status_code == 500
+    assert answer.json()["error"]["code"] == "server_error"

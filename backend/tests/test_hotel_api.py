@@ -1,0 +1,111 @@
+"""GET /api/hotel/ and GET /api/hotel/<id>/."""
+
+from datetime import date
+from uuid import uuid4
+
+import pytest
+from hotels import selectors
+from hotels.models import Booking, Suite
+
+pytestmark = pytest.mark.django_db
+
+
+def _book(suite, customers, day):
+    booking = Booking.objects.create(
+        suite=suite, check_in=date(2031, 1, day), check_out=date(2031, 1, day + 1)
+    )
+    booking.customers.set(customers)
+    return booking
+
+
+def test_list_is_a_bare_array_of_hotels_with_their_number_of_suites(api, suite):
+    answer = api.get("/api/hotel/")
+    assert answer.status_code == 200
+    (hotel,) = answer.json()
+    assert list(hotel) == [
+        *("id", "name", "address", "city", "stars", "description", "suite_count"),
+    ]
+    assert hotel["suite_count"] == 1
+
+
+def test_list_does_not_vary_and_sets_no_cookie(api, suite):
+    answer = api.get("/api/hotel/")
+    assert "Vary" not in answer.headers
+    assert not answer.cookies
+
+
+def test_list_accepts_format_json_as_the_article_calls_it(api, suite):
+    assert api.get("/api/hotel/?format=json").content == api.get("/api/hotel/").content
+
+
+def test_list_refuses_another_format_in_the_error_shape(api, suite):
+    answer = api.get("/api/hotel/?format=xml")
+    assert answer.status_code == 404
+    assert answer.json()["error"]["code"] == "not_found"
+
+
+def test_list_takes_one_query(api, suite, django_assert_num_queries):
+    with django_assert_num_queries(1):
+        api.get("/api/hotel/")
+
+
+def test_detail_nests_suites_bookings_and_customers(api, detail_by, suite, customers):
+    booking = _book(suite, customers[:2], 5)
+    answer = api.get(f"/api/hotel/{suite.hotel_id}/")
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == "application/json"
+    (found,) = answer.json()["suites"]
+    assert found == {
+        "id": str(suite.pk),
+        "number": 1,
+        "capacity": 3,
+        "price": "99.90",
+        "bookings": [
+            {
+                "id": str(booking.pk),
+                "check_in": "2031-01-05",
+                "check_out": "2031-01-06",
+                "customers": sorted(str(c.pk) for c in customers[:2]),
+            }
+        ],
+    }
+
+
+def test_detail_is_the_same_bytes_either_way(suite, customers):
+    Suite.objects.create(hotel=suite.hotel, number=7, capacity=2, price="1234.50")
+    for day in (20, 3, 11):
+        _book(suite, customers[day % 4 :], day)
+    naive = selectors.hotel_detail_naive(suite.hotel_id)
+    assert naive == selectors.hotel_detail_fast(suite.hotel_id)
+    assert "„Zürich“".encode() in naive
+
+
+@pytest.mark.parametrize("path", [f"/api/hotel/{uuid4()}/", "/api/hotel/none/", "/api/nothing/"])
+def test_unknown_address_is_404_in_the_error_shape(api, detail_by, db, path):
+    answer = api.get(path)
+    assert answer.status_code == 404
+    assert answer.json()["error"]["code"] == "not_found"
+
+
+def test_detail_takes_four_queries_however_many_bookings(
+    api, detail_by, suite, customers, django_assert_num_queries
+):
+    for day in range(1, 9):
+        _book(suite, customers[:1], day)
+    with django_assert_num_queries(4):
+        api.get(f"/api/hotel/{suite.hotel_id}/")
+
+
+def test_version_takes_one_query(hotel, django_assert_num_queries):
+    with django_assert_num_queries(1):
+        assert selectors.hotel_version(hotel.pk) == 0
+
+
+def test_version_of_no_hotel_is_none(db):
+    assert selectors.hotel_version(uuid4()) is None
+
+
+def test_post_to_list_is_405_in_the_error_shape(api, db):
+    answer = api.post("/api/hotel/", {})
+    assert answer.status_code == 405
+    assert answer.json()["error"]["code"] == "method_not_allowed"

@@ -1,0 +1,83 @@
+"""Idempotency-Key: one request, one effect."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.db import connections, transaction
+from hotels.models import Booking
+from idempotency import services
+from idempotency.models import StoredAnswer
+from rest_framework.test import APIClient
+
+
+def _post(api, wish, key):
+    return api.post("/api/booking/", wish, format="json", headers={"Idempotency-Key": key})
+
+
+@pytest.mark.django_db
+def test_the_same_request_again_gets_the_first_answer(api, booking_by, wish):
+    first = _post(api, wish, "k1")
+    again = _post(api, wish, "k1")
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.json() == again.json()
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert Booking.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_refused_slot_is_refused_again_even_when_it_is_free_by_then(api, booking_by, wish):
+    made = _post(api, wish, "k1").json()
+    assert _post(api, wish, "k2").status_code == 409
+    Booking.objects.filter(pk=made["id"]).delete()
+    assert _post(api, wish, "k2").status_code == 409
+    assert _post(api, wish, "k3").status_code == 201
+
+
+@pytest.mark.django_db
+def test_wrong_input_is_not_stored(api, booking_by, wish):
+    assert _post(api, {**wish, "customers": []}, "k1").status_code == 400
+    assert _post(api, wish, "k1").status_code == 201
+
+
+@pytest.mark.django_db
+def test_another_body_under_the_key_is_422(api, booking_by, wish):
+    _post(api, wish, "k1")
+    answer = _post(api, {**wish, "check_out": "2031-05-09"}, "k1")
+    assert answer.status_code == 422
+    assert answer.json()["error"]["code"] == "key_reused"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("key", ["", "has space", "ü", "x" * 256])
+def test_a_malformed_key_is_400(api, wish, key):
+    answer = _post(api, wish, key)
+    assert answer.status_code == 400
+    assert list(answer.json()["error"]["fields"]) == ["Idempotency-Key"]
+
+
+@pytest.mark.django_db
+def test_a_key_expires_and_old_answers_are_removed(api, wish):
+    _post(api, wish, "k1")
+    _post(api, {**wish, "check_in": "2031-07-01", "check_out": "2031-07-02"}, "k2")
+    old = {"created_at": StoredAnswer.objects.get(key="k1").created_at - services.LIFETIME}
+    StoredAnswer.objects.update(created_at=old["created_at"] - timedelta(seconds=1))
+    assert _post(api, wish, "k1").status_code == 409
+    assert list(StoredAnswer.objects.values_list("key", flat=True)) == ["k1"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_that_still_runs_is_409_with_its_own_code(wish):
+    def post():
+        try:
+            return _post(APIClient(), wish, "k1")
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        services._lock("k1")
+        answer = pool.submit(post).result()
+    assert answer.status_code == 409
+    assert answer.json()["error"]["code"] == "in_progress"
+    assert answer.headers["Retry-After"] == "1"
+    assert Booking.objects.count() == 0

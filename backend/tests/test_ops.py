@@ -1,0 +1,56 @@
+"""Health, readiness, settings and metrics."""
+
+import pytest
+from django.conf import settings as django_settings
+from prometheus_client import REGISTRY
+
+
+def test_healthz_asks_nothing(api):
+    assert api.get("/healthz").json() == {"status": "ok"}
+
+
+@pytest.mark.django_db
+def test_readyz_wants_data(api):
+    answer = api.get("/readyz")
+    assert answer.status_code == 503
+    assert "load_db" in answer.json()["error"]["message"]
+
+
+@pytest.mark.django_db
+def test_readyz_is_ok_with_data(api, hotel):
+    assert api.get("/readyz").status_code == 200
+
+
+@pytest.mark.django_db
+def test_settings_are_for_the_token(api):
+    for headers in ({}, {"X-Lab-Token": "wrong"}, {"X-Lab-Token": "ü"}):
+        assert api.get("/lab/settings", headers=headers).status_code == 404
+    answer = api.get("/lab/settings", headers={"X-Lab-Token": django_settings.LAB_TOKEN})
+    assert answer.json()["settings"]["LAB_DETAIL"] == "naive"
+    assert answer.json()["versions"]["django"].startswith("5.2")
+
+
+@pytest.mark.django_db
+def test_requests_are_counted_by_route_not_by_path(api, hotel):
+    labels = {"route": "hotel_detail", "method": "GET", "status": "200"}
+    before = REGISTRY.get_sample_value("lab_http_requests_total", labels) or 0
+    api.get(f"/api/hotel/{hotel.pk}/")
+    assert REGISTRY.get_sample_value("lab_http_requests_total", labels) == before + 1
+
+
+@pytest.mark.django_db
+def test_the_schema_is_whole(api, capsys):
+    from django.core.management import call_command
+
+    call_command("spectacular", "--validate", "--fail-on-warn", "--file", "/dev/null")
+    answer = api.get("/api/schema/?format=json")
+    assert answer.status_code == 200
+
+
+@pytest.mark.django_db
+def test_the_swagger_page_and_its_files_are_served_from_here(api):
+    page = api.get("/api/docs/").content.decode()
+    assert "https://" not in page
+    script = "/static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui-bundle.js"
+    assert script in page
+    assert api.get(script).status_code == 200

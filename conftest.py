@@ -1,0 +1,74 @@
+"""One real stack for all tests: started on first use, on ports and in a directory of its own."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent
+STATE = ROOT / ".lab" / "test"
+
+# Small data, so that a naive answer takes milliseconds; tests that need the real sizes load them.
+DATA = {
+    "LAB_DATA_HOTELS": "4",
+    "LAB_DATA_SUITES_PER_HOTEL": "15",
+    "LAB_DATA_BOOKINGS_PER_SUITE": "5",
+    "LAB_DATA_CUSTOMERS": "200",
+}
+# Ten thousand up from the defaults: a stack that runs beside the tests keeps its ports.
+PORTS = {
+    "LAB_HTTP_PORT": "18080",
+    "LAB_NGINX_STATUS_PORT": "18081",
+    "LAB_BACKEND_PORT": "18001",
+    "LAB_METRICS_PORT": "18002",
+    "LAB_POSTGRES_PORT": "65432",
+    "LAB_REDIS_PORT": "16379",
+    "LAB_PROMETHEUS_PORT": "19090",
+}
+
+
+def _set_environment() -> None:
+    """The environment of the lab and of Django, before either reads it."""
+    for name in [name for name in os.environ if name.startswith("LAB_")]:
+        del os.environ[name]
+    os.environ.update(DATA, **PORTS, LAB_ENGINE="native", LAB_STATE_DIR=str(STATE))
+
+    from lab.engine.native.services import backend_env
+    from lab.paths import State
+    from lab.settings import load_settings
+
+    django = backend_env(load_settings(), State(STATE))
+    # Django reads the settings file of a running stack again and again; the tests have none yet.
+    del django["BACKEND_SETTINGS_FILE"]
+    os.environ.update({k: v for k, v in django.items() if k.startswith(("BACKEND_", "PG"))})
+    _start_django()
+
+
+def _start_django() -> None:
+    from config.secrets import make_secrets
+
+    make_secrets(STATE / "secrets")
+    os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+
+    import django
+
+    django.setup()
+
+
+# When this file is imported, not in a hook: the conftest files below import models.
+_set_environment()
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator["NativeEngine"]:  # noqa: F821 - imported once the environment stands
+    """The native engine with everything running; stopped when the tests end."""
+    from lab.engine.native import NativeEngine
+    from lab.paths import State
+    from lab.settings import load_settings
+
+    engine = NativeEngine(State(STATE))
+    engine.down()
+    engine.up(load_settings())
+    yield engine
+    engine.down()

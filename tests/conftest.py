@@ -1,0 +1,48 @@
+"""Fixtures of the lab's own tests: the `lab` command as a user runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LAB = Path(sys.executable).parent / "lab"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command left: exit code and both outputs."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    def is_one_message(self, code: int) -> bool:
+        """Whether it ended as errors should: one message, no traceback, that exit code."""
+        return self.code == code and "error:" in self.err.lower() and "Traceback" not in self.err
+
+
+@pytest.fixture(scope="session")
+def lab():
+    """Run `lab`; keyword arguments are environment variables."""
+
+    def run(*argv: str, **environ: str) -> Said:
+        done = subprocess.run(
+            [str(LAB), *argv],
+            env={**os.environ, **environ},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    return run

@@ -1,0 +1,93 @@
+"""Finding the break point, on counters made by hand."""
+
+import pytest
+
+from lab.breakpoint import WINDOW_SECONDS, Bounds, Counters, find_break, windows
+from lab.plan import Plan, Stage
+
+RAMP = Plan((Stage(100, 0, 100),), "requests")
+
+
+def _counters(*, breaks_at=None, p95=lambda _: 50.0, errors=lambda _: 0.0, dropped=lambda _: 0.0):
+    """A target that answers all that is offered up to a rate, and that rate from then on."""
+
+    def at(moment):
+        if breaks_at is None or moment <= breaks_at:
+            answers = RAMP.arrivals(moment)
+        else:
+            answers = RAMP.arrivals(breaks_at) + (moment - breaks_at) * breaks_at
+        bad = errors(moment)
+        return Counters(answers, bad, answers - bad, dropped(moment), p95(moment))
+
+    return at
+
+
+def test_a_plan_offers_the_area_under_its_stages():
+    plan = Plan((Stage(10, 0, 10), Stage(10, 10, 10)), "requests")
+    assert plan.arrivals(10) == 50
+    assert plan.arrivals(20) == 150
+    assert plan.offered(5, 10) == pytest.approx(7.5)
+    assert plan.seconds == 20
+    assert plan.top_rate == 10
+
+
+def test_a_target_that_keeps_up_does_not_break():
+    found = windows(RAMP, _counters(), Bounds())
+    assert len(found) == 100 - WINDOW_SECONDS + 1
+    assert find_break(found) is None
+
+
+def test_it_breaks_where_it_stops_keeping_up():
+    broke = find_break(windows(RAMP, _counters(breaks_at=60), Bounds()))
+    assert broke is not None
+    # 5 % of 65/s are missing about 4 s after 60/s was the limit.
+    assert 60 <= broke.window.end <= 68
+    assert "achieved" in broke.reasons[0]
+    assert broke.goodput == pytest.approx(60, rel=0.05)
+
+
+def test_slow_answers_break_it_even_when_all_arrive():
+    slow = _counters(p95=lambda moment: 1001 if moment >= 40 else 999)
+    broke = find_break(windows(RAMP, slow, Bounds()))
+    assert broke is not None
+    assert broke.window.end == 40
+    assert broke.reasons == ("p95 1001 ms > 1000 ms",)
+
+
+def test_errors_break_it():
+    failing = _counters(errors=lambda moment: max(0.0, moment - 50) * 10)
+    broke = find_break(windows(RAMP, failing, Bounds()))
+    assert broke is not None
+    assert broke.window.end == 51
+    assert "errors" in broke.reasons[0]
+
+
+def test_two_bad_windows_are_a_hiccup():
+    hiccup = _counters(p95=lambda moment: 5000 if moment in (40, 41) else 50)
+    assert find_break(windows(RAMP, hiccup, Bounds())) is None
+
+
+def test_bounds_can_be_set():
+    slow = _counters(p95=lambda _: 300)
+    assert find_break(windows(RAMP, slow, Bounds(p95_ms=299))) is not None
+    assert find_break(windows(RAMP, slow, Bounds(p95_ms=301))) is None
+
+
+def test_one_request_in_flight_at_a_low_rate_is_no_break():
+    plan = Plan((Stage(60, 0, 3),), "requests")
+
+    def one_behind(moment):
+        answers = max(plan.arrivals(moment) - 1, 0)
+        return Counters(answers, 0, answers, 0, 50)
+
+    assert find_break(windows(plan, one_behind, Bounds())) is None
+
+
+def test_whole_journeys_are_judged_by_what_was_taken_on():
+    plan = Plan(RAMP.stages, "iterations")
+    nothing_ended_yet = _counters(breaks_at=0)
+    assert find_break(windows(plan, nothing_ended_yet, Bounds())) is None
+    dropping = _counters(breaks_at=0, dropped=lambda moment: max(0.0, moment - 30) * 20)
+    broke = find_break(windows(plan, dropping, Bounds()))
+    assert broke is not None
+    assert 31 <= broke.window.end <= 34

@@ -1,0 +1,97 @@
+"""The compose files, as docker compose itself reads them; no engine is needed for that."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from lab.paths import BIN, ROOT
+
+ONE_SHOT = {"secrets", "init"}
+
+
+def _config(*files, **environ):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("LAB_")} | environ
+    flags = [part for name in files for part in ("-f", str(ROOT / name))]
+    done = subprocess.run(
+        [str(BIN / "docker-compose"), *flags, "config", "--format", "json"],
+        env=env,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "variable is not set" not in done.stderr
+    return json.loads(done.stdout)["services"]
+
+
+@pytest.fixture(scope="module")
+def target():
+    return _config("docker-compose.yml")
+
+
+@pytest.fixture(scope="module")
+def load():
+    return _config("docker-compose.load.yml")
+
+
+def test_it_is_whole_without_any_env_file(target):
+    assert set(target) == {
+        *ONE_SHOT,
+        *("postgres", "redis", "backend", "backend-metrics", "nginx", "prometheus"),
+    }
+
+
+def test_what_stays_has_a_health_check_and_what_ends_is_waited_for(target):
+    assert {name for name, service in target.items() if "healthcheck" not in service} == ONE_SHOT
+    waited = target["backend"]["depends_on"]["init"]["condition"]
+    assert waited == "service_completed_successfully"
+
+
+def test_every_service_has_limits(target, load):
+    for services in (target, load):
+        for name, service in services.items():
+            assert set(service["deploy"]["resources"]["limits"]) >= {"cpus", "memory"}, name
+
+
+def test_every_port_is_on_the_loopback_unless_asked(target):
+    ports = [port for service in target.values() for port in service.get("ports", [])]
+    assert len(ports) == 6
+    assert {port["host_ip"] for port in ports} == {"127.0.0.1"}
+    opened = _config("docker-compose.yml", LAB_BIND="0.0.0.0")
+    # Nginx' status page stays shut even then.
+    hosts = [port["host_ip"] for port in opened["nginx"]["ports"]]
+    assert hosts == ["0.0.0.0", "127.0.0.1"]
+
+
+def test_settings_of_the_shell_reach_the_backend():
+    services = _config("docker-compose.yml", LAB_DETAIL="fast", LAB_DB_MAX_CONNECTIONS="300")
+    assert services["backend"]["environment"]["LAB_DETAIL"] == "fast"
+    assert "max_connections=300" in services["postgres"]["command"]
+
+
+@pytest.mark.parametrize("name", ["POSTGRES", "REDIS", "NGINX", "PROMETHEUS"])
+def test_images_have_exact_tags_and_can_be_replaced(target, name):
+    service = name.lower()
+    assert ":" in target[service]["image"]
+    replaced = _config("docker-compose.yml", **{f"LAB_{name}_IMAGE": "mirror/it:1"})
+    assert replaced[service]["image"] == "mirror/it:1"
+
+
+def test_postgres_keeps_its_data_where_version_18_does(target):
+    assert target["postgres"]["image"].startswith("postgres:18")
+    assert "/var/lib/postgresql" in [v["target"] for v in target["postgres"]["volumes"]]
+
+
+def test_the_load_needs_two_addresses_and_nothing_of_the_target():
+    services = _config(
+        "docker-compose.load.yml", BASE_URL="http://t:1", PROMETHEUS_URL="http://p:2"
+    )
+    load = services["load"]
+    assert load["environment"]["BASE_URL"] == "http://t:1"
+    assert load["environment"]["K6_PROMETHEUS_RW_SERVER_URL"] == "http://p:2/api/v1/write"
+    assert load["environment"]["K6_OUT"] == "experimental-prometheus-rw"
+    assert load["entrypoint"] == []
+    assert services["generator-metrics"]["environment"]["PROMETHEUS_URL"] == "http://p:2"

@@ -1,0 +1,125 @@
+"""Real k6 runs against the real stack, read back from the real Prometheus."""
+
+import json
+import math
+
+import pytest
+
+from lab import metrics
+from lab.paths import ROOT
+from lab.prometheus import Prometheus
+
+# k6 fixes the growth factor of its native histograms at 1.1.
+BUCKET = 1.1
+
+FIELDS = {
+    *("testid", "requests", "rps", "goodput", "failed", "p95_ms", "dropped_iterations"),
+    *("limited_by", "verdict", "files"),
+}
+
+
+@pytest.fixture(scope="module")
+def smoke(lab, stack):
+    said = lab("k6", "smoke", "--scenario", "list", "--json")
+    assert said.code == 0, said.err
+    return said.json
+
+
+@pytest.fixture(scope="module")
+def smoke_summary(smoke):
+    return json.loads((ROOT / smoke["files"]["summary"]).read_text())
+
+
+@pytest.fixture(scope="module")
+def broken(lab, stack):
+    """A ramp over what one worker bears of whole details."""
+    flags = ("--rate", "400", "--duration", "20s", "--scenario", "detail", "--json")
+    said = lab("k6", "breakpoint", *flags)
+    assert said.code == 0, said.err
+    return said.json
+
+
+@pytest.fixture
+def prometheus(stack):
+    return Prometheus(stack.settings().prometheus_url)
+
+
+def test_smoke_passes_without_a_failed_request(smoke):
+    assert set(smoke) >= FIELDS
+    assert smoke["failed"] == 0
+    assert smoke["requests"] > 100
+    assert smoke["verdict"].startswith("passed")
+    assert smoke["limited_by"] == "none"
+
+
+def test_every_file_of_a_run_is_there(smoke, broken):
+    for run in (smoke, broken):
+        assert all((ROOT / path).exists() for path in run["files"].values())
+    assert (ROOT / broken["files"]["picture"]).read_bytes().startswith(b"\x89PNG")
+
+
+def test_prometheus_counts_every_request_that_k6_counts(smoke, smoke_summary, prometheus):
+    counted = smoke_summary["metrics"]["http_reqs"]["values"]["count"]
+    assert prometheus.instant(metrics.requests_of_whole_run(smoke["testid"])) == counted
+    of_load = metrics.selector(smoke["testid"])
+    query = f"sum(max_over_time({metrics.REQUESTS}{{{of_load}}}[1h]))"
+    assert prometheus.instant(query) == smoke["requests"]
+
+
+def test_p95_in_prometheus_is_within_one_bucket_of_k6s(smoke, prometheus):
+    histogram = f"sum(max_over_time({metrics.DURATION}{{{metrics.selector(smoke['testid'])}}}[1h]))"
+    histogram = histogram.replace("max_over_time", "last_over_time")
+    seconds = prometheus.instant(f"histogram_quantile(0.95, {histogram})")
+    assert seconds is not None
+    assert abs(math.log(seconds * 1000 / smoke["p95_ms"])) <= math.log(BUCKET)
+
+
+def test_answers_in_time_are_counted_exactly(smoke, smoke_summary, prometheus):
+    query = f"max_over_time({metrics.answers_in_time(smoke['testid'])}[1h:1s])"
+    counted = smoke_summary["metrics"]["lab_answers_in_time"]["values"]["count"]
+    assert prometheus.instant(query) == counted
+    assert smoke["goodput"] == pytest.approx(counted / smoke["seconds"], rel=0.01)
+
+
+def test_a_breakpoint_ends_with_a_number_a_reason_and_what_limited_it(broken):
+    found = broken["break_point"]
+    assert broken["outcome"] == "broke"
+    assert 0 < found["offered"] < 400
+    assert 0 < found["goodput"] <= found["offered"] * 1.2
+    assert found["reasons"]
+    assert broken["limited_by"] in ("target", "vu_cap")
+    assert f"broke at {found['offered']:.1f} requests/s" in broken["verdict"]
+
+
+def test_its_windows_add_up_to_its_requests(broken):
+    windows = json.loads((ROOT / broken["files"]["result"]).read_text())["windows"]
+    # Windows overlap; every fifth of them lies end to end with the one before.
+    apart = [w for w in windows if w["end"] % 5 == 0]
+    during_the_ramp = sum(window["achieved"] * 5 for window in apart)
+    assert during_the_ramp <= broken["requests"]
+    # What the ramp left in the queue is answered after it.
+    assert during_the_ramp >= broken["requests"] * 0.5
+
+
+def test_bookings_never_meet_across_scenarios_and_reruns(lab, stack):
+    for flags in (("hold", "--rate", "40", "--duration", "5s"), ("smoke", "--vus", "3")):
+        said = lab("k6", *flags, "--scenario", "booking", "--json")
+        assert said.code == 0, said.err
+        summary = json.loads((ROOT / said.json["files"]["summary"]).read_text())["metrics"]
+        assert "lab_bookings_conflicted" not in summary
+        created = summary["lab_bookings_created"]["values"]["count"]
+        assert created == said.json["requests"] > 0
+
+
+def test_a_load_that_does_not_hold_is_a_failed_test(lab, stack):
+    flags = ("--rate", "300", "--duration", "10s", "--scenario", "detail", "--json")
+    said = lab("k6", "hold", *flags)
+    assert said.code == 1
+    assert said.json["outcome"] == "broke"
+
+
+def test_without_json_the_verdict_reads_first(lab, stack):
+    said = lab("k6", "smoke", "--scenario", "list", "--vus", "1")
+    assert said.code == 0
+    assert said.out.startswith("passed: ")
+    assert "target on CPU" in said.out

@@ -1,0 +1,78 @@
+"""Nginx in front of the running stack."""
+
+import json
+import subprocess
+
+import httpx
+import pytest
+
+from lab.engine.native.programs import library_env, require
+from lab.engine.native.render import render
+from lab.engine.native.supervision import wait_for
+
+CLOSED = ("/healthz", "/readyz", "/metrics", "/lab/settings", "/lab/", "/lab/x")
+
+
+@pytest.fixture(scope="module")
+def url(stack):
+    return stack.settings().target_url
+
+
+def test_a_template_that_names_an_unknown_variable_is_not_rendered():
+    assert render("a ${LAB_X} $host", {"LAB_X": "b"}) == "a b $host"
+    with pytest.raises(KeyError):
+        render("${LAB_UNKNOWN}", {})
+
+
+def test_the_rendered_configuration_is_valid(stack):
+    done = subprocess.run(
+        [
+            str(require("nginx")),
+            "-t",
+            "-e",
+            "/dev/stderr",
+            "-c",
+            str(stack._state.run / "nginx.conf"),
+        ],
+        env=library_env(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_api_is_behind_it(url):
+    assert len(httpx.get(f"{url}/api/hotel/").json()) == 4
+
+
+@pytest.mark.parametrize("path", CLOSED)
+def test_the_backends_own_routes_are_closed(url, stack, path):
+    headers = {"X-Lab-Token": stack.token()}
+    answer = httpx.get(url + path, headers=headers)
+    assert answer.status_code == 404
+    assert answer.json()["error"]["code"] == "not_found"
+    assert not answer.headers["Server"].startswith("nginx/")
+
+
+def test_a_body_over_the_limit_is_413_in_the_error_shape(url):
+    answer = httpx.post(f"{url}/api/booking/", content=b"x" * 70_000)
+    assert answer.status_code == 413
+    assert answer.json()["error"]["code"] == "too_large"
+
+
+def test_the_access_log_is_json_with_timings_and_cache_status(url, stack):
+    httpx.get(f"{url}/api/hotel/?q=%22quote")
+    log = stack._state.logs / "nginx-access.log"
+    wait_for(lambda: "/api/hotel/" in log.read_text(), seconds=5, what="The access log's line")
+    entries = [json.loads(line) for line in log.read_text().splitlines()]
+    entry = next(e for e in entries if e["path"] == "/api/hotel/")
+    assert entry["status"] == 200
+    assert 0 <= float(entry["upstream_response_time"]) <= entry["request_time"] + 0.002
+    assert set(entry) >= {"upstream_connect_time", "upstream_status", "cache_status", "bytes"}
+
+
+def test_the_status_page_is_on_a_port_of_its_own(url, stack):
+    port = stack.settings().LAB_NGINX_STATUS_PORT
+    assert "Active connections" in httpx.get(f"http://127.0.0.1:{port}/stub_status").text
+    assert httpx.get(f"{url}/stub_status").status_code == 404

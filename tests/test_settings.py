@@ -1,0 +1,100 @@
+"""The settings table: one file, and everything that must agree with it."""
+
+import json
+import re
+from typing import get_args
+
+import pytest
+from config import env
+
+from lab.errors import UsageError
+from lab.k6 import PROFILES, SCENARIOS
+from lab.paths import ROOT
+from lab.settings import TIMEOUTS_OUTSIDE_IN, Settings, changed, defaults, load_settings
+
+EXAMPLE = (ROOT / ".env.example").read_text()
+
+
+def _allowed(name):
+    return set(get_args(Settings.model_fields[name].annotation))
+
+
+def test_every_setting_has_a_default_and_every_default_is_a_setting():
+    assert set(defaults()) == set(Settings.model_fields)
+
+
+def test_every_setting_is_documented_where_its_default_is():
+    commented = re.findall(r"^# .+\n(LAB_\w+)=", EXAMPLE, re.MULTILINE)
+    assert set(commented) == set(defaults())
+
+
+@pytest.mark.parametrize(
+    "name", ["LAB_SERVER", "LAB_DETAIL", "LAB_BOOKING", "LAB_REDIS_CACHE", "LAB_NGINX_CACHE"]
+)
+def test_backend_and_lab_know_the_same_values_and_the_table_names_them(name):
+    kind = env.LabSettings.__annotations__[name.lower()]
+    assert {str(member) for member in kind} == _allowed(name)
+    (comment,) = re.findall(rf"# ([a-z| -]+)\.[^\n]*\n(?:#[^\n]*\n)*{name}=", EXAMPLE)
+    assert set(comment.split(" | ")) == _allowed(name)
+
+
+def test_the_backend_reads_the_same_defaults(monkeypatch):
+    assert {k: defaults()[k] for k in env.lab_settings().as_env()} == env.lab_settings().as_env()
+
+
+def test_each_timeout_is_shorter_than_the_one_outside_it():
+    seconds = [int(defaults()[name]) for name in TIMEOUTS_OUTSIDE_IN]
+    assert seconds == sorted(set(seconds), reverse=True)
+
+
+def test_a_timeout_longer_than_the_one_outside_is_refused():
+    with pytest.raises(UsageError, match="LAB_TIMEOUT=55 must be shorter than LAB_PROXY_TIMEOUT"):
+        load_settings({"LAB_TIMEOUT": "55"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("LAB_SERVER", "apache", "Allowed: gunicorn-sync, gunicorn-gthread"),
+        ("LAB_WORKERS", "0", "greater than or equal to 1"),
+        ("LAB_WORKERS", "many", "valid integer"),
+        ("LAB_DB_POOL", "0", "off, or a size from 1 to 1000"),
+        ("LAB_TARGET_CPUS", "first", "a CPU list such as 0-2,5"),
+        ("LAB_WORKER", "2", "There is no setting LAB_WORKER"),
+    ],
+)
+def test_an_unknown_name_or_value_is_refused_with_what_is_allowed(name, value, said):
+    with pytest.raises(UsageError) as refused:
+        load_settings({name: value})
+    assert said in str(refused.value)
+    assert name in str(refused.value)
+
+
+def test_an_assignment_needs_its_equals_sign():
+    with pytest.raises(UsageError, match="NAME=VALUE"):
+        changed(load_settings(), ["LAB_DETAIL"])
+
+
+def test_compose_has_no_default_of_its_own():
+    found = re.findall(r"\$\{(LAB_\w+):-([^}]*)\}", (ROOT / "docker-compose.yml").read_text())
+    of_settings = {(name, value) for name, value in found if name in Settings.model_fields}
+    assert of_settings
+    assert {(name, defaults()[name]) for name, _ in of_settings} == of_settings
+
+
+def test_compose_passes_every_setting_that_the_backend_reads():
+    text = (ROOT / "docker-compose.yml").read_text()
+    wanted = [*env.lab_settings().as_env(), *(n for n in defaults() if n.startswith("LAB_DATA"))]
+    assert [name for name in wanted if f"    {name}:\n" not in text] == []
+
+
+def test_lab_and_k6_know_the_same_profiles_and_scenarios():
+    profiles = (ROOT / "k6/lib/profiles.js").read_text()
+    known = re.findall(r"^  '?([a-z-]+)'?: \{ build:", profiles, re.MULTILINE)
+    assert set(known) == set(PROFILES)
+    assert {f.stem for f in (ROOT / "k6/scenarios").glob("*.js")} == set(SCENARIOS)
+
+
+def test_our_variables_never_take_k6s_names():
+    assert not [name for name in Settings.model_fields if name.startswith("K6_")]
+    assert json.dumps(defaults()).count("K6_") == 0

@@ -1,0 +1,166 @@
+"""The native engine: up, down, set, status, and what survives a killed supervisor."""
+
+import json
+import os
+import signal
+
+import httpx
+import psutil
+import pytest
+
+from lab.engine.native.supervision import leftovers, wait_for
+from lab.paths import State
+
+SERVICES = ["postgres", "redis", "backend", "backend-metrics", "nginx", "prometheus"]
+
+
+@pytest.fixture
+def naive_again(lab, stack):
+    """Whatever a test sets, the next one finds the defaults."""
+    yield
+    assert lab("set", "LAB_DETAIL=naive", "LAB_WORKERS=2", "LAB_DB_POOL=off").code == 0
+
+
+def test_status_tells_engine_services_and_active_settings(lab, stack):
+    status = lab("status", "--json").json
+    assert status["engine"] == "native"
+    states = {service["name"]: service["state"] for service in status["services"]}
+    assert {name: states[name] for name in SERVICES} == dict.fromkeys(SERVICES, "running")
+    assert states["grafana"] == "missing"
+    assert status["services"][4]["url"] == stack.settings().target_url
+    assert status["settings"]["LAB_DETAIL"] == "naive"
+
+
+def test_status_reads_well_in_a_narrow_terminal(lab, stack):
+    said = lab("status", COLUMNS="80")
+    assert "http://127.0.0.1:18080" in said.out
+    assert "LAB_DETAIL" in said.out
+
+
+def test_set_changes_what_the_backend_says_of_itself(lab, stack, naive_again):
+    said = lab("set", "LAB_DETAIL=fast", "LAB_WORKERS=3", "LAB_DB_POOL=4", "--json")
+    assert said.code == 0, said.err
+    active = httpx.get(
+        f"{stack.settings().backend_url}/lab/settings", headers={"X-Lab-Token": stack.token()}
+    ).json()["settings"]
+    assert (active["LAB_DETAIL"], active["LAB_WORKERS"], active["LAB_DB_POOL"]) == (
+        *("fast", "3", "4"),
+    )
+    assert len(psutil.Process(stack._supervision.pid("backend")).children()) == 3
+
+
+def test_set_loses_no_request(lab, stack, naive_again):
+    import threading
+
+    url, statuses, done = f"{stack.settings().target_url}/api/hotel/", [], threading.Event()
+
+    def ask():
+        while not done.is_set():
+            statuses.append(httpx.get(url, timeout=30).status_code)
+
+    askers = [threading.Thread(target=ask) for _ in range(3)]
+    for asker in askers:
+        asker.start()
+    said = lab("set", "LAB_DETAIL=fast")
+    done.set()
+    for asker in askers:
+        asker.join()
+    assert said.code == 0
+    assert set(statuses) == {200}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "said"),
+    [
+        ("LAB_DETAIL=quick", "Allowed: naive, fast"),
+        ("LAB_COLOUR=red", "There is no setting LAB_COLOUR"),
+        ("LAB_HTTP_PORT=1234", "can't change while the stack runs"),
+        ("LAB_TIMEOUT=55", "must be shorter than LAB_PROXY_TIMEOUT=55"),
+        ("LAB_DETAIL", "Write NAME=VALUE"),
+    ],
+)
+def test_set_refuses_what_it_does_not_know_and_changes_nothing(lab, stack, assignment, said):
+    before = stack.settings()
+    answer = lab("set", assignment)
+    assert answer.is_one_message(2)
+    assert said in answer.err
+    assert stack.settings() == before
+
+
+def test_up_again_changes_nothing(lab, stack):
+    pids = [stack._supervision.pid(name) for name in SERVICES]
+    assert lab("up").code == 0
+    assert [stack._supervision.pid(name) for name in SERVICES] == pids
+
+
+def test_metrics_are_scraped_from_a_port_of_their_own(stack):
+    httpx.get(f"{stack.settings().target_url}/api/hotel/")
+    query = 'lab_http_requests_total{service="backend",route="hotel_list"}'
+
+    def arrived():
+        url = f"{stack.settings().prometheus_url}/api/v1/query"
+        return httpx.get(url, params={"query": query}).json()["data"]["result"]
+
+    wait_for(arrived, seconds=20, what="The backend's counter in Prometheus")
+
+
+def test_the_logs_of_a_service_can_be_read(lab, stack):
+    assert "ready to accept connections" in lab("logs", "postgres").out
+    answer = lab("logs", "mysql")
+    assert answer.is_one_message(2)
+    assert "postgres" in answer.err
+
+
+def test_a_killed_supervisor_leaves_processes_that_up_replaces(lab, stack):
+    state: State = stack._state
+    bookings = _hotels(stack)
+    os.kill(int((state.run / "supervisord.pid").read_text()), signal.SIGKILL)
+    wait_for(lambda: not stack._supervision.alive, seconds=5, what="Supervisor's end")
+    orphans = {process.pid for process in leftovers(state)}
+    assert len(orphans) >= len(SERVICES)
+    said = lab("up", "--json")
+    assert said.code == 0, said.err
+    assert "killed supervisor" in said.err
+    assert not orphans & {process.pid for process in leftovers(state)}
+    assert _hotels(stack) == bookings
+
+
+def test_a_killed_worker_and_a_killed_server_come_back(stack):
+    master = stack._supervision.pid("backend")
+    psutil.Process(master).children()[0].kill()
+    wait_for(lambda: len(psutil.Process(master).children()) == 2, seconds=10, what="A new worker")
+    os.kill(master, signal.SIGKILL)
+    wait_for(
+        lambda: stack._supervision.pid("backend") not in (0, master) and stack._all_run(),
+        seconds=30,
+        what="A new server",
+    )
+    wait_for(lambda: stack._ready(stack.settings()), seconds=30, what="Its first answer")
+
+
+def test_down_leaves_nothing_running_and_up_finds_the_data(lab, stack):
+    before = _hotels(stack)
+    assert lab("down", "--json").json["state"] == "down"
+    assert leftovers(stack._state) == []
+    assert lab("status", "--json").json["settings"] == {}
+    assert "lab up" in lab("status").out
+    assert lab("up").code == 0
+    assert _hotels(stack) == before
+
+
+def test_secrets_are_for_their_owner_alone(stack):
+    modes = {file.name: file.stat().st_mode & 0o777 for file in stack._state.secrets.iterdir()}
+    assert modes == dict.fromkeys(["lab_token", "postgres_password", "secret_key"], 0o600)
+
+
+def test_everything_listens_on_the_loopback_alone(stack):
+    owned = {process.pid for process in leftovers(stack._state)}
+    listening = [
+        c for c in psutil.net_connections("inet") if c.status == "LISTEN" and c.pid in owned
+    ]
+    assert len({c.laddr.port for c in listening}) == 7
+    assert {c.laddr.ip for c in listening} == {"127.0.0.1"}
+
+
+def _hotels(stack) -> str:
+    return json.dumps(httpx.get(f"{stack.settings().target_url}/api/hotel/", timeout=30).json())

@@ -1,0 +1,58 @@
+"""Who is to blame for a break: the target, or the load generator."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.breakpoint import Bounds, Counters, windows
+from lab.collect import Collected
+from lab.k6 import Load, Run
+from lab.plan import Plan, Stage
+from lab.sampler import CpuUse
+from lab.verdict import judge
+
+PLAN = Plan((Stage(60, 0, 60),), "requests")
+SUMMARY = {"lab": {"scenario": "list", "load_seconds": 60}, "metrics": {}}
+
+
+def _run(load_cpu: float) -> Run:
+    uses = [CpuUse(float(second), 0.99, load_cpu) for second in range(61)]
+    return Run(Load("breakpoint"), Path(), 0, 60, False, uses)
+
+
+def _collected(*, dropped: float = 0, slow_from: float = 30) -> Collected:
+    def at(moment: float) -> Counters:
+        answers = PLAN.arrivals(moment)
+        late = moment >= slow_from
+        return Counters(answers, 0, answers, dropped * moment, 4000 if late else 20)
+
+    return Collected(SUMMARY, PLAN, 0, windows(PLAN, at, Bounds()))
+
+
+def test_the_target_is_the_limit_when_the_generator_had_room():
+    verdict = judge(_run(0.5), _collected(), Bounds())
+    assert (verdict.outcome, verdict.limited_by) == ("broke", "target")
+    assert "broke at 27.5 requests/s" in verdict.text
+
+
+def test_a_full_generator_is_the_limit_whatever_else_happened():
+    assert judge(_run(0.95), _collected(dropped=1), Bounds()).limited_by == "generator_cpu"
+
+
+def test_dropped_iterations_with_an_idle_generator_mean_too_few_users():
+    assert judge(_run(0.5), _collected(dropped=1), Bounds()).limited_by == "vu_cap"
+
+
+def test_what_held_was_limited_by_nothing_and_names_its_top_rate():
+    verdict = judge(_run(0.5), _collected(slow_from=99), Bounds())
+    assert (verdict.outcome, verdict.limited_by) == ("held", "none")
+    assert "60.0 requests/s" in verdict.text
+
+
+@pytest.mark.parametrize(("failed", "outcome"), [(False, "passed"), (True, "failed")])
+def test_a_smoke_test_passes_or_fails_by_its_thresholds(failed, outcome):
+    values = {"http_reqs": {"values": {"count": 7}}}
+    run = Run(Load("smoke"), Path(), 0, 1, failed, [])
+    verdict = judge(run, Collected({**SUMMARY, "metrics": values}, None, 0, []), Bounds())
+    assert verdict.outcome == outcome
+    assert "7 requests" in verdict.text
