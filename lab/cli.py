@@ -13,7 +13,7 @@ from lab.demo import demo_loads
 from lab.engine import choose_engine
 from lab.engine.base import Engine
 from lab.errors import LabError
-from lab.k6 import Load, check_load, new_testid
+from lab.k6 import Load, new_testid
 from lab.measure import Measured, measure
 from lab.paths import current_state
 from lab.settings import changed, load_settings, running_settings
@@ -83,7 +83,6 @@ def k6(
     load = Load(
         profile, scenario, rate, duration, vus, bound_ms=p95, testid=testid or new_testid(profile)
     )
-    check_load(load)
     measured = measure(_engine(), load, Bounds(p95, max_errors, min_achieved))
     _print(measured.document, as_json, show.run)
     _exit_unless_fine(measured)

@@ -1,6 +1,7 @@
 """Running k6: its environment, its CPUs, its outcome."""
 
-import os
+import json
+import re
 import secrets
 import subprocess
 import sys
@@ -20,14 +21,10 @@ from lab.paths import RESULTS, ROOT
 from lab.sampler import CpuSampler, CpuUse
 from lab.settings import Settings
 
-PROFILES = ("smoke", "breakpoint", "hold", "article-breakpoint", "article-breakpoint-warm")
-SCENARIOS = ("journey", "list", "detail", "booking")
-
 # k6's exit codes, https://pkg.go.dev/go.k6.io/k6/errext/exitcodes
 _THRESHOLDS_FAILED = 99
 _INTERRUPTED = 105
 _SECONDS_BETWEEN_SIGNS = 10
-_SHORTCUTS = ("K6_VUS", "K6_DURATION", "K6_ITERATIONS", "K6_STAGES")
 
 
 @dataclass(frozen=True)
@@ -77,30 +74,63 @@ def new_testid(profile: str) -> str:
     return f"{profile}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
-def check_load(load: Load) -> None:
-    """Raises UsageError for names that k6/main.js would not know."""
-    if load.profile not in PROFILES:
-        raise UsageError(f"Unknown profile '{load.profile}'. Known: {', '.join(PROFILES)}.")
-    if load.scenario is not None and load.scenario not in SCENARIOS:
-        raise UsageError(f"Unknown scenario '{load.scenario}'. Known: {', '.join(SCENARIOS)}.")
-    clashing = [name for name in _SHORTCUTS if name in os.environ]
-    if clashing:
+def _new_folder(testid: str) -> Path:
+    """Where the run's files will be.
+
+    Raises:
+        UsageError: the name can't be a folder's and a label's, or is taken.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", testid):
         raise UsageError(
-            f"{', '.join(clashing)} is set in this shell: k6 would drop the script's scenarios. "
-            "Unset it; use --vus, --rate and --duration."
+            f"'{testid}' can't name a run. Up to 80 letters, digits, dots, dashes and underscores."
         )
+    folder = RESULTS / testid
+    if folder.exists():
+        raise UsageError(f"There is a run named {testid} already, in {folder}. Name it otherwise.")
+    return folder
+
+
+def check_load(command: K6Command) -> None:
+    """Ask k6 what it makes of the load; it alone knows the profiles and their variables.
+
+    Raises:
+        UsageError: a name or a value is not known; k6/main.js says which are.
+    """
+    argv = [*command.argv, "inspect", "--include-system-env-vars", "--log-format", "json"]
+    done = subprocess.run(
+        [*argv, "main.js"],
+        cwd=command.cwd,
+        env=command.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise UsageError(_thrown(done.stderr))
+
+
+def _thrown(log: str) -> str:
+    """The message of the error that k6's log ends with, without its stack."""
+    last = log.strip().splitlines()[-1] if log.strip() else "k6 said nothing"
+    try:
+        last = json.loads(last)["msg"]
+    except (ValueError, KeyError):
+        return last
+    return last.splitlines()[0].removeprefix("Error: ")
 
 
 def run_k6(engine: Engine, load: Load) -> Run:
     """Run k6 on the running stack and wait for its end.
 
     Raises:
+        UsageError: k6 does not know what it is asked for.
         LabError: the stack or its data is not there, or k6 could not do its work.
     """
     settings = _settings_of_ready_stack(engine)
-    folder = RESULTS / load.testid
-    folder.mkdir(parents=True)
+    folder = _new_folder(load.testid)
     command = engine.k6(settings, _env(engine, settings, load, folder))
+    check_load(command)
+    folder.mkdir(parents=True)
     sampler, started = CpuSampler(settings), time.time()
     with sampler:
         code = _execute(command)

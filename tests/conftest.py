@@ -27,7 +27,7 @@ class Said:
 
     def is_one_message(self, code: int) -> bool:
         """Whether it ended as errors should: one message, no traceback, that exit code."""
-        return self.code == code and "error:" in self.err.lower() and "Traceback" not in self.err
+        return self.code == code and "error" in self.err.lower() and "Traceback" not in self.err
 
 
 @pytest.fixture(scope="session")

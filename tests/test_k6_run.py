@@ -20,7 +20,8 @@ FIELDS = {
 
 @pytest.fixture(scope="module")
 def smoke(lab, stack):
-    said = lab("k6", "smoke", "--scenario", "list", "--json")
+    # Many users, for a percentile that does not hang on a single answer.
+    said = lab("k6", "smoke", "--scenario", "list", "--vus", "50", "--json")
     assert said.code == 0, said.err
     return said.json
 
@@ -33,7 +34,7 @@ def smoke_summary(smoke):
 @pytest.fixture(scope="module")
 def broken(lab, stack):
     """A ramp over what one worker bears of whole details."""
-    flags = ("--rate", "400", "--duration", "20s", "--scenario", "detail", "--json")
+    flags = ("--rate", "400", "--duration", "15s", "--scenario", "detail", "--json")
     said = lab("k6", "breakpoint", *flags)
     assert said.code == 0, said.err
     return said.json
@@ -67,8 +68,7 @@ def test_prometheus_counts_every_request_that_k6_counts(smoke, smoke_summary, pr
 
 
 def test_p95_in_prometheus_is_within_one_bucket_of_k6s(smoke, prometheus):
-    histogram = f"sum(max_over_time({metrics.DURATION}{{{metrics.selector(smoke['testid'])}}}[1h]))"
-    histogram = histogram.replace("max_over_time", "last_over_time")
+    histogram = f"sum({metrics.DURATION}{{{metrics.selector(smoke['testid'])}}})"
     seconds = prometheus.instant(f"histogram_quantile(0.95, {histogram})")
     assert seconds is not None
     assert abs(math.log(seconds * 1000 / smoke["p95_ms"])) <= math.log(BUCKET)
@@ -96,9 +96,12 @@ def test_its_windows_add_up_to_its_requests(broken):
     # Windows overlap; every fifth of them lies end to end with the one before.
     apart = [w for w in windows if w["end"] % 5 == 0]
     during_the_ramp = sum(window["achieved"] * 5 for window in apart)
-    assert during_the_ramp <= broken["requests"]
-    # What the ramp left in the queue is answered after it.
-    assert during_the_ramp >= broken["requests"] * 0.5
+    # What the ramp left in the queue is answered after it, and in no window.
+    assert 0 < during_the_ramp <= broken["requests"]
+    assert all(window["goodput"] <= window["achieved"] for window in windows)
+    # k6 counts arrivals as it was told to: what was offered was sent or dropped.
+    offered = sum(window["offered"] * 5 for window in apart)
+    assert broken["requests"] + broken["dropped_iterations"] == pytest.approx(offered, abs=2)
 
 
 def test_bookings_never_meet_across_scenarios_and_reruns(lab, stack):

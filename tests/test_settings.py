@@ -8,7 +8,6 @@ import pytest
 from config import env
 
 from lab.errors import UsageError
-from lab.k6 import PROFILES, SCENARIOS
 from lab.paths import ROOT
 from lab.settings import TIMEOUTS_OUTSIDE_IN, Settings, changed, defaults, load_settings
 
@@ -86,13 +85,6 @@ def test_compose_passes_every_setting_that_the_backend_reads():
     text = (ROOT / "docker-compose.yml").read_text()
     wanted = [*env.lab_settings().as_env(), *(n for n in defaults() if n.startswith("LAB_DATA"))]
     assert [name for name in wanted if f"    {name}:\n" not in text] == []
-
-
-def test_lab_and_k6_know_the_same_profiles_and_scenarios():
-    profiles = (ROOT / "k6/lib/profiles.js").read_text()
-    known = re.findall(r"^  '?([a-z-]+)'?: \{ build:", profiles, re.MULTILINE)
-    assert set(known) == set(PROFILES)
-    assert {f.stem for f in (ROOT / "k6/scenarios").glob("*.js")} == set(SCENARIOS)
 
 
 def test_our_variables_never_take_k6s_names():
