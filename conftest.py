@@ -42,6 +42,7 @@ def _set_environment() -> None:
     # Django reads the settings file of a running stack again and again; the tests have none yet.
     del django["BACKEND_SETTINGS_FILE"]
     os.environ.update({k: v for k, v in django.items() if k.startswith(("BACKEND_", "PG"))})
+    os.environ["BACKEND_ALLOWED_HOSTS"] = "localhost"
     _start_django()
 
 

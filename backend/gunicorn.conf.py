@@ -18,6 +18,9 @@ workers = _lab.lab_workers
 threads = _lab.lab_threads if worker_class == "gthread" else 1
 timeout = _lab.lab_timeout
 graceful_timeout = _lab.lab_timeout
+# Longer than Nginx keeps an idle upstream connection (60 s): Nginx must be the one that closes, or
+# it sends a request into a closing connection and answers 502. `sync` has none. Default: 2.
+keepalive = 75
 # What waits here has cost no worker yet. Default: 2048.
 backlog = 2048
 # Recycling workers drops connections in the middle of a measurement. Default: 0.

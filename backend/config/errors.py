@@ -100,7 +100,15 @@ def _overloaded(error: Exception) -> Response:
 
 def _api_exception(error: exceptions.APIException) -> Response:
     if isinstance(error, exceptions.ValidationError):
-        fields = error.detail if isinstance(error.detail, dict) else {"body": error.detail}
+        detail = error.detail if isinstance(error.detail, dict) else {"body": error.detail}
+        fields = {name: _messages(value) for name, value in detail.items()}
         return Response(body("invalid", WRONG_INPUT, fields), error.status_code)
     code = getattr(error.detail, "code", error.default_code)
     return Response(body(str(code), str(error.detail)), error.status_code)
+
+
+def _messages(detail: Any) -> list[str]:
+    """A field's messages as a flat list; those of a list's items begin with the item's index."""
+    if isinstance(detail, dict):
+        return [f"{index}: {text}" for index, part in detail.items() for text in _messages(part)]
+    return [str(text) for text in detail]

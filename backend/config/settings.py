@@ -14,6 +14,9 @@ DEBUG = False
 # Host names are Nginx' business; the backend's port is open to the lab alone.
 ALLOWED_HOSTS = env.text("BACKEND_ALLOWED_HOSTS").split(",")
 
+# A redirect would turn a POST without the slash into a GET; 404 says what is wrong.
+APPEND_SLASH = False
+
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 ASGI_APPLICATION = "config.asgi.application"
@@ -85,7 +88,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 REST_FRAMEWORK = {
     # One renderer, so that no answer says `Vary: Accept`.
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["config.parsers.BoundedJSONParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "UNAUTHENTICATED_USER": None,

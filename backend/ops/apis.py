@@ -3,27 +3,33 @@
 import hmac
 import os
 import platform
+from typing import Any
 
 import django
+import rest_framework
 from config import errors
 from django.conf import settings
 from django.db import connection
-from django.http import Http404, HttpRequest, JsonResponse
-from django.views.decorators.http import require_GET
+from django.http import Http404, JsonResponse
+from drf_spectacular.utils import extend_schema
 from hotels.models import Hotel
+from rest_framework.decorators import api_view
+from rest_framework.request import Request
 
 NO_DATA = "No data is loaded. Load it: manage.py load_db"
 NO_DATABASE = "Postgres does not answer: {reason}"
 
 
-@require_GET
-def healthz(_request: HttpRequest) -> JsonResponse:
+@extend_schema(exclude=True)
+@api_view(["GET"])
+def healthz(_request: Request) -> JsonResponse:
     """The process lives; nothing else is asked."""
     return JsonResponse({"status": "ok"})
 
 
-@require_GET
-def readyz(_request: HttpRequest) -> JsonResponse:
+@extend_schema(exclude=True)
+@api_view(["GET"])
+def readyz(_request: Request) -> JsonResponse:
     """Postgres answers, and there is something to serve."""
     try:
         loaded = Hotel.objects.exists()
@@ -33,15 +39,29 @@ def readyz(_request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "ok"}) if loaded else _not_ready("no_data", NO_DATA)
 
 
-@require_GET
-def lab_settings(request: HttpRequest) -> JsonResponse:
+@extend_schema(exclude=True)
+@api_view(["GET"])
+def lab_settings(request: Request) -> JsonResponse:
     """What is really active in this process, for whoever holds the lab's token."""
     token = request.headers.get("X-Lab-Token", "")
     if not hmac.compare_digest(token.encode(), settings.LAB_TOKEN.encode()):
         raise Http404
     return JsonResponse(
-        {"settings": settings.LAB.as_env(), "versions": _versions(), "pid": os.getpid()}
+        {
+            "settings": settings.LAB.as_env(),
+            "server": _server(request),
+            "versions": _versions(),
+            "pid": os.getpid(),
+        }
     )
+
+
+def _server(request: Request) -> dict[str, Any]:
+    """What the server says of itself, against what LAB_SERVER claims."""
+    return {
+        "software": request.META.get("SERVER_SOFTWARE"),
+        "multithread": request.META.get("wsgi.multithread"),
+    }
 
 
 def _versions() -> dict[str, str]:
@@ -50,6 +70,7 @@ def _versions() -> dict[str, str]:
         (postgres,) = cursor.fetchone()
     return {
         "django": django.get_version(),
+        "drf": rest_framework.VERSION,
         "python": platform.python_version(),
         "postgres": postgres,
     }

@@ -7,6 +7,9 @@ from django.http import HttpRequest, HttpResponse
 
 from ops import metrics
 
+# Clients may invent methods; each would be a series of its own.
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
 
 class RequestMetrics:
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -17,7 +20,7 @@ class RequestMetrics:
         with metrics.IN_FLIGHT.track_inprogress():
             response = self._get_response(request)
         route = request.resolver_match.view_name if request.resolver_match else "unknown"
-        method = request.method or ""
+        method = request.method if request.method in _METHODS else "other"
         metrics.DURATION.labels(route, method).observe(time.perf_counter() - started)
         metrics.REQUESTS.labels(route, method, str(response.status_code)).inc()
         return response

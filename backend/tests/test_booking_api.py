@@ -79,6 +79,8 @@ def test_more_customers_than_the_suite_takes_are_400(api, booking_by, wish, cust
         ("customers", []),
         ("customers", "x"),
         ("customers", ["\x00"]),
+        ("suite", 5),
+        ("suite", True),
     ],
 )
 def test_wrong_values_are_400_with_the_field(api, booking_by, wish, field, value):
@@ -100,6 +102,7 @@ def test_a_customer_named_twice_is_400(api, booking_by, wish):
         ("{", "application/json", 400),
         (b"\xff\xfe{", "application/json", 400),
         ("[]", "application/json", 400),
+        ("[" * 5_000, "application/json", 400),
         ('"x"', "application/json", 400),
         ("a=b", "application/x-www-form-urlencoded", 415),
         ("x" * 70_000, "application/json", 413),
@@ -120,3 +123,10 @@ def test_fast_takes_one_statement(api, settings, wish, django_assert_num_queries
     # The test itself runs in a transaction, so the statement gets a savepoint: 1 + 2.
     with django_assert_num_queries(3):
         assert _post(api, wish).status_code == 201
+
+
+def test_messages_of_a_lists_items_are_one_flat_list(api, wish):
+    fields = _post(api, {**wish, "customers": [wish["customers"][0], "x"]}).json()["error"][
+        "fields"
+    ]
+    assert fields == {"customers": ["1: Must be a valid UUID."]}

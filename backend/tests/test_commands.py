@@ -150,3 +150,12 @@ def test_secrets_are_made_once_and_for_their_owner_alone(tmp_path):
     assert make_secrets(tmp_path / "s") == []
     assert (tmp_path / "s/lab_token").read_text() == token
     assert len(token) >= 48
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("LAB_DATA_HOTELS", "0"), ("LAB_DATA_BOOKINGS_PER_SUITE", "5000")]
+)
+def test_load_db_checks_a_size_from_the_environment_like_a_flag(stack, name, value):
+    done = _manage("load_db", **{name: value})
+    assert done.returncode == 2
+    assert "a whole number from" in done.stderr

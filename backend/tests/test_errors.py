@@ -37,6 +37,26 @@ def test_a_database_that_is_away_makes_readyz_503(api, monkeypatch):
 
 
 @pytest.mark.django_db
+def test_a_host_that_is_not_ours_is_400_in_the_error_shape(api):
+    answer = api.get("/api/hotel/", headers={"Host": "evil.example"})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == "bad_request"
+
+
+@pytest.mark.django_db
+def test_lab_settings_without_a_database_are_503(api, monkeypatch, settings):
+    from ops import apis
+
+    def refused():
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(apis, "_versions", refused)
+    answer = api.get("/lab/settings", headers={"X-Lab-Token": settings.LAB_TOKEN})
+    assert answer.status_code == 503
+    assert answer.json()["error"]["code"] == "overloaded"
+
+
+@pytest.mark.django_db
 def test_a_bug_is_a_500_in_the_error_shape(hotel, monkeypatch):
     from hotels import selectors
 

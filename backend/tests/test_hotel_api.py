@@ -75,12 +75,16 @@ def test_detail_is_the_same_bytes_either_way(suite, customers):
     Suite.objects.create(hotel=suite.hotel, number=7, capacity=2, price="1234.50")
     for day in (20, 3, 11):
         _book(suite, customers[day % 4 :], day)
+    suite.hotel.description = 'line\u2028ends\u2029 \x1f \x7f " \\ / 😀'
+    suite.hotel.save()
     naive = selectors.hotel_detail_naive(suite.hotel_id)
     assert naive == selectors.hotel_detail_fast(suite.hotel_id)
     assert "„Zürich“".encode() in naive
 
 
-@pytest.mark.parametrize("path", [f"/api/hotel/{uuid4()}/", "/api/hotel/none/", "/api/nothing/"])
+@pytest.mark.parametrize(
+    "path", [f"/api/hotel/{uuid4()}/", "/api/hotel/none/", "/api/nothing/", "/api/hotel"]
+)
 def test_unknown_address_is_404_in_the_error_shape(api, detail_by, db, path):
     answer = api.get(path)
     assert answer.status_code == 404

@@ -28,6 +28,18 @@ def test_settings_are_for_the_token(api):
     answer = api.get("/lab/settings", headers={"X-Lab-Token": django_settings.LAB_TOKEN})
     assert answer.json()["settings"]["LAB_DETAIL"] == "naive"
     assert answer.json()["versions"]["django"].startswith("5.2")
+    assert set(answer.json()["server"]) == {"software", "multithread"}
+
+
+def test_a_method_that_a_client_made_up_is_no_series_of_its_own(api):
+    assert api.generic("BREW", "/healthz").status_code == 405
+    labels = {"route": "healthz", "method": "BREW", "status": "405"}
+    assert REGISTRY.get_sample_value("lab_http_requests_total", labels) is None
+
+
+def test_another_method_is_405_in_the_error_shape(api):
+    answer = api.post("/healthz")
+    assert answer.json()["error"]["code"] == "method_not_allowed"
 
 
 @pytest.mark.django_db

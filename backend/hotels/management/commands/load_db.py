@@ -39,7 +39,8 @@ class Command(DatabaseCommand):
             parser.add_argument(
                 flag,
                 type=whole_number(least, most),
-                default=env.number(variable),
+                # A string, so that argparse checks it like the flag.
+                default=env.text(variable),
                 help=f"{least} to {most}; default: {variable}",
             )
         parser.add_argument("--reload", action="store_true", help="Delete everything first.")
@@ -58,6 +59,7 @@ class Command(DatabaseCommand):
             options["customers"],
         )
         with transaction.atomic():
+            _lift_timeouts()
             _make_room(reload=options["reload"])
             _load(Data(options["seed"], sizes), sizes)
         with connection.cursor() as cursor:
@@ -66,6 +68,12 @@ class Command(DatabaseCommand):
             f"Loaded {sizes.hotels} hotels, {sizes.hotels * sizes.suites_per_hotel} suites, "
             f"{sizes.customers} customers and {sizes.bookings} bookings."
         )
+
+
+def _lift_timeouts() -> None:
+    """The limits are the API's: large data may copy for longer than any request."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = 0")
 
 
 def _make_room(*, reload: bool) -> None:
