@@ -113,7 +113,7 @@ def _thrown(log: str) -> str:
     """The message of the error that k6's log ends with, without its stack."""
     last = log.strip().splitlines()[-1] if log.strip() else "k6 said nothing"
     try:
-        last = json.loads(last)["msg"]
+        last = str(json.loads(last)["msg"])
     except (ValueError, KeyError):
         return last
     return last.splitlines()[0].removeprefix("Error: ")

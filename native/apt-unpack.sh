@@ -4,7 +4,8 @@
 # Nothing is installed: no root needed, no system service started, no file outside changed.
 set -eu
 
-target=$1
+# apt takes relative folders as relative to its own root.
+target=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
 if ! command -v apt-get >/dev/null; then
     echo "Missing: $*. This system has no apt; install these programs and put them on the PATH." >&2
