@@ -16,6 +16,8 @@ def main() -> None:
     except EnvError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit("Interrupted; what was not finished was not kept.")
 
 
 if __name__ == "__main__":

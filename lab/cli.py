@@ -15,8 +15,7 @@ from lab.engine.base import Engine
 from lab.errors import LabError
 from lab.k6 import Load, new_testid
 from lab.measure import Measured, measure
-from lab.paths import current_state
-from lab.settings import changed, load_settings, running_settings
+from lab.settings import changed, load_settings
 from lab.status import stack_status
 
 app = typer.Typer(
@@ -111,7 +110,7 @@ def logs(
 
 def _engine() -> Engine:
     """The engine of the running stack, or the one that would be started."""
-    return choose_engine(running_settings(current_state()) or load_settings())
+    return choose_engine(load_settings())
 
 
 def _print(document: dict[str, Any], as_json: bool, readable: Any) -> None:

@@ -12,16 +12,33 @@ from lab.settings import Settings
 
 
 def choose_engine(settings: Settings) -> Engine:
-    """The engine that `settings` ask for; a stack that runs already keeps the engine it has."""
-    native = NativeEngine(current_state())
-    if settings.LAB_ENGINE == "native" or native.settings() is not None:
+    """The engine of the running stack; when none runs, the one that `settings` ask for.
+
+    Raises:
+        LabError: the engine that was asked for can't run here, or another one runs.
+    """
+    engines: tuple[Engine, ...] = (NativeEngine(current_state()), DockerEngine())
+    for engine in engines:
+        if engine.settings() is not None:
+            return _checked(engine, settings)
+    native, docker = engines
+    if settings.LAB_ENGINE == "native":
         return native
     reason = why_not_docker()
     if settings.LAB_ENGINE == "docker" and reason:
         raise LabError(f"LAB_ENGINE=docker, but {reason}. Start it, or use LAB_ENGINE=native.")
     if settings.LAB_ENGINE == "auto":
         note(f"Engine: {'native, because ' + reason if reason else 'docker, which answers here'}.")
-    return native if reason else DockerEngine()
+    return native if reason else docker
+
+
+def _checked(running: Engine, settings: Settings) -> Engine:
+    if settings.LAB_ENGINE not in ("auto", running.name):
+        raise LabError(
+            f"LAB_ENGINE={settings.LAB_ENGINE}, but a stack of the {running.name} engine runs. "
+            f"Stop it first: LAB_ENGINE={running.name} lab down"
+        )
+    return running
 
 
 def why_not_docker() -> str | None:

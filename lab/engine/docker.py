@@ -7,7 +7,7 @@ import subprocess
 from lab.console import step
 from lab.engine.base import K6Command, ServiceState, ServiceStatus
 from lab.errors import LabError, UsageError
-from lab.paths import ROOT, current_state
+from lab.paths import ROOT, State, current_state
 from lab.settings import Settings, running_settings, save
 
 _STATES: dict[str, ServiceState] = {
@@ -31,7 +31,8 @@ class DockerEngine:
     name = "docker"
 
     def __init__(self) -> None:
-        self._state = current_state()
+        # Beside the native engine's state, so that each knows its own running stack.
+        self._state = State(current_state().base / "docker")
 
     def up(self, settings: Settings) -> None:
         self._state.base.mkdir(parents=True, exist_ok=True)
@@ -78,6 +79,8 @@ class DockerEngine:
         # Inside the container the project's folder has another name, and the target is the host's.
         passed = {**env, "SUMMARY_PATH": env["SUMMARY_PATH"].replace(str(ROOT), "")}
         flags = [part for name, value in passed.items() for part in ("-e", f"{name}={value}")]
+        # As the caller, who owns results/.
+        flags += ["--user", f"{os.getuid()}:{os.getgid()}"]
         argv = [*compose_argv("docker-compose.load.yml"), "run", "--rm", *flags, "load", "k6"]
         return K6Command(argv, ROOT, {**os.environ, **settings.as_env()})
 

@@ -24,8 +24,9 @@ from lab.errors import LabError, UsageError
 from lab.paths import ROOT, State
 from lab.settings import Settings, running_settings, save
 
-# Settings that a running backend or Nginx takes without a new start of the stack.
+# Settings that a running stack takes without a new start; `choose_engine` has seen to the first.
 LIVE = {
+    "LAB_ENGINE",
     *("LAB_SERVER", "LAB_WORKERS", "LAB_THREADS", "LAB_DETAIL", "LAB_BOOKING"),
     *("LAB_REDIS_CACHE", "LAB_NGINX_CACHE", "LAB_DB_POOL", "LAB_CONN_MAX_AGE"),
     *("LAB_CLIENT_TIMEOUT", "LAB_PROXY_TIMEOUT", "LAB_TIMEOUT"),
@@ -135,6 +136,7 @@ class NativeEngine:
         preflight.check(settings, state, found)
         backend.manage(["-m", "config.secrets", str(state.secrets)], settings, state)
         postgres.make_cluster(state)
+        postgres.configure(state)
         render.write_nginx(settings, state)
         render.write_prometheus(settings, state)
         render.write_supervisor(found, choose_cpus(settings), state)

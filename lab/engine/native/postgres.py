@@ -13,7 +13,7 @@ from psycopg import sql
 from lab.engine.native.programs import library_env, require
 from lab.engine.native.services import postgres_user
 from lab.errors import LabError
-from lab.paths import State
+from lab.paths import ROOT, State
 from lab.settings import Settings
 
 
@@ -29,6 +29,13 @@ def make_cluster(state: State) -> None:
         password.flush()
         _give_to_postgres(target, Path(password.name))
         _initdb(target, password.name)
+
+
+def configure(state: State) -> None:
+    """Copy the project's postgresql.conf: Postgres' user may not be able to enter the clone."""
+    _give_to_postgres(
+        Path(shutil.copy(ROOT / "postgres/postgresql.conf", state.postgres / "postgresql.conf"))
+    )
 
 
 def _initdb(target: Path, password_file: str) -> None:

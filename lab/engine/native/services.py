@@ -71,9 +71,6 @@ def postgres_user() -> str | None:
 
 def _postgres(settings: Settings, state: State) -> Service:
     options = {
-        "config_file": ROOT / "postgres/postgresql.conf",
-        "hba_file": state.postgres / "pg_hba.conf",
-        "ident_file": state.postgres / "pg_ident.conf",
         "listen_addresses": settings.LAB_BIND,
         "port": settings.LAB_POSTGRES_PORT,
         "max_connections": settings.LAB_DB_MAX_CONNECTIONS,
