@@ -6,6 +6,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from lab.breakpoint import Bounds, Window
 from lab.verdict import Verdict
@@ -38,6 +39,9 @@ def _draw_times(axes: Axes, windows: Sequence[Window], bounds: Bounds) -> None:
     axes.plot([w.offered for w in timed], [w.p95_ms or 0 for w in timed], color=_BAD, label="p95")
     axes.axhline(bounds.p95_ms, color=_OFFERED, linestyle=":", label="bound")
     axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.set_ylabel("response time, ms")
 
 
@@ -54,7 +58,7 @@ def _draw_errors(axes: Axes, windows: Sequence[Window], bounds: Bounds) -> None:
     axes.plot(offered, [100 * w.error_ratio for w in windows], color=_BAD, label="errors")
     axes.axhline(100 * bounds.error_ratio, color=_OFFERED, linestyle=":", label="bound")
     axes.set_ylabel("errors, %")
-    axes.set_ylim(bottom=-1)
+    axes.set_ylim(0, 1.1 * max(100 * w.error_ratio for w in windows) + 200 * bounds.error_ratio)
 
 
 def _finish(axes: Axes, verdict: Verdict) -> None:
@@ -62,7 +66,7 @@ def _finish(axes: Axes, verdict: Verdict) -> None:
         at = verdict.break_point.window.offered
         axes.axvline(at, color=_BROKEN, linewidth=1.5, label=f"broke at {at:.1f}/s")
     axes.grid(alpha=0.3)
-    axes.legend(loc="upper left", fontsize=8)
+    axes.legend(loc="upper left", fontsize=8, ncols=2)
 
 
 def _wrapped(text: str) -> str:

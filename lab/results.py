@@ -35,7 +35,7 @@ def write_result(
     """Write result.json and the pictures; returns the document."""
     files = {"folder": run.folder, "summary": run.summary, "result": run.folder / "result.json"}
     if collected.windows:
-        title = f"{run.load.profile} of {collected.summary['lab']['scenario']}"
+        title = _title(run, collected, settings)
         files["picture"] = draw(collected.windows, verdict, bounds, title, run.folder)
     document = {
         **_headline(run, collected, verdict),
@@ -51,6 +51,16 @@ def write_result(
     }
     _write(files["result"], document)
     return document
+
+
+def _title(run: Run, collected: Collected, settings: Settings) -> str:
+    """What was measured, on what: a picture travels without its document."""
+    return (
+        f"{run.load.profile} of {collected.summary['lab']['scenario']}; "
+        f"{settings.LAB_SERVER} × {settings.LAB_WORKERS}, detail {settings.LAB_DETAIL}, "
+        f"booking {settings.LAB_BOOKING}, Redis cache {settings.LAB_REDIS_CACHE}, "
+        f"Nginx cache {settings.LAB_NGINX_CACHE}"
+    )
 
 
 def without_series(document: dict[str, Any]) -> dict[str, Any]:

@@ -31,12 +31,14 @@ def status(document: dict[str, Any]) -> RenderableType:
     if not document["settings"]:
         return f"Nothing is running (engine: {document['engine']}). Start it: lab up"
     services = Table(title=f"Services ({document['engine']})", title_justify="left")
-    for column in ("service", "state", "answers at", ""):
-        services.add_column(column)
+    services.add_column("service", no_wrap=True)
+    services.add_column("state", no_wrap=True)
+    services.add_column("answers at", overflow="fold")
     for each in document["services"]:
         colour = _COLOURS.get(each["state"], "red")
         state = f"[{colour}]{each['state']}[/{colour}]"
-        services.add_row(each["name"], state, each["url"] or "", each["detail"])
+        where = " ".join(filter(None, (each["url"], each["detail"])))
+        services.add_row(each["name"], state, where)
     return Group(services, _settings(document["settings"]))
 
 
@@ -66,7 +68,8 @@ def demo(document: dict[str, Any]) -> RenderableType:
     pages.add_row("the API", f"http://{host}:{port}/api/docs/")
     pages.add_row("metrics", f"http://{host}:{settings['LAB_PROMETHEUS_PORT']}/graph")
     pages.add_row("what runs", "lab status")
-    pages.add_row("the quick code, the same test", "lab set LAB_DETAIL=fast && lab k6 breakpoint")
+    pages.add_row("switch to the quick code", "lab set LAB_DETAIL=fast")
+    pages.add_row("find its break point", "lab k6 breakpoint --rate 60 --duration 60s")
     pages.add_row("stop everything", "lab down")
     return Group(*parts, "", "[bold cyan]next[/bold cyan]", pages)
 

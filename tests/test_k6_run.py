@@ -21,7 +21,7 @@ FIELDS = {
 @pytest.fixture(scope="module")
 def smoke(lab, stack):
     # Many users, for a percentile that does not hang on a single answer.
-    said = lab("k6", "smoke", "--scenario", "list", "--vus", "50", "--json")
+    said = lab("k6", "smoke", "--scenario", "list", "--vus", "50", "--duration", "10s", "--json")
     assert said.code == 0, said.err
     return said.json
 
@@ -34,7 +34,7 @@ def smoke_summary(smoke):
 @pytest.fixture(scope="module")
 def broken(lab, stack):
     """A ramp over what one worker bears of whole details."""
-    flags = ("--rate", "400", "--duration", "15s", "--scenario", "detail", "--json")
+    flags = ("--rate", "400", "--duration", "12s", "--scenario", "detail", "--json")
     said = lab("k6", "breakpoint", *flags)
     assert said.code == 0, said.err
     return said.json
@@ -107,7 +107,10 @@ def test_its_windows_add_up_to_its_requests(broken):
 
 
 def test_bookings_never_meet_across_scenarios_and_reruns(lab, stack):
-    for flags in (("hold", "--rate", "40", "--duration", "5s"), ("smoke", "--vus", "3")):
+    for flags in (
+        ("hold", "--rate", "40", "--duration", "5s"),
+        ("smoke", "--vus", "3", "--duration", "5s"),
+    ):
         said = lab("k6", *flags, "--scenario", "booking", "--json")
         assert said.code == 0, said.err
         summary = json.loads((ROOT / said.json["files"]["summary"]).read_text())["metrics"]
@@ -117,14 +120,14 @@ def test_bookings_never_meet_across_scenarios_and_reruns(lab, stack):
 
 
 def test_a_load_that_does_not_hold_is_a_failed_test(lab, stack):
-    flags = ("--rate", "300", "--duration", "10s", "--scenario", "detail", "--json")
+    flags = ("--rate", "200", "--duration", "10s", "--scenario", "detail", "--json")
     said = lab("k6", "hold", *flags)
     assert said.code == 1
     assert said.json["outcome"] == "broke"
 
 
 def test_without_json_the_verdict_reads_first(lab, stack):
-    said = lab("k6", "smoke", "--scenario", "list", "--vus", "1")
+    said = lab("k6", "smoke", "--scenario", "list", "--vus", "1", "--duration", "3s")
     assert said.code == 0
     assert said.out.startswith("passed: ")
     assert "target on CPU" in said.out

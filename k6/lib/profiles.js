@@ -169,13 +169,14 @@ function arrivalsRead(variables, rateDefault, vus) {
 }
 
 /**
- * Enough for answers of one second from the start, because arrivals are dropped while VUs are
- * still being made, and of five seconds at most: far beyond what counts as broken.
+ * Enough for answers of five seconds: far beyond what counts as broken. As many as memory easily
+ * bears are made before the start, because an arrival that finds no free VU is dropped while one
+ * more is being made.
  * @param {number} rate
  * @returns {[number, number]}
  */
 function vusDefault(rate) {
-  return [clamp(rate, 10, 1000), clamp(rate * 5, 50, 5000)];
+  return [clamp(rate * 5, 50, 1000), clamp(rate * 5, 50, 5000)];
 }
 
 /**

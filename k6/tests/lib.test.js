@@ -78,7 +78,9 @@ function profilesSmokeAndArrival() {
   const ramp = profileBuild('breakpoint', { RATE: '200', DURATION: '2m' });
   equals('breakpoint: plan', ramp.plan, [{ duration_seconds: 120, from: 0, to: 200 }]);
   equals('breakpoint: requests arrive', ramp.unit, 'requests');
-  equals('breakpoint: VUs follow the rate', vusOf(ramp), [200, 1000]);
+  equals('breakpoint: VUs follow the rate', vusOf(ramp), [1000, 1000]);
+  const steep = profileBuild('breakpoint', { RATE: '2000' });
+  equals('breakpoint: 1000 VUs are made before the start', vusOf(steep), [1000, 5000]);
   const hold = profileBuild('hold', { RATE: '30', DURATION: '10s', MAX_VUS: '7' });
   equals('hold: plan', hold.plan, [{ duration_seconds: 10, from: 30, to: 30 }]);
   equals('hold: never more VUs than allowed', vusOf(hold), [7, 7]);
