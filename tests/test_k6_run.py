@@ -34,7 +34,7 @@ def smoke_summary(smoke):
 @pytest.fixture(scope="module")
 def broken(lab, stack):
     """A ramp over what one worker bears of whole details."""
-    flags = ("--rate", "400", "--duration", "12s", "--scenario", "detail", "--json")
+    flags = ("--rate", "400", "--duration", "10s", "--scenario", "detail", "--json")
     said = lab("k6", "breakpoint", *flags)
     assert said.code == 0, said.err
     return said.json
