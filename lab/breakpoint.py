@@ -11,6 +11,11 @@ from lab.plan import Plan
 WINDOW_SECONDS = 5
 STEP_SECONDS = 1
 IN_A_ROW = 3
+# A shorter run has too few windows to break in.
+SHORTEST_SECONDS = WINDOW_SECONDS + (IN_A_ROW - 1) * STEP_SECONDS
+
+# What is counted comes to Prometheus by pushes of a second (K6_PROMETHEUS_RW_PUSH_INTERVAL).
+PUSH_SECONDS = 1
 
 # Arrivals are whole requests: at 3/s a window holds 15, and one in flight at its edge would be 7 %.
 # A shortfall of up to this many requests says nothing.
@@ -39,10 +44,15 @@ class Counters:
 
 @dataclass(frozen=True)
 class Window:
-    """WINDOW_SECONDS of a run; `end` in seconds since the load began, rates per second."""
+    """WINDOW_SECONDS of a run; `end` in seconds since the load began, rates per second.
+
+    `due` is what had to be answered in it: what was offered a bound and a push earlier. On a ramp
+    less was offered then, and an answer within the bound is not late.
+    """
 
     end: float
     offered: float
+    due: float
     achieved: float
     goodput: float
     error_ratio: float
@@ -84,11 +94,15 @@ def _window(plan: Plan, at: Callable[[float], Counters], bounds: Bounds, end: fl
     answers = after.answers - before.answers
     dropped = (after.dropped - before.dropped) / WINDOW_SECONDS
     offered = plan.offered(start, end)
-    # Whole journeys end long after they arrive: what was not dropped was taken on.
-    achieved = answers / WINDOW_SECONDS if plan.unit == "requests" else offered - dropped
+    late = bounds.p95_ms / 1000 + PUSH_SECONDS
+    due, achieved = plan.offered(start - late, end - late), answers / WINDOW_SECONDS
+    if plan.unit == "iterations":
+        # Whole journeys end long after they arrive: what was not dropped was taken on.
+        due, achieved = offered, offered - dropped
     window = Window(
         end=end,
         offered=offered,
+        due=due,
         achieved=achieved,
         goodput=(after.in_time - before.in_time) / WINDOW_SECONDS,
         error_ratio=(after.errors - before.errors) / answers if answers else 0.0,
@@ -104,9 +118,9 @@ def _broken(window: Window, bounds: Bounds) -> tuple[str, ...]:
         reasons.append(f"p95 {window.p95_ms:.0f} ms > {bounds.p95_ms:.0f} ms")
     if window.error_ratio > bounds.error_ratio:
         reasons.append(f"errors {window.error_ratio:.1%} > {bounds.error_ratio:.1%}")
-    missing = window.offered - window.achieved
-    tolerated = max((1 - bounds.achieved_ratio) * window.offered, _WHOLE_REQUESTS / WINDOW_SECONDS)
+    missing = window.due - window.achieved
+    tolerated = max((1 - bounds.achieved_ratio) * window.due, _WHOLE_REQUESTS / WINDOW_SECONDS)
     if missing > tolerated:
-        share = window.achieved / window.offered
+        share = window.achieved / window.due
         reasons.append(f"achieved {share:.0%} of the offered rate < {bounds.achieved_ratio:.0%}")
     return tuple(reasons)

@@ -108,6 +108,15 @@ def logs(
     subprocess.run(_engine().logs(service, follow), check=False)
 
 
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def manage(context: typer.Context) -> None:
+    """Run a command of Django's manage.py in the running stack, such as table_sizes --json."""
+    done = _engine().exec("backend", ["python", "manage.py", *context.args])
+    sys.stdout.write(done.stdout)
+    sys.stderr.write(done.stderr)
+    raise typer.Exit(done.returncode)
+
+
 def _engine() -> Engine:
     """The engine of the running stack, or the one that would be started."""
     return choose_engine(load_settings())
@@ -134,3 +143,6 @@ def main() -> None:
     except LabError as error:
         err.print(f"[red]error:[/red] {show.escaped(error)}")
         sys.exit(error.exit_code)
+    except OSError as error:
+        err.print(f"[red]error:[/red] {show.escaped(error)}. Check the disk and its permissions.")
+        sys.exit(LabError.exit_code)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab import metrics
-from lab.breakpoint import WINDOW_SECONDS, Bounds, Counters, Window, windows
+from lab.breakpoint import SHORTEST_SECONDS, WINDOW_SECONDS, Bounds, Counters, Window, windows
 from lab.errors import LabError
 from lab.k6 import Run
 from lab.plan import Plan, read_plan
@@ -46,9 +46,16 @@ def collect(run: Run, prometheus: Prometheus, bounds: Bounds) -> Collected:
     """
     summary = json.loads(run.summary.read_text())
     plan = read_plan(summary["lab"])
+    if summary["lab"]["started_at_seconds"] is None:
+        raise LabError(f"k6 sent nothing: {run.load.profile} asked for no arrival in its time.")
     started = float(summary["lab"]["started_at_seconds"])
     if plan is None:
         return Collected(summary, None, started, [])
+    if plan.seconds < SHORTEST_SECONDS:
+        raise LabError(
+            f"The load lasted {plan.seconds:.0f} s: too short to judge. Its counts are in "
+            f"{run.summary}. Give it --duration {SHORTEST_SECONDS}s or more."
+        )
     at = _counters(run, started, plan, prometheus)
     return Collected(summary, plan, started, windows(plan, at, bounds))
 

@@ -26,10 +26,11 @@ def choose_cpus(settings: Settings) -> Cpus:
     Raises:
         UsageError: a CPU that this process may not use is named.
     """
-    usable = sorted(os.sched_getaffinity(0))
+    usable = _usable()
+    target, load = settings.LAB_TARGET_CPUS, settings.LAB_LOAD_CPUS
     half = (len(usable) + 1) // 2
-    target = settings.LAB_TARGET_CPUS or _listed(usable[:half])
-    load = settings.LAB_LOAD_CPUS or _listed(usable[half:] or usable)
+    target = target or _listed(_without(usable, load) if load else usable[:half])
+    load = load or _listed(_without(usable, target))
     for name, chosen in (("LAB_TARGET_CPUS", target), ("LAB_LOAD_CPUS", load)):
         absent = expand(chosen) - set(usable)
         if absent:
@@ -47,6 +48,18 @@ def expand(cpu_list: str) -> set[int]:
         first, _, last = part.partition("-")
         found.update(range(int(first), int(last or first) + 1))
     return found
+
+
+def _usable() -> list[int]:
+    """Only Linux tells which CPUs a process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def _without(usable: list[int], taken: str) -> list[int]:
+    """The CPUs that the other side left; all of them when it left none."""
+    return [cpu for cpu in usable if cpu not in expand(taken)] or usable
 
 
 def _listed(numbers: list[int]) -> str:

@@ -63,6 +63,7 @@ class Run:
     ended: float
     thresholds_failed: bool
     cpu: list[CpuUse]
+    settings: Settings
 
     @property
     def summary(self) -> Path:
@@ -134,7 +135,9 @@ def run_k6(engine: Engine, load: Load) -> Run:
     sampler, started = CpuSampler(settings), time.time()
     with sampler:
         code = _execute(command)
-    run = Run(load, folder, started, time.time(), code == _THRESHOLDS_FAILED, sampler.uses)
+    run = Run(
+        load, folder, started, time.time(), code == _THRESHOLDS_FAILED, sampler.uses, settings
+    )
     _check_outcome(code, run)
     return run
 

@@ -32,9 +32,12 @@ def measure(engine: Engine, load: Load, bounds: Bounds) -> Measured:
         LabError: the run could not be made or not be read; what k6 wrote is kept.
     """
     run = run_k6(engine, load)
-    settings = engine.settings()
-    if settings is None:
-        raise LabError(f"The stack was taken down during the test. k6's part is in {run.folder}.")
+    settings = run.settings
+    if engine.settings() != settings:
+        raise LabError(
+            "The stack was taken down, or its settings were changed, during the test: what was "
+            f"measured is not one thing. k6's part is in {run.folder}."
+        )
     with step("Reading the run back from Prometheus"):
         collected = collect(run, Prometheus(settings.prometheus_url), bounds)
         verdict = judge(run, collected, bounds)

@@ -17,19 +17,26 @@ def selector(testid: str) -> str:
     return f'testid="{testid}",{_LOAD_ONLY}'
 
 
+def _kept(counter: str, matchers: str) -> str:
+    """A counter that stays where it was: k6 pushes a series only when something was counted, and
+    Prometheus forgets it after 5 minutes."""
+    return f"last_over_time({counter}{{{matchers}}}[1d])"
+
+
 def requests_by_outcome(testid: str) -> str:
     """Answers so far, by `expected_response` (true or false)."""
-    return f"sum by (expected_response) ({REQUESTS}{{{selector(testid)}}})"
+    return f"sum by (expected_response) ({_kept(REQUESTS, selector(testid))})"
 
 
 def answers_in_time(testid: str) -> str:
     """Successful answers within the response-time bound so far."""
-    return f"sum({IN_TIME}{{{selector(testid)}}})"
+    return f"sum({_kept(IN_TIME, selector(testid))})"
 
 
 def iterations_dropped(testid: str) -> str:
     """Iterations that found no free virtual user so far."""
-    return f'sum({ITERATIONS_DROPPED}{{testid="{testid}"}})'
+    matchers = f'testid="{testid}"'
+    return f"sum({_kept(ITERATIONS_DROPPED, matchers)})"
 
 
 def percentile(testid: str, quantile: float, seconds: int) -> str:

@@ -71,6 +71,15 @@ class State:
         return Path(f"/tmp/load-lab-{os.getuid()}-{digest}") / "supervisor.sock"  # noqa: S108
 
 
+def outside() -> list[Path]:
+    """What lies outside the clone and goes with it: see `open_to_all`."""
+    return [path for path in (PROGRAMS, current_state().postgres) if ROOT not in path.parents]
+
+
 def current_state() -> State:
     """The state directory: `.lab`, or what LAB_STATE_DIR names."""
     return State(Path(os.environ.get("LAB_STATE_DIR") or ROOT / ".lab").resolve())
+
+
+if __name__ == "__main__":
+    print(*outside(), sep="\n")

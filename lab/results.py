@@ -2,6 +2,7 @@
 
 import json
 import platform
+import shutil
 import subprocess
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -36,7 +37,9 @@ def write_result(
     files = {"folder": run.folder, "summary": run.summary, "result": run.folder / "result.json"}
     if collected.windows:
         title = _title(run, collected, settings)
-        files["picture"] = draw(collected.windows, verdict, bounds, title, run.folder)
+        files["picture"] = draw(
+            collected.windows, verdict, bounds, title, run.folder / run.load.profile
+        )
     document = {
         **_headline(run, collected, verdict),
         "verdict": verdict.text,
@@ -121,6 +124,8 @@ def _host(settings: Settings, engine: str) -> dict[str, Any]:
 
 
 def _commit() -> str | None:
+    if not shutil.which("git"):
+        return None
     done = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
         cwd=ROOT,

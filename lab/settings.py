@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
+from ipaddress import IPv4Address
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -14,7 +15,10 @@ from lab.paths import ROOT, State
 
 # Variables that begin LAB_ and are not settings: where a stack keeps its state, and what the lab
 # hands to its own programs.
-NOT_SETTINGS = {"LAB_STATE_DIR", "LAB_STACK", "LAB_TOKEN"}
+NOT_SETTINGS = {"LAB_STATE_DIR", "LAB_STACK", "LAB_TOKEN", "LAB_K6_CPUS"}
+
+# Where everything listens that is not for others: all but Nginx and Prometheus.
+LOOPBACK = "127.0.0.1"
 
 TIMEOUTS_OUTSIDE_IN = (
     "LAB_CLIENT_TIMEOUT",
@@ -29,7 +33,17 @@ TIMEOUTS_OUTSIDE_IN = (
 def _cpu_list(value: str) -> str:
     if value and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", value):
         raise ValueError("a CPU list such as 0-2,5, or nothing")
+    for first, last in re.findall(r"(\d+)-(\d+)", value):
+        if int(first) > int(last):
+            raise ValueError("a CPU list such as 0-2,5, or nothing")
     return value
+
+
+def _address(value: str) -> str:
+    try:
+        return str(IPv4Address(value))
+    except ValueError:
+        raise ValueError("an IPv4 address of this machine, or 0.0.0.0 for all of them") from None
 
 
 def _pool(value: str) -> str:
@@ -67,7 +81,7 @@ class Settings(BaseModel):
     LAB_DB_CONNECT_TIMEOUT: Seconds
     LAB_TARGET_CPUS: CpuList
     LAB_LOAD_CPUS: CpuList
-    LAB_BIND: str
+    LAB_BIND: Annotated[str, BeforeValidator(_address)]
     LAB_HTTP_PORT: Port
     LAB_NGINX_STATUS_PORT: Port
     LAB_BACKEND_PORT: Port
@@ -101,7 +115,7 @@ class Settings(BaseModel):
 
     @property
     def backend_url(self) -> str:
-        return f"http://{self._host}:{self.LAB_BACKEND_PORT}"
+        return f"http://{LOOPBACK}:{self.LAB_BACKEND_PORT}"
 
     @property
     def prometheus_url(self) -> str:
@@ -109,7 +123,7 @@ class Settings(BaseModel):
 
     @property
     def _host(self) -> str:
-        return "127.0.0.1" if self.LAB_BIND == "0.0.0.0" else self.LAB_BIND  # noqa: S104
+        return LOOPBACK if self.LAB_BIND == "0.0.0.0" else self.LAB_BIND  # noqa: S104
 
 
 def defaults() -> dict[str, str]:
@@ -124,13 +138,16 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         UsageError: a name or a value is not known.
     """
     shell = os.environ if environ is None else environ
-    from_shell = {k: v for k, v in shell.items() if k.startswith("LAB_") and k not in NOT_SETTINGS}
-    return _checked({**defaults(), **_read(ROOT / ".env"), **from_shell})
+    return _checked({**defaults(), **_ours(_read(ROOT / ".env")), **_ours(shell)})
 
 
 def running_settings(state: State) -> Settings | None:
     """The settings of the running stack, or None when none was started."""
-    return _checked(_read(state.settings)) if state.settings.exists() else None
+    if not state.settings.exists():
+        return None
+    # Written by another version of the lab, perhaps: what it lacks has its default.
+    known = {k: v for k, v in _read(state.settings).items() if k in Settings.model_fields}
+    return _checked({**defaults(), **known})
 
 
 def changed(settings: Settings, assignments: list[str]) -> Settings:
@@ -152,6 +169,15 @@ def save(settings: Settings, state: State) -> None:
     scratch = state.settings.with_suffix(".new")
     scratch.write_text("".join(lines))
     scratch.replace(state.settings)
+
+
+def _ours(values: Mapping[str, str]) -> dict[str, str]:
+    """What is meant as a setting; compose's images have variables of their own."""
+    return {
+        name: value
+        for name, value in values.items()
+        if name.startswith("LAB_") and name not in NOT_SETTINGS and not name.endswith("_IMAGE")
+    }
 
 
 def _read(path: os.PathLike[str]) -> dict[str, str]:

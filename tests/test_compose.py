@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -62,8 +63,13 @@ def test_every_port_is_on_the_loopback_unless_asked(target):
     assert {port["host_ip"] for port in ports} == {"127.0.0.1"}
     opened = _config("docker-compose.yml", LAB_BIND="0.0.0.0")
     # Nginx' status page stays shut even then.
-    hosts = [port["host_ip"] for port in opened["nginx"]["ports"]]
-    assert hosts == ["0.0.0.0", "127.0.0.1"]
+    hosts = {
+        name: {port["host_ip"] for port in service.get("ports", [])}
+        for name, service in opened.items()
+    }
+    assert hosts["nginx"] == {"0.0.0.0", "127.0.0.1"}
+    assert hosts["prometheus"] == {"0.0.0.0"}
+    assert hosts["postgres"] | hosts["redis"] | hosts["backend"] == {"127.0.0.1"}
 
 
 def test_settings_of_the_shell_reach_the_backend():
@@ -75,7 +81,7 @@ def test_settings_of_the_shell_reach_the_backend():
 @pytest.mark.parametrize("name", ["POSTGRES", "REDIS", "NGINX", "PROMETHEUS"])
 def test_images_have_exact_tags_and_can_be_replaced(target, name):
     service = name.lower()
-    assert ":" in target[service]["image"]
+    assert re.search(r":v?\d+\.\d+(\.\d+)?(-\w+)*$", target[service]["image"])
     replaced = _config("docker-compose.yml", **{f"LAB_{name}_IMAGE": "mirror/it:1"})
     assert replaced[service]["image"] == "mirror/it:1"
 

@@ -75,7 +75,7 @@ def test_p95_in_prometheus_is_within_one_bucket_of_k6s(smoke, prometheus):
 
 
 def test_answers_in_time_are_counted_exactly(smoke, smoke_summary, prometheus):
-    query = f"max_over_time({metrics.answers_in_time(smoke['testid'])}[1h:1s])"
+    query = metrics.answers_in_time(smoke["testid"])
     counted = smoke_summary["metrics"]["lab_answers_in_time"]["values"]["count"]
     assert prometheus.instant(query) == counted
     assert smoke["goodput"] == pytest.approx(counted / smoke["seconds"], rel=0.01)
@@ -108,7 +108,7 @@ def test_its_windows_add_up_to_its_requests(broken):
 
 def test_bookings_never_meet_across_scenarios_and_reruns(lab, stack):
     for flags in (
-        ("hold", "--rate", "40", "--duration", "5s"),
+        ("hold", "--rate", "40", "--duration", "8s"),
         ("smoke", "--vus", "3", "--duration", "5s"),
     ):
         said = lab("k6", *flags, "--scenario", "booking", "--json")

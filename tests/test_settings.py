@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 from config import env
 
+from lab.cpus import Cpus, choose_cpus
 from lab.errors import UsageError
 from lab.paths import ROOT
 from lab.settings import TIMEOUTS_OUTSIDE_IN, Settings, changed, defaults, load_settings
@@ -59,6 +60,8 @@ def test_a_timeout_longer_than_the_one_outside_is_refused():
         ("LAB_WORKERS", "many", "valid integer"),
         ("LAB_DB_POOL", "0", "off, or a size from 1 to 1000"),
         ("LAB_TARGET_CPUS", "first", "a CPU list such as 0-2,5"),
+        ("LAB_BIND", "everywhere", "an IPv4 address"),
+        ("LAB_LOAD_CPUS", "3-1", "a CPU list such as 0-2,5"),
         ("LAB_WORKER", "2", "There is no setting LAB_WORKER"),
     ],
 )
@@ -67,6 +70,19 @@ def test_an_unknown_name_or_value_is_refused_with_what_is_allowed(name, value, s
         load_settings({name: value})
     assert said in str(refused.value)
     assert name in str(refused.value)
+
+
+def test_what_is_no_setting_of_ours_is_left_alone():
+    load_settings({"LAB_POSTGRES_IMAGE": "mirror/postgres:18.1", "COMPOSE_PROJECT_NAME": "x"})
+
+
+def test_the_side_that_is_not_named_gets_the_other_cpus(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3})
+    assert choose_cpus(load_settings({})) == Cpus("0,1", "2,3")
+    assert choose_cpus(load_settings({"LAB_TARGET_CPUS": "3"})) == Cpus("3", "0,1,2")
+    assert choose_cpus(load_settings({"LAB_LOAD_CPUS": "0-1"})) == Cpus("2,3", "0-1")
+    with pytest.raises(UsageError, match="not here: 7"):
+        choose_cpus(load_settings({"LAB_LOAD_CPUS": "7"}))
 
 
 def test_an_assignment_needs_its_equals_sign():

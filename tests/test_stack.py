@@ -56,7 +56,10 @@ def test_set_loses_no_request(lab, stack, naive_again):
 
     def ask():
         while not done.is_set():
-            statuses.append(httpx.get(url, timeout=30).status_code)
+            try:
+                statuses.append(httpx.get(url, timeout=30).status_code)
+            except httpx.HTTPError as error:
+                statuses.append(repr(error))
 
     askers = [threading.Thread(target=ask) for _ in range(3)]
     for asker in askers:
@@ -67,6 +70,7 @@ def test_set_loses_no_request(lab, stack, naive_again):
         asker.join()
     assert said.code == 0
     assert set(statuses) == {200}
+    assert len(statuses) > 30
 
 
 @pytest.mark.parametrize(
@@ -152,6 +156,16 @@ def test_down_leaves_nothing_running_and_up_finds_the_data(lab, stack):
     assert "lab up" in lab("status").out
     assert lab("up").code == 0
     assert _hotels(stack) == before
+
+
+def test_management_commands_run_in_the_stack(lab, stack):
+    tables = {
+        table["table"]: table for table in lab("manage", "table_sizes", "--json").json["tables"]
+    }
+    assert tables["hotels_hotel"]["rows"] == 4
+    refused = lab("manage", "load_db")
+    assert refused.is_one_message(1)
+    assert "--reload" in refused.err
 
 
 def test_secrets_are_for_their_owner_alone(stack):

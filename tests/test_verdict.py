@@ -9,6 +9,7 @@ from lab.collect import Collected
 from lab.k6 import Load, Run
 from lab.plan import Plan, Stage
 from lab.sampler import CpuUse
+from lab.settings import load_settings
 from lab.verdict import judge
 
 PLAN = Plan((Stage(60, 0, 60),), "requests")
@@ -17,7 +18,7 @@ SUMMARY = {"lab": {"scenario": "list", "load_seconds": 60}, "metrics": {}}
 
 def _run(load_cpu: float) -> Run:
     uses = [CpuUse(float(second), 0.99, load_cpu) for second in range(61)]
-    return Run(Load("breakpoint"), Path(), 0, 60, False, uses)
+    return Run(Load("breakpoint"), Path(), 0, 60, False, uses, load_settings({}))
 
 
 def _collected(*, dropped: float = 0, slow_from: float = 30) -> Collected:
@@ -52,7 +53,7 @@ def test_what_held_was_limited_by_nothing_and_names_its_top_rate():
 @pytest.mark.parametrize(("failed", "outcome"), [(False, "passed"), (True, "failed")])
 def test_a_smoke_test_passes_or_fails_by_its_thresholds(failed, outcome):
     values = {"http_reqs": {"values": {"count": 7}}}
-    run = Run(Load("smoke"), Path(), 0, 1, failed, [])
+    run = Run(Load("smoke"), Path(), 0, 1, failed, [], load_settings({}))
     verdict = judge(run, Collected({**SUMMARY, "metrics": values}, None, 0, []), Bounds())
     assert verdict.outcome == outcome
     assert "7 requests" in verdict.text

@@ -41,7 +41,10 @@ class Engine(Protocol):
         """Stop everything and leave the data."""
 
     def apply(self, settings: Settings) -> None:
-        """Make `settings` active in the running stack without losing a request."""
+        """Make `settings` active in the running stack.
+
+        The native engine loses no request; docker recreates containers, which refuse for seconds.
+        """
 
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
         """Run a command where `service` runs."""

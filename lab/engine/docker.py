@@ -5,10 +5,14 @@ import os
 import subprocess
 
 from lab.console import step
+from lab.cpus import choose_cpus
 from lab.engine.base import K6Command, ServiceState, ServiceStatus
 from lab.errors import LabError, UsageError
 from lab.paths import ROOT, State, current_state
 from lab.settings import Settings, running_settings, save
+
+# Done once they have ended.
+_ENDING = {"secrets", "init"}
 
 _STATES: dict[str, ServiceState] = {
     "running": "running",
@@ -43,6 +47,7 @@ class DockerEngine:
     def down(self) -> None:
         with step("docker compose down"):
             self._compose(["down"], self.settings())
+            _run(compose_argv("docker-compose.load.yml"), ["down"], self.settings())
         self._state.settings.unlink(missing_ok=True)
 
     def apply(self, settings: Settings) -> None:
@@ -58,7 +63,7 @@ class DockerEngine:
     def services(self) -> list[ServiceStatus]:
         listed = self._run(["ps", "--all", "--format", "json"], self.settings()).stdout
         found = [json.loads(line) for line in listed.splitlines() if line.startswith("{")]
-        return [_status(container) for container in found]
+        return [_status(container) for container in found if container["Service"] not in _ENDING]
 
     def settings(self) -> Settings | None:
         return running_settings(self._state)
@@ -82,7 +87,7 @@ class DockerEngine:
         # As the caller, who owns results/.
         flags += ["--user", f"{os.getuid()}:{os.getgid()}"]
         argv = [*compose_argv("docker-compose.load.yml"), "run", "--rm", *flags, "load", "k6"]
-        return K6Command(argv, ROOT, {**os.environ, **settings.as_env()})
+        return K6Command(argv, ROOT, {**os.environ, **_pinned(settings)})
 
     def _compose(self, argv: list[str], settings: Settings | None) -> None:
         done = self._run(argv, settings)
@@ -90,10 +95,20 @@ class DockerEngine:
             raise LabError(f"docker compose {argv[0]} failed:\n{done.stderr.strip()[-2000:]}")
 
     def _run(self, argv: list[str], settings: Settings | None) -> subprocess.CompletedProcess[str]:
-        env = {**os.environ, **(settings.as_env() if settings else {})}
-        return subprocess.run(
-            [*compose_argv(), *argv], env=env, capture_output=True, text=True, check=False
-        )
+        return _run(compose_argv(), argv, settings)
+
+
+def _run(
+    compose: list[str], argv: list[str], settings: Settings | None
+) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **(_pinned(settings) if settings else {})}
+    return subprocess.run([*compose, *argv], env=env, capture_output=True, text=True, check=False)
+
+
+def _pinned(settings: Settings) -> dict[str, str]:
+    """The settings with the CPUs that results will name; compose alone would pin nothing."""
+    cpus = choose_cpus(settings)
+    return settings.as_env() | {"LAB_TARGET_CPUS": cpus.target, "LAB_LOAD_CPUS": cpus.load}
 
 
 def _status(container: dict[str, str]) -> ServiceStatus:

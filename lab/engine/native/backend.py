@@ -10,7 +10,7 @@ import psutil
 from lab.console import note, step
 from lab.engine.native import postgres
 from lab.engine.native.services import BACKEND, backend_env
-from lab.engine.native.supervision import Supervision, wait_for
+from lab.engine.native.supervision import Supervision, is_alive, wait_for
 from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings
@@ -57,15 +57,19 @@ def load(settings: Settings, state: State) -> None:
 def reload_workers(supervision: Supervision, settings: Settings) -> None:
     """HUP: the master keeps the socket, new workers read the settings file, old ones finish."""
     with step("Restarting the backend's workers"):
-        master = psutil.Process(supervision.pid("backend"))
+        pid = supervision.pid("backend")
+        if not pid:
+            raise LabError(
+                "The backend is not running. `lab up` starts it; `lab logs backend` shows why."
+            )
+        master = psutil.Process(pid)
         old = set(master.children())
         supervision.signal_service("backend", signal.SIGHUP)
         wait_for(
-            lambda: len(set(master.children()) - old) == settings.LAB_WORKERS and not _alive(old),
+            lambda: (
+                len(set(master.children()) - old) == settings.LAB_WORKERS
+                and not any(map(is_alive, old))
+            ),
             seconds=settings.LAB_TIMEOUT + 10,
             what="The backend's new workers",
         )
-
-
-def _alive(processes: set[psutil.Process]) -> bool:
-    return any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in processes)

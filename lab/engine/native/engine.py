@@ -24,6 +24,9 @@ from lab.errors import LabError, UsageError
 from lab.paths import ROOT, State
 from lab.settings import Settings, running_settings, save
 
+# About half a million requests.
+_ACCESS_LOG_BYTES = 200 * 1024**2
+
 # Settings that a running stack takes without a new start; `choose_engine` has seen to the first.
 LIVE = {
     "LAB_ENGINE",
@@ -111,8 +114,15 @@ class NativeEngine:
         return ["tail", *flags, str(self._state.logs / f"{service}.log")]
 
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
+        self._bound_access_log()
         argv = ["taskset", "-c", choose_cpus(settings).load, str(require("k6"))]
         return K6Command(argv, ROOT / "k6", {**os.environ, **env})
+
+    def _bound_access_log(self) -> None:
+        """Nginx appends, so that cutting the file off between tests loses old lines only."""
+        log = self._state.logs / "nginx-access.log"
+        if log.exists() and log.stat().st_size > _ACCESS_LOG_BYTES:
+            os.truncate(log, 0)
 
     def _resume(self, settings: Settings) -> None:
         """The stack runs: start what stopped, and make the settings active."""
@@ -168,7 +178,7 @@ class NativeEngine:
         settings = self._running()
         if service.name == "postgres":
             return postgres.answers(settings, self._state)
-        return port_is_taken(settings.LAB_BIND, service.port)
+        return port_is_taken(service.host, service.port)
 
     def _reload_nginx(self, settings: Settings) -> None:
         render.write_nginx(settings, self._state)

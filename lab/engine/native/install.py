@@ -32,8 +32,8 @@ class Program:
 
 
 PACKAGED = (
-    Program("postgres", "postgresql-15"),
-    Program("initdb", "postgresql-15"),
+    Program("postgres", "postgresql"),
+    Program("initdb", "postgresql"),
     Program("redis-server", "redis-server"),
     Program("nginx", "nginx"),
     Program("prometheus", "prometheus"),

@@ -14,7 +14,7 @@ from lab.engine.native.programs import library_env, require
 from lab.engine.native.services import postgres_user
 from lab.errors import LabError
 from lab.paths import ROOT, State
-from lab.settings import Settings
+from lab.settings import LOOPBACK, Settings
 
 
 def make_cluster(state: State) -> None:
@@ -62,7 +62,12 @@ def answers(settings: Settings, state: State) -> bool:
     """Whether Postgres takes connections."""
     try:
         _connect(settings, state).close()
-    except psycopg.OperationalError:
+    except psycopg.OperationalError as error:
+        if "password authentication failed" in str(error):
+            raise LabError(
+                f"Postgres' data in {state.postgres} was made with another password than the "
+                f"one in {state.secrets}. Put that file back, or remove the data."
+            ) from None
         return False
     return True
 
@@ -82,7 +87,7 @@ def make_database(settings: Settings, state: State) -> None:
 
 def _connect(settings: Settings, state: State) -> psycopg.Connection:
     return psycopg.connect(
-        host=settings.LAB_BIND,
+        host=LOOPBACK,
         port=settings.LAB_POSTGRES_PORT,
         user="postgres",
         dbname="postgres",

@@ -8,7 +8,7 @@ from lab.engine.native.services import Service
 from lab.engine.native.supervision import port_is_taken
 from lab.errors import LabError
 from lab.paths import State
-from lab.settings import Settings
+from lab.settings import LOOPBACK, Settings
 
 # Data, write-ahead log (up to 4 GB in a long run, see postgresql.conf) and Prometheus' blocks of a
 # first run come to about 1 GB.
@@ -23,14 +23,16 @@ def check(settings: Settings, state: State, services: list[Service]) -> None:
 
 
 def _check_ports(settings: Settings, services: list[Service]) -> None:
-    wanted = {service.port for service in services} | {settings.LAB_NGINX_STATUS_PORT}
+    wanted = {service.port: service.host for service in services}
+    wanted[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
     names = {int(v): k for k, v in settings.as_env().items() if k.endswith("_PORT")}
-    taken = [port for port in sorted(wanted) if port_is_taken(settings.LAB_BIND, port)]
+    taken = [port for port, host in sorted(wanted.items()) if port_is_taken(host, port)]
     if taken:
         listed = ", ".join(f"{port} ({names[port]})" for port in taken)
+        other = taken[0] + (1000 if taken[0] < 60_000 else -1000)
         raise LabError(
-            f"Something already listens on {settings.LAB_BIND}, port {listed}. Nothing was "
-            f"started. Stop it, or choose another port: {names[taken[0]]}={taken[0] + 1000} lab up"
+            f"Something already listens on port {listed}. Nothing was started. Stop it, or "
+            f"choose another port: {names[taken[0]]}={other} lab up"
         )
 
 

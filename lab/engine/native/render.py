@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import yaml
 
-from lab.cpus import Cpus
+from lab.cpus import Cpus, choose_cpus, expand
 from lab.engine.native.services import Service, pinned
 from lab.paths import ROOT, State
-from lab.settings import Settings
+from lab.settings import LOOPBACK, Settings
 
 _VARIABLE = re.compile(r"\$\{(LAB_\w+)\}")
 
@@ -30,13 +30,14 @@ def write_nginx(settings: Settings, state: State) -> None:
     """nginx.conf, with every path below the state directory."""
     values = {
         **settings.as_env(),
+        "LAB_NGINX_WORKERS": str(len(expand(choose_cpus(settings).target))),
         "LAB_NGINX_RUN_DIR": str(state.run),
         "LAB_NGINX_SNIPPETS": str(ROOT / "nginx/snippets"),
         "LAB_NGINX_ACCESS_LOG": str(state.logs / "nginx-access.log"),
         "LAB_NGINX_ERROR_LOG": str(state.logs / "nginx-error.log"),
         "LAB_NGINX_LISTEN": f"{settings.LAB_BIND}:{settings.LAB_HTTP_PORT}",
-        "LAB_NGINX_STATUS_LISTEN": f"127.0.0.1:{settings.LAB_NGINX_STATUS_PORT}",
-        "LAB_BACKEND_UPSTREAM": f"{settings.LAB_BIND}:{settings.LAB_BACKEND_PORT}",
+        "LAB_NGINX_STATUS_LISTEN": f"{LOOPBACK}:{settings.LAB_NGINX_STATUS_PORT}",
+        "LAB_BACKEND_UPSTREAM": f"{LOOPBACK}:{settings.LAB_BACKEND_PORT}",
     }
     template = (ROOT / "nginx/templates/nginx.conf.template").read_text()
     (state.run / "nginx.conf").write_text(render(template, values))
@@ -49,7 +50,7 @@ def write_prometheus(settings: Settings, state: State) -> None:
     shutil.copy(ROOT / "prometheus/prometheus.yml", folder)
     ports = {"backend": settings.LAB_METRICS_PORT, "prometheus": settings.LAB_PROMETHEUS_PORT}
     targets = [
-        {"targets": [f"{settings.LAB_BIND}:{port}"], "labels": {"service": service}}
+        {"targets": [f"{LOOPBACK}:{port}"], "labels": {"service": service}}
         for service, port in ports.items()
     ]
     (folder / "targets/native.yml").write_text(yaml.safe_dump(targets))

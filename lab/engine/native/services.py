@@ -10,19 +10,20 @@ from typing import Literal
 from lab.cpus import Cpus
 from lab.engine.native.programs import library_env, require
 from lab.paths import ROOT, State
-from lab.settings import Settings
+from lab.settings import LOOPBACK, Settings
 
 BACKEND = ROOT / "backend"
 
 
 @dataclass(frozen=True)
 class Service:
-    """One process under supervisor. `port` is where it answers once it is ready."""
+    """One process under supervisor. It answers at `host` and `port` once it is ready."""
 
     name: str
     argv: list[str]
     port: int
     url: str
+    host: str = LOOPBACK
     side: Literal["target", "load"] = "target"
     env: dict[str, str] = field(default_factory=dict)
     user: str | None = None
@@ -48,12 +49,12 @@ def backend_env(settings: Settings, state: State) -> dict[str, str]:
         # Goes over the rest, and is read again when the server reloads.
         "BACKEND_SETTINGS_FILE": str(state.settings),
         "BACKEND_SECRETS_DIR": str(state.secrets),
-        "PGHOST": settings.LAB_BIND,
+        "PGHOST": LOOPBACK,
         "PGPORT": str(settings.LAB_POSTGRES_PORT),
         "PGDATABASE": "hotel",
         "PGUSER": "hotel",
-        "BACKEND_BIND": f"{settings.LAB_BIND}:{settings.LAB_BACKEND_PORT}",
-        "BACKEND_METRICS_BIND": f"{settings.LAB_BIND}:{settings.LAB_METRICS_PORT}",
+        "BACKEND_BIND": f"{LOOPBACK}:{settings.LAB_BACKEND_PORT}",
+        "BACKEND_METRICS_BIND": f"{LOOPBACK}:{settings.LAB_METRICS_PORT}",
         "BACKEND_ALLOWED_HOSTS": "*",
         "PROMETHEUS_MULTIPROC_DIR": str(state.run / "metrics"),
         "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}",
@@ -71,7 +72,7 @@ def postgres_user() -> str | None:
 
 def _postgres(settings: Settings, state: State) -> Service:
     options = {
-        "listen_addresses": settings.LAB_BIND,
+        "listen_addresses": LOOPBACK,
         "port": settings.LAB_POSTGRES_PORT,
         "max_connections": settings.LAB_DB_MAX_CONNECTIONS,
         "unix_socket_directories": "",
@@ -81,7 +82,7 @@ def _postgres(settings: Settings, state: State) -> Service:
         name="postgres",
         argv=[str(require("postgres")), "-D", str(state.postgres), *flags],
         port=settings.LAB_POSTGRES_PORT,
-        url=f"postgresql://hotel@{settings.LAB_BIND}:{settings.LAB_POSTGRES_PORT}/hotel",
+        url=f"postgresql://hotel@{LOOPBACK}:{settings.LAB_POSTGRES_PORT}/hotel",
         env=library_env(),
         user=postgres_user(),
         cwd=state.postgres,
@@ -91,7 +92,7 @@ def _postgres(settings: Settings, state: State) -> Service:
 
 
 def _redis(settings: Settings, state: State) -> Service:
-    flags = {"bind": settings.LAB_BIND, "port": settings.LAB_REDIS_PORT, "dir": state.run}
+    flags = {"bind": LOOPBACK, "port": settings.LAB_REDIS_PORT, "dir": state.run}
     return Service(
         name="redis",
         argv=[
@@ -100,7 +101,7 @@ def _redis(settings: Settings, state: State) -> Service:
             *(part for name, value in flags.items() for part in (f"--{name}", str(value))),
         ],
         port=settings.LAB_REDIS_PORT,
-        url=f"redis://{settings.LAB_BIND}:{settings.LAB_REDIS_PORT}",
+        url=f"redis://{LOOPBACK}:{settings.LAB_REDIS_PORT}",
         env=library_env(),
         cwd=state.run,
     )
@@ -122,7 +123,7 @@ def _backend_metrics(settings: Settings, state: State) -> Service:
         name="backend-metrics",
         argv=[sys.executable, "-m", "ops.metrics_server"],
         port=settings.LAB_METRICS_PORT,
-        url=f"http://{settings.LAB_BIND}:{settings.LAB_METRICS_PORT}/metrics",
+        url=f"http://{LOOPBACK}:{settings.LAB_METRICS_PORT}/metrics",
         env=backend_env(settings, state),
         cwd=BACKEND,
         side="load",
@@ -141,6 +142,7 @@ def _nginx(settings: Settings, state: State) -> Service:
             *("-g", globals_),
         ],
         port=settings.LAB_HTTP_PORT,
+        host=settings.LAB_BIND,
         url=settings.target_url,
         env=library_env(),
         cwd=state.run,
@@ -161,6 +163,7 @@ def _prometheus(settings: Settings, state: State) -> Service:
             "--enable-feature=native-histograms",
         ],
         port=settings.LAB_PROMETHEUS_PORT,
+        host=settings.LAB_BIND,
         url=settings.prometheus_url,
         side="load",
     )

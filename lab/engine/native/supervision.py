@@ -8,6 +8,7 @@ import sys
 import time
 import xmlrpc.client
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,12 @@ class Supervision:
 
     def stop(self) -> None:
         """Stop every service, last started first, then supervisor itself."""
-        pid = self._call("getPID")
+        supervisor = psutil.Process(self._call("getPID"))
         for name in reversed(list(self.states())):
             if self.states()[name] in ("running", "starting"):
                 self._call("stopProcess", name)
         self._call("shutdown")
-        wait_for(lambda: not _runs(pid), seconds=30, what="the end of supervisord")
+        wait_for(lambda: not is_alive(supervisor), seconds=30, what="the end of supervisord")
 
     def start_service(self, name: str) -> None:
         """Start one service and return at once; readiness is the caller's to find."""
@@ -108,15 +109,27 @@ def leftovers(state: State) -> list[psutil.Process]:
 def stop_leftovers(state: State) -> int:
     """Stop what a killed supervisor left running; returns how many processes that were."""
     found = leftovers(state)
-    mains = [p for p in found if p.is_running() and p.parent() not in found]
-    for process in mains:
-        # Postgres waits for its clients on TERM, and would rather be interrupted.
-        process.send_signal(signal.SIGINT if process.name() == "postgres" else signal.SIGTERM)
+    for process in found:
+        # Any of them may end by itself meanwhile, most of all when its parent was just told to.
+        with suppress(psutil.NoSuchProcess):
+            if process.parent() not in found:
+                # Postgres waits for its clients on TERM, and would rather be interrupted.
+                interrupt = process.name() == "postgres"
+                process.send_signal(signal.SIGINT if interrupt else signal.SIGTERM)
     _, alive = psutil.wait_procs(found, timeout=10)
     for process in alive:
-        process.kill()
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     psutil.wait_procs(alive, timeout=5)
     return len(found)
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether a process runs; one that ended and was not waited for does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def port_is_taken(host: str, port: int) -> bool:
@@ -165,7 +178,3 @@ def _belongs(process: psutil.Process, state: State) -> bool:
         return process.environ().get("LAB_STACK") == str(state.base)
     except (psutil.Error, OSError):
         return False
-
-
-def _runs(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
