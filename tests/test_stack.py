@@ -8,7 +8,7 @@ import httpx
 import psutil
 import pytest
 
-from lab.engine.native.supervision import leftovers, wait_for
+from lab.engine.native.supervision import is_alive, leftovers, wait_for
 from lab.paths import State
 
 SERVICES = ["postgres", "redis", "backend", "backend-metrics", "nginx", "prometheus"]
@@ -134,14 +134,17 @@ def test_a_killed_worker_and_a_killed_server_come_back(stack):
     killed = master.children()[0]
     killed.kill()
     wait_for(
-        lambda: len(set(_alive(master.children())) - {killed}) == 2,
+        lambda: sum(map(is_alive, set(master.children()) - {killed})) == 2,
         seconds=10,
         what="A new worker",
     )
     orphans = master.children()
     master.kill()
     wait_for(
-        lambda: stack._supervision.pid("backend") not in (0, master.pid) and not _alive(orphans),
+        lambda: (
+            stack._supervision.pid("backend") not in (0, master.pid)
+            and not any(map(is_alive, orphans))
+        ),
         seconds=30,
         what="A new server",
     )
@@ -180,10 +183,6 @@ def test_everything_listens_on_the_loopback_alone(stack):
     ]
     assert len({c.laddr.port for c in listening}) == 7
     assert {c.laddr.ip for c in listening} == {"127.0.0.1"}
-
-
-def _alive(processes):
-    return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
 def _hotels(stack) -> str:

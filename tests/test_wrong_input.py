@@ -101,6 +101,22 @@ def test_what_needs_a_running_stack_says_how_to_start_it(lab, other, argv):
     assert "lab up" in said.err
 
 
+def test_a_load_too_short_to_judge_is_not_said_to_hold(lab, stack):
+    said = lab("k6", "hold", "--rate", "2", "--duration", "3s", "--scenario", "list")
+    assert said.is_one_message(1)
+    assert "too short to judge" in said.err
+    assert "--duration 7s" in said.err
+
+
+def test_data_of_other_secrets_is_named_at_once(lab, other):
+    assert lab("up", **other).code == 0
+    assert lab("down", **other).code == 0
+    (State(Path(other["LAB_STATE_DIR"])).secrets / "postgres_password").write_text("another")
+    said = lab("up", **other)
+    assert said.is_one_message(1)
+    assert "another password" in said.err
+
+
 def test_no_data_is_said_before_k6_starts(lab, stack):
     done = stack.exec("backend", [sys.executable, "-c", _RENAME_HOTELS.format("away")])
     assert done.returncode == 0, done.stderr
