@@ -30,6 +30,9 @@ TIMEOUTS_OUTSIDE_IN = (
 )
 
 
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
 def _cpu_list(value: str) -> str:
     if value and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", value):
         raise ValueError("a CPU list such as 0-2,5, or nothing")
@@ -52,6 +55,13 @@ def _pool(value: str) -> str:
     return value
 
 
+def _ttl(value: str) -> str:
+    found = re.fullmatch(r"(\d{1,4})(s|m|h)", value)
+    if not found or not 1 <= int(found[1]) * _UNIT_SECONDS[found[2]] <= 3600:
+        raise ValueError("a duration from 1s to 1h, such as 1s, 30s or 5m")
+    return value
+
+
 Port = Annotated[int, Field(ge=1, le=65535)]
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 CpuList = Annotated[str, BeforeValidator(_cpu_list)]
@@ -68,8 +78,12 @@ class Settings(BaseModel):
     LAB_THREADS: Annotated[int, Field(ge=1, le=1024)]
     LAB_DETAIL: Literal["naive", "fast"]
     LAB_BOOKING: Literal["naive", "fast"]
-    LAB_REDIS_CACHE: Literal["off"]
-    LAB_NGINX_CACHE: Literal["off"]
+    LAB_LOCAL_CACHE: Literal["off", "lru"]
+    LAB_REDIS_CACHE: Literal["off", "page", "versioned"]
+    LAB_NGINX_CACHE: Literal["off", "basic", "protected"]
+    LAB_NGINX_CACHE_TTL: Annotated[str, BeforeValidator(_ttl)]
+    LAB_SHED: Literal["off", "on"]
+    LAB_NGINX_POST_RATE: Annotated[int, Field(ge=1, le=100_000)]
     LAB_DB_POOL: Annotated[str, BeforeValidator(_pool)]
     LAB_CONN_MAX_AGE: Annotated[int, Field(ge=0, le=86400)]
     LAB_DB_MAX_CONNECTIONS: Annotated[int, Field(ge=10, le=10000)]

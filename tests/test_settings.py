@@ -29,7 +29,11 @@ def test_every_setting_is_documented_where_its_default_is():
 
 
 @pytest.mark.parametrize(
-    "name", ["LAB_SERVER", "LAB_DETAIL", "LAB_BOOKING", "LAB_REDIS_CACHE", "LAB_NGINX_CACHE"]
+    "name",
+    [
+        *("LAB_SERVER", "LAB_DETAIL", "LAB_BOOKING"),
+        *("LAB_LOCAL_CACHE", "LAB_REDIS_CACHE", "LAB_NGINX_CACHE", "LAB_SHED"),
+    ],
 )
 def test_backend_and_lab_know_the_same_values_and_the_table_names_them(name):
     kind = env.LabSettings.__annotations__[name.lower()]
@@ -60,6 +64,9 @@ def test_a_timeout_longer_than_the_one_outside_is_refused():
         ("LAB_WORKERS", "many", "valid integer"),
         ("LAB_DB_POOL", "0", "off, or a size from 1 to 1000"),
         ("LAB_TARGET_CPUS", "first", "a CPU list such as 0-2,5"),
+        ("LAB_NGINX_CACHE_TTL", "0s", "a duration from 1s to 1h"),
+        ("LAB_NGINX_CACHE_TTL", "2h", "a duration from 1s to 1h"),
+        ("LAB_NGINX_CACHE_TTL", "5", "a duration from 1s to 1h"),
         ("LAB_BIND", "everywhere", "an IPv4 address"),
         ("LAB_LOAD_CPUS", "3-1", "a CPU list such as 0-2,5"),
         ("LAB_WORKER", "2", "There is no setting LAB_WORKER"),

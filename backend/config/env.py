@@ -33,12 +33,26 @@ class Implementation(StrEnum):
     FAST = "fast"
 
 
+class LocalCache(StrEnum):
+    OFF = "off"
+    LRU = "lru"
+
+
 class RedisCache(StrEnum):
     OFF = "off"
+    PAGE = "page"
+    VERSIONED = "versioned"
 
 
 class NginxCache(StrEnum):
     OFF = "off"
+    BASIC = "basic"
+    PROTECTED = "protected"
+
+
+class Switch(StrEnum):
+    OFF = "off"
+    ON = "on"
 
 
 @dataclass(frozen=True)
@@ -50,8 +64,11 @@ class LabSettings:
     lab_threads: int
     lab_detail: Implementation
     lab_booking: Implementation
+    lab_local_cache: LocalCache
     lab_redis_cache: RedisCache
     lab_nginx_cache: NginxCache
+    lab_nginx_cache_ttl: str
+    lab_shed: Switch
     lab_db_pool: int | None
     lab_conn_max_age: int
     lab_db_max_connections: int
@@ -80,8 +97,11 @@ def lab_settings() -> LabSettings:
         lab_threads=_number("LAB_THREADS", 1, 1024),
         lab_detail=_choice("LAB_DETAIL", Implementation),
         lab_booking=_choice("LAB_BOOKING", Implementation),
+        lab_local_cache=_choice("LAB_LOCAL_CACHE", LocalCache),
         lab_redis_cache=_choice("LAB_REDIS_CACHE", RedisCache),
         lab_nginx_cache=_choice("LAB_NGINX_CACHE", NginxCache),
+        lab_nginx_cache_ttl=_duration("LAB_NGINX_CACHE_TTL"),
+        lab_shed=_choice("LAB_SHED", Switch),
         lab_db_pool=None if text("LAB_DB_POOL") == "off" else _number("LAB_DB_POOL", 1, 1000),
         lab_conn_max_age=_number("LAB_CONN_MAX_AGE", 0, 86_400),
         lab_db_max_connections=_number("LAB_DB_MAX_CONNECTIONS", 10, 10_000),
@@ -134,6 +154,29 @@ def _number(name: str, least: int, most: int) -> int:
     if not least <= value <= most:
         raise _unknown(name, str(value), f"a whole number from {least} to {most}")
     return value
+
+
+def _duration(name: str) -> str:
+    value = text(name)
+    try:
+        fits = 1 <= duration_seconds(value) <= 3600
+    except ValueError:
+        fits = False
+    if not fits:
+        raise _unknown(name, value, "a duration from 1s to 1h, such as 1s, 30s or 5m")
+    return value
+
+
+def duration_seconds(value: str) -> int:
+    """Seconds of a duration such as 1s, 5m or 1h.
+
+    Raises:
+        ValueError: it is none.
+    """
+    unit = {"s": 1, "m": 60, "h": 3600}.get(value[-1:])
+    if unit is None or not value[:-1].isdecimal():
+        raise ValueError(value)
+    return int(value[:-1]) * unit
 
 
 def _parsed(name: str, parse: Callable[[str], T], allowed: str) -> T:

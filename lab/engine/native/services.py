@@ -53,6 +53,7 @@ def backend_env(settings: Settings, state: State) -> dict[str, str]:
         "PGPORT": str(settings.LAB_POSTGRES_PORT),
         "PGDATABASE": "hotel",
         "PGUSER": "hotel",
+        "BACKEND_REDIS_URL": f"redis://{LOOPBACK}:{settings.LAB_REDIS_PORT}/0",
         "BACKEND_BIND": f"{LOOPBACK}:{settings.LAB_BACKEND_PORT}",
         "BACKEND_METRICS_BIND": f"{LOOPBACK}:{settings.LAB_METRICS_PORT}",
         "BACKEND_ALLOWED_HOSTS": "*",
