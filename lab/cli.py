@@ -6,15 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from lab import show
+from lab import show, show_experiment
 from lab.breakpoint import Bounds
 from lab.console import err, out, print_json
 from lab.demo import demo_loads
 from lab.engine import choose_engine
 from lab.engine.base import Engine
-from lab.errors import LabError
+from lab.errors import LabError, UsageError
+from lab.experiment import command
+from lab.experiment.reporting import report_of
+from lab.experiment.store import Store, find_store
 from lab.k6 import Load, new_testid
 from lab.measure import Measured, measure
+from lab.presets import preset_assignments
 from lab.settings import changed, load_settings
 from lab.status import stack_status
 
@@ -53,15 +57,19 @@ def status(as_json: Json = False) -> None:
 
 @app.command("set")
 def set_(
-    assignments: Annotated[list[str], typer.Argument(metavar="NAME=VALUE…")],
+    assignments: Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUE…")] = None,
+    preset: Annotated[str | None, typer.Option(help="article, or best; before the rest.")] = None,
     as_json: Json = False,
 ) -> None:
     """Change settings of the running stack, and return when they are active."""
+    wanted = [*(preset_assignments(preset) if preset else []), *(assignments or [])]
+    if not wanted:
+        raise UsageError("Nothing to set. Write NAME=VALUE, or --preset best.")
     engine = _engine()
     settings = engine.settings()
     if settings is None:
         raise LabError("The stack is not running. Start it: lab up. Or write the setting to .env.")
-    engine.apply(changed(settings, assignments))
+    engine.apply(changed(settings, wanted))
     _print(stack_status(engine), as_json, show.status)
 
 
@@ -97,6 +105,42 @@ def demo(as_json: Json = False) -> None:
     _print({"runs": [m.document for m in measured]}, as_json, show.demo)
     for each in measured:
         _exit_unless_fine(each)
+
+
+@app.command()
+def run(
+    name: Annotated[str, typer.Argument(help="An experiment: a file in experiments/.")],
+    dry_run: Annotated[bool, typer.Option(help="Print the cells and the time they need.")] = False,
+    quick: Annotated[bool, typer.Option(help="Scale durations down: a look, no figures.")] = False,
+    again: Annotated[bool, typer.Option("--resume", help="Go on with the newest run.")] = False,
+    repeat: Annotated[int | None, typer.Option(min=1, max=100, help="Repeats.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Cells, such as 'naive/*/detail'.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure every cell of an experiment, then report. It can be interrupted and resumed."""
+    if again and (quick or repeat or only or dry_run):
+        raise UsageError("--resume goes on as the run began; it takes no other option.")
+    if again:
+        _report(command.resume(_engine(), name), as_json)
+        return
+    plan = command.plan_of(name, only=only or [], repeats=repeat, quick=quick)
+    if dry_run:
+        _print(show_experiment.plan_document(plan), as_json, show_experiment.plan)
+        return
+    _report(command.start(_engine(), plan), as_json)
+
+
+@app.command()
+def report(
+    name: Annotated[str | None, typer.Argument(help="A run, or an experiment's newest.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Turn a stored run into a page, Markdown and pictures; measures nothing."""
+    _report(find_store(name), as_json)
+
+
+def _report(store: Store, as_json: bool) -> None:
+    _print(report_of(store), as_json, show_experiment.report)
 
 
 @app.command()

@@ -7,6 +7,10 @@ class LabError(Exception):
     exit_code = 1
 
 
+class Interrupted(LabError):
+    """Someone pressed Ctrl-C, and what was under way has come to its end."""
+
+
 class UsageError(LabError):
     """The lab was asked for something that it does not know."""
 

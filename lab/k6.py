@@ -3,12 +3,15 @@
 import json
 import re
 import secrets
+import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 import httpx
 from dotenv import dotenv_values
@@ -16,7 +19,7 @@ from dotenv import dotenv_values
 from lab.console import note
 from lab.engine import Engine
 from lab.engine.base import K6Command
-from lab.errors import LabError, UsageError
+from lab.errors import Interrupted, LabError, UsageError
 from lab.paths import RESULTS, ROOT
 from lab.sampler import CpuSampler, CpuUse
 from lab.settings import Settings
@@ -125,21 +128,25 @@ def _thrown(log: str) -> str:
     return last.splitlines()[0].removeprefix("Error: ")
 
 
-def run_k6(engine: Engine, load: Load) -> Run:
+def run_k6(engine: Engine, load: Load, folder: Path | None = None) -> Run:
     """Run k6 on the running stack and wait for its end.
+
+    With a `folder` the run's files go there, and what k6 says into its k6.log.
 
     Raises:
         UsageError: k6 does not know what it is asked for.
+        Interrupted: someone pressed Ctrl-C.
         LabError: the stack or its data is not there, or k6 could not do its work.
     """
     settings = _settings_of_ready_stack(engine)
-    folder = _new_folder(load.testid)
+    log = folder / "k6.log" if folder else None
+    folder = folder or _new_folder(load.testid)
     command = engine.k6(settings, _env(engine, settings, load, folder))
     check_load(command)
-    folder.mkdir(parents=True)
-    sampler, started = CpuSampler(settings), time.time()
-    with sampler:
-        code = _execute(command)
+    folder.mkdir(parents=True, exist_ok=True)
+    sampler, started = CpuSampler(settings, engine.pids()), time.time()
+    with sampler, log.open("w") if log else nullcontext(sys.stderr) as said:
+        code = _execute(command, said)
     run = Run(
         load, folder, started, time.time(), code == _THRESHOLDS_FAILED, sampler.uses, settings
     )
@@ -147,21 +154,29 @@ def run_k6(engine: Engine, load: Load) -> Run:
     return run
 
 
-def _execute(command: K6Command) -> int:
-    """k6's exit code. Its progress and summary go to the user: standard output is the result's."""
+def _execute(command: K6Command, said: IO[str]) -> int:
+    """k6's exit code. What it says goes to `said`: standard output is the result's."""
     # Without a terminal k6's progress bar would be two new lines a second.
-    quiet = [] if sys.stderr.isatty() else ["--quiet"]
+    quiet = [] if said.isatty() else ["--quiet"]
     argv = [*command.argv, "run", *quiet, "main.js"]
-    process = subprocess.Popen(argv, cwd=command.cwd, env=command.env, stdout=sys.stderr)
+    process = subprocess.Popen(
+        argv,
+        cwd=command.cwd,
+        env=command.env,
+        stdout=said,
+        stderr=said,
+        # A terminal would send Ctrl-C to k6 as well, which ends at once at the second one.
+        start_new_session=True,
+    )
     started = time.monotonic()
     while True:
         try:
             return process.wait(_SECONDS_BETWEEN_SIGNS)
         except subprocess.TimeoutExpired:
-            if quiet:
+            if quiet and said is sys.stderr:
                 note(f"  k6 runs, {time.monotonic() - started:.0f} s")
         except KeyboardInterrupt:
-            # k6 got the signal too: it ends its requests and writes its summary.
+            process.send_signal(signal.SIGINT)
             note("Interrupted; k6 writes its summary.")
 
 
@@ -198,7 +213,7 @@ def _env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict[s
 
 def _check_outcome(code: int, run: Run) -> None:
     if code == _INTERRUPTED:
-        raise LabError(f"The test was interrupted. What k6 counted is in {run.folder}.")
+        raise Interrupted(f"The test was interrupted. What k6 counted is in {run.folder}.")
     if code not in (0, _THRESHOLDS_FAILED):
         raise LabError(f"k6 ended with exit code {code}; its message stands above.")
     if not run.summary.exists():

@@ -6,14 +6,13 @@ from typing import Any
 import httpx
 
 from lab.breakpoint import Bounds
-from lab.collect import collect
+from lab.collect import Collected, collect
 from lab.console import step
 from lab.engine import Engine
 from lab.errors import LabError
 from lab.k6 import Load, Run, run_k6
 from lab.prometheus import Prometheus
 from lab.results import write_result
-from lab.settings import Settings
 from lab.verdict import Verdict, judge
 
 
@@ -32,22 +31,31 @@ def measure(engine: Engine, load: Load, bounds: Bounds) -> Measured:
         LabError: the run could not be made or not be read; what k6 wrote is kept.
     """
     run = run_k6(engine, load)
-    settings = run.settings
-    if engine.settings() != settings:
+    with step("Reading the run back from Prometheus"):
+        collected, verdict = read_back(engine, run, bounds)
+        document = write_result(run, collected, verdict, bounds, engine.name)
+    check_target_survived(engine, run)
+    return Measured(verdict, document)
+
+
+def read_back(engine: Engine, run: Run, bounds: Bounds) -> tuple[Collected, Verdict]:
+    """What a run left, and what it says.
+
+    Raises:
+        LabError: the stack changed meanwhile, or Prometheus has nothing of the run.
+    """
+    if engine.settings() != run.settings:
         raise LabError(
             "The stack was taken down, or its settings were changed, during the test: what was "
             f"measured is not one thing. k6's part is in {run.folder}."
         )
-    with step("Reading the run back from Prometheus"):
-        collected = collect(run, Prometheus(settings.prometheus_url), bounds)
-        verdict = judge(run, collected, bounds)
-        document = write_result(run, collected, verdict, bounds, settings, engine.name)
-    _check_target_survived(engine, settings, run)
-    return Measured(verdict, document)
+    collected = collect(run, Prometheus(run.settings.prometheus_url), bounds)
+    return collected, judge(run, collected, bounds)
 
 
-def _check_target_survived(engine: Engine, settings: Settings, run: Run) -> None:
+def check_target_survived(engine: Engine, run: Run) -> None:
     """A target that went down is not one that broke under load."""
+    settings = run.settings
     try:
         httpx.get(f"{settings.backend_url}/healthz", timeout=settings.LAB_PROXY_TIMEOUT)
     except httpx.ConnectError:

@@ -21,6 +21,7 @@ def open_to_all(folder: Path) -> Path:
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
+EXPERIMENTS = ROOT / "experiments"
 PROGRAMS = open_to_all(ROOT / ".lab") / "programs"
 BIN = ROOT / ".lab" / "bin"
 

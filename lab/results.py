@@ -22,7 +22,8 @@ from lab.verdict import Verdict
 
 # History of the format:
 # 1: first.
-SCHEMA_VERSION = 1
+# 2: `goodput` is that of the best window, `goodput_mean` what `goodput` was; CPU per service.
+SCHEMA_VERSION = 2
 
 
 def write_result(
@@ -30,29 +31,25 @@ def write_result(
     collected: Collected,
     verdict: Verdict,
     bounds: Bounds,
-    settings: Settings,
     engine: str,
 ) -> dict[str, Any]:
     """Write result.json and the pictures; returns the document."""
     files = {"folder": run.folder, "summary": run.summary, "result": run.folder / "result.json"}
     if collected.windows:
-        title = _title(run, collected, settings)
+        title = _title(run, collected, run.settings)
         files["picture"] = draw(
             collected.windows, verdict, bounds, title, run.folder / run.load.profile
         )
     document = {
-        **_headline(run, collected, verdict),
-        "verdict": verdict.text,
+        **headline(run, collected, verdict),
         "files": {name: _relative(path) for name, path in files.items()},
         "schema_version": SCHEMA_VERSION,
         "bounds": asdict(bounds),
-        "break_point": _break_point(verdict),
-        "settings": settings.model_dump(),
-        "host": _host(settings, engine),
-        "windows": [asdict(window) for window in collected.windows],
-        "cpu": [asdict(use) for use in run.cpu],
+        "settings": run.settings.model_dump(),
+        "host": host(run.settings, engine),
+        **series(run, collected),
     }
-    _write(files["result"], document)
+    write_json(files["result"], document)
     return document
 
 
@@ -71,10 +68,12 @@ def without_series(document: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name not in ("windows", "cpu")}
 
 
-def _headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]:
+def headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]:
+    """The figures of a run, and what they say."""
     requests = int(collected.value("http_reqs", "count"))
     seconds = collected.load_seconds
-    in_time = collected.value("lab_answers_in_time", "count")
+    mean = collected.value("lab_answers_in_time", "count") / seconds
+    in_windows = [window.goodput for window in collected.windows]
     return {
         "testid": run.load.testid,
         "profile": run.load.profile,
@@ -83,7 +82,8 @@ def _headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any
         "seconds": round(seconds, 1),
         "requests": requests,
         "rps": round(requests / seconds, 2),
-        "goodput": round(in_time / seconds, 2),
+        "goodput": round(max(in_windows, default=mean), 2),
+        "goodput_mean": round(mean, 2),
         "failed": int(collected.value("http_req_failed", "passes")),
         "p50_ms": round(collected.value("http_req_duration", "p(50)"), 1),
         "p95_ms": round(collected.value("http_req_duration", "p(95)"), 1),
@@ -91,6 +91,16 @@ def _headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any
         "dropped_iterations": int(collected.value("dropped_iterations", "count")),
         "outcome": verdict.outcome,
         "limited_by": verdict.limited_by,
+        "verdict": verdict.text,
+        "break_point": _break_point(verdict),
+    }
+
+
+def series(run: Run, collected: Collected) -> dict[str, Any]:
+    """What happened second by second."""
+    return {
+        "windows": [asdict(window) for window in collected.windows],
+        "cpu": [asdict(use) for use in run.cpu],
     }
 
 
@@ -109,7 +119,8 @@ def _break_point(verdict: Verdict) -> dict[str, Any] | None:
     }
 
 
-def _host(settings: Settings, engine: str) -> dict[str, Any]:
+def host(settings: Settings, engine: str) -> dict[str, Any]:
+    """The machine, and how target and generator share it."""
     cpus = choose_cpus(settings)
     return {
         "engine": engine,
@@ -140,7 +151,7 @@ def _relative(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def _write(path: Path, document: dict[str, Any]) -> None:
+def write_json(path: Path, document: dict[str, Any]) -> None:
     """Whole or not at all."""
     scratch = path.with_suffix(".new")
     scratch.write_text(json.dumps(document, indent=2) + "\n")

@@ -2,12 +2,14 @@
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import fmean
 from types import TracebackType
 
 import psutil
 
 from lab.cpus import choose_cpus, expand
+from lab.processes import cpu_seconds
 from lab.settings import Settings
 
 _STEP_SECONDS = 1.0
@@ -15,17 +17,39 @@ _STEP_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class CpuUse:
-    """Busy share (0 to 1) of the target's and the generator's CPUs in the second before `at`."""
+    """Busy share (0 to 1) of the target's and the generator's CPUs in the second before `at`.
+
+    `services` has the cores (CPU seconds per second) of each service in that second.
+    """
 
     at: float
     target: float
     load: float
+    services: dict[str, float] = field(default_factory=dict)
+
+
+class _ServiceMeter:
+    """Cores that each service used since it was last asked."""
+
+    def __init__(self, pids: dict[str, int]) -> None:
+        self._pids = pids
+        self._at = time.monotonic()
+        self._seconds = dict.fromkeys(pids, 0.0)
+
+    def cores(self) -> dict[str, float]:
+        now, seconds = time.monotonic(), cpu_seconds(self._pids)
+        passed = now - self._at
+        # A process that ends between two looks takes its time out of the sum.
+        used = {name: max(seconds[name] - self._seconds[name], 0) / passed for name in seconds}
+        self._at, self._seconds = now, seconds
+        return used
 
 
 class CpuSampler:
     """Samples in a thread of its own between `with` and its end."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, pids: dict[str, int]) -> None:
+        self._meter = _ServiceMeter(pids)
         cpus = choose_cpus(settings)
         self._sides = (expand(cpus.target), expand(cpus.load))
         self._stop = threading.Event()
@@ -48,10 +72,11 @@ class CpuSampler:
     def _sample(self) -> None:
         # The first call only sets the mark, which psutil keeps per thread.
         psutil.cpu_percent(percpu=True)
+        self._meter.cores()
         while not self._stop.wait(_STEP_SECONDS):
             busy = psutil.cpu_percent(percpu=True)
             target, load = (sum(busy[i] for i in side) / len(side) / 100 for side in self._sides)
-            self.uses.append(CpuUse(time.time(), target, load))
+            self.uses.append(CpuUse(time.time(), target, load, self._meter.cores()))
 
 
 def busy_between(uses: list[CpuUse], start: float, end: float) -> CpuUse | None:
@@ -59,5 +84,7 @@ def busy_between(uses: list[CpuUse], start: float, end: float) -> CpuUse | None:
     inside = [use for use in uses if start <= use.at <= end + _STEP_SECONDS]
     if not inside:
         return None
-    count = len(inside)
-    return CpuUse(end, sum(u.target for u in inside) / count, sum(u.load for u in inside) / count)
+    services = {name: fmean(use.services[name] for use in inside) for name in inside[0].services}
+    return CpuUse(
+        end, fmean(use.target for use in inside), fmean(use.load for use in inside), services
+    )

@@ -17,6 +17,9 @@ from lab.paths import ROOT, State
 # hands to its own programs.
 NOT_SETTINGS = {"LAB_STATE_DIR", "LAB_STACK", "LAB_TOKEN", "LAB_K6_CPUS"}
 
+# What ties a stack to its place, and can't change while it runs.
+_SITE = re.compile(r"LAB_(ENGINE|BIND|\w+_PORT|\w+_CPUS|DATA_\w+|DB_MAX_CONNECTIONS)")
+
 # Where everything listens that is not for others: all but Nginx and Prometheus.
 LOOPBACK = "127.0.0.1"
 
@@ -132,6 +135,14 @@ class Settings(BaseModel):
         return f"http://{LOOPBACK}:{self.LAB_BACKEND_PORT}"
 
     @property
+    def metrics_url(self) -> str:
+        return f"http://{LOOPBACK}:{self.LAB_METRICS_PORT}/metrics"
+
+    @property
+    def nginx_status_url(self) -> str:
+        return f"http://{LOOPBACK}:{self.LAB_NGINX_STATUS_PORT}"
+
+    @property
     def prometheus_url(self) -> str:
         return f"http://{self._host}:{self.LAB_PROMETHEUS_PORT}"
 
@@ -153,6 +164,12 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     """
     shell = os.environ if environ is None else environ
     return _checked({**defaults(), **_ours(_read(ROOT / ".env")), **_ours(shell)})
+
+
+def on_site(running: Settings) -> Settings:
+    """The settings of a new start, where the running stack is: its ports, CPUs and data."""
+    here = {name: value for name, value in running.as_env().items() if _SITE.fullmatch(name)}
+    return _checked({**load_settings().as_env(), **here})
 
 
 def running_settings(state: State) -> Settings | None:

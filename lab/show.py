@@ -80,7 +80,10 @@ def _figures(document: dict[str, Any]) -> dict[str, str]:
     pinned = f"target on CPU {host['target_cpus']}, load on CPU {host['load_cpus']}"
     figures = {
         "requests": f"{document['requests']} in {document['seconds']} s ({document['rps']}/s)",
-        "goodput": f"{document['goodput']}/s within {document['bounds']['p95_ms']:.0f} ms",
+        "goodput": (
+            f"at best {document['goodput']}/s, on average {document['goodput_mean']}/s, "
+            f"within {document['bounds']['p95_ms']:.0f} ms"
+        ),
         "failed": str(document["failed"]),
         "response time": "p50 {p50_ms} ms, p95 {p95_ms} ms, p99 {p99_ms} ms".format(**document),
         "dropped iterations": str(document["dropped_iterations"]),

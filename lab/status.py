@@ -3,9 +3,9 @@
 from dataclasses import asdict
 from typing import Any
 
-import httpx
-
 from lab.engine import Engine
+from lab.errors import LabError
+from lab.live import ask_backend, ask_nginx
 
 
 def stack_status(engine: Engine) -> dict[str, Any]:
@@ -24,12 +24,8 @@ def active_settings(engine: Engine) -> dict[str, Any]:
         return {}
     started_with = settings.model_dump()
     try:
-        answer = httpx.get(
-            f"{settings.backend_url}/lab/settings",
-            headers={"X-Lab-Token": engine.token()},
-            timeout=10,
-        )
-        said: dict[str, Any] = answer.raise_for_status().json()["settings"]
-    except (httpx.HTTPError, OSError):
-        return started_with | {"note": "the backend does not answer; these are not confirmed"}
+        said: dict[str, Any] = ask_backend(settings, engine.token())["settings"]
+        said |= ask_nginx(settings)
+    except (LabError, OSError) as error:
+        return started_with | {"note": f"not confirmed: {error}"}
     return started_with | said

@@ -58,6 +58,21 @@ class Engine(Protocol):
     def token(self) -> str:
         """What opens the backend's /lab/settings."""
 
+    def empty_caches(self) -> None:
+        """Make every cache layer as empty as after a new start. No request may be under way."""
+
+    def sql(self, database: str, *statements: str) -> list[str]:
+        """Run statements as Postgres' superuser, each in a transaction of its own.
+
+        Returns the first column of the last statement's rows, as text.
+        """
+
+    def pids(self) -> dict[str, int]:
+        """The main process of each service that can be seen from here."""
+
+    def versions(self) -> dict[str, str]:
+        """The version of each program of the stack."""
+
     def logs(self, service: str, follow: bool) -> list[str]:
         """The command that prints the log of `service`."""
 

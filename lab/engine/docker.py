@@ -3,6 +3,9 @@
 import json
 import os
 import subprocess
+from collections.abc import Iterator
+
+import psutil
 
 from lab.console import step
 from lab.cpus import choose_cpus
@@ -73,6 +76,39 @@ class DockerEngine:
         if done.returncode:
             raise LabError(f"The backend's token can't be read: {done.stderr.strip()}")
         return done.stdout.strip()
+
+    def empty_caches(self) -> None:
+        # Nginx keeps its pages on a tmpfs and the workers theirs in memory: both end with them.
+        self._compose(["exec", "-T", "redis", "redis-cli", "flushall"], self.settings())
+        self._compose(["restart", "backend", "nginx"], self.settings())
+        self._compose(["up", "-d", "--wait"], self.settings())
+
+    def sql(self, database: str, *statements: str) -> list[str]:
+        flags = [part for statement in statements for part in ("-c", statement)]
+        argv = ["psql", "-AtqX", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", database, *flags]
+        done = self.exec("postgres", argv)
+        if done.returncode:
+            raise LabError(f"Postgres said no: {done.stderr.strip()}. See `lab logs postgres`.")
+        return done.stdout.splitlines()
+
+    def pids(self) -> dict[str, int]:
+        # On Linux the containers' processes are the host's too; elsewhere they are in a machine of
+        # their own and can't be seen.
+        return {service: pid for service, pid in self._main_pids() if psutil.pid_exists(pid)}
+
+    def versions(self) -> dict[str, str]:
+        listed = self._run(["images", "--format", "json"], self.settings()).stdout
+        found = json.loads(listed) if listed.strip() else []
+        return {each["Repository"]: each["Tag"] for each in found}
+
+    def _main_pids(self) -> Iterator[tuple[str, int]]:
+        ids = self._run(["ps", "--quiet"], self.settings()).stdout.split()
+        label = '{{index .Config.Labels "com.docker.compose.service"}} {{.State.Pid}}'
+        argv = ["docker", "inspect", "--format", label, *ids]
+        said = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+        for line in said.splitlines():
+            service, pid = line.split()
+            yield service, int(pid)
 
     def logs(self, service: str, follow: bool) -> list[str]:
         known = self._run(["config", "--services"], self.settings()).stdout.split()

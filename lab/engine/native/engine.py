@@ -9,8 +9,8 @@ import httpx
 from lab.console import note, step
 from lab.cpus import choose_cpus
 from lab.engine.base import K6Command, ServiceStatus
-from lab.engine.native import backend, postgres, preflight, render
-from lab.engine.native.programs import require
+from lab.engine.native import backend, caches, postgres, preflight, render
+from lab.engine.native.programs import program_versions, require
 from lab.engine.native.services import BACKEND, Service, backend_env, services
 from lab.engine.native.supervision import (
     Supervision,
@@ -21,6 +21,7 @@ from lab.engine.native.supervision import (
     wait_for,
 )
 from lab.errors import LabError, UsageError
+from lab.live import ask_nginx
 from lab.paths import ROOT, State
 from lab.settings import Settings, running_settings, save
 
@@ -106,6 +107,18 @@ class NativeEngine:
     def token(self) -> str:
         return (self._state.secrets / "lab_token").read_text().strip()
 
+    def empty_caches(self) -> None:
+        caches.empty(self._supervision, self._running(), self._state)
+
+    def sql(self, database: str, *statements: str) -> list[str]:
+        return postgres.run(database, statements, self._running(), self._state)
+
+    def pids(self) -> dict[str, int]:
+        return self._supervision.pids() if self._supervision.alive else {}
+
+    def versions(self) -> dict[str, str]:
+        return program_versions()
+
     def logs(self, service: str, follow: bool) -> list[str]:
         known = sorted(log.stem for log in self._state.logs.glob("*.log"))
         if service not in known:
@@ -185,6 +198,7 @@ class NativeEngine:
         render.write_nginx(settings, self._state)
         with step("Reloading nginx"):
             self._supervision.signal_service("nginx", signal.SIGHUP)
+            wait_for(lambda: _nginx_runs_with(settings), seconds=20, what="Nginx' new settings")
 
     def _ready(self, settings: Settings) -> bool:
         try:
@@ -202,6 +216,14 @@ class NativeEngine:
         if settings is None or not self._supervision.alive:
             raise LabError("The stack is not running. Start it: lab up")
         return settings
+
+
+def _nginx_runs_with(settings: Settings) -> bool:
+    try:
+        said = ask_nginx(settings)
+    except LabError:
+        return False
+    return said.items() <= settings.as_env().items()
 
 
 def _absent() -> list[ServiceStatus]:

@@ -5,6 +5,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
@@ -85,12 +86,30 @@ def make_database(settings: Settings, state: State) -> None:
             connection.execute("CREATE DATABASE hotel OWNER hotel")
 
 
-def _connect(settings: Settings, state: State) -> psycopg.Connection:
+def run(database: str, statements: Sequence[str], settings: Settings, state: State) -> list[str]:
+    """Run statements as the superuser, each on its own; the last one's first column, as text.
+
+    Raises:
+        LabError: Postgres refused one.
+    """
+    try:
+        with _connect(settings, state, database) as connection:
+            connection.autocommit = True
+            for statement in statements:
+                cursor = connection.execute(statement)
+            return [str(row[0]) for row in cursor] if cursor.description else []
+    except psycopg.Error as error:
+        raise LabError(
+            f"Postgres said no: {str(error).strip()}. See `lab logs postgres`."
+        ) from None
+
+
+def _connect(settings: Settings, state: State, database: str = "postgres") -> psycopg.Connection:
     return psycopg.connect(
         host=LOOPBACK,
         port=settings.LAB_POSTGRES_PORT,
         user="postgres",
-        dbname="postgres",
+        dbname=database,
         password=_password(state),
         connect_timeout=2,
     )

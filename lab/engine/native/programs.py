@@ -1,7 +1,9 @@
 """The programs of the native engine: where they are."""
 
 import os
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
 from lab.errors import LabError
@@ -26,6 +28,34 @@ def require(name: str) -> Path:
     if found is None:
         raise LabError(f"The program {name} is not here. Run `make setup`, which gets it.")
     return found
+
+
+# How each program tells its version. Nginx does it on standard error.
+_ASKED = {
+    "postgres": ("postgres", "--version"),
+    "redis": ("redis-server", "--version"),
+    "nginx": ("nginx", "-v"),
+    "prometheus": ("prometheus", "--version"),
+    "k6": ("k6", "version"),
+}
+
+
+def program_versions() -> dict[str, str]:
+    """The versions of the programs that are here."""
+    found = {service: find(program) for service, (program, _) in _ASKED.items()}
+    return {
+        service: _version([str(program), _ASKED[service][1]])
+        for service, program in found.items()
+        if program
+    }
+
+
+def _version(argv: list[str]) -> str:
+    said = subprocess.run(
+        argv, env={**os.environ, **library_env()}, capture_output=True, text=True, check=False
+    )
+    match = re.search(r"\d+(\.\d+)+", said.stdout + said.stderr)
+    return match[0] if match else "unknown"
 
 
 def library_env() -> dict[str, str]:

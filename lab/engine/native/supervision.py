@@ -72,6 +72,11 @@ class Supervision:
         if self.states().get(name) not in ("running", "starting"):
             self._call("startProcess", name, False)
 
+    def stop_service(self, name: str) -> None:
+        """Stop one service, and return when it has ended."""
+        if self.states().get(name) in ("running", "starting"):
+            self._call("stopProcess", name)
+
     def signal_service(self, name: str, sent: signal.Signals) -> None:
         """Send a signal to the main process of one service."""
         self._call("signalProcess", name, sent.name.removeprefix("SIG"))
@@ -83,6 +88,10 @@ class Supervision:
     def pid(self, name: str) -> int:
         """The main process of a service; 0 when it is not running."""
         return next((p["pid"] for p in self._processes() if p["name"] == name), 0)
+
+    def pids(self) -> dict[str, int]:
+        """The main process of each service that runs."""
+        return {p["name"]: p["pid"] for p in self._processes() if p["pid"]}
 
     def _processes(self) -> list[dict[str, Any]]:
         listed = self._call("getAllProcessInfo")

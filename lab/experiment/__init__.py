@@ -1,0 +1,1 @@
+"""Declared experiments: from experiments/*.toml through measured cells to claims."""

@@ -1,0 +1,141 @@
+"""One cell: the same start, the layer proved, warmed or cold, loaded, and written down."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from lab import metrics
+from lab.breakpoint import Bounds
+from lab.collect import Collected
+from lab.engine import Engine
+from lab.experiment import reset
+from lab.experiment.counters import read_counters
+from lab.experiment.matrix import Cell
+from lab.experiment.schema import Workload
+from lab.experiment.verify import target_of, verify
+from lab.k6 import Load, Run, new_testid, run_k6
+from lab.measure import check_target_survived, read_back
+from lab.prometheus import Prometheus
+from lab.results import headline, series
+from lab.settings import Settings, changed
+
+
+class Bench(Protocol):
+    """What a cell needs done, in the order in which it is done."""
+
+    def apply(self, cell: Cell) -> None:
+        """Make the cell's settings active."""
+
+    def reset(self) -> None:
+        """The database as loaded, every cache empty."""
+
+    def verify(self) -> None:
+        """Prove the layers, and leave the caches empty."""
+
+    def warm(self, cell: Cell, folder: Path) -> None:
+        """Fill the caches as the cell says."""
+
+    def measure(self, cell: Cell, folder: Path) -> dict[str, Any]:
+        """Load it, and give its figures."""
+
+
+def run_cell(bench: Bench, cell: Cell, folder: Path, said: Callable[[str], None]) -> dict[str, Any]:
+    """The steps of one cell; returns its figures.
+
+    Raises:
+        LabError: a step failed, with what it found.
+    """
+    said("settings")
+    bench.apply(cell)
+    said("reset")
+    bench.reset()
+    said("verify")
+    bench.verify()
+    said("warm")
+    bench.warm(cell, folder)
+    said("measure")
+    return bench.measure(cell, folder)
+
+
+@dataclass
+class StackBench:
+    """The bench on a running stack. `base` are the settings that a cell's are laid over."""
+
+    engine: Engine
+    base: Settings
+    bounds: Bounds
+
+    def apply(self, cell: Cell) -> None:
+        self._settings = changed(self.base, [f"{k}={v}" for k, v in cell.settings.items()])
+        self.engine.apply(self._settings)
+
+    def reset(self) -> None:
+        reset.restore(self.engine)
+        self.engine.empty_caches()
+
+    def verify(self) -> None:
+        verify(target_of(self.engine, self._settings))
+        self.engine.empty_caches()
+
+    def warm(self, cell: Cell, folder: Path) -> None:
+        if cell.warm == "pages":
+            self._visit_each_page()
+        elif isinstance(cell.warm, Workload):
+            run_k6(self.engine, self._load(cell.warm), folder / "warm")
+
+    def measure(self, cell: Cell, folder: Path) -> dict[str, Any]:
+        before = read_counters(self._settings)
+        run = run_k6(self.engine, self._load(cell.workload), folder)
+        counted = read_counters(self._settings).since(before)
+        collected, verdict = read_back(self.engine, run, self.bounds)
+        check_target_survived(self.engine, run)
+        figures = headline(run, collected, verdict)
+        return {
+            **figures,
+            "settings": self._settings.as_env(),
+            "failed_ratio": round(figures["failed"] / max(figures["requests"], 1), 4),
+            "builds": {route: int(count) for route, count in counted.builds.items()},
+            "missing_in_prometheus": self._missing(run, collected),
+            "cache": _nginx_answers(collected.summary) | counted.by_layer(),
+            "services_cpu": _mean_cores(run.cpu),
+            "time": {"load_started": collected.load_started, "load_ended": run.ended},
+            **series(run, collected),
+        }
+
+    def _missing(self, run: Run, collected: Collected) -> int:
+        """Requests, setup's included, that k6 counted and Prometheus does not have."""
+        query = metrics.requests_of_whole_run(run.load.testid)
+        pushed = Prometheus(self._settings.prometheus_url).instant(query) or 0
+        return int(collected.summary["metrics"]["http_reqs"]["values"]["count"] - pushed)
+
+    def _visit_each_page(self) -> None:
+        target = target_of(self.engine, self._settings)
+        for path in ("/api/hotel/", *target.hotels()):
+            target.get(self._settings.target_url, path)
+
+    def _load(self, workload: Workload) -> Load:
+        return Load(
+            **workload.model_dump(),
+            bound_ms=int(self.bounds.p95_ms),
+            testid=new_testid(workload.profile),
+        )
+
+
+def _nginx_answers(summary: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """Answers by X-Cache-Status, as the load saw them; nothing when no answer had the header."""
+    prefix = "lab_cache_status{cache_status:"
+    counts = {
+        name.removeprefix(prefix).rstrip("}"): int(metric["values"].get("count", 0))
+        for name, metric in summary["metrics"].items()
+        if name.startswith(prefix)
+    }
+    found = {status: count for status, count in counts.items() if count}
+    return {"nginx": found} if set(found) - {"NONE"} else {}
+
+
+def _mean_cores(cpu: list[Any]) -> dict[str, float]:
+    names = cpu[0].services if cpu else {}
+    return {
+        name: round(sum(use.services.get(name, 0.0) for use in cpu) / len(cpu), 3) for name in names
+    }

@@ -1,0 +1,72 @@
+"""Reading experiments/*.toml."""
+
+import tomllib
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from lab.errors import UsageError
+from lab.experiment.matrix import Cell, cells
+from lab.experiment.schema import Experiment
+from lab.paths import EXPERIMENTS
+from lab.settings import Settings, changed
+
+
+def names() -> list[str]:
+    """The experiments that there are."""
+    return sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
+
+
+def definition(name: str) -> str:
+    """The text of an experiment's file.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    path = EXPERIMENTS / f"{name}.toml"
+    if name not in names():
+        known = ", ".join(names()) or "none"
+        raise UsageError(f"There is no experiment {name}. Known: {known} (in experiments/).")
+    return path.read_text()
+
+
+def parse(name: str, text: str) -> Experiment:
+    """The experiment that `text` declares.
+
+    Raises:
+        UsageError: it is no TOML, or does not follow the schema; with every place that is wrong.
+    """
+    where = Path("experiments", f"{name}.toml")
+    try:
+        return Experiment.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{where} is not TOML: {error}.") from None
+    except ValidationError as error:
+        found = "\n".join(f"  {_place(e['loc'])}: {e['msg']}" for e in error.errors())
+        raise UsageError(
+            f"{where} does not follow the schema (docs/experiments/README.md):\n{found}"
+        ) from None
+
+
+def checked_cells(name: str, experiment: Experiment, base: Settings) -> list[Cell]:
+    """The experiment's cells, each with settings that the lab knows.
+
+    Raises:
+        UsageError: a cell has no workload, or a setting or value is not known.
+    """
+    try:
+        found = cells(experiment)
+    except ValueError as error:
+        raise UsageError(f"experiments/{name}.toml: {error}.") from None
+    for cell in found:
+        try:
+            changed(base, [f"{key}={value}" for key, value in cell.settings.items()])
+        except UsageError as error:
+            raise UsageError(f"experiments/{name}.toml, cell {cell.name}: {error}") from None
+    if not found:
+        raise UsageError(f"experiments/{name}.toml excludes every cell.")
+    return found
+
+
+def _place(location: tuple[str | int, ...]) -> str:
+    return ".".join(map(str, location)) or "the whole"

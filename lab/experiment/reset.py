@@ -1,0 +1,66 @@
+"""The same start for every cell: the data as load_db makes it, and nothing kept anywhere."""
+
+from collections.abc import Iterator
+
+from lab.console import step
+from lab.engine import Engine
+from lab.errors import LabError
+from lab.paths import ROOT
+from lab.settings import Settings
+
+_DATABASE = "hotel"
+_TEMPLATE = "hotel_pristine"
+
+# A version that was seen with other bookings must not come again: an ETag of an earlier cell would
+# be taken for the new page's.
+_NEW_VERSIONS = "UPDATE hotels_hotel SET version = (extract(epoch FROM now()) * 1000000)::bigint"
+
+
+def prepare_template(engine: Engine, settings: Settings) -> None:
+    """Make the database that `restore` copies, unless it is there with these data.
+
+    Raises:
+        LabError: the data could not be loaded.
+    """
+    wanted = _signature(settings)
+    said = f"SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = '{_TEMPLATE}'"  # noqa: S608, E501
+    if engine.sql("postgres", said) == [wanted]:
+        return
+    with step("Loading the data that every cell starts from"):
+        done = engine.exec("backend", ["python", "manage.py", "load_db", "--reload"])
+        if done.returncode:
+            raise LabError(f"load_db failed: {done.stderr.strip()[-500:]}")
+        engine.sql(_DATABASE, "VACUUM ANALYZE")
+        _copy(engine, _DATABASE, _TEMPLATE)
+        engine.sql("postgres", f"COMMENT ON DATABASE {_TEMPLATE} IS '{wanted}'")
+
+
+def restore(engine: Engine) -> None:
+    """The database as the template has it; what was booked since is gone."""
+    _copy(engine, _TEMPLATE, _DATABASE)
+    engine.sql(_DATABASE, _NEW_VERSIONS, "ANALYZE hotels_hotel", "CHECKPOINT")
+
+
+def _copy(engine: Engine, source: str, target: str) -> None:
+    """Postgres copies only a database that nobody is connected to."""
+    engine.sql(
+        "postgres",
+        f"DROP DATABASE IF EXISTS {target} WITH (FORCE)",
+        f"ALTER DATABASE {source} ALLOW_CONNECTIONS false",
+        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{source}'",  # noqa: S608
+    )
+    try:
+        engine.sql("postgres", f"CREATE DATABASE {target} TEMPLATE {source} OWNER hotel")
+    finally:
+        engine.sql("postgres", f"ALTER DATABASE {source} ALLOW_CONNECTIONS true")
+
+
+def _signature(settings: Settings) -> str:
+    """What the data depend on: sizes, seed, and the tables' shape."""
+    sizes = [f"{k}={v}" for k, v in settings.as_env().items() if k.startswith("LAB_DATA_")]
+    return " ".join([*sizes, *_migrations()])
+
+
+def _migrations() -> Iterator[str]:
+    for path in sorted((ROOT / "backend").glob("*/migrations/0*.py")):
+        yield f"{path.parts[-3]}.{path.stem}"

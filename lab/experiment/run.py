@@ -1,0 +1,206 @@
+"""`lab run`: every cell of an experiment, written as it is measured, resumable at any moment."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from lab.breakpoint import Bounds
+from lab.console import Progress, note
+from lab.errors import Interrupted, LabError, UsageError
+from lab.experiment import claims, matrix, preflight
+from lab.experiment.cell import Bench, run_cell
+from lab.experiment.matrix import Cell
+from lab.experiment.schema import Experiment
+from lab.experiment.store import Store
+
+# So many failures in a row are no cell's own: the stack is broken.
+_GIVE_UP_AFTER = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be measured: the cells in their order, as the user asked."""
+
+    name: str
+    text: str
+    experiment: Experiment
+    todo: list[tuple[Cell, int]]
+    quick: bool
+    repeats: int
+
+    @property
+    def seconds(self) -> float:
+        return sum(cell.expected_seconds for cell, _ in self.todo)
+
+
+def make_plan(
+    name: str,
+    text: str,
+    experiment: Experiment,
+    cells: list[Cell],
+    *,
+    only: list[str],
+    repeats: int | None,
+    quick: bool,
+) -> Plan:
+    """The plan of a run.
+
+    Raises:
+        UsageError: a pattern of `only` matches no cell, or a claim asks for what is not there.
+    """
+    found = claims.problems(
+        [claim.model_dump() for claim in experiment.claims], {cell.name for cell in cells}
+    )
+    if found:
+        raise UsageError(f"experiments/{name}.toml:\n" + "\n".join(f"  {line}" for line in found))
+    chosen = _chosen(cells, only)
+    times = repeats or experiment.repeats
+    shown = [matrix.quick(cell) for cell in chosen] if quick else chosen
+    return Plan(name, text, experiment, matrix.order(shown, times), quick, times)
+
+
+def run_plan(plan: Plan, store: Store, bench: Bench) -> None:
+    """Measure what is not measured yet.
+
+    Raises:
+        Interrupted: someone pressed Ctrl-C; what was measured is written.
+        LabError: cells failed; the others are measured.
+    """
+    done = {(c["name"], c["repeat"]) for c in store.cells() if c["state"] == "measured"}
+    left = [
+        (index, cell, repeat)
+        for index, (cell, repeat) in enumerate(plan.todo, start=1)
+        if (cell.name, repeat) not in done
+    ]
+    total = sum(cell.expected_seconds for _, cell, _ in left)
+    with _interruptible(), Progress(total) as progress:
+        failures = _run_cells(left, len(plan.todo), store, bench, progress)
+    if failures:
+        raise LabError(
+            f"{len(failures)} of {len(plan.todo)} cells failed:\n" + "\n".join(failures) + "\nThe "
+            f"others are measured. Try these again: lab run {plan.name} --resume"
+        )
+
+
+def _run_cells(
+    left: list[tuple[int, Cell, int]], count: int, store: Store, bench: Bench, progress: Progress
+) -> list[str]:
+    failures: list[str] = []
+    in_a_row = 0
+    for index, cell, repeat in left:
+        preflight.check_disk()
+        progress.begin(f"{index}/{count} {cell.name}, repeat {repeat}", cell.expected_seconds)
+        error = _run_one(index, cell, repeat, store, bench, progress.say)
+        in_a_row = in_a_row + 1 if error else 0
+        if error:
+            failures.append(f"  {cell.name}, repeat {repeat}: {error}")
+            note(failures[-1])
+        if in_a_row == _GIVE_UP_AFTER:
+            raise LabError(f"{in_a_row} cells in a row failed:\n" + "\n".join(failures))
+    return failures
+
+
+def _run_one(
+    index: int, cell: Cell, repeat: int, store: Store, bench: Bench, said: Callable[[str], None]
+) -> str | None:
+    """Measure one cell and write it at once; returns its error, if it has one."""
+    folder = store.cell_folder(index, cell.name, repeat)
+    folder.mkdir(parents=True, exist_ok=True)
+    began = time.time()
+    try:
+        figures = run_cell(bench, cell, folder, said)
+    except Interrupted:
+        raise
+    except LabError as error:
+        figures = {"state": "failed", "error": str(error)}
+    else:
+        figures = {"state": "measured", "error": None, **figures}
+    store.write_cell(folder, describe(cell, repeat, began) | figures)
+    return figures["error"]
+
+
+def describe(cell: Cell, repeat: int, began: float) -> dict[str, Any]:
+    """What a cell is, whether or not it could be measured."""
+    warm = cell.warm if isinstance(cell.warm, str) else cell.warm.model_dump(exclude_none=True)
+    return {
+        "name": cell.name,
+        "repeat": repeat,
+        "title": cell.title,
+        "axes": cell.axes,
+        "settings": cell.settings,
+        "workload": cell.workload.model_dump(exclude_none=True),
+        "warm": warm,
+        "began": datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
+        "cell_seconds": round(time.time() - began, 1),
+    }
+
+
+def header(
+    plan: Plan, store: Store, bounds: Bounds, machine: dict[str, Any], warnings: list[str]
+) -> dict[str, Any]:
+    """What is known before the first cell is measured."""
+    experiment = plan.experiment
+    return {
+        "run": store.run,
+        "experiment": plan.name,
+        **experiment.model_dump(include={"title", "question", "source"}),
+        "started": _now(),
+        "ended": None,
+        "state": "running",
+        "quick": plan.quick,
+        "repeats": plan.repeats,
+        "definition": plan.text,
+        "axes": [
+            {
+                "name": axis.name,
+                "positions": [{"name": n, "title": p.title} for n, p in axis.positions.items()],
+            }
+            for axis in experiment.axis
+        ],
+        "plan": [{"name": cell.name, "repeat": repeat} for cell, repeat in plan.todo],
+        "excluded": matrix.excluded(experiment),
+        "bounds": vars(bounds),
+        **machine,
+        "warnings": warnings,
+        "published": [each.model_dump() for each in experiment.published],
+        "claims": [claim.model_dump() for claim in experiment.claims],
+    }
+
+
+def close(store: Store, state: str) -> None:
+    """Say in the header how it ended."""
+    store.write_header(store.header() | {"state": state, "ended": _now()})
+
+
+def _chosen(cells: list[Cell], only: list[str]) -> list[Cell]:
+    for pattern in only:
+        if not any(_fits(cell, pattern) for cell in cells):
+            names = "\n  ".join(cell.name for cell in cells)
+            raise UsageError(f"--only {pattern} fits no cell. The cells are:\n  {names}")
+    return [cell for cell in cells if not only or any(_fits(cell, one) for one in only)]
+
+
+def _fits(cell: Cell, pattern: str) -> bool:
+    """A whole name with wildcards, or the name of one position."""
+    return fnmatchcase(cell.name, pattern) or pattern in cell.axes.values()
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C and TERM end the run in order: the cell under way is dropped, the rest is written."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted("Interrupted between two tests.") from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

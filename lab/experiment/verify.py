@@ -1,0 +1,117 @@
+"""Proof that a layer is really on, by what it does: asked before anything is measured."""
+
+from dataclasses import dataclass, field
+
+import httpx
+
+from lab.engine import Engine
+from lab.errors import LabError
+from lab.experiment.counters import Counters, read_counters
+from lab.live import ask_backend
+from lab.settings import Settings
+
+# Processes keep pages of their own, and who answers is chance: enough to meet one of them twice.
+_TRIES = 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """The running stack, as the probes ask it."""
+
+    settings: Settings
+    token: str
+    client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=60))
+
+    def get(self, base: str, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
+        """One answer, which has to be a 200.
+
+        Raises:
+            LabError: it is not, or there is none.
+        """
+        try:
+            answer = self.client.get(f"{base}{path}", headers=headers)
+        except httpx.HTTPError as error:
+            raise LabError(f"{base}{path} does not answer: {error}.") from None
+        if answer.status_code != httpx.codes.OK:
+            raise LabError(f"{base}{path} answers {answer.status_code}: {answer.text[:200]}")
+        return answer
+
+    def hotels(self) -> list[str]:
+        """The paths of every hotel's detail, asked past the caches."""
+        answer = self.get(self.settings.backend_url, "/api/hotel/", {"X-Lab-Token": self.token})
+        return [f"/api/hotel/{hotel['id']}/" for hotel in answer.json()]
+
+
+def target_of(engine: Engine, settings: Settings) -> Target:
+    """The probes' view of the running stack."""
+    return Target(settings, engine.token())
+
+
+def verify(target: Target) -> None:
+    """Check settings, each layer's behaviour, and the body. Leaves pages in the caches.
+
+    Raises:
+        LabError: something is not as the settings say; with what was found.
+    """
+    _check_settings(target)
+    path = target.hotels()[0]
+    truth = target.get(target.settings.backend_url, path, {"X-Lab-Token": target.token}).content
+    _check_backend_layers(target, path)
+    _check_nginx_layer(target, path)
+    if target.get(target.settings.target_url, path).content != truth:
+        raise LabError(f"{path} through the caches differs from the page that Postgres gives.")
+
+
+def _check_settings(target: Target) -> None:
+    said = ask_backend(target.settings, target.token)
+    if said["debug"]:
+        raise LabError("The backend runs with DEBUG on: its figures would mean nothing.")
+    wanted = {k: v for k, v in target.settings.as_env().items() if k in said["settings"]}
+    wrong = {k: said["settings"][k] for k, v in wanted.items() if said["settings"][k] != v}
+    if wrong:
+        raise LabError(f"The backend runs with other settings: {wrong}. Try `lab set` again.")
+
+
+def _check_backend_layers(target: Target, path: str) -> None:
+    """Ask the backend itself until each layer that is on has answered, and no other has."""
+    on = {
+        layer
+        for layer, value in (
+            ("local", target.settings.LAB_LOCAL_CACHE),
+            ("redis", target.settings.LAB_REDIS_CACHE),
+        )
+        if value != "off"
+    }
+    before = read_counters(target.settings)
+    for _ in range(_TRIES):
+        target.get(target.settings.backend_url, path)
+        counted = read_counters(target.settings).since(before)
+        if on <= _hit(counted) or not on:
+            break
+    if _hit(counted) != on:
+        raise LabError(
+            f"The backend answered from these caches: {_named(_hit(counted))}; the settings say: "
+            f"{_named(on)}. Counted: {counted.by_layer()}. See `lab logs backend`."
+        )
+    if not on and counted.built < 1:
+        raise LabError("No cache is on, yet the backend made no body of its own.")
+
+
+def _hit(counted: Counters) -> set[str]:
+    return {layer for layer, outcomes in counted.by_layer().items() if outcomes.get("hit")}
+
+
+def _check_nginx_layer(target: Target, path: str) -> None:
+    statuses = [
+        target.get(target.settings.target_url, path).headers.get("X-Cache-Status") for _ in range(2)
+    ]
+    expected = [None, None] if target.settings.LAB_NGINX_CACHE == "off" else ["MISS", "HIT"]
+    if statuses != expected:
+        raise LabError(
+            f"LAB_NGINX_CACHE={target.settings.LAB_NGINX_CACHE}, but two requests for a page said "
+            f"X-Cache-Status {statuses} instead of {expected}. See `lab logs nginx-error`."
+        )
+
+
+def _named(layers: set[str]) -> str:
+    return ", ".join(sorted(layers)) or "none"

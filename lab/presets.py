@@ -1,0 +1,21 @@
+"""Named sets of settings: presets/*.env, which docker compose can read as well."""
+
+from dotenv import dotenv_values
+
+from lab.errors import UsageError
+from lab.paths import ROOT
+
+_FOLDER = ROOT / "presets"
+
+
+def preset_assignments(name: str) -> list[str]:
+    """The preset as NAME=VALUE.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    known = sorted(path.stem for path in _FOLDER.glob("*.env"))
+    if name not in known:
+        raise UsageError(f"There is no preset {name}. Known: {', '.join(known)} (in presets/).")
+    values = dotenv_values(_FOLDER / f"{name}.env", interpolate=False)
+    return [f"{key}={value or ''}" for key, value in values.items()]
