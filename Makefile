@@ -27,6 +27,7 @@ lint: export PGPORT = 5432
 lint: export PGDATABASE = hotel
 lint: export PGUSER = hotel
 lint: export BACKEND_ALLOWED_HOSTS = localhost
+lint: export BACKEND_REDIS_URL = redis://localhost:6379/0
 .PHONY: lint
 lint: setup-dev ## Check style, types, shell scripts and formatting
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from psycopg_pool import PoolTimeout
 from rest_framework import exceptions, status
 from rest_framework.response import Response
@@ -21,8 +21,13 @@ OVERLOADED = "The database is overloaded or away. Try again."
 TOO_LARGE = "The body is larger than 64 KB."
 WRONG_INPUT = "The request has wrong values; see fields."
 NOT_FOUND = "There is nothing at this address."
+WAITED_TOO_LONG = "The request waited too long to be answered in time. Try again."
 BAD_REQUEST = "The request is not valid HTTP for this host."
 SERVER_ERROR = "Something went wrong here; it was logged."
+
+
+# What Postgres, its driver and the pool raise when they can't.
+DATABASE_AWAY = (OperationalError, InterfaceError, PoolTimeout)
 
 
 class ApplicationError(Exception):
@@ -53,12 +58,12 @@ def body(code: str, message: str, fields: Any = None) -> dict[str, Any]:
     return {"error": error if fields is None else {**error, "fields": fields}}
 
 
-def exception_handler(error: Exception, _context: dict[str, Any]) -> Response | None:
+def exception_handler(error: Exception, _context: dict[str, Any]) -> HttpResponse | None:
     """DRF's hook: every foreseen exception in the one shape; None lets the rest become a 500."""
     if isinstance(error, ApplicationError):
         return _application_error(error)
-    if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
-        return _overloaded(error)
+    if isinstance(error, DATABASE_AWAY):
+        return overloaded(error)
     if isinstance(error, RequestDataTooBig):
         return Response(body("too_large", TOO_LARGE), 413)
     if isinstance(error, Http404):
@@ -91,11 +96,11 @@ def _application_error(error: ApplicationError) -> Response:
     return Response(body(error.code, error.message, fields), error.status_code, headers=headers)
 
 
-def _overloaded(error: Exception) -> Response:
-    """Too many connections, refused, cancelled by a timeout: the client may come again."""
+def overloaded(error: Exception) -> JsonResponse:
+    """503: too many connections, refused, cancelled by a timeout: the client may come again."""
     logger.warning("database: %s", str(error).strip().splitlines()[0] if str(error) else error)
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
-    return Response(body("overloaded", OVERLOADED), 503, headers=headers)
+    return JsonResponse(body("overloaded", OVERLOADED), status=503, headers=headers)
 
 
 def _api_exception(error: exceptions.APIException) -> Response:

@@ -34,6 +34,7 @@ INSTALLED_APPS = [
 # No sessions, no cookies, no users: nothing here may make an answer private.
 MIDDLEWARE = [
     "ops.middleware.RequestMetrics",
+    "ops.shedding.Shedding",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -80,6 +81,25 @@ DATABASES = {
         },
     }
 }
+CACHES = {
+    "default": {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": env.text("BACKEND_REDIS_URL"),
+        "OPTIONS": {
+            "REDIS_CLIENT_CLASS": "hotels.caching.guard.GuardedRedis",
+            # Written in C; named, so that its absence is an error instead of a slow cache.
+            "PARSER_CLASS": "redis.connection._HiredisParser",
+            # A cache that is away is a miss. The guard logs it.
+            "IGNORE_EXCEPTIONS": True,
+            # Seconds for one reply, and for one connection. See docs/caching.md for how they were
+            # chosen. A pool made here does not retry.
+            "SOCKET_TIMEOUT": 0.08,
+            "SOCKET_CONNECT_TIMEOUT": 0.08,
+            # Nothing is said before the first command: RESP 2 needs no greeting.
+            "CONNECTION_POOL_KWARGS": {"protocol": 2, "driver_info": None},
+        },
+    }
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # A booking is under 1 KB; Nginx has the same limit.
@@ -87,7 +107,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 
 REST_FRAMEWORK = {
     # One renderer, so that no answer says `Vary: Accept`.
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["config.renderers.OneFormJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["config.parsers.BoundedJSONParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],

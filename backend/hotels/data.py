@@ -1,7 +1,7 @@
 """The data that the lab is measured with: the same rows for the same seed and sizes.
 
-Nothing depends on today's date. Stays lie in the years 2026 to 2029; nights from 2030 on belong to
-the load generator, which books them (k6/lib/lease.js).
+Nothing that is shown depends on today's date. Stays lie in the years 2026 to 2029; nights from
+2030 on belong to the load generator, which books them (k6/lib/lease.js).
 """
 
 import random
@@ -11,6 +11,8 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
+
+from hotels.models import version_start
 
 FIRST_NIGHT = date(2026, 1, 1)
 NIGHTS = (date(2030, 1, 1) - FIRST_NIGHT).days
@@ -70,6 +72,7 @@ class Data:
     def __init__(self, seed: int, sizes: Sizes) -> None:
         self._random = random.Random(seed)  # noqa: S311 - repeatable, not secret
         self._sizes = sizes
+        self._version = version_start()
         self._customers = [self._uuid() for _ in range(sizes.customers)]
         self._hotels = [self._uuid() for _ in range(sizes.hotels)]
         self._suites = [
@@ -91,13 +94,13 @@ class Data:
             address = f"{number} {self._random.choice(_STREETS)}"
             name = f"{self._random.choice(_NAMES)} Hotel {city} {number}"
             charm = self._random.choice(_CHARMS)
-            yield pk, name, address, city, self._random.randint(2, 5), charm, 0
+            yield pk, name, address, city, self._random.randint(2, 5), charm, self._version
 
     def suites(self) -> Iterator[Row]:
         """id, hotel, number, capacity, price, version."""
         for pk, hotel, number in self._suites:
             price = Decimal(self._random.randint(4_000, 40_000)) / 100
-            yield pk, hotel, number, _capacity(number), price, 0
+            yield pk, hotel, number, _capacity(number), price, self._version
 
     def bookings(self) -> Iterator[tuple[Row, list[Row]]]:
         """(id, suite, check_in, check_out, created_at), and its (booking, customer) pairs."""

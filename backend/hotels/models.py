@@ -1,5 +1,6 @@
 """The domain: hotels, their suites, customers, and bookings that never overlap."""
 
+import time
 import uuid
 
 from django.contrib.postgres.constraints import ExclusionConstraint
@@ -14,6 +15,13 @@ class DateRange(models.Func):
     output_field = DateRangeField()
 
 
+def version_start() -> int:
+    """Where a version starts: at the microsecond. So what is deleted and made again, by
+    `load_db --reload` too, never has a version that a cache knows with another content.
+    """
+    return time.time_ns() // 1000
+
+
 class Hotel(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=200)
@@ -21,8 +29,9 @@ class Hotel(models.Model):
     city = models.CharField(max_length=100)
     stars = models.PositiveSmallIntegerField()
     description = models.TextField()
-    # Raised by whoever changes the hotel itself; see selectors.hotel_version.
-    version = models.BigIntegerField(default=0)
+    # Raised by whoever changes the hotel itself or its number of suites; see
+    # selectors.hotel_version.
+    version = models.BigIntegerField(default=version_start)
 
     class Meta:
         ordering = ("name", "id")
@@ -41,7 +50,7 @@ class Suite(models.Model):
     price = models.DecimalField(max_digits=8, decimal_places=2)
     # Raised by every booking, under the row lock that it takes: bookings of one suite queue, those
     # of different suites do not.
-    version = models.BigIntegerField(default=0)
+    version = models.BigIntegerField(default=version_start)
 
     class Meta:
         ordering = ("number",)

@@ -1,6 +1,5 @@
 """The backend's routes for the lab itself; Nginx closes all of them."""
 
-import hmac
 import os
 import platform
 from typing import Any
@@ -15,6 +14,8 @@ from drf_spectacular.utils import extend_schema
 from hotels.models import Hotel
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
+
+from ops.token import has_lab_token
 
 NO_DATA = "No data is loaded. Load it: manage.py load_db"
 NO_DATABASE = "Postgres does not answer: {reason}"
@@ -43,12 +44,12 @@ def readyz(_request: Request) -> JsonResponse:
 @api_view(["GET"])
 def lab_settings(request: Request) -> JsonResponse:
     """What is really active in this process, for whoever holds the lab's token."""
-    token = request.headers.get("X-Lab-Token", "")
-    if not hmac.compare_digest(token.encode(), settings.LAB_TOKEN.encode()):
+    if not has_lab_token(request):
         raise Http404
     return JsonResponse(
         {
             "settings": settings.LAB.as_env(),
+            "debug": settings.DEBUG,
             "server": _server(request),
             "versions": _versions(),
             "pid": os.getpid(),

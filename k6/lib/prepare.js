@@ -6,11 +6,13 @@ import http from 'k6/http';
 import { candidatesPick, leaseTake } from './lease.js';
 import { iterationsPlanned } from './plan.js';
 import { settingsDiffer } from './settings.js';
+import { sourceChoose } from './source.js';
 import { dateOf, nightsNeeded } from './slots.js';
 import { PAUSE_SECONDS } from './pause.js';
 
 /** @typedef {import('./env.js').Env} Env */
 /** @typedef {import('./profiles.js').Profile} Profile */
+/** @typedef {import('./source.js').Source} Source */
 
 /**
  * What setup() hands to every VU.
@@ -39,12 +41,10 @@ export function targetPrepare(env, profile) {
   const startedAt = Date.now();
   const settings = settingsVerify(env);
   const testid = testidActive(env);
-  // The caches keep a page by its address: with a query of its own, setup leaves the load's pages
-  // as cold or warm as it found them, and never reads an old copy itself.
-  const query = `?setup=${encodeURIComponent(testid)}`;
-  const hotels = hotelsRead(env, query);
+  const source = sourceChoose(env, testid);
+  const hotels = hotelsRead(env, source);
   const lease = BOOKING_SCENARIOS.includes(env.scenario)
-    ? leaseBook(env, profile, hotels, query)
+    ? leaseBook(env, profile, hotels, source)
     : null;
   return { testid, setupSeconds: (Date.now() - startedAt) / 1000, settings, hotels, lease };
 }
@@ -78,12 +78,13 @@ function settingsVerify(env) {
 
 /**
  * @param {Env} env
- * @param {string} query
+ * @param {Source} source
  * @returns {string[]}
  */
-function hotelsRead(env, query) {
-  const response = http.get(`${env.baseUrl}/api/hotel/${query}`, params('setup_list', env));
-  statusRequire(response, 200, `Start the stack, or set BASE_URL (now ${env.baseUrl}).`);
+function hotelsRead(env, source) {
+  const response = pageRead(env, source, '/api/hotel/', 'setup_list');
+  const variable = env.settingsUrl ? 'SETTINGS_URL' : 'BASE_URL';
+  statusRequire(response, 200, `Start the stack, or set ${variable} (now ${source.origin}).`);
   const hotels = bodyRead(response);
   if (!Array.isArray(hotels) || hotels.length === 0) {
     throw new Error(`${response.url} answered no hotel. Load the lab's data into the target.`);
@@ -95,15 +96,15 @@ function hotelsRead(env, query) {
  * @param {Env} env
  * @param {Profile} profile
  * @param {string[]} hotels
- * @param {string} query
+ * @param {Source} source
  * @returns {import('./slots.js').Lease}
  */
-function leaseBook(env, profile, hotels, query) {
+function leaseBook(env, profile, hotels, source) {
   const planned = bookingsPlanned(env, profile, hotels.length);
   const enough = Math.max(Math.ceil(planned / BOOKINGS_PER_HOTEL_READ), HOTELS_READ_MIN);
   // Sorted, so that every generator agrees on the sentinel, whatever order the list has.
   const read = [...hotels].sort().slice(0, Math.min(enough, HOTELS_READ_MAX));
-  const details = read.map((id) => detailRead(env, id, query));
+  const details = read.map((id) => detailRead(env, id, source));
   const { sentinel, suites, customers, freeFrom } = candidatesPick(details);
   const wanted = nightsNeeded(planned, suites.length);
   const guests = customers.slice(0, 1);
@@ -132,13 +133,24 @@ function bookingsPlanned(env, profile, hotels) {
 /**
  * @param {Env} env
  * @param {string} id
- * @param {string} query
+ * @param {Source} source
  * @returns {import('./lease.js').HotelDetail}
  */
-function detailRead(env, id, query) {
-  const response = http.get(`${env.baseUrl}/api/hotel/${id}/${query}`, params('setup_detail', env));
+function detailRead(env, id, source) {
+  const response = pageRead(env, source, `/api/hotel/${id}/`, 'setup_detail');
   statusRequire(response, 200, 'See the log of the backend.');
   return bodyRead(response);
+}
+
+/**
+ * @param {Env} env
+ * @param {Source} source
+ * @param {string} path
+ * @param {string} name
+ */
+function pageRead(env, source, path, name) {
+  const { origin, query, headers } = source;
+  return http.get(`${origin}${path}${query}`, { ...params(name, env), headers });
 }
 
 /**

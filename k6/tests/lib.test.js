@@ -6,6 +6,7 @@ import { optionsBuild } from '../lib/options.js';
 import { iterationsPlanned, targetRateAt } from '../lib/plan.js';
 import { PROFILES, profileBuild } from '../lib/profiles.js';
 import { settingsDiffer } from '../lib/settings.js';
+import { sourceChoose } from '../lib/source.js';
 import { dateOf, dayOf, nightsNeeded, slotBooking } from '../lib/slots.js';
 import { summaryBuild } from '../lib/summary.js';
 import { journeyStep } from '../scenarios/journey.js';
@@ -16,6 +17,7 @@ export const options = { thresholds: { checks: ['rate==1.00'] } };
 export default function () {
   completes(envDefaultsAndMistakes);
   completes(durationsAndSettings);
+  completes(sourceOfSetup);
   completes(profilesSmokeAndArrival);
   completes(profilesOfTheArticle);
   completes(profileMistakes);
@@ -70,6 +72,16 @@ function durationsAndSettings() {
   equals('settings: differences', settingsDiffer({ A: '1', C: '1' }, { A: 2 }).length, 2);
   const date = new Date('2026-01-02T03:04:05.678Z');
   equals('testid', testidDefault('hold', 'list', date), 'hold-list-20260102T030405Z');
+}
+
+function sourceOfSetup() {
+  const baseUrl = 'http://a:1';
+  const through = sourceChoose({ baseUrl, settingsUrl: '', labToken: '' }, 'x y');
+  equals('source: the target', through, { origin: baseUrl, query: '?setup=x%20y', headers: {} });
+  const settingsUrl = 'http://b:2/lab/settings';
+  const past = sourceChoose({ baseUrl, settingsUrl, labToken: 't' }, 'x');
+  const headers = { 'X-Lab-Token': 't' };
+  equals('source: past the caches', past, { origin: 'http://b:2', query: '', headers });
 }
 
 function profilesSmokeAndArrival() {

@@ -1,0 +1,79 @@
+"""Keeping list and detail: which layers a request goes through, outermost first.
+
+A view knows nothing of it: `cached` wraps it in hotels/urls.py. Each layer is one module with one
+function; the settings choose among them per request. docs/caching.md says what each one costs.
+
+local      in each process, by time          LAB_LOCAL_CACHE
+page       in Redis, by time, as Response    LAB_REDIS_CACHE=page
+versioned  in Redis, by version, as bytes    LAB_REDIS_CACHE=versioned
+plain      nothing kept, but an ETag         LAB_REDIS_CACHE=off
+nginx      what Nginx is told to do          LAB_NGINX_CACHE
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from config import errors
+from config.env import LocalCache, NginxCache, RedisCache
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from ops.token import has_lab_token
+
+from hotels.caching import local, nginx, page, plain, versioned
+from hotels.caching.ask import Ask
+
+View = Callable[..., HttpResponse]
+Layer = Callable[[Ask], HttpResponse]
+
+_REDIS: dict[RedisCache, Layer] = {
+    RedisCache.OFF: plain.answer,
+    RedisCache.PAGE: page.answer,
+    RedisCache.VERSIONED: versioned.answer,
+}
+_LOCAL: dict[LocalCache, Callable[[Ask, Layer], HttpResponse]] = {
+    LocalCache.OFF: local.pass_on,
+    LocalCache.LRU: local.answer,
+}
+_NGINX: dict[NginxCache, Callable[[HttpResponse], None]] = {
+    NginxCache.OFF: nginx.say_nothing,
+    NginxCache.BASIC: nginx.say_nothing,
+    NginxCache.PROTECTED: nginx.say_lifetime,
+}
+
+
+def cached(view: View, route: str, version: Callable[..., str | None]) -> View:
+    """`view` behind the layers that are on.
+
+    `version` reads the page's version with the route's arguments; None when there is no such page.
+    """
+
+    @wraps(view)
+    def answer(request: HttpRequest, **ids: Any) -> HttpResponse:
+        if not _may_be_kept(request):
+            return view(request, **ids)
+        try:
+            response = _through_layers(Ask(request, route, view, version, ids))
+        except errors.DATABASE_AWAY as error:
+            return errors.overloaded(error)
+        if response.status_code in (200, 304):
+            _NGINX[settings.LAB.lab_nginx_cache](response)
+        return response
+
+    return answer
+
+
+def _may_be_kept(request: HttpRequest) -> bool:
+    """Whether it asks for the one body that everyone gets; the view refuses the rest."""
+    return (
+        request.method in ("GET", "HEAD")
+        and request.GET.get("format", "json") == "json"
+        and request.accepts("application/json")
+    )
+
+
+def _through_layers(ask: Ask) -> HttpResponse:
+    if has_lab_token(ask.request):
+        # The lab's own reads leave the caches as warm or cold as they were.
+        return plain.answer(ask)
+    return _LOCAL[settings.LAB.lab_local_cache](ask, _REDIS[settings.LAB.lab_redis_cache])

@@ -1,0 +1,53 @@
+"""What a layer is asked, and how a page is made when no layer has it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ops import metrics
+
+JSON = "application/json"
+
+
+class NotKeptError(Exception):
+    """The view answered something that only this request shall see."""
+
+    def __init__(self, response: HttpResponse) -> None:
+        super().__init__(response.status_code)
+        self.response = response
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One GET or HEAD of a page that may be kept."""
+
+    request: HttpRequest
+    route: str
+    view: Callable[..., HttpResponse]
+    read_version: Callable[..., str | None]
+    ids: dict[str, Any]
+
+    @property
+    def address(self) -> str:
+        """The page's name in a key: its route and the ids in its path, nothing of the query."""
+        return ":".join([self.route, *map(str, self.ids.values())])
+
+    def version(self) -> str | None:
+        """The page's version, by one query. To be read before the page: then the page holds at
+        least what the version promises. None when there is no such page.
+        """
+        return self.read_version(**self.ids)
+
+    def build(self) -> HttpResponse:
+        """The page from Postgres' rows, as the view answers it."""
+        response = self.view(self.request, **self.ids)
+        if hasattr(response, "render"):
+            response.render()
+        if response.status_code == 200:
+            metrics.BODY_BUILDS.labels(self.route).inc()
+        return response
+
+    def count(self, layer: str, outcome: str) -> None:
+        """One per request and layer that was asked."""
+        metrics.CACHE_ANSWERS.labels(layer, outcome).inc()

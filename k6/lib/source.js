@@ -1,0 +1,25 @@
+// @ts-check
+// Where setup() reads its pages, so that the load finds the caches as they were.
+
+/**
+ * @typedef {object} Source
+ * @property {string} origin scheme, host and port
+ * @property {string} query
+ * @property {Record<string, string>} headers
+ */
+
+/**
+ * The backend itself, whose caches let the lab's token pass; where it can't be reached, the target
+ * with a query of its own: caches that go by the address then keep setup's pages apart from the
+ * load's, and setup never reads an old copy.
+ * @param {Pick<import('./env.js').Env, 'baseUrl' | 'settingsUrl' | 'labToken'>} env
+ * @param {string} testid
+ * @returns {Source}
+ */
+export function sourceChoose({ baseUrl, settingsUrl, labToken }, testid) {
+  if (!settingsUrl) {
+    return { origin: baseUrl, query: `?setup=${encodeURIComponent(testid)}`, headers: {} };
+  }
+  const [origin] = settingsUrl.match(/^https?:\/\/[^/]+/) || [''];
+  return { origin, query: '', headers: { 'X-Lab-Token': labToken } };
+}
