@@ -56,7 +56,7 @@ class DockerEngine:
     def apply(self, settings: Settings) -> None:
         if self.settings() is None:
             raise LabError("The stack is not running. Start it: lab up")
-        with step("Recreating what changed"):
+        with step("Recreating what changed; it refuses for some seconds"):
             self._compose(["up", "-d", "--wait"], settings)
         save(settings, self._state)
 

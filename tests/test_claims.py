@@ -1,0 +1,84 @@
+"""Claims: expressions over cells, and what limits their meaning."""
+
+import pytest
+
+from lab.experiment.claims import evaluate, problems
+
+
+def cell(name, repeat=1, **figures):
+    base = {
+        **{"name": name, "repeat": repeat, "state": "measured", "limited_by": "target"},
+        **{"builds": {}, "cache": {}, "break_point": None},
+    }
+    return base | figures
+
+
+def claim(holds, **measures):
+    return {"id": "c", "text": "t", "published": None, "measures": measures, "holds": holds}
+
+
+def only(claims, cells):
+    (found,) = evaluate(claims, cells)
+    return found
+
+
+GOODPUT = {"none": "goodput('none')", "redis": "goodput('redis')"}
+CELLS = [
+    *(cell("none", n, goodput=g, failed=0) for n, g in ((1, 1.0), (2, 3.0), (3, 2.0))),
+    cell("redis", goodput=9.0, failed=4, builds={"hotel_detail": 7, "hotel_list": 1}),
+    cell("nginx", goodput=50.0, limited_by="generator_cpu", break_point={"offered": 60.5}),
+    {"name": "broken", "repeat": 1, "state": "failed", "error": "no"},
+]
+
+
+def test_a_claim_is_judged_by_the_median_of_the_repeats():
+    found = only([claim("redis >= 4 * none", **GOODPUT)], CELLS)
+    assert found["measured"] == {"none": 2.0, "redis": 9.0}
+    assert found["verdict"] == "holds"
+    assert found["notes"] == []
+
+
+def test_the_same_claim_does_not_hold_with_other_figures():
+    found = only([claim("redis >= 5 * none", **GOODPUT)], CELLS)
+    assert found["verdict"] == "does not hold"
+
+
+@pytest.mark.parametrize("name", ["broken", "absent"])
+def test_what_was_not_measured_is_no_verdict(name):
+    found = only([claim("x > 0", x=f"goodput('{name}')")], CELLS)
+    assert (found["verdict"], found["measured"]) == ("not measured", {"x": None})
+
+
+def test_a_cell_that_held_has_no_break_point():
+    assert only([claim("x > 0", x="broke_at('redis')")], CELLS)["verdict"] == "not measured"
+    assert only([claim("x > 60", x="broke_at('nginx')")], CELLS)["verdict"] == "holds"
+
+
+def test_builds_and_answers_are_counted_by_route_and_outcome():
+    cells = [cell("c", builds={"hotel_detail": 7}, cache={"nginx": {"HIT": 5, "STALE": 2}})]
+    asked = claim(
+        "b == 7 and a == 7",
+        b="builds('c', 'hotel_detail')",
+        a="answers('c', 'nginx', 'HIT', 'STALE')",
+    )
+    assert only([asked], cells)["verdict"] == "holds"
+
+
+def test_a_limit_of_the_generator_is_told():
+    found = only([claim("x > 0", x="goodput('nginx')")], CELLS)
+    assert found["notes"] == ["nginx is limited by the generator's CPU: its rates are lower bounds"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (claim("x > 0", x="goodput('absent')"), "no cell absent"),
+        (claim("x > 0", x="speed('none')"), "speed"),
+        (claim("y > 0", x="goodput('none')"), "y"),
+        (claim("x >", x="goodput('none')"), "c:"),
+        (claim("__import__('os')", x="goodput('none')"), "__import__"),
+    ],
+)
+def test_a_wrong_expression_is_found_before_anything_runs(wrong, said):
+    (problem,) = problems([wrong], {"none"})
+    assert said in problem

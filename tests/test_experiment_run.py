@@ -1,0 +1,164 @@
+"""`lab run` without a stack: the order of steps, and what survives errors and Ctrl-C."""
+
+import json
+import shutil
+
+import pytest
+
+from lab.breakpoint import Bounds
+from lab.errors import Interrupted, LabError, UsageError
+from lab.experiment import load, preflight
+from lab.experiment.matrix import cells
+from lab.experiment.run import header, make_plan, run_plan
+from lab.experiment.store import Store, find_store
+from lab.paths import ROOT
+
+TEXT = (ROOT / "tests/samples/small.toml").read_text()
+FIGURES = {"rps": 1.0, "goodput": 1.0}
+
+
+class Bench:
+    """Writes down what it is told; fails or stops where the test says."""
+
+    def __init__(self, trouble=None):
+        self.steps = []
+        self._trouble = trouble or {}
+
+    def _did(self, step, cell=None):
+        name = cell.name if cell else self.steps[-1][1]
+        self.steps.append((step, name))
+        if (name, step) in self._trouble:
+            raise self._trouble[name, step]
+
+    def apply(self, cell):
+        self._did("apply", cell)
+
+    def reset(self):
+        self._did("reset")
+
+    def verify(self):
+        self._did("verify")
+
+    def warm(self, cell, folder):
+        self._did("warm", cell)
+
+    def measure(self, cell, folder):
+        self._did("measure", cell)
+        return FIGURES
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "t-20260101-000000-abcd")
+
+
+def plan(**how):
+    experiment = load.parse("t", TEXT)
+    asked = {"only": [], "repeats": None, "quick": False} | how
+    return make_plan("t", TEXT, experiment, cells(experiment), **asked)
+
+
+def begun(store, the_plan):
+    store.write_header(header(the_plan, store, Bounds(), {"engine": "native"}, []))
+
+
+def test_each_cell_goes_through_the_steps_in_order_and_is_written_at_once(store):
+    bench = Bench()
+    run_plan(plan(only=["list/*"]), store, bench)
+    assert [step for step, _ in bench.steps] == ["apply", "reset", "verify", "warm", "measure"] * 3
+    assert [cell["name"] for cell in store.cells()] == ["list/none", "list/redis", "list/nginx"]
+    assert all(cell["state"] == "measured" for cell in store.cells())
+    assert store.cells()[1]["settings"]["LAB_REDIS_CACHE"] == "page"
+
+
+def test_a_cell_that_does_not_verify_is_written_with_its_error_and_the_rest_goes_on(store):
+    bench = Bench({("list/redis", "verify"): LabError("the layer is not on")})
+    with pytest.raises(LabError, match="1 of 4 cells failed") as failed:
+        run_plan(plan(), store, bench)
+    assert "list/redis, repeat 1: the layer is not on" in str(failed.value)
+    states = {cell["name"]: cell["state"] for cell in store.cells()}
+    assert states.pop("list/redis") == "failed"
+    assert set(states.values()) == {"measured"}
+
+
+def test_resuming_measures_what_is_missing_or_failed_and_nothing_else(store):
+    with pytest.raises(LabError):
+        run_plan(plan(), store, Bench({("list/redis", "warm"): LabError("no")}))
+    again = Bench()
+    run_plan(plan(), store, again)
+    assert {name for _, name in again.steps} == {"list/redis"}
+    assert {cell["state"] for cell in store.cells()} == {"measured"}
+
+
+def test_ctrl_c_keeps_what_was_measured(store):
+    bench = Bench({("list/redis", "measure"): KeyboardInterrupt()})
+    with pytest.raises(Interrupted):
+        run_plan(plan(), store, bench)
+    assert [cell["name"] for cell in store.cells()] == ["list/none"]
+
+
+def test_three_failures_in_a_row_end_the_run(store):
+    names = ("list/none", "list/redis", "list/nginx")
+    bench = Bench({(name, "apply"): LabError("stack is gone") for name in names})
+    with pytest.raises(LabError, match="3 cells in a row failed"):
+        run_plan(plan(), store, bench)
+    assert len(store.cells()) == 3
+
+
+def test_too_little_disk_stops_before_the_next_cell(store, monkeypatch):
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(preflight.shutil, "disk_usage", lambda _: usage._replace(free=10))
+    with pytest.raises(LabError, match="Too little disk"):
+        run_plan(plan(), store, Bench())
+    assert store.cells() == []
+
+
+def test_repeats_have_folders_of_their_own(store):
+    run_plan(plan(only=["list/none"], repeats=2), store, Bench())
+    assert [cell["repeat"] for cell in store.cells()] == [1, 2]
+
+
+def test_only_takes_patterns_and_positions_and_refuses_what_fits_nothing():
+    assert [cell.name for cell, _ in plan(only=["redis", "booking/*"]).todo] == [
+        *("list/redis", "booking/none"),
+    ]
+    with pytest.raises(UsageError, match="--only memcached fits no cell"):
+        plan(only=["memcached"])
+
+
+def test_a_result_of_an_unknown_version_is_refused_and_left_alone(store):
+    begun(store, plan())
+    document = json.loads(store.header_file.read_text()) | {"schema_version": 99}
+    store.header_file.write_text(json.dumps(document))
+    with pytest.raises(UsageError, match="schema version 99; this lab reads 1"):
+        store.header()
+    assert json.loads(store.header_file.read_text()) == document
+
+
+def test_a_broken_result_is_one_message(store):
+    begun(store, plan())
+    store.header_file.write_text("{")
+    with pytest.raises(LabError, match="can't be read as a result"):
+        store.header()
+
+
+def test_a_result_that_is_not_there_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr("lab.experiment.store.RESULTS", tmp_path)
+    with pytest.raises(UsageError, match="no result of cache-ladder"):
+        find_store("cache-ladder")
+
+
+def test_a_claim_about_an_unknown_cell_stops_the_run_before_it_begins():
+    text = (
+        TEXT
+        + """
+[[claims]]
+id = "c"
+text = "t"
+measures = { x = "rps('list/memcached')" }
+holds = "x > 1"
+"""
+    )
+    experiment = load.parse("t", text)
+    with pytest.raises(UsageError, match="claim c: no cell list/memcached"):
+        make_plan("t", text, experiment, cells(experiment), only=[], repeats=None, quick=False)
