@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Mapping
+from pathlib import Path
 
 import yaml
 
@@ -27,7 +28,7 @@ def render(text: str, values: Mapping[str, str]) -> str:
 
 
 def write_nginx(settings: Settings, state: State) -> None:
-    """nginx.conf, with every path below the state directory."""
+    """nginx.conf and what it includes, with every path below the state directory."""
     values = {
         **settings.as_env(),
         "LAB_NGINX_WORKERS": str(len(expand(choose_cpus(settings).target))),
@@ -39,8 +40,20 @@ def write_nginx(settings: Settings, state: State) -> None:
         "LAB_NGINX_STATUS_LISTEN": f"{LOOPBACK}:{settings.LAB_NGINX_STATUS_PORT}",
         "LAB_BACKEND_UPSTREAM": f"{LOOPBACK}:{settings.LAB_BACKEND_PORT}",
     }
-    template = (ROOT / "nginx/templates/nginx.conf.template").read_text()
-    (state.run / "nginx.conf").write_text(render(template, values))
+    write_templates(values, state.run)
+
+
+def write_templates(values: Mapping[str, str], folder: Path) -> None:
+    """Every template of Nginx rendered below `folder`, as the official image's start script does.
+
+    Raises:
+        KeyError: a template names a variable that `values` lacks.
+    """
+    templates = ROOT / "nginx/templates"
+    for template in sorted(templates.rglob("*.template")):
+        rendered = folder / template.relative_to(templates).with_suffix("")
+        rendered.parent.mkdir(parents=True, exist_ok=True)
+        rendered.write_text(render(template.read_text(), values))
 
 
 def write_prometheus(settings: Settings, state: State) -> None:
