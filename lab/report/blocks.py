@@ -1,0 +1,91 @@
+"""What a page is made of. HTML and Markdown are two renderings of the same blocks."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Tone = Literal["plain", "good", "bad", "unsure", "warning"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One field of a table; the tone colours it, the text alone has to say it too."""
+
+    text: str
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True)
+class Column:
+    title: str
+    number: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    columns: tuple[Column, ...]
+    rows: list[tuple[Entry, ...]]
+    caption: str = ""
+    kind: str = "table"
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    text: str
+    tone: Tone = "plain"
+    kind: str = "paragraph"
+
+
+@dataclass(frozen=True)
+class Items:
+    texts: list[str]
+    kind: str = "items"
+
+
+@dataclass(frozen=True)
+class Code:
+    text: str
+    kind: str = "code"
+
+
+@dataclass(frozen=True)
+class Key:
+    """One entry of a legend: what `colour` and `form` mean."""
+
+    label: str
+    colour: str
+    form: Literal["line", "bar", "circle", "square", "diamond", "triangle-up"] = "line"
+    dash: tuple[int, ...] = ()
+    open: bool = False
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture of one or more panels; `panels` are Altair charts without a width."""
+
+    name: str
+    alt: str
+    caption: str
+    panels: list[Any]
+    legend: list[Key] = field(default_factory=list)
+    columns: int = 2
+    kind: str = "picture"
+
+
+Block = Table | Paragraph | Items | Code | Picture
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    anchor: str
+    blocks: list[Block]
+    level: int = 2
+
+
+def entries(*texts: str | Entry) -> tuple[Entry, ...]:
+    return tuple(text if isinstance(text, Entry) else Entry(text) for text in texts)
+
+
+def columns(*titles: str) -> tuple[Column, ...]:
+    """Columns; a title that begins with `#` is one of numbers."""
+    return tuple(Column(title.removeprefix("#"), title.startswith("#")) for title in titles)

@@ -1,0 +1,201 @@
+"""The main picture: the goodput of every layer, per load and implementation."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+
+from lab.report.blocks import Key, Picture
+from lab.report.model import LIMITS, SHORT_LIMITS, Cell, Report
+from lab.report.style import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    chart_of,
+    log_domain,
+    log_scale,
+    plain_axis,
+    significant,
+    wide,
+)
+from lab.report.words import ranged, rate
+
+_COLOURS = (ORANGE, BLUE, GREEN, PURPLE)
+_SHAPES = ("circle", "square", "diamond", "triangle-up")
+_STEP = 19  # points per mark
+# Marks beyond this share of the axis have their figure on their left, where there is room.
+_TURN = 0.55
+
+
+def series_colour(index: int) -> str:
+    return _COLOURS[index % len(_COLOURS)]
+
+
+def comparison(report: Report) -> Picture | None:
+    """Goodput per layer; None when nothing was measured."""
+    values = [value for cell in report.cells if (value := cell.median("goodput")) is not None]
+    if not values:
+        return None
+    log = wide(values)
+    domain = log_domain(values) if log else (0.0, max(values) * 1.1 or 1.0)
+    panels = [_panel(report, panel, domain, log) for panel in _with_cells(report)]
+    return Picture(
+        "comparison",
+        alt="Goodput in answers in time per second, for every layer and load",
+        caption=_caption(log),
+        panels=panels,
+        legend=_legend(report),
+    )
+
+
+def _with_cells(report: Report) -> list[str]:
+    return [panel for panel in report.panels.positions if report.of_panel(panel)]
+
+
+def _caption(log: bool) -> str:
+    scale = (
+        "The axis is logarithmic: each grid line is a multiple of the one before. " if log else ""
+    )
+    return (
+        f"Goodput: most answers in time per second in any window of 5 s. {scale}"
+        "An open mark with ≥ is a lower bound: the load generator, the number of virtual users or "
+        "the end of the load was the limit, not the target. A bar is the range of the repeats."
+    )
+
+
+def _legend(report: Report) -> list[Key]:
+    found = [
+        Key(_named(name, title), series_colour(i), _SHAPES[i % len(_SHAPES)])  # type: ignore[arg-type]
+        for i, (name, title) in enumerate(report.series.positions.items())
+        if name in report.series_with_cells and name
+    ]
+    open_mark = Key("≥, limited by the generator or the VU cap", "#7a7a7a", "circle", open=True)
+    return [*found, open_mark] if any(cell.limit for cell in report.cells) else found
+
+
+def _named(name: str, title: str) -> str:
+    return f"{name}: {title}" if title else name
+
+
+def _panel(report: Report, panel: str, domain: tuple[float, float], log: bool) -> Any:
+    cells = report.of_panel(panel)
+    here = {report.place(cell)[0] for cell in cells}
+    layers = [row for row in report.rows.positions if row in here]
+    series = report.series_with_cells
+    rows = [_row(report, cell, domain, log) for cell in cells]
+    scale = log_scale(domain) if log else alt.Scale(domain=list(domain), nice=False)
+    axis = plain_axis("goodput (answers in time/s)", domain if log else None)
+    base = chart_of(rows).encode(
+        y=alt.Y("layer:N", sort=layers, scale=alt.Scale(domain=layers, paddingInner=0.25))
+        .title(None)
+        .axis(grid=True, tickBand="extent", domain=False, ticks=False),
+        yOffset=alt.YOffset("series:N", sort=series, scale=alt.Scale(domain=series)),
+        tooltip=_TOOLTIP,
+    )
+
+    def x(name: str = "x") -> alt.X:
+        return alt.X(f"{name}:Q", scale=scale, axis=axis)
+
+    height = _STEP * len(layers) * len(series) + 6 * len(layers)
+    return alt.layer(
+        _ranges(base, x), _marks(base, x, report), _open_marks(base, x, report), *_texts(base, x)
+    ).properties(title=panel, height=height)
+
+
+_TOOLTIP = [
+    alt.Tooltip("cell:N", title="cell"),
+    alt.Tooltip("said:N", title="goodput per second"),
+    alt.Tooltip("note:N", title="note"),
+]
+
+
+def _row(report: Report, cell: Cell, domain: tuple[float, float], log: bool) -> dict[str, Any]:
+    layer, series, _ = report.place(cell)
+    found = cell.figure("goodput")
+    row = {"layer": layer, "series": series, "cell": cell.name, "state": cell.state, "right": False}
+    if found is None:
+        gone = "failed" if cell.state == "failed" else "not measured"
+        return {**row, "x": domain[0], "text": gone, "said": gone, "note": gone}
+    ends = [max(significant(v) or 0.0, domain[0]) for v in found[:3]]
+    limit = cell.limit
+    text = f"≥ {rate(found.median)} · {SHORT_LIMITS[limit]}" if limit else rate(found.median)
+    return {
+        **row,
+        "x": ends[0],
+        "low": ends[1],
+        "high": ends[2],
+        "text": text,
+        "right": _share(ends[0], domain, log) > _TURN,
+        "open": limit is not None,
+        "said": ("≥ " if limit else "") + ranged(found),
+        "note": f"lower bound, {LIMITS[limit]}" if limit else "limited by the target",
+    }
+
+
+def _share(value: float, domain: tuple[float, float], log: bool) -> float:
+    """Where on the axis, from 0 to 1."""
+    if log:
+        low, high, value = math.log(domain[0]), math.log(domain[1]), math.log(value)
+    else:
+        low, high = domain
+    return (value - low) / (high - low)
+
+
+def _colour(report: Report) -> alt.Color:
+    names = list(report.series.positions)
+    colours = [series_colour(i) for i in range(len(names))]
+    return alt.Color(
+        "series:N", scale=alt.Scale(domain=names, range=colours), legend=_no_empty(names)
+    )
+
+
+def _no_empty(names: list[str]) -> Any:
+    return alt.Legend(title=None) if any(names) else None
+
+
+def _shape(report: Report) -> alt.Shape:
+    names = list(report.series.positions)
+    shapes = [_SHAPES[i % len(_SHAPES)] for i in range(len(names))]
+    scale = alt.Scale(domain=names, range=shapes)
+    return alt.Shape("series:N", scale=scale, legend=_no_empty(names))
+
+
+def _ranges(base: alt.Chart, x: Callable[..., alt.X]) -> Any:
+    return (
+        base.transform_filter("datum.high > datum.low")
+        .mark_rule(strokeWidth=5, opacity=0.35)
+        .encode(x=x("low"), x2="high:Q", color=alt.Color("series:N", legend=None))
+    )
+
+
+def _marks(base: alt.Chart, x: Callable[..., alt.X], report: Report) -> Any:
+    return (
+        base.transform_filter("datum.state == 'measured' && !datum.open")
+        .mark_point(filled=True, size=90, opacity=1)
+        .encode(x=x(), color=_colour(report), shape=_shape(report))
+    )
+
+
+def _open_marks(base: alt.Chart, x: Callable[..., alt.X], report: Report) -> Any:
+    return (
+        base.transform_filter("datum.open")
+        .mark_point(filled=False, size=90, opacity=1, strokeWidth=2.2)
+        .encode(x=x(), color=_colour(report), shape=_shape(report))
+    )
+
+
+def _texts(base: alt.Chart, x: Callable[..., alt.X]) -> list[Any]:
+    def side(where: str, **mark: Any) -> Any:
+        return (
+            base.transform_filter(where)
+            .mark_text(baseline="middle", **mark)
+            .encode(x=x(), text="text:N")
+        )
+
+    return [
+        side("datum.state == 'measured' && datum.right", align="right", dx=-9),
+        side("datum.state == 'measured' && !datum.right", align="left", dx=9),
+        side("datum.state != 'measured'", align="left", dx=4, fontStyle="italic", color="#7a7a7a"),
+    ]

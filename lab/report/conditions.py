@@ -1,0 +1,113 @@
+"""Under which conditions it was measured, and what the page must warn of."""
+
+from lab.report.blocks import Block, Code, Items, Paragraph, Table, columns, entries
+from lab.report.model import Report
+from lab.report.words import NOTHING, several
+
+
+def notices(report: Report) -> list[Block]:
+    """What has to be known before any figure is read."""
+    header, found = report.header, list[Block]()
+    if header.get("quick"):
+        found.append(Paragraph(_QUICK, "warning"))
+    if header.get("state") != "finished":
+        found.append(Paragraph(_unfinished(report), "warning"))
+    if _host(report).get("shared_cpus"):
+        found.append(Paragraph(_SHARED, "warning"))
+    return found
+
+
+_QUICK = (
+    "QUICK RUN: the durations were scaled down. It shows that the experiment works; "
+    "its figures are no results."
+)
+_SHARED = (
+    "SHARED CPUs: the target and the load generator ran on the same CPUs and took time from each "
+    "other. The figures are lower than the target's own."
+)
+
+
+def _unfinished(report: Report) -> str:
+    runs = len(report.runs)
+    planned = len(report.header.get("plan", []))
+    state = {"interrupted": "INTERRUPTED", "running": "STILL RUNNING"}.get(
+        str(report.header.get("state")), "INCOMPLETE"
+    )
+    return f"{state}: {runs} of {several(planned, 'planned measurement')} are in this report."
+
+
+def warnings(report: Report) -> list[Block]:
+    found = [str(text) for text in report.header.get("warnings", [])]
+    return [Items(found)] if found else []
+
+
+def _host(report: Report) -> dict[str, object]:
+    found: dict[str, object] = report.header.get("host") or {}
+    return found
+
+
+def conditions(report: Report) -> list[Block]:
+    header, host = report.header, _host(report)
+    bounds = header.get("bounds", {})
+    rows = [
+        ("run", header.get("run")),
+        ("commit", host.get("commit")),
+        ("started (UTC)", header.get("started")),
+        ("ended (UTC)", header.get("ended") or "it did not end"),
+        ("repeats per cell", header.get("repeats")),
+        ("quick", "yes: durations scaled down" if header.get("quick") else "no"),
+        ("machine", _machine(host)),
+        ("system", host.get("system")),
+        ("CPUs", _cpus(host)),
+        ("engine", header.get("engine")),
+        ("bounds", _bounds(bounds)),
+        ("versions", ", ".join(f"{n} {v}" for n, v in (header.get("versions") or {}).items())),
+    ]
+    known = [entries(name, str(value or NOTHING)) for name, value in rows]
+    return [Table(columns("condition", "value"), known), *warnings(report)]
+
+
+def _machine(host: dict[str, object]) -> str:
+    memory = host.get("memory_bytes")
+    parts = [host.get("model"), f"{host.get('cpus', '?')} CPUs"]
+    if isinstance(memory, int | float):
+        parts.append(f"{memory / 2**30:.1f} GiB of memory")
+    return ", ".join(str(part) for part in parts if part)
+
+
+def _cpus(host: dict[str, object]) -> str:
+    if host.get("shared_cpus"):
+        return "shared: the target and the load generator ran on the same ones"
+    return f"pinned: target on {host.get('target_cpus')}, load on {host.get('load_cpus')}"
+
+
+def _bounds(bounds: dict[str, float]) -> str:
+    if not bounds:
+        return NOTHING
+    return (
+        f"p95 {bounds['p95_ms']:,.0f} ms, errors {100 * bounds['error_ratio']:g} %, "
+        f"{100 * bounds['achieved_ratio']:g} % of the requests that are due answered"
+    )
+
+
+def definition(report: Report) -> list[Block]:
+    text = report.header.get("definition")
+    return [Code(str(text))] if text else []
+
+
+HOW_TO_READ = [
+    "Goodput: answers that came without an error and within the bound, per second. It is the most "
+    "that any window of 5 s held. Requests/s count late and failed answers too.",
+    "Broke at: the arrival rate of the first of three windows in a row in which a bound gave way: "
+    "p95, errors, or too few answers for what was due.",
+    "Limited by target: the measured system gave way. That is a result.",
+    "Limited by generator: the load generator's CPUs were full. The target could bear at least as "
+    "much, so the figure is a lower bound (≥).",
+    "Limited by VU cap: all virtual users waited for answers, so requests were dropped before they "
+    "were sent. The figure is a lower bound (≥).",
+    "Held: no bound gave way before the load ended. The figure is a lower bound (≥).",
+    "p50, p95, p99: half, 95 % and 99 % of the answers took no longer than this.",
+    "Bodies built: how often the backend made a page from its rows. A cache that protects builds "
+    "each page once per version.",
+    "Compare cells of one run. Other hosts, engines and CPUs give other numbers.",
+]

@@ -1,0 +1,240 @@
+"""Response time, goodput and errors over the arrival rate: one line per layer."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import altair as alt
+
+from lab.report.blocks import Key, Picture
+from lab.report.model import Cell, Document, Report, limit_of
+from lab.report.style import (
+    GREY,
+    chart_of,
+    colour,
+    dash,
+    log_domain,
+    log_scale,
+    plain_axis,
+    significant,
+    wide,
+)
+
+# Windows are 5 s long and lie a second apart: every fifth still covers the whole run.
+_MOST_POINTS = 60
+_HEIGHT = 210
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """One of a window's figures, and the bound that it must keep."""
+
+    field: str
+    title: str
+    of_panel: str
+    bound: float | None
+    log: bool
+
+
+@dataclass(frozen=True)
+class _Scales:
+    """The axes that the panels of one picture share, so that they can be compared."""
+
+    x_title: str
+    x: alt.Scale
+    x_log: tuple[float, float] | None
+
+
+def curves(report: Report, panel: str) -> Picture | None:
+    """The curves of one load; None when its cells have no windows."""
+    cells = [cell for cell in report.of_panel(panel) if cell.middle and _windows(cell.middle)]
+    if not cells:
+        return None
+    rising = all(_rises(_windows(cell.middle)) for cell in cells if cell.middle)
+    rows = [row for cell in cells for row in _rows(report, cell, rising)]
+    scales = _scales(rows, rising)
+    series = [s for s in report.series_with_cells if any(report.place(c)[1] == s for c in cells)]
+    panels = [
+        _panel(report, rows, measure, one, scales)
+        for measure in _measures(report, rows)
+        for one in series
+    ]
+    return Picture(
+        f"curves-{panel}" if panel else "curves",
+        alt=f"Response time, goodput and errors of {panel or 'the load'} over the arrival rate",
+        caption=_caption(rising),
+        panels=panels,
+        legend=_legend(report, cells),
+        columns=max(len(series), 1),
+    )
+
+
+def _caption(rising: bool) -> str:
+    over = "the arrival rate" if rising else "the seconds since the load began"
+    return (
+        f"Over {over}, in windows of 5 s. A filled mark is where the cell broke; an open one, where "
+        "the generator or the number of virtual users gave way before the target did. Dotted: the "
+        "bound. On logarithmic axes zero is drawn on the lower edge. Of several repeats the one "
+        "with the middle goodput is drawn."
+    )
+
+
+def _windows(run: Document) -> list[Document]:
+    found: list[Document] = run.get("windows") or []
+    return found
+
+
+def _rises(windows: list[Document]) -> bool:
+    return all(a["offered"] < b["offered"] for a, b in pairwise(windows))
+
+
+def _rows(report: Report, cell: Cell, rising: bool) -> list[dict[str, Any]]:
+    run = cell.middle
+    assert run is not None
+    layer, series, _ = report.place(cell)
+    broke = (run.get("break_point") or {}).get("seconds_into_test")
+    common = {"layer": layer, "series": series}
+    return [
+        {**common, **_point(window, rising), **_mark(run, window, broke)}
+        for window in thinned(_windows(run), broke)
+    ]
+
+
+def thinned(windows: list[Document], broke: float | None) -> list[Document]:
+    """Few enough to draw; the first, the last and the one that broke are always among them."""
+    every = math.ceil(len(windows) / _MOST_POINTS)
+    last = len(windows) - 1
+    return [
+        window
+        for i, window in enumerate(windows)
+        if i % every == 0 or i == last or window["end"] == broke
+    ]
+
+
+def _point(window: Document, rising: bool) -> dict[str, Any]:
+    return {
+        "x": significant(window["offered"] if rising else window["end"]),
+        "offered": significant(window["offered"]),
+        "p95": significant(window.get("p95_ms"), 3),
+        "goodput": significant(window["goodput"], 3),
+        "errors": significant(100 * window["error_ratio"], 3),
+    }
+
+
+def _mark(run: Document, window: Document, broke: float | None) -> dict[str, Any]:
+    if broke is None or window["end"] != broke:
+        return {}
+    return {"mark": "open" if limit_of(run) else "filled"}
+
+
+def _scales(rows: list[dict[str, Any]], rising: bool) -> _Scales:
+    ends = {(row["layer"], row["series"]): row["x"] for row in rows}
+    values = [row["x"] for row in rows]
+    if rising and wide(ends.values(), 8):
+        domain = log_domain(values)
+        return _Scales("arrival rate (requests/s)", log_scale(domain), domain)
+    title = "arrival rate (requests/s)" if rising else "seconds since the load began"
+    return _Scales(title, alt.Scale(domain=[0, max(values)], nice=False), None)
+
+
+def _measures(report: Report, rows: list[dict[str, Any]]) -> list[_Measure]:
+    bounds = report.header.get("bounds", {})
+    errors = bounds.get("error_ratio")
+    goodput_log = wide((row["goodput"] for row in rows), 100)
+    return [
+        _Measure("p95", "p95 (ms)", "response time, p95", bounds.get("p95_ms"), True),
+        _Measure("goodput", "goodput (answers in time/s)", "goodput", None, goodput_log),
+        _Measure("errors", "errors (%)", "errors", None if errors is None else 100 * errors, False),
+    ]
+
+
+def _panel(
+    report: Report, rows: list[dict[str, Any]], measure: _Measure, series: str, scales: _Scales
+) -> Any:
+    own = [row for row in rows if row["series"] == series and row[measure.field] is not None]
+    y, floor = _y(measure, rows)
+    shown = [_shown(row, measure.field, floor) for row in own]
+    base = chart_of(shown).encode(
+        x=alt.X("x:Q", scale=scales.x, axis=plain_axis(scales.x_title, scales.x_log)),
+        y=y,
+        color=_layer_colour(report),
+        tooltip=_tooltips(measure),
+    )
+    # Points that are not seen carry the tooltips.
+    lines = base.mark_line(
+        strokeWidth=2, interpolate="linear", point={"opacity": 0, "size": 70}
+    ).encode(strokeDash=_layer_dash(report), detail="layer:N")
+    title = f"{series}: {measure.of_panel}" if series else measure.of_panel
+    layers = [lines, *_break_marks(base), *_bound(measure, y)]
+    return alt.layer(*layers).properties(title=title, height=_HEIGHT)
+
+
+def _shown(row: dict[str, Any], name: str, floor: float) -> dict[str, Any]:
+    kept = {key: row[key] for key in ("x", "layer", "offered")}
+    found = {**kept, "y": max(row[name], floor), "value": row[name]}
+    return {**found, "mark": row["mark"]} if "mark" in row else found
+
+
+def _y(measure: _Measure, rows: list[dict[str, Any]]) -> tuple[alt.Y, float]:
+    values = [row[measure.field] for row in rows if row[measure.field] is not None]
+    known = [*values, *([measure.bound] if measure.bound else [])]
+    if measure.log and any(known):
+        domain = log_domain(known)
+        axis = plain_axis(measure.title, domain)
+        return alt.Y("y:Q", scale=log_scale(domain), axis=axis), domain[0]
+    top = max([*values, 2 * (measure.bound or 0.5)])
+    scale = alt.Scale(domain=[0, top * 1.05], nice=False)
+    return alt.Y("y:Q", scale=scale, axis=plain_axis(measure.title)), 0.0
+
+
+def _tooltips(measure: _Measure) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("layer:N", title="layer"),
+        alt.Tooltip("offered:Q", title="arrival rate, per second", format=",~r"),
+        alt.Tooltip("value:Q", title=measure.title, format=",~r"),
+    ]
+
+
+def _layer_colour(report: Report) -> alt.Color:
+    names = list(report.rows.positions)
+    scale = alt.Scale(domain=names, range=[colour(i) for i in range(len(names))])
+    return alt.Color("layer:N", scale=scale)
+
+
+def _layer_dash(report: Report) -> alt.StrokeDash:
+    names = list(report.rows.positions)
+    scale = alt.Scale(domain=names, range=[list(dash(i)) or [1, 0] for i in range(len(names))])
+    return alt.StrokeDash("layer:N", scale=scale)
+
+
+def _break_marks(base: alt.Chart) -> list[Any]:
+    mark = base.transform_filter("datum.mark == 'filled'").mark_point
+    hollow = base.transform_filter("datum.mark == 'open'").mark_point
+    return [
+        mark(filled=True, size=80, opacity=1),
+        hollow(filled=False, size=80, opacity=1, strokeWidth=2.2),
+    ]
+
+
+def _bound(measure: _Measure, y: alt.Y) -> list[Any]:
+    if not measure.bound:
+        return []
+    rule = chart_of([{"y": measure.bound}]).mark_rule(
+        strokeDash=[2, 3], color=GREY, strokeWidth=1.5
+    )
+    return [rule.encode(y=y)]
+
+
+def _legend(report: Report, cells: list[Cell]) -> list[Key]:
+    used = {report.place(cell)[0] for cell in cells}
+    lines = [
+        Key(name, colour(i), "line", dash(i))
+        for i, name in enumerate(report.rows.positions)
+        if name in used and name
+    ]
+    return [
+        *lines,
+        Key("broke", GREY, "circle"),
+        Key("generator or VU cap gave way", GREY, "circle", open=True),
+    ]

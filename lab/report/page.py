@@ -1,0 +1,75 @@
+"""The blocks as HTML and as Markdown."""
+
+import json
+import re
+from typing import Any
+
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from lab.report.blocks import Picture, Section
+from lab.report.model import Report
+from lab.report.style import CONFIG, VEGA_LITE, spec_of
+
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.PackageLoader("lab.report"),
+    autoescape=jinja2.select_autoescape(["html"], default=False),
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+)
+
+# The page's own background, which follows the reader's theme, shows through.
+_PAGE_CONFIG = {**CONFIG, "background": None}
+
+
+def html(report: Report, sections: list[Section], pictures: dict[str, str]) -> str:
+    """The page, whole in one file. `pictures`: name → the static twin, relative to the page."""
+    charts = {
+        f"{block.name}-{i}": spec_of(panel, width="container")
+        for section in sections
+        for block in section.blocks
+        if isinstance(block, Picture)
+        for i, panel in enumerate(block.panels)
+    }
+    return _TEMPLATES.get_template("report.html").render(
+        title=_title(report),
+        run=report.header.get("run", ""),
+        sections=sections,
+        pictures=pictures,
+        charts=_script_json(charts),
+        config=_script_json(_PAGE_CONFIG),
+        libraries=Markup(_libraries()),  # noqa: S704 - vl-convert's own, no text of a result
+    )
+
+
+def markdown(report: Report, sections: list[Section], pictures: dict[str, str]) -> str:
+    _TEMPLATES.filters["md"] = plain
+    text = _TEMPLATES.get_template("report.md").render(
+        title=_title(report), sections=sections, pictures=pictures
+    )
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def plain(text: str) -> str:
+    """Text that Markdown shows as it is, also inside a table."""
+    flat = " ".join(str(text).split())
+    escaped = re.sub(r"([\\`*_\[\]|~#])", r"\\\1", flat)
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _title(report: Report) -> str:
+    return str(report.header.get("title") or report.header.get("experiment") or "Report")
+
+
+def _libraries() -> str:
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
+
+
+def _script_json(document: Any) -> Markup:
+    """JSON that can't end the script element it stands in."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704 - every character that HTML reads is escaped

@@ -1,0 +1,74 @@
+"""The page from top to bottom."""
+
+from lab.report import comparison, curves, published, shares, tables
+from lab.report.answer import answer
+from lab.report.blocks import Block, Items, Paragraph, Section, Table, columns, entries
+from lab.report.conditions import HOW_TO_READ, conditions, definition, notices
+from lab.report.model import Report
+from lab.report.words import NOTHING
+
+
+def sections(report: Report) -> list[Section]:
+    """Every section that has something to say, in reading order."""
+    found = [
+        Section("The answer", "answer", [*notices(report), *_question(report)]),
+        Section("Claims", "claims", [tables.claims(report)] if report.claims else []),
+        Section("Goodput of every layer", "goodput", _comparison(report)),
+        *_loads(report),
+        Section("Published and measured", "published", published.published(report)),
+        Section("All cells", "cells", [tables.cells(report)]),
+        Section("Cells that failed", "failed", _failed(report)),
+        Section("Excluded cells", "excluded", _excluded(report)),
+        Section("Conditions", "conditions", conditions(report)),
+        Section("Settings", "settings", _settings(report)),
+        Section("How to read this", "reading", [Items(HOW_TO_READ)]),
+        Section("The experiment's definition", "definition", definition(report)),
+    ]
+    return [section for section in found if section.blocks]
+
+
+def _question(report: Report) -> list[Block]:
+    question = report.header.get("question")
+    source = report.header.get("source")
+    return [
+        *([Paragraph(str(question))] if question else []),
+        Paragraph(answer(report)),
+        *([Paragraph(f"Published: {source}")] if source else []),
+    ]
+
+
+def _comparison(report: Report) -> list[Block]:
+    picture = comparison.comparison(report)
+    return [picture, tables.goodput(report)] if picture else []
+
+
+def _loads(report: Report) -> list[Section]:
+    found = []
+    for panel, title in report.panels.positions.items():
+        pictures = [make(report, panel) for make in (curves.curves, shares.cpu, shares.cache)]
+        named = f"Load {panel}: {title}" if title else f"Load {panel}" if panel else "The load"
+        blocks: list[Block] = [picture for picture in pictures if picture]
+        found.append(Section(named, f"load-{panel}", blocks))
+    return found
+
+
+def _failed(report: Report) -> list[Block]:
+    rows = [
+        entries(cell.name, str(run.get("repeat", 1)), str(run.get("error") or NOTHING))
+        for cell in report.cells
+        for run in cell.failures
+    ]
+    return [Table(columns("cell", "#repeat", "what happened"), rows)] if rows else []
+
+
+def _excluded(report: Report) -> list[Block]:
+    rows = [
+        entries(", ".join(group["cells"]), group["because"])
+        for group in report.header.get("excluded", [])
+    ]
+    return [Table(columns("cells", "because"), rows)] if rows else []
+
+
+def _settings(report: Report) -> list[Block]:
+    found = [tables.different_settings(report), tables.same_settings(report)]
+    return [table for table in found if table.rows and len(table.columns) > 1]

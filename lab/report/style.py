@@ -1,0 +1,147 @@
+"""How every chart of the lab looks, and how it becomes a file."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart, without black and yellow:
+# these show on white as on black.
+GREY, ORANGE, SKY, GREEN = "#7a7a7a", "#e69f00", "#56b4e9", "#009e73"
+BLUE, VERMILLION, PURPLE = "#0072b2", "#d55e00", "#cc79a7"
+_CYCLE = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY)
+_DASHES: tuple[tuple[int, ...], ...] = ((), (6, 3), (2, 2))
+
+VEGA_LITE = "6.4"  # what Altair 6 writes (altair.SCHEMA_VERSION)
+
+CONFIG: dict[str, Any] = {
+    "background": "white",
+    "font": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Arial, sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "gridColor": "#8883",
+        "domainColor": "#888",
+        "tickColor": "#888",
+        "labelColor": "#333",
+        "titleColor": "#333",
+        "titleFontWeight": "normal",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titlePadding": 6,
+        "labelLimit": 220,
+    },
+    "title": {"anchor": "start", "fontSize": 13, "fontWeight": "bold", "offset": 8},
+    "legend": {
+        "orient": "bottom",
+        "columns": 5,
+        "labelFontSize": 12,
+        "labelLimit": 400,
+        "symbolSize": 90,
+        "symbolStrokeWidth": 2.5,
+        "title": None,
+    },
+    "text": {"fontSize": 11, "color": "#333"},
+}
+
+_PANEL_WIDTH = 430  # points, in the static twin
+_PNG_SCALE = 2
+
+
+def colour(index: int) -> str:
+    """The first of what is compared is the one that has nothing: grey."""
+    return GREY if index == 0 else _CYCLE[(index - 1) % len(_CYCLE)]
+
+
+def dash(index: int) -> tuple[int, ...]:
+    return () if index == 0 else _DASHES[(index - 1) // len(_CYCLE) % len(_DASHES)]
+
+
+def chart_of(rows: list[dict[str, Any]]) -> alt.Chart:
+    """A chart over rows that travel inside it."""
+    return alt.Chart(alt.Data(values=rows))
+
+
+def wide(values: Iterable[float | None], ratio: float = 20) -> bool:
+    """Whether the values need a log axis."""
+    known = [value for value in values if value]
+    return bool(known) and max(known) / min(known) > ratio
+
+
+def log_domain(values: Iterable[float | None]) -> tuple[float, float]:
+    """Round ends a little outside of all values above zero."""
+    known = [value for value in values if value]
+    if not known:
+        return 0.1, 10
+    return _round(min(known) / 1.3, up=False), _round(max(known) * 1.3, up=True)
+
+
+def _round(value: float, *, up: bool) -> float:
+    """The nearest 1, 2 or 5 times a power of ten, above or below."""
+    base = 10 ** math.floor(math.log10(value))
+    steps = [base * step for step in (1, 2, 5, 10)]
+    found = next(s for s in steps if s >= value) if up else [s for s in steps if s <= value][-1]
+    return float(f"{found:.6g}")
+
+
+def log_ticks(domain: tuple[float, float]) -> list[float]:
+    """Powers of ten; where there are few of them, also their double and five times."""
+    low, high = domain
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps: Sequence[int] = (1, 2, 5) if high / low <= 300 else (1,)
+    ticks = [float(f"{10.0**power * step:.6g}") for power in powers for step in steps]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
+def log_scale(domain: tuple[float, float]) -> alt.Scale:
+    return alt.Scale(type="log", domain=list(domain), nice=False, clamp=True)
+
+
+def plain_axis(title: str, domain: tuple[float, float] | None = None, **more: Any) -> alt.Axis:
+    """An axis labelled with plain numbers: 0.1, 10, 1,000. `domain` is that of a log scale."""
+    if domain is not None:
+        more["values"] = log_ticks(domain)
+    return alt.Axis(title=title, format=",~r", labelOverlap=True, **more)
+
+
+def significant(value: float | None, digits: int = 4) -> float | None:
+    """Rounded for the page: its size is mostly windows."""
+    return None if value is None else float(f"{value:.{digits}g}")
+
+
+def spec_of(chart: Any, **properties: Any) -> dict[str, Any]:
+    """The Vega-Lite of one panel, without what the page says once: the looks and the legend."""
+    found: dict[str, Any] = chart.properties(**properties).to_dict()
+    found.pop("config", None)
+    _drop_legends(found)
+    return found
+
+
+def _drop_legends(spec: dict[str, Any]) -> None:
+    for channel in ("color", "shape", "strokeDash"):
+        if "field" in spec.get("encoding", {}).get(channel, {}):
+            spec["encoding"][channel]["legend"] = None
+    for layer in spec.get("layer", []):
+        _drop_legends(layer)
+
+
+def static_spec(panels: list[Any], columns: int, **properties: Any) -> dict[str, Any]:
+    """All panels in one picture, with one legend."""
+    sized = [panel.properties(width=_PANEL_WIDTH) for panel in panels]
+    whole = alt.concat(*sized, columns=columns, **properties).resolve_scale(
+        color="shared", strokeDash="shared", shape="shared"
+    )
+    return {**whole.to_dict(), "config": CONFIG}
+
+
+def save(spec: dict[str, Any], path: Path) -> Path:
+    """Write `path`.svg and `path`.png; returns the PNG."""
+    text = json.dumps(spec)
+    svg = vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE)
+    path.with_name(path.name + ".svg").write_text(svg)
+    png = path.with_name(path.name + ".png")
+    png.write_bytes(vl_convert.vegalite_to_png(text, vl_version=VEGA_LITE, scale=_PNG_SCALE))
+    return png

@@ -1,0 +1,182 @@
+"""The tables: claims, cells, settings."""
+
+from collections.abc import Callable
+from typing import Any
+
+from lab.report.blocks import Entry, Table, Tone, columns, entries
+from lab.report.model import LIMITS, Cell, Document, Report
+from lab.report.words import NOTHING, percent, ranged, rate, spread, whole
+
+_VERDICTS: dict[str, Tone] = {"holds": "good", "does not hold": "bad", "not measured": "unsure"}
+
+
+def claims(report: Report) -> Table:
+    rows = [
+        entries(
+            claim["text"],
+            Entry(claim["verdict"], _VERDICTS.get(claim["verdict"], "unsure")),
+            claim.get("published") or NOTHING,
+            measured(claim),
+            claim.get("holds") or NOTHING,
+            "; ".join(claim.get("notes") or []) or NOTHING,
+        )
+        for claim in report.claims
+    ]
+    titles = ("claim", "verdict", "published", "measured here", "holds when", "notes")
+    return Table(columns(*titles), rows)
+
+
+def measured(claim: Document) -> str:
+    """ "none 1.4, redis 61.0"."""
+    found = claim.get("measured") or {}
+    return ", ".join(f"{name} {_value(value)}" for name, value in found.items()) or NOTHING
+
+
+def _value(value: Any) -> str:
+    return rate(value) if isinstance(value, int | float) else NOTHING
+
+
+def goodput(report: Report) -> Table:
+    """The comparison picture in figures: a line per layer, a column per load and series."""
+    places = [
+        (series, panel)
+        for panel in report.panels.positions
+        for series in report.series_with_cells
+        if any(report.at(row, series, panel) for row in report.rows.positions)
+    ]
+    head = [f"#{', '.join(n for n in (panel, series) if n) or 'all'}" for series, panel in places]
+    rows = [
+        entries(name, title or NOTHING, *(bounded(report.at(name, *place)) for place in places))
+        for name, title in report.rows.positions.items()
+        if any(report.at(name, *place) for place in places)
+    ]
+    return Table(
+        columns(report.rows.name or "cell", "what it is", *head),
+        rows,
+        "Goodput, answers in time per second; with repeats the median (least–most). "
+        "≥ is a lower bound, for the reason beside it.",
+    )
+
+
+def bounded(cell: Cell | None) -> Entry:
+    """A cell's goodput, marked when something other than the target was the limit."""
+    if cell is None:
+        return Entry(NOTHING)
+    found = cell.figure("goodput")
+    if found is None:
+        return Entry("failed" if cell.state == "failed" else "not measured", "unsure")
+    if cell.limit:
+        return Entry(f"≥ {ranged(found)}, {LIMITS[cell.limit]}", "unsure")
+    return Entry(ranged(found))
+
+
+def cells(report: Report) -> Table:
+    """Every planned cell with all of its figures."""
+    titles = columns(
+        "cell",
+        "state",
+        "#repeats",
+        "#goodput, per s",
+        "#broke at, per s",
+        "limited by",
+        "#requests",
+        "#requests/s",
+        "#failed, %",
+        "#p50, ms",
+        "#p95, ms",
+        "#p99, ms",
+        "#dropped iterations",
+        "#generator CPU, %",
+        "bodies built",
+        "warmed by",
+        "#seconds, in all",
+    )
+    return Table(
+        titles,
+        [_cell(cell) for cell in report.cells],
+        "With repeats: the median (least–most). Broke at: the arrival rate of the first of three "
+        "windows in a row that broke a bound.",
+    )
+
+
+_FIGURES: tuple[tuple[str, Callable[[float | None], str]], ...] = (
+    ("requests", whole),
+    ("rps", rate),
+    ("failed_ratio", percent),
+    ("p50_ms", whole),
+    ("p95_ms", whole),
+    ("p99_ms", whole),
+    ("dropped_iterations", whole),
+)
+
+
+def _cell(cell: Cell) -> tuple[Entry, ...]:
+    broke = spread([(run.get("break_point") or {}).get("offered") for run in cell.runs])
+    tone: Tone = "plain" if cell.state == "measured" else "unsure"
+    state = {"missing": "not measured"}.get(cell.state, cell.state)
+    return entries(
+        cell.name,
+        Entry(state, tone),
+        f"{len(cell.runs)} of {max(cell.planned, len(cell.runs))}",
+        bounded(cell) if cell.runs else NOTHING,
+        ranged(broke),
+        _limited_by(cell),
+        *(ranged(cell.figure(name), form) for name, form in _FIGURES),
+        ranged(spread([generator_cpu(run) for run in cell.runs]), percent),
+        _builds(cell),
+        _warm(cell),
+        ranged(cell.figure("seconds"), whole),
+    )
+
+
+def _limited_by(cell: Cell) -> str:
+    said = {"generator_cpu": "generator", "vu_cap": "VU cap", "none": "nothing: it held"}
+    found = dict.fromkeys(str(run.get("limited_by")) for run in cell.runs)
+    return ", ".join(said.get(name, name) for name in found) or NOTHING
+
+
+def generator_cpu(run: Document) -> float | None:
+    """The share of the generator's CPUs that was busy during the load, 0 to 1."""
+    used = [use["load"] for use in run.get("cpu") or []]
+    return sum(used) / len(used) if used else None
+
+
+def _builds(cell: Cell) -> str:
+    found = (cell.middle or {}).get("builds") or {}
+    return ", ".join(f"{name} {count:,}" for name, count in found.items()) or NOTHING
+
+
+def _warm(cell: Cell) -> str:
+    """What warmed the caches before the load."""
+    warm = (cell.middle or {}).get("warm")
+    if isinstance(warm, dict):
+        parts = [warm.get("profile"), warm.get("scenario"), warm.get("duration")]
+        return " ".join(str(part) for part in parts if part)
+    return {"none": "nothing", None: NOTHING}.get(warm, str(warm))
+
+
+def same_settings(report: Report) -> Table:
+    """The settings that every measured cell had in common."""
+    rows = [entries(n, v) for n, v in sorted(_settings(report).items()) if isinstance(v, str)]
+    return Table(columns("setting", "value"), rows, "The same in all cells.")
+
+
+def different_settings(report: Report) -> Table:
+    """What distinguishes the cells: only the settings that differ."""
+    names = sorted(n for n, value in _settings(report).items() if not isinstance(value, str))
+    rows = [
+        entries(cell.name, *(str(cell.middle["settings"].get(name, NOTHING)) for name in names))
+        for cell in report.cells
+        if cell.middle
+    ]
+    return Table(columns("cell", *names), rows, "The settings in which the cells differ.")
+
+
+def _settings(report: Report) -> dict[str, str | None]:
+    """Setting → its value, or None where cells differ."""
+    found: dict[str, str | None] = {}
+    documents = [run.get("settings") or {} for run in report.runs]
+    for name in {name for document in documents for name in document}:
+        values = {str(document.get(name, NOTHING)) for document in documents}
+        found[name] = values.pop() if len(values) == 1 else None
+    return found

@@ -1,0 +1,103 @@
+"""A real browser for tests: headless Chromium, spoken to over its DevTools protocol."""
+
+import base64
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from websockets.sync.client import ClientConnection, connect
+
+# What counts as trouble on the console.
+_TROUBLE = ("error", "warning", "assert")
+
+
+class Page:
+    """One open page, and what it said on its console."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self._last = 0
+        self.trouble: list[str] = []
+        for domain in ("Page", "Runtime", "Log"):
+            self.send(f"{domain}.enable")
+
+    def send(self, method: str, **params: Any) -> dict[str, Any]:
+        """Call `method` and wait for its answer; events that come meanwhile are noted."""
+        self._last += 1
+        self._socket.send(json.dumps({"id": self._last, "method": method, "params": params}))
+        while True:
+            message = json.loads(self._socket.recv(timeout=60))
+            if message.get("id") == self._last:
+                assert "error" not in message, message
+                return message["result"]
+            self._note(message)
+
+    def _note(self, event: dict[str, Any]) -> None:
+        said = event.get("params", {})
+        if event.get("method") == "Runtime.exceptionThrown":
+            self.trouble.append(json.dumps(said["exceptionDetails"]))
+        if event.get("method") == "Runtime.consoleAPICalled" and said["type"] in _TROUBLE:
+            self.trouble.append(json.dumps(said["args"]))
+        if event.get("method") == "Log.entryAdded" and said["entry"]["level"] in _TROUBLE:
+            self.trouble.append(json.dumps(said["entry"]))
+
+    def open(self, path: Path, width: int, *, dark: bool = False) -> None:
+        """Open a file in a window of `width` CSS pixels and wait until its charts are drawn."""
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.send("Emulation.setDeviceMetricsOverride", **metrics)
+        theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.send("Emulation.setEmulatedMedia", features=[theme])
+        self.send("Page.navigate", url=path.resolve().as_uri())
+        deadline = time.monotonic() + 60
+        while self.ask("document.documentElement?.dataset.charts") != "drawn":
+            assert time.monotonic() < deadline, f"charts were not drawn in 60 s: {self.trouble}"
+            time.sleep(0.1)
+
+    def ask(self, expression: str) -> Any:
+        """The value of a JavaScript expression."""
+        said = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in said, said
+        return said["result"].get("value")
+
+    def picture(self, path: Path) -> None:
+        """The whole page as a PNG."""
+        said = self.send("Page.captureScreenshot", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(said["data"]))
+
+
+@contextmanager
+def browser(program: Path, env: dict[str, str]) -> Iterator[Page]:
+    """A page of a Chromium of our own, which ends with the block."""
+    with tempfile.TemporaryDirectory() as profile, Path(profile, "log").open("wb") as log:
+        argv = [
+            *(str(program), "--headless=new", "--no-sandbox", "--disable-gpu"),
+            *("--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-port=0"),
+            *(f"--user-data-dir={profile}/profile", "about:blank"),
+        ]
+        process = subprocess.Popen(argv, env=env, stdout=log, stderr=log)
+        try:
+            with connect(_address(Path(profile), process), max_size=None) as socket:
+                yield Page(socket)
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _address(profile: Path, process: subprocess.Popen[bytes]) -> str:
+    """Where the first page's DevTools listen; Chromium writes its port to a file."""
+    import httpx
+
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            port = (profile / "profile/DevToolsActivePort").read_text().split()[0]
+            found = httpx.get(f"http://127.0.0.1:{port}/json").json()
+            return next(one["webSocketDebuggerUrl"] for one in found if one["type"] == "page")
+        except (OSError, IndexError, httpx.HTTPError, StopIteration):
+            time.sleep(0.05)
+    raise AssertionError(f"Chromium did not start:\n{(profile / 'log').read_text()}")
