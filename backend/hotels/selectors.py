@@ -51,7 +51,8 @@ def _row(statement: str, values: list[Any]) -> tuple[Any, ...] | None:
     """
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        return cursor.fetchone()
+        row: tuple[Any, ...] | None = cursor.fetchone()
+        return row
 
 
 def hotel_detail_naive(hotel_id: UUID) -> Hotel:
