@@ -142,6 +142,13 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
-    # 4xx answers are counted by the metrics; a line each would slow the target down.
-    "loggers": {"django.request": {"level": "ERROR"}},
+    # 4xx and 503 answers are counted by the metrics; a line each would slow the target down, and a
+    # target that sheds most of all.
+    "filters": {
+        "not_503": {
+            "()": "django.utils.log.CallbackFilter",
+            "callback": lambda record: getattr(record, "status_code", None) != 503,
+        }
+    },
+    "loggers": {"django.request": {"level": "ERROR", "filters": ["not_503"]}},
 }

@@ -1,12 +1,21 @@
 """Fixtures of the API's tests: the real Postgres, a few rows, and both implementations."""
 
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import replace
 from decimal import Decimal
+from uuid import uuid4
 
 import pytest
 from config.env import Implementation
 from django.conf import LazySettings
+from django_redis import get_redis_connection
+from hotels.caching import guard, local
 from hotels.models import Customer, Hotel, Suite
+from prometheus_client import REGISTRY
 from rest_framework.test import APIClient
+
+OUTCOMES = ("hit", "miss", "unavailable")
 
 
 @pytest.fixture(scope="session")
@@ -57,8 +66,6 @@ def implementation(request) -> Implementation:
 
 
 def _with(settings: LazySettings, **changes: object) -> None:
-    from dataclasses import replace
-
     settings.LAB = replace(settings.LAB, **changes)
 
 
@@ -74,3 +81,68 @@ def detail_by(settings, implementation) -> Implementation:
     """LAB_DETAIL in each position."""
     _with(settings, lab_detail=implementation)
     return implementation
+
+
+class Caches:
+    """The switches, and what Redis holds under this test's prefix."""
+
+    def __init__(self, settings) -> None:
+        self._settings = settings
+        self.on()
+
+    def on(self, **changes: object) -> None:
+        self._settings.LAB = replace(self._settings.LAB, **changes)
+
+    @property
+    def redis(self):
+        return get_redis_connection()
+
+    @property
+    def prefix(self) -> str:
+        return self._settings.CACHES["default"]["KEY_PREFIX"]
+
+    def counts(self, layer: str) -> Callable[[], dict[str, int]]:
+        """What was counted since; zeros are left out."""
+        before = {outcome: _value(layer, outcome) for outcome in OUTCOMES}
+
+        def since() -> dict[str, int]:
+            now = {outcome: _value(layer, outcome) - before[outcome] for outcome in OUTCOMES}
+            return {outcome: int(count) for outcome, count in now.items() if count}
+
+        return since
+
+
+class Pages(list[str]):
+    """The addresses of list and detail."""
+
+    @staticmethod
+    def builds(route: str) -> Callable[[], int]:
+        """How many bodies were built since."""
+
+        def value() -> float:
+            return REGISTRY.get_sample_value("lab_body_builds_total", {"route": route}) or 0
+
+        before = value()
+        return lambda: int(value() - before)
+
+
+def _value(layer: str, outcome: str) -> float:
+    labels = {"layer": layer, "outcome": outcome}
+    return REGISTRY.get_sample_value("lab_cache_answers_total", labels) or 0
+
+
+@pytest.fixture
+def caches(settings, stack, monkeypatch) -> Iterator[Caches]:
+    """The switches, all off; nothing kept, the breaker closed."""
+    named = deepcopy(settings.CACHES)
+    named["default"]["KEY_PREFIX"] = f"test-{uuid4().hex}"
+    settings.CACHES = named
+    monkeypatch.setattr(guard, "_breaker", guard.Breaker())
+    local.forget()
+    yield Caches(settings)
+    local.forget()
+
+
+@pytest.fixture
+def pages(suite) -> Pages:
+    return Pages(["/api/hotel/", f"/api/hotel/{suite.hotel_id}/"])

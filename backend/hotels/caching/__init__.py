@@ -58,7 +58,7 @@ def cached(view: View, route: str, version: Callable[..., str | None]) -> View:
             return errors.overloaded(error)
         if response.status_code in (200, 304):
             _NGINX[settings.LAB.lab_nginx_cache](response)
-        return response
+        return _without_body(response) if request.method == "HEAD" else response
 
     return answer
 
@@ -70,6 +70,14 @@ def _may_be_kept(request: HttpRequest) -> bool:
         and request.GET.get("format", "json") == "json"
         and request.accepts("application/json")
     )
+
+
+def _without_body(response: HttpResponse) -> HttpResponse:
+    """What GET says of the page, without it: gunicorn would log a body that HEAD must not have."""
+    if response.status_code != 304:
+        response["Content-Length"] = str(len(response.content))
+        response.content = b""
+    return response
 
 
 def _through_layers(ask: Ask) -> HttpResponse:

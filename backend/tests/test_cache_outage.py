@@ -1,0 +1,147 @@
+"""Redis refuses, hangs, and comes back: right answers all the while, and hardly slower."""
+
+import logging
+import os
+import signal
+
+import pytest
+from config.env import RedisCache
+from django.test import override_settings
+from hotels.caching import guard
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from lab.engine.native.supervision import wait_for
+from redis import Redis
+
+REQUESTS = 10
+
+
+@pytest.fixture
+def frozen(stack):
+    """Redis as SIGSTOP leaves it: it takes connections and says nothing."""
+    pid = stack._supervision.pid("redis")
+    os.kill(pid, signal.SIGSTOP)
+    yield
+    os.kill(pid, signal.SIGCONT)
+
+
+@pytest.fixture
+def attempts(monkeypatch) -> list[str]:
+    """The commands that really went to Redis."""
+    sent, real = [], Redis.execute_command
+
+    def execute_command(self, *args, **options):
+        sent.append(args[0])
+        return real(self, *args, **options)
+
+    monkeypatch.setattr(Redis, "execute_command", execute_command)
+    return sent
+
+
+@pytest.fixture(params=[RedisCache.PAGE, RedisCache.VERSIONED])
+def layer(request, caches) -> RedisCache:
+    caches.on(lab_redis_cache=request.param)
+    return request.param
+
+
+@pytest.mark.django_db
+def test_a_hanging_redis_costs_one_timeout_and_no_answer(
+    api, caches, layer, pages, wish, frozen, attempts, caplog
+):
+    count = caches.counts("redis")
+    for n in range(REQUESTS):
+        made = api.post("/api/booking/", {**wish, **_night(n)}, format="json").json()
+        assert made["id"] in api.get(pages[1]).content.decode()
+    assert count() == {"unavailable": REQUESTS}
+    # One for each second that this took, not one for each command.
+    assert len(attempts) <= 3
+    assert [r.levelno for r in caplog.records if r.name == guard.__name__] == [logging.WARNING]
+
+
+@pytest.mark.django_db
+def test_a_redis_that_refuses_is_gone_without(api, caches, layer, pages, settings, caplog):
+    named = {"default": {**settings.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/0"}}
+    with override_settings(CACHES=named):
+        count = caches.counts("redis")
+        for _ in range(REQUESTS):
+            assert api.get(pages[1]).status_code == 200
+        assert count() == {"unavailable": REQUESTS}
+    assert len([r for r in caplog.records if r.name == guard.__name__]) == 1
+
+
+@pytest.mark.django_db
+def test_redis_is_used_again_when_it_is_back(api, caches, layer, pages, stack):
+    api.get(pages[1])
+    os.kill(stack._supervision.pid("redis"), signal.SIGSTOP)
+    try:
+        assert _outcome(api, caches, pages) == {"unavailable": 1}
+    finally:
+        os.kill(stack._supervision.pid("redis"), signal.SIGCONT)
+    wait_for(
+        lambda: _outcome(api, caches, pages) == {"hit": 1}, seconds=5, what="A hit after the thaw"
+    )
+
+
+@pytest.mark.django_db
+def test_redis_is_used_again_after_a_new_start(api, caches, layer, pages, stack):
+    api.get(pages[1])
+    stack._supervision._call("stopProcess", "redis")
+    try:
+        assert _outcome(api, caches, pages) == {"unavailable": 1}
+    finally:
+        stack._supervision.start_service("redis")
+    wait_for(
+        lambda: _outcome(api, caches, pages) == {"hit": 1}, seconds=10, what="A hit after the start"
+    )
+
+
+@pytest.mark.django_db
+def test_a_redis_that_is_full_is_gone_without(api, caches, layer, pages, monkeypatch):
+    from redis.exceptions import ResponseError
+
+    real = Redis.execute_command
+
+    def full(self, *args, **options):
+        if args[0] == "SET":
+            raise ResponseError("OOM command not allowed when used memory > 'maxmemory'.")
+        return real(self, *args, **options)
+
+    monkeypatch.setattr(Redis, "execute_command", full)
+    assert [api.get(pages[1]).status_code for _ in range(3)] == [200] * 3
+
+
+def test_an_open_breaker_lets_one_try_after_each_pause(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(guard.time, "monotonic", lambda: now[0])
+    breaker = guard.Breaker(pause=1)
+    breaker.enter()
+    breaker.failed(ValueError("gone"))
+    for _ in range(3):
+        with pytest.raises(guard.NotAskedError):
+            breaker.enter()
+    now[0] += 1
+    breaker.enter()
+    with pytest.raises(guard.NotAskedError):
+        breaker.enter()
+    breaker.succeeded()
+    breaker.enter()
+    breaker.enter()
+
+
+def test_hiredis_reads_the_replies_and_a_failure_is_not_tried_again(caches):
+    connection = caches.redis.connection_pool.make_connection()
+    assert type(connection._parser).__name__ == "_HiredisParser"
+    assert connection.retry.get_retries() == 0
+    assert 0 < connection.socket_timeout < 0.1
+    assert 0 < connection.socket_connect_timeout < 0.1
+    assert issubclass(guard.NotAskedError, RedisConnectionError)
+
+
+def _night(n: int) -> dict[str, str]:
+    return {"check_in": f"2031-07-{n + 1:02}", "check_out": f"2031-07-{n + 2:02}"}
+
+
+def _outcome(api, caches, pages) -> dict[str, int]:
+    count = caches.counts("redis")
+    assert api.get(pages[1]).status_code == 200
+    return count()

@@ -1,0 +1,241 @@
+"""What every position of the cache switches answers: bodies, ETags, 304s, headers, queries."""
+
+from datetime import date
+from uuid import uuid4
+
+import pytest
+from config.env import Implementation, LocalCache, NginxCache, RedisCache
+from django.conf import settings as django_settings
+from hotels.models import Booking, Hotel
+
+pytestmark = pytest.mark.django_db
+
+POSITIONS = [
+    (redis, local)
+    for redis in (RedisCache.OFF, RedisCache.PAGE, RedisCache.VERSIONED)
+    for local in (LocalCache.OFF, LocalCache.LRU)
+]
+UNKEPT = [RedisCache.OFF, RedisCache.VERSIONED]
+TOKEN = {"X-Lab-Token": django_settings.LAB_TOKEN}
+
+
+@pytest.fixture(params=POSITIONS, ids=lambda position: f"{position[0]}-{position[1]}")
+def position(request, caches):
+    """Every pair of backend caches."""
+    caches.on(lab_redis_cache=request.param[0], lab_local_cache=request.param[1])
+
+
+def test_every_position_answers_the_same_bytes(api, position, pages, detail_by, suite, customers):
+    _book(suite, customers)
+    for path in pages:
+        past = api.get(path, headers=TOKEN).content
+        assert [api.get(path).content for _ in range(3)] == [past] * 3
+
+
+def test_every_position_gives_a_strong_etag_and_304_to_who_has_it(api, position, pages):
+    for path in pages:
+        tag = api.get(path).headers["ETag"]
+        assert tag.startswith('"v1-')
+        for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+            answer = api.get(path, headers={"If-None-Match": known})
+            assert (answer.status_code, answer.content) == (304, b"")
+            assert answer.headers["ETag"] == tag
+        assert api.get(path, headers={"If-None-Match": '"other"'}).status_code == 200
+
+
+def test_a_304_is_never_kept_for_who_has_nothing(api, position, pages):
+    for path in pages:
+        tag = api.get(path, headers=TOKEN).headers["ETag"]
+        assert api.get(path, headers={"If-None-Match": tag}).status_code == 304
+        answer = api.get(path)
+        assert answer.status_code == 200
+        assert len(answer.content) > 100
+
+
+def test_head_says_what_get_says_without_the_body(api, position, pages):
+    for path in pages:
+        head, get = api.head(path), api.get(path)
+        again = api.head(path)
+        assert head.content == again.content == b""
+        for name in ("ETag", "Content-Type", "Content-Length"):
+            assert head.headers[name] == again.headers[name] == get.headers[name]
+
+
+def test_no_position_answers_what_is_not_there_or_not_meant(api, position, pages, hotel):
+    for path in pages:
+        api.get(path)
+        assert api.get(f"{path}?format=xml").status_code == 404
+        assert api.get(path, headers={"Accept": "text/html"}).status_code == 406
+        assert api.post(path).status_code == 405
+        assert "ETag" not in api.options(path).headers
+    for method in (api.get, api.head):
+        assert method(f"/api/hotel/{uuid4()}/").status_code == 404
+        known = method(f"/api/hotel/{uuid4()}/", headers={"If-None-Match": "*"})
+        assert known.status_code == 404
+
+
+def test_a_hotel_that_is_gone_is_404(api, caches, hotel):
+    caches.on(lab_redis_cache=RedisCache.VERSIONED)
+    path = f"/api/hotel/{hotel.pk}/"
+    assert api.get(path).status_code == 200
+    hotel.delete()
+    assert api.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("redis", UNKEPT)
+def test_a_304_takes_one_query(api, caches, pages, redis, django_assert_num_queries):
+    caches.on(lab_redis_cache=redis)
+    for path in pages:
+        tag = api.get(path).headers["ETag"]
+        with django_assert_num_queries(1):
+            assert api.get(path, headers={"If-None-Match": tag}).status_code == 304
+
+
+@pytest.mark.parametrize("redis", UNKEPT)
+def test_an_answer_shows_the_last_booking(api, caches, redis, suite, customers, wish):
+    caches.on(lab_redis_cache=redis)
+    path = f"/api/hotel/{suite.hotel_id}/"
+    before = api.get(path)
+    made = api.post("/api/booking/", wish, format="json").json()
+    after = api.get(path, headers={"If-None-Match": before.headers["ETag"]})
+    assert after.status_code == 200
+    assert made["id"] in after.content.decode()
+    assert after.headers["ETag"] != before.headers["ETag"]
+
+
+@pytest.mark.parametrize(
+    "position", [{"lab_redis_cache": RedisCache.PAGE}, {"lab_local_cache": LocalCache.LRU}]
+)
+def test_page_and_lru_go_on_showing_what_they_kept(api, caches, position, suite, wish):
+    """The fault that `versioned` mends; a test that can't see it could not clear `versioned`."""
+    caches.on(**position)
+    path = f"/api/hotel/{suite.hotel_id}/"
+    before = api.get(path)
+    made = api.post("/api/booking/", wish, format="json").json()
+    after = api.get(path)
+    assert made["id"] not in after.content.decode()
+    assert after.headers["ETag"] == before.headers["ETag"]
+    assert made["id"] in api.get(path, headers=TOKEN).content.decode()
+
+
+def test_a_new_hotel_and_one_less_change_the_lists_etag(api, hotel):
+    tags = [api.get("/api/hotel/").headers["ETag"]]
+    other = Hotel.objects.create(name="B", address="b", city="b", stars=1, description="")
+    tags.append(api.get("/api/hotel/").headers["ETag"])
+    other.delete()
+    Hotel.objects.create(name="C", address="c", city="c", stars=1, description="")
+    tags.append(api.get("/api/hotel/").headers["ETag"])
+    assert len(set(tags)) == 3
+
+
+def test_the_lists_version_may_be_larger_than_a_bigint(api, hotel):
+    Hotel.objects.create(
+        name="B", address="b", city="b", stars=1, description="", version=2**63 - 1
+    )
+    assert api.get("/api/hotel/").headers["ETag"] == f'"v1-2-{2**63 - 1 + hotel.version}"'
+
+
+@pytest.mark.parametrize("layer", ["redis", "local"])
+def test_hits_and_misses_are_counted_and_the_labs_own_reads_are_not(api, caches, pages, layer):
+    caches.on(
+        lab_redis_cache=RedisCache.VERSIONED if layer == "redis" else RedisCache.OFF,
+        lab_local_cache=LocalCache.LRU if layer == "local" else LocalCache.OFF,
+    )
+    for path in pages:
+        count = caches.counts(layer)
+        assert api.get(path, headers=TOKEN).status_code == 200
+        assert count() == {}
+        api.get(path)
+        assert count() == {"miss": 1}
+        api.get(path)
+        assert count() == {"miss": 1, "hit": 1}
+
+
+def test_pages_hits_and_misses_are_counted(api, caches, pages):
+    caches.on(lab_redis_cache=RedisCache.PAGE)
+    for path in pages:
+        count = caches.counts("redis")
+        for _ in range(3):
+            api.get(path)
+        assert count() == {"miss": 1, "hit": 2}
+
+
+def test_builds_are_counted_by_route_in_every_position(api, position, pages):
+    routes = ("hotel_list", "hotel_detail")
+    for path, route in zip(pages, routes, strict=True):
+        built = pages.builds(route)
+        api.get(path)
+        assert built() == 1
+        api.get(path, headers={"If-None-Match": "*"})
+        assert built() == 1
+
+
+@pytest.mark.parametrize("nginx", [NginxCache.OFF, NginxCache.BASIC])
+def test_nginx_is_told_nothing_unless_it_is_protected(api, caches, pages, nginx):
+    caches.on(lab_nginx_cache=nginx)
+    for path in pages:
+        answer = api.get(path)
+        assert "X-Accel-Expires" not in answer.headers
+        assert "Cache-Control" not in answer.headers
+
+
+def test_basic_is_left_with_what_cache_page_says(api, caches, pages):
+    caches.on(lab_nginx_cache=NginxCache.BASIC, lab_redis_cache=RedisCache.PAGE)
+    for path in pages:
+        for _ in range(2):
+            assert api.get(path).headers["Cache-Control"] == "max-age=600"
+
+
+def test_protected_has_its_own_lifetime_whatever_another_layer_says(api, position, caches, pages):
+    caches.on(lab_nginx_cache=NginxCache.PROTECTED, lab_nginx_cache_ttl="5m")
+    for path in pages:
+        tag = api.get(path).headers["ETag"]
+        for headers in ({}, {"If-None-Match": tag}):
+            answer = api.get(path, headers=headers)
+            assert answer.headers["X-Accel-Expires"] == "300"
+            assert answer.headers["Cache-Control"] == (
+                "max-age=300, stale-while-revalidate=1, stale-if-error=60"
+            )
+            assert "Expires" not in answer.headers
+            assert "Age" not in answer.headers
+    assert "X-Accel-Expires" not in api.get(f"/api/hotel/{uuid4()}/").headers
+
+
+def test_only_versioned_varies(api, caches, pages):
+    for redis in RedisCache:
+        caches.on(lab_redis_cache=redis)
+        for path in pages:
+            varies = api.get(path, headers={"Accept-Encoding": "gzip"}).headers.get("Vary")
+            assert varies == ("Accept-Encoding" if redis is RedisCache.VERSIONED else None)
+
+
+def test_a_database_that_is_away_is_503_in_every_position(api, position, pages, monkeypatch):
+    from django.db import OperationalError
+    from hotels import selectors
+
+    def away(*_):
+        raise OperationalError("connection refused")
+
+    for name in ("_row", "hotel_list", "hotel_detail_naive"):
+        monkeypatch.setattr(selectors, name, away)
+    for path in pages:
+        answer = api.get(path)
+        assert answer.status_code == 503
+        assert answer.headers["Retry-After"] == "1"
+        assert answer.json()["error"]["code"] == "overloaded"
+
+
+@pytest.mark.parametrize("implementation", list(Implementation))
+def test_only_naive_keeps_the_data_beside_the_bytes(api, caches, pages, implementation):
+    """What the article's cache_page paid for: the pickle of DRF's Response."""
+    caches.on(lab_redis_cache=RedisCache.PAGE, lab_detail=implementation)
+    api.get(pages[1])
+    (kept,) = [caches.redis.get(key) for key in caches.redis.keys(f"{caches.prefix}*cache_page*")]
+    assert (b"rest_framework.response" in kept) == (implementation is Implementation.NAIVE)
+
+
+def _book(suite, customers):
+    booking = Booking.objects.create(
+        suite=suite, check_in=date(2031, 1, 1), check_out=date(2031, 1, 3)
+    )
+    booking.customers.set(customers[:2])

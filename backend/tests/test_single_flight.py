@@ -1,0 +1,155 @@
+"""One builds, the others wait: threads, processes, and builders that are slow, fail or die."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import pytest
+from config.settings import BASE_DIR
+from django.core.cache import caches as django_caches
+from hotels.caching import single_flight
+from hotels.caching.single_flight import HIT, MISS, BuildLock, kept_or_made
+
+CLIENTS = 8
+BODY = b"body"
+
+# Each process builds with four threads when Redis says so, and leaves a count of its builds there.
+PROCESS = """
+import sys, time, django
+from concurrent.futures import ThreadPoolExecutor
+django.setup()
+from django_redis import get_redis_connection
+from hotels.caching.single_flight import kept_or_made
+name, redis = sys.argv[1], get_redis_connection()
+
+def make():
+    redis.incr(name + ":builds")
+    time.sleep(0.3)
+    return b"body"
+
+redis.incr(name + ":ready")
+while not redis.exists(name + ":go"):
+    time.sleep(0.005)
+with ThreadPoolExecutor(4) as pool:
+    assert [f.result()[0] for f in [pool.submit(kept_or_made, name, make) for _ in range(4)]] == [
+        b"body"
+    ] * 4
+"""
+
+
+class Builder:
+    """What `make` is in production: slow, and counted."""
+
+    def __init__(self, seconds: float = 0.2) -> None:
+        self.seconds = seconds
+        self.builds = 0
+        self.started = threading.Event()
+
+    def __call__(self) -> bytes:
+        self.builds += 1
+        self.started.set()
+        time.sleep(self.seconds)
+        return BODY
+
+
+def _dead_builder(caches, name: str) -> None:
+    """A lock whose holder neither renews nor releases it."""
+    assert BuildLock(caches.redis, django_caches["default"].make_key(name)).take()
+
+
+def test_of_many_threads_one_builds(caches):
+    make = Builder()
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        found = list(pool.map(lambda _: kept_or_made("x", make), range(CLIENTS)))
+    assert {body for body, _ in found} == {BODY}
+    assert sorted(outcome for _, outcome in found) == [HIT] * (CLIENTS - 1) + [MISS]
+    assert make.builds == 1
+
+
+def test_of_many_processes_one_builds(caches):
+    name = f"test-{uuid4().hex}"
+    environ = {**os.environ, "PYTHONPATH": str(BASE_DIR)}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", PROCESS, name], env=environ) for _ in range(3)
+    ]
+    deadline = time.monotonic() + 30
+    while int(caches.redis.get(f"{name}:ready") or 0) < len(processes):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    caches.redis.set(f"{name}:go", 1)
+    assert [process.wait(30) for process in processes] == [0] * len(processes)
+    assert caches.redis.get(f"{name}:builds") == b"1"
+
+
+def test_who_takes_the_lock_too_late_finds_the_body(caches, monkeypatch):
+    """The builder may finish between our look and our lock."""
+    make, looks = Builder(), []
+    real = single_flight._get
+
+    def late(redis, key):
+        looks.append(key)
+        if len(looks) == 1:
+            redis.set(key, BODY)
+            return None
+        return real(redis, key)
+
+    monkeypatch.setattr(single_flight, "_get", late)
+    assert kept_or_made("x", make) == (BODY, HIT)
+    assert make.builds == 0
+    assert caches.redis.keys(f"{caches.prefix}*lock") == []
+
+
+def test_a_dead_builder_holds_nobody_longer_than_its_lock_lives(caches, monkeypatch):
+    monkeypatch.setattr(single_flight, "LOCK_SECONDS", 0.3)
+    _dead_builder(caches, "x")
+    make = Builder(0)
+    started = time.monotonic()
+    assert kept_or_made("x", make) == (BODY, MISS)
+    assert time.monotonic() - started < single_flight.WAIT_SECONDS / 2
+
+
+def test_a_slow_builder_keeps_its_lock(caches, monkeypatch):
+    monkeypatch.setattr(single_flight, "LOCK_SECONDS", 0.3)
+    monkeypatch.setattr(single_flight, "RENEWED_EVERY_SECONDS", 0.05)
+    make = Builder(1.2)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: kept_or_made("x", make), range(2)))
+    assert sorted(outcome for _, outcome in found) == [HIT, MISS]
+    assert make.builds == 1
+
+
+def test_who_waited_too_long_builds_for_itself(caches, monkeypatch):
+    monkeypatch.setattr(single_flight, "WAIT_SECONDS", 0.2)
+    _dead_builder(caches, "x")
+    assert kept_or_made("x", Builder(0)) == (BODY, MISS)
+
+
+def test_a_build_that_fails_leaves_the_lock_to_the_next(caches):
+    def fail():
+        raise ValueError
+
+    with pytest.raises(ValueError):  # noqa: PT011
+        kept_or_made("x", fail)
+    assert caches.redis.keys(f"{caches.prefix}*") == []
+    assert kept_or_made("x", Builder(0)) == (BODY, MISS)
+
+
+def test_nobody_releases_anothers_lock(caches):
+    key = django_caches["default"].make_key("x")
+    ours, theirs = BuildLock(caches.redis, key), BuildLock(caches.redis, key)
+    assert ours.take()
+    assert not theirs.take()
+    theirs.release()
+    assert not theirs.take()
+    ours.release()
+    assert theirs.take()
+
+
+def test_what_is_kept_runs_out(caches):
+    kept_or_made("x", Builder(0))
+    (key,) = caches.redis.keys(f"{caches.prefix}*")
+    assert 0 < caches.redis.ttl(key) <= single_flight.KEPT_SECONDS
