@@ -24,6 +24,7 @@ from lab.report.style import (
     save,
     titled,
 )
+from lab.report.words import rate
 from lab.verdict import Verdict
 
 # One meaning, one look, in all three panels; the legend has them in this order.
@@ -142,7 +143,7 @@ def _broke(panel: alt.LayerChart, verdict: Verdict, over: _Over, index: int) -> 
     window = verdict.break_point.window
     x = over.x(window)
     right = x > 0.8 * over.end
-    row = {"x": x, "text": f"broke at {window.offered:,.1f}/s"}
+    row = {"x": x, "text": f"broke at {rate(window.offered)}/s"}
     base = chart_of([row]).encode(x="x:Q")
     rule = base.mark_rule(color=VERMILLION, strokeWidth=1.5)
     if index:

@@ -16,6 +16,25 @@ def find(name: str) -> Path | None:
     return Path(found) if found else None
 
 
+def find_browser() -> Path | None:
+    """Chromium: the system's, or what `make test` unpacked where there was none."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return Path(found)
+    # Its launcher in usr/bin looks for the program below /usr, so start the program itself.
+    unpacked = PROGRAMS / "usr/lib/chromium/chromium"
+    return unpacked if unpacked.exists() else None
+
+
+def browser_env(program: Path) -> dict[str, str]:
+    """The environment for Chromium: unpacked, it needs its libraries and the fonts' settings."""
+    if PROGRAMS not in program.parents:
+        return dict(os.environ)
+    fonts = PROGRAMS / "etc/fonts"
+    found = {**os.environ, **library_env()}
+    return {**found, "FONTCONFIG_PATH": str(fonts)} if fonts.is_dir() else found
+
+
 def require(name: str) -> Path:
     """The program `name`.
 
