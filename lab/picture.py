@@ -78,7 +78,7 @@ def draw(
     return save({**spec, **looks}, path)
 
 
-def _times(windows: Sequence[Window], bounds: Bounds, over: _Over) -> alt.LayerChart:
+def _times(windows: Sequence[Window], bounds: Bounds, over: _Over) -> Any:
     rows = [_row(over.x(w), w.p95_ms, "p95") for w in windows if w.p95_ms]
     rows += _flat(over, bounds.p95_ms)
     domain = log_domain([row["y"] for row in rows])
@@ -86,7 +86,7 @@ def _times(windows: Sequence[Window], bounds: Bounds, over: _Over) -> alt.LayerC
     return _panel(rows, alt.Y("y:Q", axis=axis, scale=log_scale(domain)), over, _HEIGHT)
 
 
-def _rates(windows: Sequence[Window], over: _Over) -> alt.LayerChart:
+def _rates(windows: Sequence[Window], over: _Over) -> Any:
     rows = [
         _row(over.x(window), getattr(window, name), name)
         for name in ("offered", "achieved", "goodput")
@@ -95,7 +95,7 @@ def _rates(windows: Sequence[Window], over: _Over) -> alt.LayerChart:
     return _panel(rows, _from_zero("per second", rows), over, _HEIGHT)
 
 
-def _errors(windows: Sequence[Window], bounds: Bounds, over: _Over) -> alt.LayerChart:
+def _errors(windows: Sequence[Window], bounds: Bounds, over: _Over) -> Any:
     rows = [_row(over.x(window), 100 * window.error_ratio, "errors") for window in windows]
     rows += _flat(over, 100 * bounds.error_ratio)
     y = _from_zero("errors (%)", rows, 200 * bounds.error_ratio, ticks=3)
@@ -118,7 +118,7 @@ def _from_zero(title: str, rows: list[dict[str, Any]], least: float = 0, ticks: 
 
 def _panel(
     rows: list[dict[str, Any]], y: alt.Y, over: _Over, height: int, *, labelled: bool = False
-) -> alt.LayerChart:
+) -> Any:
     names = list(_LOOKS)
     colours = alt.Scale(domain=names, range=[colour for colour, _ in _LOOKS.values()])
     dashes = alt.Scale(domain=names, range=[dash for _, dash in _LOOKS.values()])
@@ -136,7 +136,7 @@ def _panel(
     return alt.layer(lines).properties(width=_WIDTH, height=height)
 
 
-def _broke(panel: alt.LayerChart, verdict: Verdict, over: _Over, index: int) -> alt.LayerChart:
+def _broke(panel: Any, verdict: Verdict, over: _Over, index: int) -> Any:
     """The panel with the break point across it; the first panel says what that line is."""
     if verdict.break_point is None:
         return panel

@@ -65,7 +65,7 @@ def dash(index: int) -> tuple[int, ...]:
 
 def chart_of(rows: list[dict[str, Any]]) -> alt.Chart:
     """A chart over rows that travel inside it."""
-    return alt.Chart(alt.Data(values=rows))
+    return alt.Chart(alt.InlineData(values=rows))
 
 
 def wide(values: Iterable[float | None], ratio: float = 20) -> bool:

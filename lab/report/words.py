@@ -13,7 +13,7 @@ class Spread(NamedTuple):
     median: float
     least: float
     most: float
-    count: int
+    repeats: int
 
 
 def spread(values: Sequence[float | None]) -> Spread | None:
@@ -59,7 +59,7 @@ def ranged(found: Spread | None, form: Callable[[float | None], str] = rate) -> 
     """ "61.2" or, of several repeats, "61.2 (58.0–64.1)"."""
     if found is None:
         return NOTHING
-    if found.count == 1:
+    if found.repeats == 1:
         return form(found.median)
     return f"{form(found.median)} ({form(found.least)}–{form(found.most)})"
 

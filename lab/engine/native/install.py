@@ -31,8 +31,8 @@ class Program:
     package: str
 
 
-# The package of the browser in which the tests open the report.
-_BROWSER = "chromium"
+# The packages of the browser in which the tests open the report.
+_BROWSER = ("chromium", "chromium-common")
 
 PACKAGED = (
     Program("postgres", "postgresql"),
@@ -56,7 +56,7 @@ def install() -> None:
 def install_browser() -> None:
     """Get the browser that the tests of the report use; where there is no apt they are skipped."""
     if find_browser() is None and shutil.which("apt-get") is not None:
-        _unpack([_BROWSER])
+        _unpack(list(_BROWSER))
 
 
 def _unpack(packages: list[str]) -> None:

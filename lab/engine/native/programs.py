@@ -30,9 +30,12 @@ def browser_env(program: Path) -> dict[str, str]:
     """The environment for Chromium: unpacked, it needs its libraries and the fonts' settings."""
     if PROGRAMS not in program.parents:
         return dict(os.environ)
-    fonts = PROGRAMS / "etc/fonts"
     found = {**os.environ, **library_env()}
-    return {**found, "FONTCONFIG_PATH": str(fonts)} if fonts.is_dir() else found
+    if (PROGRAMS / "etc/fonts").is_dir():
+        # Fontconfig looks for fonts below the user's data too: that is where they were unpacked.
+        found["FONTCONFIG_PATH"] = str(PROGRAMS / "etc/fonts")
+        found["XDG_DATA_HOME"] = str(PROGRAMS / "usr/share")
+    return found
 
 
 def require(name: str) -> Path:
@@ -49,7 +52,9 @@ def require(name: str) -> Path:
 
 def library_env() -> dict[str, str]:
     """What unpacked programs need to find the libraries unpacked beside them."""
-    folders = [str(f) for f in (PROGRAMS / "usr/lib").glob("*-linux-gnu*") if f.is_dir()]
+    # Debian 12 still packs some libraries below /lib; PulseAudio's keep a folder of their own.
+    patterns = ("usr/lib/*-linux-gnu*", "lib/*-linux-gnu*", "usr/lib/*-linux-gnu*/pulseaudio")
+    folders = [str(f) for pattern in patterns for f in PROGRAMS.glob(pattern) if f.is_dir()]
     return {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
 
 
