@@ -16,7 +16,7 @@ demo: setup ## Set everything up, start the stack, smoke test it and find its br
 
 .PHONY: test
 test: setup-dev ## Run every test, against the real programs
-	$(BIN)/python -m lab.engine.native.install --with-compose
+	$(BIN)/python -m lab.engine.native.install --with-compose --with-browser
 	$(BIN)/pytest
 
 # mypy's plugin loads Django's settings, which need a database's address but no database.

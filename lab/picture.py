@@ -1,21 +1,44 @@
 """The picture of an open-model run: response time, goodput and errors over the arrival rate."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+import altair as alt
 
 from lab.breakpoint import Bounds, Window
+from lab.report.style import (
+    BLUE,
+    CONFIG,
+    GREEN,
+    GREY,
+    PURPLE,
+    VERMILLION,
+    chart_of,
+    log_domain,
+    log_scale,
+    plain_axis,
+    save,
+    titled,
+)
+from lab.report.words import rate
 from lab.verdict import Verdict
 
-mpl.use("Agg")
-
-_GOOD, _BAD, _OFFERED, _BROKEN = "#1b7837", "#c51b7d", "#8c8c8c", "#d6604d"
+# One meaning, one look, in all three panels; the legend has them in this order.
+_LOOKS: dict[str, tuple[str, list[int]]] = {
+    "p95": (BLUE, [1, 0]),
+    "offered": (GREY, [6, 3]),
+    "achieved": (PURPLE, [1, 0]),
+    "goodput": (GREEN, [1, 0]),
+    "errors": (VERMILLION, [1, 0]),
+    "bound": (GREY, [2, 3]),
+}
+_WIDTH = 760  # points, as the heights
+_HEIGHT, _LOW_HEIGHT = 210, 100
+_EXTENT = 48
 
 
 @dataclass(frozen=True)
@@ -23,67 +46,109 @@ class _Over:
     """What the curves are drawn over: the arrival rate where it only rises, else time."""
 
     rate: bool
-
-    @property
-    def label(self) -> str:
-        return "offered arrival rate, per second" if self.rate else "seconds into the load"
+    end: float
 
     def x(self, window: Window) -> float:
         return window.offered if self.rate else window.end
+
+    def channel(self, *, labelled: bool) -> alt.X:
+        """Only the lowest panel is labelled: all share the axis."""
+        title = "offered arrival rate, per second" if self.rate else "seconds into the load"
+        axis = plain_axis(title if labelled else "", labels=labelled, ticks=labelled)
+        return alt.X("x:Q", axis=axis, scale=alt.Scale(domain=[0, self.end], nice=False))
 
 
 def draw(
     windows: Sequence[Window], verdict: Verdict, bounds: Bounds, title: str, path: Path
 ) -> Path:
     """Write the picture as `path`.svg and `path`.png; returns the PNG."""
-    over = _Over(rate=all(a.offered < b.offered for a, b in pairwise(windows)))
-    figure = Figure(figsize=(9, 7), layout="constrained")
-    wrapped = verdict.text.replace("; ", ";\n")
-    figure.suptitle(f"{title}\n{wrapped}", fontsize=11)
-    times, rates, errors = figure.subplots(3, 1, sharex=True, height_ratios=[3, 3, 1.4])
-    _draw_times(times, windows, bounds, over)
-    _draw_rates(rates, windows, over)
-    _draw_errors(errors, windows, bounds, over)
-    for axes in (times, rates, errors):
-        _finish(axes, verdict, over)
-    errors.set_xlabel(over.label)
-    for suffix in ("svg", "png"):
-        figure.savefig(path.with_suffix(f".{suffix}"), dpi=120)
-    return path.with_suffix(".png")
+    rising = all(a.offered < b.offered for a, b in pairwise(windows))
+    over = _Over(rising, max(w.offered if rising else w.end for w in windows))
+    panels = [
+        _times(windows, bounds, over),
+        _rates(windows, over),
+        _errors(windows, bounds, over),
+    ]
+    chart = alt.vconcat(*[_broke(panel, verdict, over, i) for i, panel in enumerate(panels)])
+    # One legend for all panels, though no panel has all lines.
+    spec = chart.resolve_scale(color="shared", strokeDash="shared").to_dict()
+    name, _, settings = title.partition("; ")
+    said = [line for part in (settings, verdict.text) for line in textwrap.wrap(part, 125)]
+    looks = {"config": CONFIG, "padding": 14, "spacing": 14, "title": titled(name, said)}
+    return save({**spec, **looks}, path)
 
 
-def _draw_times(axes: Axes, windows: Sequence[Window], bounds: Bounds, over: _Over) -> None:
-    timed = [(over.x(window), window.p95_ms) for window in windows if window.p95_ms]
-    axes.plot([x for x, _ in timed], [p95 for _, p95 in timed], color=_BAD, label="p95")
-    axes.axhline(bounds.p95_ms, color=_OFFERED, linestyle=":", label="bound")
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_ylabel("response time, ms")
+def _times(windows: Sequence[Window], bounds: Bounds, over: _Over) -> Any:
+    rows = [_row(over.x(w), w.p95_ms, "p95") for w in windows if w.p95_ms]
+    rows += _flat(over, bounds.p95_ms)
+    domain = log_domain([row["y"] for row in rows])
+    axis = plain_axis("response time (ms)", domain, minExtent=_EXTENT)
+    return _panel(rows, alt.Y("y:Q", axis=axis, scale=log_scale(domain)), over, _HEIGHT)
 
 
-def _draw_rates(axes: Axes, windows: Sequence[Window], over: _Over) -> None:
-    x = [over.x(window) for window in windows]
-    axes.plot(x, [w.offered for w in windows], color=_OFFERED, linestyle="--", label="offered")
-    axes.plot(x, [w.achieved for w in windows], color=_BAD, label="achieved")
-    axes.plot(x, [w.goodput for w in windows], color=_GOOD, label="goodput")
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("per second")
+def _rates(windows: Sequence[Window], over: _Over) -> Any:
+    rows = [
+        _row(over.x(window), getattr(window, name), name)
+        for name in ("offered", "achieved", "goodput")
+        for window in windows
+    ]
+    return _panel(rows, _from_zero("per second", rows), over, _HEIGHT)
 
 
-def _draw_errors(axes: Axes, windows: Sequence[Window], bounds: Bounds, over: _Over) -> None:
-    percent = [100 * window.error_ratio for window in windows]
-    axes.plot([over.x(window) for window in windows], percent, color=_BAD, label="errors")
-    axes.axhline(100 * bounds.error_ratio, color=_OFFERED, linestyle=":", label="bound")
-    axes.set_ylabel("errors, %")
-    axes.set_ylim(0, 1.1 * max(percent) + 200 * bounds.error_ratio)
+def _errors(windows: Sequence[Window], bounds: Bounds, over: _Over) -> Any:
+    rows = [_row(over.x(window), 100 * window.error_ratio, "errors") for window in windows]
+    rows += _flat(over, 100 * bounds.error_ratio)
+    y = _from_zero("errors (%)", rows, 200 * bounds.error_ratio, ticks=3)
+    return _panel(rows, y, over, _LOW_HEIGHT, labelled=True)
 
 
-def _finish(axes: Axes, verdict: Verdict, over: _Over) -> None:
-    if verdict.break_point is not None:
-        window = verdict.break_point.window
-        label = f"broke at {window.offered:.1f}/s"
-        axes.axvline(over.x(window), color=_BROKEN, linewidth=1.5, label=label)
-    axes.grid(alpha=0.3)
-    axes.legend(loc="upper left", fontsize=8, ncols=2)
+def _row(x: float, y: float | None, what: str) -> dict[str, Any]:
+    return {"x": x, "y": y, "what": what}
+
+
+def _flat(over: _Over, bound: float) -> list[dict[str, Any]]:
+    return [_row(x, bound, "bound") for x in (0, over.end)]
+
+
+def _from_zero(title: str, rows: list[dict[str, Any]], least: float = 0, ticks: int = 5) -> alt.Y:
+    top = max(1.1 * max(row["y"] for row in rows), least) or 1.0
+    axis = plain_axis(title, minExtent=_EXTENT, tickCount=ticks)
+    return alt.Y("y:Q", axis=axis, scale=alt.Scale(domain=[0, top], nice=False))
+
+
+def _panel(
+    rows: list[dict[str, Any]], y: alt.Y, over: _Over, height: int, *, labelled: bool = False
+) -> Any:
+    names = list(_LOOKS)
+    colours = alt.Scale(domain=names, range=[colour for colour, _ in _LOOKS.values()])
+    dashes = alt.Scale(domain=names, range=[dash for _, dash in _LOOKS.values()])
+    legend = alt.Legend(symbolType="stroke", symbolSize=500, columns=len(names))
+    lines = (
+        chart_of(rows)
+        .mark_line(strokeWidth=2, clip=True)
+        .encode(
+            x=over.channel(labelled=labelled),
+            y=y,
+            color=alt.Color("what:N", scale=colours, legend=legend),
+            strokeDash=alt.StrokeDash("what:N", scale=dashes, legend=legend),
+        )
+    )
+    return alt.layer(lines).properties(width=_WIDTH, height=height)
+
+
+def _broke(panel: Any, verdict: Verdict, over: _Over, index: int) -> Any:
+    """The panel with the break point across it; the first panel says what that line is."""
+    if verdict.break_point is None:
+        return panel
+    window = verdict.break_point.window
+    x = over.x(window)
+    right = x > 0.8 * over.end
+    row = {"x": x, "text": f"broke at {rate(window.offered)}/s"}
+    base = chart_of([row]).encode(x="x:Q")
+    rule = base.mark_rule(color=VERMILLION, strokeWidth=1.5)
+    if index:
+        return panel + rule
+    label = base.mark_text(
+        align="right" if right else "left", baseline="top", dx=-5 if right else 5, color=VERMILLION
+    ).encode(y=alt.value(3), text="text:N")
+    return panel + rule + label

@@ -68,9 +68,10 @@ def _claims(claims: list[dict[str, Any]]) -> RenderableType:
 
 def _cells(cells: list[dict[str, Any]]) -> RenderableType:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("cell", no_wrap=True)
-    for column in ("goodput/s", "requests/s", "failed", "p95 ms", "dropped", "limited by"):
-        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("cell", overflow="fold")
+    for column in ("goodput/s", "requests/s", "failed", "p95 ms", "dropped"):
+        table.add_column(column, justify="right", no_wrap=True, min_width=len(column))
+    table.add_column("limited by", overflow="fold")
     for cell in cells:
         table.add_row(f"{cell['name']} r{cell['repeat']}", *_figures(cell))
     return table

@@ -59,7 +59,10 @@ class Engine(Protocol):
         """What opens the backend's /lab/settings."""
 
     def empty_caches(self) -> None:
-        """Make every cache layer as empty as after a new start. No request may be under way."""
+        """Make every cache as empty, and every queue as short, as after a new start.
+
+        What an overload left waiting would be answered first: it is dropped.
+        """
 
     def sql(self, database: str, *statements: str) -> list[str]:
         """Run statements as Postgres' superuser, each in a transaction of its own.

@@ -96,13 +96,17 @@ def _leave(engine: Engine, before: Settings | None) -> None:
     if engine.settings() is None:
         note("The stack is down: it was taken down meanwhile.")
         return
-    with step("Leaving the stack as it was, with fresh data"):
-        if before is None:
-            engine.down()
-            return
-        engine.apply(before)
-        reset.restore(engine)
-        engine.empty_caches()
+    try:
+        with step("Leaving the stack as it was, with fresh data"):
+            if before is None:
+                engine.down()
+                return
+            engine.apply(before)
+            reset.restore(engine)
+            engine.empty_caches()
+    except LabError as error:
+        # What ended the run is the message that counts.
+        note(f"The stack could not be left as it was: {error}")
 
 
 @contextmanager

@@ -14,13 +14,18 @@ from lab.settings import Settings
 _TRIES = 20
 
 
+def _as_k6() -> httpx.Client:
+    """A client that asks for no compression, as k6: another encoding would be another page."""
+    return httpx.Client(timeout=60, headers={"Accept-Encoding": "identity"})
+
+
 @dataclass(frozen=True)
 class Target:
     """The running stack, as the probes ask it."""
 
     settings: Settings
     token: str
-    client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=60))
+    client: httpx.Client = field(default_factory=_as_k6)
 
     def get(self, base: str, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
         """One answer, which has to be a 200.

@@ -5,16 +5,26 @@ from lab.report.words import listed, rate, several, times
 
 
 def answer(report: Report) -> str:
-    """One paragraph of plain sentences."""
+    """What each layer bought, in one paragraph."""
     pairs = [
         (series, panel)
         for panel in report.panels.positions
         for series in report.series_with_cells
         if _base(report, series, panel)
     ]
-    said = [_ladder(report, *pairs[0])] if pairs else [_no_base(report)]
-    said += [text for pair in pairs[1:] if (text := _best(report, *pair))]
-    return " ".join([*said, *_claims(report), *_gaps(report)])
+    if not pairs:
+        return _no_base(report)
+    others = [text for pair in pairs[1:] if (text := _best(report, *pair))]
+    first = _ladder(report, *pairs[0])
+    if not others:
+        return first
+    baseline = next(iter(report.rows.positions))
+    return f"{first} From {baseline} to the best layer: {'; '.join(others)}."
+
+
+def tally(report: Report) -> str:
+    """How many claims hold, and what is missing."""
+    return " ".join([*_claims(report), *_gaps(report)])
 
 
 def _base(report: Report, series: str, panel: str) -> Cell | None:
@@ -32,7 +42,8 @@ def _no_base(report: Report) -> str:
 
 def _ladder(report: Report, series: str, panel: str) -> str:
     base = _base(report, series, panel)
-    assert base is not None
+    if base is None:
+        return _no_base(report)
     first = next(iter(report.rows.positions))
     steps = [
         f"{name} {_step(cell, base)}"
@@ -70,18 +81,22 @@ def _best(report: Report, series: str, panel: str) -> str | None:
     best = max(found, key=lambda cell: cell.median("goodput") or 0)
     if base is None or best is base:
         return None
-    name = report.place(best)[0]
-    return f"{_where(series, panel)}, the best was {name}: from {_amount(base)} to {_step(best, base)}."
+    where = ", ".join(name for name in (panel, series) if name)
+    steps = f"{_amount(base)} → {_step(best, base)}"
+    return f"{where} {steps} by {report.place(best)[0]}"
 
 
 def _claims(report: Report) -> list[str]:
     if not report.claims:
         return []
     verdicts = [claim["verdict"] for claim in report.claims]
+    holding, not_holding, open_ = (
+        verdicts.count(verdict) for verdict in ("holds", "does not hold", "not measured")
+    )
     counted = [
-        f"{verdicts.count('holds')} hold",
-        f"{verdicts.count('does not hold')} do not hold",
-        f"{verdicts.count('not measured')} could not be measured",
+        f"{holding} {'holds' if holding == 1 else 'hold'}",
+        f"{not_holding} {'does' if not_holding == 1 else 'do'} not hold",
+        f"{open_} {'was' if open_ == 1 else 'were'} not measured",
     ]
     return [f"Of {several(len(verdicts), 'claim')}, {listed(counted)}."]
 
@@ -90,6 +105,6 @@ def _gaps(report: Report) -> list[str]:
     missing = sum(cell.state == "missing" for cell in report.cells)
     failed = sum(cell.state == "failed" for cell in report.cells)
     if not missing + failed:
-        return []
+        return [f"All {several(len(report.cells), 'planned cell')} were measured."]
     total = several(len(report.cells), "planned cell")
-    return [f"Of {total}, {failed} failed and {missing} were not measured."]
+    return [f"Of {total}, {failed} failed and {missing} {'is' if missing == 1 else 'are'} missing."]

@@ -25,6 +25,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: list[tuple[Entry, ...]]
     caption: str = ""
+    dense: bool = False  # many narrow columns: no field is broken into lines
     kind: str = "table"
 
 
@@ -60,12 +61,13 @@ class Key:
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture of one or more panels; `panels` are Altair charts without a width."""
+    """One picture of one or more panels; `panels` are the Vega-Lite of each, without a width."""
 
     name: str
+    title: str
     alt: str
     caption: str
-    panels: list[Any]
+    panels: list[dict[str, Any]]
     legend: list[Key] = field(default_factory=list)
     columns: int = 2
     kind: str = "picture"

@@ -18,6 +18,7 @@ from lab.report.style import (
     log_scale,
     plain_axis,
     significant,
+    spec_of,
     wide,
 )
 from lab.report.words import ranged, rate
@@ -43,6 +44,7 @@ def comparison(report: Report) -> Picture | None:
     panels = [_panel(report, panel, domain, log) for panel in _with_cells(report)]
     return Picture(
         "comparison",
+        title="Goodput of every layer",
         alt="Goodput in answers in time per second, for every layer and load",
         caption=_caption(log),
         panels=panels,
@@ -55,9 +57,7 @@ def _with_cells(report: Report) -> list[str]:
 
 
 def _caption(log: bool) -> str:
-    scale = (
-        "The axis is logarithmic: each grid line is a multiple of the one before. " if log else ""
-    )
+    scale = "The axis is logarithmic. " if log else ""
     return (
         f"Goodput: most answers in time per second in any window of 5 s. {scale}"
         "An open mark with ≥ is a lower bound: the load generator, the number of virtual users or "
@@ -79,7 +79,7 @@ def _named(name: str, title: str) -> str:
     return f"{name}: {title}" if title else name
 
 
-def _panel(report: Report, panel: str, domain: tuple[float, float], log: bool) -> Any:
+def _panel(report: Report, panel: str, domain: tuple[float, float], log: bool) -> dict[str, Any]:
     cells = report.of_panel(panel)
     here = {report.place(cell)[0] for cell in cells}
     layers = [row for row in report.rows.positions if row in here]
@@ -99,9 +99,13 @@ def _panel(report: Report, panel: str, domain: tuple[float, float], log: bool) -
         return alt.X(f"{name}:Q", scale=scale, axis=axis)
 
     height = _STEP * len(layers) * len(series) + 6 * len(layers)
-    return alt.layer(
-        _ranges(base, x), _marks(base, x, report), _open_marks(base, x, report), *_texts(base, x)
+    chart = alt.layer(
+        _ranges(base, x, report),
+        _marks(base, x, report),
+        _open_marks(base, x, report),
+        *_texts(base, x),
     ).properties(title=panel, height=height)
+    return spec_of(chart)
 
 
 _TOOLTIP = [
@@ -162,11 +166,11 @@ def _shape(report: Report) -> alt.Shape:
     return alt.Shape("series:N", scale=scale, legend=_no_empty(names))
 
 
-def _ranges(base: alt.Chart, x: Callable[..., alt.X]) -> Any:
+def _ranges(base: alt.Chart, x: Callable[..., alt.X], report: Report) -> Any:
     return (
         base.transform_filter("datum.high > datum.low")
         .mark_rule(strokeWidth=5, opacity=0.35)
-        .encode(x=x("low"), x2="high:Q", color=alt.Color("series:N", legend=None))
+        .encode(x=x("low"), x2="high:Q", color=_colour(report))
     )
 
 

@@ -18,12 +18,14 @@ from lab.report.style import (
     log_scale,
     plain_axis,
     significant,
+    spec_of,
     wide,
 )
 
 # Windows are 5 s long and lie a second apart: every fifth still covers the whole run.
 _MOST_POINTS = 60
 _HEIGHT = 210
+_EXTENT = 48  # points for the labels left of the axis, so that panels stand below one another
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,13 @@ class _Scales:
 
 def curves(report: Report, panel: str) -> Picture | None:
     """The curves of one load; None when its cells have no windows."""
-    cells = [cell for cell in report.of_panel(panel) if cell.middle and _windows(cell.middle)]
-    if not cells:
+    drawn = [(cell, run) for cell, run in report.drawn(panel) if _windows(run)]
+    if not drawn:
         return None
-    rising = all(_rises(_windows(cell.middle)) for cell in cells if cell.middle)
-    rows = [row for cell in cells for row in _rows(report, cell, rising)]
+    rising = all(_rises(_windows(run)) for _, run in drawn)
+    rows = [row for cell, run in drawn for row in _rows(report, cell, run, rising)]
     scales = _scales(rows, rising)
-    series = [s for s in report.series_with_cells if any(report.place(c)[1] == s for c in cells)]
+    series = [s for s in report.series_with_cells if any(row["series"] == s for row in rows)]
     panels = [
         _panel(report, rows, measure, one, scales)
         for measure in _measures(report, rows)
@@ -62,21 +64,25 @@ def curves(report: Report, panel: str) -> Picture | None:
     ]
     return Picture(
         f"curves-{panel}" if panel else "curves",
+        title=_titled(panel, "response time, goodput and errors"),
         alt=f"Response time, goodput and errors of {panel or 'the load'} over the arrival rate",
         caption=_caption(rising),
         panels=panels,
-        legend=_legend(report, cells),
+        legend=_legend(report, rows),
         columns=max(len(series), 1),
     )
+
+
+def _titled(panel: str, what: str) -> str:
+    return f"{panel}: {what}" if panel else what.capitalize()
 
 
 def _caption(rising: bool) -> str:
     over = "the arrival rate" if rising else "the seconds since the load began"
     return (
-        f"Over {over}, in windows of 5 s. A filled mark is where the cell broke; an open one, where "
-        "the generator or the number of virtual users gave way before the target did. Dotted: the "
-        "bound. On logarithmic axes zero is drawn on the lower edge. Of several repeats the one "
-        "with the middle goodput is drawn."
+        f"Over {over}, in windows of 5 s. Filled mark: the cell broke here. Open mark: here the "
+        "generator or the number of virtual users gave way, not the target. Dotted: the bound. "
+        "On a logarithmic axis zero is drawn on the lower edge."
     )
 
 
@@ -89,9 +95,7 @@ def _rises(windows: list[Document]) -> bool:
     return all(a["offered"] < b["offered"] for a, b in pairwise(windows))
 
 
-def _rows(report: Report, cell: Cell, rising: bool) -> list[dict[str, Any]]:
-    run = cell.middle
-    assert run is not None
+def _rows(report: Report, cell: Cell, run: Document, rising: bool) -> list[dict[str, Any]]:
     layer, series, _ = report.place(cell)
     broke = (run.get("break_point") or {}).get("seconds_into_test")
     common = {"layer": layer, "series": series}
@@ -167,7 +171,7 @@ def _panel(
     ).encode(strokeDash=_layer_dash(report), detail="layer:N")
     title = f"{series}: {measure.of_panel}" if series else measure.of_panel
     layers = [lines, *_break_marks(base), *_bound(measure, y)]
-    return alt.layer(*layers).properties(title=title, height=_HEIGHT)
+    return spec_of(alt.layer(*layers).properties(title=title, height=_HEIGHT))
 
 
 def _shown(row: dict[str, Any], name: str, floor: float) -> dict[str, Any]:
@@ -181,11 +185,11 @@ def _y(measure: _Measure, rows: list[dict[str, Any]]) -> tuple[alt.Y, float]:
     known = [*values, *([measure.bound] if measure.bound else [])]
     if measure.log and any(known):
         domain = log_domain(known)
-        axis = plain_axis(measure.title, domain)
+        axis = plain_axis(measure.title, domain, minExtent=_EXTENT)
         return alt.Y("y:Q", scale=log_scale(domain), axis=axis), domain[0]
     top = max([*values, 2 * (measure.bound or 0.5)])
     scale = alt.Scale(domain=[0, top * 1.05], nice=False)
-    return alt.Y("y:Q", scale=scale, axis=plain_axis(measure.title)), 0.0
+    return alt.Y("y:Q", scale=scale, axis=plain_axis(measure.title, minExtent=_EXTENT)), 0.0
 
 
 def _tooltips(measure: _Measure) -> list[alt.Tooltip]:
@@ -199,13 +203,16 @@ def _tooltips(measure: _Measure) -> list[alt.Tooltip]:
 def _layer_colour(report: Report) -> alt.Color:
     names = list(report.rows.positions)
     scale = alt.Scale(domain=names, range=[colour(i) for i in range(len(names))])
-    return alt.Color("layer:N", scale=scale)
+    return alt.Color("layer:N", scale=scale, legend=_LEGEND)
 
 
 def _layer_dash(report: Report) -> alt.StrokeDash:
     names = list(report.rows.positions)
     scale = alt.Scale(domain=names, range=[list(dash(i)) or [1, 0] for i in range(len(names))])
-    return alt.StrokeDash("layer:N", scale=scale)
+    return alt.StrokeDash("layer:N", scale=scale, legend=_LEGEND)
+
+
+_LEGEND = alt.Legend(symbolType="stroke", symbolSize=500, title=None)
 
 
 def _break_marks(base: alt.Chart) -> list[Any]:
@@ -226,15 +233,14 @@ def _bound(measure: _Measure, y: alt.Y) -> list[Any]:
     return [rule.encode(y=y)]
 
 
-def _legend(report: Report, cells: list[Cell]) -> list[Key]:
-    used = {report.place(cell)[0] for cell in cells}
+def _legend(report: Report, rows: list[dict[str, Any]]) -> list[Key]:
+    used = {row["layer"] for row in rows}
     lines = [
         Key(name, colour(i), "line", dash(i))
         for i, name in enumerate(report.rows.positions)
         if name in used and name
     ]
-    return [
-        *lines,
-        Key("broke", GREY, "circle"),
-        Key("generator or VU cap gave way", GREY, "circle", open=True),
-    ]
+    marks = {row.get("mark") for row in rows}
+    broke = [Key("broke", GREY, "circle")] if "filled" in marks else []
+    gave_way = Key("generator or VU cap gave way", GREY, "circle", open=True)
+    return [*lines, *broke, *([gave_way] if "open" in marks else [])]

@@ -110,6 +110,10 @@ class Report:
     def of_panel(self, panel: str) -> list[Cell]:
         return [cell for cell in self.cells if self.place(cell)[2] == panel]
 
+    def drawn(self, panel: str) -> list[tuple[Cell, Document]]:
+        """The measured cells of a panel, each with the run that stands for it in pictures."""
+        return [(cell, cell.middle) for cell in self.of_panel(panel) if cell.middle]
+
     @property
     def series_with_cells(self) -> list[str]:
         used = {self.place(cell)[1] for cell in self.cells}

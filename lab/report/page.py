@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from lab.report.blocks import Picture, Section
 from lab.report.model import Report
-from lab.report.style import CONFIG, VEGA_LITE, spec_of
+from lab.report.style import CONFIG, VEGA_LITE, page_spec
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("lab.report"),
@@ -27,7 +27,7 @@ _PAGE_CONFIG = {**CONFIG, "background": None}
 def html(report: Report, sections: list[Section], pictures: dict[str, str]) -> str:
     """The page, whole in one file. `pictures`: name → the static twin, relative to the page."""
     charts = {
-        f"{block.name}-{i}": spec_of(panel, width="container")
+        f"{block.name}-{i}": page_spec(panel)
         for section in sections
         for block in section.blocks
         if isinstance(block, Picture)

@@ -14,6 +14,7 @@ from lab.report.style import (
     log_scale,
     plain_axis,
     significant,
+    spec_of,
     wide,
 )
 from lab.report.words import NOTHING, percent, rate, times, whole
@@ -98,8 +99,9 @@ def _picture(rows: list[dict[str, Any]]) -> Picture | None:
     steps = [_mark(row, kind, row[f"{kind} step"], times) for row in rows for kind in _KINDS]
     return Picture(
         "published",
+        title="Published and measured",
         alt="Published and measured requests per second and their steps over the first line",
-        caption=f"Published figures beside the measured ones. {_NOTE}",
+        caption="Logarithmic axes. Compare the steps; the absolute numbers are of other hosts.",
         panels=[
             _panel(rates, labels, "requests per second", "requests/s"),
             _panel(steps, labels, f"step over “{labels[0]}”", "times as many requests/s"),
@@ -133,4 +135,5 @@ def _panel(rows: list[dict[str, Any]], labels: list[str], title: str, x_title: s
         shape=alt.Shape("kind:N", scale=alt.Scale(domain=list(_KINDS), range=_SHAPES)),
     )
     texts = base.mark_text(align="left", baseline="middle", dx=9).encode(text="text:N")
-    return alt.layer(marks, texts).properties(title=title, height=2 * _STEP * len(labels) + 10)
+    chart = alt.layer(marks, texts).properties(title=title)
+    return spec_of(chart.properties(height=2 * _STEP * len(labels) + 10))

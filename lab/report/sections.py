@@ -1,7 +1,7 @@
 """The page from top to bottom."""
 
 from lab.report import comparison, curves, published, shares, tables
-from lab.report.answer import answer
+from lab.report.answer import answer, tally
 from lab.report.blocks import Block, Items, Paragraph, Section, Table, columns, entries
 from lab.report.conditions import HOW_TO_READ, conditions, definition, notices
 from lab.report.model import Report
@@ -33,6 +33,7 @@ def _question(report: Report) -> list[Block]:
     return [
         *([Paragraph(str(question))] if question else []),
         Paragraph(answer(report)),
+        Paragraph(tally(report)),
         *([Paragraph(f"Published: {source}")] if source else []),
     ]
 

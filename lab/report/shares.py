@@ -1,11 +1,12 @@
 """What a cell's load was made of: CPU per service, and the answers of each cache."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 
 from lab.report.blocks import Key, Picture
-from lab.report.model import Cell, Report
+from lab.report.model import Cell, Document, Report
 from lab.report.style import (
     BLUE,
     GREEN,
@@ -17,9 +18,11 @@ from lab.report.style import (
     chart_of,
     plain_axis,
     significant,
+    spec_of,
 )
 
 _STEP = 24  # points per bar
+_LETTER = 6.8  # points
 
 _SERVICES = {
     "backend": BLUE,
@@ -52,140 +55,147 @@ def palette(names: list[str], known: dict[str, str]) -> dict[str, str]:
     return {name: colour for name, colour in {**known, **more}.items() if name in names}
 
 
+@dataclass(frozen=True)
+class _Bars:
+    """What the panels of one picture have in common."""
+
+    title: str
+    top: float
+    colours: dict[str, str]
+    counted: bool = False
+
+
 def cpu(report: Report, panel: str) -> Picture | None:
     """Mean cores per service, stacked; None when nothing was sampled."""
-    cells = [c for c in report.of_panel(panel) if c.middle and c.middle.get("services_cpu")]
-    rows = [row for cell in cells for row in _cpu_rows(report, cell)]
+    rows = [row for drawn in report.drawn(panel) for row in _cpu_rows(report, *drawn)]
     if not rows:
         return None
     colours = palette(list(dict.fromkeys(row["part"] for row in rows)), _SERVICES)
-    totals: dict[str, float] = {}
-    for row in rows:
-        totals[row["cell"]] = totals.get(row["cell"], 0) + row["value"]
-    top = max(max(totals.values()) * 1.12, 0.1)
-    panels = [
-        _bars(report, own, colours, series or "all cells", "CPU (mean cores)", [0, top])
-        for series, own in _by_series(report, rows)
-    ]
+    bars = _Bars("CPU (mean cores)", _highest(rows), colours)
+    panels = [_panel(report, own, bars, series) for series, own in _by_series(report, rows)]
     return Picture(
         f"cpu-{panel}" if panel else "cpu",
+        title=f"{panel}: CPU per service" if panel else "CPU per service",
         alt=f"Mean cores that each service used under {panel or 'the load'}, per layer",
         caption="Mean cores that each service of the target used while the load ran.",
         panels=panels,
-        legend=[Key(name, shade, "bar") for name, shade in colours.items()],
+        legend=_legend(colours),
     )
 
 
-def _cpu_rows(report: Report, cell: Cell) -> list[dict[str, Any]]:
-    assert cell.middle is not None
+def _highest(rows: list[dict[str, Any]]) -> float:
+    """The end of the axis: a little above the longest bar."""
+    totals: dict[str, float] = {}
+    for row in rows:
+        totals[row["cell"]] = totals.get(row["cell"], 0) + row["value"]
+    return max(totals.values()) * 1.05
+
+
+def _legend(colours: dict[str, str]) -> list[Key]:
+    return [Key(name, colour, "bar") for name, colour in colours.items()]
+
+
+def _cpu_rows(report: Report, cell: Cell, run: Document) -> list[dict[str, Any]]:
     layer, series, _ = report.place(cell)
+    place = {"layer": layer, "series": series, "cell": cell.name}
     return [
-        {
-            "layer": layer,
-            "series": series,
-            "cell": cell.name,
-            "part": service,
-            "value": significant(used, 3),
-            "count": significant(used, 3),
-        }
-        for service, used in cell.middle["services_cpu"].items()
+        {**place, "part": service, "value": significant(used, 3)}
+        for service, used in (run.get("services_cpu") or {}).items()
         if used
     ]
 
 
 def cache(report: Report, panel: str) -> Picture | None:
     """Shares of the answers of each cache; None when no cache was asked."""
-    rows = [r for c in report.of_panel(panel) if c.middle for r in _cache_rows(report, c)]
+    rows = [row for drawn in report.drawn(panel) for row in _cache_rows(report, *drawn)]
     if not rows:
         return None
     colours = palette(_in_order({row["part"] for row in rows}), _OUTCOMES)
-    panels = [
-        _bars(report, own, colours, _cache_title(layer, series), "share of answers (%)", [0, 100])
-        for layer in CACHES
-        for series, own in _by_series(report, [row for row in rows if row["cache"] == layer])
-    ]
+    bars = _Bars("share of answers (%)", 100, colours, counted=True)
     return Picture(
         f"cache-{panel}" if panel else "cache",
+        title=f"{panel}: cache answers" if panel else "Cache answers",
         alt=f"What each cache answered under {panel or 'the load'}, per layer",
         caption=(
             "What each cache that was on answered, as a share of what it was asked. An outer cache "
             "takes requests away from an inner one: Redis is asked only what Nginx passed on."
         ),
-        panels=panels,
-        legend=[Key(name, shade, "bar") for name, shade in colours.items()],
+        panels=[one for name in CACHES for one in _cache_panels(report, rows, bars, name)],
+        legend=_legend(colours),
     )
+
+
+def _cache_panels(
+    report: Report, rows: list[dict[str, Any]], bars: _Bars, name: str
+) -> list[dict[str, Any]]:
+    where = {"nginx": "Nginx", "redis": "Redis", "local": "local memory"}[name]
+    asked = [row for row in rows if row["cache"] == name]
+    return [
+        _panel(report, own, bars, f"{series}: {where}" if series else where)
+        for series, own in _by_series(report, asked)
+    ]
 
 
 def _in_order(names: set[str]) -> list[str]:
     return [*(n for n in _OUTCOMES if n in names), *sorted(names - set(_OUTCOMES))]
 
 
-def _cache_title(cache_layer: str, series: str) -> str:
-    where = {"nginx": "Nginx", "redis": "Redis", "local": "local memory"}[cache_layer]
-    return f"{series}: {where}" if series else where
-
-
-def _cache_rows(report: Report, cell: Cell) -> list[dict[str, Any]]:
-    assert cell.middle is not None
+def _cache_rows(report: Report, cell: Cell, run: Document) -> list[dict[str, Any]]:
     layer, series, _ = report.place(cell)
-    found = []
-    for name, counts in (cell.middle.get("cache") or {}).items():
-        total = sum(counts.values())
-        found += [
-            {
-                "layer": layer,
-                "series": series,
-                "cell": cell.name,
-                "cache": name,
-                "part": outcome.upper(),
-                "value": significant(100 * count / total),
-                "count": count,
-            }
-            for outcome, count in counts.items()
-            if count
-        ]
-    return found
+    place = {"layer": layer, "series": series, "cell": cell.name}
+    return [
+        {
+            **place,
+            "cache": name,
+            "part": outcome.upper(),
+            "value": significant(100 * count / sum(counts.values())),
+            "count": count,
+        }
+        for name, counts in (run.get("cache") or {}).items()
+        for outcome, count in counts.items()
+        if count
+    ]
 
 
 def _by_series(
     report: Report, rows: list[dict[str, Any]]
 ) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The rows of each series; every series has all layers, so that bars stand side by side."""
+    layers = dict.fromkeys(row["layer"] for row in rows)
     grouped = [(s, [r for r in rows if r["series"] == s]) for s in report.series_with_cells]
-    return [(series, own) for series, own in grouped if own]
+    return [
+        (series, [*own, *({"layer": layer} for layer in layers)]) for series, own in grouped if own
+    ]
 
 
-def _bars(
-    report: Report,
-    rows: list[dict[str, Any]],
-    colours: dict[str, str],
-    title: str,
-    x_title: str,
-    domain: list[float],
-) -> Any:
+def _panel(report: Report, rows: list[dict[str, Any]], bars: _Bars, title: str) -> dict[str, Any]:
     """Horizontal bars, one per layer, stacked in the order of the legend."""
-    here = {row["layer"] for row in rows}
-    layers = [name for name in report.rows.positions if name in here]
-    order = {name: i for i, name in enumerate(colours)}
-    data = [{**row, "order": order[row["part"]]} for row in rows]
-    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
-    return (
+    layers = [name for name in report.rows.positions if any(r["layer"] == name for r in rows)]
+    order = {name: i for i, name in enumerate(bars.colours)}
+    data = [{**row, "order": order[row["part"]]} for row in rows if "part" in row]
+    colours = alt.Scale(domain=list(bars.colours), range=list(bars.colours.values()))
+    x_scale = alt.Scale(domain=[0, bars.top], nice=False)
+    # As much room as the longest label needs: bars of all panels begin below one another.
+    extent = _LETTER * max(map(len, report.rows.positions)) + 6
+    y_axis = alt.Axis(title=None, minExtent=min(extent, 220))
+    chart = (
         chart_of(data)
         .mark_bar()
         .encode(
-            x=alt.X("value:Q", stack="zero", axis=plain_axis(x_title)).scale(
-                domain=domain, nice=False
-            ),
-            y=alt.Y("layer:N", sort=layers, scale=alt.Scale(domain=layers, padding=0.2)).title(
-                None
-            ),
-            color=alt.Color("part:N", scale=scale),
+            x=alt.X("value:Q", stack="zero", axis=plain_axis(bars.title), scale=x_scale),
+            y=alt.Y("layer:N", axis=y_axis, scale=alt.Scale(domain=layers, padding=0.2)),
+            color=alt.Color("part:N", scale=colours),
             order=alt.Order("order:Q"),
-            tooltip=[
-                alt.Tooltip("cell:N", title="cell"),
-                alt.Tooltip("part:N", title="what"),
-                alt.Tooltip("value:Q", title=x_title, format=",~r"),
-                alt.Tooltip("count:Q", title="count", format=",~r"),
-            ][: 4 if domain[1] == 100 else 3],
+            tooltip=_tooltips(bars),
         )
-        .properties(title=title, height=_STEP * len(layers))
     )
+    return spec_of(chart.properties(title=title or "all cells", height=_STEP * len(layers)))
+
+
+def _tooltips(bars: _Bars) -> list[alt.Tooltip]:
+    found = [
+        alt.Tooltip("cell:N", title="cell"),
+        alt.Tooltip("part:N", title="part"),
+        alt.Tooltip("value:Q", title=bars.title, format=",~r"),
+    ]
+    return [*found, alt.Tooltip("count:Q", title="answers", format=",")] if bars.counted else found

@@ -2,6 +2,7 @@
 
 import json
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,9 @@ CONFIG: dict[str, Any] = {
         "labelFontSize": 12,
         "labelLimit": 400,
         "symbolSize": 90,
+        "symbolOpacity": 1,
         "symbolStrokeWidth": 2.5,
+        "padding": 4,
         "title": None,
     },
     "text": {"fontSize": 11, "color": "#333"},
@@ -62,7 +65,7 @@ def dash(index: int) -> tuple[int, ...]:
 
 def chart_of(rows: list[dict[str, Any]]) -> alt.Chart:
     """A chart over rows that travel inside it."""
-    return alt.Chart(alt.Data(values=rows))
+    return alt.Chart(alt.InlineData(values=rows))
 
 
 def wide(values: Iterable[float | None], ratio: float = 20) -> bool:
@@ -112,36 +115,68 @@ def significant(value: float | None, digits: int = 4) -> float | None:
     return None if value is None else float(f"{value:.{digits}g}")
 
 
-def spec_of(chart: Any, **properties: Any) -> dict[str, Any]:
-    """The Vega-Lite of one panel, without what the page says once: the looks and the legend."""
-    found: dict[str, Any] = chart.properties(**properties).to_dict()
+def spec_of(chart: Any) -> dict[str, Any]:
+    """The Vega-Lite of one panel, without what is said once for all of them: the looks."""
+    found: dict[str, Any] = chart.to_dict()
     found.pop("config", None)
-    _drop_legends(found)
     return found
 
 
-def _drop_legends(spec: dict[str, Any]) -> None:
-    for channel in ("color", "shape", "strokeDash"):
-        if "field" in spec.get("encoding", {}).get(channel, {}):
-            spec["encoding"][channel]["legend"] = None
-    for layer in spec.get("layer", []):
-        _drop_legends(layer)
+def page_spec(panel: dict[str, Any]) -> dict[str, Any]:
+    """A panel as wide as the page lets it be; the page has a legend of its own."""
+    return _without_legends({**panel, "width": "container"})
 
 
-def static_spec(panels: list[Any], columns: int, **properties: Any) -> dict[str, Any]:
-    """All panels in one picture, with one legend."""
-    sized = [panel.properties(width=_PANEL_WIDTH) for panel in panels]
-    whole = alt.concat(*sized, columns=columns, **properties).resolve_scale(
-        color="shared", strokeDash="shared", shape="shared"
-    )
-    return {**whole.to_dict(), "config": CONFIG}
+def _without_legends(spec: dict[str, Any]) -> dict[str, Any]:
+    found = dict(spec)
+    if "encoding" in spec:
+        found["encoding"] = {
+            channel: {**how, "legend": None}
+            if channel in ("color", "shape", "strokeDash") and "field" in how
+            else how
+            for channel, how in spec["encoding"].items()
+        }
+    if "layer" in spec:
+        found["layer"] = [_without_legends(layer) for layer in spec["layer"]]
+    return found
+
+
+def static_spec(
+    panels: list[dict[str, Any]], columns: int, title: str, caption: str
+) -> dict[str, Any]:
+    """All panels in one picture with one legend; it says itself what it shows."""
+    columns = min(columns, len(panels))
+    subtitle = textwrap.wrap(caption, 82 * columns)
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "title": titled(title, subtitle),
+        "config": CONFIG,
+        "padding": 14,
+        "columns": columns,
+        "spacing": {"row": 24, "column": 32},
+        "concat": [{**panel, "width": _PANEL_WIDTH} for panel in panels],
+        "resolve": {"scale": dict.fromkeys(("color", "strokeDash", "shape"), "shared")},
+    }
+
+
+def titled(title: str, lines: list[str]) -> dict[str, Any]:
+    """The title of a whole picture, and the lines below it."""
+    return {
+        "text": title,
+        "subtitle": lines,
+        "anchor": "start",
+        "fontSize": 16,
+        "offset": 16,
+        "subtitleFontSize": 12,
+        "subtitleColor": "#5c5c5c",
+        "subtitlePadding": 6,
+    }
 
 
 def save(spec: dict[str, Any], path: Path) -> Path:
     """Write `path`.svg and `path`.png; returns the PNG."""
-    text = json.dumps(spec)
-    svg = vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE)
+    svg = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=VEGA_LITE)
     path.with_name(path.name + ".svg").write_text(svg)
     png = path.with_name(path.name + ".png")
-    png.write_bytes(vl_convert.vegalite_to_png(text, vl_version=VEGA_LITE, scale=_PNG_SCALE))
+    png.write_bytes(vl_convert.svg_to_png(svg, scale=_PNG_SCALE))
     return png

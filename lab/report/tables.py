@@ -95,7 +95,8 @@ def cells(report: Report) -> Table:
         titles,
         [_cell(cell) for cell in report.cells],
         "With repeats: the median (least–most). Broke at: the arrival rate of the first of three "
-        "windows in a row that broke a bound.",
+        "windows in a row that broke a bound. ≥: a lower bound, see limited by.",
+        dense=True,
     )
 
 
@@ -118,7 +119,7 @@ def _cell(cell: Cell) -> tuple[Entry, ...]:
         cell.name,
         Entry(state, tone),
         f"{len(cell.runs)} of {max(cell.planned, len(cell.runs))}",
-        bounded(cell) if cell.runs else NOTHING,
+        ("≥ " if cell.limit else "") + ranged(cell.figure("goodput")),
         ranged(broke),
         _limited_by(cell),
         *(ranged(cell.figure(name), form) for name, form in _FIGURES),
@@ -169,7 +170,9 @@ def different_settings(report: Report) -> Table:
         for cell in report.cells
         if cell.middle
     ]
-    return Table(columns("cell", *names), rows, "The settings in which the cells differ.")
+    return Table(
+        columns("cell", *names), rows, "The settings in which the cells differ.", dense=True
+    )
 
 
 def _settings(report: Report) -> dict[str, str | None]:

@@ -1,6 +1,6 @@
 """Figures as the reader meets them: rounded to what is meaningful, with thousands separators."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ class Spread(NamedTuple):
     median: float
     least: float
     most: float
-    count: int
+    repeats: int
 
 
 def spread(values: Sequence[float | None]) -> Spread | None:
@@ -55,13 +55,12 @@ def times(factor: float | None) -> str:
     return f"{factor:,.0f} ×" if factor >= 10 else f"{factor:.1f} ×"
 
 
-def ranged(found: Spread | None, form: object = rate) -> str:
+def ranged(found: Spread | None, form: Callable[[float | None], str] = rate) -> str:
     """ "61.2" or, of several repeats, "61.2 (58.0–64.1)"."""
-    assert callable(form)
     if found is None:
         return NOTHING
-    if found.count == 1:
-        return str(form(found.median))
+    if found.repeats == 1:
+        return form(found.median)
     return f"{form(found.median)} ({form(found.least)}–{form(found.most)})"
 
 

@@ -39,4 +39,5 @@ def _save_pictures(found: list[Section], folder: Path) -> list[Path]:
 
 
 def _save(picture: Picture, target: Path) -> Path:
-    return save(static_spec(picture.panels, picture.columns), target / picture.name)
+    spec = static_spec(picture.panels, picture.columns, picture.title, picture.caption)
+    return save(spec, target / picture.name)

@@ -1,34 +1,46 @@
-"""Emptying every cache of the native engine."""
+"""Emptying every cache of the native engine, and every queue."""
 
 import shutil
 
+import httpx
 import redis
 
-from lab.engine.native import backend
 from lab.engine.native.supervision import Supervision, port_is_taken, wait_for
+from lab.errors import LabError
 from lab.paths import State
 from lab.settings import LOOPBACK, Settings
 
 
 def empty(supervision: Supervision, settings: Settings, state: State) -> None:
-    """Redis, Nginx' pages, and what the backend's processes hold."""
-    redis.Redis(LOOPBACK, settings.LAB_REDIS_PORT).flushall()
-    _empty_nginx(supervision, settings, state)
-    if settings.LAB_LOCAL_CACHE != "off":
-        backend.reload_workers(supervision, settings)
+    """Redis, Nginx' pages, what the backend's processes hold, and what waits for them.
 
+    Nginx knows its files by memory that outlives a reload, and a socket keeps its queue as long as
+    the server lives: both are stopped meanwhile.
 
-def _empty_nginx(supervision: Supervision, settings: Settings, state: State) -> None:
-    """Nginx knows its files by memory that outlives a reload: it is stopped meanwhile."""
-    kept = list(state.run.glob("cache-*"))
-    if not kept:
-        return
-    supervision.stop_service("nginx")
-    for folder in kept:
+    Raises:
+        LabError: Redis does not answer, or one of them does not come back.
+    """
+    _empty_redis(settings)
+    for name in ("nginx", "backend"):
+        supervision.stop_service(name)
+    for folder in state.run.glob("cache-*"):
         shutil.rmtree(folder)
-    supervision.start_service("nginx")
-    wait_for(
-        lambda: port_is_taken(settings.LAB_BIND, settings.LAB_HTTP_PORT),
-        seconds=20,
-        what="Nginx with empty caches",
-    )
+    for name in ("backend", "nginx"):
+        supervision.start_service(name)
+    wait_for(lambda: _answer(settings), seconds=30, what="The stack with empty caches")
+
+
+def _empty_redis(settings: Settings) -> None:
+    try:
+        redis.Redis(LOOPBACK, settings.LAB_REDIS_PORT, socket_timeout=10).flushall()
+    except redis.RedisError as error:
+        raise LabError(f"Redis can't be emptied ({error}). See `lab logs redis`.") from None
+
+
+def _answer(settings: Settings) -> bool:
+    if not port_is_taken(settings.LAB_BIND, settings.LAB_HTTP_PORT):
+        return False
+    try:
+        return httpx.get(f"{settings.backend_url}/readyz", timeout=5).status_code == httpx.codes.OK
+    except httpx.HTTPError:
+        return False

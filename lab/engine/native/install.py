@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 
 from lab.console import step
-from lab.engine.native.programs import find
+from lab.engine.native.programs import find, find_browser
 from lab.errors import LabError
 from lab.paths import BIN, PROGRAMS, ROOT
 
@@ -31,6 +31,9 @@ class Program:
     package: str
 
 
+# The packages of the browser in which the tests open the report.
+_BROWSER = ("chromium", "chromium-common")
+
 PACKAGED = (
     Program("postgres", "postgresql"),
     Program("initdb", "postgresql"),
@@ -43,14 +46,23 @@ PACKAGED = (
 
 def install() -> None:
     """Get every program that is missing."""
-    packages = sorted({p.package for p in PACKAGED if find(p.name) is None})
-    if packages:
-        with step(f"Unpacking {', '.join(packages)} below .lab"):
-            _run([str(ROOT / "native/apt-unpack.sh"), str(PROGRAMS), *packages])
+    _unpack(sorted({p.package for p in PACKAGED if find(p.name) is None}))
     if _k6_version() != K6_VERSION:
         _require_go()
         with step(f"Building k6 {K6_VERSION} (about 75 s on 2 cores, the first time)"):
             _run(["go", "install", f"go.k6.io/k6@v{K6_VERSION}"], {**_GO_ENV, "GOBIN": str(BIN)})
+
+
+def install_browser() -> None:
+    """Get the browser that the tests of the report use; where there is no apt they are skipped."""
+    if find_browser() is None and shutil.which("apt-get") is not None:
+        _unpack(list(_BROWSER))
+
+
+def _unpack(packages: list[str]) -> None:
+    if packages:
+        with step(f"Unpacking {', '.join(packages)} below .lab"):
+            _run([str(ROOT / "native/apt-unpack.sh"), str(PROGRAMS), *packages])
 
 
 def install_compose() -> None:
@@ -101,6 +113,8 @@ def main() -> None:
         install()
         if "--with-compose" in sys.argv[1:]:
             install_compose()
+        if "--with-browser" in sys.argv[1:]:
+            install_browser()
     except LabError as error:
         sys.exit(f"error: {error}")
 

@@ -18,6 +18,28 @@ def find(name: str) -> Path | None:
     return Path(found) if found else None
 
 
+def find_browser() -> Path | None:
+    """Chromium: the system's, or what `make test` unpacked where there was none."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return Path(found)
+    # Its launcher in usr/bin looks for the program below /usr, so start the program itself.
+    unpacked = PROGRAMS / "usr/lib/chromium/chromium"
+    return unpacked if unpacked.exists() else None
+
+
+def browser_env(program: Path) -> dict[str, str]:
+    """The environment for Chromium: unpacked, it needs its libraries and the fonts' settings."""
+    if PROGRAMS not in program.parents:
+        return dict(os.environ)
+    found = {**os.environ, **library_env()}
+    if (PROGRAMS / "etc/fonts").is_dir():
+        # Fontconfig looks for fonts below the user's data too: that is where they were unpacked.
+        found["FONTCONFIG_PATH"] = str(PROGRAMS / "etc/fonts")
+        found["XDG_DATA_HOME"] = str(PROGRAMS / "usr/share")
+    return found
+
+
 def require(name: str) -> Path:
     """The program `name`.
 
@@ -60,7 +82,9 @@ def _version(argv: list[str]) -> str:
 
 def library_env() -> dict[str, str]:
     """What unpacked programs need to find the libraries unpacked beside them."""
-    folders = [str(f) for f in (PROGRAMS / "usr/lib").glob("*-linux-gnu*") if f.is_dir()]
+    # Debian 12 still packs some libraries below /lib; PulseAudio's keep a folder of their own.
+    patterns = ("usr/lib/*-linux-gnu*", "lib/*-linux-gnu*", "usr/lib/*-linux-gnu*/pulseaudio")
+    folders = [str(f) for pattern in patterns for f in PROGRAMS.glob(pattern) if f.is_dir()]
     return {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
 
 
