@@ -8,10 +8,10 @@ import pytest
 from config.env import RedisCache
 from django.test import override_settings
 from hotels.caching import guard
+from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from lab.engine.native.supervision import wait_for
-from redis import Redis
 
 REQUESTS = 10
 

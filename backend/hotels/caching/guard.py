@@ -10,10 +10,9 @@ import threading
 import time
 from typing import Any
 
+from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
-
-from redis import Redis
 
 logger = logging.getLogger(__name__)
 

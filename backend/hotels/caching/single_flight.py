@@ -9,9 +9,8 @@ from typing import cast
 
 from django.core.cache import caches
 from django_redis import get_redis_connection  # type: ignore[import-untyped]
-from redis.exceptions import RedisError
-
 from redis import Redis
+from redis.exceptions import RedisError
 
 HIT, MISS, UNAVAILABLE = "hit", "miss", "unavailable"
 
