@@ -4,9 +4,9 @@ import subprocess
 from itertools import product
 
 import pytest
-from tests.nginx_front import nginx, render_front
 
 from lab.engine.native.programs import library_env
+from tests.nginx_front import nginx, render_front
 
 
 @pytest.mark.parametrize(
