@@ -1,4 +1,4 @@
-"""A real Nginx on the project's own configuration, in front of a backend that does as it is told."""
+"""A real Nginx on the project's configuration, in front of a backend that does as it is told."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,6 +21,17 @@ from lab.settings import defaults
 
 LIST = "/api/hotel/"
 DETAIL = "/api/hotel/0190c6a5-0000-4000-8000-00000000beef/"
+
+
+def raw(client: httpx.Client, target: str, *headers: str, method: str = "GET") -> str:
+    """One request in exactly this spelling; the answer with its head."""
+    lines = [f"{method} {target} HTTP/1.1", "Connection: close", *headers]
+    if not any(line.lower().startswith("host:") for line in headers):
+        lines.append("Host: lab")
+    with socket.create_connection(("127.0.0.1", client.base_url.port), timeout=10) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        with connection.makefile("rb") as answer:
+            return answer.read().decode()
 
 
 def free_port() -> int:
@@ -100,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             backend.leave()
 
-    do_POST = do_HEAD = do_OPTIONS = do_GET
+    do_POST = do_HEAD = do_OPTIONS = do_PUT = do_DELETE = do_GET
 
     def _answer(self, status: int, version: int, asked: float) -> None:
         etag = f'"v{version}"'
@@ -108,7 +119,7 @@ class _Handler(BaseHTTPRequestHandler):
             status = 304
         if status == 200:
             self.backend.builds.append(version)
-        body = json.dumps({"version": version, "asked": asked, "pid": status}).encode()
+        body = json.dumps({"version": version, "asked": asked}).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("ETag", etag)
@@ -141,7 +152,7 @@ def render_front(folder: Path, backend_port: int, **settings: str) -> str:
 
 
 def nginx(folder: Path, *flags: str) -> list[str]:
-    """The command; LAB_TEST_NGINX names another build of Nginx."""
+    """The command; TEST_NGINX names another build of Nginx."""
     program = os.environ.get("TEST_NGINX") or str(require("nginx"))
     user = "user root; " if os.getuid() == 0 else ""
     where = ["-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
@@ -149,9 +160,16 @@ def nginx(folder: Path, *flags: str) -> list[str]:
 
 
 @contextmanager
-def front(folder: Path, backend: Backend, **settings: str) -> Iterator[httpx.Client]:
-    """Nginx in front of `backend`, both started; a client of it. Nothing critical may be logged."""
+def front(
+    folder: Path, backend: Backend, *, alter: Callable[[Path], None] | None = None, **settings: str
+) -> Iterator[httpx.Client]:
+    """Nginx in front of `backend`, both started; a client of it. Nothing critical may be logged.
+
+    `alter` may change the rendered configuration first.
+    """
     url = render_front(folder, backend.port, **settings)
+    if alter:
+        alter(folder)
     process = subprocess.Popen(nginx(folder), env=library_env(), stderr=subprocess.PIPE)
     backend.start()
     try:
