@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from samples import make
 from support.report_samples import CLAIMS, FOLDER, ladder, load, of
 
 from lab.report import report_document, write_report
@@ -41,13 +42,18 @@ def written(tmp_path_factory):
 
 def test_the_answer_says_what_each_layer_bought(sample):
     assert (
-        "For detail, naive, none gave 1.8 answers in time per second; redis-page 60.7 (34 ×), "
+        "For detail, naive: none gave 1.8 answers in time per second, redis-page 60.7 (34 ×), "
         "nginx-basic-cold at least 323 (179 ×, limited by the number of virtual users) and "
         "nginx-protected-warm at least 1,443 (802 ×, limited by the generator). "
         "From none to the best layer: detail, fast 75.6 → 80.9 (1.1 ×) by redis-page." in sample
     )
     assert "Of 3 claims, 1 holds, 1 does not hold and 1 was not measured." in sample
     assert "Of 8 planned cells, 1 failed and 1 is missing." in sample
+
+
+def test_the_stored_sample_is_what_make_py_makes():
+    header, cells = load()
+    assert make.small() == (header, cells)
 
 
 def test_every_claim_has_its_verdict_beside_both_figures(sample):
@@ -173,6 +179,15 @@ def test_the_markdown_embeds_pictures_that_exist(written):
     for link in links:
         assert (folder / link).stat().st_size > 5000
         assert (folder / link).with_suffix(".svg").read_text().startswith("<svg")
+
+
+def test_names_with_slashes_stay_inside_the_folder(tmp_path):
+    header, cells = load()
+    header["axes"][2]["positions"][0]["name"] = "../../detail"
+    for cell in cells:
+        cell["axes"]["load"] = "../../detail"
+    files = write_report(header, cells, [], tmp_path / "run")
+    assert (tmp_path / "run/pictures/curves--detail.png") in files["pictures"]
 
 
 def test_a_new_report_leaves_no_picture_of_the_old_one(written, tmp_path):

@@ -51,8 +51,8 @@ def _ladder(report: Report, series: str, panel: str) -> str:
         if (cell := report.at(name, series, panel)) and cell.runs
     ]
     where = _where(series, panel)
-    start = f"{where}, {first} gave {_amount(base)} answers in time per second"
-    return f"{start}; {listed(steps)}." if steps else f"{start}."
+    start = f"{where}: {first} gave {_amount(base)} answers in time per second"
+    return f"{start}, {listed(steps)}." if steps else f"{start}."
 
 
 def _where(series: str, panel: str) -> str:

@@ -1,5 +1,6 @@
 """What a page is made of. HTML and Markdown are two renderings of the same blocks."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -82,6 +83,11 @@ class Section:
     anchor: str
     blocks: list[Block]
     level: int = 2
+
+
+def slug(*names: str) -> str:
+    """The names as one file name or anchor; what is empty is left out."""
+    return "-".join(re.sub(r"[^\w-]+", "-", name) for name in names if name)
 
 
 def entries(*texts: str | Entry) -> tuple[Entry, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from lab.report.blocks import Key, Picture
+from lab.report.blocks import Key, Picture, slug
 from lab.report.model import Cell, Document, Report, limit_of
 from lab.report.style import (
     GREY,
@@ -63,7 +63,7 @@ def curves(report: Report, panel: str) -> Picture | None:
         for one in series
     ]
     return Picture(
-        f"curves-{panel}" if panel else "curves",
+        slug("curves", panel),
         title=_titled(panel, "response time, goodput and errors"),
         alt=f"Response time, goodput and errors of {panel or 'the load'} over the arrival rate",
         caption=_caption(rising),

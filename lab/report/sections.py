@@ -2,7 +2,7 @@
 
 from lab.report import comparison, curves, published, shares, tables
 from lab.report.answer import answer, tally
-from lab.report.blocks import Block, Items, Paragraph, Section, Table, columns, entries
+from lab.report.blocks import Block, Items, Paragraph, Section, Table, columns, entries, slug
 from lab.report.conditions import HOW_TO_READ, conditions, definition, notices
 from lab.report.model import Report
 from lab.report.words import NOTHING
@@ -49,7 +49,7 @@ def _loads(report: Report) -> list[Section]:
         pictures = [make(report, panel) for make in (curves.curves, shares.cpu, shares.cache)]
         named = f"Load {panel}: {title}" if title else f"Load {panel}" if panel else "The load"
         blocks: list[Block] = [picture for picture in pictures if picture]
-        found.append(Section(named, f"load-{panel}", blocks))
+        found.append(Section(named, slug("load", panel), blocks))
     return found
 
 

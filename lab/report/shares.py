@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from lab.report.blocks import Key, Picture
+from lab.report.blocks import Key, Picture, slug
 from lab.report.model import Cell, Document, Report
 from lab.report.style import (
     BLUE,
@@ -74,7 +74,7 @@ def cpu(report: Report, panel: str) -> Picture | None:
     bars = _Bars("CPU (mean cores)", _highest(rows), colours)
     panels = [_panel(report, own, bars, series) for series, own in _by_series(report, rows)]
     return Picture(
-        f"cpu-{panel}" if panel else "cpu",
+        slug("cpu", panel),
         title=f"{panel}: CPU per service" if panel else "CPU per service",
         alt=f"Mean cores that each service used under {panel or 'the load'}, per layer",
         caption="Mean cores that each service of the target used while the load ran.",
@@ -113,7 +113,7 @@ def cache(report: Report, panel: str) -> Picture | None:
     colours = palette(_in_order({row["part"] for row in rows}), _OUTCOMES)
     bars = _Bars("share of answers (%)", 100, colours, counted=True)
     return Picture(
-        f"cache-{panel}" if panel else "cache",
+        slug("cache", panel),
         title=f"{panel}: cache answers" if panel else "Cache answers",
         alt=f"What each cache answered under {panel or 'the load'}, per layer",
         caption=(

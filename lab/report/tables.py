@@ -33,7 +33,9 @@ def measured(claim: Document) -> str:
 
 
 def _value(value: Any) -> str:
-    return rate(value) if isinstance(value, int | float) else NOTHING
+    if not isinstance(value, int | float):
+        return NOTHING
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def goodput(report: Report) -> Table:

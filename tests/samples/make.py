@@ -97,50 +97,6 @@ def _published(layer: str, label: str, rps: float, p95: float, failed: float) ->
     return {"cell": cell, "label": label, "rps": rps, "p95_ms": p95, "failed_ratio": failed}
 
 
-def claims() -> list[dict[str, Any]]:
-    return [
-        {
-            "id": "redis",
-            "text": "Redis makes it four times as fast",
-            "published": "16 → 81 requests/s",
-            "verdict": "holds",
-            "measured": {"none": 1.4, "redis": 61.0},
-            "holds": "redis >= 4 * none",
-            "notes": [],
-        },
-        {
-            "id": "nginx-warm",
-            "text": "A warm Nginx is twenty times as fast as no cache",
-            "published": "16 → 734 requests/s",
-            "verdict": "holds",
-            "measured": {"none": 1.4, "warm": 1518.0},
-            "holds": "warm >= 20 * none",
-            "notes": [
-                "naive/nginx-protected-warm/detail is limited by the generator: "
-                "its figure is a lower bound"
-            ],
-        },
-        {
-            "id": "no-errors",
-            "text": "A cold Nginx answers every request",
-            "published": "83 % failed",
-            "verdict": "does not hold",
-            "measured": {"failed": 0.31},
-            "holds": "failed == 0",
-            "notes": [],
-        },
-        {
-            "id": "booking",
-            "text": "Bookings gain nothing",
-            "published": None,
-            "verdict": "not measured",
-            "measured": {"none": None},
-            "holds": "redis <= 1.2 * none",
-            "notes": ["naive/redis-page/booking failed"],
-        },
-    ]
-
-
 def cell(name: str, *, repeat: int = 1, limited_by: str = "target", scale: float = 1.0):
     code, layer, load = name.split("/")
     index = list(LAYERS).index(layer)
