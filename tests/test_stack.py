@@ -18,7 +18,7 @@ SERVICES = ["postgres", "redis", "backend", "backend-metrics", "nginx", "prometh
 def naive_again(lab, stack):
     """Whatever a test sets, the next one finds the defaults."""
     yield
-    assert lab("set", "LAB_DETAIL=naive", "LAB_WORKERS=2", "LAB_DB_POOL=off").code == 0
+    assert lab("set", "--preset", "article").code == 0
 
 
 def test_status_tells_engine_services_and_active_settings(lab, stack):
@@ -49,7 +49,8 @@ def test_set_changes_what_the_backend_says_of_itself(lab, stack, naive_again):
     assert len(psutil.Process(stack._supervision.pid("backend")).children()) == 3
 
 
-def test_set_loses_no_request(lab, stack, naive_again):
+@pytest.mark.parametrize("wanted", [("LAB_DETAIL=fast",), ("--preset", "best")])
+def test_set_loses_no_request(lab, stack, naive_again, wanted):
     import threading
 
     url, statuses, done = f"{stack.settings().target_url}/api/hotel/", [], threading.Event()
@@ -64,13 +65,36 @@ def test_set_loses_no_request(lab, stack, naive_again):
     askers = [threading.Thread(target=ask) for _ in range(3)]
     for asker in askers:
         asker.start()
-    said = lab("set", "LAB_DETAIL=fast")
+    said = lab("set", *wanted)
     done.set()
     for asker in askers:
         asker.join()
     assert said.code == 0
     assert set(statuses) == {200}
     assert len(statuses) > 30
+
+
+def test_a_preset_is_active_in_every_service_when_set_returns(lab, stack, naive_again):
+    said = lab("set", "--preset", "best", "LAB_NGINX_CACHE_TTL=2s", "--json")
+    active = said.json["settings"]
+    wanted = {"LAB_NGINX_CACHE": "protected", "LAB_REDIS_CACHE": "versioned", "LAB_SHED": "on"}
+    assert active.items() >= (wanted | {"LAB_NGINX_CACHE_TTL": "2s"}).items()
+    url = f"{stack.settings().target_url}/api/hotel/"
+    statuses = [httpx.get(url).headers["X-Cache-Status"] for _ in range(2)]
+    assert statuses[1] == "HIT"
+
+
+def test_status_asks_nginx_itself(lab, stack):
+    said = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
+    assert said["LAB_NGINX_CACHE"] == "off"
+    assert httpx.get(f"{stack.settings().target_url}/settings").status_code == 404
+
+
+def test_the_article_preset_is_the_defaults():
+    from lab.presets import preset_assignments
+    from lab.settings import defaults
+
+    assert {f"{k}={v}" for k, v in defaults().items()} >= set(preset_assignments("article"))
 
 
 @pytest.mark.parametrize(

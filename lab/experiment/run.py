@@ -111,17 +111,16 @@ def _run_one(
     """Measure one cell and write it at once; returns its error, if it has one."""
     folder = store.cell_folder(index, cell.name, repeat)
     folder.mkdir(parents=True, exist_ok=True)
-    began = time.time()
+    began, error = time.time(), None
     try:
         figures = run_cell(bench, cell, folder, said)
     except Interrupted:
         raise
-    except LabError as error:
-        figures = {"state": "failed", "error": str(error)}
-    else:
-        figures = {"state": "measured", "error": None, **figures}
-    store.write_cell(folder, describe(cell, repeat, began) | figures)
-    return figures["error"]
+    except LabError as found:
+        error, figures = str(found), {}
+    state = {"state": "failed" if error else "measured", "error": error}
+    store.write_cell(folder, describe(cell, repeat, began) | state | figures)
+    return error
 
 
 def describe(cell: Cell, repeat: int, began: float) -> dict[str, Any]:
