@@ -137,7 +137,6 @@ def render_front(folder: Path, backend_port: int, **settings: str) -> str:
     port = free_port()
     values = {
         **defaults(),
-        **settings,
         "LAB_NGINX_WORKERS": "2",
         "LAB_NGINX_RUN_DIR": str(folder),
         "LAB_NGINX_SNIPPETS": str(ROOT / "nginx/snippets"),
@@ -146,6 +145,7 @@ def render_front(folder: Path, backend_port: int, **settings: str) -> str:
         "LAB_NGINX_LISTEN": f"127.0.0.1:{port}",
         "LAB_NGINX_STATUS_LISTEN": f"127.0.0.1:{free_port()}",
         "LAB_BACKEND_UPSTREAM": f"127.0.0.1:{backend_port}",
+        **settings,
     }
     write_templates(values, folder)
     return f"http://127.0.0.1:{port}"

@@ -42,6 +42,35 @@ def test_the_rendered_configuration_is_valid(stack):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.fixture
+def no_cache_again(lab, stack):
+    """Whatever a test sets, the next one finds the defaults."""
+    yield
+    assert lab("set", "LAB_NGINX_CACHE=off", "LAB_SHED=off").code == 0
+
+
+@pytest.mark.parametrize(
+    ("cache", "shed"), [("basic", "off"), ("protected", "on"), ("off", "on"), ("off", "off")]
+)
+def test_a_switch_of_the_running_stack_shows_in_its_answers(
+    lab, stack, url, no_cache_again, cache, shed
+):
+    assert lab("set", f"LAB_NGINX_CACHE={cache}", f"LAB_SHED={shed}").code == 0
+    shows = cache != "off"
+    wait_for(
+        lambda: ("X-Cache-Status" in httpx.get(f"{url}/api/hotel/").headers) is shows,
+        seconds=10,
+        what="The new position",
+    )
+    answer = httpx.get(f"{url}/api/hotel/")
+    assert (answer.status_code, len(answer.json())) == (200, 4)
+    if cache == "basic":
+        assert answer.headers["X-Cache-Status"] == "HIT"
+    if cache == "protected":
+        assert answer.headers["Cache-Control"] == "no-cache"
+        assert "X-Accel-Expires" not in answer.headers
+
+
 def test_the_api_is_behind_it(url):
     assert len(httpx.get(f"{url}/api/hotel/").json()) == 4
 
