@@ -128,6 +128,17 @@ def test_an_open_breaker_lets_one_try_after_each_pause(monkeypatch):
     breaker.enter()
 
 
+def test_an_outage_is_logged_when_it_begins_and_when_it_ends(caplog):
+    breaker = guard.Breaker(pause=0)
+    for _ in range(2):
+        for _ in range(3):
+            breaker.failed(ValueError("gone"))
+        for _ in range(3):
+            breaker.succeeded()
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [guard.GONE % "gone", guard.BACK] * 2
+
+
 def test_hiredis_reads_the_replies_and_a_failure_is_not_tried_again(caches):
     connection = caches.redis.connection_pool.make_connection()
     assert type(connection._parser).__name__ == "_HiredisParser"

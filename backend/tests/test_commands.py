@@ -7,6 +7,7 @@ import sys
 import pytest
 from config.settings import BASE_DIR
 from django.core.management import CommandError, call_command
+from hotels.caching.tokens import detail_version, list_version
 from hotels.models import Booking, Customer, Hotel, Suite
 from hotels.selectors import hotel_detail_fast
 
@@ -39,6 +40,15 @@ def test_load_db_is_the_same_for_the_same_seed():
     call_command("load_db", seed=2, reload=True, **SMALL)
     assert first != [hotel_detail_fast(h.pk) for h in Hotel.objects.order_by("id")]
     assert _counts() == [2, 6, 20, 24]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_load_db_gives_the_same_rows_versions_that_no_cache_knows():
+    tokens = []
+    for reload in (False, True):
+        call_command("load_db", seed=1, reload=reload, **SMALL)
+        tokens.append([list_version(), *(detail_version(h.pk) for h in Hotel.objects.all())])
+    assert not set(tokens[0]) & set(tokens[1])
 
 
 @pytest.mark.django_db(transaction=True)

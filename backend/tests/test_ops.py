@@ -27,6 +27,7 @@ def test_settings_are_for_the_token(api):
         assert api.get("/lab/settings", headers=headers).status_code == 404
     answer = api.get("/lab/settings", headers={"X-Lab-Token": django_settings.LAB_TOKEN})
     assert answer.json()["settings"]["LAB_DETAIL"] == "naive"
+    assert answer.json()["debug"] is False
     assert answer.json()["versions"]["django"].startswith("5.2")
     assert set(answer.json()["server"]) == {"software", "multithread"}
 

@@ -113,9 +113,9 @@ def test_a_dead_builder_holds_nobody_longer_than_its_lock_lives(caches, monkeypa
 
 
 def test_a_slow_builder_keeps_its_lock(caches, monkeypatch):
-    monkeypatch.setattr(single_flight, "LOCK_SECONDS", 0.3)
-    monkeypatch.setattr(single_flight, "RENEWED_EVERY_SECONDS", 0.05)
-    make = Builder(1.2)
+    monkeypatch.setattr(single_flight, "LOCK_SECONDS", 0.6)
+    monkeypatch.setattr(single_flight, "RENEWED_EVERY_SECONDS", 0.1)
+    make = Builder(1.8)
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda _: kept_or_made("x", make), range(2)))
     assert sorted(outcome for _, outcome in found) == [HIT, MISS]
@@ -126,6 +126,8 @@ def test_who_waited_too_long_builds_for_itself(caches, monkeypatch):
     monkeypatch.setattr(single_flight, "WAIT_SECONDS", 0.2)
     _dead_builder(caches, "x")
     assert kept_or_made("x", Builder(0)) == (BODY, MISS)
+    # It did not wait for the lock to run out.
+    assert len(caches.redis.keys(f"{caches.prefix}*lock")) == 1
 
 
 def test_a_build_that_fails_leaves_the_lock_to_the_next(caches):

@@ -17,6 +17,8 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 logger = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 1.0
+GONE = "Redis does not answer, the API goes on without it: %s"
+BACK = "Redis answers again."
 NOT_ASKED = "Redis failed less than a second ago and is not asked."
 
 
@@ -52,7 +54,7 @@ class Breaker:
         """Open, or stay open for another pause."""
         with self._lock:
             if self._next_try is None:
-                logger.warning("Redis does not answer, the API goes on without it: %s", error)
+                logger.warning(GONE, error)
             self._next_try = time.monotonic() + self._pause
 
     def succeeded(self) -> None:
@@ -60,8 +62,9 @@ class Breaker:
         if self._next_try is None:
             return
         with self._lock:
-            self._next_try = None
-        logger.warning("Redis answers again.")
+            was_open, self._next_try = self._next_try is not None, None
+        if was_open:
+            logger.warning(BACK)
 
 
 _breaker = Breaker()
