@@ -181,6 +181,15 @@ def test_the_markdown_embeds_pictures_that_exist(written):
         assert (folder / link).with_suffix(".svg").read_text().startswith("<svg")
 
 
+def test_the_static_twin_shows_what_the_interactive_picture_does(written):
+    svg = (written[0] / "pictures/comparison.svg").read_text()
+    texts = set(re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", svg))
+    assert {"≥ 1,443 · generator", "≥ 323 · VU cap", "failed", "not measured", "60.7"} <= texts
+    curves = (written[0] / "pictures/curves-detail.svg").read_text()
+    assert curves.count("mark-line role-mark") >= 6
+    assert "layer: redis-page; rate, per s:" in curves
+
+
 def test_names_with_slashes_stay_inside_the_folder(tmp_path):
     header, cells = load()
     header["axes"][2]["positions"][0]["name"] = "../../detail"

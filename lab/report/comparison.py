@@ -121,17 +121,19 @@ def _row(report: Report, cell: Cell, domain: tuple[float, float], log: bool) -> 
     row = {"layer": layer, "series": series, "cell": cell.name, "state": cell.state, "right": False}
     if found is None:
         gone = "failed" if cell.state == "failed" else "not measured"
-        return {**row, "x": domain[0], "text": gone, "said": gone, "note": gone}
+        return {**row, "x": domain[0], "edge": domain[0], "text": gone, "said": gone, "note": gone}
     ends = [max(significant(v) or 0.0, domain[0]) for v in found[:3]]
     limit = cell.limit
     text = f"≥ {rate(found.median)} · {SHORT_LIMITS[limit]}" if limit else rate(found.median)
+    right = _share(ends[0], domain, log) > _TURN
     return {
         **row,
         "x": ends[0],
         "low": ends[1],
         "high": ends[2],
         "text": text,
-        "right": _share(ends[0], domain, log) > _TURN,
+        "right": right,
+        "edge": ends[1 if right else 2],
         "open": limit is not None,
         "said": ("≥ " if limit else "") + ranged(found),
         "note": f"lower bound, {LIMITS[limit]}" if limit else "limited by the target",
@@ -195,7 +197,7 @@ def _texts(base: alt.Chart, x: Callable[..., alt.X]) -> list[Any]:
         return (
             base.transform_filter(where)
             .mark_text(baseline="middle", **mark)
-            .encode(x=x(), text="text:N")
+            .encode(x=x("edge"), text="text:N")
         )
 
     return [

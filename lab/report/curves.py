@@ -195,7 +195,7 @@ def _y(measure: _Measure, rows: list[dict[str, Any]]) -> tuple[alt.Y, float]:
 def _tooltips(measure: _Measure) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("layer:N", title="layer"),
-        alt.Tooltip("offered:Q", title="arrival rate, per second", format=",~r"),
+        alt.Tooltip("offered:Q", title="rate, per s", format=",~r"),
         alt.Tooltip("value:Q", title=measure.title, format=",~r"),
     ]
 

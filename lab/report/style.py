@@ -107,7 +107,7 @@ def plain_axis(title: str, domain: tuple[float, float] | None = None, **more: An
     """An axis labelled with plain numbers: 0.1, 10, 1,000. `domain` is that of a log scale."""
     if domain is not None:
         more["values"] = log_ticks(domain)
-    return alt.Axis(title=title, format=",~r", labelOverlap=True, **more)
+    return alt.Axis(title=title, format=",~r", labelOverlap=True, labelSeparation=8, **more)
 
 
 def significant(value: float | None, digits: int = 4) -> float | None:
@@ -154,9 +154,16 @@ def static_spec(
         "padding": 14,
         "columns": columns,
         "spacing": {"row": 24, "column": 32},
-        "concat": [{**panel, "width": _PANEL_WIDTH} for panel in panels],
+        # Altair names the rows of a panel beside it; in one picture they stand beside all panels.
+        "datasets": {name: rows for p in panels for name, rows in p.get("datasets", {}).items()},
+        "concat": [_part(panel) for panel in panels],
         "resolve": {"scale": dict.fromkeys(("color", "strokeDash", "shape"), "shared")},
     }
+
+
+def _part(panel: dict[str, Any]) -> dict[str, Any]:
+    own = {key: value for key, value in panel.items() if key not in ("datasets", "$schema")}
+    return {**own, "width": _PANEL_WIDTH}
 
 
 def titled(title: str, lines: list[str]) -> dict[str, Any]:

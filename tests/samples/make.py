@@ -106,7 +106,7 @@ def cell(name: str, *, repeat: int = 1, limited_by: str = "target", scale: float
         at = BREAKS[0] * FACTOR[load] * (1 + index / 3) * (1.4 if code == "fast" else 1)
     if index == 8 and limited_by == "target" and load in ("detail", "list"):
         limited_by = "generator_cpu"
-    windows = _windows(at, FIRST_MS[index], index)
+    windows = ramp(at, FIRST_MS[index], index)
     broke = next(w for w in windows if w["broken"])
     requests = int(sum(w["achieved"] for w in windows))
     failed = int(sum(w["achieved"] * w["error_ratio"] for w in windows))
@@ -179,7 +179,7 @@ def _cache(layer: str, requests: int) -> dict[str, dict[str, int]]:
     return {"local": {"hit": requests - 40, "miss": 40}} if layer == "local" else {}
 
 
-def _windows(at: float, first_ms: float, index: int) -> list[dict[str, Any]]:
+def ramp(at: float, first_ms: float, index: int) -> list[dict[str, Any]]:
     """A ramp to twice the break point in 30 s; past it the answers come late."""
     found = []
     for end in range(5, 31):
