@@ -46,6 +46,8 @@ class Backend:
     def __init__(self, port: int | None = None) -> None:
         self.port = port or free_port()
         self.status, self.delay, self.version, self.headers = 200, 0.0, 1, []
+        # Makes a page as large as a real one.
+        self.padding = ""
         # Of pages alone: a 304 counts as no build.
         self.builds: list[int] = []
         self.requests: list[tuple[str, str, dict[str, str]]] = []
@@ -101,11 +103,10 @@ class _Handler(BaseHTTPRequestHandler):
         backend = self.backend
         backend.enter(self)
         try:
-            asked = time.time()
             # What a page is made of is read at the start, as by a slow serializer.
             status, version = backend.status, backend.version
             time.sleep(backend.delay)
-            self._answer(status, version, asked)
+            self._answer(status, version)
         except (BrokenPipeError, ConnectionResetError):
             pass
         finally:
@@ -113,13 +114,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_POST = do_HEAD = do_OPTIONS = do_PUT = do_DELETE = do_GET
 
-    def _answer(self, status: int, version: int, asked: float) -> None:
+    def _answer(self, status: int, version: int) -> None:
         etag = f'"v{version}"'
         if status == 200 and self.headers.get("If-None-Match") == etag:
             status = 304
         if status == 200:
             self.backend.builds.append(version)
-        body = json.dumps({"version": version, "asked": asked}).encode()
+        body = json.dumps({"version": version, "padding": self.backend.padding}).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("ETag", etag)
