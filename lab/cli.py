@@ -8,13 +8,12 @@ import typer
 
 from lab import show, show_experiment
 from lab.breakpoint import Bounds
-from lab.console import err, out, print_json
+from lab.console import err, out, print_json, step
 from lab.demo import demo_loads
 from lab.engine import choose_engine
 from lab.engine.base import Engine
 from lab.errors import LabError, UsageError
 from lab.experiment import command
-from lab.experiment.reporting import report_of
 from lab.experiment.store import Store, find_store
 from lab.k6 import Load, new_testid
 from lab.measure import Measured, measure
@@ -140,7 +139,12 @@ def report(
 
 
 def _report(store: Store, as_json: bool) -> None:
-    _print(report_of(store), as_json, show_experiment.report)
+    # Altair takes half a second to import, which every other command would pay.
+    from lab.experiment.reporting import report_of
+
+    with step("Drawing the report"):
+        document = report_of(store)
+    _print(document, as_json, show_experiment.report)
 
 
 @app.command()

@@ -16,7 +16,6 @@ from lab.collect import Collected
 from lab.cpus import choose_cpus
 from lab.k6 import Run
 from lab.paths import ROOT
-from lab.picture import draw
 from lab.settings import Settings
 from lab.verdict import Verdict
 
@@ -36,6 +35,9 @@ def write_result(
     """Write result.json and the pictures; returns the document."""
     files = {"folder": run.folder, "summary": run.summary, "result": run.folder / "result.json"}
     if collected.windows:
+        # Altair takes half a second to import, which every other command would pay.
+        from lab.picture import draw
+
         title = _title(run, collected, run.settings)
         files["picture"] = draw(
             collected.windows, verdict, bounds, title, run.folder / run.load.profile

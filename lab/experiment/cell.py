@@ -94,6 +94,7 @@ class StackBench:
         return {
             **figures,
             "settings": self._settings.as_env(),
+            "unit": collected.plan.unit if collected.plan else None,
             "failed_ratio": round(figures["failed"] / max(figures["requests"], 1), 4),
             "builds": {route: int(count) for route, count in counted.builds.items()},
             "missing_in_prometheus": self._missing(run, collected),

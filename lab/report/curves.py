@@ -55,7 +55,7 @@ def curves(report: Report, panel: str) -> Picture | None:
         return None
     rising = all(_rises(_windows(run)) for _, run in drawn)
     rows = [row for cell, run in drawn for row in _rows(report, cell, run, rising)]
-    scales = _scales(rows, rising)
+    scales = _scales(rows, _x_title([run for _, run in drawn], rising))
     series = [s for s in report.series_with_cells if any(row["series"] == s for row in rows)]
     panels = [
         _panel(report, rows, measure, one, scales)
@@ -132,13 +132,20 @@ def _mark(run: Document, window: Document, broke: float | None) -> dict[str, Any
     return {"mark": "open" if limit_of(run) else "filled"}
 
 
-def _scales(rows: list[dict[str, Any]], rising: bool) -> _Scales:
+def _x_title(runs: list[Document], rising: bool) -> str:
+    if not rising:
+        return "seconds since the load began"
+    # What arrives is a request, or a whole journey with its pauses.
+    units = {run.get("unit") or "requests" for run in runs}
+    return f"arrival rate ({' or '.join(sorted(units))}/s)"
+
+
+def _scales(rows: list[dict[str, Any]], title: str) -> _Scales:
     ends = {(row["layer"], row["series"]): row["x"] for row in rows}
     values = [row["x"] for row in rows]
-    if rising and wide(ends.values(), 8):
+    if title.startswith("arrival") and wide(ends.values(), 8):
         domain = log_domain(values)
-        return _Scales("arrival rate (requests/s)", log_scale(domain), domain)
-    title = "arrival rate (requests/s)" if rising else "seconds since the load began"
+        return _Scales(title, log_scale(domain), domain)
     return _Scales(title, alt.Scale(domain=[0, max(values)], nice=False), None)
 
 
