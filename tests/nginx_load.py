@@ -17,20 +17,18 @@ from threading import Event, Thread
 
 from tests.nginx_front import LIST, Backend, front
 
+_ALONE = ("cache-protected.conf", "http://refresh$uri", "http://refresh/direct$uri")
+_LOCK = ("cache-protected-fetch.conf", "revalidate on;", "revalidate on; proxy_cache_lock on;")
+_STALE = ("cache-protected-fetch.conf", "lock on;", "lock on; proxy_cache_use_stale updating;")
 # What was tried beside the project's own way: (file, what it says, what it says instead).
 WAYS: dict[str, list[tuple[str, str, str]]] = {
     "queue": [],
-    "lock alone": [
-        ("cache-protected.conf", "proxy_pass http://refresh$uri", "proxy_pass http://backend$uri")
-    ],
-    "use_stale updating": [
-        ("cache-protected.conf", "proxy_pass http://refresh$uri", "proxy_pass http://backend$uri"),
-        ("cache-protected-fetch.conf", "lock on;", "lock on; proxy_cache_use_stale updating;"),
-    ],
+    "lock alone": [_LOCK, _ALONE],
+    "use_stale updating": [_LOCK, _ALONE, _STALE],
     "queue by second": [
         ("cache-protected-internal.conf", "|$http_if_none_match", "|$second"),
-        ("cache-protected-http.conf", "map $http_if", "map $msec $second {\n"
-         '"~^(?<whole>\\d+)" $whole;\n}\nmap $http_if'),
+        ("cache-protected-http.conf", "map $upstream_status", "map $msec $second {\n"
+         '"~^(?<whole>\\d+)" $whole;\n}\nmap $upstream_status'),
     ],
 }  # fmt: skip
 

@@ -69,3 +69,15 @@ def test_a_reader_who_leaves_does_not_end_the_refresh_for_the_others(client, bac
         client.get(LIST, timeout=0.3)
     assert client.get(LIST).status_code == 200
     assert backend.builds == [1]
+
+
+@pytest.mark.parametrize("status", [404, 500, 503])
+def test_nobody_queues_for_an_answer_that_is_no_page(client, backend, status):
+    backend.status, backend.delay = status, 0.02
+    seen = read_much(client, backend, rate=50, seconds=4, every=60)
+    waits = sorted(seen.waits)
+    # Only those wait who come while the first one asks.
+    assert waits[len(waits) // 2] < 0.3
+    assert waits[-1] < 2
+    # And nothing is kept for those who come later.
+    assert len(backend.requests) > 100

@@ -1,12 +1,16 @@
 """Every combination of Nginx' switches."""
 
 import http.client
+import os
+import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import pytest
 
 from lab.engine.native.programs import library_env
+from lab.engine.native.supervision import wait_for
 from tests.nginx_front import DETAIL, LIST, Backend, free_port, front, nginx, render_front
 
 
@@ -40,3 +44,24 @@ def test_nginx_refreshes_through_a_listener_on_every_address_that_is_shut_to_oth
             assert answers == ["MISS", "HIT"]
         assert _status_from("127.0.0.1", port, LIST) == 200
         assert _status_from("127.0.0.2", port, LIST) == 403
+
+
+def _reload(folder, old, new):
+    config = folder / "nginx.conf"
+    config.write_text(config.read_text().replace(f"switches/{old}", f"switches/{new}"))
+    os.kill(int((folder / "nginx.pid").read_text()), signal.SIGHUP)
+
+
+@pytest.mark.parametrize("new", ["off", "basic"])
+def test_who_waits_in_the_protected_cache_is_not_lost_when_it_is_left(tmp_path, new):
+    backend = Backend().lives()
+    with front(tmp_path, backend, LAB_NGINX_CACHE="protected") as client:
+        # The first fetch finds nothing, so everyone must ask once more.
+        backend.status, backend.delay = 404, 1.5
+        with ThreadPoolExecutor() as pool:
+            first = pool.submit(client.get, LIST)
+            wait_for(lambda: backend.in_flight, seconds=2, what="The first fetch")
+            waiting = [pool.submit(client.get, LIST) for _ in range(8)]
+            backend.status, backend.delay = 200, 0
+            _reload(tmp_path, "cache-protected", f"cache-{new}")
+            assert {request.result().status_code for request in [first, *waiting]} == {200}
