@@ -68,7 +68,10 @@ async def _read(pool: list, port: int, path: str) -> tuple[int, str, bytes]:
     head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     headers = {k.lower(): v for k, _, v in (line.partition(": ") for line in head[1:])}
     body = await reader.readexactly(int(headers["content-length"]))
-    pool.append((reader, writer))
+    if headers.get("connection") == "close":
+        writer.close()
+    else:
+        pool.append((reader, writer))
     return int(head[0].split()[1]), headers.get("x-cache-status", ""), body
 
 

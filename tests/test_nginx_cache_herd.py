@@ -68,6 +68,7 @@ def test_a_reader_who_leaves_does_not_end_the_refresh_for_the_others(client, bac
     with pytest.raises(httpx.ReadTimeout):
         client.get(LIST, timeout=0.3)
     assert client.get(LIST).status_code == 200
+    assert client.get(LIST).headers["X-Cache-Status"] == "HIT"
     assert backend.builds == [1]
 
 
