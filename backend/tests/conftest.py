@@ -7,7 +7,7 @@ from decimal import Decimal
 from uuid import uuid4
 
 import pytest
-from config.env import Implementation
+from config.env import Implementation, LocalCache, RedisCache
 from django.conf import LazySettings
 from django_redis import get_redis_connection
 from hotels.caching import guard, local
@@ -15,6 +15,11 @@ from hotels.models import Customer, Hotel, Suite
 from prometheus_client import REGISTRY
 from rest_framework.test import APIClient
 
+POSITIONS = [
+    (redis, local)
+    for redis in (RedisCache.OFF, RedisCache.PAGE, RedisCache.VERSIONED)
+    for local in (LocalCache.OFF, LocalCache.LRU)
+]
 OUTCOMES = ("hit", "miss", "unavailable")
 
 
@@ -146,3 +151,9 @@ def caches(settings, stack, monkeypatch) -> Iterator[Caches]:
 @pytest.fixture
 def pages(suite) -> Pages:
     return Pages(["/api/hotel/", f"/api/hotel/{suite.hotel_id}/"])
+
+
+@pytest.fixture(params=POSITIONS, ids=lambda position: f"{position[0]}-{position[1]}")
+def position(request, caches):
+    """Every pair of backend caches."""
+    caches.on(lab_redis_cache=request.param[0], lab_local_cache=request.param[1])

@@ -4,7 +4,7 @@ from datetime import date
 from uuid import uuid4
 
 import pytest
-from config.env import Implementation, LocalCache, NginxCache, RedisCache
+from config.env import Implementation, LocalCache, RedisCache
 from django.conf import settings as django_settings
 from django.urls import resolve
 from hotels.caching.ask import Ask
@@ -12,19 +12,8 @@ from hotels.models import Booking, Hotel
 
 pytestmark = pytest.mark.django_db
 
-POSITIONS = [
-    (redis, local)
-    for redis in (RedisCache.OFF, RedisCache.PAGE, RedisCache.VERSIONED)
-    for local in (LocalCache.OFF, LocalCache.LRU)
-]
 UNKEPT = [RedisCache.OFF, RedisCache.VERSIONED]
 TOKEN = {"X-Lab-Token": django_settings.LAB_TOKEN}
-
-
-@pytest.fixture(params=POSITIONS, ids=lambda position: f"{position[0]}-{position[1]}")
-def position(request, caches):
-    """Every pair of backend caches."""
-    caches.on(lab_redis_cache=request.param[0], lab_local_cache=request.param[1])
 
 
 def test_every_position_answers_the_same_bytes(api, position, pages, detail_by, suite, customers):
@@ -199,45 +188,6 @@ def test_builds_are_counted_by_route_in_every_position(api, position, pages):
         api.get(path, headers={"If-None-Match": "*"})
         api.get(f"/api/hotel/{uuid4()}/")
         assert built() == 1
-
-
-@pytest.mark.parametrize("nginx", [NginxCache.OFF, NginxCache.BASIC])
-def test_nginx_is_told_nothing_unless_it_is_protected(api, caches, pages, nginx):
-    caches.on(lab_nginx_cache=nginx)
-    for path in pages:
-        answer = api.get(path)
-        assert "X-Accel-Expires" not in answer.headers
-        assert "Cache-Control" not in answer.headers
-
-
-def test_basic_is_left_with_what_cache_page_says(api, caches, pages):
-    caches.on(lab_nginx_cache=NginxCache.BASIC, lab_redis_cache=RedisCache.PAGE)
-    for path in pages:
-        for _ in range(2):
-            assert api.get(path).headers["Cache-Control"] == "max-age=600"
-
-
-def test_protected_has_its_own_lifetime_whatever_another_layer_says(api, position, caches, pages):
-    caches.on(lab_nginx_cache=NginxCache.PROTECTED, lab_nginx_cache_ttl="5m")
-    for path in pages:
-        tag = api.get(path).headers["ETag"]
-        for headers in ({}, {"If-None-Match": tag}):
-            answer = api.get(path, headers=headers)
-            assert answer.headers["X-Accel-Expires"] == "300"
-            assert answer.headers["Cache-Control"] == (
-                "max-age=300, stale-while-revalidate=1, stale-if-error=60"
-            )
-            assert "Expires" not in answer.headers
-            assert "Age" not in answer.headers
-    assert "X-Accel-Expires" not in api.get(f"/api/hotel/{uuid4()}/").headers
-
-
-def test_only_versioned_varies(api, caches, pages):
-    for redis in RedisCache:
-        caches.on(lab_redis_cache=redis)
-        for path in pages:
-            varies = api.get(path, headers={"Accept-Encoding": "gzip"}).headers.get("Vary")
-            assert varies == ("Accept-Encoding" if redis is RedisCache.VERSIONED else None)
 
 
 def test_a_database_that_is_away_is_503_in_every_position(api, position, pages, monkeypatch):

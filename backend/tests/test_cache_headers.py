@@ -1,0 +1,47 @@
+"""What Nginx and clients are told of a page: LAB_NGINX_CACHE in each position."""
+
+from uuid import uuid4
+
+import pytest
+from config.env import NginxCache, RedisCache
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("nginx", [NginxCache.OFF, NginxCache.BASIC])
+def test_nginx_is_told_nothing_unless_it_is_protected(api, caches, pages, nginx):
+    caches.on(lab_nginx_cache=nginx)
+    for path in pages:
+        answer = api.get(path)
+        assert "X-Accel-Expires" not in answer.headers
+        assert "Cache-Control" not in answer.headers
+
+
+def test_basic_is_left_with_what_cache_page_says(api, caches, pages):
+    caches.on(lab_nginx_cache=NginxCache.BASIC, lab_redis_cache=RedisCache.PAGE)
+    for path in pages:
+        for _ in range(2):
+            assert api.get(path).headers["Cache-Control"] == "max-age=600"
+
+
+def test_protected_has_its_own_lifetime_whatever_another_layer_says(api, position, caches, pages):
+    caches.on(lab_nginx_cache=NginxCache.PROTECTED, lab_nginx_cache_ttl="5m")
+    for path in pages:
+        tag = api.get(path).headers["ETag"]
+        for headers in ({}, {"If-None-Match": tag}):
+            answer = api.get(path, headers=headers)
+            assert answer.headers["X-Accel-Expires"] == "300"
+            assert answer.headers["Cache-Control"] == (
+                "max-age=300, stale-while-revalidate=1, stale-if-error=60"
+            )
+            assert "Expires" not in answer.headers
+            assert "Age" not in answer.headers
+    assert "X-Accel-Expires" not in api.get(f"/api/hotel/{uuid4()}/").headers
+
+
+def test_only_versioned_varies(api, caches, pages):
+    for redis in RedisCache:
+        caches.on(lab_redis_cache=redis)
+        for path in pages:
+            varies = api.get(path, headers={"Accept-Encoding": "gzip"}).headers.get("Vary")
+            assert varies == ("Accept-Encoding" if redis is RedisCache.VERSIONED else None)
