@@ -11,11 +11,11 @@ import time
 
 import httpx
 import psutil
+from redis import Redis
 
 from lab.engine.native import NativeEngine
 from lab.paths import current_state
 from lab.settings import Settings, changed
-from redis import Redis
 
 SECONDS = 3.0
 # LAB_REDIS_CACHE, LAB_DETAIL, LAB_LOCAL_CACHE.
