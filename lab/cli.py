@@ -1,5 +1,6 @@
 """The `lab` command. Commands stay thin: they ask an engine or a module, and print."""
 
+import signal
 import subprocess
 import sys
 from typing import Annotated, Any
@@ -186,6 +187,8 @@ def _exit_unless_fine(measured: Measured) -> None:
 
 def main() -> None:
     """Run the command; every error of ours ends in one message and its exit code."""
+    # A shell lets its background jobs ignore Ctrl-C; k6 hears of it through us alone.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         app()
     except LabError as error:
