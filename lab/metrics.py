@@ -45,6 +45,16 @@ def percentile(testid: str, quantile: float, seconds: int) -> str:
     return f"histogram_quantile({quantile}, {rate})"
 
 
+def queries(testid: str, seconds: int) -> dict[str, str]:
+    """Every query that a run's windows come from, by what it gives."""
+    return {
+        "answers": requests_by_outcome(testid),
+        "answers_in_time": answers_in_time(testid),
+        "iterations_dropped": iterations_dropped(testid),
+        "p95_seconds": percentile(testid, 0.95, seconds),
+    }
+
+
 def requests_of_whole_run(testid: str) -> str:
     """Every request of a run, setup included, as k6's own summary counts them.
 

@@ -76,6 +76,9 @@ class Engine(Protocol):
     def versions(self) -> dict[str, str]:
         """The version of each program of the stack."""
 
+    def limits(self) -> dict[str, str]:
+        """What each service may use at most, where something bounds it."""
+
     def logs(self, service: str, follow: bool) -> list[str]:
         """The command that prints the log of `service`."""
 

@@ -101,6 +101,12 @@ class DockerEngine:
         found = json.loads(listed) if listed.strip() else []
         return {each["Repository"]: each["Tag"] for each in found}
 
+    def limits(self) -> dict[str, str]:
+        config = self._run(["config", "--format", "json"], self.settings()).stdout
+        services = json.loads(config)["services"] if config.strip() else {}
+        found = {name: each.get("deploy", {}).get("resources") for name, each in services.items()}
+        return {name: json.dumps(bound["limits"]) for name, bound in found.items() if bound}
+
     def _main_pids(self) -> Iterator[tuple[str, int]]:
         ids = self._run(["ps", "--quiet"], self.settings()).stdout.split()
         label = '{{index .Config.Labels "com.docker.compose.service"}} {{.State.Pid}}'

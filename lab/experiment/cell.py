@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lab import metrics
-from lab.breakpoint import Bounds
+from lab.breakpoint import WINDOW_SECONDS, Bounds
 from lab.collect import Collected
 from lab.engine import Engine
 from lab.experiment import reset
@@ -100,7 +100,11 @@ class StackBench:
             "missing_in_prometheus": self._missing(run, collected),
             "cache": _nginx_answers(collected.summary) | counted.by_layer(),
             "services_cpu": _mean_cores(run.cpu),
-            "time": {"load_started": collected.load_started, "load_ended": run.ended},
+            "prometheus": {
+                "start": collected.load_started,
+                "end": run.ended,
+                "queries": metrics.queries(run.load.testid, WINDOW_SECONDS),
+            },
             **series(run, collected),
         }
 

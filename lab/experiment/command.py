@@ -151,7 +151,12 @@ def _machine(engine: Engine, settings: Settings) -> dict[str, Any]:
     if said["debug"]:
         raise LabError("The backend runs with DEBUG on: its figures would mean nothing.")
     versions = engine.versions() | said["versions"]
-    return {"engine": engine.name, "host": host(settings, engine.name), "versions": versions}
+    return {
+        "engine": engine.name,
+        "host": host(settings, engine.name),
+        "limits": engine.limits(),
+        "versions": versions,
+    }
 
 
 def _check_same_machine(store: Store, machine: dict[str, Any]) -> None:

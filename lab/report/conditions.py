@@ -61,6 +61,7 @@ def conditions(report: Report) -> list[Block]:
         ("CPUs", _cpus(host)),
         ("engine", header.get("engine")),
         ("bounds", _bounds(bounds)),
+        ("limits", "; ".join(f"{n}: {v}" for n, v in (header.get("limits") or {}).items())),
         ("versions", ", ".join(f"{n} {v}" for n, v in (header.get("versions") or {}).items())),
     ]
     known = [entries(name, str(value or NOTHING)) for name, value in rows]

@@ -157,7 +157,7 @@ def cell(name: str, *, repeat: int = 1, limited_by: str = "target", scale: float
         "builds": {"hotel_detail": 20 if index else requests, "hotel_list": 1},
         "cache": _cache(layer, requests),
         "services_cpu": cpu,
-        "time": {"load_started": STARTED, "load_ended": STARTED + 30},
+        "prometheus": {"start": STARTED, "end": STARTED + 30, "queries": {}},
         "windows": windows,
         "cpu": [
             {"at": STARTED + s, "target": 0.9, "load": busy, "services": cpu}

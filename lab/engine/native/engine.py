@@ -119,6 +119,9 @@ class NativeEngine:
     def versions(self) -> dict[str, str]:
         return program_versions()
 
+    def limits(self) -> dict[str, str]:
+        return render.limits(self._running())
+
     def logs(self, service: str, follow: bool) -> list[str]:
         known = sorted(log.stem for log in self._state.logs.glob("*.log"))
         if service not in known:

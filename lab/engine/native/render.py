@@ -83,6 +83,16 @@ def write_supervisor(services: list[Service], cpus: Cpus, state: State) -> None:
     (state.run / "supervisord.conf").write_text("\n".join([render(head, values), *programs]))
 
 
+def limits(settings: Settings) -> dict[str, str]:
+    """What the native engine bounds: plain processes have the whole of their side's CPUs."""
+    cpus = choose_cpus(settings)
+    return {
+        "target": f"CPU {cpus.target} for all services together",
+        "load": f"CPU {cpus.load} for k6, Prometheus and the backend's metrics",
+        "open files": str(OPEN_FILES),
+    }
+
+
 def _program(service: Service, cpus: Cpus, state: State) -> str:
     lines = {
         "command": " ".join(map(_quoted, pinned(service, cpus))),
