@@ -7,13 +7,12 @@ from typing import Any
 
 import altair as alt
 
-from lab.report.blocks import Key, Picture, slug
+from lab.report import looks
+from lab.report.blocks import Picture, slug
 from lab.report.model import Cell, Document, Report, limit_of
 from lab.report.style import (
     GREY,
     chart_of,
-    colour,
-    dash,
     log_domain,
     log_scale,
     plain_axis,
@@ -68,7 +67,7 @@ def curves(report: Report, panel: str) -> Picture | None:
         alt=f"Response time, goodput and errors of {panel or 'the load'} over the arrival rate",
         caption=_caption(rising),
         panels=panels,
-        legend=_legend(report, rows),
+        legend=looks.keys(report, rows),
         columns=max(len(series), 1),
     )
 
@@ -169,13 +168,13 @@ def _panel(
     base = chart_of(shown).encode(
         x=alt.X("x:Q", scale=scales.x, axis=plain_axis(scales.x_title, scales.x_log)),
         y=y,
-        color=_layer_colour(report),
+        color=looks.layer_colour(report, rows),
         tooltip=_tooltips(measure),
     )
     # Points that are not seen carry the tooltips.
     lines = base.mark_line(
         strokeWidth=2, interpolate="linear", point={"opacity": 0, "size": 70}
-    ).encode(strokeDash=_layer_dash(report), detail="layer:N")
+    ).encode(strokeDash=looks.layer_dash(report, rows), detail="layer:N")
     title = f"{series}: {measure.of_panel}" if series else measure.of_panel
     layers = [lines, *_break_marks(base), *_bound(measure, y)]
     return spec_of(alt.layer(*layers).properties(title=title, height=_HEIGHT))
@@ -207,21 +206,6 @@ def _tooltips(measure: _Measure) -> list[alt.Tooltip]:
     ]
 
 
-def _layer_colour(report: Report) -> alt.Color:
-    names = list(report.rows.positions)
-    scale = alt.Scale(domain=names, range=[colour(i) for i in range(len(names))])
-    return alt.Color("layer:N", scale=scale, legend=_LEGEND)
-
-
-def _layer_dash(report: Report) -> alt.StrokeDash:
-    names = list(report.rows.positions)
-    scale = alt.Scale(domain=names, range=[list(dash(i)) or [1, 0] for i in range(len(names))])
-    return alt.StrokeDash("layer:N", scale=scale, legend=_LEGEND)
-
-
-_LEGEND = alt.Legend(symbolType="stroke", symbolSize=500, title=None)
-
-
 def _break_marks(base: alt.Chart) -> list[Any]:
     mark = base.transform_filter("datum.mark == 'filled'").mark_point
     hollow = base.transform_filter("datum.mark == 'open'").mark_point
@@ -238,16 +222,3 @@ def _bound(measure: _Measure, y: alt.Y) -> list[Any]:
         strokeDash=[2, 3], color=GREY, strokeWidth=1.5
     )
     return [rule.encode(y=y)]
-
-
-def _legend(report: Report, rows: list[dict[str, Any]]) -> list[Key]:
-    used = {row["layer"] for row in rows}
-    lines = [
-        Key(name, colour(i), "line", dash(i))
-        for i, name in enumerate(report.rows.positions)
-        if name in used and name
-    ]
-    marks = {row.get("mark") for row in rows}
-    broke = [Key("broke", GREY, "circle")] if "filled" in marks else []
-    gave_way = Key("generator or VU cap gave way", GREY, "circle", open=True)
-    return [*lines, *broke, *([gave_way] if "open" in marks else [])]
