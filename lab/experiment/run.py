@@ -10,13 +10,14 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from lab.breakpoint import Bounds
-from lab.console import Progress, note
+from lab.console import note
 from lab.errors import Interrupted, LabError, UsageError
 from lab.experiment import claims, matrix, preflight
 from lab.experiment.cell import Bench, run_cell
 from lab.experiment.matrix import Cell
 from lab.experiment.schema import Experiment
 from lab.experiment.store import Store
+from lab.progress import Progress
 
 # So many failures in a row are no cell's own: the stack is broken.
 _GIVE_UP_AFTER = 3
