@@ -12,8 +12,9 @@ from lab.sampler import CpuUse, busy_between
 Outcome = Literal["passed", "failed", "broke", "held"]
 LimitedBy = Literal["target", "generator_cpu", "vu_cap", "none"]
 
-# Above this share the generator's CPUs were full: what it measured is its own queue.
-_FULL = 0.9
+# Above this share the generator's CPUs were full: what it measured is its own queue. Somewhat below it
+# queues already, so that a target which had less to do is not to blame.
+_FULL, _NEARLY_FULL = 0.9, 0.75
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,10 @@ _LIMITS: dict[LimitedBy, str] = {
 
 
 def _limited_by(use: CpuUse | None, dropped: float) -> LimitedBy:
-    if use is not None and use.load >= _FULL:
+    if use is not None and _generator_queued(use):
         return "generator_cpu"
     return "vu_cap" if dropped > 0 else "target"
+
+
+def _generator_queued(use: CpuUse) -> bool:
+    return use.load >= _FULL or (use.load >= _NEARLY_FULL and use.load > use.target)

@@ -16,8 +16,8 @@ PLAN = Plan((Stage(60, 0, 60),), "requests")
 SUMMARY = {"lab": {"scenario": "list", "load_seconds": 60}, "metrics": {}}
 
 
-def _run(load_cpu: float) -> Run:
-    uses = [CpuUse(float(second), 0.99, load_cpu) for second in range(61)]
+def _run(load_cpu: float, target_cpu: float = 0.99) -> Run:
+    uses = [CpuUse(float(second), target_cpu, load_cpu) for second in range(61)]
     return Run(Load("breakpoint"), Path(), 0, 60, False, uses, load_settings({}))
 
 
@@ -38,6 +38,11 @@ def test_the_target_is_the_limit_when_the_generator_had_room():
 
 def test_a_full_generator_is_the_limit_whatever_else_happened():
     assert judge(_run(0.95), _collected(dropped=1), Bounds()).limited_by == "generator_cpu"
+
+
+@pytest.mark.parametrize(("target", "limit"), [(0.5, "generator_cpu"), (0.97, "target")])
+def test_a_nearly_full_generator_is_the_limit_unless_the_target_was_busier(target, limit):
+    assert judge(_run(0.83, target), _collected(), Bounds()).limited_by == limit
 
 
 def test_dropped_iterations_with_an_idle_generator_mean_too_few_users():
