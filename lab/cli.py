@@ -121,13 +121,23 @@ def run(
     if again and (quick or repeat or only or dry_run):
         raise UsageError("--resume goes on as the run began; it takes no other option.")
     if again:
-        _report(command.resume(_engine(), name), as_json)
+        _finish(name, *command.resume(_engine(), name), as_json)
         return
     plan = command.plan_of(name, only=only or [], repeats=repeat, quick=quick)
     if dry_run:
         _print(show_experiment.plan_document(plan), as_json, show_experiment.plan)
         return
-    _report(command.start(_engine(), plan), as_json)
+    _finish(name, *command.start(_engine(), plan), as_json)
+
+
+def _finish(name: str, store: Store, failures: list[str], as_json: bool) -> None:
+    """The report first: the cells that were measured count, whatever became of the others."""
+    _report(store, as_json)
+    if failures:
+        raise LabError(
+            f"{len(failures)} cells failed:\n" + "\n".join(failures) + "\nThe others are measured. "
+            f"Try these again: lab run {name} --resume"
+        )
 
 
 @app.command()

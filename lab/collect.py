@@ -71,8 +71,8 @@ def _counters(
     )
     if not by_outcome:
         raise LabError(
-            f"Prometheus has no samples of {testid}: k6 could not push them. Its message stands "
-            "above; see also `lab logs prometheus`."
+            f"Prometheus has no samples of {testid}: k6 could not push them. See what "
+            "k6 said, and `lab logs prometheus`."
         )
     in_time = _only(prometheus.over(metrics.answers_in_time(testid), *span))
     dropped = _only(prometheus.over(metrics.iterations_dropped(testid), *span))

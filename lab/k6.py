@@ -118,6 +118,16 @@ def check_load(command: K6Command) -> None:
         raise UsageError(_thrown(done.stderr))
 
 
+def check(engine: Engine, load: Load) -> None:
+    """Like `check_load`, for a load that is to be run later.
+
+    Raises:
+        UsageError: k6 does not know what it would be asked for.
+    """
+    settings = _settings_of_ready_stack(engine)
+    check_load(engine.k6(settings, _env(engine, settings, load, ROOT)))
+
+
 def _thrown(log: str) -> str:
     """The message of the error that k6's log ends with, without its stack."""
     last = log.strip().splitlines()[-1] if log.strip() else "k6 said nothing"
@@ -144,13 +154,14 @@ def run_k6(engine: Engine, load: Load, folder: Path | None = None) -> Run:
     command = engine.k6(settings, _env(engine, settings, load, folder))
     check_load(command)
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "k6-summary.json").unlink(missing_ok=True)
     sampler, started = CpuSampler(settings, engine.pids()), time.time()
     with sampler, log.open("w") if log else nullcontext(sys.stderr) as said:
         code = _execute(command, said)
     run = Run(
         load, folder, started, time.time(), code == _THRESHOLDS_FAILED, sampler.uses, settings
     )
-    _check_outcome(code, run)
+    _check_outcome(code, run, f"see {log}" if log else "its message stands above")
     return run
 
 
@@ -168,12 +179,20 @@ def _execute(command: K6Command, said: IO[str]) -> int:
         # A terminal would send Ctrl-C to k6 as well, which ends at once at the second one.
         start_new_session=True,
     )
+    try:
+        return _wait(process, tell=bool(quiet) and said is sys.stderr)
+    finally:
+        # Whatever happened to us, it must not go on loading the stack.
+        process.kill()
+
+
+def _wait(process: subprocess.Popen[bytes], *, tell: bool) -> int:
     started = time.monotonic()
     while True:
         try:
             return process.wait(_SECONDS_BETWEEN_SIGNS)
         except subprocess.TimeoutExpired:
-            if quiet and said is sys.stderr:
+            if tell:
                 note(f"  k6 runs, {time.monotonic() - started:.0f} s")
         except KeyboardInterrupt:
             process.send_signal(signal.SIGINT)
@@ -211,10 +230,10 @@ def _env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict[s
     }
 
 
-def _check_outcome(code: int, run: Run) -> None:
+def _check_outcome(code: int, run: Run, where: str) -> None:
     if code == _INTERRUPTED:
         raise Interrupted(f"The test was interrupted. What k6 counted is in {run.folder}.")
     if code not in (0, _THRESHOLDS_FAILED):
-        raise LabError(f"k6 ended with exit code {code}; its message stands above.")
+        raise LabError(f"k6 ended with exit code {code}; {where}.")
     if not run.summary.exists():
-        raise LabError(f"k6 ended without a summary at {run.summary}; its message stands above.")
+        raise LabError(f"k6 ended without a summary at {run.summary}; {where}.")

@@ -194,6 +194,18 @@ def changed(settings: Settings, assignments: list[str]) -> Settings:
     return _checked({**settings.as_env(), **{name: value for name, _, value in pairs}})
 
 
+def changed_live(settings: Settings, values: Mapping[str, str]) -> Settings:
+    """`settings` with `values` that a running stack can take.
+
+    Raises:
+        UsageError: a name or value is not known, or is one that a stack keeps while it runs.
+    """
+    for name in values:
+        if _SITE.fullmatch(name):
+            raise UsageError(f"{name} can't change while the stack runs; set it before `lab up`.")
+    return changed(settings, [f"{name}={value}" for name, value in values.items()])
+
+
 def save(settings: Settings, state: State) -> None:
     """Write the settings file of the running stack, whole or not at all."""
     lines = [f"{name}={value}\n" for name, value in settings.as_env().items()]

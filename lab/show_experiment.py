@@ -50,7 +50,17 @@ def plan(document: dict[str, Any]) -> RenderableType:
 
 def report(document: dict[str, Any]) -> RenderableType:
     """The claims first, then the cells, then where to look further."""
-    return Group(_claims(document["claims"]), "", _cells(document["cells"]), _files(document))
+    parts = [_claims(document["claims"]), _cells(document["cells"]), _files(document)]
+    return Group(*_warnings(document), *(each for part in parts for each in (part, "")))
+
+
+def _warnings(document: dict[str, Any]) -> list[str]:
+    quick = "[yellow]Quick: durations were scaled down. A look, no figures.[/yellow]"
+    state = f"[yellow]The run is {document['state']}: cells are missing.[/yellow]"
+    return [
+        *([quick] if document["quick"] else []),
+        *([state] if document["state"] != "finished" else []),
+    ]
 
 
 def _claims(claims: list[dict[str, Any]]) -> RenderableType:
@@ -62,7 +72,10 @@ def _claims(claims: list[dict[str, Any]]) -> RenderableType:
         figures = ", ".join(
             f"{name} {value:,g}" for name, value in claim["measured"].items() if value is not None
         )
-        table.add_row(f"[{colour}]{claim['verdict']}[/{colour}]", escape(claim["text"]), figures)
+        said = "\n".join([figures, *claim["notes"]])
+        table.add_row(
+            f"[{colour}]{claim['verdict']}[/{colour}]", escape(claim["text"]), escape(said)
+        )
     return table
 
 

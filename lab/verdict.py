@@ -12,8 +12,8 @@ from lab.sampler import CpuUse, busy_between
 Outcome = Literal["passed", "failed", "broke", "held"]
 LimitedBy = Literal["target", "generator_cpu", "vu_cap", "none"]
 
-# Above this share the generator's CPUs were full: what it measured is its own queue. Somewhat below it
-# queues already, so that a target which had less to do is not to blame.
+# Above the first share the generator's CPUs were full: what it measured is its own queue. It queues
+# from the second on, so that a target which had less to do is not to blame.
 _FULL, _NEARLY_FULL = 0.9, 0.75
 
 

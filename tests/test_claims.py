@@ -64,6 +64,28 @@ def test_builds_and_answers_are_counted_by_route_and_outcome():
     assert only([asked], cells)["verdict"] == "holds"
 
 
+def test_the_rate_from_which_errors_came_is_the_first_window_over_the_bound():
+    windows = [
+        {"offered": offered, "error_ratio": errors}
+        for offered, errors in ((5.0, 0.0), (10.0, 0.01), (15.0, 0.02), (20.0, 0.0))
+    ]
+    asked = claim("x == 15", x="errors_from('c')")
+    assert only([asked], [cell("c", windows=windows)])["verdict"] == "holds"
+    assert only([asked], [cell("c", windows=windows[:2])])["measured"] == {"x": 0.0}
+
+
+def test_an_expression_that_breaks_on_the_figures_is_no_verdict():
+    found = only([claim("1 / failed > 2", failed="failed('none')")], CELLS)
+    assert found["verdict"] == "not measured"
+    assert "can't be judged" in found["notes"][0]
+
+
+def test_a_cell_that_held_is_a_lower_bound():
+    cells = [cell("c", goodput=5.0, limited_by="none", outcome="held")]
+    found = only([claim("x > 0", x="goodput('c')")], cells)
+    assert found["notes"] == ["c held to the end of its ramp: its rates are lower bounds"]
+
+
 def test_a_limit_of_the_generator_is_told():
     found = only([claim("x > 0", x="goodput('nginx')")], CELLS)
     assert found["notes"] == ["nginx is limited by the generator's CPU: its rates are lower bounds"]
@@ -75,7 +97,10 @@ def test_a_limit_of_the_generator_is_told():
         (claim("x > 0", x="goodput('absent')"), "no cell absent"),
         (claim("x > 0", x="speed('none')"), "speed"),
         (claim("y > 0", x="goodput('none')"), "y"),
-        (claim("x >", x="goodput('none')"), "c:"),
+        (claim("x >", x="goodput('none')"), "claim c: "),
+        (claim("x > 0", x="goodput('none', 'twice')"), "positional argument"),
+        (claim("x > 0", x="builds('none', 'hotle_detail')"), "known: hotel_list, hotel_detail"),
+        (claim("x > 0", x="answers('none', 'nginx', 'hit')"), "hit is not known here"),
         (claim("__import__('os')", x="goodput('none')"), "__import__"),
     ],
 )

@@ -11,6 +11,7 @@ from lab.experiment import load, preflight
 from lab.experiment.matrix import cells
 from lab.experiment.run import header, make_plan, run_plan
 from lab.experiment.store import Store, find_store
+from lab.interrupts import interruptible
 from lab.paths import ROOT
 
 TEXT = (ROOT / "tests/samples/small.toml").read_text()
@@ -73,17 +74,15 @@ def test_each_cell_goes_through_the_steps_in_order_and_is_written_at_once(store)
 
 def test_a_cell_that_does_not_verify_is_written_with_its_error_and_the_rest_goes_on(store):
     bench = Bench({("list/redis", "verify"): LabError("the layer is not on")})
-    with pytest.raises(LabError, match="1 of 4 cells failed") as failed:
-        run_plan(plan(), store, bench)
-    assert "list/redis, repeat 1: the layer is not on" in str(failed.value)
+    failures = run_plan(plan(), store, bench)
+    assert failures == ["  list/redis, repeat 1: the layer is not on"]
     states = {cell["name"]: cell["state"] for cell in store.cells()}
     assert states.pop("list/redis") == "failed"
     assert set(states.values()) == {"measured"}
 
 
 def test_resuming_measures_what_is_missing_or_failed_and_nothing_else(store):
-    with pytest.raises(LabError):
-        run_plan(plan(), store, Bench({("list/redis", "warm"): LabError("no")}))
+    run_plan(plan(), store, Bench({("list/redis", "warm"): LabError("no")}))
     again = Bench()
     run_plan(plan(), store, again)
     assert {name for _, name in again.steps} == {"list/redis"}
@@ -92,7 +91,7 @@ def test_resuming_measures_what_is_missing_or_failed_and_nothing_else(store):
 
 def test_ctrl_c_keeps_what_was_measured(store):
     bench = Bench({("list/redis", "measure"): KeyboardInterrupt()})
-    with pytest.raises(Interrupted):
+    with pytest.raises(Interrupted), interruptible():
         run_plan(plan(), store, bench)
     assert [cell["name"] for cell in store.cells()] == ["list/none"]
 
@@ -133,6 +132,28 @@ def test_a_result_of_an_unknown_version_is_refused_and_left_alone(store):
     with pytest.raises(UsageError, match="schema version 99; this lab reads 1"):
         store.header()
     assert json.loads(store.header_file.read_text()) == document
+
+
+def test_a_result_that_lacks_what_a_report_needs_is_one_message(store):
+    begun(store, plan())
+    document = json.loads(store.header_file.read_text())
+    del document["claims"]
+    store.header_file.write_text(json.dumps(document))
+    with pytest.raises(LabError, match="it lacks claims"):
+        store.header()
+
+
+def test_the_newest_run_is_found_by_its_time_and_whole_name(monkeypatch, tmp_path):
+    monkeypatch.setattr("lab.experiment.store.RESULTS", tmp_path)
+    older, newer, other = (
+        Store(tmp_path / f"{name}-abcd")
+        for name in ("t-20260101-000000", "t-20260102-000000", "t-2-20270101-000000")
+    )
+    for each in (newer, other, older):
+        begun(each, plan())
+    assert find_store("t") == newer
+    assert find_store("t-2") == other
+    assert find_store(older.run) == older
 
 
 def test_a_broken_result_is_one_message(store):

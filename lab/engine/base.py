@@ -1,6 +1,7 @@
 """What an engine can do."""
 
 import subprocess
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -58,10 +59,10 @@ class Engine(Protocol):
     def token(self) -> str:
         """What opens the backend's /lab/settings."""
 
-    def empty_caches(self) -> None:
-        """Make every cache as empty, and every queue as short, as after a new start.
+    def emptied(self) -> AbstractContextManager[None]:
+        """Nginx and the backend are stopped inside; after it they run, with empty caches.
 
-        What an overload left waiting would be answered first: it is dropped.
+        What an overload left waiting is dropped: it would be answered first.
         """
 
     def sql(self, database: str, *statements: str) -> list[str]:

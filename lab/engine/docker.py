@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psutil
 
@@ -77,11 +78,15 @@ class DockerEngine:
             raise LabError(f"The backend's token can't be read: {done.stderr.strip()}")
         return done.stdout.strip()
 
-    def empty_caches(self) -> None:
+    @contextmanager
+    def emptied(self) -> Iterator[None]:
         # Nginx keeps its pages on a tmpfs and the workers theirs in memory: both end with them.
-        self._compose(["exec", "-T", "redis", "redis-cli", "flushall"], self.settings())
-        self._compose(["restart", "backend", "nginx"], self.settings())
-        self._compose(["up", "-d", "--wait"], self.settings())
+        try:
+            self._compose(["stop", "nginx", "backend"], self.settings())
+            yield
+            self._compose(["exec", "-T", "redis", "redis-cli", "flushall"], self.settings())
+        finally:
+            self._compose(["up", "-d", "--wait"], self.settings())
 
     def sql(self, database: str, *statements: str) -> list[str]:
         flags = [part for statement in statements for part in ("-c", statement)]

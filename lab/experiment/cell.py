@@ -9,6 +9,7 @@ from lab import metrics
 from lab.breakpoint import WINDOW_SECONDS, Bounds
 from lab.collect import Collected
 from lab.engine import Engine
+from lab.errors import LabError
 from lab.experiment import reset
 from lab.experiment.counters import read_counters
 from lab.experiment.matrix import Cell
@@ -18,7 +19,7 @@ from lab.k6 import Load, Run, new_testid, run_k6
 from lab.measure import check_target_survived, read_back
 from lab.prometheus import Prometheus
 from lab.results import headline, series
-from lab.settings import Settings, changed
+from lab.settings import Settings, changed_live
 
 
 class Bench(Protocol):
@@ -67,16 +68,17 @@ class StackBench:
     bounds: Bounds
 
     def apply(self, cell: Cell) -> None:
-        self._settings = changed(self.base, [f"{k}={v}" for k, v in cell.settings.items()])
+        self._settings = changed_live(self.base, cell.settings)
         self.engine.apply(self._settings)
 
     def reset(self) -> None:
-        reset.restore(self.engine)
-        self.engine.empty_caches()
+        with self.engine.emptied():
+            reset.restore(self.engine)
 
     def verify(self) -> None:
         verify(target_of(self.engine, self._settings))
-        self.engine.empty_caches()
+        with self.engine.emptied():
+            pass
 
     def warm(self, cell: Cell, folder: Path) -> None:
         if cell.warm == "pages":
@@ -88,12 +90,15 @@ class StackBench:
         before = read_counters(self._settings)
         run = run_k6(self.engine, self._load(cell.workload), folder)
         counted = read_counters(self._settings).since(before)
+        if counted.built < 0:
+            raise LabError("The backend was restarted during the load: its counters began anew.")
         collected, verdict = read_back(self.engine, run, self.bounds)
         check_target_survived(self.engine, run)
         figures = headline(run, collected, verdict)
         return {
             **figures,
             "settings": self._settings.as_env(),
+            "hotels": collected.summary["lab"]["hotels"],
             "unit": collected.plan.unit if collected.plan else None,
             "failed_ratio": round(figures["failed"] / max(figures["requests"], 1), 4),
             "builds": {route: int(count) for route, count in counted.builds.items()},

@@ -6,13 +6,22 @@ from typing import Any
 
 from simpleeval import InvalidExpression, simple_eval
 
+from lab.breakpoint import Bounds
+
 HOLDS, HOLDS_NOT, NOT_MEASURED = "holds", "does not hold", "not measured"
 
 # What an expression may ask of a cell: the median over its repeats.
 _FIGURES = (
     *("rps", "goodput", "goodput_mean", "requests", "failed", "failed_ratio"),
-    *("p50_ms", "p95_ms", "p99_ms", "dropped_iterations", "missing_in_prometheus"),
+    *("p50_ms", "p95_ms", "p99_ms", "dropped_iterations", "missing_in_prometheus", "hotels"),
 )
+_ROUTES = ("hotel_list", "hotel_detail")
+_OF_BACKEND = ("hit", "miss", "unavailable")
+_OUTCOMES = {
+    "nginx": ("HIT", "MISS", "EXPIRED", "STALE", "UPDATING", "REVALIDATED", "BYPASS", "NONE"),
+    "redis": _OF_BACKEND,
+    "local": _OF_BACKEND,
+}
 _LIMITS = {"generator_cpu": "the generator's CPU", "vu_cap": "the number of virtual users"}
 
 
@@ -31,24 +40,43 @@ def problems(claims: list[dict[str, Any]], names: set[str]) -> list[str]:
     found = []
     for claim in claims:
         asked: list[str] = []
-        functions = dict.fromkeys(_functions({}, []), _recorder(asked))
+        functions = _functions(_Anything(), asked)
         try:
             values = {k: simple_eval(v, functions=functions) for k, v in claim["measures"].items()}
             _holds(claim, values)
-        except (InvalidExpression, SyntaxError, TypeError, ZeroDivisionError) as error:
+        except ZeroDivisionError:
+            pass  # of the trial's figures; those of a run may be others
+        except (InvalidExpression, SyntaxError, TypeError, ValueError) as error:
             found.append(f"claim {claim['id']}: {error}")
         found += [f"claim {claim['id']}: no cell {name}" for name in asked if name not in names]
     return found
+
+
+class _Anything(dict[str, list[dict[str, Any]]]):
+    """A cell of every name, for a trial."""
+
+    def get(self, _name: str, _default: object = None) -> Any:
+        figures = dict.fromkeys(_FIGURES, 1.0)
+        point, window = {"offered": 1.0}, {"error_ratio": 1.0, "offered": 1.0}
+        return [{**figures, "builds": {}, "cache": {}, "break_point": point, "windows": [window]}]
 
 
 def _claim(claim: dict[str, Any], cells: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
     asked: list[str] = []
     functions = _functions(cells, asked)
     measured = {k: _value(v, functions) for k, v in claim["measures"].items()}
-    verdict = NOT_MEASURED
-    if None not in measured.values():
-        verdict = HOLDS if _holds(claim, measured) else HOLDS_NOT
-    return {**claim, "verdict": verdict, "measured": measured, "notes": _notes(asked, cells)}
+    verdict, why = _verdict(claim, measured)
+    notes = [*why, *_notes(asked, cells)]
+    return {**claim, "verdict": verdict, "measured": measured, "notes": notes}
+
+
+def _verdict(claim: dict[str, Any], measured: dict[str, float | None]) -> tuple[str, list[str]]:
+    if None in measured.values():
+        return NOT_MEASURED, []
+    try:
+        return (HOLDS if _holds(claim, measured) else HOLDS_NOT), []
+    except (InvalidExpression, TypeError, ZeroDivisionError) as error:
+        return NOT_MEASURED, [f"`{claim['holds']}` can't be judged: {error}"]
 
 
 def _holds(claim: dict[str, Any], measured: Mapping[str, Any]) -> bool:
@@ -79,18 +107,37 @@ def _functions(
         return figure
 
     def answers(name: str, layer: str, *outcomes: str) -> float:
+        for outcome in outcomes:
+            _known(outcome, _OUTCOMES.get(layer, ()))
         return of(lambda cell: _answers(cell, layer, outcomes))(name)
 
     def builds(name: str, route: str) -> float:
+        _known(route, _ROUTES)
         return of(lambda cell: cell["builds"].get(route, 0))(name)
 
-    figures = {name: of(lambda cell, name=name: cell[name]) for name in _FIGURES}  # type: ignore[misc]
-    return {**figures, "builds": builds, "broke_at": of(_broke_at), "answers": answers}
+    figures = {name: of(lambda cell, name=name: cell.get(name)) for name in _FIGURES}  # type: ignore[misc]
+    more = {"broke_at": of(_broke_at), "errors_from": of(_errors_from)}
+    return {**figures, **more, "builds": builds, "answers": answers}
 
 
 def _broke_at(cell: dict[str, Any]) -> float | None:
     """The rate at which it broke; none for a cell that held."""
-    return cell["break_point"]["offered"] if cell["break_point"] else None
+    point = cell.get("break_point")
+    return point["offered"] if point else None
+
+
+def _errors_from(cell: dict[str, Any]) -> float:
+    """The rate of the first window with more errors than a run may have; 0 when there was none."""
+    broken = (w["offered"] for w in cell["windows"] if w["error_ratio"] > Bounds().error_ratio)
+    return next(broken, 0.0)
+
+
+def _known(name: str, allowed: tuple[str, ...]) -> None:
+    """Raises:
+    ValueError: a misspelt name would count as nothing.
+    """
+    if name not in allowed:
+        raise ValueError(f"{name} is not known here; known: {', '.join(allowed) or 'nothing'}")
 
 
 def _answers(cell: dict[str, Any], layer: str, outcomes: tuple[str, ...]) -> float:
@@ -102,12 +149,15 @@ def _notes(asked: list[str], cells: Mapping[str, list[dict[str, Any]]]) -> list[
     """Cells whose figure is not the target's limit."""
     found = []
     for name in dict.fromkeys(asked):
-        limits = {cell["limited_by"] for cell in cells.get(name, [])} & set(_LIMITS)
-        found += [
-            f"{name} is limited by {_LIMITS[limit]}: its rates are lower bounds"
-            for limit in sorted(limits)
-        ]
+        limits = {limit for cell in cells.get(name, []) if (limit := _limit(cell))}
+        found += [f"{name} {limit}: its rates are lower bounds" for limit in sorted(limits)]
     return found
+
+
+def _limit(cell: dict[str, Any]) -> str | None:
+    if cell["limited_by"] in _LIMITS:
+        return f"is limited by {_LIMITS[cell['limited_by']]}"
+    return "held to the end of its ramp" if cell.get("outcome") == "held" else None
 
 
 def _by_name(cells: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -116,11 +166,3 @@ def _by_name(cells: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         if cell["state"] == "measured":
             found.setdefault(cell["name"], []).append(cell)
     return found
-
-
-def _recorder(asked: list[str]) -> Callable[..., float]:
-    def figure(name: str, *_: str) -> float:
-        asked.append(name)
-        return 1.0
-
-    return figure

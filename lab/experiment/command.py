@@ -3,6 +3,7 @@
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from lab.breakpoint import Bounds
@@ -14,6 +15,8 @@ from lab.experiment.cell import StackBench
 from lab.experiment.run import Plan, close, header, make_plan, run_plan
 from lab.experiment.schema import Experiment
 from lab.experiment.store import Store, new_store, stores
+from lab.interrupts import interruptible, uninterrupted
+from lab.k6 import Load, check
 from lab.live import ask_backend
 from lab.paths import RESULTS
 from lab.results import host
@@ -34,77 +37,96 @@ def plan_of(name: str, *, only: list[str], repeats: int | None, quick: bool) -> 
     return make_plan(name, text, experiment, cells, only=only, repeats=repeats, quick=quick)
 
 
-def start(engine: Engine, plan: Plan) -> Store:
-    """Measure a new run."""
+def start(engine: Engine, plan: Plan) -> tuple[Store, list[str]]:
+    """Measure a new run; with a line for each cell that failed.
+
+    Raises:
+        LabError: the machine is not fit, or the stack broke.
+        Interrupted: someone pressed Ctrl-C.
+    """
     store = new_store(plan.name)
-    with _stack(engine) as base:
-        warnings = preflight.warnings(base)
-        machine = _machine(engine, base)
+    with _stack(engine) as stack:
+        warnings = preflight.warnings(stack.base)
+        machine = _machine(engine, stack.base)
+        _check_loads(engine, plan)
         store.write_header(header(plan, store, BOUNDS, machine, warnings))
-        for warning in warnings:
-            note(f"Warning: {warning}.")
-        _measure(engine, plan, store, base)
-    return store
+        return store, _measure(engine, plan, store, stack)
 
 
-def resume(engine: Engine, name: str) -> Store:
+def resume(engine: Engine, name: str) -> tuple[Store, list[str]]:
     """Go on with the newest run of `name` that has cells left.
 
     Raises:
-        UsageError: there is none, or it was begun elsewhere or of another file.
+        UsageError: there is none, or it was begun elsewhere, with other programs or another file.
     """
     store, plan = _unfinished(name)
-    with _stack(engine) as base:
-        _check_same_machine(store, _machine(engine, base))
-        store.write_header(store.header() | {"state": "running", "ended": None})
-        _measure(engine, plan, store, base)
-    return store
+    with _stack(engine) as stack:
+        head = store.header()
+        warnings = [*head["warnings"], *preflight.warnings(stack.base)]
+        _check_same_machine(store.run, head, _machine(engine, stack.base))
+        again = {"state": "running", "ended": None, "warnings": list(dict.fromkeys(warnings))}
+        store.write_header(head | again)
+        return store, _measure(engine, plan, store, stack)
 
 
-def _measure(engine: Engine, plan: Plan, store: Store, base: Settings) -> None:
-    note(f"Results go to {store.folder.relative_to(RESULTS.parent)}.")
+@dataclass
+class _Stack:
+    """The stack that a run uses: its settings, and whether its data are ours to reset."""
+
+    base: Settings
+    prepared: bool = False
+
+
+def _measure(engine: Engine, plan: Plan, store: Store, stack: _Stack) -> list[str]:
+    for warning in store.header()["warnings"]:
+        note(f"Warning: {warning}.")
+    where = store.folder.relative_to(RESULTS.parent)
+    note(f"Results go to {where}.")
+    state = "interrupted"
     try:
-        run_plan(plan, store, StackBench(engine, base, BOUNDS))
-    except Interrupted:
-        close(store, "interrupted")
+        reset.prepare_template(engine, stack.base)
+        stack.prepared = True
+        failures = run_plan(plan, store, StackBench(engine, stack.base, BOUNDS))
+        state = "incomplete" if failures else "finished"
+    except (Interrupted, KeyboardInterrupt):
         raise Interrupted(
-            f"Interrupted. What was measured is in {store.folder.relative_to(RESULTS.parent)}. "
+            f"Interrupted. What was measured is in {where}. "
             f"Go on with: lab run {plan.name} --resume"
         ) from None
-    except LabError:
-        close(store, "interrupted")
-        raise
-    close(store, "finished")
+    finally:
+        close(store, state)
+    return failures
 
 
 @contextmanager
-def _stack(engine: Engine) -> Iterator[Settings]:
+def _stack(engine: Engine) -> Iterator[_Stack]:
     """The running stack, started if need be; afterwards as it was, with fresh data."""
-    with _alone():
+    with _alone(), interruptible():
         before = engine.settings()
-        base = on_site(before) if before else load_settings()
-        if before is None:
-            engine.up(base)
+        stack = _Stack(on_site(before) if before else load_settings())
         try:
-            reset.prepare_template(engine, base)
-            yield base
+            if before is None:
+                engine.up(stack.base)
+            yield stack
         finally:
-            _leave(engine, before)
+            with uninterrupted("Cleaning up first; a moment."):
+                _leave(engine, stack, before)
 
 
-def _leave(engine: Engine, before: Settings | None) -> None:
+def _leave(engine: Engine, stack: _Stack, before: Settings | None) -> None:
     if engine.settings() is None:
-        note("The stack is down: it was taken down meanwhile.")
+        note("The stack is down: it was taken down meanwhile, or did not start.")
         return
     try:
         with step("Leaving the stack as it was, with fresh data"):
             if before is None:
                 engine.down()
                 return
-            engine.apply(before)
-            reset.restore(engine)
-            engine.empty_caches()
-    except LabError as error:
+            engine.up(before)
+            if stack.prepared:
+                with engine.emptied():
+                    reset.restore(engine)
+    except (LabError, OSError) as error:
         # What ended the run is the message that counts.
         note(f"The stack could not be left as it was: {error}")
 
@@ -125,9 +147,8 @@ def _unfinished(name: str) -> tuple[Store, Plan]:
     text = load.definition(name)
     experiment: Experiment = load.parse(name, text)
     for store in stores(name):
-        head = store.header()
-        done = {(c["name"], c["repeat"]) for c in store.cells() if c["state"] == "measured"}
-        if all((each["name"], each["repeat"]) in done for each in head["plan"]):
+        head = _begun(store)
+        if head is None:
             continue
         if head["definition"] != text:
             raise UsageError(
@@ -136,6 +157,18 @@ def _unfinished(name: str) -> tuple[Store, Plan]:
             )
         return store, _plan_again(name, text, experiment, head)
     raise UsageError(f"No run of {name} has cells left. Start a new one: lab run {name}")
+
+
+def _begun(store: Store) -> dict[str, Any] | None:
+    """The header of a run that has cells left; None for one that has none, or can't be read."""
+    try:
+        head, cells = store.header(), store.cells()
+    except LabError as error:
+        note(f"Passed over: {error}")
+        return None
+    done = {(cell["name"], cell["repeat"]) for cell in cells if cell["state"] == "measured"}
+    left = [each for each in head["plan"] if (each["name"], each["repeat"]) not in done]
+    return head if left else None
 
 
 def _plan_again(name: str, text: str, experiment: Experiment, head: dict[str, Any]) -> Plan:
@@ -159,13 +192,28 @@ def _machine(engine: Engine, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _check_same_machine(store: Store, machine: dict[str, Any]) -> None:
-    """Cells of two machines or engines are not one experiment."""
-    head = store.header()
-    facts = ("cpus", "memory_bytes", "system", "target_cpus", "load_cpus")
-    before, now = ({f: m["host"][f] for f in facts} for m in (head, machine))
-    if (head["engine"], before) != (machine["engine"], now):
+def _check_loads(engine: Engine, plan: Plan) -> None:
+    """Let k6 say what it thinks of each load, before hours are spent."""
+    loads = {cell.workload.model_dump_json(): cell.workload for cell, _ in plan.todo}
+    with step("Checking the loads"):
+        for workload in loads.values():
+            check(engine, Load(**workload.model_dump(), testid="check"))
+
+
+def _check_same_machine(run: str, head: dict[str, Any], machine: dict[str, Any]) -> None:
+    """Cells of two machines, engines, programs or commits are not one experiment."""
+    before, now = _facts(head), _facts(machine)
+    changed = {name: (before[name], now[name]) for name in now if before[name] != now[name]}
+    if changed:
+        said = "; ".join(f"{name} was {old}, is {new}" for name, (old, new) in changed.items())
         raise UsageError(
-            f"{store.run} was begun on {head['engine']}, {before}; this is {machine['engine']}, "
-            f"{now}. Figures of both are not comparable. Start a new run."
+            f"{run} can't be gone on with: {said}. Figures of both would not be comparable. "
+            "Start a new run."
         )
+
+
+def _facts(machine: dict[str, Any]) -> dict[str, Any]:
+    """What has to be the same in all cells of a run."""
+    names = ("cpus", "memory_bytes", "system", "target_cpus", "load_cpus", "commit")
+    of_host = {name: machine["host"].get(name) for name in names}
+    return {**of_host, **{name: machine.get(name) for name in ("engine", "versions", "limits")}}

@@ -9,7 +9,7 @@ from lab.errors import UsageError
 from lab.experiment.matrix import Cell, cells
 from lab.experiment.schema import Experiment
 from lab.paths import EXPERIMENTS
-from lab.settings import Settings, changed
+from lab.settings import Settings, changed_live
 
 
 def names() -> list[str]:
@@ -60,7 +60,7 @@ def checked_cells(name: str, experiment: Experiment, base: Settings) -> list[Cel
         raise UsageError(f"experiments/{name}.toml: {error}.") from None
     for cell in found:
         try:
-            changed(base, [f"{key}={value}" for key, value in cell.settings.items()])
+            changed_live(base, cell.settings)
         except UsageError as error:
             raise UsageError(f"experiments/{name}.toml, cell {cell.name}: {error}") from None
     if not found:

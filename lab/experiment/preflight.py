@@ -48,8 +48,9 @@ def _cpu_warnings(settings: Settings) -> Iterator[str]:
             "uses, the target lacks"
         )
     use = psutil.cpu_times_percent(_SAMPLE_SECONDS)
-    if use.steal > 100 * _STEAL_SHARE:
-        yield f"the hypervisor took {use.steal:.0f} % of the CPU time (steal) while idle"
+    steal = getattr(use, "steal", 0)  # Linux alone tells
+    if steal > 100 * _STEAL_SHARE:
+        yield f"the hypervisor took {steal:.0f} % of the CPU time (steal) while idle"
     busy = 100 - use.idle
     if busy > 100 * _BUSY_SHARE:
         yield f"other programs kept the CPUs {busy:.0f} % busy before the run began"

@@ -42,15 +42,18 @@ def restore(engine: Engine) -> None:
 
 
 def _copy(engine: Engine, source: str, target: str) -> None:
-    """Postgres copies only a database that nobody is connected to."""
-    engine.sql(
-        "postgres",
-        f"DROP DATABASE IF EXISTS {target} WITH (FORCE)",
-        f"ALTER DATABASE {source} ALLOW_CONNECTIONS false",
-        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{source}'",  # noqa: S608
-    )
+    """Postgres copies only a database that nobody is connected to.
+
+    Nothing is dropped before it is clear that there is something to copy.
+    """
     try:
-        engine.sql("postgres", f"CREATE DATABASE {target} TEMPLATE {source} OWNER hotel")
+        engine.sql(
+            "postgres",
+            f"ALTER DATABASE {source} ALLOW_CONNECTIONS false",
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{source}'",  # noqa: S608
+            f"DROP DATABASE IF EXISTS {target} WITH (FORCE)",
+            f"CREATE DATABASE {target} TEMPLATE {source} OWNER hotel",
+        )
     finally:
         engine.sql("postgres", f"ALTER DATABASE {source} ALLOW_CONNECTIONS true")
 

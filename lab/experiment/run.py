@@ -1,9 +1,7 @@
 """`lab run`: every cell of an experiment, written as it is measured, resumable at any moment."""
 
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -54,9 +52,9 @@ def make_plan(
     Raises:
         UsageError: a pattern of `only` matches no cell, or a claim asks for what is not there.
     """
-    found = claims.problems(
-        [claim.model_dump() for claim in experiment.claims], {cell.name for cell in cells}
-    )
+    known = {cell.name for cell in cells}
+    found = claims.problems([claim.model_dump() for claim in experiment.claims], known)
+    found += [f"published: no cell {p.cell}" for p in experiment.published if p.cell not in known]
     if found:
         raise UsageError(f"experiments/{name}.toml:\n" + "\n".join(f"  {line}" for line in found))
     chosen = _chosen(cells, only)
@@ -65,12 +63,12 @@ def make_plan(
     return Plan(name, text, experiment, matrix.order(shown, times), quick, times)
 
 
-def run_plan(plan: Plan, store: Store, bench: Bench) -> None:
-    """Measure what is not measured yet.
+def run_plan(plan: Plan, store: Store, bench: Bench) -> list[str]:
+    """Measure what is not measured yet; returns a line for each cell that failed.
 
     Raises:
         Interrupted: someone pressed Ctrl-C; what was measured is written.
-        LabError: cells failed; the others are measured.
+        LabError: so many failed in a row that the stack must be broken.
     """
     done = {(c["name"], c["repeat"]) for c in store.cells() if c["state"] == "measured"}
     left = [
@@ -78,14 +76,8 @@ def run_plan(plan: Plan, store: Store, bench: Bench) -> None:
         for index, (cell, repeat) in enumerate(plan.todo, start=1)
         if (cell.name, repeat) not in done
     ]
-    total = sum(cell.expected_seconds for _, cell, _ in left)
-    with _interruptible(), Progress(total) as progress:
-        failures = _run_cells(left, len(plan.todo), store, bench, progress)
-    if failures:
-        raise LabError(
-            f"{len(failures)} of {len(plan.todo)} cells failed:\n" + "\n".join(failures) + "\nThe "
-            f"others are measured. Try these again: lab run {plan.name} --resume"
-        )
+    with Progress(sum(cell.expected_seconds for _, cell, _ in left)) as progress:
+        return _run_cells(left, len(plan.todo), store, bench, progress)
 
 
 def _run_cells(
@@ -188,18 +180,6 @@ def _chosen(cells: list[Cell], only: list[str]) -> list[Cell]:
 def _fits(cell: Cell, pattern: str) -> bool:
     """A whole name with wildcards, or the name of one position."""
     return fnmatchcase(cell.name, pattern) or pattern in cell.axes.values()
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Ctrl-C and TERM end the run in order: the cell under way is dropped, the rest is written."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise Interrupted("Interrupted between two tests.") from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _now() -> str:

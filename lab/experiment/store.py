@@ -1,6 +1,7 @@
 """A run's folder: written step by step, so that nothing measured is ever lost."""
 
 import json
+import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,11 @@ from lab.results import write_json
 # History of the format:
 # 1: first.
 SCHEMA_VERSION = 1
+
+_HEADERS = "*/experiment.json"
+_NAME = re.compile(r"(?P<experiment>.+)-(?P<stamp>\d{8}-\d{6}-[0-9a-f]{4})")
+_HEADER = ("experiment", "definition", "plan", "claims", "axes", "quick", "repeats", "host")
+_CELL = ("name", "repeat", "state", "axes")
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class Store:
         Raises:
             UsageError: it is no run's, or one of a format that this lab does not know.
         """
-        return _read(self.header_file)
+        return _read(self.header_file, _HEADER)
 
     def write_header(self, header: dict[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +58,7 @@ class Store:
 
     def cells(self) -> list[dict[str, Any]]:
         """Every cell so far, measured or failed, in the order of the plan."""
-        return [_read(path) for path in sorted(self.folder.glob("cells/*/cell.json"))]
+        return [_read(path, _CELL) for path in sorted(self.folder.glob("cells/*/cell.json"))]
 
 
 def new_store(experiment: str) -> Store:
@@ -62,10 +68,11 @@ def new_store(experiment: str) -> Store:
 
 
 def stores(experiment: str | None = None) -> Iterator[Store]:
-    """The runs that there are, newest first."""
-    found = [path.parent for path in RESULTS.glob("*/experiment.json")]
-    for folder in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True):
-        if experiment is None or folder.name.startswith(f"{experiment}-2"):
+    """The runs that there are, newest first by the time in their names."""
+    found = {path.parent: _NAME.fullmatch(path.parent.name) for path in RESULTS.glob(_HEADERS)}
+    named = [(match, folder) for folder, match in found.items() if match]
+    for match, folder in sorted(named, key=lambda pair: pair[0]["stamp"], reverse=True):
+        if experiment in (None, match["experiment"]):
             yield Store(folder)
 
 
@@ -85,18 +92,25 @@ def find_store(name: str | None) -> Store:
     return found
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text())
         version = document["schema_version"]
+        missing = [key for key in keys if key not in document]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise LabError(
-            f"{path} can't be read as a result of `lab run` ({type(error).__name__}: {error}). "
-            "Nothing was changed. Move it away to report the rest."
-        ) from None
+        raise _unreadable(path, f"{type(error).__name__}: {error}") from None
     if version != SCHEMA_VERSION:
         raise UsageError(
             f"{path} has schema version {version}; this lab reads {SCHEMA_VERSION}. Nothing was "
             "changed. Use the lab that wrote it: its commit stands in the file."
         )
+    if missing:
+        raise _unreadable(path, f"it lacks {', '.join(missing)}")
     return dict(document)
+
+
+def _unreadable(path: Path, why: str) -> LabError:
+    return LabError(
+        f"{path} can't be read as a result of `lab run` ({why}). Nothing was changed. Move it away "
+        "to report the rest."
+    )

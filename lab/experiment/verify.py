@@ -7,7 +7,7 @@ import httpx
 from lab.engine import Engine
 from lab.errors import LabError
 from lab.experiment.counters import Counters, read_counters
-from lab.live import ask_backend
+from lab.live import ask_backend, ask_nginx
 from lab.settings import Settings
 
 # Processes keep pages of their own, and who answers is chance: enough to meet one of them twice.
@@ -71,10 +71,15 @@ def _check_settings(target: Target) -> None:
     said = ask_backend(target.settings, target.token)
     if said["debug"]:
         raise LabError("The backend runs with DEBUG on: its figures would mean nothing.")
-    wanted = {k: v for k, v in target.settings.as_env().items() if k in said["settings"]}
-    wrong = {k: said["settings"][k] for k, v in wanted.items() if said["settings"][k] != v}
+    _check_same("backend", said["settings"], target.settings)
+    _check_same("Nginx", ask_nginx(target.settings), target.settings)
+
+
+def _check_same(name: str, said: dict[str, str], settings: Settings) -> None:
+    wanted = settings.as_env()
+    wrong = {k: v for k, v in said.items() if wanted[k] != v}
     if wrong:
-        raise LabError(f"The backend runs with other settings: {wrong}. Try `lab set` again.")
+        raise LabError(f"{name} runs with other settings: {wrong}. Try `lab set` again.")
 
 
 def _check_backend_layers(target: Target, path: str) -> None:

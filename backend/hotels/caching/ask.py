@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from ops import metrics
+from ops.token import has_lab_token
 
 JSON = "application/json"
 
@@ -44,7 +45,8 @@ class Ask:
         response = self.view(self.request, **self.ids)
         if hasattr(response, "render"):
             response.render()
-        if response.status_code == 200:
+        # The lab's own reads are no part of a load.
+        if response.status_code == 200 and not has_lab_token(self.request):
             metrics.BODY_BUILDS.labels(self.route).inc()
         return response
 

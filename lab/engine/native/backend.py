@@ -62,14 +62,22 @@ def reload_workers(supervision: Supervision, settings: Settings) -> None:
             raise LabError(
                 "The backend is not running. `lab up` starts it; `lab logs backend` shows why."
             )
-        master = psutil.Process(pid)
-        old = set(master.children())
-        supervision.signal_service("backend", signal.SIGHUP)
-        wait_for(
-            lambda: (
-                len(set(master.children()) - old) == settings.LAB_WORKERS
-                and not any(map(is_alive, old))
-            ),
-            seconds=settings.LAB_TIMEOUT + 10,
-            what="The backend's new workers",
-        )
+        try:
+            _replace_workers(psutil.Process(pid), supervision, settings)
+        except psutil.NoSuchProcess:
+            raise LabError(
+                "The backend ended instead of taking its settings. `lab logs backend` shows why."
+            ) from None
+
+
+def _replace_workers(master: psutil.Process, supervision: Supervision, settings: Settings) -> None:
+    old = set(master.children())
+    supervision.signal_service("backend", signal.SIGHUP)
+    wait_for(
+        lambda: (
+            len(set(master.children()) - old) == settings.LAB_WORKERS
+            and not any(map(is_alive, old))
+        ),
+        seconds=settings.LAB_TIMEOUT + 10,
+        what="The backend's new workers",
+    )

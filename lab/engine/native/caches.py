@@ -1,6 +1,8 @@
 """Emptying every cache of the native engine, and every queue."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import redis
@@ -10,23 +12,30 @@ from lab.errors import LabError
 from lab.paths import State
 from lab.settings import LOOPBACK, Settings
 
+# In the order in which they are started.
+_STOPPED = ("backend", "nginx")
 
-def empty(supervision: Supervision, settings: Settings, state: State) -> None:
+
+@contextmanager
+def emptied(supervision: Supervision, settings: Settings, state: State) -> Iterator[None]:
     """Redis, Nginx' pages, what the backend's processes hold, and what waits for them.
 
     Nginx knows its files by memory that outlives a reload, and a socket keeps its queue as long as
-    the server lives: both are stopped meanwhile.
+    the server lives: both are stopped meanwhile, and started again whatever happens.
 
     Raises:
         LabError: Redis does not answer, or one of them does not come back.
     """
-    _empty_redis(settings)
-    for name in ("nginx", "backend"):
-        supervision.stop_service(name)
-    for folder in state.run.glob("cache-*"):
-        shutil.rmtree(folder)
-    for name in ("backend", "nginx"):
-        supervision.start_service(name)
+    try:
+        for name in reversed(_STOPPED):
+            supervision.stop_service(name)
+        yield
+        _empty_redis(settings)
+        for folder in state.run.glob("cache-*"):
+            shutil.rmtree(folder)
+    finally:
+        for name in _STOPPED:
+            supervision.start_service(name)
     wait_for(lambda: _answer(settings), seconds=30, what="The stack with empty caches")
 
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+from contextlib import AbstractContextManager
 
 import httpx
 
@@ -107,8 +108,8 @@ class NativeEngine:
     def token(self) -> str:
         return (self._state.secrets / "lab_token").read_text().strip()
 
-    def empty_caches(self) -> None:
-        caches.empty(self._supervision, self._running(), self._state)
+    def emptied(self) -> AbstractContextManager[None]:
+        return caches.emptied(self._supervision, self._running(), self._state)
 
     def sql(self, database: str, *statements: str) -> list[str]:
         return postgres.run(database, statements, self._running(), self._state)

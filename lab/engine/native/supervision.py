@@ -41,7 +41,7 @@ class Supervision:
     def alive(self) -> bool:
         """Whether supervisor answers."""
         try:
-            self._call("getState")
+            self._ask("getState")
         except OSError:
             return False
         return True
@@ -100,6 +100,14 @@ class Supervision:
         return sorted(listed, key=lambda p: text.index(f"[program:{p['name']}]"))
 
     def _call(self, method: str, *arguments: object) -> Any:
+        try:
+            return self._ask(method, *arguments)
+        except OSError as error:
+            raise LabError(
+                f"supervisor does not answer ({error}). `lab up` starts what is missing."
+            ) from None
+
+    def _ask(self, method: str, *arguments: object) -> Any:
         transport = SupervisorTransport(serverurl=f"unix://{self._state.socket}")
         proxy = xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport)
         try:
