@@ -96,7 +96,13 @@ CACHES = {
             "SOCKET_TIMEOUT": 0.08,
             "SOCKET_CONNECT_TIMEOUT": 0.08,
             # Nothing is said before the first command: RESP 2 needs no greeting.
-            "CONNECTION_POOL_KWARGS": {"protocol": 2, "driver_info": None},
+            "CONNECTION_POOL_KWARGS": {
+                "protocol": 2,
+                "driver_info": None,
+                # Beyond LAB_THREADS' most: a full pool would look like a Redis that is gone.
+                # Default: 100.
+                "max_connections": 2048,
+            },
         },
     }
 }

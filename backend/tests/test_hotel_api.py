@@ -91,7 +91,15 @@ def test_detail_is_the_same_bytes_either_way(api, settings, suite, customers):
 def test_a_client_can_not_choose_another_form_of_the_body(api, detail_by, suite):
     path = f"/api/hotel/{suite.hotel_id}/"
     indented = api.get(path, headers={"Accept": "application/json; indent=4"})
-    assert indented.content == api.get(path).content
+    plain = api.get(path)
+    assert indented.content == plain.content
+    assert indented.headers["ETag"] == plain.headers["ETag"]
+
+
+@pytest.mark.parametrize("parameter", ["x*=bogus''a", "x*=a; x*0=b", "q=", "=;,"])
+def test_parameters_of_accept_that_nobody_can_read_do_no_harm(api, detail_by, suite, parameter):
+    answer = api.get("/api/hotel/", headers={"Accept": f"application/json; {parameter}"})
+    assert answer.status_code == 200
 
 
 @pytest.mark.parametrize(

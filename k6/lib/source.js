@@ -10,8 +10,8 @@
 
 /**
  * The backend itself, whose caches let the lab's token pass; where it can't be reached, the target
- * with a query of its own: caches that go by the address then keep setup's pages apart from the
- * load's, and setup never reads an old copy.
+ * with a query of its own. Caches that go by the whole address (basic, cache_page) then keep setup's
+ * pages apart from the load's; protected, versioned and lru do not, and are warmed by setup.
  * @param {Pick<import('./env.js').Env, 'baseUrl' | 'settingsUrl' | 'labToken'>} env
  * @param {string} testid
  * @returns {Source}

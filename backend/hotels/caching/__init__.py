@@ -23,6 +23,8 @@ from ops.token import has_lab_token
 from hotels.caching import local, nginx, page, plain, versioned
 from hotels.caching.ask import Ask
 
+_JSON_TYPES = {"application/json", "application/*", "*/*"}
+
 View = Callable[..., HttpResponse]
 Layer = Callable[[Ask], HttpResponse]
 
@@ -68,8 +70,14 @@ def _may_be_kept(request: HttpRequest) -> bool:
     return (
         request.method in ("GET", "HEAD")
         and request.GET.get("format", "json") == "json"
-        and request.accepts("application/json")
+        and _takes_json(request.headers.get("Accept", "*/*"))
     )
+
+
+def _takes_json(accept: str) -> bool:
+    """As DRF takes it: parameters do not count. Django's own parser fails on some of them."""
+    types = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
+    return not types.isdisjoint(_JSON_TYPES)
 
 
 def _without_body(response: HttpResponse) -> HttpResponse:

@@ -55,7 +55,8 @@ class Wanted:
         make, self._make = self._make, _used
         self.made = True
         response = make()
-        if response.status_code != 200:
+        # A 200 without ETag: the hotel was made between the look for its version and the view's.
+        if response.status_code != 200 or "ETag" not in response:
             raise NotKeptError(response)
         headers = {name: response[name] for name in _HEADERS if name in response}
         return Page(response.content, headers)

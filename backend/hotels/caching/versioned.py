@@ -4,6 +4,8 @@ Never stale: whoever asks after a change reads its version, and so another key. 
 old versions run out. The way to a kept body does not enter DRF.
 """
 
+from django.conf import settings
+from django.db import connection
 from django.http import HttpResponse
 from django.utils.cache import patch_vary_headers
 
@@ -31,6 +33,9 @@ def answer(ask: Ask) -> HttpResponse:
 def _answer(ask: Ask, version: str, coding: str, tag: str) -> HttpResponse:
     if tokens.is_known(ask.request, tag):
         return tokens.not_modified(tag)
+    if settings.LAB.lab_db_pool is not None:
+        # Back to the pool: who waits for another's build must not hold what a builder needs.
+        connection.close()
     body, outcome = _BODIES[coding](ask, version)
     ask.count("redis", outcome)
     response = HttpResponse(body, content_type=JSON, headers={"ETag": tag})

@@ -27,7 +27,7 @@ from lab.paths import ROOT, State
 from lab.settings import Settings, running_settings, save
 
 # About half a million requests.
-_ACCESS_LOG_BYTES = 200 * 1024**2
+_LOG_BYTES = 200 * 1024**2
 
 # Settings that a running stack takes without a new start; `choose_engine` has seen to the first.
 LIVE = {
@@ -81,8 +81,9 @@ class NativeEngine:
             )
         if changed:
             save(settings, self._state)
-            self._reload_nginx(settings)
+            # In this order: Nginx must not keep a page for as long as an old worker says.
             backend.reload_workers(self._supervision, settings)
+            self._reload_nginx(settings)
 
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
         settings = self._running()
@@ -132,15 +133,16 @@ class NativeEngine:
         return ["tail", *flags, str(self._state.logs / f"{service}.log")]
 
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
-        self._bound_access_log()
+        self._bound_logs()
         argv = ["taskset", "-c", choose_cpus(settings).load, str(require("k6"))]
         return K6Command(argv, ROOT / "k6", {**os.environ, **env})
 
-    def _bound_access_log(self) -> None:
+    def _bound_logs(self) -> None:
         """Nginx appends, so that cutting the file off between tests loses old lines only."""
-        log = self._state.logs / "nginx-access.log"
-        if log.exists() and log.stat().st_size > _ACCESS_LOG_BYTES:
-            os.truncate(log, 0)
+        for name in ("nginx-access.log", "nginx-error.log"):
+            log = self._state.logs / name
+            if log.exists() and log.stat().st_size > _LOG_BYTES:
+                os.truncate(log, 0)
 
     def _resume(self, settings: Settings) -> None:
         """The stack runs: start what stopped, and make the settings active."""
