@@ -115,6 +115,7 @@ REST_FRAMEWORK = {
     # One renderer, so that no answer says `Vary: Accept`.
     "DEFAULT_RENDERER_CLASSES": ["config.renderers.OneFormJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["config.parsers.BoundedJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.negotiation.ContentNegotiation",
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "UNAUTHENTICATED_USER": None,

@@ -21,7 +21,7 @@ from django.http import HttpRequest, HttpResponse
 from ops.token import has_lab_token
 
 from hotels.caching import local, nginx, page, plain, versioned
-from hotels.caching.ask import Ask
+from hotels.caching.ask import JSON, Ask
 
 _JSON_TYPES = {"application/json", "application/*", "*/*"}
 
@@ -54,6 +54,7 @@ def cached(view: View, route: str, version: Callable[..., str | None]) -> View:
     def answer(request: HttpRequest, **ids: Any) -> HttpResponse:
         if not _may_be_kept(request):
             return view(request, **ids)
+        _forget_accept(request)
         try:
             response = _through_layers(Ask(request, route, view, version, ids))
         except errors.DATABASE_AWAY as error:
@@ -72,6 +73,13 @@ def _may_be_kept(request: HttpRequest) -> bool:
         and request.GET.get("format", "json") == "json"
         and _takes_json(request.headers.get("Accept", "*/*"))
     )
+
+
+def _forget_accept(request: HttpRequest) -> None:
+    """Everyone gets the same body: nothing of this header may reach what makes it."""
+    request.META["HTTP_ACCEPT"] = JSON
+    # Django keeps a copy of META here.
+    vars(request).pop("headers", None)
 
 
 def _takes_json(accept: str) -> bool:
