@@ -28,6 +28,7 @@ from lab.settings import Settings
 _THRESHOLDS_FAILED = 99
 _INTERRUPTED = 105
 _SECONDS_BETWEEN_SIGNS = 10
+_LOG_BYTES = 1024**2
 # What decides which code answers: k6 stops unless the backend says the same of itself.
 _VERIFIED = (
     *("LAB_SERVER", "LAB_WORKERS", "LAB_THREADS", "LAB_DETAIL", "LAB_BOOKING", "LAB_LOCAL_CACHE"),
@@ -161,6 +162,8 @@ def run_k6(engine: Engine, load: Load, folder: Path | None = None) -> Run:
     run = Run(
         load, folder, started, time.time(), code == _THRESHOLDS_FAILED, sampler.uses, settings
     )
+    if log:
+        _keep_end(log)
     _check_outcome(code, run, f"see {log}" if log else "its message stands above")
     return run
 
@@ -184,6 +187,16 @@ def _execute(command: K6Command, said: IO[str]) -> int:
     finally:
         # Whatever happened to us, it must not go on loading the stack.
         process.kill()
+
+
+def _keep_end(log: Path) -> None:
+    """k6 writes a line for each request that fails: under overload, hundreds of megabytes."""
+    size = log.stat().st_size
+    if size > _LOG_BYTES:
+        with log.open("rb") as file:
+            file.seek(size - _LOG_BYTES)
+            end = file.read()
+        log.write_bytes(end)
 
 
 def _wait(process: subprocess.Popen[bytes], *, tell: bool) -> int:
