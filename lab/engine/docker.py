@@ -11,6 +11,7 @@ import psutil
 from lab.console import step
 from lab.cpus import choose_cpus
 from lab.engine.base import K6Command, ServiceState, ServiceStatus
+from lab.engine.versions import ASKED, version_in
 from lab.errors import LabError, UsageError
 from lab.paths import ROOT, State, current_state
 from lab.settings import Settings, running_settings, save
@@ -28,8 +29,11 @@ _STATES: dict[str, ServiceState] = {
 
 
 def compose_argv(*files: str) -> list[str]:
-    """docker compose on the project's file, or on `files`."""
-    named = [part for name in files or ("docker-compose.yml",) for part in ("-f", str(ROOT / name))]
+    """docker compose on `files`, or on what it finds itself.
+
+    That is docker-compose.yml with docker-compose.override.yml, or what COMPOSE_FILE names.
+    """
+    named = [part for name in files for part in ("-f", str(ROOT / name))]
     return ["docker", "compose", "--project-directory", str(ROOT), *named]
 
 
@@ -82,7 +86,8 @@ class DockerEngine:
     def emptied(self) -> Iterator[None]:
         # Nginx keeps its pages on a tmpfs and the workers theirs in memory: both end with them.
         try:
-            self._compose(["stop", "nginx", "backend"], self.settings())
+            # What shares the backend's network must end with it, or it stays in one that is gone.
+            self._compose(["stop", "nginx", "backend-metrics", "backend"], self.settings())
             yield
             self._compose(["exec", "-T", "redis", "redis-cli", "flushall"], self.settings())
         finally:
@@ -102,9 +107,12 @@ class DockerEngine:
         return {service: pid for service, pid in self._main_pids() if psutil.pid_exists(pid)}
 
     def versions(self) -> dict[str, str]:
-        listed = self._run(["images", "--format", "json"], self.settings()).stdout
-        found = json.loads(listed) if listed.strip() else []
-        return {each["Repository"]: each["Tag"] for each in found}
+        # Of the programs, not of their images: a tag is what someone called an image.
+        running = {service.name for service in self.services() if service.state == "running"}
+        said = {name: self.exec(name, argv) for name, argv in ASKED.items() if name in running}
+        load = compose_argv("docker-compose.load.yml")
+        said["k6"] = _run(load, ["run", "--rm", "load", *ASKED["k6"]], self.settings())
+        return {name: version_in(done.stdout + done.stderr) for name, done in said.items()}
 
     def limits(self) -> dict[str, str]:
         config = self._run(["config", "--format", "json"], self.settings()).stdout

@@ -1,11 +1,11 @@
 """The programs of the native engine: where they are."""
 
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
 
+from lab.engine.versions import ASKED, version_in
 from lab.errors import LabError
 from lab.paths import BIN, PROGRAMS
 
@@ -52,32 +52,17 @@ def require(name: str) -> Path:
     return found
 
 
-# How each program tells its version. Nginx does it on standard error.
-_ASKED = {
-    "postgres": ("postgres", "--version"),
-    "redis": ("redis-server", "--version"),
-    "nginx": ("nginx", "-v"),
-    "prometheus": ("prometheus", "--version"),
-    "k6": ("k6", "version"),
-}
-
-
 def program_versions() -> dict[str, str]:
     """The versions of the programs that are here."""
-    found = {service: find(program) for service, (program, _) in _ASKED.items()}
-    return {
-        service: _version([str(program), _ASKED[service][1]])
-        for service, program in found.items()
-        if program
-    }
+    found = {service: (find(program), flag) for service, (program, flag) in ASKED.items()}
+    return {name: _version([str(path), flag]) for name, (path, flag) in found.items() if path}
 
 
 def _version(argv: list[str]) -> str:
     said = subprocess.run(
         argv, env={**os.environ, **library_env()}, capture_output=True, text=True, check=False
     )
-    match = re.search(r"\d+(\.\d+)+", said.stdout + said.stderr)
-    return match[0] if match else "unknown"
+    return version_in(said.stdout + said.stderr)
 
 
 def library_env() -> dict[str, str]:

@@ -1,0 +1,50 @@
+"""A Docker engine for the tests: the machine's own, or one that is started for them."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from commands import STATE, checked, environment, program, run
+
+_SECONDS_TO_START = 60
+
+
+@contextmanager
+def docker_engine() -> Iterator[str]:
+    """An engine that answers inside; yields how it came to be."""
+    if run("docker", "info").returncode == 0:
+        yield "the machine's own Docker engine"
+        return
+    process = _start()
+    try:
+        yield f"a Docker engine of its own, {_version()}"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+
+
+def _start() -> "subprocess.Popen[bytes]":
+    if os.getuid() != 0:
+        raise RuntimeError("No Docker engine answers, and only root can start one. Start it, or sudo.")
+    if program("dockerd") is None:
+        raise RuntimeError("dockerd is not here. `make test-compose` unpacks it where there is apt.")
+    log = STATE / "dockerd.log"
+    # Images and containers below the project, so that nothing of the machine's is touched.
+    argv = ["dockerd", "--data-root", str(STATE / "docker"), "--pidfile", str(STATE / "dockerd.pid")]
+    with log.open("wb") as said:
+        process = subprocess.Popen(argv, env=environment(), stdout=said, stderr=said)
+    for _ in range(_SECONDS_TO_START * 4):
+        if run("docker", "info").returncode == 0:
+            return process
+        if process.poll() is not None:
+            break
+        time.sleep(0.25)
+    process.kill()
+    raise RuntimeError(f"dockerd did not start. Its log ends:\n{log.read_text()[-3000:]}")
+
+
+def _version() -> str:
+    return checked("docker", "version", "--format", "{{.Server.Version}}").strip()

@@ -1,0 +1,113 @@
+"""Images for the compose stack: the ones that are here, the official ones where they can be pulled,
+and elsewhere stand-ins made of the distribution's packages.
+
+A stand-in bears the official name and keeps to what the project uses of the official image's
+contract. It proves the compose files, not the official images: those have other versions and other
+start scripts.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from commands import STATE, checked, run
+from lab.engine.native.programs import require
+from lab.paths import PROGRAMS
+
+FOLDER = Path(__file__).parent / "standins"
+BASE = "load-lab-standin/base"
+LABEL = "load-lab.stand-in"
+_SUITE = "bookworm"
+
+# Which folder of standins/ stands in for an image, by the image's name without its tag.
+_FOLDERS = {
+    "python": "python",
+    "postgres": "postgres",
+    "redis": "redis",
+    "nginx": "nginx",
+    "prom/prometheus": "prometheus",
+    "nginx/nginx-prometheus-exporter": "nginx-exporter",
+    "grafana/k6": "k6",
+}
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image that the stack needs: how it came here, or why it is not to be had."""
+
+    name: str
+    origin: str
+    missing: bool = False
+
+
+def provide(name: str) -> Image:
+    """Have the image `name` here, by the first of the ways that works."""
+    if run("docker", "image", "inspect", name).returncode == 0:
+        return Image(name, "stand-in" if _is_standin(name) else "was here")
+    if run("docker", "pull", "--quiet", name).returncode == 0:
+        return Image(name, "official, pulled")
+    folder = _FOLDERS.get(name.rpartition(":")[0])
+    if folder is None:
+        return Image(name, "can't be pulled, and no package stands in for it", missing=True)
+    _build(name, FOLDER / folder)
+    return Image(name, "stand-in")
+
+
+def standins() -> list[str]:
+    """The names of all stand-ins that are here."""
+    shape = ("--format", "{{.Repository}}:{{.Tag}}")
+    return checked("docker", "images", "--filter", f"label={LABEL}", *shape).split()
+
+
+def _is_standin(name: str) -> bool:
+    return name in standins()
+
+
+def _build(name: str, folder: Path) -> None:
+    if run("docker", "image", "inspect", BASE).returncode:
+        _make_base()
+    context = STATE / "contexts" / folder.name
+    shutil.rmtree(context, ignore_errors=True)
+    shutil.copytree(folder, context)
+    if folder.name == "k6":
+        shutil.copy(require("k6"), context)
+    # The host's network: a build has no need for one of its own.
+    flags = ("--network", "host", "--label", f"{LABEL}=true", "--tag", name)
+    checked("docker", "build", "--quiet", *flags, str(context), DOCKER_BUILDKIT="0")
+
+
+def _make_base() -> None:
+    """The distribution's smallest system, with this machine's certificates and package settings."""
+    root = STATE / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    flags = ("--variant=minbase", "--include=ca-certificates", _SUITE, str(root), _mirror())
+    scripts = PROGRAMS / "usr/share/debootstrap"
+    checked("debootstrap", *flags, **({"DEBOOTSTRAP_DIR": str(scripts)} if scripts.is_dir() else {}))
+    _adapt(root)
+    checked("tar", "-C", str(root), "-cf", f"{root}.tar", ".")
+    checked("docker", "import", "--change", f"LABEL {LABEL}=true", f"{root}.tar", BASE)
+    shutil.rmtree(root)
+    Path(f"{root}.tar").unlink()
+
+
+def _mirror() -> str:
+    """Where this machine's own packages come from."""
+    asked = checked("apt-get", "indextargets", "--format", "$(CODENAME) $(REPO_URI)")
+    for line in asked.splitlines():
+        suite, _, address = line.partition(" ")
+        if suite == _SUITE:
+            return address
+    raise RuntimeError(f"apt knows no mirror of Debian {_SUITE}, of which stand-ins are made.")
+
+
+def _adapt(root: Path) -> None:
+    """What a build in it needs: this machine's certificates, and packages that start nothing."""
+    for name in ("etc/ssl/certs/ca-certificates.crt", "etc/pip.conf"):
+        if (Path("/") / name).exists():
+            shutil.copy(Path("/") / name, root / name)
+    (root / "etc/apt/apt.conf.d/standin").write_text(
+        'APT::Install-Recommends "false";\nDPkg::Options:: "--force-unsafe-io";\n'
+    )
+    policy = root / "usr/sbin/policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)

@@ -1,0 +1,20 @@
+#!/bin/bash
+# Renders every template with the variables that the filter allows, and becomes Nginx.
+set -euo pipefail
+
+render() {
+    local from=/etc/nginx/templates to=${NGINX_ENVSUBST_OUTPUT_DIR:-/etc/nginx/conf.d}
+    local names
+    names=$(env | cut -d= -f1 | grep -E "${NGINX_ENVSUBST_FILTER:-}" | sed 's/.*/${&}/')
+    cd "$from"
+    find . -name '*.template' | while read -r template; do
+        mkdir -p "$to/$(dirname "$template")"
+        envsubst "$names" < "$template" > "$to/${template%.template}"
+    done
+    cd /
+}
+
+if [ "$1" = nginx ] && [ -d /etc/nginx/templates ]; then
+    render
+fi
+exec "$@"
