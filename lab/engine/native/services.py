@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from lab.cpus import Cpus
+from lab.cpus import Cpus, choose_cpus
 from lab.engine.native.programs import library_env, require
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
@@ -44,6 +44,7 @@ def pinned(service: Service, cpus: Cpus) -> list[str]:
 
 def backend_env(settings: Settings, state: State) -> dict[str, str]:
     """What the backend and its management commands read."""
+    cpus = choose_cpus(settings)
     return {
         **settings.as_env(),
         # Goes over the rest, and is read again when the server reloads.
@@ -55,6 +56,9 @@ def backend_env(settings: Settings, state: State) -> dict[str, str]:
         "PGUSER": "hotel",
         "BACKEND_REDIS_URL": f"redis://{LOOPBACK}:{settings.LAB_REDIS_PORT}/0",
         "BACKEND_BIND": f"{LOOPBACK}:{settings.LAB_BACKEND_PORT}",
+        # What was chosen, where the settings leave the choice to the lab.
+        "BACKEND_TARGET_CPUS": cpus.target,
+        "BACKEND_LOAD_CPUS": cpus.load,
         "BACKEND_METRICS_BIND": f"{LOOPBACK}:{settings.LAB_METRICS_PORT}",
         "BACKEND_ALLOWED_HOSTS": "*",
         "PROMETHEUS_MULTIPROC_DIR": str(state.run / "metrics"),
