@@ -130,7 +130,10 @@ def number(name: str) -> int:
 
 
 def cpus(name: str) -> set[int]:
-    """The CPU numbers of the list `name`, such as 0-2,5; none where it is empty or not set."""
+    """The CPU numbers of the list `name`, such as 0-2,5; none where it is empty or not set.
+
+    Of the environment alone: the settings file has what was asked for, not what `lab` chose.
+    """
     found: set[int] = set()
     for part in filter(None, os.environ.get(name, "").split(",")):
         first, _, last = part.partition("-")

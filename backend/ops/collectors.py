@@ -71,7 +71,7 @@ class PinnedCpus(Collector):
             "lab_cpus", "CPUs that the target and the load generator may use.", labels=["side"]
         )
         for side in ("target", "load"):
-            chosen = env.cpus(f"BACKEND_{side.upper()}_CPUS")
+            chosen = env.cpus(f"LAB_{side.upper()}_CPUS")
             gauge.add_metric([side], len(chosen) or os.cpu_count() or 1)
         yield gauge
 

@@ -1,6 +1,8 @@
 """Serves /metrics in a process of its own, so that saturated workers do not hide it.
 
-python -m ops.metrics_server
+python -m ops.metrics_server [STACK]
+
+STACK is for those who look at the list of processes: it tells which stack this one belongs to.
 """
 
 import signal

@@ -62,8 +62,8 @@ def test_the_settings_are_one_info_series(monkeypatch):
 
 
 def test_a_side_that_is_not_pinned_has_all_cpus(monkeypatch):
-    monkeypatch.setenv("BACKEND_TARGET_CPUS", "0-2,5")
-    monkeypatch.setenv("BACKEND_LOAD_CPUS", "")
+    monkeypatch.setenv("LAB_TARGET_CPUS", "0-2,5")
+    monkeypatch.setenv("LAB_LOAD_CPUS", "")
     assert _value(PinnedCpus(), "lab_cpus", {"side": "target"}) == 4
     assert _value(PinnedCpus(), "lab_cpus", {"side": "load"}) == os.cpu_count()
 
