@@ -16,7 +16,7 @@ DATA = {
     "LAB_DATA_BOOKINGS_PER_SUITE": "5",
     "LAB_DATA_CUSTOMERS": "200",
 }
-# Ten thousand up from the defaults: a stack that runs beside the tests keeps its ports.
+# Others than the defaults: a stack that runs beside the tests keeps its ports.
 PORTS = {
     "LAB_HTTP_PORT": "18080",
     "LAB_NGINX_STATUS_PORT": "18081",
@@ -25,6 +25,7 @@ PORTS = {
     "LAB_POSTGRES_PORT": "65432",
     "LAB_REDIS_PORT": "16379",
     "LAB_PROMETHEUS_PORT": "19090",
+    "LAB_EXPORTERS_PORT": "59200",
 }
 
 

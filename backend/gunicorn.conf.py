@@ -31,6 +31,14 @@ control_socket_disable = True
 worker_tmp_dir = "/dev/shm"  # noqa: S108
 
 
+def post_worker_init(worker: Any) -> None:
+    """Tell how many requests this worker can answer at once."""
+    # Imported here: in the master it would open the metrics' files under the master's id.
+    from ops import metrics
+
+    metrics.WORKER_SLOTS.set(worker.cfg.threads)
+
+
 def child_exit(_server: Any, worker: Any) -> None:
     """Take the gauges of a worker that ended out of the sum."""
     multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]

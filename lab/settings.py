@@ -66,6 +66,8 @@ def _ttl(value: str) -> str:
 
 
 Port = Annotated[int, Field(ge=1, le=65535)]
+# This one and the following.
+PortOfSeveral = Annotated[int, Field(ge=1, le=65500)]
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 CpuList = Annotated[str, BeforeValidator(_cpu_list)]
 
@@ -106,6 +108,7 @@ class Settings(BaseModel):
     LAB_POSTGRES_PORT: Port
     LAB_REDIS_PORT: Port
     LAB_PROMETHEUS_PORT: Port
+    LAB_EXPORTERS_PORT: PortOfSeveral
     LAB_DATA_SEED: Annotated[int, Field(ge=0)]
     LAB_DATA_HOTELS: Annotated[int, Field(ge=1, le=100_000)]
     LAB_DATA_SUITES_PER_HOTEL: Annotated[int, Field(ge=1, le=10_000)]

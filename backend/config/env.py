@@ -129,6 +129,18 @@ def number(name: str) -> int:
     return _number(name, 0, 2**31)
 
 
+def cpus(name: str) -> set[int]:
+    """The CPU numbers of the list `name`, such as 0-2,5; none where it is empty or not set.
+
+    Of the environment alone: the settings file has what was asked for, not what `lab` chose.
+    """
+    found: set[int] = set()
+    for part in filter(None, os.environ.get(name, "").split(",")):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
 def secret(name: str) -> str:
     """The secret `name`, from its file in BACKEND_SECRETS_DIR. There is no default.
 

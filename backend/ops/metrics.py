@@ -24,3 +24,15 @@ SHED_REQUESTS = Counter(
 IN_FLIGHT = Gauge(
     "lab_http_requests_in_flight", "Requests being answered.", multiprocess_mode="livesum"
 )
+WORKER_SLOTS = Gauge(
+    "lab_worker_slots",
+    "Requests that the live workers can answer at once.",
+    multiprocess_mode="livesum",
+)
+POOL_WAITS = Counter(
+    "lab_db_pool_waits_total", "Requests for a database connection that had to wait (LAB_DB_POOL)."
+)
+POOL_WAIT_SECONDS = Counter(
+    "lab_db_pool_wait_seconds_total",
+    "Time spent waiting for a database connection, each wait cut to whole milliseconds.",
+)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-from ops import metrics
+from ops import metrics, pool_waits
 
 # Clients may invent methods; each would be a series of its own.
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -23,4 +23,5 @@ class RequestMetrics:
         method = request.method if request.method in _METHODS else "other"
         metrics.DURATION.labels(route, method).observe(time.perf_counter() - started)
         metrics.REQUESTS.labels(route, method, str(response.status_code)).inc()
+        pool_waits.count()
         return response

@@ -46,8 +46,9 @@ def manage(argv: list[str], settings: Settings, state: State, *, show: bool = Fa
 
 
 def load(settings: Settings, state: State) -> None:
-    """Database and migrations always; data when there is none."""
+    """Database, monitoring role and migrations always; data when there is none."""
     postgres.make_database(settings, state)
+    manage(["-m", "ops.monitoring"], settings, state)
     with step("Migrating the database"):
         manage(["manage.py", "migrate", "--no-input"], settings, state)
     note("Loading the data, if there is none")

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 from contextlib import AbstractContextManager
+from functools import partial
 
 import httpx
 
@@ -12,7 +13,8 @@ from lab.cpus import choose_cpus
 from lab.engine.base import K6Command, ServiceStatus
 from lab.engine.native import backend, caches, postgres, preflight, render
 from lab.engine.native.programs import program_versions, require
-from lab.engine.native.services import BACKEND, Service, backend_env, services
+from lab.engine.native.service import Service
+from lab.engine.native.services import BACKEND, backend_env, services, start_groups
 from lab.engine.native.supervision import (
     Supervision,
     last_lines,
@@ -146,8 +148,8 @@ class NativeEngine:
 
     def _resume(self, settings: Settings) -> None:
         """The stack runs: start what stopped, and make the settings active."""
-        for service in services(self._running(), self._state):
-            self._start_service(service)
+        for group in start_groups(services(self._running(), self._state)):
+            self._start_group(group)
         self.apply(settings)
 
     def _clear_leftovers(self) -> None:
@@ -168,26 +170,31 @@ class NativeEngine:
         postgres.make_cluster(state)
         postgres.configure(state)
         render.write_nginx(settings, state)
-        render.write_prometheus(settings, state)
+        render.write_prometheus(found, settings, state)
+        render.write_process_exporter(found, state)
         render.write_supervisor(found, choose_cpus(settings), state)
         save(settings, state)
 
     def _start(self, settings: Settings) -> None:
         self._supervision.start()
-        for service in services(settings, self._state):
-            self._start_service(service)
-            if service.name == "postgres":
+        for group in start_groups(services(settings, self._state)):
+            self._start_group(group)
+            if group[0].name == "postgres":
                 backend.load(settings, self._state)
         with step("Waiting for the API's first answer"):
             wait_for(lambda: self._ready(settings), seconds=60, what="The API's first answer")
             wait_for(self._all_run, seconds=10, what="The last service")
 
-    def _start_service(self, service: Service) -> None:
-        with step(f"Starting {service.name}"):
-            self._supervision.start_service(service.name)
-            wait_for(
-                lambda: self._answers(service), seconds=60, what=f"An answer of {service.name}"
-            )
+    def _start_group(self, group: list[Service]) -> None:
+        with step(f"Starting {', '.join(service.name for service in group)}"):
+            for service in group:
+                self._supervision.start_service(service.name)
+            for service in group:
+                wait_for(
+                    partial(self._answers, service),
+                    seconds=60,
+                    what=f"An answer of {service.name}",
+                )
 
     def _answers(self, service: Service) -> bool:
         if self._supervision.states().get(service.name) == "failed":

@@ -41,6 +41,11 @@ PACKAGED = (
     Program("nginx", "nginx"),
     Program("prometheus", "prometheus"),
     Program("promtool", "prometheus"),
+    *(
+        Program(f"prometheus-{name}-exporter", f"prometheus-{name}-exporter")
+        for name in ("node", "process", "postgres", "redis", "nginx")
+    ),
+    Program("mtail", "mtail"),
 )
 
 

@@ -4,7 +4,7 @@ import resource
 import shutil
 
 from lab.engine.native.render import OPEN_FILES
-from lab.engine.native.services import Service
+from lab.engine.native.service import Service
 from lab.engine.native.supervision import port_is_taken
 from lab.errors import LabError
 from lab.paths import State
@@ -25,7 +25,8 @@ def check(settings: Settings, state: State, services: list[Service]) -> None:
 def _check_ports(settings: Settings, services: list[Service]) -> None:
     wanted = {service.port: service.host for service in services}
     wanted[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
-    names = {int(v): k for k, v in settings.as_env().items() if k.endswith("_PORT")}
+    names = {s.port: "LAB_EXPORTERS_PORT" for s in services if s.group == "exporters"}
+    names |= {int(v): k for k, v in settings.as_env().items() if k.endswith("_PORT")}
     taken = [port for port, host in sorted(wanted.items()) if port_is_taken(host, port)]
     if taken:
         listed = ", ".join(f"{port} ({names[port]})" for port in taken)

@@ -8,7 +8,8 @@ from pathlib import Path
 import yaml
 
 from lab.cpus import Cpus, choose_cpus, expand
-from lab.engine.native.services import Service, pinned
+from lab.engine.native.measured import process_groups, scrape_targets
+from lab.engine.native.service import Service, pinned
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
 
@@ -56,17 +57,22 @@ def write_templates(values: Mapping[str, str], folder: Path) -> None:
         rendered.write_text(render(template.read_text(), values))
 
 
-def write_prometheus(settings: Settings, state: State) -> None:
-    """The project's prometheus.yml beside this engine's own list of targets."""
+def write_prometheus(services: list[Service], settings: Settings, state: State) -> None:
+    """The project's prometheus.yml and rules, beside this engine's own list of targets."""
     folder = state.run / "prometheus"
     (folder / "targets").mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "prometheus/prometheus.yml", folder)
-    ports = {"backend": settings.LAB_METRICS_PORT, "prometheus": settings.LAB_PROMETHEUS_PORT}
-    targets = [
-        {"targets": [f"{LOOPBACK}:{port}"], "labels": {"service": service}}
-        for service, port in ports.items()
-    ]
+    # A rule that was removed must not live on in the copy.
+    shutil.rmtree(folder / "rules", ignore_errors=True)
+    shutil.copytree(ROOT / "prometheus/rules", folder / "rules")
+    targets = scrape_targets(services, settings)
     (folder / "targets/native.yml").write_text(yaml.safe_dump(targets))
+
+
+def write_process_exporter(services: list[Service], state: State) -> None:
+    """Which processes are which service."""
+    groups = yaml.safe_dump(process_groups(services))
+    (state.run / "process-exporter.yml").write_text(groups)
 
 
 def write_supervisor(services: list[Service], cpus: Cpus, state: State) -> None:
@@ -88,7 +94,7 @@ def limits(settings: Settings) -> dict[str, str]:
     cpus = choose_cpus(settings)
     return {
         "target": f"CPU {cpus.target} for all services together",
-        "load": f"CPU {cpus.load} for k6, Prometheus and the backend's metrics",
+        "load": f"CPU {cpus.load} for k6, Prometheus, exporters and the backend's metrics",
         "open files": str(OPEN_FILES),
     }
 

@@ -3,49 +3,38 @@
 import os
 import pwd
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-from lab.cpus import Cpus
+from lab.cpus import choose_cpus
+from lab.engine.native.exporters import exporters
 from lab.engine.native.programs import library_env, require
+from lab.engine.native.service import Service
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
 
 BACKEND = ROOT / "backend"
 
 
-@dataclass(frozen=True)
-class Service:
-    """One process under supervisor. It answers at `host` and `port` once it is ready."""
-
-    name: str
-    argv: list[str]
-    port: int
-    url: str
-    host: str = LOOPBACK
-    side: Literal["target", "load"] = "target"
-    env: dict[str, str] = field(default_factory=dict)
-    user: str | None = None
-    cwd: Path = ROOT
-    stop_signal: str = "TERM"
-
-
 def services(settings: Settings, state: State) -> list[Service]:
     """Every service, in the order in which they are started."""
     builders = (_postgres, _redis, _backend, _backend_metrics, _nginx, _prometheus)
-    return [build(settings, state) for build in builders]
+    return [*(build(settings, state) for build in builders), *exporters(settings, state)]
 
 
-def pinned(service: Service, cpus: Cpus) -> list[str]:
-    """The command of `service`, on the CPUs of its side."""
-    return ["taskset", "-c", cpus.target if service.side == "target" else cpus.load, *service.argv]
+def start_groups(found: list[Service]) -> list[list[Service]]:
+    """One service after the other; what measures them, last and all at once."""
+    target = [service for service in found if service.side == "target"]
+    return [*([service] for service in target), [s for s in found if s.side == "load"]]
 
 
 def backend_env(settings: Settings, state: State) -> dict[str, str]:
     """What the backend and its management commands read."""
+    cpus = choose_cpus(settings)
     return {
         **settings.as_env(),
+        # What was chosen, where the settings leave the choice to the lab.
+        "LAB_TARGET_CPUS": cpus.target,
+        "LAB_LOAD_CPUS": cpus.load,
         # Goes over the rest, and is read again when the server reloads.
         "BACKEND_SETTINGS_FILE": str(state.settings),
         "BACKEND_SECRETS_DIR": str(state.secrets),
@@ -82,6 +71,7 @@ def _postgres(settings: Settings, state: State) -> Service:
     return Service(
         name="postgres",
         argv=[str(require("postgres")), "-D", str(state.postgres), *flags],
+        mark=f"-D {state.postgres}",
         port=settings.LAB_POSTGRES_PORT,
         url=f"postgresql://hotel@{LOOPBACK}:{settings.LAB_POSTGRES_PORT}/hotel",
         env=library_env(),
@@ -93,7 +83,13 @@ def _postgres(settings: Settings, state: State) -> Service:
 
 
 def _redis(settings: Settings, state: State) -> Service:
-    flags = {"bind": LOOPBACK, "port": settings.LAB_REDIS_PORT, "dir": state.run}
+    flags = {
+        "bind": LOOPBACK,
+        "port": settings.LAB_REDIS_PORT,
+        "dir": state.run,
+        # Keeps the command line, by which its processes are measured. Default: yes.
+        "set-proc-title": "no",
+    }
     return Service(
         name="redis",
         argv=[
@@ -101,6 +97,7 @@ def _redis(settings: Settings, state: State) -> Service:
             str(ROOT / "redis/redis.conf"),
             *(part for name, value in flags.items() for part in (f"--{name}", str(value))),
         ],
+        mark=f"--dir {state.run}",
         port=settings.LAB_REDIS_PORT,
         url=f"redis://{LOOPBACK}:{settings.LAB_REDIS_PORT}",
         env=library_env(),
@@ -111,7 +108,8 @@ def _redis(settings: Settings, state: State) -> Service:
 def _backend(settings: Settings, state: State) -> Service:
     return Service(
         name="backend",
-        argv=[str(BACKEND / "bin/serve")],
+        argv=[str(BACKEND / "bin/serve"), "--name", str(state.base)],
+        mark=f"--name {state.base}",
         port=settings.LAB_BACKEND_PORT,
         url=settings.backend_url,
         env=backend_env(settings, state),
@@ -122,7 +120,8 @@ def _backend(settings: Settings, state: State) -> Service:
 def _backend_metrics(settings: Settings, state: State) -> Service:
     return Service(
         name="backend-metrics",
-        argv=[sys.executable, "-m", "ops.metrics_server"],
+        argv=[sys.executable, "-m", "ops.metrics_server", str(state.base)],
+        mark=f"ops.metrics_server {state.base}",
         port=settings.LAB_METRICS_PORT,
         url=f"http://{LOOPBACK}:{settings.LAB_METRICS_PORT}/metrics",
         env=backend_env(settings, state),
@@ -142,6 +141,7 @@ def _nginx(settings: Settings, state: State) -> Service:
             *("-c", str(state.run / "nginx.conf")),
             *("-g", globals_),
         ],
+        mark=f"-c {state.run / 'nginx.conf'}",
         port=settings.LAB_HTTP_PORT,
         host=settings.LAB_BIND,
         url=settings.target_url,
@@ -163,6 +163,7 @@ def _prometheus(settings: Settings, state: State) -> Service:
             "--web.enable-remote-write-receiver",
             "--enable-feature=native-histograms",
         ],
+        mark=f"--storage.tsdb.path={state.data / 'prometheus'}",
         port=settings.LAB_PROMETHEUS_PORT,
         host=settings.LAB_BIND,
         url=settings.prometheus_url,

@@ -1,0 +1,80 @@
+"""What the metrics server finds out itself, at each scrape: no worker has to be free for it."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from config import env
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+_PROC = Path("/proc/net")
+# https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html
+_LISTEN = "0A"
+
+
+def register(registry: CollectorRegistry) -> None:
+    """Add every collector of this module."""
+    for collector in (AcceptQueue(_backend_port()), ActiveSettings(), PinnedCpus()):
+        registry.register(collector)
+
+
+class AcceptQueue(Collector):
+    """Connections that the kernel has taken in and no worker has accepted yet.
+
+    Seen are the sockets of this network namespace: the backend's, which compose shares with us.
+    """
+
+    def __init__(self, port: int, proc: Path = _PROC) -> None:
+        self._port = port
+        self._tables = [proc / "tcp", proc / "tcp6"]
+
+    def collect(self) -> Iterator[Metric]:
+        """One sample, or none where nothing listens: an absent server has no empty queue."""
+        gauge = GaugeMetricFamily(
+            "lab_accept_queue_connections",
+            "Connections to the backend that no worker has accepted yet.",
+        )
+        found = [n for table in self._tables if table.exists() for n in self._waiting(table)]
+        if found:
+            gauge.add_metric([], sum(found))
+        yield gauge
+
+    def _waiting(self, table: Path) -> Iterable[int]:
+        for line in table.read_text().splitlines()[1:]:
+            _, local, _, state, queues, *_ = line.split()
+            if state == _LISTEN and int(local.rpartition(":")[2], 16) == self._port:
+                yield int(queues.partition(":")[2], 16)
+
+
+class ActiveSettings(Collector):
+    """The settings as labels, read again each time: `lab set` writes a file."""
+
+    def collect(self) -> Iterator[Metric]:
+        """One sample, or none while the settings can't be read: `lab down` removes their file."""
+        info = InfoMetricFamily("lab_settings", "The settings that the backend was given.")
+        try:
+            values = env.lab_settings().as_env()
+        except (env.EnvError, OSError):
+            pass
+        else:
+            info.add_metric([], {name.lower(): value for name, value in values.items()})
+        yield info
+
+
+class PinnedCpus(Collector):
+    """How many CPUs each side has; a side that is not pinned has all of them."""
+
+    def collect(self) -> Iterator[Metric]:
+        gauge = GaugeMetricFamily(
+            "lab_cpus", "CPUs that the target and the load generator may use.", labels=["side"]
+        )
+        for side in ("target", "load"):
+            chosen = env.cpus(f"LAB_{side.upper()}_CPUS")
+            gauge.add_metric([side], len(chosen) or os.cpu_count() or 1)
+        yield gauge
+
+
+def _backend_port() -> int:
+    return int(env.text("BACKEND_BIND").rpartition(":")[2])
