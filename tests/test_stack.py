@@ -11,7 +11,11 @@ import pytest
 from lab.engine.native.supervision import is_alive, leftovers, wait_for
 from lab.paths import State
 
-SERVICES = ["postgres", "redis", "backend", "backend-metrics", "nginx", "prometheus"]
+SERVICES = [
+    *("postgres", "redis", "backend", "backend-metrics", "nginx", "prometheus"),
+    *("node-exporter", "process-exporter", "postgres-exporter", "redis-exporter"),
+    *("nginx-exporter", "mtail"),
+]
 
 
 @pytest.fixture
@@ -204,7 +208,8 @@ def test_management_commands_run_in_the_stack(lab, stack):
 
 def test_secrets_are_for_their_owner_alone(stack):
     modes = {file.name: file.stat().st_mode & 0o777 for file in stack._state.secrets.iterdir()}
-    assert modes == dict.fromkeys(["lab_token", "postgres_password", "secret_key"], 0o600)
+    names = ["lab_token", "monitor_password", "postgres_password", "secret_key"]
+    assert modes == dict.fromkeys(names, 0o600)
 
 
 def test_everything_listens_on_the_loopback_alone(stack):
@@ -212,7 +217,7 @@ def test_everything_listens_on_the_loopback_alone(stack):
     listening = [
         c for c in psutil.net_connections("inet") if c.status == "LISTEN" and c.pid in owned
     ]
-    assert len({c.laddr.port for c in listening}) == 7
+    assert len({c.laddr.port for c in listening}) == 13
     assert {c.laddr.ip for c in listening} == {"127.0.0.1"}
 
 

@@ -1,0 +1,171 @@
+"""The telemetry table: which signal of which service must be in Prometheus during a real run.
+
+Adding one is one line in TABLE. `missing` says why an engine does not have it; a test prints it.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lab.prometheus import Prometheus
+
+EngineName = Literal["native", "docker"]
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A query that has a result once the signal has arrived."""
+
+    service: str
+    name: str
+    query: str
+    missing: Mapping[EngineName, str] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        return f"{self.service}: {self.name}"
+
+
+# Services of one engine alone.
+_DOCKER_ONLY: dict[EngineName, str] = {"native": "docker engine only"}
+_NATIVE_ONLY: dict[EngineName, str] = {"docker": "native engine only: Alloy does it on docker"}
+_ALONE: dict[str, dict[EngineName, str]] = {
+    "alloy": _DOCKER_ONLY,
+    "docker-socket": _DOCKER_ONLY,
+    "nginx-exporter": {"native": "measured as `exporters` on the native engine"},
+    "exporters": _NATIVE_ONLY,
+    "grafana": {"native": "runs where its program is on the PATH"},
+}
+SERVICES = (
+    *("postgres", "redis", "backend", "nginx", "prometheus", "backend-metrics", "load"),
+    *_ALONE,
+)
+_SHARED = "processes share one network, and this service does not count what it sends"
+_NO_DISK = "cAdvisor has a series once the container used the disk, which this one need not"
+_NO_NETWORK: dict[str, dict[EngineName, str]] = {
+    **{name: {"native": _SHARED} for name in SERVICES},
+    "nginx": {},
+    "redis": {},
+    "load": {},
+    "backend-metrics": {"native": _SHARED, "docker": "shares the backend's network"},
+}
+
+
+def _resources() -> Iterator[Signal]:
+    for service in SERVICES:
+        alone, of = _ALONE.get(service, {}), f'{{service="{service}"}}'
+        on_disk = {} if service in ("postgres", "prometheus") else {"docker": _NO_DISK}
+        network = f"service:network_bytes:rate{of}"
+        yield Signal(service, "cpu", f"service:cpu_cores:rate{of} >= 0", alone)
+        yield Signal(service, "memory", f"service:memory_bytes{of} > 0", alone)
+        yield Signal(service, "disk", f"service:disk_bytes:rate{of}", {**on_disk, **alone})
+        yield Signal(service, "network", network, {**_NO_NETWORK[service], **alone})
+
+
+def _of(service: str, *signals: str) -> Iterator[Signal]:
+    """A line each: the metric with what else its selector says, and the comparison, if any."""
+    for signal in signals:
+        metric, _, comparison = signal.partition(" ")
+        name, _, rest = metric.partition("{")
+        selector = f'{name}{{service="{service}"' + (f",{rest}" if rest else "}")
+        yield Signal(service, name, f"{selector} {comparison}".strip())
+
+
+TABLE = (
+    *_resources(),
+    *_of(
+        "postgres",
+        "pg_up == 1",
+        'pg_stat_database_xact_commit{datname="hotel"} > 0',
+        'pg_stat_database_blks_hit{datname="hotel"} > 0',
+        'pg_stat_database_blks_read{datname="hotel"}',
+        'pg_stat_activity_count{datname="hotel"}',
+        "pg_settings_max_connections > 0",
+        'pg_locks_count{datname="hotel"}',
+        'lab_pg_statement_seconds_total{statement=~"SELECT.+"} > 0',
+        'lab_pg_statement_calls_total{statement=~"SELECT.+"} > 0',
+        "lab_pg_lock_waiters",
+    ),
+    *_of(
+        "redis",
+        "redis_up == 1",
+        "redis_keyspace_hits_total",
+        "redis_keyspace_misses_total",
+        "redis_memory_used_bytes > 0",
+        "redis_net_input_bytes_total > 0",
+        "redis_net_output_bytes_total > 0",
+        "redis_connected_clients > 0",
+    ),
+    *_of(
+        "nginx",
+        "nginx_up == 1",
+        "nginx_connections_active > 0",
+        "nginx_http_requests_total > 0",
+        'lab_nginx_requests_total{status="200",cache="-"} > 0',
+        "lab_nginx_request_seconds_count > 0",
+        'lab_nginx_request_seconds_bucket{le="+Inf"} > 0',
+        "lab_nginx_upstream_seconds_count > 0",
+        'lab_nginx_upstream_seconds_bucket{le="+Inf"} > 0',
+        "lab_nginx_sent_bytes_total > 0",
+        "lab_nginx_received_bytes_total > 0",
+    ),
+    *_of(
+        "backend",
+        'lab_http_requests_total{route="hotel_list"} > 0',
+        "lab_http_request_duration_seconds_count > 0",
+        "lab_http_requests_in_flight",
+        'lab_body_builds_total{route="hotel_detail"} > 0',
+        "lab_shed_requests_total",
+        "lab_worker_slots > 0",
+        "lab_accept_queue_connections",
+        "lab_db_pool_waits_total",
+        "lab_db_pool_wait_seconds_total",
+        'lab_settings_info{lab_detail="naive"}',
+        'lab_cpus{side="target"} > 0',
+        'lab_cpus{side="load"} > 0',
+        "service:cpu_cores:limit > 0",
+    ),
+    *_of(
+        "host",
+        'node_cpu_seconds_total{mode="idle"} > 0',
+        "node_memory_MemAvailable_bytes > 0",
+        "node_load1",
+        "node_pressure_cpu_waiting_seconds_total",
+        "node_pressure_io_waiting_seconds_total",
+        "node_netstat_TcpExt_ListenOverflows",
+        "node_netstat_TcpExt_ListenDrops",
+        'node_network_receive_bytes_total{device="lo"}',
+        "node_disk_written_bytes_total",
+        "node_context_switches_total > 0",
+        'node_filesystem_avail_bytes{mountpoint!=""}',
+    ),
+    Signal("load", "requests", "k6_http_reqs_total > 0"),
+    Signal("load", "times", "histogram_count(k6_http_req_duration_seconds) > 0"),
+    Signal("load", "virtual users", "k6_vus > 0"),
+    Signal("load", "answers in time", "k6_lab_answers_in_time_total > 0"),
+    Signal("load", "running", "test:running == 1"),
+    Signal("load", "its side's CPU", 'side:cpu_cores:rate{side="load"}'),
+    Signal(
+        "backend", "memory limit", 'service:memory_bytes:limit{service="backend"}', _DOCKER_ONLY
+    ),
+    Signal("backend", "throttling", 'service:cpu_throttled:ratio{service="backend"}', _DOCKER_ONLY),
+)
+
+
+def due(engine: EngineName) -> list[Signal]:
+    """What `engine` must bring."""
+    return [signal for signal in TABLE if engine not in signal.missing]
+
+
+def arrivals(
+    prometheus: Prometheus, signals: Iterable[Signal], *, within: float
+) -> dict[Signal, float]:
+    """Poll until every signal was there once, or for `within` seconds; when each first was."""
+    started, waiting, found = time.monotonic(), list(signals), dict[Signal, float]()
+    while waiting and time.monotonic() - started < within:
+        for signal in list(waiting):
+            if prometheus.instant(signal.query) is not None:
+                found[signal] = time.monotonic() - started
+                waiting.remove(signal)
+        time.sleep(0.5)
+    return found

@@ -1,0 +1,46 @@
+"""Every signal of the table arrives while k6 runs; and what the alerts say of a healthy stack."""
+
+import threading
+
+import pytest
+from support.telemetry import TABLE, arrivals, due
+
+from lab.prometheus import Prometheus
+
+# Longer than two scrapes and the window of a rate.
+RUN = ("k6", "smoke", "--vus", "3", "--duration", "20s", "--json")
+
+
+@pytest.fixture(scope="module")
+def prometheus(stack):
+    return Prometheus(stack.settings().prometheus_url)
+
+
+@pytest.fixture(scope="module")
+def arrived(lab, stack, prometheus):
+    """Which signals arrived within 60 s of the beginning of a run, and after how many seconds."""
+    said = []
+    run = threading.Thread(target=lambda: said.append(lab(*RUN)))
+    run.start()
+    found = arrivals(prometheus, due("native"), within=60)
+    run.join()
+    assert said[0].code == 0, said[0].err
+    return found
+
+
+@pytest.mark.parametrize("signal", TABLE, ids=str)
+def test_the_signal_arrives_within_a_minute(signal, arrived):
+    if "native" in signal.missing:
+        pytest.skip(f"{signal}: {signal.missing['native']}")
+    assert signal in arrived, f"{signal} is missing in Prometheus: {signal.query}"
+
+
+def test_a_signal_that_no_one_sends_is_missed(prometheus):
+    from support.telemetry import Signal
+
+    assert arrivals(prometheus, [Signal("x", "y", "no_such_metric")], within=1) == {}
+
+
+def test_nothing_is_alarming_about_a_stack_that_bears_its_load(arrived, prometheus):
+    names = "BackendDown|ServiceDown|ScrapeTargetDown|NoContainerSeries|ErrorRatio"
+    assert prometheus.instant(f'ALERTS{{alertname=~"{names}",alertstate="firing"}}') is None
