@@ -12,7 +12,7 @@ from lab.experiment.schema import Experiment, Position, Tune, Warm, When, Worklo
 OVERHEAD_SECONDS = 25
 
 _QUICK_SHARE = 6
-_QUICK_SHORTEST = 8
+_QUICK_SHORTEST = 10
 _UNIT_SECONDS = {"h": 3600, "m": 60, "s": 1, "ms": 0.001}
 
 
