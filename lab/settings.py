@@ -168,7 +168,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
 
 def on_site(running: Settings) -> Settings:
     """The settings of a new start, where the running stack is: its ports, CPUs and data."""
-    here = {name: value for name, value in running.as_env().items() if _SITE.fullmatch(name)}
+    here = {name: value for name, value in running.as_env().items() if not is_live(name)}
     return _checked({**load_settings().as_env(), **here})
 
 
@@ -201,9 +201,14 @@ def changed_live(settings: Settings, values: Mapping[str, str]) -> Settings:
         UsageError: a name or value is not known, or is one that a stack keeps while it runs.
     """
     for name in values:
-        if _SITE.fullmatch(name):
+        if not is_live(name):
             raise UsageError(f"{name} can't change while the stack runs; set it before `lab up`.")
     return changed(settings, [f"{name}={value}" for name, value in values.items()])
+
+
+def is_live(name: str) -> bool:
+    """Whether a running stack can take another value of that setting."""
+    return not _SITE.fullmatch(name)
 
 
 def save(settings: Settings, state: State) -> None:
