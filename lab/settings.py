@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from dotenv import dotenv_values
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from lab.durations import seconds
 from lab.errors import UsageError
 from lab.paths import ROOT, State
 
@@ -31,9 +32,6 @@ TIMEOUTS_OUTSIDE_IN = (
     "LAB_DB_LOCK_TIMEOUT",
     "LAB_DB_CONNECT_TIMEOUT",
 )
-
-
-_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 def _cpu_list(value: str) -> str:
@@ -59,8 +57,7 @@ def _pool(value: str) -> str:
 
 
 def _ttl(value: str) -> str:
-    found = re.fullmatch(r"(\d{1,4})(s|m|h)", value)
-    if not found or not 1 <= int(found[1]) * _UNIT_SECONDS[found[2]] <= 3600:
+    if not re.fullmatch(r"\d{1,4}(s|m|h)", value) or not 1 <= seconds(value) <= 3600:
         raise ValueError("a duration from 1s to 1h, such as 1s, 30s or 5m")
     return value
 
