@@ -3,16 +3,15 @@
 import os
 import re
 from collections.abc import Mapping
-from ipaddress import IPv4Address
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from lab.durations import seconds
 from lab.errors import UsageError
 from lab.paths import ROOT, State
+from lab.setting_types import Address, CpuList, PoolSize, Port, Seconds, Ttl
 
 # Variables that begin LAB_ and are not settings: where a stack keeps its state, and what the lab
 # hands to its own programs.
@@ -34,39 +33,6 @@ TIMEOUTS_OUTSIDE_IN = (
 )
 
 
-def _cpu_list(value: str) -> str:
-    if value and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", value):
-        raise ValueError("a CPU list such as 0-2,5, or nothing")
-    for first, last in re.findall(r"(\d+)-(\d+)", value):
-        if int(first) > int(last):
-            raise ValueError("a CPU list such as 0-2,5, or nothing")
-    return value
-
-
-def _address(value: str) -> str:
-    try:
-        return str(IPv4Address(value))
-    except ValueError:
-        raise ValueError("an IPv4 address of this machine, or 0.0.0.0 for all of them") from None
-
-
-def _pool(value: str) -> str:
-    if value != "off" and not (value.isdecimal() and 1 <= int(value) <= 1000):
-        raise ValueError("off, or a size from 1 to 1000")
-    return value
-
-
-def _ttl(value: str) -> str:
-    if not re.fullmatch(r"\d{1,4}(s|m|h)", value) or not 1 <= seconds(value) <= 3600:
-        raise ValueError("a duration from 1s to 1h, such as 1s, 30s or 5m")
-    return value
-
-
-Port = Annotated[int, Field(ge=1, le=65535)]
-Seconds = Annotated[int, Field(ge=1, le=3600)]
-CpuList = Annotated[str, BeforeValidator(_cpu_list)]
-
-
 class Settings(BaseModel):
     """Every setting; names, values and meaning as in `.env.example`, which has the defaults."""
 
@@ -81,10 +47,10 @@ class Settings(BaseModel):
     LAB_LOCAL_CACHE: Literal["off", "lru"]
     LAB_REDIS_CACHE: Literal["off", "page", "versioned"]
     LAB_NGINX_CACHE: Literal["off", "basic", "protected"]
-    LAB_NGINX_CACHE_TTL: Annotated[str, BeforeValidator(_ttl)]
+    LAB_NGINX_CACHE_TTL: Ttl
     LAB_SHED: Literal["off", "on"]
     LAB_NGINX_POST_RATE: Annotated[int, Field(ge=1, le=100_000)]
-    LAB_DB_POOL: Annotated[str, BeforeValidator(_pool)]
+    LAB_DB_POOL: PoolSize
     LAB_CONN_MAX_AGE: Annotated[int, Field(ge=0, le=86400)]
     LAB_DB_MAX_CONNECTIONS: Annotated[int, Field(ge=10, le=10000)]
     LAB_CLIENT_TIMEOUT: Seconds
@@ -95,7 +61,7 @@ class Settings(BaseModel):
     LAB_DB_CONNECT_TIMEOUT: Seconds
     LAB_TARGET_CPUS: CpuList
     LAB_LOAD_CPUS: CpuList
-    LAB_BIND: Annotated[str, BeforeValidator(_address)]
+    LAB_BIND: Address
     LAB_HTTP_PORT: Port
     LAB_NGINX_STATUS_PORT: Port
     LAB_BACKEND_PORT: Port
