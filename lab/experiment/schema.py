@@ -89,7 +89,7 @@ class Claim(_Table):
 
 
 class Experiment(_Table):
-    """A whole file. `[experiment]` of the axes' product, less `exclude`, are its cells."""
+    """A whole file. Its cells are the product of the axes, less what `exclude` takes out."""
 
     schema_version: Literal[1]
     title: str
