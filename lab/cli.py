@@ -114,7 +114,7 @@ def run(
     quick: Annotated[bool, typer.Option(help="Scale durations down: a look, no figures.")] = False,
     again: Annotated[bool, typer.Option("--resume", help="Go on with the newest run.")] = False,
     repeat: Annotated[int | None, typer.Option(min=1, max=100, help="Repeats.")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Cells, such as 'naive/*/detail'.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Cells, such as 'detail/naive/*'.")] = None,
     as_json: Json = False,
 ) -> None:
     """Measure every cell of an experiment, then report. It can be interrupted and resumed."""

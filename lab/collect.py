@@ -1,7 +1,6 @@
 """From the files and series that a run left behind to what the verdict needs."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,45 +55,63 @@ def collect(run: Run, prometheus: Prometheus, bounds: Bounds) -> Collected:
             f"The load lasted {plan.seconds:.0f} s: too short to judge. Its counts are in "
             f"{run.summary}. Give it --duration {SHORTEST_SECONDS}s or more."
         )
-    at = _counters(run, started, plan, prometheus)
-    return Collected(summary, plan, started, windows(plan, at, bounds))
+    totals = _totals(run.load.testid, started, plan, prometheus)
+    return Collected(summary, plan, started, windows(plan, totals.at, bounds))
 
 
-def _counters(
-    run: Run, started: float, plan: Plan, prometheus: Prometheus
-) -> Callable[[float], Counters]:
-    """A function from seconds of the plan to the running totals at that moment."""
-    testid = run.load.testid
+@dataclass(frozen=True)
+class _Totals:
+    """The series of a run that `started` then."""
+
+    started: float
+    good: Series
+    bad: Series
+    in_time: Series
+    dropped: Series
+    p95: Series
+
+    def at(self, moment: float) -> Counters:
+        """The running totals at that second of the plan."""
+        when = self.started + moment
+        good, errors = _last(self.good, when) or 0, _last(self.bad, when) or 0
+        p95 = _last(self.p95, when, reach=1.5)
+        return Counters(
+            answers=good + errors,
+            errors=errors,
+            in_time=_last(self.in_time, when) or 0,
+            dropped=_last(self.dropped, when) or 0,
+            p95_ms=None if p95 is None else p95 * 1000,
+        )
+
+
+def _totals(testid: str, started: float, plan: Plan, prometheus: Prometheus) -> _Totals:
     span = (started, started + plan.seconds + 1)
-    by_outcome = prometheus.by_label(
-        metrics.requests_by_outcome(testid), "expected_response", *span
+
+    def series(query: str) -> Series:
+        found = prometheus.over(query, *span)
+        return found[0] if found else {}
+
+    by_outcome = _answers(testid, prometheus, span)
+    return _Totals(
+        started,
+        good=by_outcome.get("true", {}),
+        bad=by_outcome.get("false", {}),
+        in_time=series(metrics.answers_in_time(testid)),
+        dropped=series(metrics.iterations_dropped(testid)),
+        p95=series(metrics.percentile(testid, 0.95, WINDOW_SECONDS)),
     )
-    if not by_outcome:
+
+
+def _answers(testid: str, prometheus: Prometheus, span: tuple[float, float]) -> dict[str, Series]:
+    """By whether the answer was the expected one."""
+    query = metrics.requests_by_outcome(testid)
+    found = prometheus.by_label(query, "expected_response", *span)
+    if not found:
         raise LabError(
             f"Prometheus has no samples of {testid}: k6 could not push them. See what "
             "k6 said, and `lab logs prometheus`."
         )
-    in_time = _only(prometheus.over(metrics.answers_in_time(testid), *span))
-    dropped = _only(prometheus.over(metrics.iterations_dropped(testid), *span))
-    p95 = _only(prometheus.over(metrics.percentile(testid, 0.95, WINDOW_SECONDS), *span))
-
-    def at(moment: float) -> Counters:
-        when = started + moment
-        good, bad = (_last(by_outcome.get(label, {}), when) or 0 for label in ("true", "false"))
-        seconds = _last(p95, when, reach=1.5)
-        return Counters(
-            answers=good + bad,
-            errors=bad,
-            in_time=_last(in_time, when) or 0,
-            dropped=_last(dropped, when) or 0,
-            p95_ms=None if seconds is None else seconds * 1000,
-        )
-
-    return at
-
-
-def _only(found: list[Series]) -> Series:
-    return found[0] if found else {}
+    return found
 
 
 def _last(series: Series, when: float, reach: float = _REACH_SECONDS) -> float | None:

@@ -1,25 +1,20 @@
 """Running k6: its environment, its CPUs, its outcome."""
 
-import json
 import re
 import secrets
-import signal
-import subprocess
 import sys
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
 import httpx
 from dotenv import dotenv_values
 
-from lab.console import note
 from lab.engine import Engine
-from lab.engine.base import K6Command
 from lab.errors import Interrupted, LabError, UsageError
+from lab.k6_process import check_load, execute, keep_end
 from lab.paths import RESULTS, ROOT
 from lab.sampler import CpuSampler, CpuUse
 from lab.settings import Settings
@@ -27,8 +22,6 @@ from lab.settings import Settings
 # k6's exit codes, https://pkg.go.dev/go.k6.io/k6/errext/exitcodes
 _THRESHOLDS_FAILED = 99
 _INTERRUPTED = 105
-_SECONDS_BETWEEN_SIGNS = 10
-_LOG_BYTES = 1024**2
 # What decides which code answers: k6 stops unless the backend says the same of itself.
 _VERIFIED = (
     *("LAB_SERVER", "LAB_WORKERS", "LAB_THREADS", "LAB_DETAIL", "LAB_BOOKING", "LAB_LOCAL_CACHE"),
@@ -100,25 +93,6 @@ def _new_folder(testid: str) -> Path:
     return folder
 
 
-def check_load(command: K6Command) -> None:
-    """Ask k6 what it makes of the load; it alone knows the profiles and their variables.
-
-    Raises:
-        UsageError: a name or a value is not known; k6/main.js says which are.
-    """
-    argv = [*command.argv, "inspect", "--include-system-env-vars", "--log-format", "json"]
-    done = subprocess.run(
-        [*argv, "main.js"],
-        cwd=command.cwd,
-        env=command.env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise UsageError(_thrown(done.stderr))
-
-
 def check(engine: Engine, load: Load) -> None:
     """Like `check_load`, for a load that is to be run later.
 
@@ -127,16 +101,6 @@ def check(engine: Engine, load: Load) -> None:
     """
     settings = _settings_of_ready_stack(engine)
     check_load(engine.k6(settings, _env(engine, settings, load, ROOT)))
-
-
-def _thrown(log: str) -> str:
-    """The message of the error that k6's log ends with, without its stack."""
-    last = log.strip().splitlines()[-1] if log.strip() else "k6 said nothing"
-    try:
-        last = str(json.loads(last)["msg"])
-    except (ValueError, KeyError):
-        return last
-    return last.splitlines()[0].removeprefix("Error: ")
 
 
 def run_k6(engine: Engine, load: Load, folder: Path | None = None) -> Run:
@@ -158,58 +122,14 @@ def run_k6(engine: Engine, load: Load, folder: Path | None = None) -> Run:
     (folder / "k6-summary.json").unlink(missing_ok=True)
     sampler, started = CpuSampler(settings, engine.pids()), time.time()
     with sampler, log.open("w") if log else nullcontext(sys.stderr) as said:
-        code = _execute(command, said)
+        code = execute(command, said)
     run = Run(
         load, folder, started, time.time(), code == _THRESHOLDS_FAILED, sampler.uses, settings
     )
     if log:
-        _keep_end(log)
+        keep_end(log)
     _check_outcome(code, run, f"see {log}" if log else "its message stands above")
     return run
-
-
-def _execute(command: K6Command, said: IO[str]) -> int:
-    """k6's exit code. What it says goes to `said`: standard output is the result's."""
-    # Without a terminal k6's progress bar would be two new lines a second.
-    quiet = [] if said.isatty() else ["--quiet"]
-    argv = [*command.argv, "run", *quiet, "main.js"]
-    process = subprocess.Popen(
-        argv,
-        cwd=command.cwd,
-        env=command.env,
-        stdout=said,
-        stderr=said,
-        # A terminal would send Ctrl-C to k6 as well, which ends at once at the second one.
-        start_new_session=True,
-    )
-    try:
-        return _wait(process, tell=bool(quiet) and said is sys.stderr)
-    finally:
-        # Whatever happened to us, it must not go on loading the stack.
-        process.kill()
-
-
-def _keep_end(log: Path) -> None:
-    """k6 writes a line for each request that fails: under overload, hundreds of megabytes."""
-    size = log.stat().st_size
-    if size > _LOG_BYTES:
-        with log.open("rb") as file:
-            file.seek(size - _LOG_BYTES)
-            end = file.read()
-        log.write_bytes(end)
-
-
-def _wait(process: subprocess.Popen[bytes], *, tell: bool) -> int:
-    started = time.monotonic()
-    while True:
-        try:
-            return process.wait(_SECONDS_BETWEEN_SIGNS)
-        except subprocess.TimeoutExpired:
-            if tell:
-                note(f"  k6 runs, {time.monotonic() - started:.0f} s")
-        except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)
-            note("Interrupted; k6 writes its summary.")
 
 
 def _settings_of_ready_stack(engine: Engine) -> Settings:

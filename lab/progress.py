@@ -2,7 +2,6 @@
 
 import time
 from contextlib import AbstractContextManager
-from types import TracebackType
 
 from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.progress import Progress as Bar
@@ -52,12 +51,7 @@ class Progress(AbstractContextManager["Progress"]):
             self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         listeners.remove(self.say)
         self._bar.stop()
 

@@ -4,7 +4,6 @@ import threading
 import time
 from dataclasses import dataclass, field
 from statistics import fmean
-from types import TracebackType
 
 import psutil
 
@@ -60,12 +59,7 @@ class CpuSampler:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
 

@@ -3,15 +3,15 @@
 import os
 import re
 from collections.abc import Mapping
-from ipaddress import IPv4Address
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lab.errors import UsageError
 from lab.paths import ROOT, State
+from lab.setting_types import Address, CpuList, PoolSize, Port, PortOfSeveral, Seconds, Ttl
 
 # Variables that begin LAB_ and are not settings: where a stack keeps its state, and what the lab
 # hands to its own programs.
@@ -33,45 +33,6 @@ TIMEOUTS_OUTSIDE_IN = (
 )
 
 
-_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600}
-
-
-def _cpu_list(value: str) -> str:
-    if value and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", value):
-        raise ValueError("a CPU list such as 0-2,5, or nothing")
-    for first, last in re.findall(r"(\d+)-(\d+)", value):
-        if int(first) > int(last):
-            raise ValueError("a CPU list such as 0-2,5, or nothing")
-    return value
-
-
-def _address(value: str) -> str:
-    try:
-        return str(IPv4Address(value))
-    except ValueError:
-        raise ValueError("an IPv4 address of this machine, or 0.0.0.0 for all of them") from None
-
-
-def _pool(value: str) -> str:
-    if value != "off" and not (value.isdecimal() and 1 <= int(value) <= 1000):
-        raise ValueError("off, or a size from 1 to 1000")
-    return value
-
-
-def _ttl(value: str) -> str:
-    found = re.fullmatch(r"(\d{1,4})(s|m|h)", value)
-    if not found or not 1 <= int(found[1]) * _UNIT_SECONDS[found[2]] <= 3600:
-        raise ValueError("a duration from 1s to 1h, such as 1s, 30s or 5m")
-    return value
-
-
-Port = Annotated[int, Field(ge=1, le=65535)]
-# This one and the following.
-PortOfSeveral = Annotated[int, Field(ge=1, le=65500)]
-Seconds = Annotated[int, Field(ge=1, le=3600)]
-CpuList = Annotated[str, BeforeValidator(_cpu_list)]
-
-
 class Settings(BaseModel):
     """Every setting; names, values and meaning as in `.env.example`, which has the defaults."""
 
@@ -86,10 +47,10 @@ class Settings(BaseModel):
     LAB_LOCAL_CACHE: Literal["off", "lru"]
     LAB_REDIS_CACHE: Literal["off", "page", "versioned"]
     LAB_NGINX_CACHE: Literal["off", "basic", "protected"]
-    LAB_NGINX_CACHE_TTL: Annotated[str, BeforeValidator(_ttl)]
+    LAB_NGINX_CACHE_TTL: Ttl
     LAB_SHED: Literal["off", "on"]
     LAB_NGINX_POST_RATE: Annotated[int, Field(ge=1, le=100_000)]
-    LAB_DB_POOL: Annotated[str, BeforeValidator(_pool)]
+    LAB_DB_POOL: PoolSize
     LAB_CONN_MAX_AGE: Annotated[int, Field(ge=0, le=86400)]
     LAB_DB_MAX_CONNECTIONS: Annotated[int, Field(ge=10, le=10000)]
     LAB_CLIENT_TIMEOUT: Seconds
@@ -100,7 +61,7 @@ class Settings(BaseModel):
     LAB_DB_CONNECT_TIMEOUT: Seconds
     LAB_TARGET_CPUS: CpuList
     LAB_LOAD_CPUS: CpuList
-    LAB_BIND: Annotated[str, BeforeValidator(_address)]
+    LAB_BIND: Address
     LAB_HTTP_PORT: Port
     LAB_NGINX_STATUS_PORT: Port
     LAB_BACKEND_PORT: Port
@@ -171,7 +132,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
 
 def on_site(running: Settings) -> Settings:
     """The settings of a new start, where the running stack is: its ports, CPUs and data."""
-    here = {name: value for name, value in running.as_env().items() if _SITE.fullmatch(name)}
+    here = {name: value for name, value in running.as_env().items() if not is_live(name)}
     return _checked({**load_settings().as_env(), **here})
 
 
@@ -204,9 +165,14 @@ def changed_live(settings: Settings, values: Mapping[str, str]) -> Settings:
         UsageError: a name or value is not known, or is one that a stack keeps while it runs.
     """
     for name in values:
-        if _SITE.fullmatch(name):
+        if not is_live(name):
             raise UsageError(f"{name} can't change while the stack runs; set it before `lab up`.")
     return changed(settings, [f"{name}={value}" for name, value in values.items()])
+
+
+def is_live(name: str) -> bool:
+    """Whether a running stack can take another value of that setting."""
+    return not _SITE.fullmatch(name)
 
 
 def save(settings: Settings, state: State) -> None:

@@ -92,14 +92,8 @@ def _cells(cells: list[dict[str, Any]]) -> RenderableType:
 
 def _figures(cell: dict[str, Any]) -> list[str]:
     if cell.get("rps") is None:
-        return [
-            "",
-            "",
-            "",
-            "",
-            "",
-            f"[red]{escape(str(cell.get('error') or 'not measured'))}[/red]",
-        ]
+        why = escape(str(cell.get("error") or "not measured"))
+        return [*[""] * 5, f"[red]{why}[/red]"]
     return [
         f"{cell['goodput']:,g}",
         f"{cell['rps']:,g}",

@@ -51,7 +51,7 @@ class Load:
         self.seen = Seen()
 
     def book_once(self) -> None:
-        """One booking and, as everybody may, one look at the page at once."""
+        """One booking, and no look at the page: that would be the one that renews it."""
         with httpx.Client(timeout=30) as client:
             self._book(client)
 
@@ -64,7 +64,7 @@ class Load:
         return len(self._booked)
 
     def __enter__(self) -> "Load":
-        actions = [self._book] * WRITERS + [self._read] * READERS
+        actions = [self._book_and_look] * WRITERS + [self._read] * READERS
         self._threads = [threading.Thread(target=self._repeat, args=[a]) for a in actions]
         for thread in self._threads:
             thread.start()
@@ -89,6 +89,11 @@ class Load:
             while not self._stop.is_set():
                 action(client)
 
+    def _book_and_look(self, client: httpx.Client) -> None:
+        """As everybody may: at once."""
+        self._book(client)
+        self._read(client)
+
     def _book(self, client: httpx.Client) -> None:
         night = FIRST_NIGHT + timedelta(days=next(self._nights))
         wish = {
@@ -101,7 +106,6 @@ class Load:
         self.seen.statuses[answer.status_code] += 1
         if answer.status_code == 201:
             self._booked[answer.json()["id"]] = time.monotonic()
-            self._read(client)
 
     def _read(self, client: httpx.Client) -> None:
         due, asked = list(self._booked.items()), time.monotonic()

@@ -46,3 +46,14 @@ def lab():
         return Said(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    """The sample's report, for all who only read it: its folder, and its files."""
+    from support.report_samples import CLAIMS, load
+
+    from lab.report import write_report
+
+    folder = tmp_path_factory.mktemp("report")
+    return folder, write_report(*load(), CLAIMS, folder)

@@ -35,7 +35,8 @@ def smoke_summary(smoke):
 def broken(lab, stack):
     """A ramp over what one worker bears of whole details."""
     flags = ("--rate", "400", "--duration", "10s", "--scenario", "detail", "--json")
-    said = lab("k6", "breakpoint", *flags)
+    # Of the hundreds that would queue beyond these, the test would only wait for the end.
+    said = lab("k6", "breakpoint", *flags, MAX_VUS="300")
     assert said.code == 0, said.err
     return said.json
 
@@ -121,7 +122,8 @@ def test_bookings_never_meet_across_scenarios_and_reruns(lab, stack):
 
 def test_a_load_that_does_not_hold_is_a_failed_test(lab, stack):
     flags = ("--rate", "200", "--duration", "10s", "--scenario", "detail", "--json")
-    said = lab("k6", "hold", *flags)
+    # A queue of a hundred is enough for a load that is not held; see above.
+    said = lab("k6", "hold", *flags, MAX_VUS="100")
     assert said.code == 1
     assert said.json["outcome"] == "broke"
 

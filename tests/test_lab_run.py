@@ -74,7 +74,7 @@ def test_what_was_stored_says_on_what_and_with_which_programs(measured):
     cell = json.loads(next(folder.glob("cells/*/cell.json")).read_text())
     assert cell["services_cpu"]["backend"] > 0
     assert cell["missing_in_prometheus"] == 0
-    assert len(cell["windows"]) >= 3
+    assert len(cell["windows"]) >= 5
     assert (folder / "report.html").stat().st_size > 10_000
 
 
@@ -97,7 +97,7 @@ def test_ctrl_c_leaves_a_result_that_can_be_resumed_and_a_clean_stack(lab, stack
     before = set(RESULTS.glob("cache-ladder-*"))
     argv = [str(LAB), "run", *FLAGS, "--json"]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for(lambda: _loads_second_cell(before), seconds=90, what="The second cell's load")
+    wait_for(lambda: _loads_first_cell(before), seconds=90, what="The first cell's load")
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=90)
     assert process.returncode == 1
@@ -105,6 +105,7 @@ def test_ctrl_c_leaves_a_result_that_can_be_resumed_and_a_clean_stack(lab, stack
     assert "Traceback" not in said
     assert active_settings(stack)["LAB_NGINX_CACHE"] == "off"
     assert httpx.get(f"{stack.settings().target_url}/api/hotel/").status_code == 200
+    _first_cell_was_measured(measured, before)
     resumed = lab("run", "cache-ladder", "--resume", "--json")
     assert resumed.code == 0, resumed.err
     assert [cell["state"] for cell in resumed.json["cells"]] == ["measured", "measured"]
@@ -113,9 +114,16 @@ def test_ctrl_c_leaves_a_result_that_can_be_resumed_and_a_clean_stack(lab, stack
     shutil.rmtree(_folder(resumed.json))
 
 
-def _loads_second_cell(before):
+def _loads_first_cell(before):
     new = set(RESULTS.glob("cache-ladder-*")) - before
-    return [log for folder in new for log in folder.glob("cells/002-*/k6.log")]
+    return [log for folder in new for log in folder.glob("cells/001-*/k6.log")]
+
+
+def _first_cell_was_measured(measured, before):
+    """By the run of another test, with the same settings: no need to measure it again."""
+    (interrupted,) = set(RESULTS.glob("cache-ladder-*")) - before
+    (cell,) = _folder(measured.json).glob("cells/001-*")
+    shutil.copytree(cell, interrupted / "cells" / cell.name, dirs_exist_ok=True)
 
 
 def test_dry_run_tells_cells_and_time_and_runs_nothing(lab, stack):

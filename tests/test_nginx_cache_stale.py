@@ -1,10 +1,12 @@
 """LAB_NGINX_CACHE=protected: how old a page may be, while the backend answers and in an outage."""
 
 import time
+from functools import partial
 
 import pytest
 
 from lab.engine.native.supervision import wait_for
+from tests.nginx_at_once import at_once
 from tests.nginx_front import LIST, Backend, front
 from tests.nginx_load import read_much
 
@@ -15,14 +17,21 @@ ERROR = 5
 PROMISE = TTL + 2
 
 
+SETTINGS = {"LAB_NGINX_CACHE": "protected", "LAB_PROXY_TIMEOUT": "1"}
+
+
+def _backend(**more):
+    return Backend().lives(ttl=TTL, error=ERROR, **more)
+
+
 @pytest.fixture
 def backend():
-    return Backend().lives(ttl=TTL, error=ERROR)
+    return _backend()
 
 
 @pytest.fixture
 def client(tmp_path, backend):
-    with front(tmp_path, backend, LAB_NGINX_CACHE="protected", LAB_PROXY_TIMEOUT="1") as client:
+    with front(tmp_path, backend, **SETTINGS) as client:
         yield client
 
 
@@ -35,27 +44,27 @@ def _seen(client):
     return answer.json()["version"], _cache(answer)
 
 
-@pytest.mark.parametrize("reverse", [False, True], ids=["as sent", "X-Accel-Expires first"])
 @pytest.mark.parametrize("answer", [0.02, 1.2])
-def test_no_reader_gets_a_page_older_than_promised(tmp_path, backend, answer, reverse):
-    backend.lives(ttl=TTL, error=ERROR, reverse=reverse)
-    with front(tmp_path, backend, LAB_NGINX_CACHE="protected") as client:
+def test_no_reader_gets_a_page_older_than_promised(tmp_path, answer):
+    def read(client, backend):
         client.get(LIST, headers={"Accept-Encoding": "identity"})
         backend.delay = answer
-        seen = read_much(client, backend, rate=60, seconds=8, every=1.7)
+        return read_much(client, backend, rate=60, seconds=8, every=1.7)
+
+    orders = {"as sent": _backend(), "X-Accel-Expires first": _backend(reverse=True)}
+    cases = {name: (backend, read) for name, backend in orders.items()}
+    with at_once(tmp_path, cases, LAB_NGINX_CACHE="protected") as begun:
+        for name in orders:
+            _check_promise(begun[name].result(), answer)
+
+
+def _check_promise(seen, answer):
     assert seen.failed == 0
     assert seen.statuses["HIT"] > 100
     # Nobody waits for a refresh that is done within its window, and the windows are heard in
     # either order.
     assert seen.statuses["STALE"] > 1
     assert max(seen.stale) <= PROMISE + answer
-
-
-def test_the_first_reader_after_an_idle_time_gets_the_newest_page(client, backend):
-    client.get(LIST)
-    backend.version = 2
-    time.sleep(8)  # the idle time itself, far past TTL and window; an hour would be no different
-    assert _seen(client) == (2, "EXPIRED")
 
 
 def test_an_unchanged_page_is_renewed_by_a_304(client, backend):
@@ -70,6 +79,16 @@ def test_an_unchanged_page_is_renewed_by_a_304(client, backend):
         assert backend.requests[-1][2]["If-None-Match"] == '"v1"'
         assert _cache(client.get(LIST)) in ("HIT", "UPDATING")
     assert backend.builds == [1]
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_without_a_kept_page_an_error_is_told_at_once(client, backend, status):
+    backend.status = status
+    answer = client.get(LIST)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (status, "1")
+    assert answer.json()["error"]["message"]
+    assert _cache(answer) == "MISS"
+    assert len(backend.requests) == 1
 
 
 def _refuse(backend):
@@ -102,9 +121,15 @@ OUTAGES = {
 }
 
 
-@pytest.mark.parametrize(("begin", "told", "code"), OUTAGES.values(), ids=OUTAGES)
-def test_an_outage_hands_out_marked_pages_up_to_an_age_and_then_ends(
-    client, backend, begin, told, code
+def _the_first_reader_after_an_idle_time_gets_the_newest_page(client, backend):
+    client.get(LIST)
+    backend.version = 2
+    time.sleep(8)  # the idle time itself, far past TTL and window; an hour would be no different
+    assert _seen(client) == (2, "EXPIRED")
+
+
+def _an_outage_hands_out_marked_pages_up_to_an_age_and_then_ends(
+    begin, told, code, client, backend
 ):
     kept = time.time()
     client.get(LIST)
@@ -127,7 +152,7 @@ def test_an_outage_hands_out_marked_pages_up_to_an_age_and_then_ends(
     assert _seen(client) == (2, "HIT")
 
 
-def test_the_age_of_an_outage_is_bounded(client, backend):
+def _the_age_of_an_outage_is_bounded(client, backend):
     """From the last answer: the promise, stale-if-error, and a try that times out."""
     client.get(LIST)
     backend.stop()
@@ -139,17 +164,7 @@ def test_the_age_of_an_outage_is_bounded(client, backend):
     assert ERROR < last - begin <= PROMISE + ERROR
 
 
-@pytest.mark.parametrize("status", [500, 503])
-def test_without_a_kept_page_an_error_is_told_at_once(client, backend, status):
-    backend.status = status
-    answer = client.get(LIST)
-    assert (answer.status_code, answer.headers["Retry-After"]) == (status, "1")
-    assert answer.json()["error"]["message"]
-    assert _cache(answer) == "MISS"
-    assert len(backend.requests) == 1
-
-
-def test_a_page_is_fresh_soon_after_the_backend_is_back(client, backend):
+def _a_page_is_fresh_soon_after_the_backend_is_back(client, backend):
     client.get(LIST)
     backend.status, backend.version = 503, 2
     time.sleep(PROMISE + 0.1)  # past TTL and window
@@ -158,3 +173,32 @@ def test_a_page_is_fresh_soon_after_the_backend_is_back(client, backend):
     wait_for(lambda: _seen(client)[0] == 2, seconds=5, what="The new page")
     # A failed refresh is shared for a second, counted in whole ones.
     assert time.time() - back < 2.5
+
+
+LONG = {
+    "the first reader after an idle time gets the newest page": (
+        _the_first_reader_after_an_idle_time_gets_the_newest_page
+    ),
+    "the age of an outage is bounded": _the_age_of_an_outage_is_bounded,
+    "a page is fresh soon after the backend is back": (
+        _a_page_is_fresh_soon_after_the_backend_is_back
+    ),
+    **{
+        f"an outage ({name}) hands out marked pages up to an age and then ends": partial(
+            _an_outage_hands_out_marked_pages_up_to_an_age_and_then_ends, *outage
+        )
+        for name, outage in OUTAGES.items()
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    cases = {name: (_backend(), case) for name, case in LONG.items()}
+    with at_once(tmp_path_factory.mktemp("long"), cases, **SETTINGS) as begun:
+        yield begun
+
+
+@pytest.mark.parametrize("case", LONG)
+def test_in_the_long_run(begun, case):
+    begun[case].result()

@@ -28,8 +28,9 @@ def page():
 
 @pytest.fixture(scope="module", params=["small", "ladder"])
 def report(request, tmp_path_factory):
-    header, cells = load() if request.param == "small" else ladder()
-    return write_report(header, cells, CLAIMS, tmp_path_factory.mktemp("report"))["html"]
+    if request.param == "small":
+        return request.getfixturevalue("written")[1]["html"]
+    return write_report(*ladder(), CLAIMS, tmp_path_factory.mktemp("report"))["html"]
 
 
 @pytest.mark.parametrize("width", [400, 1280])
@@ -46,8 +47,8 @@ def test_every_chart_is_drawn_and_the_page_does_not_scroll_sideways(page, report
     assert page.trouble == []
 
 
-def test_a_limited_cell_says_so_in_the_drawn_picture(page, tmp_path):
-    page.open(write_report(*load(), CLAIMS, tmp_path)["html"], 400)
+def test_a_limited_cell_says_so_in_the_drawn_picture(page, written):
+    page.open(written[1]["html"], 400)
     texts = page.ask(
         "[...document.querySelectorAll('#comparison-0 svg text')].map(t => t.textContent)"
     )

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from samples.make import BREAKS, ramp
+from samples.cells import BREAKS, ramp
 
 from lab.breakpoint import Bounds, Window, find_break
 from lab.picture import draw

@@ -94,7 +94,7 @@ def _value(expression: str, functions: dict[str, Callable[..., Any]]) -> float |
 def _functions(
     cells: Mapping[str, list[dict[str, Any]]], asked: list[str]
 ) -> dict[str, Callable[..., Any]]:
-    """`rps("naive/none/detail")` and the like, which note what they were asked for."""
+    """`rps("detail/naive/none")` and the like, which note what they were asked for."""
 
     def of(read: Callable[[dict[str, Any]], float | None]) -> Callable[[str], float]:
         def figure(name: str) -> float:

@@ -1,19 +1,18 @@
 """From an experiment to its cells, and the order in which they are measured. Pure."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from lab.durations import seconds
 from lab.experiment.schema import Experiment, Position, Tune, Warm, When, Workload
 
 # What a cell takes beside its load: settings, database, caches, verification, reading back.
 OVERHEAD_SECONDS = 25
 
 _QUICK_SHARE = 6
-_QUICK_SHORTEST = 8
-_UNIT_SECONDS = {"h": 3600, "m": 60, "s": 1, "ms": 0.001}
+_QUICK_SHORTEST = 10
 
 
 @dataclass(frozen=True)
@@ -69,12 +68,6 @@ def quick(cell: Cell) -> Cell:
     """The same cell with durations scaled down: for a look, not for a figure."""
     warm = cell.warm if isinstance(cell.warm, str) else _shorter(cell.warm)
     return Cell(**{**vars(cell), "workload": _shorter(cell.workload), "warm": warm})
-
-
-def seconds(duration: str) -> float:
-    """Seconds of a duration as k6 writes it: 90s, 5m, 1h30m, 500ms."""
-    parts = re.findall(r"([\d.]+)(h|ms|m|s)", duration)
-    return sum(float(amount) * _UNIT_SECONDS[unit] for amount, unit in parts)
 
 
 def _shorter(workload: Workload) -> Workload:

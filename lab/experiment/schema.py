@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from lab.durations import PATTERN
+
 SCHEMA_VERSION = 1
 
 
@@ -12,7 +14,7 @@ def _listed(value: Any) -> Any:
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
-Duration = Annotated[str, Field(pattern=r"^(\d+(\.\d+)?(h|ms|m|s))+$")]
+Duration = Annotated[str, Field(pattern=PATTERN)]
 # Which positions of which axes: {layer = ["none", "local"], load = "detail"}.
 When = dict[str, Annotated[list[str], BeforeValidator(_listed)]]
 
@@ -87,7 +89,7 @@ class Claim(_Table):
 
 
 class Experiment(_Table):
-    """A whole file. `[experiment]` of the axes' product, less `exclude`, are its cells."""
+    """A whole file. Its cells are the product of the axes, less what `exclude` takes out."""
 
     schema_version: Literal[1]
     title: str

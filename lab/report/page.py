@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from typing import Any
 
 import jinja2
@@ -63,7 +64,9 @@ def _title(report: Report) -> str:
     return str(report.header.get("title") or report.header.get("experiment") or "Report")
 
 
+@cache
 def _libraries() -> str:
+    """The same for every page, and a second's work."""
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
 
 

@@ -4,7 +4,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import cast
 
 from django.core.cache import caches
@@ -70,12 +69,7 @@ class BuildLock:
     def __enter__(self) -> None:
         threading.Thread(target=self._renew, daemon=True).start()
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._done.set()
         self.release()
 

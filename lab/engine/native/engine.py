@@ -26,20 +26,10 @@ from lab.engine.native.supervision import (
 from lab.errors import LabError, UsageError
 from lab.live import ask_nginx
 from lab.paths import ROOT, State
-from lab.settings import Settings, running_settings, save
+from lab.settings import Settings, is_live, running_settings, save
 
 # About half a million requests.
 _LOG_BYTES = 200 * 1024**2
-
-# Settings that a running stack takes without a new start; `choose_engine` has seen to the first.
-LIVE = {
-    "LAB_ENGINE",
-    *("LAB_SERVER", "LAB_WORKERS", "LAB_THREADS", "LAB_DETAIL", "LAB_BOOKING"),
-    *("LAB_LOCAL_CACHE", "LAB_REDIS_CACHE", "LAB_NGINX_CACHE", "LAB_NGINX_CACHE_TTL"),
-    *("LAB_SHED", "LAB_NGINX_POST_RATE", "LAB_DB_POOL", "LAB_CONN_MAX_AGE"),
-    *("LAB_CLIENT_TIMEOUT", "LAB_PROXY_TIMEOUT", "LAB_TIMEOUT"),
-    *("LAB_DB_STATEMENT_TIMEOUT", "LAB_DB_LOCK_TIMEOUT", "LAB_DB_CONNECT_TIMEOUT"),
-}
 
 
 class NativeEngine:
@@ -75,12 +65,7 @@ class NativeEngine:
     def apply(self, settings: Settings) -> None:
         before = self._running()
         changed = {k for k, v in settings.as_env().items() if before.as_env()[k] != v}
-        if changed - LIVE:
-            names = ", ".join(sorted(changed - LIVE))
-            raise UsageError(
-                f"{names} can't change while the stack runs. Put it into .env, then "
-                "`lab down` and `lab up`."
-            )
+        _refuse_fixed(changed)
         if changed:
             save(settings, self._state)
             # In this order: Nginx must not keep a page for as long as an old worker says.
@@ -229,6 +214,16 @@ class NativeEngine:
         if settings is None or not self._supervision.alive:
             raise LabError("The stack is not running. Start it: lab up")
         return settings
+
+
+def _refuse_fixed(names: set[str]) -> None:
+    # `choose_engine` has seen to LAB_ENGINE: auto and native are the same stack here.
+    fixed = ", ".join(sorted(name for name in names - {"LAB_ENGINE"} if not is_live(name)))
+    if fixed:
+        raise UsageError(
+            f"{fixed} can't change while the stack runs. Put it into .env, then "
+            "`lab down` and `lab up`."
+        )
 
 
 def _nginx_runs_with(settings: Settings) -> bool:

@@ -1,0 +1,82 @@
+// @ts-check
+// Profiles, their plans, and what becomes of them in k6.
+import { optionsBuild } from '../lib/options.js';
+import { iterationsPlanned, targetRateAt } from '../lib/plan.js';
+import { profileBuild } from '../lib/profiles.js';
+import { env } from './env.js';
+import { equals, throwsWith } from './expect.js';
+
+export const cases = [
+  profilesSmokeAndArrival,
+  profilesOfTheArticle,
+  profileMistakes,
+  planArithmetic,
+  optionsOfK6,
+];
+
+function profilesSmokeAndArrival() {
+  const smoke = profileBuild('smoke', {});
+  equals('smoke: closed', [smoke.plan, smoke.maxVUs, smoke.durationSeconds], [null, 5, 20]);
+  const ramp = profileBuild('breakpoint', { RATE: '200', DURATION: '2m' });
+  equals('breakpoint: plan', ramp.plan, [{ duration_seconds: 120, from: 0, to: 200 }]);
+  equals('breakpoint: requests arrive', ramp.unit, 'requests');
+  equals('breakpoint: VUs follow the rate', vusOf(ramp), [1000, 1000]);
+  const steep = profileBuild('breakpoint', { RATE: '2000' });
+  equals('breakpoint: 1000 VUs are made before the start', vusOf(steep), [1000, 5000]);
+  const hold = profileBuild('hold', { RATE: '30', DURATION: '10s', MAX_VUS: '7' });
+  equals('hold: plan', hold.plan, [{ duration_seconds: 10, from: 30, to: 30 }]);
+  equals('hold: never more VUs than allowed', vusOf(hold), [7, 7]);
+  equals('hold: constant', hold.executor.executor, 'constant-arrival-rate');
+}
+
+/** @param {import('../lib/profiles.js').Profile} profile */
+function vusOf(profile) {
+  const executor = /** @type {any} */ (profile.executor);
+  return [executor.preAllocatedVUs, executor.maxVUs];
+}
+
+function profilesOfTheArticle() {
+  const cold = profileBuild('article-breakpoint', {});
+  equals('article: plan', cold.plan, [{ duration_seconds: 300, from: 0, to: 1000 }]);
+  equals('article: VUs', vusOf(cold), [100, 1000]);
+  equals('article: whole journeys', cold.unit, 'iterations');
+  const warm = profileBuild('article-breakpoint-warm', {});
+  const plan = [
+    { duration_seconds: 60, from: 0, to: 10 },
+    { duration_seconds: 300, from: 10, to: 1000 },
+  ];
+  equals('article warm: plan', warm.plan, plan);
+  equals('article warm: VUs', vusOf(warm), [100, 10000]);
+}
+
+function profileMistakes() {
+  const build = profileBuild;
+  throwsWith('rate: fraction', () => build('hold', { RATE: '1.5' }), ['RATE=1.5', '1..100000']);
+  throwsWith('rate: zero', () => build('hold', { RATE: '0' }), ['RATE=0', '1..100000']);
+  throwsWith('duration', () => build('hold', { DURATION: '5' }), ['DURATION=5', '1s..24h', '5m']);
+  throwsWith('VUs unused', () => build('hold', { VUS: '5' }), ['VUS', 'RATE', 'MAX_VUS']);
+  throwsWith('rate unused', () => build('smoke', { RATE: '5' }), ['RATE', 'VUS, DURATION']);
+  const crossed = { PRE_ALLOCATED_VUS: '9', MAX_VUS: '8' };
+  throwsWith('VUs crossed', () => build('hold', crossed), ['PRE_ALLOCATED_VUS=9', 'MAX_VUS=8']);
+}
+
+function planArithmetic() {
+  const plan = profileBuild('article-breakpoint-warm', {}).plan || [];
+  const rates = [-1, 0, 30, 60, 210, 360, 361].map((second) => targetRateAt(plan, second));
+  equals('target rate: along the plan', rates, [0, 0, 5, 10, 505, 1000, 0]);
+  const ramp = profileBuild('breakpoint', { RATE: '200', DURATION: '10s' });
+  equals('planned: half of a ramp', iterationsPlanned(ramp, 1), 1000);
+  equals('planned: closed, by its pause', iterationsPlanned(profileBuild('smoke', {}), 1), 105);
+}
+
+function optionsOfK6() {
+  const hold = { PROFILE: 'hold', SCENARIO: 'list', CLIENT_TIMEOUT: '7' };
+  const built = optionsBuild(env(hold), profileBuild('hold', {}));
+  const scenario = /** @type {any} */ (built.scenarios).list;
+  equals('options: scenario', [scenario.exec, scenario.gracefulStop], ['list', '8000ms']);
+  equals('options: no url tag', JSON.stringify(built.systemTags).includes('url'), false);
+  const thresholds = Object.values(built.thresholds || {});
+  equals('options: a measurement judges nothing', thresholds.flat(), []);
+  const smoke = optionsBuild(env({}), profileBuild('smoke', {}));
+  equals('options: smoke judges', (smoke.thresholds || {}).checks, ['rate==1']);
+}
