@@ -19,6 +19,11 @@ test: setup-dev ## Run every test, against the real programs
 	$(BIN)/python -m lab.engine.native.install --with-compose --with-browser
 	$(BIN)/pytest
 
+.PHONY: test-compose
+test-compose: setup-dev ## Run the compose stack for real, on a Docker engine that it starts if none runs
+	$(BIN)/python -m lab.engine.native.install --with-compose --with-docker
+	$(BIN)/pytest tests/compose
+
 # mypy's plugin loads Django's settings, which need a database's address but no database.
 lint: export PYTHONPATH = backend
 lint: export BACKEND_SECRETS_DIR = $(CURDIR)/.lab/lint/secrets

@@ -69,6 +69,7 @@ class Settings(BaseModel):
     LAB_POSTGRES_PORT: Port
     LAB_REDIS_PORT: Port
     LAB_PROMETHEUS_PORT: Port
+    LAB_ALLOY_PUSH_PORT: Port
     LAB_EXPORTERS_PORT: PortOfSeveral
     LAB_DATA_SEED: Annotated[int, Field(ge=0)]
     LAB_DATA_HOTELS: Annotated[int, Field(ge=1, le=100_000)]

@@ -13,7 +13,7 @@ STATE = PROGRAMS.parent / "compose-test"
 
 
 def environment(**environ: str) -> dict[str, str]:
-    """With the unpacked programs on the PATH, behind the system's, and compose as docker's plugin."""
+    """The unpacked programs on the PATH, behind the system's, and compose as docker's plugin."""
     unpacked = [str(PROGRAMS / folder) for folder in ("usr/bin", "usr/sbin", "bin", "sbin")]
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *unpacked])
     return {**os.environ, "PATH": path, "DOCKER_CONFIG": str(_docker_config()), **environ}

@@ -28,12 +28,22 @@ def docker_engine() -> Iterator[str]:
 
 def _start() -> "subprocess.Popen[bytes]":
     if os.getuid() != 0:
-        raise RuntimeError("No Docker engine answers, and only root can start one. Start it, or sudo.")
+        raise RuntimeError(
+            "No Docker engine answers, and only root can start one. Start it, or sudo."
+        )
     if program("dockerd") is None:
-        raise RuntimeError("dockerd is not here. `make test-compose` unpacks it where there is apt.")
+        raise RuntimeError(
+            "dockerd is not here. `make test-compose` unpacks it where there is apt."
+        )
     log = STATE / "dockerd.log"
     # Images and containers below the project, so that nothing of the machine's is touched.
-    argv = ["dockerd", "--data-root", str(STATE / "docker"), "--pidfile", str(STATE / "dockerd.pid")]
+    argv = [
+        "dockerd",
+        "--data-root",
+        str(STATE / "docker"),
+        "--pidfile",
+        str(STATE / "dockerd.pid"),
+    ]
     with log.open("wb") as said:
         process = subprocess.Popen(argv, env=environment(), stdout=said, stderr=said)
     for _ in range(_SECONDS_TO_START * 4):

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commands import STATE, checked, run
+
 from lab.engine.native.programs import require
 from lab.paths import PROGRAMS
 
 FOLDER = Path(__file__).parent / "standins"
-BASE = "load-lab-standin/base"
+KEPT = "load-lab-standin/"
+BASE = f"{KEPT}base"
 LABEL = "load-lab.stand-in"
 _SUITE = "bookworm"
 
@@ -43,24 +45,30 @@ class Image:
 def provide(name: str) -> Image:
     """Have the image `name` here, by the first of the ways that works."""
     if run("docker", "image", "inspect", name).returncode == 0:
-        return Image(name, "stand-in" if _is_standin(name) else "was here")
+        return Image(name, "stand-in" if name in standins() else "was here")
     if run("docker", "pull", "--quiet", name).returncode == 0:
         return Image(name, "official, pulled")
     folder = _FOLDERS.get(name.rpartition(":")[0])
     if folder is None:
         return Image(name, "can't be pulled, and no package stands in for it", missing=True)
-    _build(name, FOLDER / folder)
+    kept = f"{KEPT}{folder}"
+    if run("docker", "image", "inspect", kept).returncode:
+        _build(kept, FOLDER / folder)
+    checked("docker", "tag", kept, name)
     return Image(name, "stand-in")
+
+
+def remove_names() -> None:
+    """Take the official names off the stand-ins, which stay under names of their own."""
+    for name in standins():
+        if not name.startswith((KEPT, "<none>")):
+            checked("docker", "rmi", "--no-prune", name)
 
 
 def standins() -> list[str]:
     """The names of all stand-ins that are here."""
     shape = ("--format", "{{.Repository}}:{{.Tag}}")
     return checked("docker", "images", "--filter", f"label={LABEL}", *shape).split()
-
-
-def _is_standin(name: str) -> bool:
-    return name in standins()
 
 
 def _build(name: str, folder: Path) -> None:
@@ -82,7 +90,8 @@ def _make_base() -> None:
     shutil.rmtree(root, ignore_errors=True)
     flags = ("--variant=minbase", "--include=ca-certificates", _SUITE, str(root), _mirror())
     scripts = PROGRAMS / "usr/share/debootstrap"
-    checked("debootstrap", *flags, **({"DEBOOTSTRAP_DIR": str(scripts)} if scripts.is_dir() else {}))
+    where = {"DEBOOTSTRAP_DIR": str(scripts)} if scripts.is_dir() else {}
+    checked("debootstrap", *flags, **where)
     _adapt(root)
     checked("tar", "-C", str(root), "-cf", f"{root}.tar", ".")
     checked("docker", "import", "--change", f"LABEL {LABEL}=true", f"{root}.tar", BASE)

@@ -34,6 +34,16 @@ class Program:
 # The packages of the browser in which the tests open the report.
 _BROWSER = ("chromium", "chromium-common")
 
+# What `make test-compose` needs where the machine has no Docker engine.
+_DOCKER = {
+    "docker": "docker.io",
+    "dockerd": "docker.io",
+    "containerd": "containerd",
+    "runc": "runc",
+    "iptables-nft": "iptables",
+    "debootstrap": "debootstrap",
+}
+
 PACKAGED = (
     Program("postgres", "postgresql"),
     Program("initdb", "postgresql"),
@@ -83,6 +93,15 @@ def install_compose() -> None:
         )
 
 
+def install_docker() -> None:
+    """Get what a Docker engine needs, and what images are made with, for `make test-compose`."""
+    _unpack(sorted({package for name, package in _DOCKER.items() if find(name) is None}))
+    # Its package leaves this name to the system's alternatives.
+    iptables = PROGRAMS / "usr/sbin/iptables"
+    if find("iptables") is None and iptables.with_name("iptables-nft").exists():
+        iptables.symlink_to("iptables-nft")
+
+
 def _k6_version() -> str | None:
     program = find("k6")
     if program is None:
@@ -120,6 +139,8 @@ def main() -> None:
             install_compose()
         if "--with-browser" in sys.argv[1:]:
             install_browser()
+        if "--with-docker" in sys.argv[1:]:
+            install_docker()
     except LabError as error:
         sys.exit(f"error: {error}")
 

@@ -1,0 +1,107 @@
+"""One compose stack for these tests, on a real Docker engine; taken down when they end."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from commands import STATE, checked, environment, run
+from engine import docker_engine
+from stack import PROJECT, Stack
+from standins import remove_names
+
+from lab.prometheus import Prometheus
+from lab.settings import LOOPBACK, load_settings
+
+
+@pytest.fixture(scope="session")
+def say(request):
+    """Progress, past pytest's capture: the first minutes would look like nothing."""
+    reporter = request.config.pluginmanager.getplugin("terminalreporter")
+    started = time.monotonic()
+    return lambda line: reporter.write_line(f"[{time.monotonic() - started:4.0f} s] {line}")
+
+
+@pytest.fixture(scope="session")
+def stack(say):
+    """Everything up and healthy, with the small data of the root conftest.py."""
+    STATE.mkdir(parents=True, exist_ok=True)
+    with docker_engine() as engine:
+        say(f"Engine: {engine}")
+        made = Stack(_environ())
+        made.provide_images()
+        for image in made.images:
+            say(f"Image {image.name}: {image.origin}")
+        for service, why in made.left_out.items():
+            say(f"Left out: {service}, since {why}")
+        try:
+            say("docker compose up -d --wait")
+            made.compose("up", "-d", "--wait", "--build")
+            say("Up and healthy")
+            yield made
+        finally:
+            _take_down(made)
+            say(f"Down; nothing is left but the containers' logs, {STATE / 'compose.log'}")
+
+
+def _environ() -> dict[str, str]:
+    settings = load_settings()
+    return {
+        "LAB_ENGINE": "docker",
+        "COMPOSE_PROJECT_NAME": PROJECT,
+        "BASE_URL": settings.target_url,
+        "LAB_STATE_DIR": str(STATE / "state"),
+    }
+
+
+def _take_down(made: Stack) -> None:
+    logs = run("docker", "compose", "logs", "--no-color", **made.environ).stdout
+    (STATE / "compose.log").write_text(logs)
+    made.compose("down", "--volumes", "--remove-orphans")
+    ours = f"label=com.docker.compose.project={PROJECT}"
+    for kind in (("ps", "--all"), ("volume", "ls"), ("network", "ls")):
+        assert checked("docker", *kind, "--quiet", "--filter", ours) == ""
+    # Whoever uses this engine next must not take a stand-in for the official image.
+    remove_names()
+
+
+@pytest.fixture(scope="session")
+def prometheus(stack):
+    return Prometheus(load_settings().prometheus_url)
+
+
+@pytest.fixture(scope="session")
+def lab_on_docker(lab, stack):
+    """The `lab` command with the docker engine."""
+    return lambda *argv, **environ: lab(*argv, **environment(**stack.environ, **environ))
+
+
+@pytest.fixture(scope="session")
+def push_url(stack):
+    """Where k6 pushes: Alloy's receiver, or Prometheus where there is no Alloy."""
+    if "alloy" in stack.left_out:
+        return f"{load_settings().prometheus_url}/api/v1/write"
+    return f"http://{LOOPBACK}:{os.environ['LAB_ALLOY_PUSH_PORT']}/api/v1/metrics/write"
+
+
+@pytest.fixture(scope="session")
+def poll():
+    """Ask until it is so; an assertion fails when it has not become so in time."""
+
+    def until(is_so, *, seconds):
+        end = time.monotonic() + seconds
+        while not is_so():
+            assert time.monotonic() < end, f"it did not become so within {seconds} s"
+            time.sleep(0.25)
+
+    return until
+
+
+@pytest.fixture(scope="session")
+def target():
+    """The address of the stack's Nginx, and of nothing else."""
+    return f"http://{LOOPBACK}:{os.environ['LAB_HTTP_PORT']}"

@@ -1,0 +1,61 @@
+"""The compose stack of these tests: its files, its address, and what was left out of it."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from commands import STATE, checked, run
+from standins import Image, provide
+
+from lab.paths import ROOT
+
+PROJECT = "load-lab-test"
+LOAD_FILE = "docker-compose.load.yml"
+
+
+@dataclass
+class Stack:
+    """`environ` is what every command that has to do with this stack gets."""
+
+    environ: dict[str, str]
+    images: list[Image] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def compose(self, *argv: str, **environ: str) -> str:
+        """docker compose on the target's files."""
+        return checked("docker", "compose", *argv, **{**self.environ, **environ})
+
+    def load(self, *argv: str, **environ: str) -> Any:
+        """docker compose on the generator's file; the caller looks at the exit code."""
+        named = ("-f", str(ROOT / LOAD_FILE))
+        return run("docker", "compose", *named, *argv, **{**self.environ, **environ})
+
+    def provide_images(self) -> None:
+        """Have every image that can be had, and leave out the services whose image can't.
+
+        Compose builds the backend's own; of that only the base image is provided.
+        """
+        config = self._services("docker-compose.yml")
+        base = config["backend"]["build"]["args"]["BASE_IMAGE"]
+        pulled = {name: each["image"] for name, each in config.items() if "build" not in each}
+        load = self._services(LOAD_FILE)["load"]["image"]
+        found = {name: provide(name) for name in sorted({base, load, *pulled.values()})}
+        self.images = list(found.values())
+        self.left_out = {
+            service: f"{image}: {found[image].origin}"
+            for service, image in pulled.items()
+            if found[image].missing
+        }
+        self._write_override()
+
+    def _services(self, file: str) -> dict[str, Any]:
+        argv = ("docker", "compose", "-f", str(ROOT / file), "config", "--format", "json")
+        return dict(json.loads(checked(*argv))["services"])
+
+    def _write_override(self) -> None:
+        """A service of a profile that nobody names is not started."""
+        override = STATE / "left-out.yml"
+        services = {name: {"profiles": ["left-out"]} for name in self.left_out}
+        override.write_text(yaml.safe_dump({"services": services}))
+        self.environ["COMPOSE_FILE"] = f"{ROOT / 'docker-compose.yml'}:{override}"

@@ -1,0 +1,75 @@
+"""The compose files on a real Docker engine, as a user starts them."""
+
+import json
+
+import httpx
+import pytest
+
+from lab.paths import RESULTS
+from lab.settings import load_settings
+
+SMOKE = ("run", "--rm", "load", "k6", "run", "--quiet", "main.js")
+
+
+def _listed(target):
+    return httpx.get(f"{target}/api/hotel/", timeout=30)
+
+
+def test_every_service_runs_and_is_healthy(stack):
+    listed = [json.loads(line) for line in stack.compose("ps", "--format", "json").splitlines()]
+    found = {each["Service"]: (each["State"], each["Health"]) for each in listed}
+    # The official image of Nginx' exporter has no program that could ask it for its health.
+    assert found.pop("nginx-exporter") == ("running", "")
+    assert set(found.values()) == {("running", "healthy")}, found
+
+
+def test_the_data_is_loaded(stack, target):
+    hotels = _listed(target).json()
+    assert len(hotels) == load_settings().LAB_DATA_HOTELS
+    assert all(hotel["suite_count"] > 0 for hotel in hotels)
+
+
+@pytest.fixture(scope="module")
+def smoke(stack, push_url):
+    """A smoke test by the generator's own compose file; its summary, and what k6 said."""
+    testid = "compose-smoke"
+    summary = RESULTS / testid / "k6-summary.json"
+    summary.parent.mkdir(parents=True, exist_ok=True)
+    summary.parent.chmod(0o777)
+    environ = {"PUSH_URL": push_url, "TESTID": testid, "DURATION": "10s"}
+    done = stack.load(*SMOKE, **environ, SUMMARY_PATH=f"/results/{testid}/k6-summary.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(summary.read_text())
+
+
+def test_the_smoke_test_passes_through_the_load_file(smoke):
+    metrics = smoke["metrics"]
+    assert metrics["http_reqs"]["values"]["count"] > 20
+    assert metrics["http_req_failed"]["values"]["rate"] == 0
+
+
+def test_prometheus_has_as_many_requests_as_k6_counted(smoke, prometheus, poll):
+    query = 'sum(last_over_time(k6_http_reqs_total{testid="compose-smoke"}[10m]))'
+    count = smoke["metrics"]["http_reqs"]["values"]["count"]
+    poll(lambda: prometheus.instant(query) == count, seconds=10)
+
+
+def test_a_layer_is_switched_by_starting_with_another_setting(stack, target, smoke):
+    assert "X-Cache-Status" not in _listed(target).headers
+    stack.compose("up", "-d", "--wait", LAB_NGINX_CACHE="protected", LAB_DETAIL="fast")
+    seen = [_listed(target).headers["X-Cache-Status"] for _ in range(2)]
+    assert seen == ["MISS", "HIT"]
+
+
+def test_the_backends_metrics_come_back_with_a_backend_that_started_again(stack, poll):
+    """They are served in its network, which ends with it."""
+    stack.compose("restart", "--no-deps", "backend")
+    url = f"http://127.0.0.1:{load_settings().LAB_METRICS_PORT}/metrics"
+
+    def served():
+        try:
+            return "lab_accept_queue_connections 0.0" in httpx.get(url, timeout=2).text
+        except httpx.HTTPError:
+            return False
+
+    poll(served, seconds=60)

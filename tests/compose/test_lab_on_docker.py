@@ -1,0 +1,74 @@
+"""The `lab` command with the docker engine, after compose itself was tried."""
+
+import httpx
+import pytest
+
+from lab.engine.docker import DockerEngine
+
+
+@pytest.fixture(scope="module")
+def up(lab_on_docker):
+    said = lab_on_docker("up", "--json")
+    assert said.code == 0, said.err
+    return said.json
+
+
+@pytest.fixture
+def engine(up, stack, monkeypatch):
+    from commands import environment
+
+    for name, value in environment(**stack.environ).items():
+        monkeypatch.setenv(name, value)
+    return DockerEngine()
+
+
+def test_status_tells_what_really_runs(up):
+    assert up["engine"] == "docker"
+    assert {s["state"] for s in up["services"]} == {"running"}
+    assert up["settings"]["LAB_NGINX_CACHE"] == "off"
+    assert "note" not in up["settings"]
+
+
+def test_set_switches_every_layer(lab_on_docker, up, target):
+    said = lab_on_docker("set", "--preset", "best", "--json")
+    assert said.code == 0, said.err
+    assert said.json["settings"]["LAB_REDIS_CACHE"] == "versioned"
+    seen = [httpx.get(f"{target}/api/hotel/").headers["X-Cache-Status"] for _ in range(2)]
+    assert seen == ["MISS", "HIT"]
+
+
+def test_a_load_is_measured_from_start_to_end(lab_on_docker, up):
+    flags = ("--scenario", "list", "--rate", "30", "--duration", "12s", "--json")
+    said = lab_on_docker("k6", "breakpoint", *flags)
+    assert said.code == 0, said.err
+    assert said.json["engine"] == "docker"
+    assert said.json["failed"] == 0
+    assert said.json["goodput"] > 5
+
+
+def test_an_experiments_cell_is_reset_measured_and_reported(lab_on_docker, up):
+    flags = ("--quick", "--only", "list/naive/redis-versioned", "--json")
+    said = lab_on_docker("run", "cache-ladder", *flags)
+    assert said.code == 0, said.err
+
+
+def test_the_database_answers_and_says_no(engine):
+    assert engine.sql("hotel", "SELECT count(*) FROM hotels_hotel") == ["4"]
+    from lab.errors import LabError
+
+    with pytest.raises(LabError, match="Postgres said no"):
+        engine.sql("hotel", "SELECT nonsense")
+
+
+def test_what_a_result_says_of_the_stack_is_asked_of_it(engine):
+    assert set(engine.versions()) >= {"postgres", "redis", "nginx", "prometheus", "k6"}
+    assert "unknown" not in engine.versions().values()
+    assert "memory" in engine.limits()["backend"]
+    assert set(engine.pids()) >= {"postgres", "backend", "nginx"}
+
+
+def test_logs_and_their_wrong_names(lab_on_docker, up):
+    assert lab_on_docker("logs", "backend").code == 0
+    wrong = lab_on_docker("logs", "nonsense")
+    assert wrong.is_one_message(2)
+    assert "Known: " in wrong.err
