@@ -3,6 +3,7 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from grafana.src import variables
+from grafana.src.annotations import of_tests
 from grafana.src.page import Page
 from grafana.src.panels import LIMIT, Query, coloured, dashed, on_right, rows, series
 from grafana.src.queries import backend, caches, selection
@@ -17,7 +18,7 @@ def build() -> Dashboard:
         "Backend and database",
         "Where do requests wait: for a worker, a connection, a lock or a statement?",
         [variables.tests()],
-        tests=TESTS,
+        marks=of_tests(TESTS),
     )
     _workers(page)
     _requests(page)

@@ -4,6 +4,7 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.builders.xychart import Panel as Scatter
 
 from grafana.src import variables
+from grafana.src.annotations import of_tests
 from grafana.src.page import Page
 from grafana.src.panels import (
     BAD,
@@ -30,8 +31,8 @@ def build() -> Dashboard:
         "lab-break-point",
         "Break point",
         "From which arrival rate is a bound broken, and was it the target that gave way?",
-        [variables.one_test()],
-        tests=TEST,
+        [variables.planned_test()],
+        marks=of_tests(TEST),
     )
     _figures(page)
     _curves(page)

@@ -3,6 +3,7 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from grafana.src import variables
+from grafana.src.annotations import of_tests
 from grafana.src.page import Page
 from grafana.src.panels import Query, series
 from grafana.src.queries import caches, load, selection
@@ -17,7 +18,7 @@ def build() -> Dashboard:
         "Cache layers",
         "Which layer answers how much of the load, and how old are the pages?",
         [variables.tests()],
-        tests=TESTS,
+        marks=of_tests(TESTS),
     )
     _reached(page)
     _readers(page)

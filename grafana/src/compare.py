@@ -9,6 +9,7 @@ from collections.abc import Callable
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from grafana.src import variables
+from grafana.src.annotations import of_compared
 from grafana.src.page import Page
 from grafana.src.panels import Query, bounded, coloured, rows, series
 from grafana.src.queries import caches, comparison, knee, load, selection
@@ -28,7 +29,7 @@ def build() -> Dashboard:
             variables.compared("testid_b", "test B", comparison.every_test_but_newest()),
             *(variables.figure(f"start_{side}", comparison.since_start(side)) for side in "ab"),
         ],
-        tests=selection.chosen("testid_a"),
+        marks=of_compared(_SIDES),
         time=("2000-01-01T00:00:00.000Z", "2000-01-01T00:05:00.000Z"),
     )
     page.dashboard.timezone("utc")

@@ -4,6 +4,7 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.builders.table import Panel as Table
 
 from grafana.src import variables
+from grafana.src.annotations import of_tests
 from grafana.src.page import Page
 from grafana.src.panels import (
     BAD,
@@ -31,7 +32,7 @@ def build() -> Dashboard:
         "Load test",
         "Does the target answer what it is asked, how fast, and with which errors?",
         [variables.tests()],
-        tests=TESTS,
+        marks=of_tests(TESTS),
     )
     _figures(page)
     _rates(page)

@@ -31,7 +31,7 @@ class Page:
         question: str,
         variables: Sequence[Builder[VariableModel]],
         *,
-        tests: str,
+        marks: Sequence[annotations.Mark],
         time: tuple[str, str] = ("now-15m", "now"),
     ) -> None:
         self.uid = uid
@@ -49,7 +49,7 @@ class Page:
         )
         for variable in variables:
             self.dashboard.with_variable(variable)
-        for annotation in annotations.of(tests):
+        for annotation in marks:
             self.dashboard.annotation(annotation)
         self._links()
 

@@ -3,6 +3,7 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from grafana.src import variables
+from grafana.src.annotations import of_tests
 from grafana.src.page import Page
 from grafana.src.panels import Query, dashed, series
 from grafana.src.queries import resources, selection
@@ -18,7 +19,7 @@ def build() -> Dashboard:
         "Resources",
         "What does each service use of CPU, memory, network and disk, and what is its limit?",
         [variables.tests()],
-        tests=TESTS,
+        marks=of_tests(TESTS),
     )
     _use(page)
     _traffic(page)
@@ -29,7 +30,7 @@ def build() -> Dashboard:
 def _use(page: Page) -> None:
     cpu = series(
         Query(resources.CPU, "{{service}}"),
-        Query(resources.limits_by_value(resources.CPU_LIMIT), "{{services}} limit"),
+        Query(resources.cpu_limits(), "{{service}} limit"),
     )
     page.add(
         dashed(cpu, _LIMITS),

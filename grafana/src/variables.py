@@ -22,9 +22,9 @@ def tests() -> QueryVariable:
     return variable.multi(True).include_all(True).all_value(".+").current(everything)
 
 
-def one_test() -> QueryVariable:
-    """One run of the dashboard's range; the newest unless another is chosen."""
-    return _testid("testid", "test", marks.newest_tests("$__range"))
+def planned_test() -> QueryVariable:
+    """One run with an arrival rate; the newest unless another is chosen."""
+    return _testid("testid", "test", marks.newest_planned_tests("$__range"))
 
 
 def compared(name: str, label: str, expr: str) -> QueryVariable:

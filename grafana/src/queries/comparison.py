@@ -26,7 +26,8 @@ def _starts() -> str:
 def since_start(side: str) -> str:
     """How many seconds after the anchor a test began."""
     starts = f'max_over_time({SCENARIO_START}{{testid=~"$testid_{side}"}}{_EVER})'
-    return f"floor(max({starts})) - {ANCHOR}"
+    # Without a run 1, since an offset of nothing, or of 0, is no PromQL.
+    return f"(floor(max({starts})) - {ANCHOR}) or vector(1)"
 
 
 def from_start(expr: str, side: str) -> str:
@@ -46,5 +47,5 @@ ERRORS_SO_FAR = f"({_FAILED} or 0 * {REQUESTS_SO_FAR}) / {REQUESTS_SO_FAR}"
 
 
 def percentile_so_far(quantile: float) -> str:
-    histogram = f"last_over_time({DURATION}{{{of_load(_PAIR)}}}{_EVER})"
+    histogram = f"increase({DURATION}{{{of_load(_PAIR)}}}{_EVER})"
     return f"histogram_quantile({quantile}, sum by (testid) ({histogram}))"

@@ -1,12 +1,19 @@
 """Which runs there are, and what is marked."""
 
 from grafana.src.queries.selection import K6_WINDOW
-from lab.metrics import SCENARIO_START
+from lab.metrics import SCENARIO_START, TARGET_RATE
 
 
 def newest_tests(past: str) -> str:
     """Runs that pushed within `past`, the newest first."""
     return f"sort_desc(max by (testid) (last_over_time({SCENARIO_START}{{testid!=''}}[{past}])))"
+
+
+def newest_planned_tests(past: str) -> str:
+    """The same of those whose plan asks for a rate; a closed load has no arrival rate."""
+    starts = f"max by (testid) (last_over_time({SCENARIO_START}{{testid!=''}}[{past}]))"
+    planned = f"group by (testid) (last_over_time({TARGET_RATE}[{past}]))"
+    return f"sort_desc({starts} and on (testid) {planned})"
 
 
 RUNNING = "test:running"

@@ -12,18 +12,18 @@ DISK = "service:disk_bytes:rate"
 THROTTLED = "service:cpu_throttled:ratio"
 
 # Who works for an answer.
-_TARGET = 'service=~"nginx|backend|redis|postgres"'
+_TARGET_SERVICES = "nginx|backend|redis|postgres"
 
 
 def cpu_per_request(tests: str) -> str:
     """CPU seconds that one answer costs each service of the target."""
     answered = f"sum(rate({REQUESTS}{{{of_load(tests)}}}[{WINDOW}]))"
-    return f"{CPU}{{{_TARGET}}} / on () group_left () ({answered} > 0)"
+    return f'{CPU}{{service=~"{_TARGET_SERVICES}"}} / on () group_left () ({answered} > 0)'
 
 
-def limits_by_value(recorded: str) -> str:
-    """A limit that services have in common as one series; `services` names the first of them."""
-    return f"label_replace(max by (service) ({recorded}), 'services', '$1', 'service', '(.+)')"
+def cpu_limits() -> str:
+    """Of those whose limit matters to a test."""
+    return f'{CPU_LIMIT}{{service=~"{_TARGET_SERVICES}|load"}}'
 
 
 def unthrottled() -> str:
@@ -44,5 +44,4 @@ def host_cpu() -> str:
 
 def pressure(resource: str) -> str:
     """The share of time in which some process waited for the resource."""
-    kind = "waiting" if resource != "stalled" else "stalled"
-    return f'rate(node_pressure_{resource}_{kind}_seconds_total{{service="host"}}[{WINDOW}])'
+    return f'rate(node_pressure_{resource}_waiting_seconds_total{{service="host"}}[{WINDOW}])'

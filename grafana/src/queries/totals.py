@@ -30,7 +30,8 @@ def total_in_time_ratio(tests: str, by: str = "") -> str:
 
 def total_percentile(tests: str, quantile: float, by: str = "") -> str:
     grouped = f"sum by ({by})" if by else "sum"
-    histogram = f"{grouped}(last_over_time({DURATION}{{{of_load(tests)}}}[$__range]))"
+    # Prometheus 2.42 has last_over_time() for numbers only; the first push of a run is lost here.
+    histogram = f"{grouped}(increase({DURATION}{{{of_load(tests)}}}[$__range]))"
     return f"histogram_quantile({quantile}, {histogram})"
 
 
