@@ -6,15 +6,25 @@ k6's remote write prefixes k6_, ends counters in _total and times in _seconds.
 REQUESTS = "k6_http_reqs_total"
 DURATION = "k6_http_req_duration_seconds"
 ITERATIONS_DROPPED = "k6_dropped_iterations_total"
+VIRTUAL_USERS = "k6_vus"
+VIRTUAL_USERS_MADE = "k6_vus_max"
+# A gauge, cumulative since the run's start: the share of checks that passed so far.
+CHECKS = "k6_checks_rate"
+# From our own scripts: k6/lib/metrics.js.
 IN_TIME = "k6_lab_answers_in_time_total"
+TARGET_RATE = "k6_lab_target_rate"
+SCENARIO_START = "k6_lab_scenario_start_seconds"
+CACHE_STATUS = "k6_lab_cache_status_total"
+CACHE_DURATION = "k6_lab_cache_duration_seconds"
+STALENESS = "k6_lab_staleness_seconds"
 
 # What setup() asks is no part of the load.
-_LOAD_ONLY = 'name!~"setup_.*"'
+LOAD_ONLY = 'name!~"setup_.*"'
 
 
 def selector(testid: str) -> str:
     """The label matchers of one run's load."""
-    return f'testid="{testid}",{_LOAD_ONLY}'
+    return f'testid="{testid}",{LOAD_ONLY}'
 
 
 def _kept(counter: str, matchers: str) -> str:

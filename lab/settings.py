@@ -71,6 +71,7 @@ class Settings(BaseModel):
     LAB_PROMETHEUS_PORT: Port
     LAB_ALLOY_PUSH_PORT: Port
     LAB_EXPORTERS_PORT: PortOfSeveral
+    LAB_GRAFANA_PORT: Port
     LAB_DATA_SEED: Annotated[int, Field(ge=0)]
     LAB_DATA_HOTELS: Annotated[int, Field(ge=1, le=100_000)]
     LAB_DATA_SUITES_PER_HOTEL: Annotated[int, Field(ge=1, le=10_000)]

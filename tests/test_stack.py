@@ -8,6 +8,7 @@ import httpx
 import psutil
 import pytest
 
+from lab.engine.native import grafana
 from lab.engine.native.supervision import is_alive, leftovers, wait_for
 from lab.paths import State
 
@@ -30,7 +31,7 @@ def test_status_tells_engine_services_and_active_settings(lab, stack):
     assert status["engine"] == "native"
     states = {service["name"]: service["state"] for service in status["services"]}
     assert {name: states[name] for name in SERVICES} == dict.fromkeys(SERVICES, "running")
-    assert states["grafana"] == "missing"
+    assert states["grafana"] == ("running" if grafana.installed() else "missing")
     assert status["services"][4]["url"] == stack.settings().target_url
     assert status["settings"]["LAB_DETAIL"] == "naive"
 
@@ -211,7 +212,10 @@ def test_management_commands_run_in_the_stack(lab, stack):
 
 def test_secrets_are_for_their_owner_alone(stack):
     modes = {file.name: file.stat().st_mode & 0o777 for file in stack._state.secrets.iterdir()}
-    names = ["lab_token", "monitor_password", "postgres_password", "secret_key"]
+    names = [
+        *("grafana_password", "lab_token", "monitor_password", "postgres_password"),
+        "secret_key",
+    ]
     assert modes == dict.fromkeys(names, 0o600)
 
 
@@ -220,7 +224,7 @@ def test_everything_listens_on_the_loopback_alone(stack):
     listening = [
         c for c in psutil.net_connections("inet") if c.status == "LISTEN" and c.pid in owned
     ]
-    assert len({c.laddr.port for c in listening}) == 13
+    assert len({c.laddr.port for c in listening}) == 13 + (grafana.installed() is not None)
     assert {c.laddr.ip for c in listening} == {"127.0.0.1"}
 
 

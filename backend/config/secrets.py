@@ -8,7 +8,7 @@ import secrets
 import sys
 from pathlib import Path
 
-NAMES = ("secret_key", "postgres_password", "monitor_password", "lab_token")
+NAMES = ("secret_key", "postgres_password", "monitor_password", "lab_token", "grafana_password")
 
 
 def make_secrets(folder: Path) -> list[str]:

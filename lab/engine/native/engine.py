@@ -11,7 +11,7 @@ import httpx
 from lab.console import note, step
 from lab.cpus import choose_cpus
 from lab.engine.base import K6Command, ServiceStatus
-from lab.engine.native import backend, caches, postgres, preflight, render
+from lab.engine.native import backend, caches, grafana, postgres, preflight, render
 from lab.engine.native.programs import program_versions, require
 from lab.engine.native.service import Service
 from lab.engine.native.services import BACKEND, backend_env, services, start_groups
@@ -236,5 +236,7 @@ def _nginx_runs_with(settings: Settings) -> bool:
 
 def _absent() -> list[ServiceStatus]:
     """What the docker engine has and this one lacks, said rather than left out."""
-    why = "not in the native engine"
-    return [ServiceStatus(name, "missing", None, why) for name in ("alloy", "grafana")]
+    missing = {"alloy": "not in the native engine: exporters take its place"}
+    if grafana.installed() is None:
+        missing["grafana"] = grafana.why_absent()
+    return [ServiceStatus(name, "missing", None, why) for name, why in missing.items()]

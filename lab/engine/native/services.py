@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from lab.cpus import choose_cpus
+from lab.engine.native import grafana
 from lab.engine.native.exporters import exporters
 from lab.engine.native.programs import library_env, require
 from lab.engine.native.service import Service
@@ -18,7 +19,9 @@ BACKEND = ROOT / "backend"
 def services(settings: Settings, state: State) -> list[Service]:
     """Every service, in the order in which they are started."""
     builders = (_postgres, _redis, _backend, _backend_metrics, _nginx, _prometheus)
-    return [*(build(settings, state) for build in builders), *exporters(settings, state)]
+    found = [*(build(settings, state) for build in builders), *exporters(settings, state)]
+    program = grafana.installed()
+    return [*found, grafana.service(settings, state, program)] if program else found
 
 
 def start_groups(found: list[Service]) -> list[list[Service]]:

@@ -1,0 +1,1 @@
+"""Grafana's dashboards, generated: `make dashboards` writes grafana/dashboards/*.json."""

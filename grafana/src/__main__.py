@@ -1,0 +1,36 @@
+"""Writes every dashboard as grafana/dashboards/<uid>.json.
+
+python -m grafana.src [DIRECTORY]
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+
+from grafana.src import (
+    backend_database,
+    break_point,
+    cache_layers,
+    compare,
+    guide,
+    load_test,
+    resources,
+)
+from lab.paths import ROOT
+
+FOLDER = ROOT / "grafana/dashboards"
+PAGES = (load_test, break_point, cache_layers, resources, backend_database, compare, guide)
+
+
+def write(folder: Path) -> None:
+    """One file per dashboard."""
+    for page in PAGES:
+        dashboard = page.build().build()
+        text = json.dumps(dashboard, cls=JSONEncoder, indent=2, sort_keys=True, ensure_ascii=False)
+        (folder / f"{dashboard.uid}.json").write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

@@ -1,0 +1,148 @@
+"""Backend and database: where do requests wait?"""
+
+from grafana_foundation_sdk.builders.dashboard import Dashboard
+
+from grafana.src import variables
+from grafana.src.annotations import of_tests
+from grafana.src.page import Page
+from grafana.src.panels import LIMIT, Query, coloured, dashed, on_right, rows, series
+from grafana.src.queries import backend, caches, selection
+
+TESTS = selection.chosen()
+
+
+def build() -> Dashboard:
+    """The dashboard."""
+    page = Page(
+        "lab-backend-database",
+        "Backend and database",
+        "Where do requests wait: for a worker, a connection, a lock or a statement?",
+        [variables.tests()],
+        marks=of_tests(TESTS),
+    )
+    _workers(page)
+    _requests(page)
+    _database(page)
+    _statements(page)
+    return page.dashboard
+
+
+def _workers(page: Page) -> None:
+    busy = series(Query(backend.IN_FLIGHT, "in flight"), Query(backend.WORKER_SLOTS, "slots"))
+    page.add(
+        coloured(dashed(busy, "slots"), {"slots": LIMIT}),
+        "Requests in flight",
+        "Requests that Django is answering, and how many it can answer at once (workers × "
+        "threads).",
+        "short",
+        (8, 9),
+    )
+    page.add(
+        series(Query(backend.SATURATION, "saturation")).max(1),
+        "Worker saturation",
+        "Requests in flight by slots. At 100 % the next request waits in the accept queue.",
+        "percentunit",
+        (8, 9),
+    )
+    page.add(
+        series(Query(backend.ACCEPT_QUEUE, "waiting")),
+        "Accept queue",
+        "Connections that the kernel has taken in and no worker has accepted yet.",
+        "short",
+        (8, 9),
+    )
+
+
+def _requests(page: Page) -> None:
+    page.add(
+        series(Query(caches.builds("route"), "{{route}}"), stacked=True),
+        "Body builds",
+        "Bodies per second that were made from Postgres' rows, by route.",
+        "ops",
+        (8, 9),
+    )
+    page.add(
+        series(
+            Query(backend.abandoned(), "abandoned (499)"),
+            Query(backend.refused(), "{{status}}"),
+            Query(backend.SHED, "shed by the backend"),
+        ),
+        "Abandoned and refused requests",
+        "Requests per second whose client had gone before the answer (499), and those refused at "
+        "once: 429 by Nginx' limit, 503 by LAB_SHED or in an outage.",
+        "reqps",
+        (8, 9),
+    )
+    page.add(
+        series(
+            Query(backend.django_percentile(0.95), "Django p95"),
+            Query(backend.upstream_percentile(0.95), "seen by Nginx p95"),
+        ),
+        "Time in the backend",
+        "What Django took, and what Nginx waited for it. Between the two lines lies the wait for a "
+        "worker. Both from buckets, so good to a factor of about two.",
+        "s",
+        (8, 9),
+    )
+
+
+def _database(page: Page) -> None:
+    connections = series(
+        Query(backend.CONNECTIONS, "{{state}}"),
+        Query(backend.CONNECTIONS_MAX, "maximum"),
+        stacked=True,
+    )
+    page.add(
+        coloured(dashed(connections, "maximum"), {"maximum": LIMIT}),
+        "Connections",
+        "Connections to Postgres by state, and how many it takes (LAB_DB_MAX_CONNECTIONS).",
+        "short",
+        (8, 10),
+    )
+    pool = series(
+        Query(backend.POOL_WAITS, "waits"), Query(backend.POOL_WAITING, "requests waiting")
+    )
+    page.add(
+        on_right(pool, "requests waiting", "short"),
+        "Pool waits",
+        "Requests per second that had to wait for a connection of the pool (LAB_DB_POOL), and how "
+        "many wait at the same time. Without a pool nobody does.",
+        "cps",
+        (8, 10),
+    )
+    page.add(
+        series(Query(backend.LOCK_WAITERS, "waiting"), Query(backend.locks(), "{{mode}}")),
+        "Locks",
+        "Locks that are waited for, and those that are held, by mode. Bookings of one suite queue "
+        "for its row by design.",
+        "short",
+        (8, 10),
+    )
+
+
+def _statements(page: Page) -> None:
+    columns = [
+        ("total", backend.statement_seconds(), "s"),
+        ("calls", backend.statement_calls(), "short"),
+        ("mean", backend.statement_mean(), "s"),
+    ]
+    table = rows("statement", columns, "total", {"total": 90, "calls": 90, "mean": 90})
+    page.add(
+        table,
+        "Slow statements",
+        "The statements that took the most time within the dashboard's range, from "
+        "pg_stat_statements; setup and other tests of the range included.",
+        "short",
+        (16, 10),
+    )
+    page.add(
+        series(
+            Query(backend.transactions("commit"), "committed"),
+            Query(backend.transactions("rollback"), "rolled back"),
+        ),
+        "Transactions",
+        "Transactions per second of the application's database. Rolled back are refused bookings "
+        "and cancelled statements.",
+        "ops",
+        (8, 10),
+    )

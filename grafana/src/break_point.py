@@ -1,0 +1,146 @@
+"""Break point: from which rate is a bound broken, and who gives way?"""
+
+from grafana_foundation_sdk.builders.dashboard import Dashboard
+from grafana_foundation_sdk.builders.xychart import Panel as Scatter
+
+from grafana.src import variables
+from grafana.src.annotations import of_tests
+from grafana.src.page import Page
+from grafana.src.panels import (
+    BAD,
+    GOOD,
+    LIMIT,
+    Query,
+    bounded,
+    coloured,
+    dashed,
+    number,
+    on_right,
+    series,
+)
+from grafana.src.queries import knee, load, selection, totals
+from grafana.src.scatter import Cloud, scatter
+
+TEST = selection.chosen()
+_ARRIVALS = "arrivals per second"
+
+
+def build() -> Dashboard:
+    """The dashboard."""
+    page = Page(
+        "lab-break-point",
+        "Break point",
+        "From which arrival rate is a bound broken, and was it the target that gave way?",
+        [variables.planned_test()],
+        marks=of_tests(TEST),
+    )
+    _figures(page)
+    _curves(page)
+    _sides(page)
+    return page.dashboard
+
+
+def _figures(page: Page) -> None:
+    for title, description, unit, panel in (
+        (
+            "Knee",
+            "The lowest arrival rate at which p95 passes 1 s or errors pass 1 %, and still do 5 "
+            "and 10 s later. The verdict of `lab k6 breakpoint` has a third bound, and finer "
+            "windows.",
+            "reqps",
+            number(Query(knee.knee_line(TEST), ""), over_range=True).no_value("not reached"),
+        ),
+        (
+            "Best goodput",
+            "The most successful answers in time per second, of any 10 s.",
+            "reqps",
+            number(Query(knee.best_goodput(TEST), ""), over_range=True),
+        ),
+        (
+            "Generator's CPU, at most",
+            "The busiest that the generator's CPUs were while the test ran. From 90 % on the knee "
+            "is the generator's, not the target's.",
+            "percentunit",
+            number(
+                Query(knee.highest_cpu("load", TEST), ""), (None, GOOD), (0.9, BAD), over_range=True
+            ),
+        ),
+        (
+            "Dropped",
+            "Iterations that were due and found no free virtual user: beyond the knee a sign that "
+            "the target held all of them.",
+            "short",
+            number(Query(totals.total_drops(TEST), ""), (None, GOOD), (1, LIMIT), over_range=True),
+        ),
+    ):
+        page.add(panel, title, description, unit, (6, 4))
+
+
+def _curves(page: Page) -> None:
+    page.add(
+        _over_rate(load.percentile(TEST, 0.95), str(selection.BOUND_SECONDS), "p95"),
+        "p95 over the arrival rate",
+        "Each point is 10 s of the test. Green: before the knee; red: from it on. The vertical "
+        "line is the knee, the level one the bound of 1 s.",
+        "s",
+        (12, 12),
+    )
+    page.add(
+        _over_rate(load.error_ratio(TEST), str(selection.BOUND_ERRORS), "errors"),
+        "Errors over the arrival rate",
+        "Failed answers among all. Green: before the knee; red: from it on. The vertical line is "
+        "the knee, the level one the bound of 1 %.",
+        "percentunit",
+        (12, 12),
+    )
+
+
+def _over_rate(figure: str, bound: str, name: str) -> Scatter:
+    rate = load.target_rate(TEST)
+    columns = {
+        "rate": rate,
+        f"{name} before the knee": knee.below_knee(figure, TEST),
+        f"{name} from the knee on": knee.above_knee(figure, TEST),
+        "bound": f"0 * {rate} + {bound}",
+        "at the knee": knee.knee_line(TEST),
+        "knee": f"({figure}) or ({rate} * 0)",
+    }
+    clouds = [
+        Cloud("rate", f"{name} before the knee", GOOD),
+        Cloud("rate", f"{name} from the knee on", BAD),
+        Cloud("rate", "bound", LIMIT, line=True),
+        Cloud("at the knee", "knee", "purple", line=True),
+    ]
+    return scatter(columns, clouds, _ARRIVALS, name)
+
+
+def _sides(page: Page) -> None:
+    columns = {
+        "rate": load.target_rate(TEST),
+        "generator": f"{knee.side_cpu('load')} and on () {load.target_rate(TEST)}",
+        "target": f"{knee.side_cpu('target')} and on () {load.target_rate(TEST)}",
+    }
+    clouds = [Cloud("rate", "generator", LIMIT), Cloud("rate", "target", "blue")]
+    page.add(
+        scatter(columns, clouds, _ARRIVALS, "CPU").max(1),
+        "CPU over the arrival rate",
+        "The share of each side's CPUs that is in use. A generator near 100 % at the knee means "
+        "that the knee is its own. With k6 on another host, look at the CPU there.",
+        "percentunit",
+        (12, 11),
+    )
+    course = series(
+        Query(load.target_rate(TEST), "target"),
+        Query(load.achieved_rate(TEST), "achieved"),
+        Query(load.goodput(TEST), "goodput"),
+        Query(load.percentile(TEST, 0.95), "p95"),
+    )
+    course = on_right(course, "p95", "s", BAD)
+    course = coloured(course, {"target": LIMIT, "achieved": "blue", "goodput": GOOD})
+    page.add(
+        dashed(bounded(course, selection.BOUND_SECONDS), "target"),
+        "The course of the test",
+        "The same test over time: where achieved leaves target, less is answered than arrives.",
+        "reqps",
+        (12, 11),
+    )

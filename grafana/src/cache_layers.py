@@ -1,0 +1,100 @@
+"""Cache layers: what does each answer, and how old is it?"""
+
+from grafana_foundation_sdk.builders.dashboard import Dashboard
+
+from grafana.src import variables
+from grafana.src.annotations import of_tests
+from grafana.src.page import Page
+from grafana.src.panels import Query, series
+from grafana.src.queries import caches, load, selection
+
+TESTS = selection.chosen()
+
+
+def build() -> Dashboard:
+    """The dashboard."""
+    page = Page(
+        "lab-cache-layers",
+        "Cache layers",
+        "Which layer answers how much of the load, and how old are the pages?",
+        [variables.tests()],
+        marks=of_tests(TESTS),
+    )
+    _reached(page)
+    _readers(page)
+    _stores(page)
+    return page.dashboard
+
+
+def _reached(page: Page) -> None:
+    ratios = series(
+        Query(caches.nginx_hit_ratio(), "Nginx"),
+        Query(caches.backend_hit_ratio(), "{{layer}}"),
+        Query(caches.postgres_hit_ratio(), "Postgres' buffers"),
+    )
+    page.add(
+        ratios.max(1),
+        "Hit ratio by layer",
+        "Of what each layer was asked, the share that it had. A layer that is off is not drawn. "
+        "Nginx' hits include stale and revalidated pages; Postgres' are blocks, not requests.",
+        "percentunit",
+        (12, 10),
+    )
+    reached = series(
+        Query(load.achieved_rate(TESTS), "k6"),
+        Query(caches.nginx_requests(), "Nginx"),
+        Query(caches.upstream_requests(), "backend, asked by Nginx"),
+        Query(caches.backend_requests(), "Django"),
+        Query(caches.backend_cache_asked(), "cache {{layer}}"),
+        Query(caches.builds(), "built from Postgres"),
+    )
+    page.add(
+        reached,
+        "Requests that reached each layer",
+        "From the outside in: what lies between two lines is what the outer layer answered by "
+        "itself.",
+        "reqps",
+        (12, 10),
+    )
+
+
+def _readers(page: Page) -> None:
+    page.add(
+        series(Query(caches.cache_statuses(TESTS), "{{cache_status}}"), stacked=True),
+        "Answers by X-Cache-Status",
+        "What Nginx said of each answer, as k6 read it; NONE where Nginx' cache was not asked.",
+        "reqps",
+        (8, 10),
+    )
+    page.add(
+        series(Query(caches.duration_by_status(TESTS), "{{cache_status}}")),
+        "p95 by X-Cache-Status",
+        "What a hit saves its reader: the response times of each kind of answer.",
+        "s",
+        (8, 10),
+    )
+    page.add(
+        series(*(Query(caches.staleness(TESTS, p / 100), f"p{p}") for p in (50, 99))),
+        "Age of stale answers",
+        "How far behind the truth a reader is: measured by the staleness probe "
+        "(SCENARIO=staleness), which books and reads until the booking shows.",
+        "s",
+        (8, 10),
+    )
+
+
+def _stores(page: Page) -> None:
+    page.add(
+        series(Query(caches.builds("route"), "{{route}}")),
+        "Bodies built, by route",
+        "Bodies per second that were made from Postgres' rows: the work that caches save.",
+        "ops",
+        (12, 8),
+    )
+    page.add(
+        series(Query(caches.redis_memory(), "Redis")),
+        "Redis' memory",
+        "What Redis keeps. Near its limit it evicts, and the hit ratio falls.",
+        "bytes",
+        (12, 8),
+    )

@@ -1,0 +1,116 @@
+"""Compare: is one test better than another?
+
+Both are drawn from one moment on that lies in neither: midnight of the year 2000. So the axis of
+time reads as the time since the start, in any version of Grafana. `offset` brings each test there.
+"""
+
+from collections.abc import Callable
+
+from grafana_foundation_sdk.builders.dashboard import Dashboard
+
+from grafana.src import variables
+from grafana.src.annotations import of_compared
+from grafana.src.page import Page
+from grafana.src.panels import Query, bounded, coloured, rows, series
+from grafana.src.queries import caches, comparison, knee, load, selection
+
+_SIDES = {"A": "a", "B": "b"}
+_COLOURS = {"A": "blue", "B": "orange"}
+
+
+def build() -> Dashboard:
+    """The dashboard."""
+    page = Page(
+        "lab-compare",
+        "Compare",
+        "Two tests side by side, from their start on: which is faster, and what does it use?",
+        [
+            variables.compared("testid_a", "test A", comparison.every_test()),
+            variables.compared("testid_b", "test B", comparison.every_test_but_newest()),
+            *(variables.figure(f"start_{side}", comparison.since_start(side)) for side in "ab"),
+        ],
+        marks=of_compared(_SIDES),
+        time=("2000-01-01T00:00:00.000Z", "2000-01-01T00:05:00.000Z"),
+    )
+    page.dashboard.timezone("utc")
+    _figures(page)
+    _load(page)
+    _cost(page)
+    return page.dashboard
+
+
+def _both(expr: Callable[[str], str]) -> list[Query]:
+    """The same figure of both tests."""
+    return [
+        Query(comparison.from_start(expr(selection.chosen(f"testid_{side}")), side), name)
+        for name, side in _SIDES.items()
+    ]
+
+
+def _figures(page: Page) -> None:
+    columns = [
+        ("requests", comparison.REQUESTS_SO_FAR, "short"),
+        ("p50", comparison.percentile_so_far(0.5), "s"),
+        ("p95", comparison.percentile_so_far(0.95), "s"),
+        ("p99", comparison.percentile_so_far(0.99), "s"),
+        ("in time", comparison.IN_TIME_SO_FAR, "percentunit"),
+        ("errors", comparison.ERRORS_SO_FAR, "percentunit"),
+    ]
+    page.add(
+        rows("testid", columns, "testid", {"testid": 340}),
+        "Both tests in figures",
+        "Each whole test, setup left out. Compare tests of one machine, profile and rate.",
+        "short",
+        (24, 5),
+    )
+
+
+def _load(page: Page) -> None:
+    for title, description, unit, expr in (
+        (
+            "Achieved rate",
+            "Answers per second, from the start of each test.",
+            "reqps",
+            load.achieved_rate,
+        ),
+        (
+            "Goodput",
+            "Successful answers within the bound per second, from the start of each test.",
+            "reqps",
+            load.goodput,
+        ),
+    ):
+        page.add(coloured(series(*_both(expr)), _COLOURS), title, description, unit, (12, 9))
+    for quantile, name in ((0.5, "p50"), (0.95, "p95")):
+        panel = series(*_both(lambda tests, quantile=quantile: load.percentile(tests, quantile)))
+        page.add(
+            bounded(coloured(panel, _COLOURS), selection.BOUND_SECONDS),
+            name,
+            f"{name} of the last 10 s, from the start of each test. The dashed line is the bound.",
+            "s",
+            (12, 9),
+        )
+
+
+def _cost(page: Page) -> None:
+    for title, description, unit, expr in (
+        (
+            "Errors",
+            "Failed answers among all, from the start of each test.",
+            "percentunit",
+            load.error_ratio,
+        ),
+        (
+            "Target's CPU",
+            "The share of the target's CPUs in use while each test ran.",
+            "percentunit",
+            lambda _: knee.side_cpu("target"),
+        ),
+        (
+            "Bodies built",
+            "Bodies per second that were made from Postgres' rows: what caches saved, or did not.",
+            "ops",
+            lambda _: caches.builds(),
+        ),
+    ):
+        page.add(coloured(series(*_both(expr)), _COLOURS), title, description, unit, (8, 9))

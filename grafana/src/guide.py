@@ -1,0 +1,55 @@
+"""The guide: docs/dashboards.md as a dashboard, so that panels can link to it without a network.
+
+A section of the page is a panel of the guide, and the link opens that panel alone.
+"""
+
+import re
+
+from grafana_foundation_sdk.builders.dashboard import Dashboard
+from grafana_foundation_sdk.builders.text import Panel
+from grafana_foundation_sdk.models.text import TextMode
+
+from lab.paths import ROOT
+
+DOCS = ROOT / "docs/dashboards.md"
+UID = "lab-guide"
+TITLE = "How to read the dashboards"
+_PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\)\n+", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
+
+
+def sections() -> dict[str, str]:
+    """The sections of docs/dashboards.md by their titles."""
+    _, *parts = re.split(r"^## ", DOCS.read_text(), flags=re.MULTILINE)
+    pairs = (part.split("\n", 1) for part in parts)
+    return {title.strip(): body.strip() for title, body in pairs}
+
+
+def address(section: str) -> str:
+    """Where Grafana shows a section.
+
+    Raises:
+        ValueError: docs/dashboards.md has no such section.
+    """
+    return f"/d/{UID}?viewPanel={list(sections()).index(section) + 1}"
+
+
+def build() -> Dashboard:
+    """The guide, a panel per section."""
+    dashboard = Dashboard(TITLE).uid(UID).readonly().tags(["load-lab-guide"])
+    dashboard.description("What each panel shows; the same text as docs/dashboards.md.")
+    for number, (title, body) in enumerate(sections().items(), start=1):
+        panel = Panel().id(number).title(title).description("From docs/dashboards.md.")
+        text = panel.mode(TextMode.MARKDOWN).content(_shown(body))
+        dashboard.with_panel(text.span(24).height(_rows(body)))
+    return dashboard
+
+
+def _shown(body: str) -> str:
+    """Without pictures, and with links to other pages as their text: Grafana has neither."""
+    return _LINK.sub(r"\1", _PICTURE.sub("", body))
+
+
+def _rows(body: str) -> int:
+    """About the height of the text, in rows of the dashboard's grid."""
+    return 4 + len(_shown(body).splitlines()) * 9 // 10

@@ -1,0 +1,185 @@
+"""Load test: does the target answer what it is asked?"""
+
+from grafana_foundation_sdk.builders.dashboard import Dashboard
+from grafana_foundation_sdk.builders.table import Panel as Table
+
+from grafana.src import variables
+from grafana.src.annotations import of_tests
+from grafana.src.page import Page
+from grafana.src.panels import (
+    BAD,
+    GOOD,
+    LIMIT,
+    Query,
+    bounded,
+    coloured,
+    dashed,
+    heat,
+    number,
+    on_right,
+    rows,
+    series,
+)
+from grafana.src.queries import load, selection, totals
+
+TESTS = selection.chosen()
+
+
+def build() -> Dashboard:
+    """The dashboard."""
+    page = Page(
+        "lab-load-test",
+        "Load test",
+        "Does the target answer what it is asked, how fast, and with which errors?",
+        [variables.tests()],
+        marks=of_tests(TESTS),
+    )
+    _figures(page)
+    _rates(page)
+    _times(page)
+    _answers(page)
+    return page.dashboard
+
+
+def _figures(page: Page) -> None:
+    for title, description, unit, panel in (
+        (
+            "Requests",
+            "Answers of the chosen tests so far, failed ones included, setup left out.",
+            "short",
+            number(Query(totals.total_requests(TESTS), ""), over_range=True),
+        ),
+        (
+            "Answered per second",
+            "Answers per second over the last 10 s.",
+            "reqps",
+            number(Query(load.achieved_rate(TESTS), "")),
+        ),
+        (
+            "Goodput",
+            "Successful answers within the bound (RESPONSE_TIME_BOUND, 1 s) per second, over the "
+            "last 10 s.",
+            "reqps",
+            number(Query(load.goodput(TESTS), "")),
+        ),
+        (
+            "p95",
+            "95 % of the answers of the last 10 s were quicker. Red beyond the bound of 1 s.",
+            "s",
+            number(
+                Query(load.percentile(TESTS, 0.95), ""),
+                (None, GOOD),
+                (selection.BOUND_SECONDS, BAD),
+            ),
+        ),
+        (
+            "Errors",
+            "Failed answers among all, over the last 10 s. Red beyond the bound of 1 %.",
+            "percentunit",
+            number(Query(load.error_ratio(TESTS), ""), (None, GOOD), (selection.BOUND_ERRORS, BAD)),
+        ),
+        (
+            "Dropped",
+            "Iterations that were due and found no free virtual user. Any drop makes the response "
+            "times look better than they are.",
+            "short",
+            number(Query(totals.total_drops(TESTS), ""), (None, GOOD), (1, LIMIT), over_range=True),
+        ),
+    ):
+        page.add(panel, title, description, unit, (4, 4))
+
+
+def _rates(page: Page) -> None:
+    rates = series(
+        Query(load.target_rate(TESTS), "target"),
+        Query(load.achieved_rate(TESTS), "achieved"),
+        Query(load.goodput(TESTS), "goodput"),
+    )
+    page.add(
+        coloured(dashed(rates, "target"), {"target": LIMIT, "achieved": "blue", "goodput": GOOD}),
+        "Target, achieved and good rate",
+        "What the plan asks for, what is answered, and what is answered well and in time. Where "
+        "the lines part, the target (or the generator) gives way. A closed load such as the smoke "
+        "test has no target rate.",
+        "reqps",
+        (12, 9),
+    )
+    users = series(
+        Query(load.virtual_users(TESTS), "in use"), Query(load.virtual_users_made(TESTS), "made")
+    )
+    page.add(
+        dashed(users, "made"),
+        "Virtual users",
+        "How many virtual users run, and how many k6 has made. Use that climbs at a steady rate "
+        "means that answers take longer.",
+        "short",
+        (6, 9),
+    )
+    page.add(
+        coloured(series(Query(load.drops(TESTS), "dropped")), {"dropped": LIMIT}),
+        "Dropped iterations",
+        "Arrivals per second that found no free virtual user and were never sent.",
+        "cps",
+        (6, 9),
+    )
+
+
+def _times(page: Page) -> None:
+    percentiles = series(
+        *(Query(load.percentile(TESTS, p / 100), f"p{p}") for p in (50, 95, 99)),
+    )
+    page.add(
+        bounded(percentiles, selection.BOUND_SECONDS),
+        "Response times",
+        "Percentiles of the last 10 s, from k6's native histograms: good to one bucket (10 %). The "
+        "dashed line is the bound.",
+        "s",
+        (12, 10),
+    )
+    page.add(
+        heat(load.heat_rows(TESTS)),
+        "Response times, all of them",
+        "Answers per second by response time: the darker, the more. Two bands are two kinds of "
+        "answers, such as cached and built ones, which percentiles hide.",
+        "s",
+        (12, 10),
+    )
+
+
+def _answers(page: Page) -> None:
+    errors = series(
+        Query(load.errors_by_status(TESTS), "{{status}} {{error_code}}"),
+        Query(load.error_ratio(TESTS), "share"),
+        bars=True,
+    )
+    page.add(
+        on_right(errors, "share", "percentunit", BAD),
+        "Errors by status",
+        "Failed answers per second, by status and k6's error code; status 0 is an answer that "
+        "never came. The line is their share of all answers.",
+        "reqps",
+        (8, 10),
+    )
+    page.add(_routes(), "By route", "The chosen tests so far, by route.", "short", (10, 10))
+    passed = number(
+        Query(totals.checks(TESTS), "{{check}}"), (None, BAD), (1, GOOD), over_range=True
+    )
+    page.add(
+        passed,
+        "Checks",
+        "The share of answers that passed each check so far; the smoke test checks bodies as well.",
+        "percentunit",
+        (6, 10),
+    )
+
+
+def _routes() -> Table:
+    columns = [
+        ("requests", totals.total_requests(TESTS, "name"), "short"),
+        ("p50", totals.total_percentile(TESTS, 0.5, "name"), "s"),
+        ("p95", totals.total_percentile(TESTS, 0.95, "name"), "s"),
+        ("p99", totals.total_percentile(TESTS, 0.99, "name"), "s"),
+        ("in time", totals.total_in_time_ratio(TESTS, "name"), "percentunit"),
+        ("errors", totals.total_error_ratio(TESTS, "name"), "percentunit"),
+    ]
+    return rows("name", columns, "requests", {"name": 130})

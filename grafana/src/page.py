@@ -1,0 +1,73 @@
+"""One dashboard being put together: what all of them and all their panels have in common."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from grafana_foundation_sdk.builders.dashboard import Dashboard
+from grafana_foundation_sdk.builders.dashboard import DashboardLink as Link
+from grafana_foundation_sdk.cog.builder import Builder
+from grafana_foundation_sdk.models.dashboard import (
+    DashboardCursorSync,
+    DashboardLinkType,
+    DataSourceRef,
+    VariableModel,
+)
+
+from grafana.src import annotations, guide
+
+TAG = "load-lab"
+SOURCE = DataSourceRef(type_val="prometheus", uid="prometheus")
+# As often as Prometheus scrapes.
+REFRESH = "5s"
+
+
+class Page:
+    """A dashboard, filled panel by panel from left to right; a row is 24 columns wide."""
+
+    def __init__(
+        self,
+        uid: str,
+        title: str,
+        question: str,
+        variables: Sequence[Builder[VariableModel]],
+        *,
+        marks: Sequence[annotations.Mark],
+        time: tuple[str, str] = ("now-15m", "now"),
+    ) -> None:
+        self.uid = uid
+        self._section = title
+        self._next_id = 1
+        self.dashboard = (
+            Dashboard(title)
+            .uid(uid)
+            .description(question)
+            .tags([TAG])
+            .time(*time)
+            .refresh(REFRESH)
+            .readonly()
+            .tooltip(DashboardCursorSync.CROSSHAIR)
+        )
+        for variable in variables:
+            self.dashboard.with_variable(variable)
+        for annotation in marks:
+            self.dashboard.annotation(annotation)
+        self._links()
+
+    def add(
+        self, panel: Any, title: str, description: str, unit: str, size: tuple[int, int]
+    ) -> None:
+        """Place a panel of `size` (columns, rows); its link opens what the docs say of it."""
+        width, height = size
+        explained = (
+            Link("How to read it").type(DashboardLinkType.LINK).url(guide.address(self._section))
+        )
+        panel.id(self._next_id).title(title).description(description).unit(unit)
+        panel.datasource(SOURCE).span(width).height(height).links([explained.target_blank(True)])
+        self.dashboard.with_panel(panel)
+        self._next_id += 1
+
+    def _links(self) -> None:
+        others = Link("Dashboards").type(DashboardLinkType.DASHBOARDS).tags([TAG])
+        self.dashboard.link(others.as_dropdown(True).icon("external link"))
+        explained = Link("How to read it").type(DashboardLinkType.LINK).icon("doc")
+        self.dashboard.link(explained.url(guide.address(self._section)))

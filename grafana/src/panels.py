@@ -1,0 +1,194 @@
+"""The kinds of panels, each with the looks that all of its kind share."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grafana_foundation_sdk.builders import common, heatmap, stat, table, timeseries
+from grafana_foundation_sdk.builders.dashboard import FieldColor, ThresholdsConfig
+from grafana_foundation_sdk.builders.prometheus import Dataquery
+from grafana_foundation_sdk.models.common import (
+    AxisPlacement,
+    BigValueColorMode,
+    BigValueGraphMode,
+    GraphDrawStyle,
+    GraphTresholdsStyleMode,
+    LegendDisplayMode,
+    LegendPlacement,
+    StackingMode,
+    TooltipDisplayMode,
+    VisibilityMode,
+)
+from grafana_foundation_sdk.models.dashboard import (
+    DataTransformerConfig,
+    DynamicConfigValue,
+    FieldColorModeId,
+    Threshold,
+    ThresholdsMode,
+)
+from grafana_foundation_sdk.models.heatmap import HeatmapColorMode, HeatmapColorScale
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+
+GOOD, BAD, NEUTRAL = "green", "red", "text"
+# Of limits, wherever they are drawn.
+LIMIT = "orange"
+
+
+@dataclass(frozen=True)
+class Query:
+    """An expression and how what it gives is called."""
+
+    expr: str
+    legend: str
+
+
+def series(*queries: Query, stacked: bool = False, bars: bool = False) -> timeseries.Panel:
+    """Lines over time from 0 up, with their last and highest values below."""
+    legend = (
+        common.VizLegendOptions()
+        .display_mode(LegendDisplayMode.TABLE)
+        .placement(LegendPlacement.BOTTOM)
+        .show_legend(True)
+        .calcs(["lastNotNull", "max"])
+    )
+    panel = (
+        timeseries.Panel()
+        .legend(legend)
+        .tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI))
+        .min(0)
+        .line_width(1)
+        .fill_opacity(60 if bars else 20 if stacked else 5)
+        .show_points(VisibilityMode.NEVER)
+        .draw_style(GraphDrawStyle.BARS if bars else GraphDrawStyle.LINE)
+    )
+    if stacked or bars:
+        panel.stacking(common.StackingConfig().mode(StackingMode.NORMAL).group("A"))
+    return _asking(panel, queries)
+
+
+def bounded(panel: Any, bound: float) -> Any:
+    """The same panel with a dashed line at a bound."""
+    panel.thresholds(_steps((None, "transparent"), (bound, BAD)))
+    return panel.thresholds_style(
+        common.GraphThresholdsStyleConfig().mode(GraphTresholdsStyleMode.DASHED)
+    )
+
+
+def dashed(panel: Any, pattern: str) -> Any:
+    """Series whose names match are limits: dashed, not filled."""
+    return panel.override_by_regexp(
+        pattern,
+        [
+            DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [8, 8]}),
+            DynamicConfigValue("custom.fillOpacity", 0),
+            DynamicConfigValue("custom.stacking", {"mode": "none", "group": "limits"}),
+        ],
+    )
+
+
+def on_right(panel: Any, name: str, unit: str, colour: str | None = None) -> Any:
+    """The series `name` has an axis of its own."""
+    properties = [
+        DynamicConfigValue("unit", unit),
+        DynamicConfigValue("custom.axisPlacement", AxisPlacement.RIGHT),
+        DynamicConfigValue("custom.drawStyle", "line"),
+        DynamicConfigValue("custom.fillOpacity", 0),
+        DynamicConfigValue("custom.stacking", {"mode": "none", "group": "right"}),
+    ]
+    return panel.override_by_name(name, properties + _coloured(colour))
+
+
+def coloured(panel: Any, colours: Mapping[str, str]) -> Any:
+    """Series by name in fixed colours, the same on every dashboard."""
+    for name, colour in colours.items():
+        panel.override_by_name(name, _coloured(colour))
+    return panel
+
+
+def number(query: Query, *steps: tuple[float | None, str], over_range: bool = False) -> stat.Panel:
+    """One figure with a small curve; coloured by `steps`, each a lower bound and its colour.
+
+    With `over_range` the figure is of the dashboard's whole range, asked for once.
+    """
+    panel = (
+        stat.Panel()
+        .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
+        .graph_mode(BigValueGraphMode.NONE if over_range else BigValueGraphMode.AREA)
+        .color_mode(BigValueColorMode.VALUE)
+        .thresholds(_steps(*(steps or ((None, NEUTRAL),))))
+        .color_scheme(FieldColor().mode(FieldColorModeId.THRESHOLDS))
+    )
+    return _asking(panel, [query], instant=over_range)
+
+
+def rows(
+    key: str, columns: Sequence[tuple[str, str, str]], order: str, widths: Mapping[str, int]
+) -> table.Panel:
+    """A table of figures over the dashboard's range: a row per value of the label `key`.
+
+    `columns` are (title, expression, unit), the rows are sorted by the column `order`.
+    """
+    panel = table.Panel().sort_by([common.TableSortByFieldState().display_name(order).desc(True)])
+    names = {key: key}
+    for number_, (title, expr, unit) in enumerate(columns):
+        ref = chr(ord("A") + number_)
+        query = Dataquery().expr(expr).ref_id(ref).instant().format(PromQueryFormat.TABLE)
+        panel.with_target(query)
+        names[f"Value #{ref}"] = title
+        panel.override_by_name(title, [DynamicConfigValue("unit", unit)])
+    for title, width in widths.items():
+        panel.override_by_name(title, [DynamicConfigValue("custom.width", width)])
+    panel.with_transformation(DataTransformerConfig(id_val="merge", options={}))
+    return panel.with_transformation(_organized(names))
+
+
+def heat(expr: str) -> heatmap.Panel:
+    """Rows from the buckets of a classic histogram (`le`), over time."""
+    query = Dataquery().expr(expr).ref_id("A").format(PromQueryFormat.HEATMAP)
+    colour = (
+        heatmap.HeatmapColorOptions()
+        .mode(HeatmapColorMode.SCHEME)
+        .scheme("Oranges")
+        .scale(HeatmapColorScale.EXPONENTIAL)
+        .exponent(0.5)
+        .steps(64)
+    )
+    return (
+        heatmap.Panel()
+        .with_target(query.range().legend_format("{{le}}"))
+        .color(colour)
+        .cell_values(heatmap.CellValues().unit("reqps").decimals(1))
+        .y_axis(heatmap.YAxisConfig().unit("s").axis_placement(AxisPlacement.LEFT))
+        .filter_values(heatmap.FilterValueRange().le(1e-9))
+        .show_legend()
+        .show_tooltip()
+    )
+
+
+def _asking(panel: Any, queries: Sequence[Query], *, instant: bool = False) -> Any:
+    for index, each in enumerate(queries):
+        query = Dataquery().expr(each.expr).legend_format(each.legend)
+        query.ref_id(chr(ord("A") + index))
+        panel.with_target(query.instant() if instant else query.range())
+    return panel
+
+
+def _steps(*steps: tuple[float | None, str]) -> ThresholdsConfig:
+    found = [Threshold(value=value, color=colour) for value, colour in steps]
+    return ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(found)
+
+
+def _coloured(colour: str | None) -> list[DynamicConfigValue]:
+    if colour is None:
+        return []
+    return [DynamicConfigValue("color", {"mode": "fixed", "fixedColor": colour})]
+
+
+def _organized(names: Mapping[str, str]) -> DataTransformerConfig:
+    """Only these columns, in this order, under these titles."""
+    options = {
+        "excludeByName": {"Time": True},
+        "indexByName": {name: index for index, name in enumerate(names)},
+        "renameByName": dict(names),
+    }
+    return DataTransformerConfig(id_val="organize", options=options)

@@ -1,0 +1,60 @@
+"""Where requests wait in Django and in Postgres."""
+
+from grafana.src.queries.caches import _DATABASE, nginx_requests
+from grafana.src.queries.selection import WINDOW
+
+IN_FLIGHT = "sum(lab_http_requests_in_flight)"
+WORKER_SLOTS = "sum(lab_worker_slots)"
+ACCEPT_QUEUE = "sum(lab_accept_queue_connections)"
+SATURATION = f"{IN_FLIGHT} / ({WORKER_SLOTS} > 0)"
+CONNECTIONS = "sum by (state) (pg_stat_activity_count)"
+CONNECTIONS_MAX = "max(pg_settings_max_connections)"
+LOCK_WAITERS = "sum(lab_pg_lock_waiters)"
+POOL_WAITS = f"sum(rate(lab_db_pool_waits_total[{WINDOW}]))"
+POOL_WAITING = f"sum(rate(lab_db_pool_wait_seconds_total[{WINDOW}]))"
+SHED = f"sum(rate(lab_shed_requests_total[{WINDOW}]))"
+
+
+def abandoned() -> str:
+    """Requests/s whose client had gone (Nginx' status 499)."""
+    gone = f'sum(rate(lab_nginx_requests_total{{status="499"}}[{WINDOW}]))'
+    return f"{gone} or 0 * {nginx_requests()}"
+
+
+def refused() -> str:
+    """Requests/s that were refused at once: 429 and 503, by status."""
+    return f'sum by (status) (rate(lab_nginx_requests_total{{status=~"429|503"}}[{WINDOW}]))'
+
+
+def django_percentile(quantile: float) -> str:
+    rate = f"sum by (le) (rate(lab_http_request_duration_seconds_bucket[{WINDOW}]))"
+    return f"histogram_quantile({quantile}, {rate})"
+
+
+def upstream_percentile(quantile: float) -> str:
+    rate = f"sum by (le) (rate(lab_nginx_upstream_seconds_bucket[{WINDOW}]))"
+    return f"histogram_quantile({quantile}, {rate})"
+
+
+def locks() -> str:
+    """Locks held in the application's database, by mode."""
+    return f"sum by (mode) (pg_locks_count{{{_DATABASE}}}) > 0"
+
+
+def statement_seconds() -> str:
+    """Seconds that each statement took within the dashboard's range."""
+    return "topk(10, sum by (statement) (increase(lab_pg_statement_seconds_total[$__range])) > 0)"
+
+
+def statement_calls() -> str:
+    return "sum by (statement) (increase(lab_pg_statement_calls_total[$__range])) > 0"
+
+
+def statement_mean() -> str:
+    seconds = "sum by (statement) (increase(lab_pg_statement_seconds_total[$__range]))"
+    return f"{seconds} / ({statement_calls()})"
+
+
+def transactions(outcome: str) -> str:
+    """Transactions/s; `outcome` is commit or rollback."""
+    return f"sum(rate(pg_stat_database_xact_{outcome}{{{_DATABASE}}}[{WINDOW}]))"

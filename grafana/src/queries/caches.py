@@ -1,0 +1,73 @@
+"""What each cache layer is asked, and what it has."""
+
+from grafana.src.queries.load import counted
+from grafana.src.queries.selection import K6_WINDOW, WINDOW
+from lab.metrics import CACHE_DURATION, CACHE_STATUS, STALENESS
+
+# What Nginx answered without waiting for the backend, or after hearing that its page still holds.
+_NGINX_HITS = 'cache=~"HIT|STALE|UPDATING|REVALIDATED"'
+_DATABASE = 'datname="hotel"'
+
+
+def nginx_hit_ratio() -> str:
+    """Of the answers for which Nginx' cache was asked."""
+    asked = f'sum(rate(lab_nginx_requests_total{{cache!="-"}}[{WINDOW}])) > 0'
+    hits = f"sum(rate(lab_nginx_requests_total{{{_NGINX_HITS}}}[{WINDOW}]))"
+    return f"({hits} or 0 * ({asked})) / ({asked})"
+
+
+def backend_hit_ratio() -> str:
+    """Of the GETs for which a cache of the backend was asked, by its layer."""
+    asked = f"sum by (layer) (rate(lab_cache_answers_total[{WINDOW}])) > 0"
+    hits = f'sum by (layer) (rate(lab_cache_answers_total{{outcome="hit"}}[{WINDOW}]))'
+    return f"({hits} or 0 * ({asked})) / ({asked})"
+
+
+def postgres_hit_ratio() -> str:
+    """Of the blocks that Postgres read, those that its own buffers had."""
+    hit = f"sum(rate(pg_stat_database_blks_hit{{{_DATABASE}}}[{WINDOW}]))"
+    read = f"sum(rate(pg_stat_database_blks_read{{{_DATABASE}}}[{WINDOW}]))"
+    return f"{hit} / ({hit} + {read} > 0)"
+
+
+def nginx_requests() -> str:
+    return f"sum(rate(lab_nginx_requests_total[{WINDOW}]))"
+
+
+def upstream_requests() -> str:
+    """Requests/s that Nginx handed on."""
+    return f"sum(rate(lab_nginx_upstream_seconds_count[{WINDOW}]))"
+
+
+def backend_requests() -> str:
+    """Requests/s that Django answered."""
+    return f'sum(rate(lab_http_requests_total{{service="backend"}}[{WINDOW}]))'
+
+
+def backend_cache_asked() -> str:
+    return f"sum by (layer) (rate(lab_cache_answers_total[{WINDOW}]))"
+
+
+def builds(by: str = "") -> str:
+    """Bodies/s that were made from Postgres' rows."""
+    grouped = f"sum by ({by})" if by else "sum"
+    return f"{grouped}(rate(lab_body_builds_total[{WINDOW}]))"
+
+
+def cache_statuses(tests: str) -> str:
+    """Answers/s by what Nginx said of its cache (X-Cache-Status)."""
+    return f"{counted(CACHE_STATUS, tests, 'cache_status')} > 0"
+
+
+def duration_by_status(tests: str) -> str:
+    rate = f"sum by (cache_status) (rate({CACHE_DURATION}{{{tests}}}[{K6_WINDOW}]))"
+    return f"histogram_quantile(0.95, {rate})"
+
+
+def staleness(tests: str, quantile: float) -> str:
+    """How old the pages are that readers get, in seconds."""
+    return f"histogram_quantile({quantile}, sum(rate({STALENESS}{{{tests}}}[{K6_WINDOW}])))"
+
+
+def redis_memory() -> str:
+    return 'sum(redis_memory_used_bytes{service="redis"})'

@@ -1,0 +1,48 @@
+"""From which arrival rate a bound is broken."""
+
+from grafana.src.queries.load import error_ratio, goodput, percentile, target_rate
+from grafana.src.queries.selection import BOUND_ERRORS, BOUND_SECONDS, K6_WINDOW
+
+
+def _broken(tests: str) -> str:
+    """1 where a bound is broken, 0 where none is."""
+    slow = f"({percentile(tests, 0.95)} > bool {BOUND_SECONDS})"
+    failing = f"({error_ratio(tests)} > bool {BOUND_ERRORS})"
+    return f"({slow} + {failing} > bool 0)"
+
+
+def knee(tests: str) -> str:
+    """The lowest arrival rate at which a bound is broken, and still is 5 and 10 s later."""
+    stays = f"min_over_time({_broken(tests)}[11s:5s] offset -{K6_WINDOW}) == 1"
+    at_rate = f"{target_rate(tests)} and on () ({stays})"
+    return f"min_over_time(({at_rate})[$__range:5s] @ end())"
+
+
+def knee_line(tests: str) -> str:
+    """The knee as a series; nowhere when no bound is broken, so that the column exists."""
+    return f"{knee(tests)} or vector(NaN)"
+
+
+def below_knee(figure: str, tests: str) -> str:
+    """`figure` where the arrival rate has not reached the knee."""
+    return f"({figure}) unless on () ({target_rate(tests)} >= {knee(tests)})"
+
+
+def above_knee(figure: str, tests: str) -> str:
+    """`figure` from the knee on; without one nowhere, so that the column exists."""
+    return f"(({figure}) and on () ({target_rate(tests)} >= {knee(tests)})) or ({figure}) * NaN"
+
+
+def best_goodput(tests: str) -> str:
+    return f"max_over_time(({goodput(tests)})[$__range:5s])"
+
+
+def highest_cpu(side: str, tests: str) -> str:
+    """The same at its highest while the plan ran."""
+    return f"max_over_time(({side_cpu(side)} and on () {target_rate(tests)})[$__range:5s])"
+
+
+def side_cpu(side: str) -> str:
+    """The share of a side's CPUs that is in use."""
+    used = f'side:cpu_cores:rate{{side="{side}"}}'
+    return f'sum({used}) / max(lab_cpus{{side="{side}"}})'

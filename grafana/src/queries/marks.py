@@ -1,0 +1,34 @@
+"""Which runs there are, and what is marked."""
+
+from grafana.src.queries.selection import K6_WINDOW
+from lab.metrics import SCENARIO_START, TARGET_RATE
+
+
+def newest_tests(past: str) -> str:
+    """Runs that pushed within `past`, the newest first."""
+    return f"sort_desc(max by (testid) (last_over_time({SCENARIO_START}{{testid!=''}}[{past}])))"
+
+
+def newest_planned_tests(past: str) -> str:
+    """The same of those whose plan asks for a rate; a closed load has no arrival rate."""
+    starts = f"max by (testid) (last_over_time({SCENARIO_START}{{testid!=''}}[{past}]))"
+    planned = f"group by (testid) (last_over_time({TARGET_RATE}[{past}]))"
+    return f"sort_desc({starts} and on (testid) {planned})"
+
+
+RUNNING = "test:running"
+SETTINGS = "lab_settings_info"
+
+
+def test_starts(tests: str) -> str:
+    return f"{RUNNING}{{{tests}}} unless {RUNNING} offset 5s"
+
+
+def test_ends(tests: str) -> str:
+    """It stays 1 for 10 s after the last push."""
+    return f"{RUNNING}{{{tests}}} offset -{K6_WINDOW} unless {RUNNING} offset -15s"
+
+
+def layer_switches() -> str:
+    """Settings that were not there 5 s ago, when others were."""
+    return f"({SETTINGS} unless {SETTINGS} offset 5s) and on () {SETTINGS} offset 5s"

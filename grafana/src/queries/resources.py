@@ -1,0 +1,47 @@
+"""What each service uses; most of it recorded by prometheus/rules/resources.yml."""
+
+from grafana.src.queries.selection import WINDOW, of_load
+from lab.metrics import REQUESTS
+
+CPU = "service:cpu_cores:rate"
+CPU_LIMIT = "service:cpu_cores:limit"
+MEMORY = "service:memory_bytes"
+MEMORY_LIMIT = "service:memory_bytes:limit"
+NETWORK = "service:network_bytes:rate"
+DISK = "service:disk_bytes:rate"
+THROTTLED = "service:cpu_throttled:ratio"
+
+# Who works for an answer.
+_TARGET_SERVICES = "nginx|backend|redis|postgres"
+
+
+def cpu_per_request(tests: str) -> str:
+    """CPU seconds that one answer costs each service of the target."""
+    answered = f"sum(rate({REQUESTS}{{{of_load(tests)}}}[{WINDOW}]))"
+    return f'{CPU}{{service=~"{_TARGET_SERVICES}"}} / on () group_left () ({answered} > 0)'
+
+
+def cpu_limits() -> str:
+    """Of those whose limit matters to a test."""
+    return f'{CPU_LIMIT}{{service=~"{_TARGET_SERVICES}|load"}}'
+
+
+def unthrottled() -> str:
+    """0 where nothing has a quota, so that the panel says so."""
+    return f"0 * group({CPU}) unless on () {THROTTLED}"
+
+
+def directed(recorded: str, direction: str) -> str:
+    return f'{recorded}{{direction="{direction}"}}'
+
+
+def host_cpu() -> str:
+    """The machine's CPUs by what they do, as a share of all."""
+    rate = f'rate(node_cpu_seconds_total{{service="host",mode!="idle"}}[{WINDOW}])'
+    cpus = 'count(node_cpu_seconds_total{service="host",mode="idle"})'
+    return f"sum by (mode) ({rate}) / on () group_left () {cpus}"
+
+
+def pressure(resource: str) -> str:
+    """The share of time in which some process waited for the resource."""
+    return f'rate(node_pressure_{resource}_waiting_seconds_total{{service="host"}}[{WINDOW}])'

@@ -1,0 +1,112 @@
+"""Resources: what does each service use, of what it may?"""
+
+from grafana_foundation_sdk.builders.dashboard import Dashboard
+
+from grafana.src import variables
+from grafana.src.annotations import of_tests
+from grafana.src.page import Page
+from grafana.src.panels import Query, dashed, series
+from grafana.src.queries import resources, selection
+
+TESTS = selection.chosen()
+_LIMITS = ".* limit$"
+
+
+def build() -> Dashboard:
+    """The dashboard."""
+    page = Page(
+        "lab-resources",
+        "Resources",
+        "What does each service use of CPU, memory, network and disk, and what is its limit?",
+        [variables.tests()],
+        marks=of_tests(TESTS),
+    )
+    _use(page)
+    _traffic(page)
+    _strain(page)
+    return page.dashboard
+
+
+def _use(page: Page) -> None:
+    cpu = series(
+        Query(resources.CPU, "{{service}}"),
+        Query(resources.cpu_limits(), "{{service}} limit"),
+    )
+    page.add(
+        dashed(cpu, _LIMITS),
+        "CPU",
+        "Cores in use, by service; `load` is k6. The dashed lines are limits: of the container, or "
+        "of the CPUs that a service shares with the others of its side.",
+        "cores",
+        (12, 12),
+    )
+    memory = series(
+        Query(resources.MEMORY, "{{service}}"), Query(resources.MEMORY_LIMIT, "{{service}} limit")
+    )
+    page.add(
+        dashed(memory, _LIMITS),
+        "Memory",
+        "Working set of each container; on the native engine what its processes hold, shared pages "
+        "divided among them. Dashed: the containers' limits; processes have none.",
+        "bytes",
+        (12, 12),
+    )
+
+
+def _traffic(page: Page) -> None:
+    page.add(
+        series(
+            Query(resources.directed(resources.NETWORK, "receive"), "{{service}} in"),
+            Query(resources.directed(resources.NETWORK, "transmit"), "{{service}} out"),
+        ),
+        "Network",
+        "Bytes per second in and out. On the native engine services share one network, so only "
+        "those are here that count for themselves: Nginx, Redis and k6.",
+        "Bps",
+        (12, 11),
+    )
+    page.add(
+        series(
+            Query(resources.directed(resources.DISK, "read"), "{{service}} read"),
+            Query(resources.directed(resources.DISK, "write"), "{{service}} written"),
+        ),
+        "Disk",
+        "Bytes per second from and to storage. What the page cache answers is not in it.",
+        "Bps",
+        (12, 11),
+    )
+
+
+def _strain(page: Page) -> None:
+    page.add(
+        series(Query(resources.cpu_per_request(TESTS), "{{service}}"), stacked=True),
+        "CPU seconds per request",
+        "What one answer costs each service of the target. It rises when work is repeated, and "
+        "falls when a cache answers.",
+        "s",
+        (8, 10),
+    )
+    page.add(
+        series(
+            Query(resources.THROTTLED, "{{service}}"),
+            Query(resources.unthrottled(), "no limit by quota"),
+        ),
+        "Throttling",
+        "Of the periods in which a container ran, the share in which its CPU quota stopped it. The "
+        "native engine has no quotas.",
+        "percentunit",
+        (8, 10),
+    )
+    page.add(
+        series(
+            Query(resources.host_cpu(), "{{mode}}"),
+            Query(resources.pressure("cpu"), "waited for CPU"),
+            Query(resources.pressure("memory"), "waited for memory"),
+            Query(resources.pressure("io"), "waited for disk"),
+        ),
+        "The whole machine",
+        "What the CPUs did, as a share of all of them; `steal` is what the hypervisor took. Where "
+        "the kernel tells its pressure: the share of time in which some process had to wait.",
+        "percentunit",
+        (8, 10),
+    )

@@ -1,0 +1,106 @@
+"""The committed dashboards, and their queries as Grafana would send them."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from lab.paths import ROOT
+
+FOLDER = ROOT / "grafana/dashboards"
+STEP_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One expression, and where it stands."""
+
+    dashboard: str
+    place: str
+    expr: str
+    instant: bool = False
+
+    def __str__(self) -> str:
+        return f"dashboard {self.dashboard!r}, {self.place}, expression: {self.expr}"
+
+
+def dashboards() -> list[dict[str, Any]]:
+    """Every dashboard that Grafana is given, the guide included."""
+    return [json.loads(file.read_text()) for file in sorted(FOLDER.glob("*.json"))]
+
+
+def measuring() -> list[dict[str, Any]]:
+    """Those that ask Prometheus."""
+    return [d for d in dashboards() if any("targets" in p for p in d["panels"])]
+
+
+def of_panels(dashboard: dict[str, Any]) -> Iterator[Asked]:
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            place = f"panel {panel['title']!r}"
+            yield Asked(dashboard["title"], place, target["expr"], target.get("instant", False))
+
+
+def of_annotations(dashboard: dict[str, Any]) -> Iterator[Asked]:
+    for mark in dashboard["annotations"]["list"]:
+        if "expr" in mark:
+            yield Asked(dashboard["title"], f"annotation {mark['name']!r}", mark["expr"])
+
+
+class Questions:
+    """Asks Prometheus what one dashboard asks, its variables worked out first."""
+
+    def __init__(self, url: str, dashboard: dict[str, Any], start: float, end: float) -> None:
+        self._url = url
+        self._start, self._end = start, end
+        self.empty_variables: list[str] = []
+        self._values: dict[str, str] = {"__range": f"{int(end - start)}s"}
+        for variable in dashboard["templating"]["list"]:
+            self._values[variable["name"]] = self._chosen(variable)
+
+    def answer(self, asked: Asked) -> list[dict[str, Any]]:
+        """What Prometheus answers, NaN left out.
+
+        Raises:
+            AssertionError: Prometheus refused it; says which dashboard, panel and expression.
+        """
+        found = self._ask(asked.expr, instant=asked.instant)
+        assert found["status"] == "success", f"{found['error']}: {asked}"
+        return [series for series in found["data"]["result"] if _has_number(series)]
+
+    def _chosen(self, variable: dict[str, Any]) -> str:
+        """The first choice, as Grafana makes it; or all of them where that is the default."""
+        expr = re.fullmatch(r"query_result\((.*)\)", variable["query"]["query"], re.DOTALL)[1]
+        found = self._ask(expr, instant=True)
+        assert found["status"] == "success", f"{found['error']}: variable {variable['name']}"
+        texts = [_as_text(series) for series in found["data"]["result"]]
+        matches = [re.search(variable["regex"].strip("/"), text) for text in texts]
+        values = [match[1] for match in matches if match]
+        if not values:
+            self.empty_variables.append(variable["name"])
+        return variable.get("allValue") or (values[0] if values else "")
+
+    def _ask(self, expr: str, *, instant: bool) -> Any:
+        filled = re.sub(r"\$\{?(\w+)\}?", lambda match: self._values[match[1]], expr)
+        if instant:
+            path, params = "query", {"query": filled, "time": self._end}
+        else:
+            times = {"start": self._start, "end": self._end, "step": STEP_SECONDS}
+            path, params = "query_range", {"query": filled, **times}
+        return httpx.get(f"{self._url}/api/v1/{path}", params=params, timeout=30).json()
+
+
+def _as_text(series: dict[str, Any]) -> str:
+    """A result as query_result() gives it to a variable's pattern."""
+    labels = ",".join(f'{k}="{v}"' for k, v in series["metric"].items() if k != "__name__")
+    at, value = series["value"]
+    return f"{series['metric'].get('__name__', '')}{{{labels}}} {value} {int(at * 1000)}"
+
+
+def _has_number(series: dict[str, Any]) -> bool:
+    values = series.get("values") or [series.get("value")]
+    # Native histograms are kept apart from numbers; no panel asks for one.
+    return any(pair and pair[1] != "NaN" for pair in values)
