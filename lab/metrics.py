@@ -7,6 +7,9 @@ REQUESTS = "k6_http_reqs_total"
 DURATION = "k6_http_req_duration_seconds"
 ITERATIONS_DROPPED = "k6_dropped_iterations_total"
 IN_TIME = "k6_lab_answers_in_time_total"
+TARGET_RATE = "k6_lab_target_rate"
+# One series of each run, pushed every second from k6's start to its end, whatever is answered.
+HEARTBEAT = "k6_vus"
 
 # What setup() asks is no part of the load.
 _LOAD_ONLY = 'name!~"setup_.*"'
