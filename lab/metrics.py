@@ -6,6 +6,7 @@ k6's remote write prefixes k6_, ends counters in _total and times in _seconds.
 REQUESTS = "k6_http_reqs_total"
 DURATION = "k6_http_req_duration_seconds"
 ITERATIONS_DROPPED = "k6_dropped_iterations_total"
+# Of each run, pushed every second from k6's start to its end, whatever is answered.
 VIRTUAL_USERS = "k6_vus"
 VIRTUAL_USERS_MADE = "k6_vus_max"
 # A gauge, cumulative since the run's start: the share of checks that passed so far.

@@ -26,6 +26,12 @@ class Prometheus:
         params = {"query": query, "start": start, "end": end, "step": step}
         return [_series(item["values"]) for item in self._get("query_range", params)["result"]]
 
+    def samples(self, selector: str, start: float, end: float) -> list[Series]:
+        """What was stored of `selector`, at the times it was stored with."""
+        query = f"{selector}[{math.ceil((end - start) * 1000)}ms]"
+        found = self._get("query", {"query": query, "time": end})["result"]
+        return [_series(item["values"]) for item in found if "values" in item]
+
     def by_label(
         self, query: str, label: str, start: float, end: float, step: float = 1
     ) -> dict[str, Series]:

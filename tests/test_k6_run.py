@@ -2,11 +2,13 @@
 
 import json
 import math
+import time
 
 import pytest
 
 from lab import metrics
 from lab.paths import ROOT
+from lab.plan import read_plan
 from lab.prometheus import Prometheus
 
 # k6 fixes the growth factor of its native histograms at 1.1.
@@ -69,10 +71,45 @@ def test_prometheus_counts_every_request_that_k6_counts(smoke, smoke_summary, pr
 
 
 def test_p95_in_prometheus_is_within_one_bucket_of_k6s(smoke, prometheus):
-    histogram = f"sum({metrics.DURATION}{{{metrics.selector(smoke['testid'])}}})"
+    of_load = metrics.selector(smoke["testid"])
+    end = max(_sampled(prometheus, f"{metrics.REQUESTS}{{{of_load}}}"))
+    histogram = f"sum({metrics.DURATION}{{{of_load}}} @ {end})"
     seconds = prometheus.instant(f"histogram_quantile(0.95, {histogram})")
     assert seconds is not None
     assert abs(math.log(seconds * 1000 / smoke["p95_ms"])) <= math.log(BUCKET)
+
+
+def _sampled(prometheus, selector):
+    now = time.time()
+    return {
+        at: value
+        for series in prometheus.samples(selector, now - 600, now)
+        for at, value in series.items()
+    }
+
+
+def test_every_series_ends_with_the_run(smoke, prometheus):
+    of_run = f'{{testid="{smoke["testid"]}"}}'
+    assert prometheus.instant(f'count({{__name__=~"k6_.+",testid="{smoke["testid"]}"}})') is None
+    beats = sorted(_sampled(prometheus, f"{metrics.VIRTUAL_USERS}{of_run}"))
+    lasted = beats[-1] - beats[0]
+    assert lasted == pytest.approx(smoke["seconds"], abs=2)
+    # Seen from within, what the rule test:running says.
+    inside = (beats[0] + beats[-1]) / 2
+    running = f"group by (testid) ({metrics.VIRTUAL_USERS}{of_run} @ {inside})"
+    assert prometheus.instant(running) == 1
+
+
+def test_the_target_rate_is_the_plans_at_each_of_its_samples(broken, prometheus):
+    summary = json.loads((ROOT / broken["files"]["summary"]).read_text())
+    plan, started = read_plan(summary["lab"]), summary["lab"]["started_at_seconds"]
+    rates = _sampled(prometheus, f'{metrics.TARGET_RATE}{{testid="{broken["testid"]}"}}')
+    during = {at - started: rate for at, rate in rates.items() if at - started < plan.seconds}
+    assert len(during) >= plan.seconds - 1
+    for seconds, rate in during.items():
+        # 40 requests/s more each second: k6 says when to the millisecond.
+        assert rate == pytest.approx(40 * seconds, abs=2)
+    assert rates[max(rates)] == 0 or max(rates) - started < plan.seconds
 
 
 def test_answers_in_time_are_counted_exactly(smoke, smoke_summary, prometheus):
