@@ -8,6 +8,7 @@ start scripts.
 
 import shutil
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from commands import STATE, checked, run
@@ -51,11 +52,17 @@ def provide(name: str) -> Image:
     folder = _FOLDERS.get(name.rpartition(":")[0])
     if folder is None:
         return Image(name, "can't be pulled, and no package stands in for it", missing=True)
-    kept = f"{KEPT}{folder}"
+    # One that was made of other files is of no use.
+    kept = f"{KEPT}{folder}:{_digest(FOLDER / folder)}"
     if run("docker", "image", "inspect", kept).returncode:
         _build(kept, FOLDER / folder)
     checked("docker", "tag", kept, name)
     return Image(name, "stand-in")
+
+
+def _digest(folder: Path) -> str:
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
 def remove_names() -> None:
@@ -68,7 +75,7 @@ def remove_names() -> None:
 def standins() -> list[str]:
     """The names of all stand-ins that are here."""
     shape = ("--format", "{{.Repository}}:{{.Tag}}")
-    return checked("docker", "images", "--filter", f"label={LABEL}", *shape).split()
+    return checked("docker", "images", "--filter", f"label={LABEL}=true", *shape).split()
 
 
 def _build(name: str, folder: Path) -> None:
@@ -94,7 +101,7 @@ def _make_base() -> None:
     checked("debootstrap", *flags, **where)
     _adapt(root)
     checked("tar", "-C", str(root), "-cf", f"{root}.tar", ".")
-    checked("docker", "import", "--change", f"LABEL {LABEL}=true", f"{root}.tar", BASE)
+    checked("docker", "import", f"{root}.tar", BASE)
     shutil.rmtree(root)
     Path(f"{root}.tar").unlink()
 

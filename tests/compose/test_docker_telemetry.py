@@ -2,6 +2,8 @@
 
 import threading
 import time
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from support.telemetry import TABLE, arrivals, due
@@ -27,10 +29,22 @@ def arrived(stack, push_url, prometheus):
 def test_the_signal_arrives_within_a_minute(signal, stack, arrived):
     if "docker" in signal.missing:
         pytest.skip(f"{signal}: {signal.missing['docker']}")
+    if signal.name == "disk" and not _kernel_counts_disk(stack):
+        pytest.skip(f"{signal}: this kernel counts no bytes by cgroup (v1): host's line instead")
     for service in (signal.service, *(() if "k6_" in signal.query else ("alloy",))):
         if service in stack.left_out:
             pytest.skip(f"{signal}: without {service}: {stack.left_out[service]}")
     assert signal in arrived, f"{signal} is missing in Prometheus: {signal.query}"
+
+
+def _kernel_counts_disk(stack):
+    """Kernels from 6.x on count by cgroup v1 only where a limit is set, which is nowhere here.
+
+    Postgres has written its data: a 0 is no lack of writing.
+    """
+    container = stack.compose("ps", "--quiet", "postgres").strip()
+    counter = Path(f"/sys/fs/cgroup/blkio/docker/{container}/blkio.throttle.io_service_bytes")
+    return not counter.exists() or counter.read_text().split() != ["Total", "0"]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +71,7 @@ def outage(stack, push_url, prometheus, poll):
 
 
 def _count(span="1s"):
-    """Requests so far; `span` is how old a sample may be: an instant query would look back 5 min."""
+    """Requests so far; `span` is how old a sample may be: by itself a query looks 5 min back."""
     return f'sum(last_over_time(k6_http_reqs_total{{testid="{TESTID}"}}[{span}]))'
 
 
@@ -67,7 +81,7 @@ def test_every_second_of_the_outage_is_there_afterwards(outage, prometheus):
     # Counted by one sample of at most 2 s of age per step, and it never stands still.
     assert sorted(series) == list(range(int(began), int(ended) + 1))
     values = [series[at] for at in sorted(series)]
-    assert all(later > earlier for earlier, later in zip(values, values[1:], strict=False))
+    assert all(later > earlier for earlier, later in pairwise(values))
 
 
 def test_the_count_equals_k6s_own(outage, prometheus, poll):
