@@ -38,7 +38,7 @@ lint: setup-dev ## Check style, types, shell scripts and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m config.secrets .lab/lint/secrets
-	$(BIN)/mypy lab backend
+	$(BIN)/mypy lab backend grafana
 	$(BIN)/shellcheck native/*.sh postgres/*.sh backend/bin/* .ci/run
 	$(BIN)/yamllint --strict .
 	cd k6 && if command -v npm >/dev/null; then npm run --silent format:check; fi
@@ -55,6 +55,10 @@ setup: .venv/.setup ## Put the `lab` command and the programs it needs below .ve
 
 .PHONY: setup-dev
 setup-dev: setup .venv/.setup-dev k6/node_modules/.setup
+
+.PHONY: dashboards
+dashboards: setup-dev ## Generate grafana/dashboards from grafana/src and docs/dashboards.md
+	$(BIN)/python -m grafana.src
 
 .PHONY: down
 down: ## Stop the stack

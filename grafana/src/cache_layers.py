@@ -74,7 +74,9 @@ def _readers(page: Page) -> None:
         (8, 10),
     )
     page.add(
-        series(*(Query(caches.staleness(TESTS, p / 100), f"p{p}") for p in (50, 99))),
+        series(*(Query(caches.staleness(TESTS, p / 100), f"p{p}") for p in (50, 99))).no_value(
+            "Measured by SCENARIO=staleness alone"
+        ),
         "Age of stale answers",
         "How far behind the truth a reader is: measured by the staleness probe "
         "(SCENARIO=staleness), which books and reads until the booking shows.",

@@ -104,13 +104,13 @@ def _cost(page: Page) -> None:
             "Target's CPU",
             "The share of the target's CPUs in use while each test ran.",
             "percentunit",
-            lambda _: knee.side_cpu("target"),
+            lambda tests: comparison.while_running(knee.side_cpu("target"), tests),
         ),
         (
             "Bodies built",
             "Bodies per second that were made from Postgres' rows: what caches saved, or did not.",
             "ops",
-            lambda _: caches.builds(),
+            lambda tests: comparison.while_running(caches.builds(), tests),
         ),
     ):
         page.add(coloured(series(*_both(expr)), _COLOURS), title, description, unit, (8, 9))

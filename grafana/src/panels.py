@@ -44,16 +44,9 @@ class Query:
 
 def series(*queries: Query, stacked: bool = False, bars: bool = False) -> timeseries.Panel:
     """Lines over time from 0 up, with their last and highest values below."""
-    legend = (
-        common.VizLegendOptions()
-        .display_mode(LegendDisplayMode.TABLE)
-        .placement(LegendPlacement.BOTTOM)
-        .show_legend(True)
-        .calcs(["lastNotNull", "max"])
-    )
     panel = (
         timeseries.Panel()
-        .legend(legend)
+        .legend(_legend(LegendPlacement.BOTTOM, "lastNotNull", "max"))
         .tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI))
         .min(0)
         .line_width(1)
@@ -66,9 +59,14 @@ def series(*queries: Query, stacked: bool = False, bars: bool = False) -> timese
     return _asking(panel, queries)
 
 
+def many(panel: timeseries.Panel) -> timeseries.Panel:
+    """The same panel for a dozen series and more: the legend beside it."""
+    return panel.legend(_legend(LegendPlacement.RIGHT, "max"))
+
+
 def bounded(panel: Any, bound: float) -> Any:
     """The same panel with a dashed line at a bound."""
-    panel.thresholds(_steps((None, "transparent"), (bound, BAD)))
+    panel.thresholds(steps((None, "transparent"), (bound, BAD)))
     return panel.thresholds_style(
         common.GraphThresholdsStyleConfig().mode(GraphTresholdsStyleMode.DASHED)
     )
@@ -82,6 +80,7 @@ def dashed(panel: Any, pattern: str) -> Any:
             DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [8, 8]}),
             DynamicConfigValue("custom.fillOpacity", 0),
             DynamicConfigValue("custom.stacking", {"mode": "none", "group": "limits"}),
+            *_coloured(LIMIT),
         ],
     )
 
@@ -105,8 +104,8 @@ def coloured(panel: Any, colours: Mapping[str, str]) -> Any:
     return panel
 
 
-def number(query: Query, *steps: tuple[float | None, str], over_range: bool = False) -> stat.Panel:
-    """One figure with a small curve; coloured by `steps`, each a lower bound and its colour.
+def number(query: Query, *levels: tuple[float | None, str], over_range: bool = False) -> stat.Panel:
+    """One figure with a small curve; coloured by `levels`, each a lower bound and its colour.
 
     With `over_range` the figure is of the dashboard's whole range, asked for once.
     """
@@ -115,7 +114,7 @@ def number(query: Query, *steps: tuple[float | None, str], over_range: bool = Fa
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
         .graph_mode(BigValueGraphMode.NONE if over_range else BigValueGraphMode.AREA)
         .color_mode(BigValueColorMode.VALUE)
-        .thresholds(_steps(*(steps or ((None, NEUTRAL),))))
+        .thresholds(steps(*(levels or ((None, NEUTRAL),))))
         .color_scheme(FieldColor().mode(FieldColorModeId.THRESHOLDS))
     )
     return _asking(panel, [query], instant=over_range)
@@ -173,8 +172,14 @@ def _asking(panel: Any, queries: Sequence[Query], *, instant: bool = False) -> A
     return panel
 
 
-def _steps(*steps: tuple[float | None, str]) -> ThresholdsConfig:
-    found = [Threshold(value=value, color=colour) for value, colour in steps]
+def _legend(placement: LegendPlacement, *figures: str) -> common.VizLegendOptions:
+    legend = common.VizLegendOptions().display_mode(LegendDisplayMode.TABLE).show_legend(True)
+    return legend.placement(placement).calcs(list(figures))
+
+
+def steps(*levels: tuple[float | None, str]) -> ThresholdsConfig:
+    """Colours from each level on; None is below all others."""
+    found = [Threshold(value=value, color=colour) for value, colour in levels]
     return ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(found)
 
 

@@ -5,7 +5,7 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana.src import variables
 from grafana.src.annotations import of_tests
 from grafana.src.page import Page
-from grafana.src.panels import Query, dashed, series
+from grafana.src.panels import Query, dashed, many, series
 from grafana.src.queries import resources, selection
 
 TESTS = selection.chosen()
@@ -33,7 +33,7 @@ def _use(page: Page) -> None:
         Query(resources.cpu_limits(), "{{service}} limit"),
     )
     page.add(
-        dashed(cpu, _LIMITS),
+        dashed(many(cpu), _LIMITS),
         "CPU",
         "Cores in use, by service; `load` is k6. The dashed lines are limits: of the container, or "
         "of the CPUs that a service shares with the others of its side.",
@@ -44,7 +44,7 @@ def _use(page: Page) -> None:
         Query(resources.MEMORY, "{{service}}"), Query(resources.MEMORY_LIMIT, "{{service}} limit")
     )
     page.add(
-        dashed(memory, _LIMITS),
+        dashed(many(memory), _LIMITS),
         "Memory",
         "Working set of each container; on the native engine what its processes hold, shared pages "
         "divided among them. Dashed: the containers' limits; processes have none.",
@@ -55,9 +55,11 @@ def _use(page: Page) -> None:
 
 def _traffic(page: Page) -> None:
     page.add(
-        series(
-            Query(resources.directed(resources.NETWORK, "receive"), "{{service}} in"),
-            Query(resources.directed(resources.NETWORK, "transmit"), "{{service}} out"),
+        many(
+            series(
+                Query(resources.directed(resources.NETWORK, "receive"), "{{service}} in"),
+                Query(resources.directed(resources.NETWORK, "transmit"), "{{service}} out"),
+            )
         ),
         "Network",
         "Bytes per second in and out. On the native engine services share one network, so only "
@@ -66,9 +68,11 @@ def _traffic(page: Page) -> None:
         (12, 11),
     )
     page.add(
-        series(
-            Query(resources.directed(resources.DISK, "read"), "{{service}} read"),
-            Query(resources.directed(resources.DISK, "write"), "{{service}} written"),
+        many(
+            series(
+                Query(f"{resources.directed(resources.DISK, 'read')} > 0", "{{service}} read"),
+                Query(f"{resources.directed(resources.DISK, 'write')} > 0", "{{service}} written"),
+            )
         ),
         "Disk",
         "Bytes per second from and to storage. What the page cache answers is not in it.",
@@ -90,7 +94,7 @@ def _strain(page: Page) -> None:
         series(
             Query(resources.THROTTLED, "{{service}}"),
             Query(resources.unthrottled(), "no limit by quota"),
-        ),
+        ).max(1),
         "Throttling",
         "Of the periods in which a container ran, the share in which its CPU quota stopped it. The "
         "native engine has no quotas.",

@@ -21,25 +21,36 @@ from grafana_foundation_sdk.models.common import (
 from grafana_foundation_sdk.models.dashboard import DataTransformerConfig, DynamicConfigValue
 from grafana_foundation_sdk.models.xychart import ScatterSeriesConfig, ScatterShow, SeriesMapping
 
+from grafana.src.panels import BAD, GOOD, steps
+
 POINT_PIXELS = 5
 
 
 @dataclass(frozen=True)
 class Cloud:
-    """One series: the names of its columns, its colour, and whether it is a line."""
+    """One series: the names of its columns, its colour, and whether it is a line.
+
+    Without a colour each point has that of its value: see `scatter`.
+    """
 
     x: str
     y: str
-    colour: str
+    colour: str | None = None
     line: bool = False
 
 
-def scatter(columns: dict[str, str], clouds: Sequence[Cloud], x_label: str, y_label: str) -> Panel:
-    """A chart of `columns` (expression by name), from 0 up on both axes."""
+def scatter(
+    columns: dict[str, str], clouds: Sequence[Cloud], labels: tuple[str, str], bound: float
+) -> Panel:
+    """A chart of `columns` (expression by name), from 0 up on both axes.
+
+    A series whose column is empty is not drawn. Points without a colour are red beyond `bound`.
+    """
+    x_label, y_label = labels
     panel = Panel().series_mapping(SeriesMapping.MANUAL).series([_Series(c) for c in clouds])
     legend = common.VizLegendOptions().display_mode(LegendDisplayMode.LIST).show_legend(True)
     panel.legend(legend.placement(LegendPlacement.BOTTOM).calcs([])).min(0)
-    panel.axis_label(y_label)
+    panel.axis_label(y_label).thresholds(steps((None, GOOD), (bound, BAD)))
     for index, (name, expr) in enumerate(columns.items()):
         query = Dataquery().expr(expr).legend_format(name).ref_id(chr(ord("A") + index))
         panel.with_target(query.range().interval("5s"))
@@ -54,9 +65,10 @@ def scatter(columns: dict[str, str], clouds: Sequence[Cloud], x_label: str, y_la
 
 def _looks(cloud: Cloud) -> list[DynamicConfigValue]:
     show = ScatterShow.LINES if cloud.line else ScatterShow.POINTS
+    fixed = {"mode": "fixed", "fixedColor": cloud.colour}
     return [
         DynamicConfigValue("custom.show", show),
-        DynamicConfigValue("color", {"mode": "fixed", "fixedColor": cloud.colour}),
+        DynamicConfigValue("color", fixed if cloud.colour else {"mode": "thresholds"}),
         DynamicConfigValue("custom.axisPlacement", AxisPlacement.LEFT),
     ]
 
@@ -86,6 +98,12 @@ class _Series(Builder[ScatterSeriesConfig]):
             x=self._cloud.x,
             y=self._cloud.y,
             name=self._cloud.y,
-            point_color=ColorDimensionConfig(fixed=self._cloud.colour),
+            point_color=_point_colour(self._cloud),
             point_size=size,
         )
+
+
+def _point_colour(cloud: Cloud) -> ColorDimensionConfig:
+    if cloud.colour:
+        return ColorDimensionConfig(fixed=cloud.colour)
+    return ColorDimensionConfig(field=cloud.y)

@@ -46,6 +46,8 @@ def _asked(name: str, label: str, expr: str) -> QueryVariable:
     asked = {"query": f"query_result({expr})", "refId": name}
     return (
         QueryVariable(name)
+        # Without one the SDK gives all the same, and Grafana 9.4 then knows none of them.
+        .id(name)
         .label(label)
         .datasource(SOURCE)
         .query(asked)

@@ -1,5 +1,6 @@
 """Two runs, from their start on."""
 
+from grafana.src.queries.marks import RUNNING
 from grafana.src.queries.selection import of_load
 from lab.metrics import DURATION, IN_TIME, REQUESTS, SCENARIO_START
 
@@ -28,6 +29,11 @@ def since_start(side: str) -> str:
     starts = f'max_over_time({SCENARIO_START}{{testid=~"$testid_{side}"}}{_EVER})'
     # Without a run 1, since an offset of nothing, or of 0, is no PromQL.
     return f"(floor(max({starts})) - {ANCHOR}) or vector(1)"
+
+
+def while_running(expr: str, tests: str) -> str:
+    """What belongs to no test of itself, as long as these ran."""
+    return f"({expr}) and on () {RUNNING}{{{tests}}}"
 
 
 def from_start(expr: str, side: str) -> str:

@@ -18,21 +18,6 @@ def knee(tests: str) -> str:
     return f"min_over_time(({at_rate})[$__range:5s] @ end())"
 
 
-def knee_line(tests: str) -> str:
-    """The knee as a series; nowhere when no bound is broken, so that the column exists."""
-    return f"{knee(tests)} or vector(NaN)"
-
-
-def below_knee(figure: str, tests: str) -> str:
-    """`figure` where the arrival rate has not reached the knee."""
-    return f"({figure}) unless on () ({target_rate(tests)} >= {knee(tests)})"
-
-
-def above_knee(figure: str, tests: str) -> str:
-    """`figure` from the knee on; without one nowhere, so that the column exists."""
-    return f"(({figure}) and on () ({target_rate(tests)} >= {knee(tests)})) or ({figure}) * NaN"
-
-
 def best_goodput(tests: str) -> str:
     return f"max_over_time(({goodput(tests)})[$__range:5s])"
 

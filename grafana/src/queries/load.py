@@ -29,7 +29,7 @@ def goodput(tests: str) -> str:
 
 def drops(tests: str) -> str:
     """Iterations/s that found no free virtual user; 0 while users are there."""
-    return f"{counted(ITERATIONS_DROPPED, tests)} or 0 * sum({VIRTUAL_USERS}{{{tests}}})"
+    return f"{counted(ITERATIONS_DROPPED, tests)} or 0 * {virtual_users(tests)}"
 
 
 def counted(counter: str, matchers: str, by: str = "") -> str:
@@ -78,9 +78,9 @@ def heat_rows(tests: str) -> str:
 
 def virtual_users(tests: str) -> str:
     """Virtual users that k6 has in use."""
-    return f"sum({VIRTUAL_USERS}{{{tests}}})"
+    return f"sum(max_over_time({VIRTUAL_USERS}{{{tests}}}[{K6_WINDOW}]))"
 
 
 def virtual_users_made(tests: str) -> str:
     """Virtual users that k6 has made."""
-    return f"sum({VIRTUAL_USERS_MADE}{{{tests}}})"
+    return f"sum(max_over_time({VIRTUAL_USERS_MADE}{{{tests}}}[{K6_WINDOW}]))"
