@@ -189,9 +189,12 @@ def _print(document: dict[str, Any], as_json: bool, readable: Any) -> None:
 
 
 def _exit_unless_fine(measured: Measured) -> None:
-    """A break point is what `breakpoint` is for; anything else should not break."""
+    """A break point is what `breakpoint` is for; anything else should not break.
+
+    What could not be judged has not held.
+    """
     broke = measured.verdict.outcome == "broke" and "breakpoint" not in measured.document["profile"]
-    if broke or measured.verdict.outcome == "failed":
+    if broke or measured.verdict.outcome in ("failed", "unrecorded"):
         raise typer.Exit(1)
 
 

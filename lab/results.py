@@ -22,7 +22,8 @@ from lab.verdict import Verdict
 # History of the format:
 # 1: first.
 # 2: `goodput` is that of the best window, `goodput_mean` what `goodput` was; CPU per service.
-SCHEMA_VERSION = 2
+# 3: `recorded`: what of the run is in Prometheus; the outcome `unrecorded`.
+SCHEMA_VERSION = 3
 
 
 def write_result(
@@ -95,6 +96,7 @@ def headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]
         "limited_by": verdict.limited_by,
         "verdict": verdict.text,
         "break_point": _break_point(verdict),
+        "recorded": asdict(collected.recorded),
     }
 
 

@@ -69,6 +69,7 @@ class Settings(BaseModel):
     LAB_POSTGRES_PORT: Port
     LAB_REDIS_PORT: Port
     LAB_PROMETHEUS_PORT: Port
+    LAB_ALLOY_PUSH_PORT: Port
     LAB_EXPORTERS_PORT: PortOfSeveral
     LAB_DATA_SEED: Annotated[int, Field(ge=0)]
     LAB_DATA_HOTELS: Annotated[int, Field(ge=1, le=100_000)]
@@ -109,6 +110,16 @@ class Settings(BaseModel):
     @property
     def prometheus_url(self) -> str:
         return f"http://{self._host}:{self.LAB_PROMETHEUS_PORT}"
+
+    @property
+    def push_url(self) -> str:
+        """Prometheus' own receiver."""
+        return f"{self.prometheus_url}/api/v1/write"
+
+    @property
+    def alloy_push_url(self) -> str:
+        """Alloy's receiver, in front of Prometheus."""
+        return f"http://{self._host}:{self.LAB_ALLOY_PUSH_PORT}/api/v1/metrics/write"
 
     @property
     def _host(self) -> str:
