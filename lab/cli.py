@@ -76,7 +76,9 @@ def set_(
 @app.command()
 def k6(
     profile: Annotated[str, typer.Argument(help="smoke, breakpoint, hold, article-breakpoint, …")],
-    scenario: Annotated[str | None, typer.Option(help="journey, list, detail or booking.")] = None,
+    scenario: Annotated[
+        str | None, typer.Option(help="journey, list, detail, booking, staleness.")
+    ] = None,
     rate: Annotated[int | None, typer.Option(min=1, help="Top requests per second.")] = None,
     duration: Annotated[str | None, typer.Option(help="For example 90s or 5m.")] = None,
     vus: Annotated[int | None, typer.Option(min=1, help="Virtual users of smoke.")] = None,

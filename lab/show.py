@@ -92,7 +92,14 @@ def _figures(document: dict[str, Any]) -> dict[str, str]:
         "limited by": document["limited_by"] + _cpu_at_break(document["break_point"]),
         "machine": f"{host['cpus']} CPUs; {pinned}{' (shared!)' if host['shared_cpus'] else ''}",
     }
-    return figures | files
+    return figures | _staleness(document["staleness"]) | files
+
+
+def _staleness(found: dict[str, Any] | None) -> dict[str, str]:
+    if found is None:
+        return {}
+    seen = "{seen} bookings seen after p50 {p50_ms} ms, p95 {p95_ms} ms, at most {max_ms} ms"
+    return {"staleness": f"{seen.format(**found)}; {found['unseen']} not seen in time"}
 
 
 def _recorded(found: dict[str, Any]) -> str:
