@@ -11,6 +11,7 @@ import * as bookingScenario from './scenarios/booking.js';
 import * as detailScenario from './scenarios/detail.js';
 import * as journeyScenario from './scenarios/journey.js';
 import * as listScenario from './scenarios/list.js';
+import * as stalenessScenario from './scenarios/staleness.js';
 
 /** @typedef {import('./lib/prepare.js').Prepared} Prepared */
 
@@ -42,6 +43,12 @@ export function detail(data) {
 /** @param {Prepared} data */
 export function booking(data) {
   run(bookingScenario, data);
+}
+
+/** @param {Prepared} data */
+export function staleness(data) {
+  pulseRecord(profile);
+  stalenessScenario.iteration(api, data, env.stalenessBoundMs);
 }
 
 /**

@@ -76,7 +76,9 @@ def set_(
 @app.command()
 def k6(
     profile: Annotated[str, typer.Argument(help="smoke, breakpoint, hold, article-breakpoint, …")],
-    scenario: Annotated[str | None, typer.Option(help="journey, list, detail or booking.")] = None,
+    scenario: Annotated[
+        str | None, typer.Option(help="journey, list, detail, booking, staleness.")
+    ] = None,
     rate: Annotated[int | None, typer.Option(min=1, help="Top requests per second.")] = None,
     duration: Annotated[str | None, typer.Option(help="For example 90s or 5m.")] = None,
     vus: Annotated[int | None, typer.Option(min=1, help="Virtual users of smoke.")] = None,
@@ -189,9 +191,12 @@ def _print(document: dict[str, Any], as_json: bool, readable: Any) -> None:
 
 
 def _exit_unless_fine(measured: Measured) -> None:
-    """A break point is what `breakpoint` is for; anything else should not break."""
+    """A break point is what `breakpoint` is for; anything else should not break.
+
+    What could not be judged has not held.
+    """
     broke = measured.verdict.outcome == "broke" and "breakpoint" not in measured.document["profile"]
-    if broke or measured.verdict.outcome == "failed":
+    if broke or measured.verdict.outcome in ("failed", "unrecorded"):
         raise typer.Exit(1)
 
 

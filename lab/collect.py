@@ -1,7 +1,7 @@
 """From the files and series that a run left behind to what the verdict needs."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lab import metrics
@@ -9,7 +9,8 @@ from lab.breakpoint import SHORTEST_SECONDS, WINDOW_SECONDS, Bounds, Counters, W
 from lab.errors import LabError
 from lab.k6 import Run
 from lab.plan import Plan, read_plan
-from lab.prometheus import Prometheus, Series
+from lab.prometheus import Prometheus, Series, Unanswered
+from lab.recorded import Recorded, recorded
 
 # k6 pushes every second; a value is looked for this far back.
 _REACH_SECONDS = 5
@@ -17,12 +18,16 @@ _REACH_SECONDS = 5
 
 @dataclass(frozen=True)
 class Collected:
-    """A run's summary as k6 wrote it, and its windows when the profile has a plan."""
+    """A run's summary as k6 wrote it, what Prometheus has of it, and its windows.
+
+    There are none when the profile has no plan, or when Prometheus lacks a part of the run.
+    """
 
     summary: dict[str, Any]
     plan: Plan | None
     load_started: float
     windows: list[Window]
+    recorded: Recorded
 
     @property
     def load_seconds(self) -> float:
@@ -41,22 +46,34 @@ def collect(run: Run, prometheus: Prometheus, bounds: Bounds) -> Collected:
     """Read the summary and, for an open-model profile, the run's counters from Prometheus.
 
     Raises:
-        LabError: Prometheus has nothing of this run.
+        LabError: k6 sent nothing, or not for long enough.
     """
     summary = json.loads(run.summary.read_text())
     plan = read_plan(summary["lab"])
     if summary["lab"]["started_at_seconds"] is None:
         raise LabError(f"k6 sent nothing: {run.load.profile} asked for no arrival in its time.")
     started = float(summary["lab"]["started_at_seconds"])
-    if plan is None:
-        return Collected(summary, None, started, [])
-    if plan.seconds < SHORTEST_SECONDS:
+    if plan is not None and plan.seconds < SHORTEST_SECONDS:
         raise LabError(
             f"The load lasted {plan.seconds:.0f} s: too short to judge. Its counts are in "
             f"{run.summary}. Give it --duration {SHORTEST_SECONDS}s or more."
         )
-    totals = _totals(run.load.testid, started, plan, prometheus)
-    return Collected(summary, plan, started, windows(plan, totals.at, bounds))
+    testid, there = run.load.testid, _recorded(run, summary, started)
+    if plan is None or not there.readable:
+        return Collected(summary, plan, started, [], there)
+    try:
+        totals = _totals(testid, started, plan, prometheus)
+    except Unanswered:
+        return Collected(summary, plan, started, [], replace(there, prometheus=None))
+    return Collected(summary, plan, started, windows(plan, totals.at, bounds), there)
+
+
+def _recorded(run: Run, summary: dict[str, Any], started: float) -> Recorded:
+    counted = int(summary["metrics"]["http_reqs"]["values"]["count"])
+    # It is asked again and again, and may hang.
+    prometheus = Prometheus(run.settings.prometheus_url, timeout_seconds=3)
+    seconds = float(summary["lab"]["load_seconds"])
+    return recorded(run.load.testid, counted, started, seconds, prometheus)
 
 
 @dataclass(frozen=True)
@@ -91,7 +108,9 @@ def _totals(testid: str, started: float, plan: Plan, prometheus: Prometheus) -> 
         found = prometheus.over(query, *span)
         return found[0] if found else {}
 
-    by_outcome = _answers(testid, prometheus, span)
+    # By whether the answer was the expected one.
+    answers = metrics.requests_by_outcome(testid)
+    by_outcome = prometheus.by_label(answers, "expected_response", *span)
     return _Totals(
         started,
         good=by_outcome.get("true", {}),
@@ -100,18 +119,6 @@ def _totals(testid: str, started: float, plan: Plan, prometheus: Prometheus) -> 
         dropped=series(metrics.iterations_dropped(testid)),
         p95=series(metrics.percentile(testid, 0.95, WINDOW_SECONDS)),
     )
-
-
-def _answers(testid: str, prometheus: Prometheus, span: tuple[float, float]) -> dict[str, Series]:
-    """By whether the answer was the expected one."""
-    query = metrics.requests_by_outcome(testid)
-    found = prometheus.by_label(query, "expected_response", *span)
-    if not found:
-        raise LabError(
-            f"Prometheus has no samples of {testid}: k6 could not push them. See what "
-            "k6 said, and `lab logs prometheus`."
-        )
-    return found
 
 
 def _last(series: Series, when: float, reach: float = _REACH_SECONDS) -> float | None:

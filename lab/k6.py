@@ -152,7 +152,7 @@ def _env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict[s
     push = {name: value or "" for name, value in dotenv_values(ROOT / "k6/push.env").items()}
     return {
         **push,
-        "K6_PROMETHEUS_RW_SERVER_URL": f"{settings.prometheus_url}/api/v1/write",
+        "K6_PROMETHEUS_RW_SERVER_URL": engine.push_url(settings),
         "BASE_URL": settings.target_url,
         "CLIENT_TIMEOUT": str(settings.LAB_CLIENT_TIMEOUT),
         "SETTINGS_URL": f"{settings.backend_url}/lab/settings",

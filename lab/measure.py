@@ -42,7 +42,7 @@ def read_back(engine: Engine, run: Run, bounds: Bounds) -> tuple[Collected, Verd
     """What a run left, and what it says.
 
     Raises:
-        LabError: the stack changed meanwhile, or Prometheus has nothing of the run.
+        LabError: the stack changed meanwhile, or k6 sent nothing.
     """
     if engine.settings() != run.settings:
         raise LabError(

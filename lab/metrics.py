@@ -30,7 +30,7 @@ def selector(testid: str) -> str:
 
 def _kept(counter: str, matchers: str) -> str:
     """A counter that stays where it was: k6 pushes a series only when something was counted, and
-    Prometheus forgets it after 5 minutes."""
+    ends it with the run."""
     return f"last_over_time({counter}{{{matchers}}}[1d])"
 
 
@@ -67,8 +67,11 @@ def queries(testid: str, seconds: int) -> dict[str, str]:
 
 
 def requests_of_whole_run(testid: str) -> str:
-    """Every request of a run, setup included, as k6's own summary counts them.
+    """Every request of a run, setup included, as k6's own summary counts them."""
+    matchers = f'testid="{testid}"'
+    return f"sum({_kept(REQUESTS, matchers)})"
 
-    `max_over_time`, since an instant query finds nothing 5 minutes after the end.
-    """
-    return f'sum(max_over_time({REQUESTS}{{testid="{testid}"}}[1h]))'
+
+def heartbeat(testid: str) -> str:
+    """The one series of a run that k6 pushes each second, whatever is answered."""
+    return f'{HEARTBEAT}{{testid="{testid}"}}'

@@ -10,11 +10,16 @@ from lab.errors import LabError
 Series = dict[float, float]
 
 
+class Unanswered(LabError):
+    """Prometheus does not answer at all."""
+
+
 class Prometheus:
     """One Prometheus server, by its address."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, timeout_seconds: float = 30) -> None:
         self._url = url
+        self._timeout = timeout_seconds
 
     def instant(self, query: str) -> float | None:
         """The single value of `query` now; None when it has none."""
@@ -42,10 +47,10 @@ class Prometheus:
 
     def _get(self, path: str, params: dict[str, Any]) -> Any:
         try:
-            answer = httpx.get(f"{self._url}/api/v1/{path}", params=params, timeout=30)
+            answer = httpx.get(f"{self._url}/api/v1/{path}", params=params, timeout=self._timeout)
             document = answer.json()
         except (httpx.HTTPError, ValueError) as error:
-            raise LabError(
+            raise Unanswered(
                 f"Prometheus at {self._url} does not answer ({error}). See `lab logs prometheus`."
             ) from None
         if document["status"] != "success":

@@ -22,7 +22,8 @@ from lab.verdict import Verdict
 # History of the format:
 # 1: first.
 # 2: `goodput` is that of the best window, `goodput_mean` what `goodput` was; CPU per service.
-SCHEMA_VERSION = 2
+# 3: `recorded`: what of the run is in Prometheus; the outcome `unrecorded`. `staleness`.
+SCHEMA_VERSION = 3
 
 
 def write_result(
@@ -95,7 +96,18 @@ def headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]
         "limited_by": verdict.limited_by,
         "verdict": verdict.text,
         "break_point": _break_point(verdict),
+        "recorded": asdict(collected.recorded),
+        "staleness": _staleness(collected),
     }
+
+
+def _staleness(collected: Collected) -> dict[str, int] | None:
+    """How long bookings stayed unseen, and how many did beyond the bound; None if nobody looked."""
+    if "lab_staleness_unseen" not in collected.summary["metrics"]:
+        return None
+    stats = {"seen": "count", "p50_ms": "p(50)", "p95_ms": "p(95)", "max_ms": "max"}
+    seen = {name: round(collected.value("lab_staleness", stat)) for name, stat in stats.items()}
+    return seen | {"unseen": int(collected.value("lab_staleness_unseen", "count"))}
 
 
 def series(run: Run, collected: Collected) -> dict[str, Any]:

@@ -113,6 +113,16 @@ class Settings(BaseModel):
         return f"http://{self._host}:{self.LAB_PROMETHEUS_PORT}"
 
     @property
+    def push_url(self) -> str:
+        """Prometheus' own receiver."""
+        return f"{self.prometheus_url}/api/v1/write"
+
+    @property
+    def alloy_push_url(self) -> str:
+        """Alloy's receiver, in front of Prometheus."""
+        return f"http://{self._host}:{self.LAB_ALLOY_PUSH_PORT}/api/v1/metrics/write"
+
+    @property
     def _host(self) -> str:
         return LOOPBACK if self.LAB_BIND == "0.0.0.0" else self.LAB_BIND  # noqa: S104
 

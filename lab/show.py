@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from lab.recorded import Recorded
 from lab.results import without_series
 
 _COLOURS = {"running": "green", "starting": "yellow", "missing": "dim"}
@@ -87,10 +88,23 @@ def _figures(document: dict[str, Any]) -> dict[str, str]:
         "failed": str(document["failed"]),
         "response time": "p50 {p50_ms} ms, p95 {p95_ms} ms, p99 {p99_ms} ms".format(**document),
         "dropped iterations": str(document["dropped_iterations"]),
+        "in Prometheus": _recorded(document["recorded"]),
         "limited by": document["limited_by"] + _cpu_at_break(document["break_point"]),
         "machine": f"{host['cpus']} CPUs; {pinned}{' (shared!)' if host['shared_cpus'] else ''}",
     }
-    return figures | files
+    return figures | _staleness(document["staleness"]) | files
+
+
+def _staleness(found: dict[str, Any] | None) -> dict[str, str]:
+    if found is None:
+        return {}
+    seen = "{seen} bookings seen after p50 {p50_ms} ms, p95 {p95_ms} ms, at most {max_ms} ms"
+    return {"staleness": f"{seen.format(**found)}; {found['unseen']} not seen in time"}
+
+
+def _recorded(found: dict[str, Any]) -> str:
+    kept = Recorded(**found)
+    return f"all {kept.k6} requests, setup's included" if kept.complete else f"NOT ALL: {kept.text}"
 
 
 def _cpu_at_break(found: dict[str, Any] | None) -> str:

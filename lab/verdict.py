@@ -9,7 +9,7 @@ from lab.k6 import Run
 from lab.plan import Plan
 from lab.sampler import CpuUse, busy_between
 
-Outcome = Literal["passed", "failed", "broke", "held"]
+Outcome = Literal["passed", "failed", "broke", "held", "unrecorded"]
 LimitedBy = Literal["target", "generator_cpu", "vu_cap", "none"]
 
 # Above the first share the generator's CPUs were full: what it measured is its own queue. It queues
@@ -32,6 +32,8 @@ def judge(run: Run, collected: Collected, bounds: Bounds) -> Verdict:
     """The verdict of one run."""
     if collected.plan is None:
         return _judge_closed(run, collected)
+    if not collected.recorded.readable:
+        return _unrecorded(collected)
     found = find_break(collected.windows)
     if found:
         return _broke(run, collected, collected.plan, found)
@@ -39,12 +41,25 @@ def judge(run: Run, collected: Collected, bounds: Bounds) -> Verdict:
 
 
 def _judge_closed(run: Run, collected: Collected) -> Verdict:
+    count = collected.value("http_reqs", "count")
+    outcome: Outcome = "failed" if run.thresholds_failed or not count else "passed"
+    return Verdict(outcome, "none", f"{outcome}: {_figures_of_k6(collected)}")
+
+
+def _unrecorded(collected: Collected) -> Verdict:
+    """k6's own summary has no course in time, in which a break point could be sought."""
+    text = (
+        f"not recorded, so not judged: {collected.recorded.text}. No break point can be found from "
+        f"it. By k6's own count: {_figures_of_k6(collected)}"
+    )
+    return Verdict("unrecorded", "none", text)
+
+
+def _figures_of_k6(collected: Collected) -> str:
     count = int(collected.value("http_reqs", "count"))
     failed = int(collected.value("http_req_failed", "passes"))
     p95 = collected.value("http_req_duration", "p(95)")
-    outcome: Outcome = "failed" if run.thresholds_failed or not count else "passed"
-    text = f"{outcome}: {count} requests, {failed} failed, p95 {p95:.0f} ms"
-    return Verdict(outcome, "none", text)
+    return f"{count} requests, {failed} failed, p95 {p95:.0f} ms"
 
 
 def _held(run: Run, collected: Collected, plan: Plan, bounds: Bounds) -> Verdict:

@@ -64,6 +64,11 @@ def test_every_file_of_a_run_is_there(smoke, broken):
 
 def test_prometheus_counts_every_request_that_k6_counts(smoke, smoke_summary, prometheus):
     counted = smoke_summary["metrics"]["http_reqs"]["values"]["count"]
+    recorded = smoke["recorded"]
+    assert (recorded["k6"], recorded["prometheus"], recorded["seconds_missing"]) == (
+        *(counted, counted),
+        0,
+    )
     assert prometheus.instant(metrics.requests_of_whole_run(smoke["testid"])) == counted
     of_load = metrics.selector(smoke["testid"])
     query = f"sum(max_over_time({metrics.REQUESTS}{{{of_load}}}[1h]))"

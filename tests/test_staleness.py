@@ -8,6 +8,8 @@ import httpx
 import pytest
 
 from lab.engine.native.supervision import wait_for
+from lab.metrics import heartbeat
+from lab.prometheus import Prometheus
 from tests.booking_load import Load, redis_frozen, redis_stopped
 
 TTL_SECONDS = 1
@@ -89,6 +91,39 @@ def test_page_shows_such_pages(stack, position):
         load.goes_on(bookings=5)
     assert load.seen.stale
     assert set(load.seen.statuses) == {200, 201}
+
+
+def _probed(lab, **environ):
+    """What the load generator's own probe says."""
+    flags = ("--scenario", "staleness", "--vus", "1", "--duration", "2s", "--json")
+    said = lab("k6", "smoke", *flags, **environ)
+    assert said.code == 0, said.err
+    return said.json
+
+
+def test_the_probe_sees_it_within_the_promise_of_protected(lab, stack, position):
+    position(LAB_NGINX_CACHE="protected", LAB_DETAIL="fast")
+    found = _probed(lab)
+    staleness = found["staleness"]
+    assert staleness["unseen"] == 0
+    assert 100 < staleness["max_ms"] <= (TTL_SECONDS + 2) * 1000 + found["p99_ms"] + 100
+    assert _staleness_in_prometheus(stack, found["testid"]) == staleness["seen"]
+
+
+def _staleness_in_prometheus(stack, testid):
+    """How many values its histogram has."""
+    prometheus = Prometheus(stack.settings().prometheus_url)
+    now = time.time()
+    (beats,) = prometheus.samples(heartbeat(testid), now - 60, now)
+    histogram = f'k6_lab_staleness_seconds{{testid="{testid}"}} @ {max(beats)}'
+    return prometheus.instant(f"histogram_count(sum({histogram}))")
+
+
+def test_what_the_probe_does_not_see_in_time_is_counted(lab, stack, position):
+    position(LAB_REDIS_CACHE="page", LAB_DETAIL="fast")
+    staleness = _probed(lab, STALENESS_BOUND="1")["staleness"]
+    assert staleness["seen"] == 0
+    assert staleness["unseen"] >= 1
 
 
 def _wait_for_a_hit(stack) -> None:

@@ -1,5 +1,6 @@
 """Who is to blame for a break: the target, or the load generator."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,13 @@ from lab.breakpoint import Bounds, Counters, windows
 from lab.collect import Collected
 from lab.k6 import Load, Run
 from lab.plan import Plan, Stage
+from lab.recorded import Recorded
 from lab.sampler import CpuUse
 from lab.settings import load_settings
 from lab.verdict import judge
 
 PLAN = Plan((Stage(60, 0, 60),), "requests")
+ALL = Recorded(k6=7, prometheus=7, seconds=60, seconds_missing=0)
 SUMMARY = {"lab": {"scenario": "list", "load_seconds": 60}, "metrics": {}}
 
 
@@ -27,7 +30,7 @@ def _collected(*, dropped: float = 0, slow_from: float = 30) -> Collected:
         late = moment >= slow_from
         return Counters(answers, 0, answers, dropped * moment, 4000 if late else 20)
 
-    return Collected(SUMMARY, PLAN, 0, windows(PLAN, at, Bounds()))
+    return Collected(SUMMARY, PLAN, 0, windows(PLAN, at, Bounds()), ALL)
 
 
 def test_the_target_is_the_limit_when_the_generator_had_room():
@@ -59,6 +62,26 @@ def test_what_held_was_limited_by_nothing_and_names_its_top_rate():
 def test_a_smoke_test_passes_or_fails_by_its_thresholds(failed, outcome):
     values = {"http_reqs": {"values": {"count": 7}}}
     run = Run(Load("smoke"), Path(), 0, 1, failed, [], load_settings({}))
-    verdict = judge(run, Collected({**SUMMARY, "metrics": values}, None, 0, []), Bounds())
+    verdict = judge(run, Collected({**SUMMARY, "metrics": values}, None, 0, [], ALL), Bounds())
     assert verdict.outcome == outcome
     assert "7 requests" in verdict.text
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        (Recorded(70, None, 60, 60), "Prometheus does not answer; k6 counted 70 requests"),
+        (Recorded(70, 70, 60, 8), "has 70 of 70 requests, setup's included, and lacks 8 of 60 s"),
+    ],
+)
+def test_what_prometheus_lacks_a_part_of_is_not_judged(there, said):
+    verdict = judge(_run(0.5), replace(_collected(), recorded=there), Bounds())
+    assert (verdict.outcome, verdict.break_point) == ("unrecorded", None)
+    assert said in verdict.text
+    assert "No break point can be found" in verdict.text
+
+
+def test_a_count_that_differs_alone_does_not_void_the_verdict():
+    there = Recorded(70, 69, 60, 0)
+    assert judge(_run(0.5), replace(_collected(), recorded=there), Bounds()).outcome == "broke"
+    assert not there.complete

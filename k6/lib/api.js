@@ -16,6 +16,7 @@ export function apiBuild(env, profile) {
   const hotelsUrl = `${env.baseUrl}/api/hotel/`;
   const bookingsUrl = `${env.baseUrl}/api/booking/`;
   const checks = checksBuild(profile.checkBodies);
+  const statuses = checksBuild(false);
   const list = params(REQUESTS.list, env, profile);
   const detail = params(REQUESTS.detail, env, profile);
   const booking = {
@@ -37,12 +38,28 @@ export function apiBuild(env, profile) {
       check(response, checks.detail);
     },
 
-    /** @param {import('./slots.js').Booking} body */
+    /**
+     * The page as it is: to parse some 900 KB again and again would fill the generator's CPU.
+     * @param {string} id
+     * @returns {string} empty when there was no answer
+     */
+    hotelText(id) {
+      const response = http.get(`${hotelsUrl}${id}/`, { ...detail, responseType: 'text' });
+      answerRecord(response, REQUESTS.detail, env.boundMs);
+      check(response, statuses.detail);
+      return String(response.body || '');
+    },
+
+    /**
+     * @param {import('./slots.js').Booking} body
+     * @returns {string | null} its id, where bodies are read
+     */
     bookingCreate(body) {
       const response = http.post(bookingsUrl, JSON.stringify(body), booking);
       answerRecord(response, REQUESTS.booking, env.boundMs);
       bookingRecord(response.status);
       check(response, checks.booking);
+      return profile.checkBodies && response.status === 201 ? String(response.json('id')) : null;
     },
   };
 }

@@ -2,7 +2,7 @@
 // The only reader of the environment. Takes the variables as an object, so that tests can pass
 // their own; every mistake stops k6 before the first request.
 
-export const SCENARIOS = ['journey', 'list', 'detail', 'booking'];
+export const SCENARIOS = ['journey', 'list', 'detail', 'booking', 'staleness'];
 
 // With any of these set, k6 replaces the script's scenarios by its own shortcut.
 const K6_SHORTCUTS = ['K6_VUS', 'K6_DURATION', 'K6_ITERATIONS', 'K6_STAGES'];
@@ -18,6 +18,7 @@ const DURATION_UNITS = { h: 3600, m: 60, s: 1, ms: 0.001 };
  * @property {string} baseUrl without a slash at its end
  * @property {number} clientTimeoutMs
  * @property {number} boundMs an answer later than this is of no use to a visitor
+ * @property {number} stalenessBoundMs after which a booking counts as not seen
  * @property {string} testid
  * @property {string} summaryPath empty: no file is written
  * @property {string} settingsUrl empty: the settings are not read
@@ -40,6 +41,7 @@ export function envRead(variables, profiles) {
     baseUrl: envUrl(variables, 'BASE_URL', 'http://127.0.0.1:8080').replace(/\/+$/, ''),
     clientTimeoutMs: envInteger(variables, 'CLIENT_TIMEOUT', 60, 1, 3600) * 1000,
     boundMs: envInteger(variables, 'RESPONSE_TIME_BOUND', 1000, 1, 3600000),
+    stalenessBoundMs: stalenessBoundRead(variables, profile, scenario) * 1000,
     testid: variables.TESTID || testidDefault(profile, scenario, new Date()),
     summaryPath: variables.SUMMARY_PATH || '',
     settingsUrl: envUrl(variables, 'SETTINGS_URL', ''),
@@ -96,6 +98,25 @@ export function envInteger(variables, name, fallback, min, max) {
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= min && value <= max) return value;
   throw new Error(`${name}=${text} is out of range. Set it to a whole number ${min}..${max}.`);
+}
+
+/**
+ * @param {Variables} variables
+ * @param {string} profile
+ * @param {string} scenario
+ */
+function stalenessBoundRead(variables, profile, scenario) {
+  if (scenario === 'staleness' && profile !== 'smoke') {
+    throw new Error(
+      'SCENARIO=staleness needs PROFILE=smoke: it asks until it sees, so no rate can be planned. ' +
+        'Run the load beside it.',
+    );
+  }
+  if (scenario !== 'staleness' && variables.STALENESS_BOUND) {
+    throw new Error('STALENESS_BOUND is of use with SCENARIO=staleness only. Unset it.');
+  }
+  // The smoke test lets what it began go on for 2 min.
+  return envInteger(variables, 'STALENESS_BOUND', 10, 1, 100);
 }
 
 /**

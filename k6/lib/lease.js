@@ -24,6 +24,7 @@ import { dayOf } from './slots.js';
  * @property {string} sentinel
  * @property {import('./slots.js').Suite[]} suites round the hotels, one of each in turn
  * @property {string[]} customers
+ * @property {Record<string, string>} hotels of each of these suites, by its id
  * @property {number} freeFrom first day after every booking that the pages show
  */
 
@@ -62,6 +63,7 @@ export function candidatesPick(hotels) {
     sentinel: sentinel.id,
     suites: suites.map(({ id, capacity }) => ({ id, guests: Math.min(guestsMax, capacity) })),
     customers,
+    hotels: hotelsOf(suites, ordered),
     freeFrom: Math.max(FIRST_DAY, ...[sentinel, ...suites].map(bookedUntil)),
   };
 }
@@ -86,6 +88,16 @@ export function leaseTake(nightsWanted, freeFrom, book) {
     `No free range of ${nights} nights was found before 9999-12-31. ` +
       'Reset the database (bookings of earlier runs fill it), or lower RATE or DURATION.',
   );
+}
+
+/**
+ * @param {SuiteDetail[]} suites
+ * @param {HotelDetail[]} hotels
+ */
+function hotelsOf(suites, hotels) {
+  const all = hotels.flatMap((hotel) => hotel.suites.map((suite) => [suite.id, hotel.id]));
+  const hotelBySuite = Object.fromEntries(all);
+  return Object.fromEntries(suites.map(({ id }) => [id, hotelBySuite[id]]));
 }
 
 /** @param {HotelDetail[]} hotels */

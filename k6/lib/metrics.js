@@ -7,6 +7,8 @@
 //   k6_lab_answers_in_time_total{name}                 successful ones within the bound: goodput
 //   k6_lab_scenario_start_seconds                      when the plan began, Unix time
 //   k6_lab_target_rate{unit}                           arrivals/s that the plan asks for now
+//   k6_lab_staleness_seconds                           from a booking's 201 to a page that shows it
+//   k6_lab_staleness_unseen_total                      bookings that no page showed within the bound
 //   k6_lab_bookings_created_total, k6_lab_bookings_conflicted_total
 import exec from 'k6/execution';
 import { Counter, Gauge, Trend } from 'k6/metrics';
@@ -28,6 +30,8 @@ const cacheDuration = new Trend('lab_cache_duration', true);
 const answersInTime = new Counter('lab_answers_in_time');
 const scenarioStart = new Gauge('lab_scenario_start_seconds');
 const targetRate = new Gauge('lab_target_rate');
+const staleness = new Trend('lab_staleness', true);
+const stalenessUnseen = new Counter('lab_staleness_unseen');
 const bookingsCreated = new Counter('lab_bookings_created');
 const bookingsConflicted = new Counter('lab_bookings_conflicted');
 
@@ -75,6 +79,13 @@ function inTime({ status, timings }, boundMs) {
 export function bookingRecord(status) {
   if (status === 201) bookingsCreated.add(1);
   if (status === 409) bookingsConflicted.add(1);
+}
+
+/** @param {number | null} ms until the booking was seen; null when it was not */
+export function stalenessRecord(ms) {
+  // Adding 0 lets the series begin before the first that is not seen.
+  stalenessUnseen.add(ms === null ? 1 : 0);
+  if (ms !== null) staleness.add(ms);
 }
 
 /**

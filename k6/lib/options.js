@@ -23,6 +23,7 @@ const SCENARIO_REQUESTS = {
   list: [REQUESTS.list],
   detail: [REQUESTS.detail],
   booking: [REQUESTS.booking],
+  staleness: [REQUESTS.detail, REQUESTS.booking],
 };
 
 /**

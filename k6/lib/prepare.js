@@ -24,7 +24,7 @@ import { PAUSE_SECONDS } from './pause.js';
  * @property {import('./slots.js').Lease | null} lease null when the scenario books nothing
  */
 
-const BOOKING_SCENARIOS = ['journey', 'booking'];
+const BOOKING_SCENARIOS = ['journey', 'booking', 'staleness'];
 
 // Each VU holds a copy of the suites picked from these hotels, and a slow target takes half a second
 // for each: a run that books little reads few, always the sentinel's first.
@@ -105,7 +105,7 @@ function leaseBook(env, profile, hotels, source) {
   // Sorted, so that every generator agrees on the sentinel, whatever order the list has.
   const read = [...hotels].sort().slice(0, Math.min(enough, HOTELS_READ_MAX));
   const details = read.map((id) => detailRead(env, id, source));
-  const { sentinel, suites, customers, freeFrom } = candidatesPick(details);
+  const { sentinel, suites, customers, hotels: hotelOf, freeFrom } = candidatesPick(details);
   const wanted = nightsNeeded(planned, suites.length);
   const guests = customers.slice(0, 1);
   const { firstDay, nights } = leaseTake(wanted, freeFrom, (from, to) =>
@@ -116,7 +116,7 @@ function leaseBook(env, profile, hotels, source) {
       customers: guests,
     }),
   );
-  return { suites, customers, firstDay, nights };
+  return { suites, customers, hotels: hotelOf, firstDay, nights };
 }
 
 /**

@@ -11,6 +11,7 @@
  * @typedef {object} Lease
  * @property {Suite[]} suites
  * @property {string[]} customers
+ * @property {Record<string, string>} hotels of each suite, by its id
  * @property {number} firstDay
  * @property {number} nights
  */

@@ -31,6 +31,7 @@ function linesBuild(lab, { metrics }) {
     `checks      ${checksText(metrics)}`,
     `bookings    ${bookingsText(metrics)}`,
     `caches      ${cachesText(metrics)}`,
+    ...stalenessLines(metrics),
   ];
 }
 
@@ -87,6 +88,13 @@ function cachesText(metrics) {
     .filter((key) => key.startsWith('lab_cache_status{') && valueOf(metrics[key], 'count') > 0)
     .map((key) => `${key.replace(/.*:(.*)}/, '$1')} ${valueOf(metrics[key], 'count')}`);
   return parts.join(', ') || 'no answer';
+}
+
+/** @param {Metrics} metrics */
+function stalenessLines({ lab_staleness, lab_staleness_unseen }) {
+  if (!lab_staleness_unseen) return [];
+  const unseen = `${valueOf(lab_staleness_unseen, 'count')} bookings not seen in time`;
+  return [`staleness   ${lab_staleness ? `${durationText(lab_staleness)}; ` : ''}${unseen}`];
 }
 
 /**

@@ -29,7 +29,17 @@ export function iteration(api, data) {
  * @param {number} n number of the booking in the whole test, across VUs and instances
  */
 export function bookingMake(api, data, n) {
-  const booking = data.lease && slotBooking(data.lease, n);
+  const booking = bookingNth(data, n);
   if (booking) api.bookingCreate(booking);
-  else exec.test.abort(`Booking ${n} lies past the leased nights: the plan was counted too short.`);
+}
+
+/**
+ * @param {Prepared} data
+ * @param {number} n
+ */
+export function bookingNth(data, n) {
+  const booking = data.lease && slotBooking(data.lease, n);
+  if (booking) return booking;
+  exec.test.abort(`Booking ${n} lies past the leased nights: the plan was counted too short.`);
+  return null;
 }

@@ -23,7 +23,7 @@ function journeyRatio() {
  */
 function leaseOf(firstDay, nights) {
   const suites = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((id, i) => ({ id, guests: 1 + (i % 2) }));
-  return { suites, customers: ['x', 'y', 'z'], firstDay, nights };
+  return { suites, customers: ['x', 'y', 'z'], hotels: {}, firstDay, nights };
 }
 
 function slotsUnique() {
@@ -93,6 +93,7 @@ function leaseCandidates() {
     picked.suites.map(({ guests }) => guests),
     [2, 1, 2],
   );
+  equals('candidates: whose suites', picked.hotels, { 2: 'h1', 3: 'h2', 4: 'h2' });
   equals('candidates: after every booking', dateOf(picked.freeFrom), '2031-05-01');
   throwsWith('candidates: none', () => candidatesPick([{ id: 'h', suites: [] }]), ['Load']);
 }

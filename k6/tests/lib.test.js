@@ -4,9 +4,10 @@ import * as bookings from './bookings.js';
 import * as env from './env.js';
 import { completes } from './expect.js';
 import * as profiles from './profiles.js';
+import * as staleness from './staleness.js';
 
 export const options = { thresholds: { checks: ['rate==1.00'] } };
 
 export default function () {
-  [...env.cases, ...profiles.cases, ...bookings.cases].forEach(completes);
+  [...env.cases, ...profiles.cases, ...bookings.cases, ...staleness.cases].forEach(completes);
 }

@@ -83,5 +83,8 @@ class Engine(Protocol):
     def logs(self, service: str, follow: bool) -> list[str]:
         """The command that prints the log of `service`."""
 
+    def push_url(self, settings: Settings) -> str:
+        """Where k6 pushes its metrics to."""
+
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         """How to run k6 with `env`, on the load generator's CPUs."""

@@ -135,6 +135,11 @@ class DockerEngine:
             raise UsageError(f"There is no service '{service}'. Known: {', '.join(known)}.")
         return [*compose_argv(), "logs", "--tail", "200", *(["-f"] if follow else []), service]
 
+    def push_url(self, settings: Settings) -> str:
+        # Alloy keeps a log on disk, so that an outage of Prometheus leaves no hole.
+        states = {service.name: service.state for service in self.services()}
+        return settings.alloy_push_url if states.get("alloy") == "running" else settings.push_url
+
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         # Inside the container the project's folder has another name, and the target is the host's.
         passed = {**env, "SUMMARY_PATH": env["SUMMARY_PATH"].replace(str(ROOT), "")}

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 from lab import metrics
 from lab.breakpoint import WINDOW_SECONDS, Bounds
-from lab.collect import Collected
 from lab.engine import Engine
 from lab.errors import LabError
 from lab.experiment import reset
@@ -15,9 +14,9 @@ from lab.experiment.counters import read_counters
 from lab.experiment.matrix import Cell
 from lab.experiment.schema import Workload
 from lab.experiment.verify import target_of, verify
-from lab.k6 import Load, Run, new_testid, run_k6
+from lab.k6 import Load, new_testid, run_k6
 from lab.measure import check_target_survived, read_back
-from lab.prometheus import Prometheus
+from lab.recorded import Recorded
 from lab.results import headline, series
 from lab.settings import Settings, changed_live
 
@@ -94,6 +93,8 @@ class StackBench:
             raise LabError("The backend was restarted during the load: its counters began anew.")
         collected, verdict = read_back(self.engine, run, self.bounds)
         check_target_survived(self.engine, run)
+        if verdict.outcome == "unrecorded":
+            raise LabError(f"{verdict.text}. See `lab logs prometheus`.")
         figures = headline(run, collected, verdict)
         return {
             **figures,
@@ -102,7 +103,7 @@ class StackBench:
             "unit": collected.plan.unit if collected.plan else None,
             "failed_ratio": round(figures["failed"] / max(figures["requests"], 1), 4),
             "builds": {route: int(count) for route, count in counted.builds.items()},
-            "missing_in_prometheus": self._missing(run, collected),
+            "missing_in_prometheus": _missing(collected.recorded),
             "cache": _nginx_answers(collected.summary) | counted.by_layer(),
             "services_cpu": _mean_cores(run.cpu),
             "prometheus": {
@@ -112,12 +113,6 @@ class StackBench:
             },
             **series(run, collected),
         }
-
-    def _missing(self, run: Run, collected: Collected) -> int:
-        """Requests, setup's included, that k6 counted and Prometheus does not have."""
-        query = metrics.requests_of_whole_run(run.load.testid)
-        pushed = Prometheus(self._settings.prometheus_url).instant(query) or 0
-        return int(collected.summary["metrics"]["http_reqs"]["values"]["count"] - pushed)
 
     def _visit_each_page(self) -> None:
         target = target_of(self.engine, self._settings)
@@ -130,6 +125,11 @@ class StackBench:
             bound_ms=int(self.bounds.p95_ms),
             testid=new_testid(workload.profile),
         )
+
+
+def _missing(found: Recorded) -> int:
+    """Requests, setup's included, that k6 counted and Prometheus does not have."""
+    return found.k6 - (found.prometheus or 0)
 
 
 def _nginx_answers(summary: dict[str, Any]) -> dict[str, dict[str, int]]:

@@ -119,6 +119,9 @@ class NativeEngine:
         flags = ["-n", "200", *(["-f"] if follow else [])]
         return ["tail", *flags, str(self._state.logs / f"{service}.log")]
 
+    def push_url(self, settings: Settings) -> str:
+        return settings.push_url
+
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         self._bound_logs()
         argv = ["taskset", "-c", choose_cpus(settings).load, str(require("k6"))]
