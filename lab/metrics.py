@@ -74,4 +74,4 @@ def requests_of_whole_run(testid: str) -> str:
 
 def heartbeat(testid: str) -> str:
     """The one series of a run that k6 pushes each second, whatever is answered."""
-    return f'{HEARTBEAT}{{testid="{testid}"}}'
+    return f'{VIRTUAL_USERS}{{testid="{testid}"}}'
