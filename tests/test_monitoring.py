@@ -94,8 +94,9 @@ def test_a_taken_port_of_an_exporter_names_the_setting(stack, found):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
+        exporter = next(service for service in found if service.group == "exporters")
         with pytest.raises(LabError, match=rf"{port} \(LAB_EXPORTERS_PORT\)"):
-            preflight._check_ports(unused, [replace(found[-1], port=port)])
+            preflight._check_ports(unused, [replace(exporter, port=port)])
 
 
 @pytest.fixture
