@@ -5,6 +5,7 @@ time reads as the time since the start, in any version of Grafana. `offset` brin
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
@@ -82,7 +83,7 @@ def _load(page: Page) -> None:
     ):
         page.add(coloured(series(*_both(expr)), _COLOURS), title, description, unit, (12, 9))
     for quantile, name in ((0.5, "p50"), (0.95, "p95")):
-        panel = series(*_both(lambda tests, quantile=quantile: load.percentile(tests, quantile)))
+        panel = series(*_both(partial(load.percentile, quantile=quantile)))
         page.add(
             bounded(coloured(panel, _COLOURS), selection.BOUND_SECONDS),
             name,

@@ -56,7 +56,8 @@ def series(*queries: Query, stacked: bool = False, bars: bool = False) -> timese
     )
     if stacked or bars:
         panel.stacking(common.StackingConfig().mode(StackingMode.NORMAL).group("A"))
-    return _asking(panel, queries)
+    _ask(panel, queries)
+    return panel
 
 
 def many(panel: timeseries.Panel) -> timeseries.Panel:
@@ -117,7 +118,8 @@ def number(query: Query, *levels: tuple[float | None, str], over_range: bool = F
         .thresholds(steps(*(levels or ((None, NEUTRAL),))))
         .color_scheme(FieldColor().mode(FieldColorModeId.THRESHOLDS))
     )
-    return _asking(panel, [query], instant=over_range)
+    _ask(panel, [query], instant=over_range)
+    return panel
 
 
 def rows(
@@ -164,12 +166,11 @@ def heat(expr: str) -> heatmap.Panel:
     )
 
 
-def _asking(panel: Any, queries: Sequence[Query], *, instant: bool = False) -> Any:
+def _ask(panel: Any, queries: Sequence[Query], *, instant: bool = False) -> None:
     for index, each in enumerate(queries):
         query = Dataquery().expr(each.expr).legend_format(each.legend)
         query.ref_id(chr(ord("A") + index))
         panel.with_target(query.instant() if instant else query.range())
-    return panel
 
 
 def _legend(placement: LegendPlacement, *figures: str) -> common.VizLegendOptions:
