@@ -12,7 +12,7 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana.src import variables
 from grafana.src.annotations import of_compared
 from grafana.src.page import Page
-from grafana.src.panels import Query, bounded, coloured, rows, series
+from grafana.src.panels import SMALL_SHARE, Query, bounded, coloured, rows, series
 from grafana.src.queries import caches, comparison, knee, load, selection
 
 _SIDES = {"A": "a", "B": "b"}
@@ -114,4 +114,7 @@ def _cost(page: Page) -> None:
             lambda tests: comparison.while_running(caches.builds(), tests),
         ),
     ):
-        page.add(coloured(series(*_both(expr)), _COLOURS), title, description, unit, (8, 9))
+        panel = series(*_both(expr))
+        if unit == "percentunit":
+            panel.axis_soft_max(SMALL_SHARE)
+        page.add(coloured(panel, _COLOURS), title, description, unit, (8, 9))

@@ -18,6 +18,7 @@ from grafana_foundation_sdk.models.common import (
     StackingMode,
     TooltipDisplayMode,
     VisibilityMode,
+    VizOrientation,
 )
 from grafana_foundation_sdk.models.dashboard import (
     DataTransformerConfig,
@@ -32,6 +33,8 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 GOOD, BAD, NEUTRAL = "green", "red", "text"
 # Of limits, wherever they are drawn.
 LIMIT = "orange"
+# The least that an axis of shares shows: without it nothing but zeros would reach up to 10,000 %.
+SMALL_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ def on_right(panel: Any, name: str, unit: str, colour: str | None = None) -> Any
     """The series `name` has an axis of its own."""
     properties = [
         DynamicConfigValue("unit", unit),
+        *([DynamicConfigValue("custom.axisSoftMax", SMALL_SHARE)] if unit == "percentunit" else []),
         DynamicConfigValue("custom.axisPlacement", AxisPlacement.RIGHT),
         DynamicConfigValue("custom.drawStyle", "line"),
         DynamicConfigValue("custom.fillOpacity", 0),
@@ -120,6 +124,12 @@ def number(query: Query, *levels: tuple[float | None, str], over_range: bool = F
     )
     _ask(panel, [query], instant=over_range)
     return panel
+
+
+def small(panel: stat.Panel) -> stat.Panel:
+    """The same panel for several figures, one below the other and alike in size."""
+    panel.text(common.VizTextDisplayOptions().title_size(13).value_size(26))
+    return panel.orientation(VizOrientation.HORIZONTAL)
 
 
 def rows(
