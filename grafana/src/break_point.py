@@ -60,8 +60,8 @@ def _figures(page: Page) -> None:
         ),
         (
             "Generator's CPU, at most",
-            "The busiest that the generator's CPUs were while the test ran. From 90 % on the knee "
-            "is the generator's, not the target's.",
+            "The most that k6 and what measures used of the generator's CPUs. From 90 % on the "
+            "knee is the generator's, not the target's. Others' use of them is on \"Resources\".",
             "percentunit",
             number(
                 Query(knee.highest_cpu("load", TEST), ""), (None, GOOD), (0.9, BAD), over_range=True

@@ -5,13 +5,14 @@ time reads as the time since the start, in any version of Grafana. `offset` brin
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from grafana.src import variables
 from grafana.src.annotations import of_compared
 from grafana.src.page import Page
-from grafana.src.panels import Query, bounded, coloured, rows, series
+from grafana.src.panels import SMALL_SHARE, Query, bounded, coloured, rows, series
 from grafana.src.queries import caches, comparison, knee, load, selection
 
 _SIDES = {"A": "a", "B": "b"}
@@ -82,7 +83,7 @@ def _load(page: Page) -> None:
     ):
         page.add(coloured(series(*_both(expr)), _COLOURS), title, description, unit, (12, 9))
     for quantile, name in ((0.5, "p50"), (0.95, "p95")):
-        panel = series(*_both(lambda tests, quantile=quantile: load.percentile(tests, quantile)))
+        panel = series(*_both(partial(load.percentile, quantile=quantile)))
         page.add(
             bounded(coloured(panel, _COLOURS), selection.BOUND_SECONDS),
             name,
@@ -113,4 +114,7 @@ def _cost(page: Page) -> None:
             lambda tests: comparison.while_running(caches.builds(), tests),
         ),
     ):
-        page.add(coloured(series(*_both(expr)), _COLOURS), title, description, unit, (8, 9))
+        panel = series(*_both(expr))
+        if unit == "percentunit":
+            panel.axis_soft_max(SMALL_SHARE)
+        page.add(coloured(panel, _COLOURS), title, description, unit, (8, 9))

@@ -52,4 +52,4 @@ def _shown(body: str) -> str:
 
 def _rows(body: str) -> int:
     """About the height of the text, in rows of the dashboard's grid."""
-    return 4 + len(_shown(body).splitlines()) * 9 // 10
+    return 4 + len(_shown(body).splitlines()) * 7 // 10

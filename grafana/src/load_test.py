@@ -18,6 +18,7 @@ from grafana.src.panels import (
     number,
     on_right,
     rows,
+    small,
     series,
 )
 from grafana.src.queries import load, selection, totals
@@ -158,14 +159,14 @@ def _answers(page: Page) -> None:
         "Failed answers per second, by status and k6's error code; status 0 is an answer that "
         "never came. The line is their share of all answers.",
         "reqps",
-        (8, 10),
+        (6, 10),
     )
-    page.add(_routes(), "By route", "The chosen tests so far, by route.", "short", (10, 10))
+    page.add(_routes(), "By route", "The chosen tests so far, by route.", "short", (12, 10))
     passed = number(
         Query(totals.checks(TESTS), "{{check}}"), (None, BAD), (1, GOOD), over_range=True
     )
     page.add(
-        passed,
+        small(passed),
         "Checks",
         "The share of answers that passed each check so far; the smoke test checks bodies as well.",
         "percentunit",
@@ -182,4 +183,9 @@ def _routes() -> Table:
         ("in time", totals.total_in_time_ratio(TESTS, "name"), "percentunit"),
         ("errors", totals.total_error_ratio(TESTS, "name"), "percentunit"),
     ]
-    return rows("name", columns, "requests", {"name": 130})
+    return rows(
+        "name",
+        columns,
+        "requests",
+        {"name": 140, **dict.fromkeys((title for title, _, _ in columns), 80)},
+    )

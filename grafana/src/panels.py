@@ -18,6 +18,7 @@ from grafana_foundation_sdk.models.common import (
     StackingMode,
     TooltipDisplayMode,
     VisibilityMode,
+    VizOrientation,
 )
 from grafana_foundation_sdk.models.dashboard import (
     DataTransformerConfig,
@@ -32,6 +33,8 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 GOOD, BAD, NEUTRAL = "green", "red", "text"
 # Of limits, wherever they are drawn.
 LIMIT = "orange"
+# The least that an axis of shares shows: without it nothing but zeros would reach up to 10,000 %.
+SMALL_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ def series(*queries: Query, stacked: bool = False, bars: bool = False) -> timese
     )
     if stacked or bars:
         panel.stacking(common.StackingConfig().mode(StackingMode.NORMAL).group("A"))
-    return _asking(panel, queries)
+    _ask(panel, queries)
+    return panel
 
 
 def many(panel: timeseries.Panel) -> timeseries.Panel:
@@ -89,6 +93,7 @@ def on_right(panel: Any, name: str, unit: str, colour: str | None = None) -> Any
     """The series `name` has an axis of its own."""
     properties = [
         DynamicConfigValue("unit", unit),
+        *([DynamicConfigValue("custom.axisSoftMax", SMALL_SHARE)] if unit == "percentunit" else []),
         DynamicConfigValue("custom.axisPlacement", AxisPlacement.RIGHT),
         DynamicConfigValue("custom.drawStyle", "line"),
         DynamicConfigValue("custom.fillOpacity", 0),
@@ -117,7 +122,14 @@ def number(query: Query, *levels: tuple[float | None, str], over_range: bool = F
         .thresholds(steps(*(levels or ((None, NEUTRAL),))))
         .color_scheme(FieldColor().mode(FieldColorModeId.THRESHOLDS))
     )
-    return _asking(panel, [query], instant=over_range)
+    _ask(panel, [query], instant=over_range)
+    return panel
+
+
+def small(panel: stat.Panel) -> stat.Panel:
+    """The same panel for several figures, one below the other and alike in size."""
+    panel.text(common.VizTextDisplayOptions().title_size(13).value_size(26))
+    return panel.orientation(VizOrientation.HORIZONTAL)
 
 
 def rows(
@@ -164,12 +176,11 @@ def heat(expr: str) -> heatmap.Panel:
     )
 
 
-def _asking(panel: Any, queries: Sequence[Query], *, instant: bool = False) -> Any:
+def _ask(panel: Any, queries: Sequence[Query], *, instant: bool = False) -> None:
     for index, each in enumerate(queries):
         query = Dataquery().expr(each.expr).legend_format(each.legend)
         query.ref_id(chr(ord("A") + index))
         panel.with_target(query.instant() if instant else query.range())
-    return panel
 
 
 def _legend(placement: LegendPlacement, *figures: str) -> common.VizLegendOptions:

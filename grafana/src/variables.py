@@ -43,7 +43,7 @@ def _testid(name: str, label: str, expr: str) -> QueryVariable:
 
 
 def _asked(name: str, label: str, expr: str) -> QueryVariable:
-    asked = {"query": f"query_result({expr})", "refId": name}
+    asked: dict[str, object] = {"query": f"query_result({expr})", "refId": name}
     return (
         QueryVariable(name)
         # Without one the SDK gives all the same, and Grafana 9.4 then knows none of them.

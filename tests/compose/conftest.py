@@ -21,9 +21,15 @@ from lab.settings import LOOPBACK, load_settings
 @pytest.fixture(scope="session")
 def say(request):
     """Progress, past pytest's capture: the first minutes would look like nothing."""
-    reporter = request.config.pluginmanager.getplugin("terminalreporter")
-    started = time.monotonic()
-    return lambda line: reporter.write_line(f"[{time.monotonic() - started:4.0f} s] {line}")
+    plugins, started = request.config.pluginmanager, time.monotonic()
+    reporter, capture = plugins.getplugin("terminalreporter"), plugins.getplugin("capturemanager")
+
+    def write(line):
+        with capture.global_and_fixture_disabled():
+            reporter.ensure_newline()
+            reporter.write_line(f"[{time.monotonic() - started:4.0f} s] {line}")
+
+    return write
 
 
 @pytest.fixture(scope="session")

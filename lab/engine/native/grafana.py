@@ -13,6 +13,8 @@ from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
 
 FOLDER = ROOT / "grafana"
+# What its first page shows.
+_FIRST = "lab-load-test.json"
 
 # Where packages keep what is not beside the program.
 _PACKAGED = Path("/usr/share/grafana")
@@ -68,9 +70,6 @@ def service(settings: Settings, state: State, program: Installed) -> Service:
             "DASHBOARDS_PATH": str(FOLDER / "dashboards"),
         },
     )
-
-
-_FIRST = "lab-load-test.json"
 
 
 def _command() -> list[str] | None:
