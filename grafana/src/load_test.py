@@ -18,8 +18,8 @@ from grafana.src.panels import (
     number,
     on_right,
     rows,
-    small,
     series,
+    small,
 )
 from grafana.src.queries import load, selection, totals
 

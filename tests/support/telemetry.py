@@ -136,6 +136,7 @@ TABLE = (
         "node_netstat_TcpExt_ListenDrops",
         'node_network_receive_bytes_total{device="lo"}',
         "node_disk_written_bytes_total",
+        'service:disk_bytes:rate{direction="write"}',
         "node_context_switches_total > 0",
         'node_filesystem_avail_bytes{mountpoint!=""}',
     ),
