@@ -42,11 +42,14 @@ def test_it_is_whole_without_any_env_file(target):
     assert set(target) == {
         *ONE_SHOT,
         *("postgres", "redis", "backend", "backend-metrics", "nginx", "prometheus"),
+        *("alloy", "docker-socket", "nginx-exporter", "grafana"),
     }
 
 
 def test_what_stays_has_a_health_check_and_what_ends_is_waited_for(target):
-    assert {name for name, service in target.items() if "healthcheck" not in service} == ONE_SHOT
+    unchecked = {name for name, service in target.items() if "healthcheck" not in service}
+    # The image of Nginx' exporter is its program alone: nothing in it could ask.
+    assert unchecked == {*ONE_SHOT, "nginx-exporter"}
     waited = target["backend"]["depends_on"]["init"]["condition"]
     assert waited == "service_completed_successfully"
 
@@ -59,7 +62,7 @@ def test_every_service_has_limits(target, load):
 
 def test_every_port_is_on_the_loopback_unless_asked(target):
     ports = [port for service in target.values() for port in service.get("ports", [])]
-    assert len(ports) == 6
+    assert len(ports) == 9
     assert {port["host_ip"] for port in ports} == {"127.0.0.1"}
     opened = _config("docker-compose.yml", LAB_BIND="0.0.0.0")
     # Nginx' status page stays shut even then.
@@ -68,8 +71,13 @@ def test_every_port_is_on_the_loopback_unless_asked(target):
         for name, service in opened.items()
     }
     assert hosts["nginx"] == {"0.0.0.0", "127.0.0.1"}
-    assert hosts["prometheus"] == {"0.0.0.0"}
-    assert hosts["postgres"] | hosts["redis"] | hosts["backend"] == {"127.0.0.1"}
+    # What k6 pushes to.
+    assert hosts["alloy"] == {"0.0.0.0"}
+    closed = ("postgres", "redis", "backend", "prometheus", "grafana")
+    assert set().union(*(hosts[name] for name in closed)) == {"127.0.0.1"}
+    # Who reaches this one can read every container's settings.
+    assert hosts["docker-socket"] == set()
+    assert set(target["docker-socket"]["networks"]) == {"docker-socket"}
 
 
 def test_settings_of_the_shell_reach_the_backend():
@@ -78,9 +86,12 @@ def test_settings_of_the_shell_reach_the_backend():
     assert "max_connections=300" in services["postgres"]["command"]
 
 
-@pytest.mark.parametrize("name", ["POSTGRES", "REDIS", "NGINX", "PROMETHEUS"])
+@pytest.mark.parametrize(
+    "name",
+    ["POSTGRES", "REDIS", "NGINX", "PROMETHEUS", "ALLOY", "GRAFANA", "NGINX_EXPORTER"],
+)
 def test_images_have_exact_tags_and_can_be_replaced(target, name):
-    service = name.lower()
+    service = name.lower().replace("_", "-")
     assert re.search(r":v?\d+\.\d+(\.\d+)?(-\w+)*$", target[service]["image"])
     replaced = _config("docker-compose.yml", **{f"LAB_{name}_IMAGE": "mirror/it:1"})
     assert replaced[service]["image"] == "mirror/it:1"
@@ -92,12 +103,12 @@ def test_postgres_keeps_its_data_where_version_18_does(target):
 
 
 def test_the_load_needs_two_addresses_and_nothing_of_the_target():
-    services = _config(
-        "docker-compose.load.yml", BASE_URL="http://t:1", PROMETHEUS_URL="http://p:2"
-    )
+    push_url = "http://p:2/api/v1/metrics/write"
+    services = _config("docker-compose.load.yml", BASE_URL="http://t:1", PUSH_URL=push_url)
     load = services["load"]
     assert load["environment"]["BASE_URL"] == "http://t:1"
-    assert load["environment"]["K6_PROMETHEUS_RW_SERVER_URL"] == "http://p:2/api/v1/write"
+    assert load["environment"]["K6_PROMETHEUS_RW_SERVER_URL"] == push_url
     assert load["environment"]["K6_OUT"] == "experimental-prometheus-rw"
     assert load["entrypoint"] == []
-    assert services["generator-metrics"]["environment"]["PROMETHEUS_URL"] == "http://p:2"
+    # Not started with it: on the target's own host Alloy sees the generator.
+    assert "generator-metrics" not in services

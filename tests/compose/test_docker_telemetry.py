@@ -95,3 +95,15 @@ def test_alloys_configuration_is_formatted_as_alloy_does_it(stack):
     if "alloy" in stack.left_out:
         pytest.skip(f"without alloy: {stack.left_out['alloy']}")
     stack.compose("exec", "-T", "alloy", "alloy", "fmt", "-t", "/etc/alloy/config.alloy")
+
+
+def test_a_generator_of_its_own_has_its_cpu_measured(stack, push_url, prometheus, poll):
+    if "alloy" in stack.left_out:
+        pytest.skip(f"without alloy: {stack.left_out['alloy']}")
+    started = stack.load("up", "-d", "generator-metrics", PUSH_URL=push_url)
+    assert started.returncode == 0, started.stderr
+    busy = 'node_cpu_seconds_total{service="load",mode="idle"} > 0'
+    try:
+        poll(lambda: prometheus.instant(busy) is not None, seconds=30)
+    finally:
+        stack.load("stop", "generator-metrics")
