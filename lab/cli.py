@@ -19,6 +19,7 @@ from lab.experiment.store import Store, find_store
 from lab.k6 import Load, new_testid
 from lab.measure import Measured, measure
 from lab.presets import preset_assignments
+from lab.profiling import Wanted, profile
 from lab.settings import changed, load_settings
 from lab.status import stack_status
 
@@ -75,13 +76,17 @@ def set_(
 
 @app.command()
 def k6(
-    profile: Annotated[str, typer.Argument(help="smoke, breakpoint, hold, article-breakpoint, …")],
+    profile: Annotated[
+        str, typer.Argument(help="smoke, breakpoint, hold, closed, article-breakpoint, …")
+    ],
     scenario: Annotated[
         str | None, typer.Option(help="journey, list, detail, booking, staleness.")
     ] = None,
     rate: Annotated[int | None, typer.Option(min=1, help="Top requests per second.")] = None,
     duration: Annotated[str | None, typer.Option(help="For example 90s or 5m.")] = None,
-    vus: Annotated[int | None, typer.Option(min=1, help="Virtual users of smoke.")] = None,
+    vus: Annotated[
+        int | None, typer.Option(min=1, help="Virtual users of smoke and closed.")
+    ] = None,
     testid: Annotated[str | None, typer.Option(help="A name for the run.")] = None,
     p95: Annotated[int, typer.Option(min=1, help="Bound on p95, in ms.")] = 1000,
     max_errors: Annotated[float, typer.Option(min=0, max=1, help="Bound on errors.")] = 0.01,
@@ -95,6 +100,19 @@ def k6(
     measured = measure(_engine(), load, Bounds(p95, max_errors, min_achieved))
     _print(measured.document, as_json, show.run)
     _exit_unless_fine(measured)
+
+
+@app.command("profile")
+def profile_(
+    scenario: Annotated[str, typer.Option(help="detail, list, booking or journey.")] = "detail",
+    seconds: Annotated[int, typer.Option(min=1, max=600, help="How long to record.")] = 20,
+    rate: Annotated[
+        int | None, typer.Option(min=1, help="Requests per second, not at will.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Record where the backend's time goes under load, as it is set: flame graph and top ten."""
+    _print(profile(_engine(), Wanted(scenario, seconds, rate)), as_json, show.profile)
 
 
 @app.command()

@@ -35,11 +35,16 @@ class Collected:
         return float(self.summary["lab"]["load_seconds"])
 
     def value(self, metric: str, statistic: str) -> float:
-        """A figure of k6's own summary, of the load without setup; 0 where k6 counted nothing."""
-        found = self.summary["metrics"]
-        of_load = f"{metric}{{scenario:{self.summary['lab']['scenario']}}}"
-        values = found.get(of_load, found.get(metric, {})).get("values", {})
-        return float(values.get(statistic) or 0)
+        """See `figure`."""
+        return figure(self.summary, metric, statistic)
+
+
+def figure(summary: dict[str, Any], metric: str, statistic: str) -> float:
+    """A figure of k6's own summary, of the load without setup; 0 where k6 counted nothing."""
+    found = summary["metrics"]
+    of_load = f"{metric}{{scenario:{summary['lab']['scenario']}}}"
+    values = found.get(of_load, found.get(metric, {})).get("values", {})
+    return float(values.get(statistic) or 0)
 
 
 def collect(run: Run, prometheus: Prometheus, bounds: Bounds) -> Collected:

@@ -22,7 +22,7 @@ from lab.verdict import Verdict
 # History of the format:
 # 1: first.
 # 2: `goodput` is that of the best window, `goodput_mean` what `goodput` was; CPU per service.
-# 3: `recorded`: what of the run is in Prometheus; the outcome `unrecorded`. `staleness`.
+# 3: `recorded`: what of the run Prometheus has; `staleness`; outcomes `measured`, `unrecorded`.
 SCHEMA_VERSION = 3
 
 
@@ -45,7 +45,7 @@ def write_result(
         )
     document = {
         **headline(run, collected, verdict),
-        "files": {name: _relative(path) for name, path in files.items()},
+        "files": {name: relative(path) for name, path in files.items()},
         "schema_version": SCHEMA_VERSION,
         "bounds": asdict(bounds),
         "settings": run.settings.model_dump(),
@@ -161,7 +161,8 @@ def _commit() -> str | None:
     return done.stdout.strip() or None
 
 
-def _relative(path: Path) -> str:
+def relative(path: Path) -> str:
+    """A file's name from the project's folder on."""
     return str(path.relative_to(ROOT))
 
 

@@ -58,6 +58,26 @@ def run(document: dict[str, Any]) -> RenderableType:
     return Group(f"[bold]{escape(document['verdict'])}[/bold]", table)
 
 
+def profile(document: dict[str, Any]) -> RenderableType:
+    """What a request cost, then the functions that it went to."""
+    per_request = document["cpu_ms_per_request"]
+    cost = (
+        f"{document['scenario']}: {per_request} ms of CPU per request ({document['requests']} in "
+        f"{document['seconds']} s, {document['failed']} failed; {document['samples']} samples)"
+    )
+    table = Table(title="The ten hottest functions", title_justify="left")
+    for name in ("self %", "with callees %"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("function", overflow="fold")
+    for hot in document["hottest"]:
+        where = f"{escape(hot['function'])} [dim]{hot['where']}[/dim]"
+        table.add_row(f"{hot['self_percent']:.1f}", f"{hot['cumulative_percent']:.1f}", where)
+    files = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, path in document["files"].items():
+        files.add_row(name, path)
+    return Group(f"[bold]{escape(cost)}[/bold]", table, files)
+
+
 def demo(document: dict[str, Any]) -> RenderableType:
     """Both runs, and what to do next."""
     parts: list[RenderableType] = []

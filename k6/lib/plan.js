@@ -19,12 +19,18 @@ export function targetRateAt(plan, elapsedSeconds) {
   return 0;
 }
 
+// A closed load without pauses has no plan; no target of the lab answers more bookings per second.
+const CLOSED_RATE_MAX = 2000;
+
 /**
  * The most iterations that the profile can start.
  * @param {Profile} profile
- * @param {number} pauseSeconds after each request of a closed load, so an iteration is no shorter
+ * @param {number} pauseSeconds after each request of a visitor, so an iteration is no shorter
  */
 export function iterationsPlanned(profile, pauseSeconds) {
+  if (profile.plan === null && profile.unit === 'requests') {
+    return CLOSED_RATE_MAX * Math.ceil(profile.durationSeconds);
+  }
   if (profile.plan === null) {
     return profile.maxVUs * (Math.ceil(profile.durationSeconds / pauseSeconds) + 1);
   }

@@ -32,6 +32,7 @@ const BUILDERS = {
   smoke: { build: smokeBuild, knobs: ['VUS', 'DURATION'] },
   breakpoint: { build: breakpointBuild, knobs: ARRIVAL_KNOBS },
   hold: { build: holdBuild, knobs: ARRIVAL_KNOBS },
+  closed: { build: closedBuild, knobs: ['VUS', 'DURATION'] },
   'article-breakpoint': { build: articleBuild, knobs: ARRIVAL_KNOBS },
   'article-breakpoint-warm': { build: articleWarmBuild, knobs: ARRIVAL_KNOBS },
 };
@@ -101,6 +102,25 @@ function holdBuild(variables) {
       duration: seconds(duration),
       ...limits,
     },
+  };
+}
+
+/**
+ * As fast as the target answers: each VU sends its next request when it has the answer to its last.
+ * Such a load slows down with the target, so it finds no break point.
+ * @param {Variables} variables
+ * @returns {Load}
+ */
+function closedBuild(variables) {
+  const vus = envInteger(variables, 'VUS', 5, 1, 1000);
+  const durationSeconds = envDuration(variables, 'DURATION', 20);
+  return {
+    unit: 'requests',
+    plan: null,
+    maxVUs: vus,
+    durationSeconds,
+    checkBodies: false,
+    executor: { executor: 'constant-vus', vus, duration: seconds(durationSeconds) },
   };
 }
 

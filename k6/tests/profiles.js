@@ -66,6 +66,9 @@ function planArithmetic() {
   equals('target rate: along the plan', rates, [0, 0, 5, 10, 505, 1000, 0]);
   const ramp = profileBuild('breakpoint', { RATE: '200', DURATION: '10s' });
   equals('planned: half of a ramp', iterationsPlanned(ramp, 1), 1000);
+  const closed = profileBuild('closed', { VUS: '3', DURATION: '10s' });
+  equals('closed: no plan', [closed.plan, closed.unit, closed.maxVUs], [null, 'requests', 3]);
+  equals('planned: closed without pauses, generously', iterationsPlanned(closed, 1), 20000);
   equals('planned: closed, by its pause', iterationsPlanned(profileBuild('smoke', {}), 1), 105);
 }
 

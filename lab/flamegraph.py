@@ -1,0 +1,93 @@
+"""Reading py-spy's flame graph, so that figures and picture are of the same samples.
+
+A frame is a rectangle: how many samples it was in, where they begin, and at which depth.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+_SVG = "{http://www.w3.org/2000/svg}"
+_DRAWN = "{http://github.com/jonhoo/inferno}"
+# What py-spy writes: "View.get (hotels/apis.py:41) (12 samples, 3.40%)".
+_TITLE = re.compile(r"(.+) \((?:[\d,]+) samples?, [\d.]+%\)")
+_FUNCTION = re.compile(r"(.+) \(([^()]+?)(?::(\d+))?\)")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A function at one place of the graph; `first` and `samples` count samples."""
+
+    function: str
+    first: int
+    samples: int
+    depth: float
+
+    def holds(self, other: "Frame") -> bool:
+        inside = self.first <= other.first < self.first + self.samples
+        return inside and other.depth > self.depth
+
+
+@dataclass(frozen=True)
+class Hot:
+    """A function: samples in itself, and in itself or what it called."""
+
+    function: str
+    where: str
+    self_samples: int
+    all_samples: int
+
+
+def hottest(svg: Path, count: int) -> tuple[int, list[Hot]]:
+    """The number of samples, and the `count` functions that the most of them were in."""
+    # The root's frame holds all others; of no sample at all there is not even that.
+    frames = sorted(_frames(svg), key=lambda frame: (frame.first, frame.depth))
+    everything, frames = frames[:1], frames[1:]
+    own, cumulative = _counted(frames)
+    found = [_hot(name, own[name], cumulative[name]) for name, _ in own.most_common(count)]
+    return sum(frame.samples for frame in everything), found
+
+
+def _frames(svg: Path) -> Iterator[Frame]:
+    # py-spy wrote it a moment ago, on this machine.
+    for group in ElementTree.parse(svg).iter(f"{_SVG}g"):  # noqa: S314
+        title, box = group.find(f"{_SVG}title"), group.find(f"{_SVG}rect")
+        named = _TITLE.fullmatch((title.text or "") if title is not None else "")
+        if named and box is not None:
+            first, width = int(box.get(f"{_DRAWN}x", 0)), int(box.get(f"{_DRAWN}w", 0))
+            yield Frame(named[1], first, width, float(box.get("y", 0)))
+
+
+def _counted(frames: list[Frame]) -> tuple[Counter[str], Counter[str]]:
+    """Samples of each function: its own, and with what it called."""
+    own: Counter[str] = Counter()
+    cumulative: Counter[str] = Counter()
+    for frame, callers in _with_callers(frames):
+        own[frame.function] += frame.samples
+        if callers:
+            own[callers[-1].function] -= frame.samples
+        # A function that calls itself is in each sample once.
+        if frame.function not in {caller.function for caller in callers}:
+            cumulative[frame.function] += frame.samples
+    return own, cumulative
+
+
+def _with_callers(frames: list[Frame]) -> Iterator[tuple[Frame, list[Frame]]]:
+    """Each frame with those that it is in, the nearest last. Frames come by place, then depth."""
+    stack: list[Frame] = []
+    for frame in frames:
+        while stack and not stack[-1].holds(frame):
+            stack.pop()
+        yield frame, list(stack)
+        stack.append(frame)
+
+
+def _hot(frame: str, own: int, cumulative: int) -> Hot:
+    named = _FUNCTION.fullmatch(frame)
+    if named is None:
+        return Hot(frame, "", own, cumulative)
+    where = f"{named[2]}:{named[3]}" if named[3] else named[2]
+    return Hot(named[1], where, own, cumulative)

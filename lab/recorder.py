@@ -1,0 +1,105 @@
+"""py-spy beside a load: which function the backend's workers are in, a hundred times a second."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+
+from lab.errors import LabError
+from lab.processes import cpu_seconds
+
+RATE = 100
+PY_SPY = Path(sys.executable).parent / "py-spy"
+
+# What k6/main.js says when setup is done.
+_LOAD_BEGINS = "the load begins"
+_POLL_SECONDS = 0.1
+# What it needs to write the picture.
+_END_SECONDS = 30
+
+
+def check_permission(pid: int) -> None:
+    """Look into the process once.
+
+    Raises:
+        LabError: the kernel forbids it.
+    """
+    argv = [str(PY_SPY), "dump", "--nonblocking", "--pid", str(pid)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LabError(
+            f"py-spy can't look into the backend (process {pid}): {_last_line(done.stderr)} Run "
+            "this command as root; or, where the stack is your own, let processes look into each "
+            "other: sysctl kernel.yama.ptrace_scope=0"
+        )
+
+
+class Recorder:
+    """Records while the load lasts: from k6's word that it begins, to the end of `with`."""
+
+    def __init__(self, pid: int, log: Path, svg: Path) -> None:
+        self._pid, self._log, self._svg = pid, log, svg
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._record, daemon=True)
+        self._process: subprocess.Popen[str] | None = None
+        self._cpu_before, self._began = 0.0, 0.0
+        self.cpu_seconds, self.seconds = 0.0, 0.0
+
+    def __enter__(self) -> "Recorder":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        if self._process is not None:
+            self._end(self._process, failed=error is not None)
+
+    def _record(self) -> None:
+        while not self._log.exists() or _LOAD_BEGINS not in self._log.read_text(errors="replace"):
+            if self._stop.wait(_POLL_SECONDS):
+                return
+        self._began, self._cpu_before = time.monotonic(), self._cpu()
+        self._process = subprocess.Popen(
+            self._argv(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Ctrl-C is k6's; this one ends after it.
+            start_new_session=True,
+        )
+
+    def _argv(self) -> list[str]:
+        # Not paused at each look (--nonblocking): that would slow the workers down, and wake the
+        # arbiter, which then seems busy. Some looks fail instead, and count nothing.
+        flags = ["--subprocesses", "--function", "--nonblocking", "--rate", str(RATE)]
+        return [str(PY_SPY), "record", *flags, "--pid", str(self._pid), "--output", str(self._svg)]
+
+    def _end(self, process: subprocess.Popen[str], *, failed: bool) -> None:
+        self.seconds = time.monotonic() - self._began
+        self.cpu_seconds = self._cpu() - self._cpu_before
+        process.send_signal(signal.SIGINT)
+        try:
+            _, said = process.communicate(timeout=_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            _, said = process.communicate()
+        if not failed and not self._svg.exists():
+            raise LabError(f"py-spy wrote no profile: {_last_line(said)}")
+
+    def _cpu(self) -> float:
+        return cpu_seconds({"backend": self._pid})["backend"]
+
+
+def _last_line(said: str) -> str:
+    lines = said.strip().splitlines()
+    return lines[-1].strip() if lines else "it said nothing."
