@@ -100,7 +100,7 @@ def check(engine: Engine, load: Load) -> None:
         UsageError: k6 does not know what it would be asked for.
     """
     settings = _settings_of_ready_stack(engine)
-    check_load(engine.k6(settings, _env(engine, settings, load, ROOT)))
+    check_load(engine.k6(settings, k6_env(engine, settings, load, ROOT)))
 
 
 def run_k6(engine: Engine, load: Load, folder: Path | None = None) -> Run:
@@ -116,7 +116,7 @@ def run_k6(engine: Engine, load: Load, folder: Path | None = None) -> Run:
     settings = _settings_of_ready_stack(engine)
     log = folder / "k6.log" if folder else None
     folder = folder or _new_folder(load.testid)
-    command = engine.k6(settings, _env(engine, settings, load, folder))
+    command = engine.k6(settings, k6_env(engine, settings, load, folder))
     check_load(command)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "k6-summary.json").unlink(missing_ok=True)
@@ -148,7 +148,7 @@ def _settings_of_ready_stack(engine: Engine) -> Settings:
     return settings
 
 
-def _env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict[str, str]:
+def k6_env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict[str, str]:
     push = {name: value or "" for name, value in dotenv_values(ROOT / "k6/push.env").items()}
     return {
         **push,
