@@ -86,8 +86,8 @@ def _written(run: Run, recorder: Recorder, wanted: Wanted, engine: Engine) -> di
         raise LabError(
             f"The backend had next to nothing to do in these {recorder.seconds:.0f} s ({samples} "
             "samples): a cache in front of it answered "
-            f"(LAB_NGINX_CACHE={run.settings.LAB_NGINX_CACHE}), or k6 sent too little. Give it more "
-            f"--seconds, no --rate, or LAB_NGINX_CACHE=off. k6's log: {run.folder / 'k6.log'}"
+            f"(LAB_NGINX_CACHE={run.settings.LAB_NGINX_CACHE}), or k6 sent too little. Give it "
+            f"more --seconds, no --rate, or LAB_NGINX_CACHE=off. k6's log: {run.folder / 'k6.log'}"
         )
     summary = json.loads(run.summary.read_text())
     requests = int(figure(summary, "http_reqs", "count"))
