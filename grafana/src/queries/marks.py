@@ -30,5 +30,10 @@ def test_ends(tests: str) -> str:
 
 
 def layer_switches() -> str:
-    """Settings that were not there 5 s ago, when others were."""
-    return f"({SETTINGS} unless {SETTINGS} offset 5s) and on () {SETTINGS} offset 5s"
+    """Settings of the last scrape that no scrape of the 15 s before had, where there was one.
+
+    Ranges, since a plain selector still finds what was 5 minutes ago, if Prometheus was restarted.
+    """
+    now = f"last_over_time({SETTINGS}[6s])"
+    before = f"last_over_time({SETTINGS}[15s] offset 6s)"
+    return f"({now} unless {before}) and on () {before}"
