@@ -36,7 +36,7 @@ def runs(lab, stack):
     for words in (
         ("k6", "breakpoint", "--rate", "100", "--duration", "10s", "--scenario", "detail"),
         ("set", *layers),
-        ("k6", "smoke", "--vus", "3", "--duration", "3s"),
+        ("k6", "smoke", "--vus", "3", "--duration", "12s"),
         ("set", "--preset", "article"),
     ):
         said = lab(*words, "--json")
