@@ -7,8 +7,9 @@ load is closed, against the list under LAB_NGINX_CACHE=protected: Nginx answers 
 k6 itself is what limits. The stack has its own settings back afterwards. Exit code 1 when the
 median of the ratios is below 0.95.
 
-Rates are those of this machine at this time: neighbours move them by more than metrics do. k6's
-own CPU time per request, which the native engine can tell, is what it needs however busy they are.
+A ratio of rates is one of this machine at this time: neighbours move it by more than metrics do.
+The ratio by CPU is that of k6's own CPU times per request, which the native engine can tell: what
+the rates would be if k6 had its CPU to itself.
 """
 
 import json
@@ -30,6 +31,12 @@ from lab.settings import Settings, changed, load_settings
 
 ENOUGH = 0.95
 
+_LINE = (
+    "with {with[rps]:8.1f}/s, {with[cpu_us]} µs of k6's CPU per request; "
+    "without {without[rps]:8.1f}/s, {without[cpu_us]} µs; ratio {ratio}, by CPU {ratio_by_cpu} "
+    "({first} first, load average {load_average})"
+)
+
 
 def main() -> int:
     """Measure the pairs, print them and their median."""
@@ -45,12 +52,18 @@ def main() -> int:
         pairs = [_pair(engine, cached, asked, number) for number in range(asked.pairs)]
     finally:
         engine.apply(before)
-    middle = round(median(pair["ratio"] for pair in pairs), 4)
+    middle, by_cpu = _median(pairs, "ratio"), _median(pairs, "ratio_by_cpu")
     if asked.json:
-        print(json.dumps({"pairs": pairs, "median_ratio": middle, **vars(asked)}, indent=2))
+        medians = {"median_ratio": middle, "median_ratio_by_cpu": by_cpu}
+        print(json.dumps({**medians, "runs": pairs, **vars(asked)}, indent=2))
     else:
-        print(f"median of the ratios: {middle:.3f} (enough: {ENOUGH})")
-    return 0 if middle >= ENOUGH else 1
+        print(f"medians: {middle} of the rates (enough: {ENOUGH}), {by_cpu} by k6's CPU")
+    return 0 if middle is not None and middle >= ENOUGH else 1
+
+
+def _median(pairs: list[dict[str, Any]], name: str) -> float | None:
+    found = [pair[name] for pair in pairs if pair[name] is not None]
+    return round(median(found), 3) if found else None
 
 
 def _asked() -> Namespace:
@@ -70,16 +83,12 @@ def _pair(engine: Engine, settings: Settings, asked: Namespace, number: int) -> 
         "first": "with" if order[0] else "without",
         "with": runs[True],
         "without": runs[False],
-        "ratio": round(runs[True]["rps"] / runs[False]["rps"], 4),
+        "ratio": round(runs[True]["rps"] / runs[False]["rps"], 3),
+        "ratio_by_cpu": _ratio_by_cpu(runs),
         "load_average": round(os.getloadavg()[0], 1),
     }
     if not asked.json:
-        print(
-            "with {with[rps]:8.1f}/s, {with[cpu_us]} µs of k6's CPU per request; "
-            "without {without[rps]:8.1f}/s, {without[cpu_us]} µs; ratio {ratio:.3f} "
-            "({first} first, load average {load_average})".format(**pair),
-            flush=True,
-        )
+        print(_LINE.format(**pair), flush=True)
     return pair
 
 
@@ -121,6 +130,11 @@ def _run(
         # In a container k6 is no child of ours.
         "cpu_us": round(cpu_us, 1) if engine.name == "native" else None,
     }
+
+
+def _ratio_by_cpu(runs: dict[bool, dict[str, Any]]) -> float | None:
+    pushed, bare = runs[True]["cpu_us"], runs[False]["cpu_us"]
+    return None if pushed is None else round(bare / pushed, 3)
 
 
 def _cpu_of_children() -> float:
