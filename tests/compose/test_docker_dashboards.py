@@ -1,0 +1,20 @@
+"""Every expression of every dashboard, with what Alloy measures of the containers."""
+
+import pytest
+from support.answers import MAY_BE_EMPTY, check_answers, run_for_dashboards
+from support.dashboards import measuring
+
+from lab.settings import load_settings
+
+
+@pytest.fixture(scope="module")
+def runs(stack, lab_on_docker):
+    if "alloy" in stack.left_out:
+        pytest.skip(f"without alloy: {stack.left_out['alloy']}")
+    assert lab_on_docker("up").code == 0
+    return load_settings().prometheus_url, run_for_dashboards(lab_on_docker)
+
+
+@pytest.mark.parametrize("dashboard", measuring(), ids=lambda one: one["title"])
+def test_every_expression_has_a_result(dashboard, runs):
+    check_answers(*runs, dashboard, MAY_BE_EMPTY)

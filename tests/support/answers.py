@@ -1,0 +1,79 @@
+"""What makes every expression of every dashboard have a result, and which may have none."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from grafana.src.queries import backend, caches, knee, load, resources
+from grafana.src.queries.selection import chosen
+from lab.engine.native.supervision import wait_for
+from lab.errors import LabError
+from support.dashboards import Asked, Questions, of_annotations, of_panels
+
+TESTS = chosen()
+# The one table of expressions that may have no result, and why.
+DOCKER_ONLY = {
+    resources.THROTTLED: "docker engine only: processes have no quota",
+    resources.MEMORY_LIMIT: "docker engine only: processes have no limit",
+}
+MAY_BE_EMPTY = {
+    **{resources.pressure(kind): "not every kernel tells it" for kind in ("cpu", "memory", "io")},
+    caches.staleness(TESTS, 0.5): "needs SCENARIO=staleness",
+    caches.staleness(TESTS, 0.99): "needs SCENARIO=staleness",
+    load.errors_by_status(TESTS): "there were no errors",
+    knee.knee(TESTS): "no bound was broken",
+    backend.refused(): "nothing was refused",
+    backend.locks(): "locks are held for milliseconds, and looked at every 5 s",
+}
+# The range only has to hold both runs.
+_MARGIN_SECONDS = 10
+_COMPARED_FROM = 946684800
+
+
+def run_for_dashboards(lab: Callable[..., Any]) -> float:
+    """A ramp, a switch of layers, and a smoke test; returns from when on they are to be seen."""
+    began = time.time() - _MARGIN_SECONDS
+    layers = ("LAB_REDIS_CACHE=versioned", "LAB_NGINX_CACHE=protected")
+    for words in (
+        ("k6", "breakpoint", "--rate", "100", "--duration", "10s", "--scenario", "detail"),
+        ("set", *layers),
+        ("k6", "smoke", "--vus", "3", "--duration", "12s"),
+        ("set", "--preset", "article"),
+    ):
+        said = lab(*words, "--json")
+        assert said.code == 0, said.err
+    return began
+
+
+def questions(url: str, began: float, dashboard: dict[str, Any]) -> Questions:
+    if dashboard["time"]["from"].startswith("2000"):
+        return Questions(url, dashboard, _COMPARED_FROM, _COMPARED_FROM + 300)
+    return Questions(url, dashboard, began, time.time())
+
+
+def unanswered(
+    url: str, began: float, dashboard: dict[str, Any], allowed: dict[str, str]
+) -> list[Asked]:
+    """The expressions without a result that `allowed` does not excuse."""
+    asking = questions(url, began, dashboard)
+    assert not asking.empty_variables, f"{dashboard['title']}: {asking.empty_variables}"
+    asked = [*of_panels(dashboard), *of_annotations(dashboard)]
+    return [one for one in asked if one.expr not in allowed and not asking.answer(one)]
+
+
+def check_answers(
+    url: str, began: float, dashboard: dict[str, Any], allowed: dict[str, str]
+) -> None:
+    """Fail with those that have no result within 30 s: a test's end is known 15 s after it."""
+    left: list[Asked] = []
+
+    def all_answered() -> bool:
+        left[:] = unanswered(url, began, dashboard, allowed)
+        return not left
+
+    try:
+        wait_for(all_answered, seconds=30, what="a result")
+    except LabError:
+        pytest.fail("No result:\n" + "\n".join(map(str, left)), pytrace=False)
