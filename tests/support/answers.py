@@ -18,6 +18,9 @@ DOCKER_ONLY = {
     resources.THROTTLED: "docker engine only: processes have no quota",
     resources.MEMORY_LIMIT: "docker engine only: processes have no limit",
 }
+NATIVE_ONLY = {
+    resources.unthrottled(): "native engine only: containers have quotas",
+}
 MAY_BE_EMPTY = {
     **{resources.pressure(kind): "not every kernel tells it" for kind in ("cpu", "memory", "io")},
     caches.staleness(TESTS, 0.5): "needs SCENARIO=staleness",
