@@ -16,7 +16,16 @@ def environment(**environ: str) -> dict[str, str]:
     """The unpacked programs on the PATH, behind the system's, and compose as docker's plugin."""
     unpacked = [str(PROGRAMS / folder) for folder in ("usr/bin", "usr/sbin", "bin", "sbin")]
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *unpacked])
-    return {**os.environ, "PATH": path, "DOCKER_CONFIG": str(_docker_config()), **environ}
+    made = {**os.environ, "PATH": path, "DOCKER_CONFIG": str(_docker_config()), **_iptables()}
+    return made | environ
+
+
+def _iptables() -> dict[str, str]:
+    """Where an iptables that was unpacked finds its extensions, without which it can do nothing."""
+    if (PROGRAMS / "usr/sbin/iptables").is_symlink():
+        for folder in PROGRAMS.glob("usr/lib/*/xtables"):
+            return {"XTABLES_LIBDIR": str(folder)}
+    return {}
 
 
 def program(name: str) -> str | None:

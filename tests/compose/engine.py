@@ -36,7 +36,7 @@ def _start() -> "subprocess.Popen[bytes]":
             "dockerd is not here. `make test-compose` unpacks it where there is apt."
         )
     log = STATE / "dockerd.log"
-    # Images and containers below the project, so that nothing of the machine's is touched.
+    # Images and containers below the project; its socket and network rules are the usual ones.
     argv = [
         "dockerd",
         "--data-root",

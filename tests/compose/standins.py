@@ -52,10 +52,11 @@ def provide(name: str) -> Image:
     folder = _FOLDERS.get(name.rpartition(":")[0])
     if folder is None:
         return Image(name, "can't be pulled, and no package stands in for it", missing=True)
+    context = _context(folder)
     # One that was made of other files is of no use.
-    kept = f"{KEPT}{folder}:{_digest(FOLDER / folder)}"
+    kept = f"{KEPT}{folder}:{_digest(context)}"
     if run("docker", "image", "inspect", kept).returncode:
-        _build(kept, FOLDER / folder)
+        _build(kept, context)
     checked("docker", "tag", kept, name)
     return Image(name, "stand-in")
 
@@ -78,21 +79,26 @@ def standins() -> list[str]:
     return checked("docker", "images", "--filter", f"label={LABEL}=true", *shape).split()
 
 
-def _build(name: str, folder: Path) -> None:
+def _context(folder: str) -> Path:
+    """Everything that a stand-in is made of, but its base."""
+    context = STATE / "contexts" / folder
+    shutil.rmtree(context, ignore_errors=True)
+    shutil.copytree(FOLDER / folder, context)
+    if folder == "k6":
+        shutil.copy(require("k6"), context)
+    return context
+
+
+def _build(name: str, context: Path) -> None:
     if run("docker", "image", "inspect", BASE).returncode:
         _make_base()
-    context = STATE / "contexts" / folder.name
-    shutil.rmtree(context, ignore_errors=True)
-    shutil.copytree(folder, context)
-    if folder.name == "k6":
-        shutil.copy(require("k6"), context)
     # The host's network: a build has no need for one of its own.
     flags = ("--network", "host", "--label", f"{LABEL}=true", "--tag", name)
     checked("docker", "build", "--quiet", *flags, str(context), DOCKER_BUILDKIT="0")
 
 
 def _make_base() -> None:
-    """The distribution's smallest system, with this machine's certificates and package settings."""
+    """The distribution's smallest system, with this machine's certificates."""
     root = STATE / "root"
     shutil.rmtree(root, ignore_errors=True)
     flags = ("--variant=minbase", "--include=ca-certificates", _SUITE, str(root), _mirror())
@@ -117,10 +123,13 @@ def _mirror() -> str:
 
 
 def _adapt(root: Path) -> None:
-    """What a build in it needs: this machine's certificates, and packages that start nothing."""
-    for name in ("etc/ssl/certs/ca-certificates.crt", "etc/pip.conf"):
-        if (Path("/") / name).exists():
-            shutil.copy(Path("/") / name, root / name)
+    """What a build in it needs: this machine's certificates, and packages that start nothing.
+
+    Nothing else of the machine's: its package settings may hold a password.
+    """
+    certificates = "etc/ssl/certs/ca-certificates.crt"
+    if (Path("/") / certificates).exists():
+        shutil.copy(Path("/") / certificates, root / certificates)
     (root / "etc/apt/apt.conf.d/standin").write_text(
         'APT::Install-Recommends "false";\nDPkg::Options:: "--force-unsafe-io";\n'
     )

@@ -8,10 +8,10 @@ def asked(stack):
     """The status of a request, made where the window is."""
 
     def ask(method, path):
-        flags = ("-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", method)
-        return stack.compose(
-            "exec", "-T", "docker-socket", "curl", *flags, f"http://127.0.0.1:2375{path}"
-        )
+        # The path as it is written: curl would make it plain.
+        flags = ("-s", "-o", "/dev/null", "-w", "%{http_code}", "--path-as-is", "-X", method)
+        flags += ("--unix-socket", "/run/docker-window/docker.sock")
+        return stack.compose("exec", "-T", "docker-socket", "curl", *flags, f"http://docker{path}")
 
     return ask
 
@@ -33,6 +33,11 @@ def test_what_names_containers_may_be_read(asked, path):
         ("GET", "/v1.41/containers/x/archive?path=/"),
         ("GET", "/v1.41/containers/x/export"),
         ("GET", "/v1.41/containers/x/json/../export"),
+        ("GET", "/v1.41/containers/x/export/../json"),
+        ("GET", "/v1.41/containers/x/export/%2e%2e/json"),
+        ("GET", "/v1.41/containers/x%2fexport%3f/json"),
+        ("GET", "//v1.41/containers/json"),
+        ("GET", "/v1.41/containers/x/attach/ws"),
         ("GET", "/v1.41/secrets"),
         ("POST", "/v1.41/containers/x/exec"),
         ("POST", "/build"),
@@ -40,3 +45,12 @@ def test_what_names_containers_may_be_read(asked, path):
 )
 def test_nothing_else_gets_through(asked, method, path):
     assert asked(method, path) == "403"
+
+
+def test_alloy_has_no_other_way_to_the_engine(stack):
+    """Sockets of the host that can be reached through what it has mounted."""
+    if "alloy" in stack.left_out:
+        pytest.skip(f"without alloy: {stack.left_out['alloy']}")
+    looked = "ls /var/run/docker.sock /run/docker.sock /rootfs/proc/1/root/run/docker.sock"
+    said = stack.compose("exec", "-T", "alloy", "sh", "-c", f"{looked} 2>/dev/null; echo done")
+    assert said.split() == ["done"]

@@ -41,6 +41,9 @@ SERVICES = (
     *_ALONE,
 )
 _SHARED = "processes share one network, and this service does not count what it sends"
+_ITS_OWN: dict[EngineName, str] = {
+    "docker": "a container sees its own network and files, whatever it is told of /proc"
+}
 _NO_DISK = "cAdvisor has a series once the container used the disk, which this one need not"
 _NO_NETWORK: dict[str, dict[EngineName, str]] = {
     **{name: {"native": _SHARED} for name in SERVICES},
@@ -132,13 +135,18 @@ TABLE = (
         "node_load1",
         "node_pressure_cpu_waiting_seconds_total",
         "node_pressure_io_waiting_seconds_total",
-        "node_netstat_TcpExt_ListenOverflows",
-        "node_netstat_TcpExt_ListenDrops",
-        'node_network_receive_bytes_total{device="lo"}',
         "node_disk_written_bytes_total",
         'service:disk_bytes:rate{direction="write"}',
         "node_context_switches_total > 0",
-        'node_filesystem_avail_bytes{mountpoint!=""}',
+    ),
+    *(
+        Signal("host", query, query.replace("{", '{service="host",', 1), _ITS_OWN)
+        for query in (
+            "node_netstat_TcpExt_ListenOverflows{}",
+            "node_netstat_TcpExt_ListenDrops{}",
+            'node_network_receive_bytes_total{device="lo"}',
+            'node_filesystem_avail_bytes{mountpoint!=""}',
+        )
     ),
     Signal("load", "requests", "k6_http_reqs_total > 0"),
     Signal("load", "times", "histogram_count(k6_http_req_duration_seconds) > 0"),

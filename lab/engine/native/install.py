@@ -96,10 +96,11 @@ def install_compose() -> None:
 def install_docker() -> None:
     """Get what a Docker engine needs, and what images are made with, for `make test-compose`."""
     _unpack(sorted({package for name, package in _DOCKER.items() if find(name) is None}))
-    # Its package leaves this name to the system's alternatives.
-    iptables = PROGRAMS / "usr/sbin/iptables"
-    if find("iptables") is None and iptables.with_name("iptables-nft").exists():
-        iptables.symlink_to("iptables-nft")
+    # Its package leaves these names to the system's alternatives.
+    for name in ("iptables", "ip6tables"):
+        unpacked = PROGRAMS / "usr/sbin" / f"{name}-nft"
+        if find(name) is None and unpacked.exists():
+            unpacked.with_name(name).symlink_to(unpacked.name)
 
 
 def _k6_version() -> str | None:
