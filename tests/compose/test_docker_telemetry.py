@@ -97,6 +97,9 @@ def test_alloys_configuration_is_formatted_as_alloy_does_it(stack):
     if "alloy" in stack.left_out:
         pytest.skip(f"without alloy: {stack.left_out['alloy']}")
     stack.compose("exec", "-T", "alloy", "alloy", "fmt", "-t", "/etc/alloy/config.alloy")
+    argv = ("run", "--rm", "generator-metrics", "fmt", "-t", "/etc/alloy/generator.alloy")
+    done = stack.load(*argv)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_generator_of_its_own_has_its_cpu_measured(stack, push_url, prometheus, poll):

@@ -1,9 +1,13 @@
 """The `lab` command with the docker engine, after compose itself was tried."""
 
+import threading
+
 import httpx
 import pytest
 
 from lab.engine.docker import DockerEngine
+from lab.k6 import new_testid
+from lab.metrics import heartbeat
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +47,38 @@ def test_a_load_is_measured_from_start_to_end(lab_on_docker, up):
     assert said.code == 0, said.err
     assert said.json["failed"] == 0
     assert said.json["goodput"] > 5
+
+
+def test_without_alloy_a_load_goes_on_and_says_what_was_not_recorded(
+    lab_on_docker, up, stack, prometheus, poll
+):
+    if "alloy" in stack.left_out:
+        pytest.skip(f"without alloy: {stack.left_out['alloy']}")
+    testid = new_testid("no-alloy")
+    flags = ("--scenario", "list", "--rate", "20", "--duration", "20s", "--testid", testid)
+    said = []
+    run = threading.Thread(
+        target=lambda: said.append(lab_on_docker("k6", "hold", *flags, "--json"))
+    )
+    run.start()
+    beats = f"count_over_time({heartbeat(testid)}[1m])"
+    try:
+        poll(lambda: (prometheus.instant(beats) or 0) > 3, seconds=60)
+        stack.compose("kill", "alloy")
+    finally:
+        run.join()
+        stack.compose("up", "-d", "--wait")
+    assert said[0].code == 1, said[0].err
+    recorded = said[0].json["recorded"]
+    assert recorded["k6"] > recorded["prometheus"]
+    assert recorded["seconds_missing"] > 3
+    assert said[0].json["requests"] >= 400
+
+
+def test_a_profile_sees_the_workers_in_their_container(lab_on_docker, up):
+    said = lab_on_docker("profile", "--seconds", "8", "--json")
+    assert said.code == 0, said.err
+    assert len(said.json["hottest"]) == 10
 
 
 def test_an_experiments_cell_is_reset_measured_and_reported(lab_on_docker, up):
