@@ -1,5 +1,6 @@
 """py-spy beside a load: which function the backend's workers are in, a hundred times a second."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -7,8 +8,10 @@ import threading
 import time
 from pathlib import Path
 from types import TracebackType
+from xml.sax.saxutils import escape
 
 from lab.errors import LabError
+from lab.paths import ROOT
 from lab.processes import cpu_seconds
 
 RATE = 100
@@ -35,6 +38,15 @@ def check_permission(pid: int) -> None:
             "this command as root; or, where the stack is your own, let processes look into each "
             "other: sysctl kernel.yama.ptrace_scope=0"
         )
+
+
+def without_root(svg: str, root: Path = ROOT) -> str:
+    """The picture's text with paths below `root` as seen from there: it is made to be shown."""
+    absolute = escape(str(root))
+    # A label that has no room is cut, maybe within the path: "/home/me/la..".
+    cut = "|".join(re.escape(absolute[:end]) for end in range(len(absolute), 1, -1))
+    path = rf"(?<![\w./-])(?:{re.escape(absolute)}(?:(/)|(?![\w.-]))|(?:{cut})(?P<cut>\.\.))"
+    return re.sub(path, lambda found: found["cut"] or ("" if found[1] else "."), svg)
 
 
 class Recorder:
@@ -95,6 +107,8 @@ class Recorder:
             _, said = process.communicate()
         if not failed and not self._svg.exists():
             raise LabError(f"py-spy wrote no profile: {_last_line(said)}")
+        if self._svg.exists():
+            self._svg.write_text(without_root(self._svg.read_text()))
 
     def _cpu(self) -> float:
         return cpu_seconds({"backend": self._pid})["backend"]

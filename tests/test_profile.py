@@ -13,6 +13,7 @@ import pytest
 
 from lab.flamegraph import hottest
 from lab.paths import ROOT
+from lab.recorder import without_root
 
 LAB = Path(sys.executable).parent / "lab"
 
@@ -62,6 +63,29 @@ def test_the_picture_and_the_document_are_of_the_same_samples(profiled):
     stored = json.loads((ROOT / found["files"]["profile"]).read_text())
     assert stored == found
     assert stored["load"]["PROFILE"] == "closed"
+
+
+def test_the_picture_does_not_say_where_the_project_is(profiled):
+    svg = (ROOT / profiled.json["files"]["svg"]).read_text()
+    assert str(ROOT) not in svg
+    assert ">.venv/bin/py-spy record" in svg
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("--output /home/me/a&amp;b/results/x.svg", "--output results/x.svg"),
+        ("process 7:&quot;/home/me/a&amp;b/.venv/bin/python", "process 7:&quot;.venv/bin/python"),
+        ("--chdir /home/me/a&amp;b &quot;", "--chdir . &quot;"),
+        ("<text>process 7:&quot;/home/m..</text>", "<text>process 7:&quot;..</text>"),
+        ("<text>/home/me/a&amp;b/.v..</text>", "<text>.v..</text>"),
+        ("--name /home/me/a&amp;b2/x", "--name /home/me/a&amp;b2/x"),
+        ("--name /srv/home/me/a&amp;b/x", "--name /srv/home/me/a&amp;b/x"),
+        ("<title>view (app/views.py:3)</title>", "<title>view (app/views.py:3)</title>"),
+    ],
+)
+def test_paths_below_the_project_are_seen_from_there(written, shown):
+    assert without_root(written, Path("/home/me/a&b")) == shown
 
 
 def test_while_it_records_it_says_so(profiled):

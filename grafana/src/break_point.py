@@ -60,11 +60,12 @@ def _figures(page: Page) -> None:
         ),
         (
             "Generator's CPU, at most",
-            "The most that k6 and what measures used of the generator's CPUs. From 90 % on the "
-            "knee is the generator's, not the target's. Others' use of them is on \"Resources\".",
+            "The most that k6 and what measures used of the generator's CPUs, or that was in use "
+            "of a generator's host of its own. From 90 % on the knee is the generator's, not the "
+            "target's.",
             "percentunit",
             number(
-                Query(knee.highest_cpu("load", TEST), ""), (None, GOOD), (0.9, BAD), over_range=True
+                Query(knee.highest_generator(TEST), ""), (None, GOOD), (0.9, BAD), over_range=True
             ),
         ),
         (
@@ -117,7 +118,7 @@ def _over_rate(figure: str, bound: float, name: str, label: str) -> Scatter:
 def _sides(page: Page) -> None:
     columns = {
         "rate": load.target_rate(TEST),
-        "generator": f"{knee.side_cpu('load')} and on () {load.target_rate(TEST)}",
+        "generator": f"{knee.generator_cpu()} and on () {load.target_rate(TEST)}",
         "target": f"{knee.side_cpu('target')} and on () {load.target_rate(TEST)}",
     }
     clouds = [Cloud("rate", "generator", LIMIT), Cloud("rate", "target", "blue")]
@@ -125,7 +126,7 @@ def _sides(page: Page) -> None:
         scatter(columns, clouds, (_ARRIVALS, "CPU in use in %"), 0.9),
         "CPU over the arrival rate",
         "The share of each side's CPUs that is in use. A generator near 100 % at the knee means "
-        "that the knee is its own. With k6 on another host, look at the CPU there.",
+        "that the knee is its own. With k6 on a host of its own it is that host's CPU.",
         "percentunit",
         (12, 11),
     )

@@ -69,7 +69,7 @@ def unanswered(
 def check_answers(
     url: str, began: float, dashboard: dict[str, Any], allowed: dict[str, str]
 ) -> None:
-    """Fail with those that have no result within 30 s: a test's end is known 15 s after it."""
+    """Fail with those that have no result within 15 s: a test's end is known 5 s after it."""
     left: list[Asked] = []
 
     def all_answered() -> bool:
@@ -77,6 +77,6 @@ def check_answers(
         return not left
 
     try:
-        wait_for(all_answered, seconds=30, what="a result")
+        wait_for(all_answered, seconds=15, what="a result")
     except LabError:
         pytest.fail("No result:\n" + "\n".join(map(str, left)), pytrace=False)

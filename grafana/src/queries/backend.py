@@ -1,6 +1,6 @@
 """Where requests wait in Django and in Postgres."""
 
-from grafana.src.queries.caches import _DATABASE, nginx_requests
+from grafana.src.queries.caches import DATABASE, nginx_requests
 from grafana.src.queries.selection import WINDOW
 
 IN_FLIGHT = "sum(lab_http_requests_in_flight)"
@@ -38,7 +38,7 @@ def upstream_percentile(quantile: float) -> str:
 
 def locks() -> str:
     """Locks held in the application's database, by mode."""
-    return f"sum by (mode) (pg_locks_count{{{_DATABASE}}}) > 0"
+    return f"sum by (mode) (pg_locks_count{{{DATABASE}}}) > 0"
 
 
 def statement_seconds() -> str:
@@ -57,4 +57,4 @@ def statement_mean() -> str:
 
 def transactions(outcome: str) -> str:
     """Transactions/s; `outcome` is commit or rollback."""
-    return f"sum(rate(pg_stat_database_xact_{outcome}{{{_DATABASE}}}[{WINDOW}]))"
+    return f"sum(rate(pg_stat_database_xact_{outcome}{{{DATABASE}}}[{WINDOW}]))"

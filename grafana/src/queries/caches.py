@@ -6,7 +6,7 @@ from lab.metrics import CACHE_DURATION, CACHE_STATUS, STALENESS
 
 # What Nginx answered without waiting for the backend, or after hearing that its page still holds.
 _NGINX_HITS = 'cache=~"HIT|STALE|UPDATING|REVALIDATED"'
-_DATABASE = 'datname="hotel"'
+DATABASE = 'datname="hotel"'
 
 
 def nginx_hit_ratio() -> str:
@@ -25,8 +25,8 @@ def backend_hit_ratio() -> str:
 
 def postgres_hit_ratio() -> str:
     """Of the blocks that Postgres read, those that its own buffers had."""
-    hit = f"sum(rate(pg_stat_database_blks_hit{{{_DATABASE}}}[{WINDOW}]))"
-    read = f"sum(rate(pg_stat_database_blks_read{{{_DATABASE}}}[{WINDOW}]))"
+    hit = f"sum(rate(pg_stat_database_blks_hit{{{DATABASE}}}[{WINDOW}]))"
+    read = f"sum(rate(pg_stat_database_blks_read{{{DATABASE}}}[{WINDOW}]))"
     return f"{hit} / ({hit} + {read} > 0)"
 
 

@@ -1,7 +1,7 @@
 """From which arrival rate a bound is broken."""
 
 from grafana.src.queries.load import error_ratio, goodput, percentile, target_rate
-from grafana.src.queries.selection import BOUND_ERRORS, BOUND_SECONDS, K6_WINDOW
+from grafana.src.queries.selection import BOUND_ERRORS, BOUND_SECONDS, K6_WINDOW, WINDOW
 
 
 def _broken(tests: str) -> str:
@@ -22,12 +22,22 @@ def best_goodput(tests: str) -> str:
     return f"max_over_time(({goodput(tests)})[$__range:5s])"
 
 
-def highest_cpu(side: str, tests: str) -> str:
-    """The same at its highest while the plan ran."""
-    return f"max_over_time(({side_cpu(side)} and on () {target_rate(tests)})[$__range:5s])"
+def highest_generator(tests: str) -> str:
+    """At its highest while the plan ran."""
+    return f"max_over_time(({generator_cpu()} and on () {target_rate(tests)})[$__range:5s])"
 
 
 def side_cpu(side: str) -> str:
     """The share of a side's CPUs that is in use."""
     used = f'side:cpu_cores:rate{{side="{side}"}}'
     return f'sum({used}) / max(lab_cpus{{side="{side}"}})'
+
+
+def generator_cpu() -> str:
+    """The load's side, or a generator's host of its own: the busier, as GeneratorSaturated has it.
+
+    Such a host pushes its CPUs as service="load" (docker-compose.load.yml).
+    """
+    idle = f'rate(node_cpu_seconds_total{{service="load", mode="idle"}}[{WINDOW}])'
+    host = f'label_replace(1 - avg({idle}), "side", "generator host", "", "")'
+    return f"max({side_cpu('load')} or {host})"

@@ -1,6 +1,5 @@
 """Which runs there are, and what is marked."""
 
-from grafana.src.queries.selection import K6_WINDOW
 from lab.metrics import SCENARIO_START, TARGET_RATE
 
 
@@ -25,8 +24,8 @@ def test_starts(tests: str) -> str:
 
 
 def test_ends(tests: str) -> str:
-    """It stays 1 for 10 s after the last push."""
-    return f"{RUNNING}{{{tests}}} offset -{K6_WINDOW} unless {RUNNING} offset -15s"
+    """The last 5 s in which it ran; of a killed k6 up to 10 s later."""
+    return f"{RUNNING}{{{tests}}} unless {RUNNING} offset -5s"
 
 
 def layer_switches() -> str:
