@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,3 +58,33 @@ def written(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("report")
     return folder, write_report(*load(), CLAIMS, folder)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a run left in the Prometheus at `url`, from `began` on; `arrived` while it ran."""
+
+    url: str
+    began: float
+    arrived: dict[Any, float]
+
+
+@pytest.fixture(scope="session")
+def watched(lab, stack):
+    """One real run for all tests that look at what a run leaves."""
+    from support.answers import run_for_dashboards
+    from support.telemetry import arrivals, due
+
+    from lab.engine.native.supervision import wait_for
+    from lab.prometheus import Prometheus
+
+    url, began = stack.settings().prometheus_url, []
+    # A stack that has just started has no rates yet, and the run is short.
+    rates = 'side:cpu_cores:rate{side="load"}'
+    wait_for(lambda: Prometheus(url).instant(rates) is not None, seconds=60, what="The first rates")
+    run = threading.Thread(target=lambda: began.append(run_for_dashboards(lab)))
+    run.start()
+    arrived = arrivals(Prometheus(url), due("native"), within=60)
+    run.join()
+    assert began, "the run failed; what it said stands in the thread's traceback"
+    return Watched(url, began[0], arrived)

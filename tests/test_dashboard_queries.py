@@ -8,7 +8,6 @@ from support.answers import (
     NATIVE_ONLY,
     check_answers,
     questions,
-    run_for_dashboards,
     unanswered,
 )
 from support.dashboards import Asked, measuring, of_annotations, of_panels
@@ -19,8 +18,8 @@ ALLOWED = MAY_BE_EMPTY | DOCKER_ONLY
 
 
 @pytest.fixture(scope="module")
-def runs(lab, stack):
-    return stack.settings().prometheus_url, run_for_dashboards(lab)
+def runs(watched):
+    return watched.url, watched.began
 
 
 @pytest.mark.parametrize("dashboard", measuring(), ids=lambda one: one["title"])

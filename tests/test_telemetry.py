@@ -1,31 +1,20 @@
 """Every signal of the table arrives while k6 runs; and what the alerts say of a healthy stack."""
 
-import threading
-
 import pytest
-from support.telemetry import TABLE, arrivals, due
+from support.telemetry import TABLE, arrivals
 
 from lab.prometheus import Prometheus
 
-# Longer than two scrapes and the window of a rate.
-RUN = ("k6", "smoke", "--vus", "3", "--duration", "20s", "--json")
+
+@pytest.fixture(scope="module")
+def prometheus(watched):
+    return Prometheus(watched.url)
 
 
 @pytest.fixture(scope="module")
-def prometheus(stack):
-    return Prometheus(stack.settings().prometheus_url)
-
-
-@pytest.fixture(scope="module")
-def arrived(lab, stack, prometheus):
+def arrived(watched):
     """Which signals arrived within 60 s of the beginning of a run, and after how many seconds."""
-    said = []
-    run = threading.Thread(target=lambda: said.append(lab(*RUN)))
-    run.start()
-    found = arrivals(prometheus, due("native"), within=60)
-    run.join()
-    assert said[0].code == 0, said[0].err
-    return found
+    return watched.arrived
 
 
 @pytest.mark.parametrize("signal", TABLE, ids=str)
