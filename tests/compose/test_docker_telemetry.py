@@ -83,7 +83,9 @@ def test_every_second_of_the_outage_is_there_afterwards(outage, prometheus):
     for selector in (heartbeat(TESTID), f'k6_http_reqs_total{{testid="{TESTID}"}}'):
         moments = {at for series in prometheus.samples(selector, began, ended) for at in series}
         gaps = [later - earlier for earlier, later in pairwise([began, *sorted(moments), ended])]
-        assert max(gaps) < 2, (selector, gaps)
+        # A busy k6 may push one second together with the next; more is a gap.
+        assert max(gaps) < 2.1, (selector, gaps)
+        assert len(moments) > 0.8 * (ended - began), (selector, gaps)
 
 
 def test_the_count_equals_k6s_own(outage, prometheus, poll):

@@ -51,6 +51,7 @@ _NO_NETWORK: dict[str, dict[EngineName, str]] = {
     "redis": {},
     "load": {},
     "backend-metrics": {"native": _SHARED, "docker": "shares the backend's network"},
+    "docker-socket": {"native": "docker engine only", "docker": "has no network, on purpose"},
 }
 
 
