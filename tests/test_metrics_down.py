@@ -6,7 +6,9 @@ import signal
 import threading
 from contextlib import contextmanager
 
-from lab.engine.native.supervision import port_is_taken, wait_for
+import httpx
+
+from lab.engine.native.supervision import wait_for
 from lab.metrics import heartbeat
 from lab.paths import RESULTS, ROOT
 from lab.prometheus import Prometheus
@@ -21,8 +23,16 @@ def _stopped(stack):
         yield
     finally:
         stack._supervision.start_service("prometheus")
-        port = stack.settings().LAB_PROMETHEUS_PORT
-        wait_for(lambda: port_is_taken("127.0.0.1", port), seconds=20, what="Prometheus")
+        url = stack.settings().prometheus_url
+        wait_for(lambda: _ready(url), seconds=20, what="Prometheus")
+
+
+def _ready(url):
+    """It listens before it has read its data, and answers 503 until then."""
+    try:
+        return httpx.get(f"{url}/-/ready").status_code == httpx.codes.OK
+    except httpx.HTTPError:
+        return False
 
 
 @contextmanager
