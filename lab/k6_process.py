@@ -22,17 +22,21 @@ def check_load(command: K6Command) -> None:
     Raises:
         UsageError: a name or a value is not known; k6/main.js says which are.
     """
-    argv = [*command.argv, "inspect", "--include-system-env-vars", "--log-format", "json"]
-    done = subprocess.run(
-        [*argv, "main.js"],
+    done = captured(command, "inspect", "--include-system-env-vars", "--log-format", "json")
+    if done.returncode:
+        raise UsageError(_thrown(done.stderr))
+
+
+def captured(command: K6Command, *argv: str) -> subprocess.CompletedProcess[str]:
+    """One call of k6 on the project's script, nothing of it shown; the caller looks at the end."""
+    return subprocess.run(
+        [*command.argv, *argv, "main.js"],
         cwd=command.cwd,
         env=command.env,
         capture_output=True,
         text=True,
         check=False,
     )
-    if done.returncode:
-        raise UsageError(_thrown(done.stderr))
 
 
 def _thrown(log: str) -> str:

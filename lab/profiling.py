@@ -89,30 +89,35 @@ def _written(run: Run, recorder: Recorder, wanted: Wanted, engine: Engine) -> di
             f"(LAB_NGINX_CACHE={run.settings.LAB_NGINX_CACHE}), or k6 sent too little. Give it "
             f"more --seconds, no --rate, or LAB_NGINX_CACHE=off. k6's log: {run.folder / 'k6.log'}"
         )
-    summary = json.loads(run.summary.read_text())
-    requests = int(figure(summary, "http_reqs", "count"))
-    files = {"svg": "profile.svg", "profile": "profile.json", "summary": "k6-summary.json"}
-    document = {
-        "testid": run.load.testid,
+    document = _measured(run, recorder) | {
         "scenario": wanted.scenario,
-        "load": run.load.env(),
-        "seconds": round(recorder.seconds, 1),
-        "requests": requests,
-        "failed": int(figure(summary, "http_req_failed", "passes")),
-        "cpu_seconds": round(recorder.cpu_seconds, 2),
-        "cpu_ms_per_request": round(recorder.cpu_seconds / requests * 1000, 3)
-        if requests
-        else None,
         "samples": samples,
         "samples_per_second": RATE,
         "hottest": [_shares(hot, samples) for hot in found],
-        "files": {name: relative(run.folder / file) for name, file in files.items()},
-        "schema_version": SCHEMA_VERSION,
         "settings": run.settings.model_dump(),
         "host": host(run.settings, engine.name),
     }
     write_json(run.folder / "profile.json", document)
     return document
+
+
+def _measured(run: Run, recorder: Recorder) -> dict[str, Any]:
+    """What was sent, what it cost, and where it lies."""
+    summary = json.loads(run.summary.read_text())
+    requests = int(figure(summary, "http_reqs", "count"))
+    per_request = round(recorder.cpu_seconds / requests * 1000, 3) if requests else None
+    files = {"svg": "profile.svg", "profile": "profile.json", "summary": "k6-summary.json"}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "testid": run.load.testid,
+        "load": run.load.env(),
+        "seconds": round(recorder.seconds, 1),
+        "requests": requests,
+        "failed": int(figure(summary, "http_req_failed", "passes")),
+        "cpu_seconds": round(recorder.cpu_seconds, 2),
+        "cpu_ms_per_request": per_request,
+        "files": {name: relative(run.folder / file) for name, file in files.items()},
+    }
 
 
 def _shares(hot: Hot, samples: int) -> dict[str, Any]:

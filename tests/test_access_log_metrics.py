@@ -161,3 +161,17 @@ def test_nginx_writes_what_the_program_reads(stack):
     wait_for(lambda: value(refused) == before[refused] + 1, seconds=10, what="One request more")
     sent = value("lab_nginx_sent_bytes_total") - before["lab_nginx_sent_bytes_total"]
     assert sent > len(answer.content)
+
+
+def test_every_histogram_of_answer_times_has_the_same_buckets():
+    """Django's, and Nginx' on either engine: only then can one be held against the other."""
+    files = ("backend/ops/metrics.py", "nginx/access-log.mtail", "alloy/config.alloy")
+    lists = [
+        [float(bound) for bound in found.split(",")]
+        for file in files
+        for found in re.findall(
+            r"buckets\s*=?\s*[(\[]?\s*(0\.001[\d., ]+)", (ROOT / file).read_text()
+        )
+    ]
+    assert len(lists) == 5
+    assert all(found == lists[0] for found in lists)

@@ -14,7 +14,6 @@ the rates would be if k6 had its CPU to itself.
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
@@ -26,6 +25,7 @@ from typing import Any
 from lab.engine import Engine, choose_engine
 from lab.errors import LabError
 from lab.k6 import Load, k6_env, new_testid
+from lab.k6_process import captured
 from lab.paths import RESULTS
 from lab.settings import Settings, changed, load_settings
 
@@ -104,32 +104,39 @@ def _run(
         testid=new_testid("overhead"),
     )
     before = _cpu_of_children()
-    with tempfile.TemporaryDirectory(dir=RESULTS, prefix="overhead-") as folder:
-        env = k6_env(engine, settings, load, Path(folder))
-        if not pushed:
-            env = {name: value for name, value in env.items() if name != "K6_OUT"}
-        command = engine.k6(settings, env)
-        done = subprocess.run(
-            [*command.argv, "run", "--quiet", "main.js"],
-            cwd=command.cwd,
-            env=command.env,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise LabError(f"k6 failed: {done.stderr[-2000:]}")
-        summary = json.loads((Path(folder) / "k6-summary.json").read_text())
-    failed = summary["metrics"]["http_req_failed{scenario:list}"]["values"]["passes"]
-    if failed:
-        raise LabError(f"{failed:.0f} requests failed: this is no measurement of k6.")
-    count = summary["metrics"]["http_reqs{scenario:list}"]["values"]["count"]
+    summary = _summary(engine, settings, load, pushed=pushed)
+    count = _counted(summary)
     cpu_us = (_cpu_of_children() - before) / count * 1e6
     return {
         "rps": round(count / summary["lab"]["load_seconds"], 1),
         # In a container k6 is no child of ours.
         "cpu_us": round(cpu_us, 1) if engine.name == "native" else None,
     }
+
+
+def _summary(engine: Engine, settings: Settings, load: Load, *, pushed: bool) -> dict[str, Any]:
+    """k6's own summary of one run, which leaves nothing behind."""
+    with tempfile.TemporaryDirectory(dir=RESULTS, prefix="overhead-") as folder:
+        env = k6_env(engine, settings, load, Path(folder))
+        if not pushed:
+            env = {name: value for name, value in env.items() if name != "K6_OUT"}
+        done = captured(engine.k6(settings, env), "run", "--quiet")
+        if done.returncode:
+            raise LabError(f"k6 failed: {done.stderr[-2000:]}")
+        summary: dict[str, Any] = json.loads((Path(folder) / "k6-summary.json").read_text())
+    return summary
+
+
+def _counted(summary: dict[str, Any]) -> float:
+    """Requests of the load.
+
+    Raises:
+        LabError: some failed.
+    """
+    failed = summary["metrics"]["http_req_failed{scenario:list}"]["values"]["passes"]
+    if failed:
+        raise LabError(f"{failed:.0f} requests failed: this is no measurement of k6.")
+    return float(summary["metrics"]["http_reqs{scenario:list}"]["values"]["count"])
 
 
 def _ratio_by_cpu(runs: dict[bool, dict[str, Any]]) -> float | None:

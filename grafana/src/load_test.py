@@ -1,5 +1,7 @@
 """Load test: does the target answer what it is asked?"""
 
+from typing import Any
+
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.builders.table import Panel as Table
 
@@ -25,6 +27,9 @@ from grafana.src.queries import load, selection, totals
 
 TESTS = selection.chosen()
 
+# Title, description, unit and panel.
+Figure = tuple[str, str, str, Any]
+
 
 def build() -> Dashboard:
     """The dashboard."""
@@ -43,7 +48,12 @@ def build() -> Dashboard:
 
 
 def _figures(page: Page) -> None:
-    for title, description, unit, panel in (
+    for title, description, unit, panel in (*_of_answers(), *_of_trouble()):
+        page.add(panel, title, description, unit, (4, 4))
+
+
+def _of_answers() -> tuple[Figure, ...]:
+    return (
         (
             "Requests",
             "Answers of the chosen tests so far, failed ones included, setup left out.",
@@ -63,6 +73,11 @@ def _figures(page: Page) -> None:
             "reqps",
             number(Query(load.goodput(TESTS), "")),
         ),
+    )
+
+
+def _of_trouble() -> tuple[Figure, ...]:
+    return (
         (
             "p95",
             "95 % of the answers of the last 10 s were quicker. Red beyond the bound of 1 s.",
@@ -86,8 +101,7 @@ def _figures(page: Page) -> None:
             "short",
             number(Query(totals.total_drops(TESTS), ""), (None, GOOD), (1, LIMIT), over_range=True),
         ),
-    ):
-        page.add(panel, title, description, unit, (4, 4))
+    )
 
 
 def _rates(page: Page) -> None:
