@@ -15,6 +15,7 @@ DATA = {
     "LAB_DATA_SUITES_PER_HOTEL": "15",
     "LAB_DATA_BOOKINGS_PER_SUITE": "5",
     "LAB_DATA_CUSTOMERS": "200",
+    "LAB_DATA_POSTS": "1000",
 }
 # Others than the defaults: a stack that runs beside the tests keeps its ports.
 PORTS = {
@@ -22,6 +23,8 @@ PORTS = {
     "LAB_NGINX_STATUS_PORT": "18081",
     "LAB_BACKEND_PORT": "18001",
     "LAB_METRICS_PORT": "18002",
+    "LAB_ASGI_BESIDE_PORT": "18003",
+    "LAB_TOXIPROXY_PORT": "58574",
     "LAB_POSTGRES_PORT": "65432",
     "LAB_REDIS_PORT": "16379",
     "LAB_PROMETHEUS_PORT": "19090",

@@ -2,7 +2,7 @@
 
 import re
 from ipaddress import IPv4Address
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -45,3 +45,6 @@ CpuList = Annotated[str, BeforeValidator(_cpu_list)]
 Address = Annotated[str, BeforeValidator(_address)]
 PoolSize = Annotated[str, BeforeValidator(_pool)]
 Ttl = Annotated[str, BeforeValidator(_ttl)]
+
+WsgiServer = Literal["gunicorn-sync", "gunicorn-gthread"]
+AsgiServer = Literal["gunicorn-uvicorn", "gunicorn-asgi", "uvicorn", "daphne", "granian"]

@@ -3,34 +3,35 @@
 import os
 import re
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from dotenv import dotenv_values
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from lab import setting_rules
 from lab.errors import UsageError
 from lab.paths import ROOT, State
-from lab.setting_types import Address, CpuList, PoolSize, Port, PortOfSeveral, Seconds, Ttl
+from lab.setting_types import (
+    Address,
+    AsgiServer,
+    CpuList,
+    PoolSize,
+    Port,
+    PortOfSeveral,
+    Seconds,
+    Ttl,
+    WsgiServer,
+)
 
 # Variables that begin LAB_ and are not settings: where a stack keeps its state, and what the lab
 # hands to its own programs.
 NOT_SETTINGS = {"LAB_STATE_DIR", "LAB_STACK", "LAB_TOKEN", "LAB_K6_CPUS"}
 
 # What ties a stack to its place, and can't change while it runs.
-_SITE = re.compile(r"LAB_(ENGINE|BIND|\w+_PORT|\w+_CPUS|DATA_\w+|DB_MAX_CONNECTIONS)")
+_SITE = re.compile(r"LAB_(ENGINE|BIND|\w+_PORT|\w+_CPUS|DATA_\w+)")
 
 # Where everything listens that is not for others: all but Nginx and Prometheus.
 LOOPBACK = "127.0.0.1"
-
-TIMEOUTS_OUTSIDE_IN = (
-    "LAB_CLIENT_TIMEOUT",
-    "LAB_PROXY_TIMEOUT",
-    "LAB_TIMEOUT",
-    "LAB_DB_STATEMENT_TIMEOUT",
-    "LAB_DB_LOCK_TIMEOUT",
-    "LAB_DB_CONNECT_TIMEOUT",
-)
 
 
 class Settings(BaseModel):
@@ -39,15 +40,22 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     LAB_ENGINE: Literal["auto", "docker", "native"]
-    LAB_SERVER: Literal["gunicorn-sync", "gunicorn-gthread"]
+    LAB_SERVER: Literal[WsgiServer, AsgiServer]
     LAB_WORKERS: Annotated[int, Field(ge=1, le=256)]
     LAB_THREADS: Annotated[int, Field(ge=1, le=1024)]
+    LAB_ASGI_BESIDE: Literal["off", "uvicorn", "daphne", "granian"]
+    LAB_WORKBENCH: Literal["off", "on"]
+    LAB_VIEWS: Literal["sync", "async"]
+    LAB_WEBSOCKETS: Literal["off", "on"]
     LAB_DETAIL: Literal["naive", "fast"]
     LAB_BOOKING: Literal["naive", "fast"]
     LAB_LOCAL_CACHE: Literal["off", "lru"]
     LAB_REDIS_CACHE: Literal["off", "page", "versioned"]
     LAB_NGINX_CACHE: Literal["off", "basic", "protected"]
     LAB_NGINX_CACHE_TTL: Ttl
+    LAB_LATENCY_MS: Annotated[int, Field(ge=0, le=10_000)]
+    LAB_LATENCY_DIRECTION: Literal["outgoing", "incoming"]
+    LAB_LATENCY_BY: Literal["toxiproxy", "netem"]
     LAB_SHED: Literal["off", "on"]
     LAB_NGINX_POST_RATE: Annotated[int, Field(ge=1, le=100_000)]
     LAB_DB_POOL: PoolSize
@@ -65,6 +73,8 @@ class Settings(BaseModel):
     LAB_HTTP_PORT: Port
     LAB_NGINX_STATUS_PORT: Port
     LAB_BACKEND_PORT: Port
+    LAB_ASGI_BESIDE_PORT: Port
+    LAB_TOXIPROXY_PORT: PortOfSeveral
     LAB_METRICS_PORT: Port
     LAB_POSTGRES_PORT: Port
     LAB_REDIS_PORT: Port
@@ -77,15 +87,12 @@ class Settings(BaseModel):
     LAB_DATA_SUITES_PER_HOTEL: Annotated[int, Field(ge=1, le=10_000)]
     LAB_DATA_BOOKINGS_PER_SUITE: Annotated[int, Field(ge=0, le=700)]
     LAB_DATA_CUSTOMERS: Annotated[int, Field(ge=10, le=10_000_000)]
+    LAB_DATA_POSTS: Annotated[int, Field(ge=100, le=100_000_000)]
 
     @model_validator(mode="after")
-    def _each_timeout_is_shorter_than_the_one_outside(self) -> "Settings":
-        for outer, inner in pairwise(TIMEOUTS_OUTSIDE_IN):
-            if getattr(self, inner) >= getattr(self, outer):
-                raise ValueError(
-                    f"{inner}={getattr(self, inner)} must be shorter than "
-                    f"{outer}={getattr(self, outer)}, the timeout outside it"
-                )
+    def _fit_together(self) -> "Settings":
+        for check in setting_rules.CHECKS:
+            check(self.model_dump())
         return self
 
     def as_env(self) -> dict[str, str]:

@@ -10,7 +10,8 @@ from config import env
 from lab.cpus import Cpus, choose_cpus
 from lab.errors import UsageError
 from lab.paths import ROOT
-from lab.settings import TIMEOUTS_OUTSIDE_IN, Settings, changed, defaults, load_settings
+from lab.setting_rules import TIMEOUTS_OUTSIDE_IN
+from lab.settings import Settings, changed, defaults, load_settings
 
 EXAMPLE = (ROOT / ".env.example").read_text()
 
@@ -31,7 +32,8 @@ def test_every_setting_is_documented_where_its_default_is():
 @pytest.mark.parametrize(
     "name",
     [
-        *("LAB_SERVER", "LAB_DETAIL", "LAB_BOOKING"),
+        *("LAB_SERVER", "LAB_DETAIL", "LAB_BOOKING", "LAB_ASGI_BESIDE", "LAB_WORKBENCH"),
+        *("LAB_VIEWS", "LAB_WEBSOCKETS", "LAB_LATENCY_BY"),
         *("LAB_LOCAL_CACHE", "LAB_REDIS_CACHE", "LAB_NGINX_CACHE", "LAB_SHED"),
     ],
 )
@@ -69,6 +71,10 @@ def test_a_timeout_longer_than_the_one_outside_is_refused():
         ("LAB_NGINX_CACHE_TTL", "5", "a duration from 1s to 1h"),
         ("LAB_BIND", "everywhere", "an IPv4 address"),
         ("LAB_LOAD_CPUS", "3-1", "a CPU list such as 0-2,5"),
+        ("LAB_LATENCY_MS", "-1", "greater than or equal to 0"),
+        ("LAB_LATENCY_MS", "20000", "less than or equal to 10000"),
+        ("LAB_WEBSOCKETS", "on", "needs a server that speaks ASGI"),
+        ("LAB_DB_POOL", "60", "2 processes with LAB_DB_POOL=60 take 120 connections"),
         ("LAB_WORKER", "2", "There is no setting LAB_WORKER"),
     ],
 )

@@ -26,6 +26,32 @@ class EnvError(ImproperlyConfigured):
 class Server(StrEnum):
     GUNICORN_SYNC = "gunicorn-sync"
     GUNICORN_GTHREAD = "gunicorn-gthread"
+    GUNICORN_UVICORN = "gunicorn-uvicorn"
+    GUNICORN_ASGI = "gunicorn-asgi"
+    UVICORN = "uvicorn"
+    DAPHNE = "daphne"
+    GRANIAN = "granian"
+
+    @property
+    def is_asgi(self) -> bool:
+        return self not in (Server.GUNICORN_SYNC, Server.GUNICORN_GTHREAD)
+
+
+class AsgiBeside(StrEnum):
+    OFF = "off"
+    UVICORN = "uvicorn"
+    DAPHNE = "daphne"
+    GRANIAN = "granian"
+
+
+class Views(StrEnum):
+    SYNC = "sync"
+    ASYNC = "async"
+
+
+class LatencyBy(StrEnum):
+    TOXIPROXY = "toxiproxy"
+    NETEM = "netem"
 
 
 class Implementation(StrEnum):
@@ -62,12 +88,18 @@ class LabSettings:
     lab_server: Server
     lab_workers: int
     lab_threads: int
+    lab_asgi_beside: AsgiBeside
+    lab_workbench: Switch
+    lab_views: Views
+    lab_websockets: Switch
     lab_detail: Implementation
     lab_booking: Implementation
     lab_local_cache: LocalCache
     lab_redis_cache: RedisCache
     lab_nginx_cache: NginxCache
     lab_nginx_cache_ttl: str
+    lab_latency_ms: int
+    lab_latency_by: LatencyBy
     lab_shed: Switch
     lab_db_pool: int | None
     lab_conn_max_age: int
@@ -95,12 +127,18 @@ def lab_settings() -> LabSettings:
         lab_server=_choice("LAB_SERVER", Server),
         lab_workers=_number("LAB_WORKERS", 1, 256),
         lab_threads=_number("LAB_THREADS", 1, 1024),
+        lab_asgi_beside=_choice("LAB_ASGI_BESIDE", AsgiBeside),
+        lab_workbench=_choice("LAB_WORKBENCH", Switch),
+        lab_views=_choice("LAB_VIEWS", Views),
+        lab_websockets=_choice("LAB_WEBSOCKETS", Switch),
         lab_detail=_choice("LAB_DETAIL", Implementation),
         lab_booking=_choice("LAB_BOOKING", Implementation),
         lab_local_cache=_choice("LAB_LOCAL_CACHE", LocalCache),
         lab_redis_cache=_choice("LAB_REDIS_CACHE", RedisCache),
         lab_nginx_cache=_choice("LAB_NGINX_CACHE", NginxCache),
         lab_nginx_cache_ttl=_duration("LAB_NGINX_CACHE_TTL"),
+        lab_latency_ms=_number("LAB_LATENCY_MS", 0, 10_000),
+        lab_latency_by=_choice("LAB_LATENCY_BY", LatencyBy),
         lab_shed=_choice("LAB_SHED", Switch),
         lab_db_pool=None if text("LAB_DB_POOL") == "off" else _number("LAB_DB_POOL", 1, 1000),
         lab_conn_max_age=_number("LAB_CONN_MAX_AGE", 0, 86_400),

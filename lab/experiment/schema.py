@@ -31,6 +31,21 @@ class Workload(_Table):
     duration: Duration
     rate: Annotated[int, Field(ge=1)] | None = None
     vus: Annotated[int, Field(ge=1)] | None = None
+    # The scenario `workbench`: which of its routes.
+    route: str | None = None
+    # The scenario `availability`: how many WebSockets are held.
+    connections: Annotated[int, Field(ge=1)] | None = None
+    # An answer later than this is of no use; a ramp breaks when p95 passes it. Default: 1000.
+    bound_ms: Annotated[int, Field(ge=1)] | None = None
+    # What k6 asks: Nginx, or the server behind it, as sources without a proxy did.
+    entry: Literal["nginx", "server"] = "nginx"
+
+
+class Legacy(_Table):
+    """An arm of a pinned old stack in legacy/, which answers instead of the backend."""
+
+    stack: Name
+    arm: Name
 
 
 # What happens between empty caches and the load: nothing, each page once, or a load.
@@ -44,6 +59,9 @@ class Position(_Table):
     settings: dict[str, str | int] = {}
     workload: Workload | None = None
     warm: Warm | None = None
+    legacy: Legacy | None = None
+    # What is put back before the cell: the database, or nothing where the load writes nothing.
+    reset: Literal["database", "nothing"] | None = None
 
 
 class Axis(_Table):

@@ -1,0 +1,58 @@
+"""Which settings fit together; each rule raises ValueError with what was found and what would fit."""
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any, get_args
+
+from lab.setting_types import AsgiServer
+
+TIMEOUTS_OUTSIDE_IN = (
+    "LAB_CLIENT_TIMEOUT",
+    "LAB_PROXY_TIMEOUT",
+    "LAB_TIMEOUT",
+    "LAB_DB_STATEMENT_TIMEOUT",
+    "LAB_DB_LOCK_TIMEOUT",
+    "LAB_DB_CONNECT_TIMEOUT",
+)
+
+# Postgres keeps three for its superuser, the exporter takes one, and a check of the lab one more.
+RESERVED_CONNECTIONS = 5
+
+
+def _each_timeout_is_shorter_than_the_one_outside(values: Mapping[str, Any]) -> None:
+    for outer, inner in pairwise(TIMEOUTS_OUTSIDE_IN):
+        if values[inner] >= values[outer]:
+            raise ValueError(
+                f"{inner}={values[inner]} must be shorter than "
+                f"{outer}={values[outer]}, the timeout outside it"
+            )
+
+
+def _pools_fit_into_postgres(values: Mapping[str, Any]) -> None:
+    if values["LAB_DB_POOL"] == "off":
+        return
+    processes = values["LAB_WORKERS"] + (values["LAB_ASGI_BESIDE"] != "off")
+    wanted = processes * int(values["LAB_DB_POOL"])
+    there = values["LAB_DB_MAX_CONNECTIONS"] - RESERVED_CONNECTIONS
+    if wanted > there:
+        raise ValueError(
+            f"{processes} processes with LAB_DB_POOL={values['LAB_DB_POOL']} take {wanted} "
+            f"connections; LAB_DB_MAX_CONNECTIONS={values['LAB_DB_MAX_CONNECTIONS']} leaves "
+            f"{there} of them. Lower the pool or LAB_WORKERS, or raise LAB_DB_MAX_CONNECTIONS"
+        )
+
+
+def _websockets_need_asgi(values: Mapping[str, Any]) -> None:
+    served = values["LAB_SERVER"] in get_args(AsgiServer) or values["LAB_ASGI_BESIDE"] != "off"
+    if values["LAB_WEBSOCKETS"] == "on" and not served:
+        raise ValueError(
+            f"LAB_WEBSOCKETS=on needs a server that speaks ASGI; LAB_SERVER={values['LAB_SERVER']} "
+            f"does not. Take one of {', '.join(get_args(AsgiServer))}, or set LAB_ASGI_BESIDE"
+        )
+
+
+CHECKS: tuple[Callable[[Mapping[str, Any]], None], ...] = (
+    _each_timeout_is_shorter_than_the_one_outside,
+    _pools_fit_into_postgres,
+    _websockets_need_asgi,
+)
