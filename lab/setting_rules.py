@@ -1,4 +1,4 @@
-"""Which settings fit together; each rule raises ValueError with what was found and what would fit."""
+"""Which settings fit together; a rule raises ValueError with what was found and what would fit."""
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
