@@ -1,4 +1,7 @@
-"""One real stack for all tests: started on first use, on ports and in a directory of its own."""
+"""A real stack for the tests: started on first use, on ports and in a directory of its own.
+
+`make test` runs two processes of pytest, each with its stack: most tests wait more than they work.
+"""
 
 import os
 from collections.abc import Iterator
@@ -7,7 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
-STATE = ROOT / ".lab" / "test"
+# gw0, gw1, …; one process alone has no name.
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+STATE = ROOT / ".lab" / ("test" if WORKER == "gw0" else f"test-{WORKER}")
 
 # Small data, so that a naive answer takes milliseconds; tests that need the real sizes load them.
 DATA = {
@@ -34,11 +39,34 @@ PORTS = {
 }
 
 
+# More than the exporters of one stack take.
+PORTS_APART = 20
+
+# Tests of these files use what only one of them may have at a time: they share a process.
+TOGETHER = {
+    "watched": ("test_telemetry.py", "test_dashboard_queries.py", "test_grafana.py"),
+    "results": ("test_lab_run.py", "test_k6_run.py", "test_profile.py"),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A file's tests stay in one process, for they share its fixtures."""
+    for item in items:
+        name = item.path.name
+        group = next((group for group, files in TOGETHER.items() if name in files), name)
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _ports() -> dict[str, str]:
+    apart = PORTS_APART * int(WORKER.removeprefix("gw"))
+    return {name: str(int(port) + apart) for name, port in PORTS.items()}
+
+
 def _set_environment() -> None:
     """The environment of the lab and of Django, before either reads it."""
     for name in [name for name in os.environ if name.startswith("LAB_")]:
         del os.environ[name]
-    os.environ.update(DATA, **PORTS, LAB_ENGINE="native", LAB_STATE_DIR=str(STATE))
+    os.environ.update(DATA, **_ports(), LAB_ENGINE="native", LAB_STATE_DIR=str(STATE))
 
     from lab.engine.native.services import backend_env
     from lab.paths import State
@@ -61,6 +89,9 @@ def _start_django() -> None:
     import django
 
     django.setup()
+    # pytest's other process inherits the environment, and would read Django's settings before it
+    # has read this file.
+    del os.environ["DJANGO_SETTINGS_MODULE"]
 
 
 # When this file is imported, not in a hook: the conftest files below import models.

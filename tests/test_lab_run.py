@@ -127,12 +127,12 @@ def _first_cell_was_measured(measured, before):
 
 
 def test_dry_run_tells_cells_and_time_and_runs_nothing(lab, stack):
-    before = set(RESULTS.glob("*"))
+    before = set(RESULTS.glob("cache-ladder-*"))
     said = lab("run", "cache-ladder", "--dry-run", "--json")
     assert len(said.json["cells"]) > 25
     assert said.json["expected_seconds"] > 1800
     assert "Nothing was run" in lab("run", "cache-ladder", "--dry-run").out
-    assert set(RESULTS.glob("*")) == before
+    assert set(RESULTS.glob("cache-ladder-*")) == before
 
 
 @pytest.mark.parametrize(

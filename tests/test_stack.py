@@ -38,7 +38,7 @@ def test_status_tells_engine_services_and_active_settings(lab, stack):
 
 def test_status_reads_well_in_a_narrow_terminal(lab, stack):
     said = lab("status", COLUMNS="80")
-    assert "http://127.0.0.1:18080" in said.out
+    assert f"http://127.0.0.1:{os.environ['LAB_HTTP_PORT']}" in said.out
     assert "LAB_DETAIL" in said.out
 
 

@@ -21,7 +21,7 @@ def other(tmp_path, stack):
     """The environment of a second stack, which has nothing yet."""
     state = State(Path(os.environ["LAB_STATE_DIR"]).parent / f"test-{tmp_path.name}")
     ports = {k: str(int(v) + 500) for k, v in os.environ.items() if k.endswith("_PORT")}
-    ports["LAB_POSTGRES_PORT"] = "64932"
+    ports["LAB_POSTGRES_PORT"] = str(int(os.environ["LAB_POSTGRES_PORT"]) - 500)
     yield {**ports, "LAB_STATE_DIR": str(state.base)}
     assert leftovers(state) == []
     shutil.rmtree(state.base, ignore_errors=True)

@@ -14,6 +14,7 @@ from django.core.cache import caches as django_caches
 from hotels.caching import single_flight
 from hotels.caching.single_flight import HIT, MISS, BuildLock, kept_or_made
 
+SETTINGS_MODULE = "config.settings"
 CLIENTS = 8
 BODY = b"body"
 
@@ -72,7 +73,7 @@ def test_of_many_threads_one_builds(caches):
 
 def test_of_many_processes_one_builds(caches):
     name = f"test-{uuid4().hex}"
-    environ = {**os.environ, "PYTHONPATH": str(BASE_DIR)}
+    environ = {**os.environ, "PYTHONPATH": str(BASE_DIR), "DJANGO_SETTINGS_MODULE": SETTINGS_MODULE}
     processes = [
         subprocess.Popen([sys.executable, "-c", PROCESS, name], env=environ) for _ in range(3)
     ]
