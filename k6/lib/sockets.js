@@ -69,13 +69,14 @@ export function socketsBuild(urls, received) {
     sockets[number] = socket;
     const current = () => sockets[number] === socket;
     return new Promise((resolve) => {
-      let waiting = true;
+      /** @type {any} k6 lets no iteration end before its timers */
+      let timer;
       const settle = (/** @type {boolean} */ done) => {
-        waiting = false;
+        clearTimeout(timer);
         resolve(done);
       };
       socket.onopen = () => {
-        setTimeout(() => waiting && settle(silent(number)), PATIENCE_MS);
+        timer = setTimeout(() => settle(silent(number)), PATIENCE_MS);
       };
       socket.onmessage = (event) => {
         if (current() && event) hear(number, event);

@@ -17,8 +17,9 @@ import { bookingNth } from './booking.js';
 /** @typedef {import('../lib/tally.js').Tally} Tally */
 
 const PULSE_MS = 1000;
-// A message that comes later than this after the last booking's answer is lost.
-const LATE_MS = 10000;
+// What has not come when nothing came for so long is lost; waited for at most so long in all.
+const QUIET_MS = 5000;
+const LATE_MS = 30000;
 const LATE_POLL_MS = 250;
 // One that comes twice comes soon after the first.
 const DOUBLES_MS = 1000;
@@ -40,7 +41,7 @@ export async function watch(api, env, profile, data) {
   await sockets.open(env.clientTimeoutMs);
   if (sockets.held() === 0) noneReady(env, sockets.problem());
   const seconds = await load(profile, sockets.held, (n) => book(api, data, tally, n));
-  await lateMessages(tally);
+  await lateMessages(tally, sockets.held);
   totalsRecord(tally.counts(), env.connections - sockets.held(), seconds);
   sockets.close();
 }
@@ -93,10 +94,20 @@ async function book(api, data, tally, n) {
   if (id && booking && data.lease) tally.booked(id, data.lease.hotels[booking.suite]);
 }
 
-/** @param {Tally} tally */
-async function lateMessages(tally) {
+/**
+ * @param {Tally} tally
+ * @param {() => number} held
+ */
+async function lateMessages(tally, held) {
   const givenUpAt = Date.now() + LATE_MS;
-  while (tally.counts().lost > 0 && Date.now() < givenUpAt) await until(Date.now() + LATE_POLL_MS);
+  let { lost } = tally.counts();
+  let changedAt = Date.now();
+  while (lost && held() && Date.now() < Math.min(givenUpAt, changedAt + QUIET_MS)) {
+    await until(Date.now() + LATE_POLL_MS);
+    const now = tally.counts().lost;
+    if (now < lost) changedAt = Date.now();
+    lost = now;
+  }
   await until(Date.now() + DOUBLES_MS);
 }
 

@@ -25,6 +25,8 @@ class Target:
     # Of the messages to sockets: every so-manieth is not sent, or sent twice. 0: none.
     drop_every: int = 0
     double_every: int = 0
+    # It knows neither sockets nor the workbench.
+    deaf: bool = False
     # This many sockets are closed at the first booking.
     close: int = 0
     # Seconds until the workbench answers; how many of its answers are errors before a good one.
@@ -56,8 +58,10 @@ class Target:
             return 200, [{"id": hotel} for hotel in self._hotels]
         if path == "/api/booking/":
             return await self._book(json.loads(body))
-        if path.startswith("/workbench/"):
+        if path.startswith("/workbench/") and not self.deaf:
             return await self._work(method, body.decode())
+        if path.startswith("/workbench/"):
+            return 404, {}
         hotel = path.split("/")[3]
         stay = {"check_out": "2026-01-01", "customers": [_id("customer")]}
         suites = [{"id": s, "capacity": 1, "bookings": [stay]} for s in self._hotels[hotel]]
@@ -92,7 +96,7 @@ class Target:
 
     async def _watch(self, hotel: str, receive: Any, send: Any) -> None:
         await receive()
-        if hotel not in self._hotels:
+        if self.deaf or hotel not in self._hotels:
             await send({"type": "websocket.close", "code": 4404})
             return
         await send({"type": "websocket.accept"})
