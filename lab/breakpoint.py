@@ -124,3 +124,13 @@ def _broken(window: Window, bounds: Bounds) -> tuple[str, ...]:
         share = window.achieved / window.due
         reasons.append(f"achieved {share:.0%} of the offered rate < {bounds.achieved_ratio:.0%}")
     return tuple(reasons)
+
+
+def highest_rate(totals: Sequence[float]) -> float | None:
+    """The most per second in any window, of running totals in steps of STEP_SECONDS; None when they
+    are shorter than a window.
+    """
+    apart = WINDOW_SECONDS // STEP_SECONDS
+    gained = (end - start for start, end in zip(totals, totals[apart:], strict=False))
+    most = max(gained, default=None)
+    return None if most is None else most / WINDOW_SECONDS

@@ -77,15 +77,24 @@ def set_(
 @app.command()
 def k6(
     profile: Annotated[
-        str, typer.Argument(help="smoke, breakpoint, hold, closed, article-breakpoint, …")
+        str,
+        typer.Argument(help="smoke, breakpoint, hold, closed, closed-ramp, …"),
     ],
     scenario: Annotated[
-        str | None, typer.Option(help="journey, list, detail, booking, staleness.")
+        str | None,
+        typer.Option(help="journey, list, detail, booking, staleness, workbench, availability."),
     ] = None,
     rate: Annotated[int | None, typer.Option(min=1, help="Top requests per second.")] = None,
     duration: Annotated[str | None, typer.Option(help="For example 90s or 5m.")] = None,
     vus: Annotated[
-        int | None, typer.Option(min=1, help="Virtual users of smoke and closed.")
+        int | None, typer.Option(min=1, help="Virtual users of smoke, closed and closed-ramp.")
+    ] = None,
+    route: Annotated[str | None, typer.Option(help="Of workbench: io_read, hello, …")] = None,
+    connections: Annotated[
+        int | None, typer.Option(min=1, help="WebSockets that availability holds.")
+    ] = None,
+    retries: Annotated[
+        int | None, typer.Option(min=0, help="Of workbench: how often a failed request is resent.")
     ] = None,
     testid: Annotated[str | None, typer.Option(help="A name for the run.")] = None,
     p95: Annotated[int, typer.Option(min=1, help="Bound on p95, in ms.")] = 1000,
@@ -95,7 +104,12 @@ def k6(
 ) -> None:
     """Load the running stack with k6 and say what it bore."""
     load = Load(
-        profile, scenario, rate, duration, vus, bound_ms=p95, testid=testid or new_testid(profile)
+        profile,
+        scenario,
+        *(rate, duration, vus),
+        *(route, connections, retries),
+        bound_ms=p95,
+        testid=testid or new_testid(profile),
     )
     measured = measure(_engine(), load, Bounds(p95, max_errors, min_achieved))
     _print(measured.document, as_json, show.run)

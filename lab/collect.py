@@ -5,7 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lab import metrics
-from lab.breakpoint import SHORTEST_SECONDS, WINDOW_SECONDS, Bounds, Counters, Window, windows
+from lab.breakpoint import (
+    SHORTEST_SECONDS,
+    STEP_SECONDS,
+    WINDOW_SECONDS,
+    Bounds,
+    Counters,
+    Window,
+    highest_rate,
+    windows,
+)
 from lab.errors import LabError
 from lab.k6 import Run
 from lab.plan import Plan, read_plan
@@ -20,7 +29,9 @@ _REACH_SECONDS = 5
 class Collected:
     """A run's summary as k6 wrote it, what Prometheus has of it, and its windows.
 
-    There are none when the profile has no plan, or when Prometheus lacks a part of the run.
+    There are no windows when the profile has no plan, or when Prometheus lacks a part of the run.
+    `max_rps` are the most successful answers per second in any window; None without a whole record,
+    and for a shorter load.
     """
 
     summary: dict[str, Any]
@@ -28,6 +39,7 @@ class Collected:
     load_started: float
     windows: list[Window]
     recorded: Recorded
+    max_rps: float | None = None
 
     @property
     def load_seconds(self) -> float:
@@ -63,14 +75,16 @@ def collect(run: Run, prometheus: Prometheus, bounds: Bounds) -> Collected:
             f"The load lasted {plan.seconds:.0f} s: too short to judge. Its counts are in "
             f"{run.summary}. Give it --duration {SHORTEST_SECONDS}s or more."
         )
-    testid, there = run.load.testid, _recorded(run, summary, started)
-    if plan is None or not there.readable:
+    there = _recorded(run, summary, started)
+    if not there.readable:
         return Collected(summary, plan, started, [], there)
+    seconds = float(summary["lab"]["load_seconds"])
     try:
-        totals = _totals(testid, started, plan, prometheus)
+        totals = _totals(run.load.testid, started, seconds, prometheus)
     except Unanswered:
         return Collected(summary, plan, started, [], replace(there, prometheus=None))
-    return Collected(summary, plan, started, windows(plan, totals.at, bounds), there)
+    found = windows(plan, totals.at, bounds) if plan else []
+    return Collected(summary, plan, started, found, there, totals.max_rps(seconds))
 
 
 def _recorded(run: Run, summary: dict[str, Any], started: float) -> Recorded:
@@ -105,9 +119,14 @@ class _Totals:
             p95_ms=None if p95 is None else p95 * 1000,
         )
 
+    def max_rps(self, seconds: float) -> float | None:
+        """See `Collected`."""
+        moments = range(0, int(seconds) + 1, STEP_SECONDS)
+        return highest_rate([_last(self.good, self.started + at) or 0 for at in moments])
 
-def _totals(testid: str, started: float, plan: Plan, prometheus: Prometheus) -> _Totals:
-    span = (started, started + plan.seconds + 1)
+
+def _totals(testid: str, started: float, seconds: float, prometheus: Prometheus) -> _Totals:
+    span = (started, started + seconds + 1)
 
     def series(query: str) -> Series:
         found = prometheus.over(query, *span)

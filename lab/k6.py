@@ -31,15 +31,24 @@ _VERIFIED = (
 
 @dataclass(frozen=True)
 class Load:
-    """What k6 is asked for; what is not set is the profile's own."""
+    """What k6 is asked for; what is not set is the profile's own.
+
+    `base_url` is the target, if it is not the stack's own. Without `verified` k6 does not ask the
+    target for its settings: another program answers than the lab's backend.
+    """
 
     profile: str
     scenario: str | None = None
     rate: int | None = None
     duration: str | None = None
     vus: int | None = None
+    route: str | None = None
+    connections: int | None = None
+    retries: int | None = None
     bound_ms: int = 1000
     testid: str = field(default="")
+    base_url: str | None = None
+    verified: bool = True
 
     def env(self) -> dict[str, str]:
         """The variables that k6/main.js reads."""
@@ -49,6 +58,10 @@ class Load:
             "RATE": self.rate,
             "DURATION": self.duration,
             "VUS": self.vus,
+            "ROUTE": self.route,
+            "CONNECTIONS": self.connections,
+            "RETRIES": self.retries,
+            "BASE_URL": self.base_url,
             "RESPONSE_TIME_BOUND": self.bound_ms,
             "TESTID": self.testid,
         }
@@ -99,7 +112,7 @@ def check(engine: Engine, load: Load) -> None:
     Raises:
         UsageError: k6 does not know what it would be asked for.
     """
-    settings = _settings_of_ready_stack(engine)
+    settings = _settings_of_ready_stack(engine, load)
     check_load(engine.k6(settings, k6_env(engine, settings, load, ROOT)))
 
 
@@ -113,7 +126,7 @@ def run_k6(engine: Engine, load: Load, folder: Path | None = None) -> Run:
         Interrupted: someone pressed Ctrl-C.
         LabError: the stack or its data is not there, or k6 could not do its work.
     """
-    settings = _settings_of_ready_stack(engine)
+    settings = _settings_of_ready_stack(engine, load)
     log = folder / "k6.log" if folder else None
     folder = folder or _new_folder(load.testid)
     command = engine.k6(settings, k6_env(engine, settings, load, folder))
@@ -132,10 +145,16 @@ def run_k6(engine: Engine, load: Load, folder: Path | None = None) -> Run:
     return run
 
 
-def _settings_of_ready_stack(engine: Engine) -> Settings:
+def _settings_of_ready_stack(engine: Engine, load: Load) -> Settings:
     settings = engine.settings()
     if settings is None:
         raise LabError("The stack is not running. Start it: lab up")
+    if load.verified:
+        _require_ready_backend(settings)
+    return settings
+
+
+def _require_ready_backend(settings: Settings) -> None:
     try:
         answer = httpx.get(f"{settings.backend_url}/readyz", timeout=10)
     except httpx.HTTPError as error:
@@ -145,7 +164,6 @@ def _settings_of_ready_stack(engine: Engine) -> Settings:
         ) from None
     if answer.status_code != httpx.codes.OK:
         raise LabError(f"The stack is not ready: {answer.text}")
-    return settings
 
 
 def k6_env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict[str, str]:
@@ -155,11 +173,17 @@ def k6_env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict
         "K6_PROMETHEUS_RW_SERVER_URL": engine.push_url(settings),
         "BASE_URL": settings.target_url,
         "CLIENT_TIMEOUT": str(settings.LAB_CLIENT_TIMEOUT),
+        **(_verification(engine, settings) if load.verified else {}),
+        "SUMMARY_PATH": str(folder / "k6-summary.json"),
+        **load.env(),
+    }
+
+
+def _verification(engine: Engine, settings: Settings) -> dict[str, str]:
+    return {
         "SETTINGS_URL": f"{settings.backend_url}/lab/settings",
         "LAB_TOKEN": engine.token(),
         "EXPECT_SETTINGS": ",".join(f"{name}={settings.as_env()[name]}" for name in _VERIFIED),
-        "SUMMARY_PATH": str(folder / "k6-summary.json"),
-        **load.env(),
     }
 
 

@@ -14,6 +14,7 @@ import psutil
 from lab.breakpoint import Bounds
 from lab.collect import Collected
 from lab.cpus import choose_cpus
+from lab.figures import staleness, unfinished, websockets
 from lab.k6 import Run
 from lab.paths import ROOT
 from lab.settings import Settings
@@ -23,7 +24,8 @@ from lab.verdict import Verdict
 # 1: first.
 # 2: `goodput` is that of the best window, `goodput_mean` what `goodput` was; CPU per service.
 # 3: `recorded`: what of the run Prometheus has; `staleness`; outcomes `measured`, `unrecorded`.
-SCHEMA_VERSION = 3
+# 4: `successes`, `max_rps`, `p90_ms`, `retries`, `unfinished`, `websockets`.
+SCHEMA_VERSION = 4
 
 
 def write_result(
@@ -77,6 +79,8 @@ def headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]
     seconds = collected.load_seconds
     mean = collected.value("lab_answers_in_time", "count") / seconds
     in_windows = [window.goodput for window in collected.windows]
+    failed = int(collected.value("http_req_failed", "passes"))
+    most = collected.max_rps
     return {
         "testid": run.load.testid,
         "profile": run.load.profile,
@@ -87,8 +91,13 @@ def headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]
         "rps": round(requests / seconds, 2),
         "goodput": round(max(in_windows, default=mean), 2),
         "goodput_mean": round(mean, 2),
-        "failed": int(collected.value("http_req_failed", "passes")),
+        "successes": requests - failed,
+        "max_rps": None if most is None else round(most, 2),
+        "failed": failed,
+        "retries": int(collected.value("lab_retries", "count")),
+        "unfinished": unfinished(collected),
         "p50_ms": round(collected.value("http_req_duration", "p(50)"), 1),
+        "p90_ms": round(collected.value("http_req_duration", "p(90)"), 1),
         "p95_ms": round(collected.value("http_req_duration", "p(95)"), 1),
         "p99_ms": round(collected.value("http_req_duration", "p(99)"), 1),
         "dropped_iterations": int(collected.value("dropped_iterations", "count")),
@@ -97,17 +106,9 @@ def headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]
         "verdict": verdict.text,
         "break_point": _break_point(verdict),
         "recorded": asdict(collected.recorded),
-        "staleness": _staleness(collected),
+        "staleness": staleness(collected),
+        "websockets": websockets(collected),
     }
-
-
-def _staleness(collected: Collected) -> dict[str, int] | None:
-    """How long bookings stayed unseen, and how many did beyond the bound; None if nobody looked."""
-    if "lab_staleness_unseen" not in collected.summary["metrics"]:
-        return None
-    stats = {"seen": "count", "p50_ms": "p(50)", "p95_ms": "p(95)", "max_ms": "max"}
-    seen = {name: round(collected.value("lab_staleness", stat)) for name, stat in stats.items()}
-    return seen | {"unseen": int(collected.value("lab_staleness_unseen", "count"))}
 
 
 def series(run: Run, collected: Collected) -> dict[str, Any]:

@@ -105,14 +105,35 @@ def _figures(document: dict[str, Any]) -> dict[str, str]:
             f"at best {document['goodput']}/s, on average {document['goodput_mean']}/s, "
             f"within {document['bounds']['p95_ms']:.0f} ms"
         ),
-        "failed": str(document["failed"]),
+        "failed": _failed(document),
         "response time": "p50 {p50_ms} ms, p95 {p95_ms} ms, p99 {p99_ms} ms".format(**document),
         "dropped iterations": str(document["dropped_iterations"]),
         "in Prometheus": _recorded(document["recorded"]),
         "limited by": document["limited_by"] + _cpu_at_break(document["break_point"]),
         "machine": f"{host['cpus']} CPUs; {pinned}{' (shared!)' if host['shared_cpus'] else ''}",
     }
-    return figures | _staleness(document["staleness"]) | files
+    some = _staleness(document["staleness"]) | _websockets(document["websockets"])
+    return figures | some | files
+
+
+def _failed(document: dict[str, Any]) -> str:
+    parts = [str(document["failed"])]
+    if document["retries"]:
+        parts.append(f"{document['retries']} of them sent again")
+    if document["unfinished"] is not None:
+        parts.append(f"{document['unfinished']} cut off at the end, counted nowhere")
+    return "; ".join(parts)
+
+
+def _websockets(found: dict[str, Any] | None) -> dict[str, str]:
+    if found is None:
+        return {}
+    messages = (
+        "{connections} held, {closed} closed early; of {expected} messages due {lost} lost, "
+        "{doubled} came twice"
+    )
+    delays = "p50 {delay_p50_ms} ms, p95 {delay_p95_ms} ms, at most {delay_max_ms} ms"
+    return {"WebSockets": messages.format(**found), "commit to message": delays.format(**found)}
 
 
 def _staleness(found: dict[str, Any] | None) -> dict[str, str]:

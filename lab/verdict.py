@@ -1,10 +1,11 @@
 """What a run says: did it hold, where did it break, and what limited it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from lab.breakpoint import IN_A_ROW, STEP_SECONDS, WINDOW_SECONDS, Bounds, BreakPoint, find_break
 from lab.collect import Collected
+from lab.figures import websockets
 from lab.k6 import Run
 from lab.plan import Plan
 from lab.sampler import CpuUse, busy_between
@@ -37,7 +38,21 @@ def judge(run: Run, collected: Collected, bounds: Bounds) -> Verdict:
     found = find_break(collected.windows)
     if found:
         return _broke(run, collected, collected.plan, found)
-    return _held(run, collected, collected.plan, bounds)
+    held = _held(run, collected, collected.plan, bounds)
+    sockets = websockets(collected)
+    return _with_messages(held, sockets) if sockets else held
+
+
+def _with_messages(held: Verdict, sockets: dict[str, float]) -> Verdict:
+    """Bookings that were answered are not enough: each has to reach each of its watchers, once."""
+    fine = sockets["expected"] and not (sockets["lost"] or sockets["doubled"] or sockets["closed"])
+    messages = (
+        "of {expected} messages due {lost} lost, {doubled} came twice; {closed} sockets closed"
+    )
+    text = f"{held.text}; {messages.format(**sockets)}"
+    if fine:
+        return replace(held, text=text)
+    return replace(held, outcome="failed", text=f"failed by its messages, {text}")
 
 
 def _judge_closed(run: Run, collected: Collected) -> Verdict:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.breakpoint import WINDOW_SECONDS, Bounds, Counters, find_break, windows
+from lab.breakpoint import WINDOW_SECONDS, Bounds, Counters, find_break, highest_rate, windows
 from lab.plan import Plan, Stage
 
 RAMP = Plan((Stage(100, 0, 100),), "requests")
@@ -103,3 +103,8 @@ def test_whole_journeys_are_judged_by_what_was_taken_on():
     broke = find_break(windows(plan, dropping, Bounds()))
     assert broke is not None
     assert 31 <= broke.window.end <= 34
+
+
+def test_the_highest_rate_is_that_of_the_best_five_seconds():
+    assert highest_rate([0, 1, 2, 3, 4, 5, 16, 17, 17, 17, 17, 17]) == pytest.approx(15 / 5)
+    assert highest_rate([0, 100, 200, 300, 400]) is None

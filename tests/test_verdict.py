@@ -85,3 +85,22 @@ def test_a_count_that_differs_alone_does_not_void_the_verdict():
     there = Recorded(70, 69, 60, 0)
     assert judge(_run(0.5), replace(_collected(), recorded=there), Bounds()).outcome == "broke"
     assert not there.complete
+
+
+@pytest.mark.parametrize(
+    ("counted", "outcome"),
+    [
+        ({"expected": 50, "lost": 0}, "held"),
+        ({"expected": 50, "lost": 1}, "failed"),
+        ({"expected": 50, "lost": 0, "doubled": 1}, "failed"),
+        ({"expected": 50, "lost": 0, "closed": 1}, "failed"),
+        # Nothing was proved.
+        ({"expected": 0, "lost": 0}, "failed"),
+    ],
+)
+def test_what_held_has_failed_all_the_same_when_a_message_did_not_come_once(counted, outcome):
+    metrics = {f"lab_ws_{name}": {"values": {"count": n}} for name, n in counted.items()}
+    collected = replace(_collected(slow_from=99), summary={**SUMMARY, "metrics": metrics})
+    verdict = judge(_run(0.5), collected, Bounds())
+    assert verdict.outcome == outcome
+    assert f"{counted['lost']} lost" in verdict.text
