@@ -122,7 +122,7 @@ def test_an_old_stack_is_named_by_one_axis_and_its_arm_by_another():
     text = TEXT.replace('title = "Redis"', 'title = "Redis"\nlegacy = { arm = "a-1" }')
     assert {cell.legacy for cell in matrix.cells(parsed(text))} == {None}
     text = text.replace('title = "the list"', 'title = "the list"\nlegacy = { stack = "d-3.0" }')
-    with pytest.raises(UsageError, match="cell list/none names the old stack d-3.0, but no arm"):
+    with pytest.raises(UsageError, match=r"list/none names the old stack d-3\.0, but no arm"):
         load.checked_cells("t", parsed(text), load_settings({}))
     text = text.replace('title = "no cache"', 'title = "n"\nlegacy = { arm = "a-2" }')
     text = text.replace('title = "Nginx"', 'title = "n"\nlegacy = { arm = "a-3" }')

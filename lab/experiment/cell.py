@@ -18,6 +18,7 @@ from lab.k6 import Load, new_testid, run_k6
 from lab.measure import check_target_survived, read_back
 from lab.recorded import Recorded
 from lab.results import headline, series
+from lab.sampler import memory_peak
 from lab.settings import Settings, changed_live
 
 
@@ -112,6 +113,7 @@ class StackBench:
             "missing_in_prometheus": _missing(collected.recorded),
             "cache": _nginx_answers(collected.summary) | counted.by_layer(),
             "services_cpu": _mean_cores(run.cpu),
+            "memory_peak_bytes": memory_peak(run.cpu),
             "prometheus": {
                 "start": collected.load_started,
                 "end": run.ended,
