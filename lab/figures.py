@@ -1,6 +1,27 @@
 """Figures of a run that only some scenarios and profiles have; None where one has them not."""
 
+from typing import Any
+
 from lab.collect import Collected
+
+# Figures that lie deeper in a result than others.
+OF_WEBSOCKETS = {
+    "connections": "connections",
+    "ws_messages": "messages",
+    "ws_lost": "lost",
+    "ws_closed": "closed",
+    "ws_delay_p95_ms": "delay_p95_ms",
+}
+
+
+def figure_of(result: dict[str, Any], name: str) -> float | None:
+    """A figure of a stored result; None where it has none of that name."""
+    if name in OF_WEBSOCKETS:
+        found = (result.get("websockets") or {}).get(OF_WEBSOCKETS[name])
+    else:
+        found = result.get(name)
+    return None if found is None else float(found)
+
 
 _DELAYS = {"delay_p50_ms": "p(50)", "delay_p95_ms": "p(95)", "delay_max_ms": "max"}
 

@@ -1,4 +1,4 @@
-"""How busy the CPUs were, second by second, while the load ran."""
+"""How busy the CPUs were, and what memory the backend took, second by second under load."""
 
 import threading
 import time
@@ -8,6 +8,7 @@ from statistics import fmean
 import psutil
 
 from lab.cpus import choose_cpus, expand
+from lab.memory import answering, tree_bytes
 from lab.processes import cpu_seconds
 from lab.settings import Settings
 
@@ -18,13 +19,15 @@ _STEP_SECONDS = 1.0
 class CpuUse:
     """Busy share (0 to 1) of the target's and the generator's CPUs in the second before `at`.
 
-    `services` has the cores (CPU seconds per second) of each service in that second.
+    `services` has the cores (CPU seconds per second) of each service in that second, `memory_bytes`
+    what the answering one took; None where the system does not tell.
     """
 
     at: float
     target: float
     load: float
     services: dict[str, float] = field(default_factory=dict)
+    memory_bytes: int | None = None
 
 
 class _ServiceMeter:
@@ -49,6 +52,7 @@ class CpuSampler:
 
     def __init__(self, settings: Settings, pids: dict[str, int]) -> None:
         self._meter = _ServiceMeter(pids)
+        self._answering = answering(pids)
         cpus = choose_cpus(settings)
         self._sides = (expand(cpus.target), expand(cpus.load))
         self._stop = threading.Event()
@@ -70,7 +74,13 @@ class CpuSampler:
         while not self._stop.wait(_STEP_SECONDS):
             busy = psutil.cpu_percent(percpu=True)
             target, load = (sum(busy[i] for i in side) / len(side) / 100 for side in self._sides)
-            self.uses.append(CpuUse(time.time(), target, load, self._meter.cores()))
+            memory = tree_bytes(self._answering)
+            self.uses.append(CpuUse(time.time(), target, load, self._meter.cores(), memory))
+
+
+def memory_peak(uses: list[CpuUse]) -> int | None:
+    """The most bytes that the answering service took; None when that was never seen."""
+    return max((use.memory_bytes for use in uses if use.memory_bytes is not None), default=None)
 
 
 def busy_between(uses: list[CpuUse], start: float, end: float) -> CpuUse | None:

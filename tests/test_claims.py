@@ -74,6 +74,41 @@ def test_the_rate_from_which_errors_came_is_the_first_window_over_the_bound():
     assert only([asked], [cell("c", windows=windows[:2])])["measured"] == {"x": 0.0}
 
 
+def test_the_rate_within_is_the_best_before_a_window_was_later():
+    windows = [
+        {"p95_ms": p95, "goodput": goodput}
+        for p95, goodput in ((None, 1.0), (3, 10.0), (6, 20.0), (13, 25.0), (5, 30.0))
+    ]
+    cells = [cell("c", windows=windows), cell("late", windows=[{"p95_ms": 9, "goodput": 4.0}])]
+    for asked, found in (
+        *(("rate_within('c', 6)", 20.0), ("rate_within('c', 13)", 30.0)),
+        ("rate_within('late', 6)", 0.0),
+    ):
+        assert only([claim("x >= 0", x=asked)], cells)["measured"] == {"x": found}
+    closed = [cell("c", windows=[])]
+    assert only([claim("x >= 0", x="rate_within('c', 6)")], closed)["verdict"] == "not measured"
+
+
+def test_figures_can_be_added_up_and_compared_among_themselves():
+    cells = [cell("a", failed=1), cell("b", failed=2)]
+    asked = claim("sum(s, m) == 5", s="sum(failed('a'), failed('b'))", m="max(failed('a'), 2)")
+    assert only([asked], cells)["verdict"] == "holds"
+    missing = claim("s == 0", s="sum(failed('a'), failed('gone'))")
+    assert only([missing], cells)["verdict"] == "not measured"
+
+
+def test_what_sockets_held_and_lost_is_a_figure():
+    found = {"connections": 1000, "messages": 7, "lost": 0, "closed": 1, "delay_p95_ms": 3.5}
+    asked = claim(
+        "held == 1000 and lost == 0 and late < 4",
+        held="connections('c')",
+        lost="ws_lost('c')",
+        late="ws_delay_p95_ms('c')",
+    )
+    assert only([asked], [cell("c", websockets=found)])["verdict"] == "holds"
+    assert only([asked], [cell("c", websockets=None)])["verdict"] == "not measured"
+
+
 def test_an_expression_that_breaks_on_the_figures_is_no_verdict():
     found = only([claim("1 / failed > 2", failed="failed('none')")], CELLS)
     assert found["verdict"] == "not measured"

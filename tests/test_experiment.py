@@ -4,6 +4,7 @@ import pytest
 
 from lab.errors import UsageError
 from lab.experiment import load, matrix
+from lab.experiment.run import make_plan
 from lab.paths import EXPERIMENTS, ROOT
 from lab.settings import load_settings
 
@@ -53,6 +54,93 @@ def test_quick_scales_durations_and_nothing_else():
     assert matrix.quick(booking).workload.duration == "15s"
 
 
+QUICK = """
+[quick]
+duration = "20s"
+only = ["list/*"]
+"""
+
+
+def quick_plan(text, **how):
+    experiment = parsed(text)
+    asked = {"only": [], "repeats": None, "quick": True} | how
+    return make_plan("t", text, experiment, matrix.cells(experiment), **asked)
+
+
+def test_quick_measures_the_named_cells_once_and_no_longer_than_it_says():
+    text = TEXT.replace('source = "s"', 'source = "s"\nrepeats = 3') + QUICK
+    plan = quick_plan(text)
+    assert [(cell.name, repeat) for cell, repeat in plan.todo] == [
+        *(("list/none", 1), ("list/redis", 1), ("list/nginx", 1)),
+    ]
+    assert {cell.workload.duration for cell, _ in plan.todo} == {"20s"}
+    assert plan.todo[2][0].warm.duration == "20s"
+
+
+def test_quick_measures_what_only_names_whatever_the_file_says():
+    plan = quick_plan(TEXT + QUICK, only=["booking/none"])
+    assert [(cell.name, cell.workload.duration) for cell, _ in plan.todo] == [
+        ("booking/none", "20s")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        ('["list/none"]', "claim c: no cell list/redis, among those of [quick]"),
+        ('["list/*", "lists"]', "quick: lists fits no cell"),
+    ],
+)
+def test_a_claim_that_the_quick_cells_can_not_decide_is_refused(only, said):
+    text = TEXT + CLAIM + QUICK.replace('["list/*"]', only)
+    with pytest.raises(UsageError) as refused:
+        quick_plan(text, quick=False)
+    assert said in str(refused.value)
+
+
+CLAIM = """
+[[claims]]
+id = "c"
+text = "t"
+measures = { none = "rps('list/none')", redis = "rps('list/redis')" }
+holds = "redis > none"
+"""
+
+
+def test_workloads_of_several_axes_are_joined_and_the_last_one_wins():
+    text = TEXT.replace('title = "Redis"', 'title = "Redis"\nworkload = { rate = 9, route = "x" }')
+    text = text.replace("rate = 70", 'vus = 7\nentry = "server"')
+    _, redis, nginx, _ = matrix.cells(parsed(text))
+    assert redis.workload.model_dump(exclude_none=True) == {
+        **{"profile": "breakpoint", "scenario": "list", "duration": "5m", "rate": 9},
+        **{"route": "x", "vus": 7, "entry": "server"},
+    }
+    assert nginx.workload.route is None
+
+
+def test_an_old_stack_is_named_by_one_axis_and_its_arm_by_another():
+    text = TEXT.replace('title = "Redis"', 'title = "Redis"\nlegacy = { arm = "a-1" }')
+    assert {cell.legacy for cell in matrix.cells(parsed(text))} == {None}
+    text = text.replace('title = "the list"', 'title = "the list"\nlegacy = { stack = "d-3.0" }')
+    with pytest.raises(UsageError, match=r"list/none names the old stack d-3\.0, but no arm"):
+        load.checked_cells("t", parsed(text), load_settings({}))
+    text = text.replace('title = "no cache"', 'title = "n"\nlegacy = { arm = "a-2" }')
+    text = text.replace('title = "Nginx"', 'title = "n"\nlegacy = { arm = "a-3" }')
+    arms = [c.legacy and (c.legacy.stack, c.legacy.arm) for c in matrix.cells(parsed(text))]
+    assert arms == [("d-3.0", "a-2"), ("d-3.0", "a-1"), ("d-3.0", "a-3"), None]
+
+
+def test_what_writes_nothing_needs_nothing_put_back():
+    assert {cell.reset for cell in matrix.cells(parsed())} == {"database"}
+    cells = matrix.cells(changed('title = "the list"', 'title = "t"\nreset = "nothing"'))
+    assert [cell.reset for cell in cells] == ["nothing"] * 3 + ["database"]
+
+
+def test_published_figures_per_five_seconds_are_kept_per_second():
+    published = '[[published]]\ncell = "list/none"\nper_5s = 370\n'
+    assert parsed(TEXT + published).published[0].rps == 74
+
+
 def test_a_cells_time_counts_its_warming():
     plain, _, nginx, _ = matrix.cells(parsed())
     assert nginx.expected_seconds - plain.expected_seconds == 120
@@ -72,6 +160,16 @@ def test_a_cells_time_counts_its_warming():
         ('duration = "5m"', 'duration = "5 minutes"', "workload.duration"),
         ("schema_version = 1", "schema_version = 2", "schema_version: Input should be 1"),
         ("schema_version = 1", "schema_version = ", "is not TOML"),
+        (
+            'when = { layer = "redis" }',
+            'when = { layer = "redis" }\n[report]\nrows = "server"\n[[tune]]\nwhen = {}',
+            "there is no axis server",
+        ),
+        (
+            'when = { layer = "redis" }',
+            'when = { layer = "redis" }\n[report]\ncompare = "speed"\n[[tune]]\nwhen = {}',
+            "report.compare",
+        ),
     ],
 )
 def test_a_wrong_file_is_refused_with_the_place(old, new, said):
@@ -105,8 +203,9 @@ def test_a_cell_without_a_load_is_refused():
 def test_the_projects_own_experiments_are_right(path):
     experiment = load.parse(path.stem, path.read_text())
     cells = load.checked_cells(path.stem, experiment, load_settings({}))
-    names = {cell.name for cell in cells}
-    from lab.experiment.claims import problems
-
-    assert problems([claim.model_dump() for claim in experiment.claims], names) == []
-    assert {each.cell for each in experiment.published} <= names
+    asked = {"only": [], "repeats": None}
+    full, quick = (
+        make_plan(path.stem, "", experiment, cells, **asked, quick=quick) for quick in (False, True)
+    )
+    assert len(full.todo) == len(cells)
+    assert experiment.quick is None or quick.seconds < 12 * 60

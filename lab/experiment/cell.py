@@ -1,7 +1,7 @@
 """One cell: the same start, the layer proved, warmed or cold, loaded, and written down."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from lab.k6 import Load, new_testid, run_k6
 from lab.measure import check_target_survived, read_back
 from lab.recorded import Recorded
 from lab.results import headline, series
+from lab.sampler import memory_peak
 from lab.settings import Settings, changed_live
 
 
@@ -65,14 +66,19 @@ class StackBench:
     engine: Engine
     base: Settings
     bounds: Bounds
+    # Whether something was written since the database was last put back.
+    _written: bool = True
 
     def apply(self, cell: Cell) -> None:
+        self._cell = cell
         self._settings = changed_live(self.base, cell.settings)
         self.engine.apply(self._settings)
 
     def reset(self) -> None:
         with self.engine.emptied():
-            reset.restore(self.engine)
+            if self._written:
+                reset.restore(self.engine)
+        self._written = self._cell.reset == "database"
 
     def verify(self) -> None:
         verify(target_of(self.engine, self._settings))
@@ -91,7 +97,8 @@ class StackBench:
         counted = read_counters(self._settings).since(before)
         if counted.built < 0:
             raise LabError("The backend was restarted during the load: its counters began anew.")
-        collected, verdict = read_back(self.engine, run, self.bounds)
+        bounds = replace(self.bounds, p95_ms=run.load.bound_ms)
+        collected, verdict = read_back(self.engine, run, bounds)
         check_target_survived(self.engine, run)
         if verdict.outcome == "unrecorded":
             raise LabError(f"{verdict.text}. See `lab logs prometheus`.")
@@ -106,6 +113,7 @@ class StackBench:
             "missing_in_prometheus": _missing(collected.recorded),
             "cache": _nginx_answers(collected.summary) | counted.by_layer(),
             "services_cpu": _mean_cores(run.cpu),
+            "memory_peak_bytes": memory_peak(run.cpu),
             "prometheus": {
                 "start": collected.load_started,
                 "end": run.ended,
@@ -120,11 +128,14 @@ class StackBench:
             target.get(self._settings.target_url, path)
 
     def _load(self, workload: Workload) -> Load:
-        return Load(
-            **workload.model_dump(),
-            bound_ms=int(self.bounds.p95_ms),
-            testid=new_testid(workload.profile),
-        )
+        return load_of(workload, self._settings, new_testid(workload.profile))
+
+
+def load_of(workload: Workload, settings: Settings, testid: str) -> Load:
+    """The workload as k6 is asked for it, on a stack with those settings."""
+    asked = workload.model_dump(exclude={"entry"}, exclude_none=True)
+    base_url = settings.backend_url if workload.entry == "server" else None
+    return Load(**asked, base_url=base_url, testid=testid)
 
 
 def _missing(found: Recorded) -> int:

@@ -1,19 +1,23 @@
 """Whether what a source says holds for what was measured. Pure."""
 
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from statistics import median
 from typing import Any
 
 from simpleeval import InvalidExpression, simple_eval
 
 from lab.breakpoint import Bounds
+from lab.figures import OF_WEBSOCKETS, figure_of
 
 HOLDS, HOLDS_NOT, NOT_MEASURED = "holds", "does not hold", "not measured"
 
 # What an expression may ask of a cell: the median over its repeats.
 _FIGURES = (
     *("rps", "goodput", "goodput_mean", "requests", "failed", "failed_ratio"),
-    *("p50_ms", "p95_ms", "p99_ms", "dropped_iterations", "missing_in_prometheus", "hotels"),
+    *("p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations", "missing_in_prometheus"),
+    *("hotels", "successes", "max_rps", "memory_peak_bytes"),
+    *OF_WEBSOCKETS,
 )
 _ROUTES = ("hotel_list", "hotel_detail")
 _OF_BACKEND = ("hit", "miss", "unavailable")
@@ -23,6 +27,14 @@ _OUTCOMES = {
     "local": _OF_BACKEND,
 }
 _LIMITS = {"generator_cpu": "the generator's CPU", "vu_cap": "the number of virtual users"}
+
+
+# Over several figures.
+_OVER: dict[str, Callable[..., float]] = {
+    "min": min,
+    "max": max,
+    "sum": lambda *values: sum(values),
+}
 
 
 class _NotMeasured(Exception):
@@ -57,8 +69,11 @@ class _Anything(dict[str, list[dict[str, Any]]]):
 
     def get(self, _name: str, _default: object = None) -> Any:
         figures = dict.fromkeys(_FIGURES, 1.0)
-        point, window = {"offered": 1.0}, {"error_ratio": 1.0, "offered": 1.0}
-        return [{**figures, "builds": {}, "cache": {}, "break_point": point, "windows": [window]}]
+        point = {"offered": 1.0}
+        window = {"error_ratio": 1.0, "offered": 1.0, "p95_ms": 1.0, "goodput": 1.0}
+        sockets = {"websockets": dict.fromkeys(OF_WEBSOCKETS.values(), 1.0)}
+        counted = {"builds": {}, "cache": {}, "break_point": point, "windows": [window]}
+        return [{**figures, **sockets, **counted}]
 
 
 def _claim(claim: dict[str, Any], cells: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
@@ -80,8 +95,7 @@ def _verdict(claim: dict[str, Any], measured: dict[str, float | None]) -> tuple[
 
 
 def _holds(claim: dict[str, Any], measured: Mapping[str, Any]) -> bool:
-    functions = {"abs": abs, "min": min, "max": max}
-    return bool(simple_eval(claim["holds"], names=dict(measured), functions=functions))
+    return bool(simple_eval(claim["holds"], names=dict(measured), functions={"abs": abs, **_OVER}))
 
 
 def _value(expression: str, functions: dict[str, Callable[..., Any]]) -> float | None:
@@ -115,9 +129,15 @@ def _functions(
         _known(route, _ROUTES)
         return of(lambda cell: cell["builds"].get(route, 0))(name)
 
-    figures = {name: of(lambda cell, name=name: cell.get(name)) for name in _FIGURES}  # type: ignore[misc]
+    def rate_within(name: str, milliseconds: float) -> float:
+        return of(lambda cell: _rate_within(cell, milliseconds))(name)
+
+    figures = {name: of(lambda cell, name=name: figure_of(cell, name)) for name in _FIGURES}  # type: ignore[misc]
     more = {"broke_at": of(_broke_at), "errors_from": of(_errors_from)}
-    return {**figures, **more, "builds": builds, "answers": answers}
+    counted: dict[str, Callable[..., Any]] = {
+        **{"builds": builds, "answers": answers, "rate_within": rate_within}
+    }
+    return {**_OVER, **figures, **more, **counted}
 
 
 def _broke_at(cell: dict[str, Any]) -> float | None:
@@ -130,6 +150,16 @@ def _errors_from(cell: dict[str, Any]) -> float:
     """The rate of the first window with more errors than a run may have; 0 when there was none."""
     broken = (w["offered"] for w in cell["windows"] if w["error_ratio"] > Bounds().error_ratio)
     return next(broken, 0.0)
+
+
+def _rate_within(cell: dict[str, Any], milliseconds: float) -> float | None:
+    """The most answers in time per second before p95 of a window passed that many milliseconds.
+
+    0 when the first window passed it; none for a load without windows.
+    """
+    windows = cell["windows"]
+    within = takewhile(lambda w: w["p95_ms"] is None or w["p95_ms"] <= milliseconds, windows)
+    return max((w["goodput"] for w in within), default=0.0) if windows else None
 
 
 def _known(name: str, allowed: tuple[str, ...]) -> None:

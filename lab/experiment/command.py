@@ -11,12 +11,12 @@ from lab.console import note, step
 from lab.engine import Engine
 from lab.errors import Interrupted, LabError, UsageError
 from lab.experiment import load, preflight, reset
-from lab.experiment.cell import StackBench
+from lab.experiment.cell import StackBench, load_of
 from lab.experiment.run import Plan, close, header, make_plan, run_plan
 from lab.experiment.schema import Experiment
 from lab.experiment.store import Store, new_store, stores
 from lab.interrupts import interruptible, uninterrupted
-from lab.k6 import Load, check
+from lab.k6 import check
 from lab.live import ask_backend
 from lab.paths import RESULTS
 from lab.results import host
@@ -48,7 +48,7 @@ def start(engine: Engine, plan: Plan) -> tuple[Store, list[str]]:
     with _stack(engine) as stack:
         warnings = preflight.warnings(stack.base)
         machine = _machine(engine, stack.base)
-        _check_loads(engine, plan)
+        _check_loads(engine, plan, stack.base)
         store.write_header(header(plan, store, BOUNDS, machine, warnings))
         return store, _measure(engine, plan, store, stack)
 
@@ -192,12 +192,12 @@ def _machine(engine: Engine, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _check_loads(engine: Engine, plan: Plan) -> None:
+def _check_loads(engine: Engine, plan: Plan, base: Settings) -> None:
     """Let k6 say what it thinks of each load, before hours are spent."""
     loads = {cell.workload.model_dump_json(): cell.workload for cell, _ in plan.todo}
     with step("Checking the loads"):
         for workload in loads.values():
-            check(engine, Load(**workload.model_dump(), testid="check"))
+            check(engine, load_of(workload, base, "check"))
 
 
 def _check_same_machine(run: str, head: dict[str, Any], machine: dict[str, Any]) -> None:

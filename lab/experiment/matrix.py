@@ -1,15 +1,27 @@
 """From an experiment to its cells, and the order in which they are measured. Pure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 from lab.durations import seconds
-from lab.experiment.schema import Experiment, Position, Tune, Warm, When, Workload
+from lab.experiment.schema import (
+    Experiment,
+    Legacy,
+    Position,
+    Quick,
+    Tune,
+    Warm,
+    When,
+    Workload,
+)
 
 # What a cell takes beside its load: settings, database, caches, verification, reading back.
-OVERHEAD_SECONDS = 25
+OVERHEAD_SECONDS = 8
+# More, where the database is copied.
+RESET_SECONDS = 5
 
 _QUICK_SHARE = 6
 _QUICK_SHORTEST = 10
@@ -25,6 +37,10 @@ class Cell:
     settings: dict[str, str]
     workload: Workload
     warm: Warm
+    # The old stack's arm that answers; None on today's.
+    legacy: Legacy | None = None
+    # Whether the load writes, so that the database has to be put back.
+    reset: Literal["database", "nothing"] = "database"
 
     @property
     def expected_seconds(self) -> float:
@@ -32,7 +48,8 @@ class Cell:
         warm = seconds(self.warm.duration) if isinstance(self.warm, Workload) else 0
         # The article's warm profile has a first minute of its own.
         stage = 60 if self.workload.profile == "article-breakpoint-warm" else 0
-        return OVERHEAD_SECONDS + warm + stage + seconds(self.workload.duration)
+        reset = RESET_SECONDS if self.reset == "database" else 0
+        return OVERHEAD_SECONDS + reset + warm + stage + seconds(self.workload.duration)
 
 
 def cells(experiment: Experiment) -> list[Cell]:
@@ -64,16 +81,26 @@ def order(found: Sequence[Cell], repeats: int) -> list[tuple[Cell, int]]:
     return [(cell, n) for n, one in enumerate(rounds, start=1) for cell in one]
 
 
-def quick(cell: Cell) -> Cell:
-    """The same cell with durations scaled down: for a look, not for a figure."""
-    warm = cell.warm if isinstance(cell.warm, str) else _shorter(cell.warm)
-    return Cell(**{**vars(cell), "workload": _shorter(cell.workload), "warm": warm})
+def quick(cell: Cell, how: Quick | None = None) -> Cell:
+    """The same cell with shorter loads: for a look, not for a figure."""
+    warm = cell.warm if isinstance(cell.warm, str) else _shorter(cell.warm, how)
+    return replace(cell, workload=_shorter(cell.workload, how), warm=warm)
 
 
-def _shorter(workload: Workload) -> Workload:
+def fits(cell: Cell, pattern: str) -> bool:
+    """A whole name with wildcards, or the name of one position."""
+    return fnmatchcase(cell.name, pattern) or pattern in cell.axes.values()
+
+
+def chosen(found: Sequence[Cell], patterns: Sequence[str]) -> list[Cell]:
+    """The cells that one of the patterns fits."""
+    return [cell for cell in found if any(fits(cell, pattern) for pattern in patterns)]
+
+
+def _shorter(workload: Workload, how: Quick | None) -> Workload:
     full = seconds(workload.duration)
-    scaled = min(full, max(full / _QUICK_SHARE, _QUICK_SHORTEST))
-    return workload.model_copy(update={"duration": f"{scaled:.0f}s"})
+    most = seconds(how.duration) if how else max(full / _QUICK_SHARE, _QUICK_SHORTEST)
+    return workload.model_copy(update={"duration": f"{min(full, most):.0f}s"})
 
 
 def _combinations(experiment: Experiment) -> Iterator[dict[str, str]]:
@@ -96,16 +123,23 @@ def _cell(experiment: Experiment, chosen: dict[str, str]) -> Cell:
         settings={key: str(value) for key, value in settings.items()},
         workload=_workload(name, positions, tunes),
         warm=_warm(positions, tunes),
+        legacy=_legacy(name, positions),
+        reset=next((p.reset for p in reversed(positions) if p.reset), "database"),
     )
 
 
 def _workload(name: str, positions: list[Position], tunes: list[Tune]) -> Workload:
-    workload = next((p.workload for p in reversed(positions) if p.workload), None)
-    if workload is None:
+    """What the axes say, the last of them first, and the tunes over it."""
+    said = [p.workload for p in positions if p.workload]
+    if not said:
         raise ValueError(f"cell {name} has no workload: give one to a position of some axis")
-    for rule in tunes:
-        workload = workload.model_copy(update=_parts(rule))
-    return workload
+    parts: dict[str, Any] = {}
+    for each in (*said, *tunes):
+        parts |= each.model_dump(exclude_none=True, exclude={"when", "warm"})
+    missing = [key for key in ("profile", "scenario", "duration") if key not in parts]
+    if missing:
+        raise ValueError(f"the workload of cell {name} lacks {', '.join(missing)}")
+    return Workload(**parts)
 
 
 def _warm(positions: list[Position], tunes: list[Tune]) -> Warm:
@@ -113,9 +147,15 @@ def _warm(positions: list[Position], tunes: list[Tune]) -> Warm:
     return next((warm for warm in reversed(said) if warm), "none")
 
 
-def _parts(rule: Tune) -> dict[str, Any]:
-    parts = {"profile": rule.profile, "rate": rule.rate, "duration": rule.duration}
-    return {name: value for name, value in parts.items() if value is not None}
+def _legacy(name: str, positions: list[Position]) -> Legacy | None:
+    said: dict[str, str] = {}
+    for position in positions:
+        said |= position.legacy.model_dump(exclude_none=True) if position.legacy else {}
+    if "stack" not in said:
+        return None
+    if "arm" not in said:
+        raise ValueError(f"cell {name} names the old stack {said['stack']}, but no arm of it")
+    return Legacy(**said)
 
 
 def _matches(when: When, chosen: dict[str, str]) -> bool:

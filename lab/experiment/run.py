@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from typing import Any
 
 from lab.breakpoint import Bounds
@@ -13,7 +12,7 @@ from lab.errors import Interrupted, LabError, UsageError
 from lab.experiment import claims, matrix, preflight
 from lab.experiment.cell import Bench, run_cell
 from lab.experiment.matrix import Cell
-from lab.experiment.schema import Experiment
+from lab.experiment.schema import Experiment, Quick
 from lab.experiment.store import Store
 from lab.progress import Progress
 
@@ -50,17 +49,35 @@ def make_plan(
     """The plan of a run.
 
     Raises:
-        UsageError: a pattern of `only` matches no cell, or a claim asks for what is not there.
+        UsageError: a pattern of `only` matches no cell, or a claim asks for what is not there
+            or what the quick cells lack.
     """
+    _check(name, experiment, cells)
+    short = experiment.quick if quick else None
+    chosen = _chosen(cells, only or (short.only if short else []))
+    times = repeats or (1 if short else experiment.repeats)
+    shown = [matrix.quick(cell, short) for cell in chosen] if quick else chosen
+    return Plan(name, text, experiment, matrix.order(shown, times), quick, times)
+
+
+def _check(name: str, experiment: Experiment, cells: list[Cell]) -> None:
+    """Everything that names a cell, before hours are spent."""
     known = {cell.name for cell in cells}
-    found = claims.problems([claim.model_dump() for claim in experiment.claims], known)
+    asked = [claim.model_dump() for claim in experiment.claims]
+    found = claims.problems(asked, known)
     found += [f"published: no cell {p.cell}" for p in experiment.published if p.cell not in known]
+    if experiment.quick and not found:
+        found = _not_quick(experiment.quick, asked, cells)
     if found:
         raise UsageError(f"experiments/{name}.toml:\n" + "\n".join(f"  {line}" for line in found))
-    chosen = _chosen(cells, only)
-    times = repeats or experiment.repeats
-    shown = [matrix.quick(cell) for cell in chosen] if quick else chosen
-    return Plan(name, text, experiment, matrix.order(shown, times), quick, times)
+
+
+def _not_quick(quick: Quick, asked: list[dict[str, Any]], cells: list[Cell]) -> list[str]:
+    """Claims that the quick cells could not decide."""
+    unfit = [one for one in quick.only if not matrix.chosen(cells, [one])]
+    found = [f"quick: {pattern} fits no cell" for pattern in unfit]
+    there = {cell.name for cell in matrix.chosen(cells, quick.only)}
+    return found + [f"{said}, among those of [quick]" for said in claims.problems(asked, there)]
 
 
 def run_plan(plan: Plan, store: Store, bench: Bench) -> list[str]:
@@ -127,6 +144,7 @@ def describe(cell: Cell, repeat: int, began: float) -> dict[str, Any]:
         "settings": cell.settings,
         "workload": cell.workload.model_dump(exclude_none=True),
         "warm": warm,
+        "legacy": cell.legacy.model_dump() if cell.legacy else None,
         "began": datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
         "cell_seconds": round(time.time() - began, 1),
     }
@@ -161,6 +179,7 @@ def header(
         "warnings": warnings,
         "published": [each.model_dump() for each in experiment.published],
         "claims": [claim.model_dump() for claim in experiment.claims],
+        "report": experiment.report.model_dump(),
     }
 
 
@@ -171,15 +190,10 @@ def close(store: Store, state: str) -> None:
 
 def _chosen(cells: list[Cell], only: list[str]) -> list[Cell]:
     for pattern in only:
-        if not any(_fits(cell, pattern) for cell in cells):
+        if not matrix.chosen(cells, [pattern]):
             names = "\n  ".join(cell.name for cell in cells)
             raise UsageError(f"--only {pattern} fits no cell. The cells are:\n  {names}")
-    return [cell for cell in cells if not only or any(_fits(cell, one) for one in only)]
-
-
-def _fits(cell: Cell, pattern: str) -> bool:
-    """A whole name with wildcards, or the name of one position."""
-    return fnmatchcase(cell.name, pattern) or pattern in cell.axes.values()
+    return matrix.chosen(cells, only) if only else cells
 
 
 def _now() -> str:

@@ -14,7 +14,20 @@ def _listed(value: Any) -> Any:
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+LegacyName = Annotated[str, Field(pattern=r"^[a-z0-9]+([-.][a-z0-9]+)*$")]
 Duration = Annotated[str, Field(pattern=PATTERN)]
+# What a report may compare its cells by.
+Figure = Literal[
+    "goodput",
+    "successes",
+    "rps",
+    "max_rps",
+    "p50_ms",
+    "p90_ms",
+    "p95_ms",
+    "p99_ms",
+    "ws_delay_p95_ms",
+]
 # Which positions of which axes: {layer = ["none", "local"], load = "detail"}.
 When = dict[str, Annotated[list[str], BeforeValidator(_listed)]]
 
@@ -23,29 +36,48 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Workload(_Table):
-    """A load as k6/main.js knows it. A ramp needs its duration, so that time can be told ahead."""
+class _Options(_Table):
+    """What a load may say; which of it a profile or scenario takes, k6/README.md tells."""
 
-    profile: str
-    scenario: str
-    duration: Duration
     rate: Annotated[int, Field(ge=1)] | None = None
     vus: Annotated[int, Field(ge=1)] | None = None
     # The scenario `workbench`: which of its routes.
     route: str | None = None
     # The scenario `availability`: how many WebSockets are held.
     connections: Annotated[int, Field(ge=1)] | None = None
+    # How often k6 asks again when a request has failed.
+    retries: Annotated[int, Field(ge=0, le=100)] | None = None
     # An answer later than this is of no use; a ramp breaks when p95 passes it. Default: 1000.
     bound_ms: Annotated[int, Field(ge=1)] | None = None
+
+
+class Workload(_Options):
+    """A load as k6/main.js knows it. A ramp needs its duration, so that time can be told ahead."""
+
+    profile: str
+    scenario: str
+    duration: Duration
     # What k6 asks: Nginx, or the server behind it, as sources without a proxy did.
     entry: Literal["nginx", "server"] = "nginx"
 
 
-class Legacy(_Table):
-    """An arm of a pinned old stack in legacy/, which answers instead of the backend."""
+class Parts(_Options):
+    """Some of a workload; what the axes and tunes of a cell say makes a whole one."""
 
-    stack: Name
-    arm: Name
+    profile: str | None = None
+    scenario: str | None = None
+    duration: Duration | None = None
+    entry: Literal["nginx", "server"] | None = None
+
+
+class Legacy(_Table):
+    """An arm of a pinned old stack in legacy/, which answers instead of the backend.
+
+    One axis may name the stack and another the arm; without a stack it is today's.
+    """
+
+    stack: LegacyName | None = None
+    arm: LegacyName | None = None
 
 
 # What happens between empty caches and the load: nothing, each page once, or a load.
@@ -57,10 +89,10 @@ class Position(_Table):
 
     title: str
     settings: dict[str, str | int] = {}
-    workload: Workload | None = None
+    workload: Parts | None = None
     warm: Warm | None = None
     legacy: Legacy | None = None
-    # What is put back before the cell: the database, or nothing where the load writes nothing.
+    # What the load needs put back: the database, or nothing where it writes nothing.
     reset: Literal["database", "nothing"] | None = None
 
 
@@ -76,24 +108,37 @@ class Exclude(_Table):
     because: str
 
 
-class Tune(_Table):
+class Tune(Parts):
     """What is different in some cells: parts of the workload, or the warm-up."""
 
     when: When
-    profile: str | None = None
-    rate: Annotated[int, Field(ge=1)] | None = None
-    duration: Duration | None = None
     warm: Warm | None = None
 
 
 class Published(_Table):
-    """A figure of the source, and the cell that corresponds to it."""
+    """Figures of the source, and the cell that corresponds to them."""
 
     cell: str
-    label: str
+    # What the source calls it; without one, the cell's own name.
+    label: str | None = None
     rps: float | None = None
+    # Most successful answers per second, and successful answers in all.
+    max_rps: float | None = None
+    successes: float | None = None
+    p50_ms: float | None = None
+    p90_ms: float | None = None
     p95_ms: float | None = None
+    p99_ms: float | None = None
     failed_ratio: float | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _per_second(cls, found: Any) -> Any:
+        """`per_5s`: how some sources count; stored as requests per second."""
+        if isinstance(found, dict) and "per_5s" in found:
+            rest = {name: value for name, value in found.items() if name != "per_5s"}
+            return {**rest, "rps": found["per_5s"] / 5}
+        return found
 
 
 class Claim(_Table):
@@ -104,6 +149,24 @@ class Claim(_Table):
     published: str | None = None
     measures: dict[Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$")], str]
     holds: str
+
+
+class Quick(_Table):
+    """What `--quick` measures: cells by name or position, loads no longer than `duration`."""
+
+    only: Annotated[list[str], Field(min_length=1)]
+    duration: Duration
+
+
+class Shown(_Table):
+    """How the report lays the cells out, and which figure it compares."""
+
+    # One figure, or one for each panel.
+    compare: Figure | dict[Name, Figure] = "goodput"
+    rows: Annotated[list[Name], BeforeValidator(_listed)] | None = None
+    panels: Annotated[list[Name], BeforeValidator(_listed)] | None = None
+    # What a cell is compared with: the cell that differs from it in these positions.
+    base: dict[Name, Name] = {}
 
 
 class Experiment(_Table):
@@ -120,11 +183,16 @@ class Experiment(_Table):
     tune: list[Tune] = []
     published: list[Published] = []
     claims: list[Claim] = []
+    quick: Quick | None = None
+    report: Shown = Shown()
 
     @model_validator(mode="after")
     def _positions_are_known(self) -> "Experiment":
         for when in (*(r.when for r in self.exclude), *(r.when for r in self.tune)):
             self._check(when)
+        self._check({name: [position] for name, position in self.report.base.items()})
+        for name in (*(self.report.rows or []), *(self.report.panels or [])):
+            self._check({name: []})
         return self
 
     def _check(self, when: When) -> None:
