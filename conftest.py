@@ -49,6 +49,8 @@ TOGETHER = {
 }
 
 
+# First: xdist reads the marks in the same hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A file's tests stay in one process, for they share its fixtures."""
     for item in items:
