@@ -49,14 +49,11 @@ TOGETHER = {
 }
 
 
-# First: xdist reads the marks in the same hook.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """A file's tests stay in one process, for they share its fixtures."""
-    for item in items:
-        name = item.path.name
-        group = next((group for group, files in TOGETHER.items() if name in files), name)
-        item.add_marker(pytest.mark.xdist_group(group))
+    name = item.path.name
+    group = next((group for group, files in TOGETHER.items() if name in files), name)
+    item.add_marker(pytest.mark.xdist_group(group))
 
 
 def _ports() -> dict[str, str]:
