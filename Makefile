@@ -17,7 +17,7 @@ demo: setup ## Set everything up, start the stack, smoke test it and find its br
 .PHONY: test
 test: setup-dev ## Run every test, against the real programs
 	$(BIN)/python -m lab.engine.native.install --with-compose --with-browser
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
 
 .PHONY: test-compose
 test-compose: setup-dev ## Run the compose stack for real, on a Docker engine that it starts if none runs

@@ -6,8 +6,10 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parent
 # gw0, gw1, …; one process alone has no name.
@@ -49,11 +51,16 @@ TOGETHER = {
 }
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
+class FileScheduling(LoadScopeScheduling):
     """A file's tests stay in one process, for they share its fixtures."""
-    name = item.path.name
-    group = next((group for group, files in TOGETHER.items() if name in files), name)
-    item.add_marker(pytest.mark.xdist_group(group))
+
+    def _split_scope(self, nodeid: str) -> str:
+        name = Path(nodeid.partition("::")[0]).name
+        return next((group for group, files in TOGETHER.items() if name in files), name)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling:
+    return FileScheduling(config, log)
 
 
 def _ports() -> dict[str, str]:
