@@ -4,25 +4,31 @@ keeps the socket, new workers import Django afresh, old ones finish what they ha
 
 from typing import Any
 
-from config import env
+from config import env, serving
+from config.kinds import Server
 from prometheus_client import multiprocess
 
 _lab = env.lab_settings()
 
-_WORKER_CLASSES = {env.Server.GUNICORN_SYNC: "sync", env.Server.GUNICORN_GTHREAD: "gthread"}
+_WORKER_CLASSES = {
+    Server.GUNICORN_SYNC: "sync",
+    Server.GUNICORN_GTHREAD: "gthread",
+    Server.GUNICORN_UVICORN: "uvicorn_worker.UvicornWorker",
+    Server.GUNICORN_ASGI: "asgi",
+}
 
-wsgi_app = "config.wsgi:application"
+wsgi_app = serving.ASGI_APP if _lab.lab_server.is_asgi else "config.wsgi:application"
 bind = env.text("BACKEND_BIND")
 worker_class = _WORKER_CLASSES[_lab.lab_server]
 workers = _lab.lab_workers
 threads = _lab.lab_threads if worker_class == "gthread" else 1
 timeout = _lab.lab_timeout
 graceful_timeout = _lab.lab_timeout
-# Longer than Nginx keeps an idle upstream connection (60 s): Nginx must be the one that closes, or
-# it sends a request into a closing connection and answers 502. `sync` has none. Default: 2.
-keepalive = 75
-# What waits here has cost no worker yet. Default: 2048.
-backlog = 2048
+# `sync` has none. Default: 2.
+keepalive = serving.KEEPALIVE_SECONDS
+backlog = serving.BACKLOG
+# Django has none. Default: auto.
+asgi_lifespan = "off"
 # Recycling workers drops connections in the middle of a measurement. Default: 0.
 max_requests = 0
 # Supervisor and compose hold the server; a control socket in the user's home is not needed.
@@ -32,7 +38,9 @@ worker_tmp_dir = "/dev/shm"  # noqa: S108
 
 
 def post_worker_init(worker: Any) -> None:
-    """Tell how many requests this worker can answer at once."""
+    """Tell how many requests this worker can answer at once; by ASGI it takes whatever comes."""
+    if _lab.lab_server.is_asgi:
+        return
     # Imported here: in the master it would open the metrics' files under the master's id.
     from ops import metrics
 

@@ -146,6 +146,7 @@ def render_front(folder: Path, backend_port: int, **settings: str) -> str:
         "LAB_NGINX_LISTEN": f"127.0.0.1:{port}",
         "LAB_NGINX_STATUS_LISTEN": f"127.0.0.1:{free_port()}",
         "LAB_BACKEND_UPSTREAM": f"127.0.0.1:{backend_port}",
+        "LAB_BESIDE_UPSTREAM": f"127.0.0.1:{backend_port}",
         **settings,
     }
     write_templates(values, folder)

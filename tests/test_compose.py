@@ -42,7 +42,7 @@ def test_it_is_whole_without_any_env_file(target):
     assert set(target) == {
         *ONE_SHOT,
         *("postgres", "redis", "backend", "backend-metrics", "nginx", "prometheus"),
-        *("alloy", "docker-socket", "nginx-exporter", "grafana"),
+        *("backend-beside", "alloy", "docker-socket", "nginx-exporter", "grafana"),
     }
 
 
@@ -62,7 +62,7 @@ def test_every_service_has_limits(target, load):
 
 def test_every_port_is_on_the_loopback_unless_asked(target):
     ports = [port for service in target.values() for port in service.get("ports", [])]
-    assert len(ports) == 9
+    assert len(ports) == 10
     assert {port["host_ip"] for port in ports} == {"127.0.0.1"}
     opened = _config("docker-compose.yml", LAB_BIND="0.0.0.0")
     # Nginx' status page stays shut even then.
@@ -89,6 +89,19 @@ def test_settings_of_the_shell_reach_the_backend():
     services = _config("docker-compose.yml", LAB_DETAIL="fast", LAB_DB_MAX_CONNECTIONS="300")
     assert services["backend"]["environment"]["LAB_DETAIL"] == "fast"
     assert "max_connections=300" in services["postgres"]["command"]
+
+
+@pytest.mark.parametrize("server", ["off", "uvicorn", "daphne", "granian"])
+def test_the_server_beside_the_backend_is_started_and_asked_as_its_setting_says(server):
+    services = _config("docker-compose.yml", LAB_ASGI_BESIDE=server)
+    beside, nginx = services["backend-beside"], services["nginx"]
+    assert beside["environment"]["LAB_ASGI_BESIDE"] == server
+    assert nginx["environment"]["LAB_ASGI_BESIDE"] == server
+    # Nginx looks the name up when it starts, also while nothing is sent there.
+    host, _, port = nginx["environment"]["LAB_BESIDE_UPSTREAM"].partition(":")
+    assert host in services
+    assert beside["environment"]["BACKEND_BESIDE_BIND"] == f"0.0.0.0:{port}"
+    assert nginx["depends_on"]["backend-beside"]["condition"] == "service_healthy"
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,53 @@
-"""The ASGI application."""
+"""The ASGI application: HTTP is Django's own; WebSockets are there with LAB_WEBSOCKETS=on."""
 
+import ctypes
 import os
+import signal
+from typing import Any
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+# Before the settings are read: a persistent connection to Postgres would leak.
+os.environ["BACKEND_INTERFACE"] = "asgi"
 
 from django.core.asgi import get_asgi_application
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+from config import caller
 
-application = get_asgi_application()
+# https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
+_PR_SET_PDEATHSIG = 1
+
+
+class _Application:
+    """Hands on to Django, or to the router, which is told who calls."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if caller.found() is None:
+            caller.called_with(send)
+        await self._inner(scope, receive, send)
+
+
+def _end_with_the_server() -> None:
+    """Workers of a killed server would keep its socket, and a new one could not listen.
+
+    Gunicorn's see to it themselves; those of the others do not.
+    """
+    if os.environ.get("BACKEND_MASTER") == str(os.getppid()):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _build() -> _Application:
+    http = get_asgi_application()
+    from django.conf import settings
+
+    if settings.LAB.lab_websockets == "off":
+        return _Application(http)
+    from config.routing import router
+
+    return _Application(router(http))
+
+
+_end_with_the_server()
+application = _build()

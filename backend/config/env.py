@@ -1,4 +1,5 @@
-"""The only reader of the environment. Names, values and defaults are in `.env.example`.
+"""The only reader of the environment. Names, values and defaults are in `.env.example`, the values
+that have names of their own in `config.kinds`.
 
 The engines pass every setting; run by hand, `manage.py` takes what is missing from `.env.example`.
 BACKEND_SETTINGS_FILE, where it is given, goes over both: a running server reads it again on reload.
@@ -7,12 +8,23 @@ BACKEND_SETTINGS_FILE, where it is given, goes over both: a running server reads
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
+
+from config.kinds import (
+    AsgiBeside,
+    Implementation,
+    LatencyBy,
+    LocalCache,
+    NginxCache,
+    RedisCache,
+    Server,
+    Switch,
+    Views,
+)
 
 T = TypeVar("T")
 
@@ -21,64 +33,6 @@ _EXAMPLE = Path(__file__).resolve().parents[2] / ".env.example"
 
 class EnvError(ImproperlyConfigured):
     """A variable is missing, or has a value that is not known."""
-
-
-class Server(StrEnum):
-    GUNICORN_SYNC = "gunicorn-sync"
-    GUNICORN_GTHREAD = "gunicorn-gthread"
-    GUNICORN_UVICORN = "gunicorn-uvicorn"
-    GUNICORN_ASGI = "gunicorn-asgi"
-    UVICORN = "uvicorn"
-    DAPHNE = "daphne"
-    GRANIAN = "granian"
-
-    @property
-    def is_asgi(self) -> bool:
-        return self not in (Server.GUNICORN_SYNC, Server.GUNICORN_GTHREAD)
-
-
-class AsgiBeside(StrEnum):
-    OFF = "off"
-    UVICORN = "uvicorn"
-    DAPHNE = "daphne"
-    GRANIAN = "granian"
-
-
-class Views(StrEnum):
-    SYNC = "sync"
-    ASYNC = "async"
-
-
-class LatencyBy(StrEnum):
-    TOXIPROXY = "toxiproxy"
-    NETEM = "netem"
-
-
-class Implementation(StrEnum):
-    NAIVE = "naive"
-    FAST = "fast"
-
-
-class LocalCache(StrEnum):
-    OFF = "off"
-    LRU = "lru"
-
-
-class RedisCache(StrEnum):
-    OFF = "off"
-    PAGE = "page"
-    VERSIONED = "versioned"
-
-
-class NginxCache(StrEnum):
-    OFF = "off"
-    BASIC = "basic"
-    PROTECTED = "protected"
-
-
-class Switch(StrEnum):
-    OFF = "off"
-    ON = "on"
 
 
 @dataclass(frozen=True)
@@ -165,6 +119,11 @@ def text(name: str) -> str:
 def number(name: str) -> int:
     """The variable `name` as a whole number that is not negative."""
     return _number(name, 0, 2**31)
+
+
+def is_asgi() -> bool:
+    """Whether this process was loaded to be called by ASGI (config/asgi.py)."""
+    return os.environ.get("BACKEND_INTERFACE") == "asgi"
 
 
 def cpus(name: str) -> set[int]:

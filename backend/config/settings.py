@@ -35,9 +35,9 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "ops.middleware.RequestMetrics",
     "ops.shedding.Shedding",
-    "django.middleware.security.SecurityMiddleware",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "config.middleware.Security",
+    "config.middleware.Common",
+    "config.middleware.XFrameOptions",
 ]
 # For the Swagger page alone.
 TEMPLATES = [
@@ -49,7 +49,9 @@ STATIC_URL = "static/"
 def _connection_handling() -> dict[str, Any]:
     """psycopg's pool, or Django's own handling: the two exclude each other."""
     if LAB.lab_db_pool is None:
-        return {"CONN_MAX_AGE": LAB.lab_conn_max_age, "OPTIONS": {}}
+        # Under ASGI each request has a thread of its own; nobody would have its connection later.
+        age = 0 if env.is_asgi() else LAB.lab_conn_max_age
+        return {"CONN_MAX_AGE": age, "OPTIONS": {}}
     pool = {"min_size": 1, "max_size": LAB.lab_db_pool, "timeout": LAB.lab_db_connect_timeout}
     return {"CONN_MAX_AGE": 0, "OPTIONS": {"pool": pool}}
 

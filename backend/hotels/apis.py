@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from config.env import Implementation
 from config.errors import ApplicationError, body
+from config.kinds import Implementation
 from django.conf import settings
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes

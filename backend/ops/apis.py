@@ -6,7 +6,7 @@ from typing import Any
 
 import django
 import rest_framework
-from config import errors
+from config import caller, errors
 from django.conf import settings
 from django.db import connection
 from django.http import Http404, JsonResponse
@@ -58,10 +58,12 @@ def lab_settings(request: Request) -> JsonResponse:
 
 
 def _server(request: Request) -> dict[str, Any]:
-    """What the server says of itself, against what LAB_SERVER claims."""
+    """Who really calls us, and what follows from it, against what LAB_SERVER claims."""
     return {
-        "software": request.META.get("SERVER_SOFTWARE"),
+        "kind": caller.found(),
+        "software": caller.software(),
         "multithread": request.META.get("wsgi.multithread"),
+        "conn_max_age": connection.settings_dict["CONN_MAX_AGE"],
     }
 
 

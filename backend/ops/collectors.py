@@ -7,6 +7,7 @@ from pathlib import Path
 from config import env
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 _PROC = Path("/proc/net")
@@ -16,8 +17,19 @@ _LISTEN = "0A"
 
 def register(registry: CollectorRegistry) -> None:
     """Add every collector of this module."""
-    for collector in (AcceptQueue(_backend_port()), ActiveSettings(), PinnedCpus()):
+    found = (Workers(), AcceptQueue(_backend_port()), ActiveSettings(), PinnedCpus())
+    for collector in found:
         registry.register(collector)
+
+
+class Workers(Collector):
+    """What every process of the server, and of the one beside it, has counted: added up."""
+
+    def collect(self) -> Iterable[Metric]:
+        """Each server has a folder of its own (config/serving.py)."""
+        files = Path(env.text("BACKEND_METRICS_DIR")).glob("*/*.db")
+        merged: Iterable[Metric] = MultiProcessCollector.merge(map(str, files))  # type: ignore[no-untyped-call]
+        return merged
 
 
 class AcceptQueue(Collector):

@@ -1,6 +1,10 @@
 """The backend's metrics: their names, in one place."""
 
+import os
+from pathlib import Path
+
 from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client.multiprocess import mark_process_dead
 
 REQUESTS = Counter("lab_http_requests_total", "Requests answered.", ["route", "method", "status"])
 DURATION = Histogram(
@@ -26,7 +30,7 @@ IN_FLIGHT = Gauge(
 )
 WORKER_SLOTS = Gauge(
     "lab_worker_slots",
-    "Requests that the live workers can answer at once.",
+    "Requests that the live workers can answer at once; none of ASGI's, which take what comes.",
     multiprocess_mode="livesum",
 )
 POOL_WAITS = Counter(
@@ -36,3 +40,16 @@ POOL_WAIT_SECONDS = Counter(
     "lab_db_pool_wait_seconds_total",
     "Time spent waiting for a database connection, each wait cut to whole milliseconds.",
 )
+
+
+def forget_the_dead() -> None:
+    """Take the gauges of workers that ended out of the sum.
+
+    Not every server has a hook for it. Each worker that starts looks after those before it: they
+    are of the same folder, hence of the same machine.
+    """
+    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    for file in Path(folder).glob("gauge_live*.db") if folder else ():
+        pid = int(file.stem.rpartition("_")[2])
+        if not Path("/proc", str(pid)).exists():
+            mark_process_dead(pid)  # type: ignore[no-untyped-call]

@@ -12,7 +12,6 @@ import threading
 
 from config import env
 from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.multiprocess import MultiProcessCollector
 
 from ops import collectors
 
@@ -23,7 +22,6 @@ def main() -> None:
     """Serve until told to stop."""
     host, _, port = env.text("BACKEND_METRICS_BIND").rpartition(":")
     registry = CollectorRegistry()
-    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     collectors.register(registry)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from config import errors
-from config.env import Switch
+from config.kinds import Switch
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
@@ -24,24 +25,42 @@ _START = re.compile(r"\d{1,12}\.\d{3}")
 
 
 class Shedding:
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self._get_response = get_response
+    """By WSGI and by ASGI, where it takes no thread."""
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    sync_capable = async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        self._get_response = get_response
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+            # Django would run what is not awaited in a thread.
+            self.process_view = self._process_view_async  # type: ignore[assignment,method-assign]
+
+    def __call__(self, request: HttpRequest) -> Any:
+        """The response, or what is awaited for it."""
         return self._get_response(request)
 
     def process_view(
         self, request: HttpRequest, _view: Any, _args: Any, _kwargs: Any
     ) -> HttpResponse | None:
         """Runs when the route is known, for the metrics, and before anything is done for it."""
-        if settings.LAB.lab_shed is Switch.OFF or waited(request) <= LONGEST_WAIT_SECONDS:
-            return None
-        metrics.SHED_REQUESTS.inc()
-        return JsonResponse(
-            errors.body("overloaded", errors.WAITED_TOO_LONG),
-            status=503,
-            headers={"Retry-After": str(errors.RETRY_AFTER_SECONDS)},
-        )
+        return _refusal(request)
+
+    async def _process_view_async(
+        self, request: HttpRequest, _view: Any, _args: Any, _kwargs: Any
+    ) -> HttpResponse | None:
+        return _refusal(request)
+
+
+def _refusal(request: HttpRequest) -> HttpResponse | None:
+    if settings.LAB.lab_shed is Switch.OFF or waited(request) <= LONGEST_WAIT_SECONDS:
+        return None
+    metrics.SHED_REQUESTS.inc()
+    return JsonResponse(
+        errors.body("overloaded", errors.WAITED_TOO_LONG),
+        status=503,
+        headers={"Retry-After": str(errors.RETRY_AFTER_SECONDS)},
+    )
 
 
 def waited(request: HttpRequest) -> float:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from uuid import uuid4
 
 import pytest
-from config.env import Implementation, LocalCache, RedisCache
+from config.kinds import Implementation, LocalCache, RedisCache
 from django.conf import LazySettings
 from django_redis import get_redis_connection
 from hotels.caching import guard, local

@@ -118,7 +118,7 @@ def test_broken_bodies_are_answered_in_the_error_shape(api, db, body, content_ty
 def test_fast_takes_one_statement(api, settings, wish, django_assert_num_queries):
     from dataclasses import replace
 
-    from config.env import Implementation
+    from config.kinds import Implementation
 
     settings.LAB = replace(settings.LAB, lab_booking=Implementation.FAST)
     # The test itself runs in a transaction, so the statement gets a savepoint: 1 + 2.

@@ -3,7 +3,7 @@
 from uuid import uuid4
 
 import pytest
-from config.env import NginxCache, RedisCache
+from config.kinds import NginxCache, RedisCache
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from config.env import Implementation, LocalCache, RedisCache
+from config.kinds import Implementation, LocalCache, RedisCache
 from django.db import connections
 from hotels.caching import local, single_flight, versioned
 from hotels.caching.ask import Ask

@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from config.env import RedisCache
+from config.kinds import RedisCache
 from django.test import override_settings
 from hotels.caching import guard
 from redis import Redis

@@ -4,7 +4,7 @@ from datetime import date
 from uuid import uuid4
 
 import pytest
-from config.env import Implementation, LocalCache, RedisCache
+from config.kinds import Implementation, LocalCache, RedisCache
 from django.conf import settings as django_settings
 from django.urls import resolve
 from hotels.caching.ask import Ask

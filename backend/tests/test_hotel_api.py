@@ -5,7 +5,7 @@ from datetime import date
 from uuid import uuid4
 
 import pytest
-from config.env import Implementation
+from config.kinds import Implementation
 from hotels import selectors
 from hotels.models import Booking, Suite
 

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from config.env import RedisCache, Switch
+from config.kinds import RedisCache, Switch
 from prometheus_client import REGISTRY
 
 pytestmark = pytest.mark.django_db

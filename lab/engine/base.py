@@ -44,7 +44,8 @@ class Engine(Protocol):
     def apply(self, settings: Settings) -> None:
         """Make `settings` active in the running stack.
 
-        The native engine loses no request; docker recreates containers, which refuse for seconds.
+        The native engine loses no request while LAB_SERVER is one of gunicorn's kinds and stays
+        one; other servers are restarted, and docker recreates containers: both refuse for seconds.
         """
 
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
@@ -59,10 +60,11 @@ class Engine(Protocol):
     def token(self) -> str:
         """What opens the backend's /lab/settings."""
 
-    def emptied(self) -> AbstractContextManager[None]:
+    def emptied(self, settings: Settings | None = None) -> AbstractContextManager[None]:
         """Nginx and the backend are stopped inside; after it they run, with empty caches.
 
-        What an overload left waiting is dropped: it would be answered first.
+        They run with `settings`, where they are given: one stop and one start for both. What an
+        overload left waiting is dropped: it would be answered first.
         """
 
     def sql(self, database: str, *statements: str) -> list[str]:

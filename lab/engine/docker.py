@@ -19,6 +19,9 @@ from lab.settings import Settings, running_settings, save
 # Done once they have ended.
 _ENDING = {"secrets", "init"}
 
+# What keeps pages or requests, outermost first.
+_EMPTIED = ("nginx", "backend-metrics", "backend", "backend-beside")
+
 _STATES: dict[str, ServiceState] = {
     "running": "running",
     "created": "starting",
@@ -83,15 +86,22 @@ class DockerEngine:
         return done.stdout.strip()
 
     @contextmanager
-    def emptied(self) -> Iterator[None]:
+    def emptied(self, settings: Settings | None = None) -> Iterator[None]:
         # Nginx keeps its pages on a tmpfs and the workers theirs in memory: both end with them.
+        after = settings or self.settings()
+        if after is None:
+            raise LabError("The stack is not running. Start it: lab up")
         try:
-            # What shares the backend's network must end with it, or it stays in one that is gone.
-            self._compose(["stop", "nginx", "backend-metrics", "backend"], self.settings())
+            # Killed after a second: what an overload left is dropped anyway. What shares the
+            # backend's network must end with it, or it stays in one that is gone.
+            self._compose(["stop", "-t", "1", *_EMPTIED], self.settings())
+            # Another limit of connections makes another container.
+            self._compose(["up", "-d", "--wait", "postgres", "redis"], after)
+            save(after, self._state)
             yield
-            self._compose(["exec", "-T", "redis", "redis-cli", "flushall"], self.settings())
+            self._compose(["exec", "-T", "redis", "redis-cli", "flushall"], after)
         finally:
-            self._compose(["up", "-d", "--wait"], self.settings())
+            self._compose(["up", "-d", "--wait"], after)
 
     def sql(self, database: str, *statements: str) -> list[str]:
         flags = [part for statement in statements for part in ("-c", statement)]

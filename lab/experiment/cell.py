@@ -13,7 +13,7 @@ from lab.experiment import reset
 from lab.experiment.counters import read_counters
 from lab.experiment.matrix import Cell
 from lab.experiment.schema import Workload
-from lab.experiment.verify import target_of, verify
+from lab.experiment.verify import caches_on, target_of, verify
 from lab.k6 import Load, new_testid, run_k6
 from lab.measure import check_target_survived, read_back
 from lab.recorded import Recorded
@@ -26,10 +26,10 @@ class Bench(Protocol):
     """What a cell needs done, in the order in which it is done."""
 
     def apply(self, cell: Cell) -> None:
-        """Make the cell's settings active."""
+        """Take the cell's settings for the reset that follows."""
 
     def reset(self) -> None:
-        """The database as loaded, every cache empty."""
+        """The database as loaded, caches empty, the settings active: one stop and one start."""
 
     def verify(self) -> None:
         """Prove the layers, and leave the caches empty."""
@@ -72,18 +72,18 @@ class StackBench:
     def apply(self, cell: Cell) -> None:
         self._cell = cell
         self._settings = changed_live(self.base, cell.settings)
-        self.engine.apply(self._settings)
 
     def reset(self) -> None:
-        with self.engine.emptied():
+        with self.engine.emptied(self._settings):
             if self._written:
                 reset.restore(self.engine)
         self._written = self._cell.reset == "database"
 
     def verify(self) -> None:
         verify(target_of(self.engine, self._settings))
-        with self.engine.emptied():
-            pass
+        if caches_on(self._settings):
+            with self.engine.emptied():
+                pass
 
     def warm(self, cell: Cell, folder: Path) -> None:
         if cell.warm == "pages":

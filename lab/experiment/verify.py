@@ -10,6 +10,9 @@ from lab.experiment.counters import Counters, read_counters
 from lab.live import ask_backend, ask_nginx
 from lab.settings import Settings
 
+# Django's own 404, which no cache of Nginx keeps.
+_NOWHERE = "/lab-asks-who-answers/"
+
 # Processes keep pages of their own, and who answers is chance: enough to meet one of them twice.
 _TRIES = 20
 
@@ -52,13 +55,26 @@ def target_of(engine: Engine, settings: Settings) -> Target:
     return Target(settings, engine.token())
 
 
+def caches_on(settings: Settings) -> dict[str, str]:
+    """The backend's own caches and Nginx', by their layers' names: those that may keep a page."""
+    said = {
+        "local": settings.LAB_LOCAL_CACHE,
+        "redis": settings.LAB_REDIS_CACHE,
+        "nginx": settings.LAB_NGINX_CACHE,
+    }
+    return {layer: value for layer, value in said.items() if value != "off"}
+
+
 def verify(target: Target) -> None:
-    """Check settings, each layer's behaviour, and the body. Leaves pages in the caches.
+    """Check settings, who answers, each layer's behaviour, and the body.
+
+    Leaves pages in the caches that are on.
 
     Raises:
         LabError: something is not as the settings say; with what was found.
     """
     _check_settings(target)
+    _check_server(target)
     path = target.hotels()[0]
     truth = target.get(target.settings.backend_url, path, {"X-Lab-Token": target.token}).content
     _check_backend_layers(target, path)
@@ -75,6 +91,25 @@ def _check_settings(target: Target) -> None:
     _check_same("Nginx", ask_nginx(target.settings), target.settings)
 
 
+def _check_server(target: Target) -> None:
+    """Who answers at the server's own port, and who behind Nginx; each worker says it of itself."""
+    settings, token = target.settings, {"X-Lab-Token": target.token}
+    asked = {f"{settings.backend_url}{_NOWHERE}": settings.LAB_SERVER}
+    asked[f"{settings.target_url}{_NOWHERE}"] = settings.LAB_SERVER
+    if settings.LAB_ASGI_BESIDE != "off":
+        asked[f"{settings.target_url}/async{_NOWHERE}"] = settings.LAB_ASGI_BESIDE
+    for url, wanted in asked.items():
+        try:
+            said = target.client.get(url, headers=token).headers.get("X-Lab-Server")
+        except httpx.HTTPError as error:
+            raise LabError(f"{url} does not answer: {error}.") from None
+        if said != wanted:
+            raise LabError(
+                f"{url} was answered by {said or 'nobody who says who he is'}; the settings say "
+                f"{wanted}. See `lab status` and `lab logs backend`."
+            )
+
+
 def _check_same(name: str, said: dict[str, str], settings: Settings) -> None:
     wanted = settings.as_env()
     wrong = {k: v for k, v in said.items() if wanted[k] != v}
@@ -84,14 +119,7 @@ def _check_same(name: str, said: dict[str, str], settings: Settings) -> None:
 
 def _check_backend_layers(target: Target, path: str) -> None:
     """Ask the backend itself until each layer that is on has answered, and no other has."""
-    on = {
-        layer
-        for layer, value in (
-            ("local", target.settings.LAB_LOCAL_CACHE),
-            ("redis", target.settings.LAB_REDIS_CACHE),
-        )
-        if value != "off"
-    }
+    on = set(caches_on(target.settings)) - {"nginx"}
     before = read_counters(target.settings)
     for _ in range(_TRIES):
         target.get(target.settings.backend_url, path)

@@ -15,7 +15,7 @@ from functools import wraps
 from typing import Any
 
 from config import errors
-from config.env import LocalCache, NginxCache, RedisCache
+from config.kinds import LocalCache, NginxCache, RedisCache
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from ops.token import has_lab_token

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from config.env import RedisCache
+from config.kinds import RedisCache
 from django.conf import settings
 from django.http import HttpResponse
 

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 
 import psutil
 
@@ -14,6 +16,9 @@ from lab.engine.native.supervision import Supervision, is_alive, wait_for
 from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings
+
+# Most have gone by then.
+_SECONDS_BEFORE_FREEING = 2
 
 
 def python(
@@ -55,8 +60,11 @@ def load(settings: Settings, state: State) -> None:
     manage(["manage.py", "load_db", "--if-empty"], settings, state, show=True)
 
 
-def reload_workers(supervision: Supervision, settings: Settings) -> None:
-    """HUP: the master keeps the socket, new workers read the settings file, old ones finish."""
+def reload_workers(supervision: Supervision, settings: Settings, free: Callable[[], None]) -> None:
+    """HUP: the master keeps the socket, new workers read the settings file, old ones finish.
+
+    For gunicorn's kinds. `free` is called now and then while old workers have not ended.
+    """
     with step("Restarting the backend's workers"):
         pid = supervision.pid("backend")
         if not pid:
@@ -64,21 +72,24 @@ def reload_workers(supervision: Supervision, settings: Settings) -> None:
                 "The backend is not running. `lab up` starts it; `lab logs backend` shows why."
             )
         try:
-            _replace_workers(psutil.Process(pid), supervision, settings)
+            _replace_workers(psutil.Process(pid), supervision, settings, free)
         except psutil.NoSuchProcess:
             raise LabError(
                 "The backend ended instead of taking its settings. `lab logs backend` shows why."
             ) from None
 
 
-def _replace_workers(master: psutil.Process, supervision: Supervision, settings: Settings) -> None:
-    old = set(master.children())
+def _replace_workers(
+    master: psutil.Process, supervision: Supervision, settings: Settings, free: Callable[[], None]
+) -> None:
+    old, asked = set(master.children()), [time.monotonic()]
     supervision.signal_service("backend", signal.SIGHUP)
-    wait_for(
-        lambda: (
-            len(set(master.children()) - old) == settings.LAB_WORKERS
-            and not any(map(is_alive, old))
-        ),
-        seconds=settings.LAB_TIMEOUT + 10,
-        what="The backend's new workers",
-    )
+
+    def replaced() -> bool:
+        if time.monotonic() - asked[-1] > _SECONDS_BEFORE_FREEING:
+            asked.append(time.monotonic())
+            free()
+        new = set(master.children()) - old
+        return len(new) == settings.LAB_WORKERS and not any(map(is_alive, old))
+
+    wait_for(replaced, seconds=settings.LAB_TIMEOUT + 10, what="The backend's new workers")

@@ -1,35 +1,27 @@
 """The native engine: the stack as plain processes, all state below one directory."""
 
 import os
-import signal
 import subprocess
 from contextlib import AbstractContextManager
-from functools import partial
 
 import httpx
 
 from lab.console import note, step
 from lab.cpus import choose_cpus
 from lab.engine.base import K6Command, ServiceStatus
-from lab.engine.native import backend, caches, grafana, postgres, preflight, render
+from lab.engine.native import backend, grafana, postgres, preflight, render
+from lab.engine.native.change import Change
 from lab.engine.native.programs import program_versions, require
-from lab.engine.native.service import Service
 from lab.engine.native.services import BACKEND, backend_env, services, start_groups
-from lab.engine.native.supervision import (
-    Supervision,
-    last_lines,
-    port_is_taken,
-    remove_socket,
-    stop_leftovers,
-    wait_for,
-)
+from lab.engine.native.starting import start
+from lab.engine.native.supervision import Supervision, remove_socket, stop_leftovers, wait_for
 from lab.errors import LabError, UsageError
-from lab.live import ask_nginx
 from lab.paths import ROOT, State
 from lab.settings import Settings, is_live, running_settings, save
 
 # About half a million requests.
 _LOG_BYTES = 200 * 1024**2
+_NOT_WANTED = "the settings want none"
 
 
 class NativeEngine:
@@ -64,13 +56,10 @@ class NativeEngine:
 
     def apply(self, settings: Settings) -> None:
         before = self._running()
-        changed = {k for k, v in settings.as_env().items() if before.as_env()[k] != v}
+        changed = _differences(before, settings)
         _refuse_fixed(changed)
         if changed:
-            save(settings, self._state)
-            # In this order: Nginx must not keep a page for as long as an old worker says.
-            backend.reload_workers(self._supervision, settings)
-            self._reload_nginx(settings)
+            Change(before, settings, self._supervision, self._state).apply()
 
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
         settings = self._running()
@@ -86,7 +75,12 @@ class NativeEngine:
             return []
         states = self._supervision.states() if self._supervision.alive else {}
         return [
-            ServiceStatus(s.name, states.get(s.name, "stopped"), s.url)
+            ServiceStatus(
+                s.name,
+                states.get(s.name, "stopped"),
+                s.url if s.wanted else None,
+                "" if s.wanted else _NOT_WANTED,
+            )
             for s in services(settings, self._state)
         ] + _absent()
 
@@ -96,8 +90,11 @@ class NativeEngine:
     def token(self) -> str:
         return (self._state.secrets / "lab_token").read_text().strip()
 
-    def emptied(self) -> AbstractContextManager[None]:
-        return caches.emptied(self._supervision, self._running(), self._state)
+    def emptied(self, settings: Settings | None = None) -> AbstractContextManager[None]:
+        before = self._running()
+        after = settings or before
+        _refuse_fixed(_differences(before, after))
+        return Change(before, after, self._supervision, self._state).emptied()
 
     def sql(self, database: str, *statements: str) -> list[str]:
         return postgres.run(database, statements, self._running(), self._state)
@@ -136,8 +133,9 @@ class NativeEngine:
 
     def _resume(self, settings: Settings) -> None:
         """The stack runs: start what stopped, and make the settings active."""
-        for group in start_groups(services(self._running(), self._state)):
-            self._start_group(group)
+        running = self._running()
+        for group in start_groups(services(running, self._state)):
+            start(group, self._supervision, running, self._state)
         self.apply(settings)
 
     def _clear_leftovers(self) -> None:
@@ -156,7 +154,7 @@ class NativeEngine:
         preflight.check(settings, state, found)
         backend.manage(["-m", "config.secrets", str(state.secrets)], settings, state)
         postgres.make_cluster(state)
-        postgres.configure(state)
+        postgres.configure(settings, state)
         render.write_nginx(settings, state)
         render.write_prometheus(found, settings, state)
         render.write_process_exporter(found, state)
@@ -166,40 +164,12 @@ class NativeEngine:
     def _start(self, settings: Settings) -> None:
         self._supervision.start()
         for group in start_groups(services(settings, self._state)):
-            self._start_group(group)
+            start(group, self._supervision, settings, self._state)
             if group[0].name == "postgres":
                 backend.load(settings, self._state)
         with step("Waiting for the API's first answer"):
             wait_for(lambda: self._ready(settings), seconds=60, what="The API's first answer")
             wait_for(self._all_run, seconds=10, what="The last service")
-
-    def _start_group(self, group: list[Service]) -> None:
-        with step(f"Starting {', '.join(service.name for service in group)}"):
-            for service in group:
-                self._supervision.start_service(service.name)
-            for service in group:
-                wait_for(
-                    partial(self._answers, service),
-                    seconds=60,
-                    what=f"An answer of {service.name}",
-                )
-
-    def _answers(self, service: Service) -> bool:
-        if self._supervision.states().get(service.name) == "failed":
-            log = self._state.logs / f"{service.name}.log"
-            raise LabError(
-                f"{service.name} did not start. Its log, {log}, ends:\n{last_lines(log)}"
-            )
-        settings = self._running()
-        if service.name == "postgres":
-            return postgres.answers(settings, self._state)
-        return port_is_taken(service.host, service.port)
-
-    def _reload_nginx(self, settings: Settings) -> None:
-        render.write_nginx(settings, self._state)
-        with step("Reloading nginx"):
-            self._supervision.signal_service("nginx", signal.SIGHUP)
-            wait_for(lambda: _nginx_runs_with(settings), seconds=20, what="Nginx' new settings")
 
     def _ready(self, settings: Settings) -> bool:
         try:
@@ -210,13 +180,19 @@ class NativeEngine:
 
     def _all_run(self) -> bool:
         """Supervisor calls a service running once it has lived for a second."""
-        return set(self._supervision.states().values()) == {"running"}
+        states = self._supervision.states()
+        wanted = [s.name for s in services(self._running(), self._state) if s.wanted]
+        return {states[name] for name in wanted} == {"running"}
 
     def _running(self) -> Settings:
         settings = self.settings()
         if settings is None or not self._supervision.alive:
             raise LabError("The stack is not running. Start it: lab up")
         return settings
+
+
+def _differences(before: Settings, after: Settings) -> set[str]:
+    return {name for name, value in after.as_env().items() if before.as_env()[name] != value}
 
 
 def _refuse_fixed(names: set[str]) -> None:
@@ -227,14 +203,6 @@ def _refuse_fixed(names: set[str]) -> None:
             f"{fixed} can't change while the stack runs. Put it into .env, then "
             "`lab down` and `lab up`."
         )
-
-
-def _nginx_runs_with(settings: Settings) -> bool:
-    try:
-        said = ask_nginx(settings)
-    except LabError:
-        return False
-    return said.items() <= settings.as_env().items()
 
 
 def _absent() -> list[ServiceStatus]:

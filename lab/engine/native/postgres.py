@@ -32,11 +32,14 @@ def make_cluster(state: State) -> None:
         _initdb(target, password.name)
 
 
-def configure(state: State) -> None:
-    """Copy the project's postgresql.conf: Postgres' user may not be able to enter the clone."""
-    _give_to_postgres(
-        Path(shutil.copy(ROOT / "postgres/postgresql.conf", state.postgres / "postgresql.conf"))
-    )
+def configure(settings: Settings, state: State) -> None:
+    """The project's postgresql.conf, copied, since Postgres' user may not be able to enter the
+    clone; with what may change between two starts of a running stack.
+    """
+    common = (ROOT / "postgres/postgresql.conf").read_text()
+    target = state.postgres / "postgresql.conf"
+    target.write_text(f"{common}\nmax_connections = {settings.LAB_DB_MAX_CONNECTIONS}\n")
+    _give_to_postgres(target)
 
 
 def _initdb(target: Path, password_file: str) -> None:

@@ -28,6 +28,10 @@ class Service:
     mark: str = ""
     # As what they are measured, when not by the service's name.
     group: str = ""
+    # Where it answers 200 once it really serves; without one a port that is open will do.
+    alive_url: str = ""
+    # Whether the settings want it; else it is known, and not started.
+    wanted: bool = True
 
 
 def pinned(service: Service, cpus: Cpus) -> list[str]:

@@ -18,7 +18,7 @@ BACKEND = ROOT / "backend"
 
 def services(settings: Settings, state: State) -> list[Service]:
     """Every service, in the order in which they are started."""
-    builders = (_postgres, _redis, _backend, _backend_metrics, _nginx, _prometheus)
+    builders = (_postgres, _redis, _backend, _backend_metrics, _nginx, _beside, _prometheus)
     found = [*(build(settings, state) for build in builders), *exporters(settings, state)]
     program = grafana.installed()
     return [*found, grafana.service(settings, state, program)] if program else found
@@ -47,9 +47,10 @@ def backend_env(settings: Settings, state: State) -> dict[str, str]:
         "PGUSER": "hotel",
         "BACKEND_REDIS_URL": f"redis://{LOOPBACK}:{settings.LAB_REDIS_PORT}/0",
         "BACKEND_BIND": f"{LOOPBACK}:{settings.LAB_BACKEND_PORT}",
+        "BACKEND_BESIDE_BIND": f"{LOOPBACK}:{settings.LAB_ASGI_BESIDE_PORT}",
         "BACKEND_METRICS_BIND": f"{LOOPBACK}:{settings.LAB_METRICS_PORT}",
         "BACKEND_ALLOWED_HOSTS": "*",
-        "PROMETHEUS_MULTIPROC_DIR": str(state.run / "metrics"),
+        "BACKEND_METRICS_DIR": str(state.run / "metrics"),
         "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}",
         "PYTHONUNBUFFERED": "1",
     }
@@ -67,7 +68,6 @@ def _postgres(settings: Settings, state: State) -> Service:
     options = {
         "listen_addresses": LOOPBACK,
         "port": settings.LAB_POSTGRES_PORT,
-        "max_connections": settings.LAB_DB_MAX_CONNECTIONS,
         "unix_socket_directories": "",
     }
     flags = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
@@ -111,12 +111,29 @@ def _redis(settings: Settings, state: State) -> Service:
 def _backend(settings: Settings, state: State) -> Service:
     return Service(
         name="backend",
-        argv=[str(BACKEND / "bin/serve"), "--name", str(state.base)],
-        mark=f"--name {state.base}",
+        argv=[str(BACKEND / "bin/serve"), "backend", str(state.base)],
+        # The command line that bin/serve becomes (backend/config/serving.py).
+        mark=f"-X lab-backend={state.base}",
         port=settings.LAB_BACKEND_PORT,
         url=settings.backend_url,
         env=backend_env(settings, state),
         cwd=BACKEND,
+        alive_url=f"{settings.backend_url}/healthz",
+    )
+
+
+def _beside(settings: Settings, state: State) -> Service:
+    url = f"http://{LOOPBACK}:{settings.LAB_ASGI_BESIDE_PORT}"
+    return Service(
+        name="backend-beside",
+        argv=[str(BACKEND / "bin/serve"), "beside", str(state.base)],
+        mark=f"-X lab-beside={state.base}",
+        port=settings.LAB_ASGI_BESIDE_PORT,
+        url=url,
+        env=backend_env(settings, state),
+        cwd=BACKEND,
+        alive_url=f"{url}/healthz",
+        wanted=settings.LAB_ASGI_BESIDE != "off",
     )
 
 

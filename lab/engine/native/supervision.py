@@ -69,13 +69,31 @@ class Supervision:
 
     def start_service(self, name: str) -> None:
         """Start one service and return at once; readiness is the caller's to find."""
-        if self.states().get(name) not in ("running", "starting"):
+        if self._is_held(name) and self.states()[name] == "failed":
+            self._call("stopProcess", name)
+        if not self._is_held(name):
             self._call("startProcess", name, False)
 
     def stop_service(self, name: str) -> None:
         """Stop one service, and return when it has ended."""
-        if self.states().get(name) in ("running", "starting"):
+        if self._is_held(name):
             self._call("stopProcess", name)
+
+    def stop_quickly(self, *names: str, seconds: float = 1) -> None:
+        """Stop services at once: what has not ended within `seconds` is killed, with its children.
+
+        An overload leaves work that nobody waits for any more.
+        """
+        held = [name for name in names if self._is_held(name)]
+        processes = [each for name in held for each in _family(self.pid(name))]
+        for name in held:
+            self._call("stopProcess", name, False)
+        with suppress(LabError):
+            wait_for(lambda: not any(map(is_alive, processes)), seconds=seconds, what="The end")
+        for process in filter(is_alive, processes):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        wait_for(lambda: not any(map(self._is_held, held)), seconds=10, what=f"The end of {held}")
 
     def signal_service(self, name: str, sent: signal.Signals) -> None:
         """Send a signal to the main process of one service."""
@@ -92,6 +110,11 @@ class Supervision:
     def pids(self) -> dict[str, int]:
         """The main process of each service that runs."""
         return {p["name"]: p["pid"] for p in self._processes() if p["pid"]}
+
+    def _is_held(self, name: str) -> bool:
+        """Whether supervisor runs it, or will: after a failure it tries again."""
+        names = {p["name"]: p["statename"] for p in self._processes()}
+        return names.get(name) in ("STARTING", "RUNNING", "BACKOFF", "STOPPING")
 
     def _processes(self) -> list[dict[str, Any]]:
         listed = self._call("getAllProcessInfo")
@@ -139,6 +162,15 @@ def stop_leftovers(state: State) -> int:
             process.kill()
     psutil.wait_procs(alive, timeout=5)
     return len(found)
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    """A process with all that it started; nothing when there is none."""
+    try:
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)] if pid else []
+    except psutil.NoSuchProcess:
+        return []
 
 
 def is_alive(process: psutil.Process) -> bool:

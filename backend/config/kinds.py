@@ -1,0 +1,67 @@
+"""The settings' named values. What each means stands in `.env.example`."""
+
+from enum import StrEnum
+
+
+class Server(StrEnum):
+    GUNICORN_SYNC = "gunicorn-sync"
+    GUNICORN_GTHREAD = "gunicorn-gthread"
+    GUNICORN_UVICORN = "gunicorn-uvicorn"
+    GUNICORN_ASGI = "gunicorn-asgi"
+    UVICORN = "uvicorn"
+    DAPHNE = "daphne"
+    GRANIAN = "granian"
+
+    @property
+    def is_asgi(self) -> bool:
+        """Whether it calls Django by ASGI; the others do by WSGI."""
+        return self not in (Server.GUNICORN_SYNC, Server.GUNICORN_GTHREAD)
+
+    @property
+    def is_gunicorn(self) -> bool:
+        """Whether gunicorn's master holds the workers, whatever kind they are."""
+        return self.startswith("gunicorn-")
+
+
+class AsgiBeside(StrEnum):
+    OFF = "off"
+    UVICORN = "uvicorn"
+    DAPHNE = "daphne"
+    GRANIAN = "granian"
+
+
+class Views(StrEnum):
+    SYNC = "sync"
+    ASYNC = "async"
+
+
+class LatencyBy(StrEnum):
+    TOXIPROXY = "toxiproxy"
+    NETEM = "netem"
+
+
+class Implementation(StrEnum):
+    NAIVE = "naive"
+    FAST = "fast"
+
+
+class LocalCache(StrEnum):
+    OFF = "off"
+    LRU = "lru"
+
+
+class RedisCache(StrEnum):
+    OFF = "off"
+    PAGE = "page"
+    VERSIONED = "versioned"
+
+
+class NginxCache(StrEnum):
+    OFF = "off"
+    BASIC = "basic"
+    PROTECTED = "protected"
+
+
+class Switch(StrEnum):
+    OFF = "off"
+    ON = "on"

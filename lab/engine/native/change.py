@@ -1,0 +1,129 @@
+"""New settings in a running stack: by a reload where that works, else by a restart."""
+
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import httpx
+import redis
+
+from lab.console import step
+from lab.engine.native import backend, postgres, render
+from lab.engine.native.services import services
+from lab.engine.native.starting import start
+from lab.engine.native.supervision import Supervision, wait_for
+from lab.errors import LabError
+from lab.live import ask_nginx
+from lab.paths import State
+from lab.settings import LOOPBACK, Settings, save
+
+# What requests in flight have left when a server is restarted: it waits for Nginx' idle connections
+# too, which end later.
+_GRACE_SECONDS = 3
+
+_BACKEND, _BESIDE, _NGINX, _POSTGRES = "backend", "backend-beside", "nginx", "postgres"
+
+
+@dataclass(frozen=True)
+class Change:
+    """From the settings `before`, which the stack runs with, to those `after`."""
+
+    before: Settings
+    after: Settings
+    supervision: Supervision
+    state: State
+
+    def apply(self) -> None:
+        """Gunicorn's kinds and Nginx lose no request; another server is stopped and started."""
+        restarted = self._adopt()
+        if restarted or not self._can_reload():
+            self._restart_backend()
+        else:
+            backend.reload_workers(self.supervision, self.after, self._free_workers)
+        self._restart_beside()
+        # Last: Nginx must not keep a page for as long as an old worker says.
+        self._reload_nginx()
+        if self.after.LAB_ASGI_BESIDE == "off":
+            self.supervision.stop_service(_BESIDE)
+
+    @contextmanager
+    def emptied(self) -> Iterator[None]:
+        """Redis, Nginx' pages, what the backend's processes hold, and what waits for them.
+
+        Nginx knows its files by memory that outlives a reload, and a socket keeps its queue as long
+        as the server lives: they are stopped meanwhile, and started again whatever happens.
+        """
+        self.supervision.stop_quickly(_NGINX, _BACKEND, _BESIDE)
+        try:
+            self._adopt()
+            yield
+            _empty_redis(self.after)
+            for folder in self.state.run.glob("cache-*"):
+                shutil.rmtree(folder)
+        finally:
+            self._start(_BACKEND, _BESIDE, _NGINX)
+        wait_for(lambda: _is_ready(self.after), seconds=30, what="The stack with empty caches")
+
+    def _adopt(self) -> bool:
+        """What is read at the next start or reload; returns whether Postgres was restarted."""
+        save(self.after, self.state)
+        render.write_nginx(self.after, self.state)
+        if self.before.LAB_DB_MAX_CONNECTIONS == self.after.LAB_DB_MAX_CONNECTIONS:
+            return False
+        postgres.configure(self.after, self.state)
+        self.supervision.stop_service(_POSTGRES)
+        self._start(_POSTGRES)
+        return True
+
+    def _can_reload(self) -> bool:
+        """Whether one master serves both: gunicorn's, which takes another kind of worker too."""
+        kinds = (self.before.LAB_SERVER, self.after.LAB_SERVER)
+        return all(kind.startswith("gunicorn-") for kind in kinds)
+
+    def _restart_backend(self) -> None:
+        with step("Restarting the backend; it refuses for some seconds"):
+            self.supervision.stop_quickly(_BACKEND, seconds=_GRACE_SECONDS)
+        self._start(_BACKEND)
+
+    def _free_workers(self) -> None:
+        """Gunicorn's own ASGI worker waits for the connections that Nginx keeps for later."""
+        if self.before.LAB_SERVER == "gunicorn-asgi":
+            self.supervision.signal_service(_NGINX, signal.SIGHUP)
+
+    def _restart_beside(self) -> None:
+        """It reads its settings at its start alone."""
+        if self.after.LAB_ASGI_BESIDE != "off":
+            self.supervision.stop_quickly(_BESIDE, seconds=_GRACE_SECONDS)
+            self._start(_BESIDE)
+
+    def _reload_nginx(self) -> None:
+        with step("Reloading nginx"):
+            self.supervision.signal_service(_NGINX, signal.SIGHUP)
+            wait_for(self._nginx_has_it, seconds=20, what="Nginx' new settings")
+
+    def _nginx_has_it(self) -> bool:
+        try:
+            said = ask_nginx(self.after)
+        except LabError:
+            return False
+        return said.items() <= self.after.as_env().items()
+
+    def _start(self, *names: str) -> None:
+        known = {service.name: service for service in services(self.after, self.state)}
+        start([known[name] for name in names], self.supervision, self.after, self.state)
+
+
+def _empty_redis(settings: Settings) -> None:
+    try:
+        redis.Redis(LOOPBACK, settings.LAB_REDIS_PORT, socket_timeout=10).flushall()
+    except redis.RedisError as error:
+        raise LabError(f"Redis can't be emptied ({error}). See `lab logs redis`.") from None
+
+
+def _is_ready(settings: Settings) -> bool:
+    try:
+        return httpx.get(f"{settings.backend_url}/readyz", timeout=5).status_code == httpx.codes.OK
+    except httpx.HTTPError:
+        return False
