@@ -101,6 +101,7 @@ def _figures(document: dict[str, Any]) -> dict[str, str]:
     pinned = f"target on CPU {host['target_cpus']}, load on CPU {host['load_cpus']}"
     figures = {
         "requests": f"{document['requests']} in {document['seconds']} s ({document['rps']}/s)",
+        "successes": _successes(document),
         "goodput": (
             f"at best {document['goodput']}/s, on average {document['goodput_mean']}/s, "
             f"within {document['bounds']['p95_ms']:.0f} ms"
@@ -114,6 +115,12 @@ def _figures(document: dict[str, Any]) -> dict[str, str]:
     }
     some = _staleness(document["staleness"]) | _websockets(document["websockets"])
     return figures | some | files
+
+
+def _successes(document: dict[str, Any]) -> str:
+    if document["max_rps"] is None:
+        return str(document["successes"])
+    return f"{document['successes']}, {document['max_rps']}/s in the best 5 s"
 
 
 def _failed(document: dict[str, Any]) -> str:

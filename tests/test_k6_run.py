@@ -54,6 +54,10 @@ def test_smoke_passes_without_a_failed_request(smoke):
     assert smoke["requests"] > 100
     assert smoke["verdict"].startswith("passed")
     assert smoke["limited_by"] == "none"
+    assert smoke["successes"] == smoke["requests"]
+    # The best 5 s of 10 are no worse than the mean; a push may come a moment late.
+    assert 0.9 * smoke["rps"] < smoke["max_rps"] < 3 * smoke["rps"]
+    assert (smoke["retries"], smoke["unfinished"], smoke["websockets"]) == (0, None, None)
 
 
 def test_every_file_of_a_run_is_there(smoke, broken):

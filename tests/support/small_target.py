@@ -29,6 +29,8 @@ class Target:
     deaf: bool = False
     # This many sockets are closed at the first booking.
     close: int = 0
+    # This many sockets are accepted and never told that they are ready.
+    mute: int = 0
     # Seconds until the workbench answers; how many of its answers are errors before a good one.
     slow: float = 0
     errors: int = 0
@@ -100,6 +102,10 @@ class Target:
             await send({"type": "websocket.close", "code": 4404})
             return
         await send({"type": "websocket.accept"})
+        if self.mute:
+            self.mute -= 1
+            await receive()
+            return
         self._sockets.setdefault(hotel, set()).add(send)
         await send(
             {"type": "websocket.send", "text": json.dumps({"type": "ready", "hotel": hotel})}
