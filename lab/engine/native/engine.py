@@ -11,7 +11,7 @@ import httpx
 from lab.console import note, step
 from lab.cpus import choose_cpus
 from lab.engine.base import K6Command, ServiceStatus
-from lab.engine.native import backend, caches, grafana, postgres, preflight, render
+from lab.engine.native import backend, caches, grafana, latency, postgres, preflight, render
 from lab.engine.native.programs import program_versions, require
 from lab.engine.native.service import Service
 from lab.engine.native.services import BACKEND, backend_env, services, start_groups
@@ -59,6 +59,7 @@ class NativeEngine:
             with step("Stopping the stack"):
                 self._supervision.stop()
         stop_leftovers(self._state)
+        latency.remove(self._state)
         remove_socket(self._state)
         self._state.settings.unlink(missing_ok=True)
 
@@ -67,6 +68,8 @@ class NativeEngine:
         changed = {k for k, v in settings.as_env().items() if before.as_env()[k] != v}
         _refuse_fixed(changed)
         if changed:
+            latency.check(settings, self._state)
+            latency.apply(settings, self._state)
             save(settings, self._state)
             # In this order: Nginx must not keep a page for as long as an old worker says.
             backend.reload_workers(self._supervision, settings)
@@ -183,6 +186,8 @@ class NativeEngine:
                     seconds=60,
                     what=f"An answer of {service.name}",
                 )
+        if group[0].name == "toxiproxy":  # It starts empty.
+            latency.apply(self._running(), self._state)
 
     def _answers(self, service: Service) -> bool:
         if self._supervision.states().get(service.name) == "failed":

@@ -1,0 +1,86 @@
+"""What LAB_LATENCY_MS really does, measured before anything else is, and kept with the figures."""
+
+from statistics import median
+from typing import Any
+
+import httpx
+
+from lab.errors import LabError
+from lab.live import ask_latency
+from lab.settings import Settings
+
+# Answers of /healthz, each on a connection of its own.
+_ROUNDS = 3
+# What a round trip may take beyond its delay, for the way itself and for a machine that has others
+# to serve: so many ms, and so much of the delay.
+ALLOWED_MS = 20
+ALLOWED_RATIO = 0.2
+# Delays of one answer on a new connection: netem delays the handshake's packet too.
+_DELAYS_OF_AN_ANSWER = {"toxiproxy": 1, "netem": 2}
+
+
+def measured(settings: Settings, token: str) -> dict[str, Any]:
+    """The delays as they are now, in ms.
+
+    database_ms: a round trip of the backend to Postgres on an open connection. client_ms: what an
+    answer of the backend takes on the way of its clients, direct_ms past what delays.
+    new_connection_ms: a new connection to Postgres, new_connection_delays: as many LAB_LATENCY_MS.
+
+    Raises:
+        LabError: the backend or toxiproxy does not answer.
+    """
+    said = ask_latency(settings, token)
+    delay, connecting = settings.LAB_LATENCY_MS, said["new_connection_ms"]
+    return {
+        "database_ms": round(median(said["round_trips_ms"]), 1),
+        "client_ms": _answer_ms(settings.server_url),
+        "direct_ms": _answer_ms(settings.backend_url),
+        "new_connection_ms": round(connecting, 1),
+        "new_connection_delays": round(connecting / delay, 1) if delay else None,
+        "postgres_auth": said["postgres_auth"],
+    }
+
+
+def verified(settings: Settings, token: str) -> dict[str, Any]:
+    """The delays as they are now, which are those of the settings.
+
+    Raises:
+        LabError: they are not; with what was measured.
+    """
+    found = measured(settings, token)
+    delays = _DELAYS_OF_AN_ANSWER[settings.LAB_LATENCY_BY]
+    _check("Postgres, as the backend sees it,", found["database_ms"], settings.LAB_LATENCY_MS)
+    _check(
+        f"The backend at {settings.server_url}",
+        found["client_ms"],
+        delays * settings.LAB_LATENCY_MS,
+    )
+    return found
+
+
+def postgres_auth(settings: Settings, token: str) -> str:
+    """How the backend's connections log in: scram-sha-256, md5, trust, password or other."""
+    return str(ask_latency(settings, token)["postgres_auth"])
+
+
+def _check(who: str, found_ms: float, delay_ms: int) -> None:
+    most = delay_ms * (1 + ALLOWED_RATIO) + ALLOWED_MS
+    if not delay_ms <= found_ms <= most:
+        raise LabError(
+            f"{who} answers after {found_ms} ms, where the settings make it {delay_ms} to "
+            f"{most:.0f} ms. Is the machine busy? `lab up` sets the delays anew; see "
+            "`lab logs toxiproxy`."
+        )
+
+
+def _answer_ms(address: str) -> float:
+    """The median of some answers of /healthz, which asks nothing of Postgres."""
+    try:
+        with httpx.Client(timeout=60, headers={"Connection": "close"}) as client:
+            answers = [client.get(f"{address}/healthz") for _ in range(_ROUNDS)]
+    except httpx.HTTPError as error:
+        raise LabError(
+            f"{address}/healthz does not answer ({error}). `lab up` starts what is missing; see "
+            "`lab logs toxiproxy`."
+        ) from None
+    return round(median(answer.elapsed.total_seconds() for answer in answers) * 1000, 1)
