@@ -15,6 +15,12 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from config import env
 
+# How compose calls it.
+IN_CONTAINERS = "--in-containers"
+NO_NETEM = (
+    "LAB_LATENCY_BY=netem is for the native engine: a container can't delay another's packets. "
+    "Use LAB_LATENCY_BY=toxiproxy."
+)
 _SECONDS = 10
 _TOXIC = "delay"
 # Toxiproxy is next door: a proxy that the machine uses for the world would not find it.
@@ -112,8 +118,11 @@ def _ask(method: str, path: str, body: object = None) -> Any:
 
 
 def main() -> None:
+    lab = env.lab_settings()
+    if lab.lab_latency_by is env.LatencyBy.NETEM and IN_CONTAINERS in sys.argv[1:]:
+        sys.exit(NO_NETEM)
     try:
-        apply(env.lab_settings())
+        apply(lab)
     except ToxiproxyError as error:
         sys.exit(str(error))
 
