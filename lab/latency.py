@@ -1,6 +1,5 @@
 """What LAB_LATENCY_MS really does, measured before anything else is, and kept with the figures."""
 
-from statistics import median
 from typing import Any
 
 import httpx
@@ -9,8 +8,10 @@ from lab.errors import LabError
 from lab.live import ask_latency
 from lab.settings import Settings
 
-# Answers of /healthz, each on a connection of its own.
+# Answers of /healthz, each on a connection of its own. The quickest of several counts, and the whole
+# is looked at more than once: a machine that is busy for a moment is not a delay, which stays.
 _ROUNDS = 3
+_TRIES = 3
 # What a round trip may take beyond its delay, for the way itself and for a machine that has others
 # to serve: so many ms, and so much of the delay.
 ALLOWED_MS = 20
@@ -32,7 +33,7 @@ def measured(settings: Settings, token: str) -> dict[str, Any]:
     said = ask_latency(settings, token)
     delay, connecting = settings.LAB_LATENCY_MS, said["new_connection_ms"]
     return {
-        "database_ms": round(median(said["round_trips_ms"]), 1),
+        "database_ms": round(min(said["round_trips_ms"]), 1),
         "client_ms": _answer_ms(settings.server_url),
         "direct_ms": _answer_ms(settings.backend_url),
         "new_connection_ms": round(connecting, 1),
@@ -47,15 +48,14 @@ def verified(settings: Settings, token: str) -> dict[str, Any]:
     Raises:
         LabError: they are not; with what was measured.
     """
-    found = measured(settings, token)
-    delays = _DELAYS_OF_AN_ANSWER[settings.LAB_LATENCY_BY]
-    _check("Postgres, as the backend sees it,", found["database_ms"], settings.LAB_LATENCY_MS)
-    _check(
-        f"The backend at {settings.server_url}",
-        found["client_ms"],
-        delays * settings.LAB_LATENCY_MS,
+    for _ in range(_TRIES):
+        found = measured(settings, token)
+        wrong = _wrong(found, settings)
+        if not wrong:
+            return found
+    raise LabError(
+        f"{wrong} Is the machine busy? `lab up` sets the delays anew; see `lab logs toxiproxy`."
     )
-    return found
 
 
 def postgres_auth(settings: Settings, token: str) -> str:
@@ -63,18 +63,23 @@ def postgres_auth(settings: Settings, token: str) -> str:
     return str(ask_latency(settings, token)["postgres_auth"])
 
 
-def _check(who: str, found_ms: float, delay_ms: int) -> None:
-    most = delay_ms * (1 + ALLOWED_RATIO) + ALLOWED_MS
-    if not delay_ms <= found_ms <= most:
-        raise LabError(
-            f"{who} answers after {found_ms} ms, where the settings make it {delay_ms} to "
-            f"{most:.0f} ms. Is the machine busy? `lab up` sets the delays anew; see "
-            "`lab logs toxiproxy`."
-        )
+def _wrong(found: dict[str, Any], settings: Settings) -> str:
+    """What is not as the settings say; nothing when all is."""
+    delay = settings.LAB_LATENCY_MS
+    on_connect = _DELAYS_OF_AN_ANSWER[settings.LAB_LATENCY_BY]
+    ways = {
+        "Postgres, as the backend sees it,": (found["database_ms"], delay),
+        f"The backend at {settings.server_url}": (found["client_ms"], on_connect * delay),
+    }
+    for who, (taken, least) in ways.items():
+        most = least * (1 + ALLOWED_RATIO) + ALLOWED_MS
+        if not least <= taken <= most:
+            return f"{who} answers after {taken} ms; the settings make it {least} to {most:.0f} ms."
+    return ""
 
 
 def _answer_ms(address: str) -> float:
-    """The median of some answers of /healthz, which asks nothing of Postgres."""
+    """The quickest of some answers of /healthz, which asks nothing of Postgres."""
     try:
         with httpx.Client(timeout=60, headers={"Connection": "close"}) as client:
             answers = [client.get(f"{address}/healthz") for _ in range(_ROUNDS)]
@@ -83,4 +88,4 @@ def _answer_ms(address: str) -> float:
             f"{address}/healthz does not answer ({error}). `lab up` starts what is missing; see "
             "`lab logs toxiproxy`."
         ) from None
-    return round(median(answer.elapsed.total_seconds() for answer in answers) * 1000, 1)
+    return round(min(answer.elapsed.total_seconds() for answer in answers) * 1000, 1)

@@ -112,3 +112,31 @@ def test_delays_that_do_not_fit_are_refused(environ, said):
 def test_a_longer_timeout_allows_a_longer_delay():
     longer = {"LAB_LATENCY_MS": "1000", "LAB_DB_CONNECT_TIMEOUT": "10"}
     assert load_settings(longer).LAB_LATENCY_MS == 1000
+
+
+@pytest.mark.parametrize(("method", "delays"), [("trust", 3), ("md5", 4)])
+def test_a_new_connection_costs_as_many_delays_as_its_login(stack, delayed, login, method, delays):
+    login(method)
+    found = latency.verified(stack.settings(), stack.token())
+    assert found["postgres_auth"] == method
+    assert found["new_connection_delays"] == pytest.approx(delays, abs=0.9)
+
+
+@pytest.fixture
+def login(stack):
+    """Have Postgres let the backend in otherwise; as it was, afterwards."""
+    rules, name = stack._state.postgres / "pg_hba.conf", "hotel"
+    before, password = rules.read_text(), (stack._state.secrets / "postgres_password").read_text()
+
+    def use(method, kept="md5"):
+        rules.write_text(f"host {name} {name} 127.0.0.1/32 {method}\n{before}")
+        _keep_password(stack, password.strip(), kept)
+
+    yield use
+    rules.write_text(before)
+    _keep_password(stack, password.strip(), "scram-sha-256")
+
+
+def _keep_password(stack, password, how):
+    alter = f"ALTER ROLE hotel PASSWORD '{password}'"
+    stack.sql("postgres", f"SET password_encryption = '{how}'", alter, "SELECT pg_reload_conf()")

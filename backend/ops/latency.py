@@ -38,7 +38,7 @@ def _log_in(**options: str) -> None:
     fresh.settings_dict["OPTIONS"].pop("pool", None)
     fresh.settings_dict["OPTIONS"].update(options)
     try:
-        fresh.connect()
+        fresh.ensure_connection()
     finally:
         fresh.close()
 
