@@ -4,12 +4,13 @@ from typing import Any
 
 import httpx
 
+from lab.engine import Engine
 from lab.errors import LabError
 from lab.live import ask_latency
 from lab.settings import Settings
 
-# Answers of /healthz, each on a connection of its own. The quickest of several counts, and the whole
-# is looked at more than once: a machine that is busy for a moment is not a delay, which stays.
+# Answers of /healthz, each on a connection of its own. The quickest counts, and all is looked at
+# more than once: a delay stays, other than a moment in which the machine is busy.
 _ROUNDS = 3
 _TRIES = 3
 # What a round trip may take beyond its delay, for the way itself and for a machine that has others
@@ -56,6 +57,17 @@ def verified(settings: Settings, token: str) -> dict[str, Any]:
     raise LabError(
         f"{wrong} Is the machine busy? `lab up` sets the delays anew; see `lab logs toxiproxy`."
     )
+
+
+def of_running(engine: Engine) -> dict[str, Any] | None:
+    """The delays of the running stack as they are now; None when nothing runs or answers."""
+    settings = engine.settings()
+    if settings is None:
+        return None
+    try:
+        return measured(settings, engine.token())
+    except (LabError, OSError):
+        return None
 
 
 def postgres_auth(settings: Settings, token: str) -> str:

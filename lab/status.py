@@ -5,7 +5,7 @@ from typing import Any
 
 from lab.engine import Engine
 from lab.errors import LabError
-from lab.latency import measured
+from lab.latency import of_running
 from lab.live import ask_backend, ask_nginx
 
 
@@ -15,19 +15,8 @@ def stack_status(engine: Engine) -> dict[str, Any]:
         "engine": engine.name,
         "services": [asdict(service) for service in engine.services()],
         "settings": active_settings(engine),
-        "latency": _latency(engine),
+        "latency": of_running(engine),
     }
-
-
-def _latency(engine: Engine) -> dict[str, Any] | None:
-    """The delays as they are measured now; None when nothing runs or answers."""
-    settings = engine.settings()
-    if settings is None:
-        return None
-    try:
-        return measured(settings, engine.token())
-    except (LabError, OSError):
-        return None
 
 
 def active_settings(engine: Engine) -> dict[str, Any]:
