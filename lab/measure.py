@@ -4,6 +4,7 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
+from lab import latency
 from lab.breakpoint import Bounds
 from lab.collect import Collected, collect
 from lab.console import step
@@ -30,10 +31,11 @@ def measure(engine: Engine, load: Load, bounds: Bounds) -> Measured:
     Raises:
         LabError: the run could not be made or not be read; what k6 wrote is kept.
     """
+    delays = latency.of_running(engine)
     run = run_k6(engine, load)
     with step("Reading the run back from Prometheus"):
         collected, verdict = read_back(engine, run, bounds)
-        document = write_result(run, collected, verdict, bounds, engine.name)
+        document = write_result(run, collected, verdict, bounds, engine.name, delays)
     check_target_survived(engine, run)
     return Measured(verdict, document)
 

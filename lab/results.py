@@ -34,6 +34,7 @@ def write_result(
     verdict: Verdict,
     bounds: Bounds,
     engine: str,
+    latency: dict[str, Any] | None,
 ) -> dict[str, Any]:
     """Write result.json and the pictures; returns the document."""
     files = {"folder": run.folder, "summary": run.summary, "result": run.folder / "result.json"}
@@ -52,6 +53,7 @@ def write_result(
         "bounds": asdict(bounds),
         "settings": run.settings.model_dump(),
         "host": host(run.settings, engine),
+        "latency": latency,
         **series(run, collected),
     }
     write_json(files["result"], document)

@@ -108,6 +108,32 @@ class Settings(BaseModel):
         return f"http://{LOOPBACK}:{self.LAB_BACKEND_PORT}"
 
     @property
+    def delayed_by_proxy(self) -> bool:
+        """Whether the backend is behind toxiproxy, and Postgres too as the backend sees it."""
+        return self.LAB_LATENCY_MS > 0 and self.LAB_LATENCY_BY == "toxiproxy"
+
+    @property
+    def delayed_by_netem(self) -> bool:
+        """Whether the kernel delays what backend, Postgres and Nginx say to each other."""
+        return self.LAB_LATENCY_MS > 0 and self.LAB_LATENCY_BY == "netem"
+
+    @property
+    def delayed_postgres_port(self) -> int:
+        """Toxiproxy's, in front of Postgres."""
+        return self.LAB_TOXIPROXY_PORT + 1
+
+    @property
+    def delayed_backend_port(self) -> int:
+        """Toxiproxy's, in front of the backend."""
+        return self.LAB_TOXIPROXY_PORT + 2
+
+    @property
+    def server_url(self) -> str:
+        """The server itself as its clients reach it, Nginx among them: delayed, while it is."""
+        port = self.delayed_backend_port if self.delayed_by_proxy else self.LAB_BACKEND_PORT
+        return f"http://{LOOPBACK}:{port}"
+
+    @property
     def metrics_url(self) -> str:
         return f"http://{LOOPBACK}:{self.LAB_METRICS_PORT}/metrics"
 

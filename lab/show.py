@@ -40,7 +40,18 @@ def status(document: dict[str, Any]) -> RenderableType:
         state = f"[{colour}]{each['state']}[/{colour}]"
         where = " ".join(filter(None, (each["url"], each["detail"])))
         services.add_row(each["name"], state, where)
-    return Group(services, _settings(document["settings"]))
+    parts = [services, _settings(document["settings"])]
+    return Group(*parts, *([_latency(found)] if (found := document["latency"]) else []))
+
+
+def _latency(found: dict[str, Any]) -> Table:
+    table = Table(title="Measured now, in ms", title_justify="left", show_header=False)
+    table.add_row("a round trip to Postgres", str(found["database_ms"]))
+    table.add_row("an answer of the server", str(found["client_ms"]))
+    table.add_row(
+        f"a new connection to Postgres ({found['postgres_auth']})", str(found["new_connection_ms"])
+    )
+    return table
 
 
 def _settings(settings: dict[str, Any]) -> Table:

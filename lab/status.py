@@ -5,6 +5,7 @@ from typing import Any
 
 from lab.engine import Engine
 from lab.errors import LabError
+from lab.latency import of_running
 from lab.live import ask_backend, ask_nginx
 
 
@@ -14,6 +15,7 @@ def stack_status(engine: Engine) -> dict[str, Any]:
         "engine": engine.name,
         "services": [asdict(service) for service in engine.services()],
         "settings": active_settings(engine),
+        "latency": of_running(engine),
     }
 
 

@@ -7,9 +7,10 @@ import subprocess
 
 import pytest
 
+from lab.engine.native.install import TOXIPROXY_VERSION
 from lab.paths import BIN, ROOT
 
-ONE_SHOT = {"secrets", "init"}
+ONE_SHOT = {"secrets", "init", "latency"}
 
 
 def _config(*files, **environ):
@@ -42,7 +43,7 @@ def test_it_is_whole_without_any_env_file(target):
     assert set(target) == {
         *ONE_SHOT,
         *("postgres", "redis", "backend", "backend-metrics", "nginx", "prometheus"),
-        *("backend-beside", "alloy", "docker-socket", "nginx-exporter", "grafana"),
+        *("backend-beside", "alloy", "docker-socket", "nginx-exporter", "grafana", "toxiproxy"),
     }
 
 
@@ -62,7 +63,7 @@ def test_every_service_has_limits(target, load):
 
 def test_every_port_is_on_the_loopback_unless_asked(target):
     ports = [port for service in target.values() for port in service.get("ports", [])]
-    assert len(ports) == 10
+    assert len(ports) == 12
     assert {port["host_ip"] for port in ports} == {"127.0.0.1"}
     opened = _config("docker-compose.yml", LAB_BIND="0.0.0.0")
     # Nginx' status page stays shut even then.
@@ -73,7 +74,7 @@ def test_every_port_is_on_the_loopback_unless_asked(target):
     assert hosts["nginx"] == {"0.0.0.0", "127.0.0.1"}
     # What k6 pushes to, and what the lab reads back from.
     assert hosts["alloy"] == hosts["prometheus"] == {"0.0.0.0"}
-    closed = ("postgres", "redis", "backend", "grafana")
+    closed = ("postgres", "redis", "backend", "grafana", "toxiproxy")
     assert set().union(*(hosts[name] for name in closed)) == {"127.0.0.1"}
     # Who reaches this one can read every container's settings.
     assert target["docker-socket"]["network_mode"] == "none"
@@ -106,13 +107,53 @@ def test_the_server_beside_the_backend_is_started_and_asked_as_its_setting_says(
 
 @pytest.mark.parametrize(
     "name",
-    ["POSTGRES", "REDIS", "NGINX", "PROMETHEUS", "ALLOY", "GRAFANA", "NGINX_EXPORTER"],
+    [
+        *("POSTGRES", "REDIS", "NGINX", "PROMETHEUS", "ALLOY", "GRAFANA", "NGINX_EXPORTER"),
+        "TOXIPROXY",
+    ],
 )
 def test_images_have_exact_tags_and_can_be_replaced(target, name):
     service = name.lower().replace("_", "-")
     assert re.search(r":v?\d+\.\d+(\.\d+)?(-\w+)*$", target[service]["image"])
     replaced = _config("docker-compose.yml", **{f"LAB_{name}_IMAGE": "mirror/it:1"})
     assert replaced[service]["image"] == "mirror/it:1"
+
+
+def test_toxiproxy_is_of_the_version_that_the_native_engine_builds(target):
+    assert target["toxiproxy"]["image"].endswith(f":{TOXIPROXY_VERSION}")
+
+
+def test_the_delay_reaches_all_who_take_part_in_it():
+    services = _config("docker-compose.yml", LAB_LATENCY_MS="100", LAB_LATENCY_DIRECTION="incoming")
+    for name in ("latency", "backend", "nginx"):
+        assert services[name]["environment"]["LAB_LATENCY_MS"] == "100", name
+    assert services["latency"]["environment"]["LAB_LATENCY_DIRECTION"] == "incoming"
+    # Commands go straight to Postgres.
+    name = "BACKEND_DELAYED_POSTGRES"
+    told = {n for n, each in services.items() if name in each.get("environment", {})}
+    assert told == {"latency", "backend"}
+    assert services["backend"]["depends_on"]["latency"]["condition"] == (
+        "service_completed_successfully"
+    )
+
+
+@pytest.mark.parametrize(
+    ("environ", "upstream"),
+    [
+        ({}, "straight"),
+        ({"LAB_LATENCY_MS": "0", "LAB_LATENCY_BY": "toxiproxy"}, "straight"),
+        ({"LAB_LATENCY_MS": "5", "LAB_LATENCY_BY": "toxiproxy"}, "delayed"),
+        ({"LAB_LATENCY_MS": "5", "LAB_LATENCY_BY": "netem"}, "straight"),
+    ],
+)
+def test_nginx_takes_the_detour_only_while_there_is_a_delay(environ, upstream):
+    names = {"LAB_BACKEND_UPSTREAM": "straight", "LAB_DELAYED_UPSTREAM": "delayed"}
+    script = ROOT / "nginx/upstream.envsh"
+    # The image passes over what may not be executed.
+    assert os.access(script, os.X_OK)
+    argv = ["sh", "-euc", f'. {script}; printf %s "$LAB_BACKEND_UPSTREAM"']
+    done = subprocess.run(argv, env=names | environ, capture_output=True, text=True, check=True)
+    assert done.stdout == upstream
 
 
 def test_postgres_keeps_its_data_where_version_18_does(target):

@@ -13,7 +13,8 @@ from lab.engine.native.supervision import is_alive, leftovers, wait_for
 from lab.paths import State
 
 SERVICES = [
-    *("postgres", "redis", "backend", "backend-metrics", "nginx", "prometheus"),
+    *("postgres", "redis", "toxiproxy"),
+    *("backend", "backend-metrics", "nginx", "prometheus"),
     *("node-exporter", "process-exporter", "postgres-exporter", "redis-exporter"),
     *("nginx-exporter", "mtail"),
 ]
@@ -32,7 +33,7 @@ def test_status_tells_engine_services_and_active_settings(lab, stack):
     states = {service["name"]: service["state"] for service in status["services"]}
     assert {name: states[name] for name in SERVICES} == dict.fromkeys(SERVICES, "running")
     assert states["grafana"] == ("running" if grafana.installed() else "missing")
-    assert status["services"][4]["url"] == stack.settings().target_url
+    assert status["services"][5]["url"] == stack.settings().target_url
     assert status["settings"]["LAB_DETAIL"] == "naive"
 
 

@@ -16,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config.kinds import (
     AsgiBeside,
+    Direction,
     Implementation,
     LatencyBy,
     LocalCache,
@@ -53,6 +54,7 @@ class LabSettings:
     lab_nginx_cache: NginxCache
     lab_nginx_cache_ttl: str
     lab_latency_ms: int
+    lab_latency_direction: Direction
     lab_latency_by: LatencyBy
     lab_shed: Switch
     lab_db_pool: int | None
@@ -62,6 +64,11 @@ class LabSettings:
     lab_db_statement_timeout: int
     lab_db_lock_timeout: int
     lab_db_connect_timeout: int
+
+    @property
+    def delayed_by_proxy(self) -> bool:
+        """Whether Postgres is to be reached, and the server reached, by way of toxiproxy."""
+        return self.lab_latency_ms > 0 and self.lab_latency_by is LatencyBy.TOXIPROXY
 
     def as_env(self) -> dict[str, str]:
         """As environment variables, a missing pool as `off`."""
@@ -92,6 +99,7 @@ def lab_settings() -> LabSettings:
         lab_nginx_cache=_choice("LAB_NGINX_CACHE", NginxCache),
         lab_nginx_cache_ttl=_duration("LAB_NGINX_CACHE_TTL"),
         lab_latency_ms=_number("LAB_LATENCY_MS", 0, 10_000),
+        lab_latency_direction=_choice("LAB_LATENCY_DIRECTION", Direction),
         lab_latency_by=_choice("LAB_LATENCY_BY", LatencyBy),
         lab_shed=_choice("LAB_SHED", Switch),
         lab_db_pool=None if text("LAB_DB_POOL") == "off" else _number("LAB_DB_POOL", 1, 1000),
@@ -124,6 +132,12 @@ def number(name: str) -> int:
 def is_asgi() -> bool:
     """Whether this process was loaded to be called by ASGI (config/asgi.py)."""
     return os.environ.get("BACKEND_INTERFACE") == "asgi"
+
+
+def address(name: str) -> tuple[str, str] | None:
+    """Host and port of the variable `name`, written host:port; None where it is not set."""
+    host, _, port = os.environ.get(name, "").rpartition(":")
+    return (host, port) if host else None
 
 
 def cpus(name: str) -> set[int]:

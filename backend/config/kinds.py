@@ -35,6 +35,11 @@ class Views(StrEnum):
     ASYNC = "async"
 
 
+class Direction(StrEnum):
+    OUTGOING = "outgoing"
+    INCOMING = "incoming"
+
+
 class LatencyBy(StrEnum):
     TOXIPROXY = "toxiproxy"
     NETEM = "netem"

@@ -56,13 +56,19 @@ def _connection_handling() -> dict[str, Any]:
     return {"CONN_MAX_AGE": 0, "OPTIONS": {"pool": pool}}
 
 
+def _postgres_address() -> dict[str, str]:
+    """Straight, or by the proxy that delays: of that one the server alone is told, no command."""
+    delayed = env.address("BACKEND_DELAYED_POSTGRES") if LAB.delayed_by_proxy else None
+    host, port = delayed or (env.text("PGHOST"), env.text("PGPORT"))
+    return {"HOST": host, "PORT": port}
+
+
 _HANDLING = _connection_handling()
 
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.postgresql",
-        "HOST": env.text("PGHOST"),
-        "PORT": env.text("PGPORT"),
+        **_postgres_address(),
         "NAME": env.text("PGDATABASE"),
         "USER": env.text("PGUSER"),
         "PASSWORD": env.secret("postgres_password"),

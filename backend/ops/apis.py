@@ -15,6 +15,7 @@ from hotels.models import Hotel
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
 
+from ops import latency
 from ops.token import has_lab_token
 
 NO_DATA = "No data is loaded. Load it: manage.py load_db"
@@ -55,6 +56,15 @@ def lab_settings(request: Request) -> JsonResponse:
             "pid": os.getpid(),
         }
     )
+
+
+@extend_schema(exclude=True)
+@api_view(["GET"])
+def lab_latency(request: Request) -> JsonResponse:
+    """How far Postgres is from this process, measured now, for whoever holds the lab's token."""
+    if not has_lab_token(request):
+        raise Http404
+    return JsonResponse(latency.measured())
 
 
 def _server(request: Request) -> dict[str, Any]:

@@ -67,3 +67,13 @@ def test_the_swagger_page_and_its_files_are_served_from_here(api):
     script = "/static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui-bundle.js"
     assert script in page
     assert api.get(script).status_code == 200
+
+
+@pytest.mark.django_db
+def test_latency_is_for_the_token_and_names_how_postgres_lets_in(api):
+    assert api.get("/lab/latency").status_code == 404
+    headers = {"X-Lab-Token": django_settings.LAB_TOKEN}
+    found = api.get("/lab/latency", headers=headers).json()
+    assert found["postgres_auth"] == "scram-sha-256"
+    assert min(found["round_trips_ms"]) > 0
+    assert found["new_connection_ms"] > 0

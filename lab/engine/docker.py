@@ -14,10 +14,14 @@ from lab.engine.base import K6Command, ServiceState, ServiceStatus
 from lab.engine.versions import ASKED, version_in
 from lab.errors import LabError, UsageError
 from lab.paths import ROOT, State, current_state
+from lab.setting_rules import NO_NETEM
 from lab.settings import Settings, running_settings, save
 
 # Done once they have ended.
-_ENDING = {"secrets", "init"}
+_ENDING = {"secrets", "init", "latency"}
+
+# In its image the program has another name.
+_ASKED = ASKED | {"toxiproxy": ["/toxiproxy", "-version"]}
 
 # What keeps pages or requests, outermost first.
 _EMPTIED = ("nginx", "backend-metrics", "backend", "backend-beside")
@@ -50,6 +54,7 @@ class DockerEngine:
         self._state = State(current_state().base / "docker")
 
     def up(self, settings: Settings) -> None:
+        _refuse_netem(settings)
         self._state.base.mkdir(parents=True, exist_ok=True)
         with step("docker compose up (builds and pulls the first time)"):
             self._compose(["up", "-d", "--wait", "--build"], settings)
@@ -64,6 +69,7 @@ class DockerEngine:
     def apply(self, settings: Settings) -> None:
         if self.settings() is None:
             raise LabError("The stack is not running. Start it: lab up")
+        _refuse_netem(settings)
         with step("Recreating what changed; it refuses for some seconds"):
             self._compose(["up", "-d", "--wait"], settings)
         save(settings, self._state)
@@ -119,7 +125,7 @@ class DockerEngine:
     def versions(self) -> dict[str, str]:
         # Of the programs, not of their images: a tag is what someone called an image.
         running = {service.name for service in self.services() if service.state == "running"}
-        said = {name: self.exec(name, argv) for name, argv in ASKED.items() if name in running}
+        said = {name: self.exec(name, argv) for name, argv in _ASKED.items() if name in running}
         load = compose_argv("docker-compose.load.yml")
         said["k6"] = _run(load, ["run", "--rm", "load", *ASKED["k6"]], self.settings())
         return {name: version_in(done.stdout + done.stderr) for name, done in said.items()}
@@ -178,7 +184,17 @@ def _run(
 def _pinned(settings: Settings) -> dict[str, str]:
     """The settings with the CPUs that results will name; compose alone would pin nothing."""
     cpus = choose_cpus(settings)
-    return settings.as_env() | {"LAB_TARGET_CPUS": cpus.target, "LAB_LOAD_CPUS": cpus.load}
+    return settings.as_env() | {
+        "LAB_TARGET_CPUS": cpus.target,
+        "LAB_LOAD_CPUS": cpus.load,
+        "TOXIPROXY_BACKEND_PORT": str(settings.delayed_backend_port),
+    }
+
+
+def _refuse_netem(settings: Settings) -> None:
+    """Where the engine was chosen for them, the settings alone could not say it."""
+    if settings.LAB_LATENCY_BY == "netem":
+        raise UsageError(f"LAB_LATENCY_BY=netem does not go with the docker engine: {NO_NETEM}.")
 
 
 def _status(container: dict[str, str]) -> ServiceStatus:

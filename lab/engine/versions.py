@@ -7,6 +7,7 @@ ASKED = {
     "postgres": ["postgres", "--version"],
     "redis": ["redis-server", "--version"],
     "nginx": ["nginx", "-v"],
+    "toxiproxy": ["toxiproxy-server", "-version"],
     "prometheus": ["prometheus", "--version"],
     "grafana": ["grafana", "--version"],
     "alloy": ["alloy", "--version"],

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from lab import metrics
+from lab import latency, metrics
 from lab.breakpoint import WINDOW_SECONDS, Bounds
 from lab.engine import Engine
 from lab.errors import LabError
@@ -81,6 +81,7 @@ class StackBench:
 
     def verify(self) -> None:
         verify(target_of(self.engine, self._settings))
+        self._latency = latency.verified(self._settings, self.engine.token())
         if caches_on(self._settings):
             with self.engine.emptied():
                 pass
@@ -106,6 +107,7 @@ class StackBench:
         return {
             **figures,
             "settings": self._settings.as_env(),
+            "latency": self._latency,
             "hotels": collected.summary["lab"]["hotels"],
             "unit": collected.plan.unit if collected.plan else None,
             "failed_ratio": round(figures["failed"] / max(figures["requests"], 1), 4),

@@ -17,6 +17,7 @@ from lab.experiment.schema import Experiment
 from lab.experiment.store import Store, new_store, stores
 from lab.interrupts import interruptible, uninterrupted
 from lab.k6 import check
+from lab.latency import postgres_auth
 from lab.live import ask_backend
 from lab.paths import RESULTS
 from lab.results import host
@@ -189,6 +190,7 @@ def _machine(engine: Engine, settings: Settings) -> dict[str, Any]:
         "host": host(settings, engine.name),
         "limits": engine.limits(),
         "versions": versions,
+        "postgres_auth": postgres_auth(settings, engine.token()),
     }
 
 
@@ -216,4 +218,5 @@ def _facts(machine: dict[str, Any]) -> dict[str, Any]:
     """What has to be the same in all cells of a run."""
     names = ("cpus", "memory_bytes", "system", "target_cpus", "load_cpus", "commit")
     of_host = {name: machine["host"].get(name) for name in names}
-    return {**of_host, **{name: machine.get(name) for name in ("engine", "versions", "limits")}}
+    others = ("engine", "versions", "limits", "postgres_auth")
+    return of_host | {name: machine.get(name) for name in others}

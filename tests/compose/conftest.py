@@ -60,6 +60,7 @@ def _environ() -> dict[str, str]:
         "LAB_ENGINE": "docker",
         "COMPOSE_PROJECT_NAME": PROJECT,
         "BASE_URL": settings.target_url,
+        "TOXIPROXY_BACKEND_PORT": str(settings.delayed_backend_port),
         "LAB_STATE_DIR": str(STATE / "state"),
     }
 

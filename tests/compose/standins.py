@@ -31,7 +31,10 @@ _FOLDERS = {
     "prom/prometheus": "prometheus",
     "nginx/nginx-prometheus-exporter": "nginx-exporter",
     "grafana/k6": "k6",
+    "ghcr.io/shopify/toxiproxy": "toxiproxy",
 }
+# What of the lab's own builds goes into them.
+_BUILT = {"k6": ("k6",), "toxiproxy": ("toxiproxy-server", "toxiproxy-cli")}
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,8 @@ def _context(folder: str) -> Path:
     context = STATE / "contexts" / folder
     shutil.rmtree(context, ignore_errors=True)
     shutil.copytree(FOLDER / folder, context)
-    if folder == "k6":
-        shutil.copy(require("k6"), context)
+    for program in _BUILT.get(folder, ()):
+        shutil.copy(require(program), context)
     return context
 
 

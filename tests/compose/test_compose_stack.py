@@ -73,3 +73,15 @@ def test_the_backends_metrics_come_back_with_a_backend_that_started_again(stack,
             return False
 
     poll(served, seconds=60)
+
+
+def test_a_delay_needs_nothing_but_its_setting(stack, target):
+    stack.compose("up", "-d", "--wait", LAB_LATENCY_MS="100")
+    # To the client, to Postgres for the rows, and for the proof that the connection lives.
+    assert _listed(target).elapsed.total_seconds() > 0.3
+    server = f"http://127.0.0.1:{load_settings().delayed_backend_port}/healthz"
+    assert httpx.get(server).elapsed.total_seconds() > 0.1
+    stack.compose("up", "-d", "--wait")
+    with pytest.raises(httpx.HTTPError):
+        httpx.get(server)
+    _listed(target).raise_for_status()

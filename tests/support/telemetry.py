@@ -37,7 +37,8 @@ _ALONE: dict[str, dict[EngineName, str]] = {
     "grafana": {"native": "runs where its program is on the PATH"},
 }
 SERVICES = (
-    *("postgres", "redis", "backend", "nginx", "prometheus", "backend-metrics", "load"),
+    *("postgres", "redis", "toxiproxy", "backend", "nginx", "prometheus"),
+    *("backend-metrics", "load"),
     *_ALONE,
 )
 _SHARED = "processes share one network, and this service does not count what it sends"

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import psutil
 
@@ -22,29 +22,41 @@ _SECONDS_BEFORE_FREEING = 2
 
 
 def python(
-    argv: list[str], settings: Settings, state: State, *, show: bool = False
+    argv: list[str],
+    settings: Settings,
+    state: State,
+    *,
+    show: bool = False,
+    env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run Python in `backend/` with the stack's environment.
 
     With `show` its output goes to our standard error: progress is for the user, while standard
     output belongs to the result of the command that called us.
     """
-    env = {**os.environ, **backend_env(settings, state)}
+    whole = {**os.environ, **backend_env(settings, state), **(env or {})}
     output = (
         {"stdout": sys.stderr} if show else {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     )
     return subprocess.run(
-        [sys.executable, *argv], cwd=BACKEND, env=env, text=True, check=False, **output
+        [sys.executable, *argv], cwd=BACKEND, env=whole, text=True, check=False, **output
     )
 
 
-def manage(argv: list[str], settings: Settings, state: State, *, show: bool = False) -> None:
+def manage(
+    argv: list[str],
+    settings: Settings,
+    state: State,
+    *,
+    show: bool = False,
+    env: Mapping[str, str] | None = None,
+) -> None:
     """Like `python`.
 
     Raises:
         LabError: it failed; with what it said.
     """
-    done = python(argv, settings, state, show=show)
+    done = python(argv, settings, state, show=show, env=env)
     if done.returncode:
         said = (done.stderr or done.stdout or "").strip()
         raise LabError(f"`python {' '.join(argv)}` failed in backend/:\n{said}")

@@ -10,7 +10,7 @@ import httpx
 import redis
 
 from lab.console import step
-from lab.engine.native import backend, postgres, render
+from lab.engine.native import backend, latency, postgres, render
 from lab.engine.native.services import services
 from lab.engine.native.starting import start
 from lab.engine.native.supervision import Supervision, wait_for
@@ -37,6 +37,7 @@ class Change:
 
     def apply(self) -> None:
         """Gunicorn's kinds and Nginx lose no request; another server is stopped and started."""
+        latency.check(self.after, self.state)
         restarted = self._adopt()
         if restarted or not self._can_reload():
             self._restart_backend()
@@ -55,6 +56,7 @@ class Change:
         Nginx knows its files by memory that outlives a reload, and a socket keeps its queue as long
         as the server lives: they are stopped meanwhile, and started again whatever happens.
         """
+        latency.check(self.after, self.state)
         self.supervision.stop_quickly(_NGINX, _BACKEND, _BESIDE)
         try:
             self._adopt()
@@ -68,6 +70,8 @@ class Change:
 
     def _adopt(self) -> bool:
         """What is read at the next start or reload; returns whether Postgres was restarted."""
+        if latency.differs(self.before, self.after):
+            latency.apply(self.after, self.state)
         save(self.after, self.state)
         render.write_nginx(self.after, self.state)
         if self.before.LAB_DB_MAX_CONNECTIONS == self.after.LAB_DB_MAX_CONNECTIONS:

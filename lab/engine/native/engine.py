@@ -9,9 +9,10 @@ import httpx
 from lab.console import note, step
 from lab.cpus import choose_cpus
 from lab.engine.base import K6Command, ServiceStatus
-from lab.engine.native import backend, grafana, postgres, preflight, render
+from lab.engine.native import backend, grafana, latency, postgres, preflight, render
 from lab.engine.native.change import Change
 from lab.engine.native.programs import program_versions, require
+from lab.engine.native.service import Service
 from lab.engine.native.services import BACKEND, backend_env, services, start_groups
 from lab.engine.native.starting import start
 from lab.engine.native.supervision import Supervision, remove_socket, stop_leftovers, wait_for
@@ -51,6 +52,7 @@ class NativeEngine:
             with step("Stopping the stack"):
                 self._supervision.stop()
         stop_leftovers(self._state)
+        latency.remove(self._state)
         remove_socket(self._state)
         self._state.settings.unlink(missing_ok=True)
 
@@ -135,7 +137,7 @@ class NativeEngine:
         """The stack runs: start what stopped, and make the settings active."""
         running = self._running()
         for group in start_groups(services(running, self._state)):
-            start(group, self._supervision, running, self._state)
+            self._start_group(group, running)
         self.apply(settings)
 
     def _clear_leftovers(self) -> None:
@@ -164,12 +166,17 @@ class NativeEngine:
     def _start(self, settings: Settings) -> None:
         self._supervision.start()
         for group in start_groups(services(settings, self._state)):
-            start(group, self._supervision, settings, self._state)
+            self._start_group(group, settings)
             if group[0].name == "postgres":
                 backend.load(settings, self._state)
         with step("Waiting for the API's first answer"):
             wait_for(lambda: self._ready(settings), seconds=60, what="The API's first answer")
             wait_for(self._all_run, seconds=10, what="The last service")
+
+    def _start_group(self, group: list[Service], settings: Settings) -> None:
+        start(group, self._supervision, settings, self._state)
+        if group[0].name == "toxiproxy":  # It starts empty.
+            latency.apply(settings, self._state)
 
     def _ready(self, settings: Settings) -> bool:
         try:

@@ -1,7 +1,7 @@
 """How the programs of the native engine come here; `make setup` runs this module.
 
 What the machine has is used as it is. What it lacks is unpacked from the distribution's packages
-(native/apt-unpack.sh), or built (k6), below `.lab`.
+(native/apt-unpack.sh), or built (k6, toxiproxy), below `.lab`.
 """
 
 import os
@@ -9,7 +9,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 from lab.console import step
 from lab.engine.native.programs import find, find_browser
@@ -17,6 +19,7 @@ from lab.errors import LabError
 from lab.paths import BIN, PROGRAMS, ROOT
 
 K6_VERSION = "1.8.1"
+TOXIPROXY_VERSION = "2.12.0"
 OLDEST_GO = (1, 25)
 
 # `auto` lets go fetch a newer toolchain, which a machine without that network can't.
@@ -67,6 +70,23 @@ def install() -> None:
         with step(f"Building k6 {K6_VERSION} (about 75 s on 2 cores, the first time)"):
             _run(["go", "install", f"go.k6.io/k6@v{K6_VERSION}"], {**_GO_ENV, "GOBIN": str(BIN)})
 
+    if find("toxiproxy-server") is None:
+        _require_go()
+        with step(f"Building toxiproxy {TOXIPROXY_VERSION} (about 25 s, the first time)"):
+            _build_toxiproxy()
+
+
+def _build_toxiproxy() -> None:
+    """Server and command line; `go install` would name them `server` and `cli`."""
+    module = "github.com/Shopify/toxiproxy/v2"
+    packages = [f"{module}/cmd/{name}@v{TOXIPROXY_VERSION}" for name in ("server", "cli")]
+    named = f"-ldflags=-X={module}.Version={TOXIPROXY_VERSION}"
+    BIN.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=BIN) as folder:
+        _run(["go", "install", named, *packages], {**_GO_ENV, "GOBIN": folder})
+        for name in ("server", "cli"):
+            Path(folder, name).rename(BIN / f"toxiproxy-{name}")
+
 
 def install_browser() -> None:
     """Get the browser that the tests of the report use; where there is no apt they are skipped."""
@@ -115,7 +135,10 @@ def _k6_version() -> str | None:
 def _require_go() -> None:
     oldest = ".".join(map(str, OLDEST_GO))
     if shutil.which("go") is None:
-        raise LabError(f"Go is not on the PATH; k6 is built with it. Install Go {oldest} or newer.")
+        raise LabError(
+            "Go is not on the PATH; k6 and toxiproxy are built with it. "
+            f"Install Go {oldest} or newer."
+        )
     said = subprocess.run(
         ["go", "env", "GOVERSION"], capture_output=True, text=True, check=False
     ).stdout.strip()

@@ -3,6 +3,7 @@
 import resource
 import shutil
 
+from lab.engine.native import latency
 from lab.engine.native.render import OPEN_FILES
 from lab.engine.native.service import Service
 from lab.engine.native.supervision import port_is_taken
@@ -20,12 +21,16 @@ def check(settings: Settings, state: State, services: list[Service]) -> None:
     _check_ports(settings, services)
     _check_disk(state)
     _check_open_files()
+    latency.check(settings, state)
 
 
 def _check_ports(settings: Settings, services: list[Service]) -> None:
     wanted = {service.port: service.host for service in services}
     wanted[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
+    wanted[settings.delayed_postgres_port] = wanted[settings.delayed_backend_port] = LOOPBACK
     names = {s.port: "LAB_EXPORTERS_PORT" for s in services if s.group == "exporters"}
+    delayed = (settings.delayed_postgres_port, settings.delayed_backend_port)
+    names |= dict.fromkeys(delayed, "LAB_TOXIPROXY_PORT")
     names |= {int(v): k for k, v in settings.as_env().items() if k.endswith("_PORT")}
     taken = [port for port, host in sorted(wanted.items()) if port_is_taken(host, port)]
     if taken:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from lab.cpus import choose_cpus
-from lab.engine.native import grafana
+from lab.engine.native import grafana, toxiproxy
 from lab.engine.native.exporters import exporters
 from lab.engine.native.programs import library_env, require
 from lab.engine.native.service import Service
@@ -18,7 +18,10 @@ BACKEND = ROOT / "backend"
 
 def services(settings: Settings, state: State) -> list[Service]:
     """Every service, in the order in which they are started."""
-    builders = (_postgres, _redis, _backend, _backend_metrics, _nginx, _beside, _prometheus)
+    builders = (
+        *(_postgres, _redis, toxiproxy.service),
+        *(_backend, _backend_metrics, _nginx, _beside, _prometheus),
+    )
     found = [*(build(settings, state) for build in builders), *exporters(settings, state)]
     program = grafana.installed()
     return [*found, grafana.service(settings, state, program)] if program else found
@@ -116,7 +119,7 @@ def _backend(settings: Settings, state: State) -> Service:
         mark=f"-X lab-backend={state.base}",
         port=settings.LAB_BACKEND_PORT,
         url=settings.backend_url,
-        env=backend_env(settings, state),
+        env=backend_env(settings, state) | toxiproxy.server_env(settings),
         cwd=BACKEND,
         alive_url=f"{settings.backend_url}/healthz",
     )

@@ -15,6 +15,10 @@ render() {
 }
 
 if [ "$1" = nginx ] && [ -d /etc/nginx/templates ]; then
+    for read_first in /docker-entrypoint.d/*.envsh; do
+        # shellcheck source=/dev/null
+        [ ! -x "$read_first" ] || . "$read_first"
+    done
     render
 fi
 exec "$@"
