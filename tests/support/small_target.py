@@ -39,7 +39,7 @@ class Target:
     messages: int = 0
     titles: list[str] = field(default_factory=list)
     _sockets: dict[str, set[Any]] = field(default_factory=dict)
-    _closing: list[asyncio.Event] = field(default_factory=list)
+    _closing: list[tuple[set[Any], Any, asyncio.Event]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._hotels = {
@@ -83,10 +83,13 @@ class Target:
         made = {**booking, "id": str(uuid.uuid4())}
         told = {"type": "availability", "hotel": hotel, "booking": made["id"]}
         text = json.dumps({**told, "committed_at": time.time()})
-        for send in list(self._sockets.get(hotel, ())):
+        recipients, closing = list(self._sockets.get(hotel, ())), self._closing[: self.close]
+        for watchers, send, _ in closing:
+            watchers.discard(send)
+        for send in recipients:
             for _ in range(self._copies()):
                 await send({"type": "websocket.send", "text": text})
-        for leave in self._closing[: self.close]:
+        for _, _, leave in closing:
             leave.set()
         return 201, made
 
@@ -110,7 +113,8 @@ class Target:
         await send(
             {"type": "websocket.send", "text": json.dumps({"type": "ready", "hotel": hotel})}
         )
-        self._closing.append(leave := asyncio.Event())
+        leave = asyncio.Event()
+        self._closing.append((self._sockets[hotel], send, leave))
         waits = [asyncio.ensure_future(receive()), asyncio.ensure_future(leave.wait())]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         self._sockets[hotel].discard(send)
