@@ -22,6 +22,7 @@ from lab.report.style import (
     spec_of,
     wide,
 )
+from lab.report.words import listed
 
 _COLOURS = (ORANGE, BLUE, GREEN, PURPLE)
 _SHAPES = ("circle", "square", "diamond", "triangle-up")
@@ -45,7 +46,7 @@ def comparison(report: Report) -> Picture | None:
     return Picture(
         "comparison",
         title=title(report),
-        alt=f"{' and '.join(f.axis for f in domains)}, for every {what} and load",
+        alt=f"{listed([f.axis for f in domains])}, for every {what} and load",
         caption=_caption(list(domains), any(log for _, log in domains.values())),
         panels=panels,
         legend=_legend(report),

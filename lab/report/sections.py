@@ -44,13 +44,19 @@ def _question(report: Report) -> list[Block]:
 
 def _comparison(report: Report) -> list[Block]:
     picture = comparison.comparison(report)
-    return [picture, *tables.compared(report)] if picture else []
+    return [picture, tables.compared(report)] if picture else []
+
+
+# With more loads, what the CPUs did under each is no reading any more.
+_MOST_WITH_CPU = 6
 
 
 def _loads(report: Report) -> list[Section]:
     found = []
+    few = len(report.panels.positions) <= _MOST_WITH_CPU
+    makers = (curves.curves, *((shares.cpu,) if few else ()), shares.cache)
     for panel, title in report.panels.positions.items():
-        pictures = [make(report, panel) for make in (curves.curves, shares.cpu, shares.cache)]
+        pictures = [make(report, panel) for make in makers]
         named = f"Load {panel}: {title}" if title else f"Load {panel}" if panel else "The load"
         blocks: list[Block] = [picture for picture in pictures if picture]
         found.append(Section(named, slug("load", panel), blocks))

@@ -40,43 +40,43 @@ def _value(value: Any) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def compared(report: Report) -> list[Table]:
-    """The comparison picture in figures: a table for each figure that is compared by."""
-    return [_compared(report, figure) for figure in report.figures]
-
-
-def _compared(report: Report, figure: Figure) -> Table:
-    """A line per row, a column per load and series; where those are many, a column per series."""
-    places = [
-        (series, panel)
-        for panel in report.panels.positions
-        if report.figure(panel) is figure
-        for series in report.series_with_cells
-        if any(report.at(row, series, panel) for row in report.rows.positions)
-    ]
-    by_panel = len(places) > _MOST_COLUMNS
-    table = _by_panel if by_panel else _by_place
-    head, rows = table(report, figure, places)
-    return Table(head, rows, _compared_caption(figure))
-
-
 _Places = list[tuple[str, str]]
 _MOST_COLUMNS = 12
 
 
-def _compared_caption(figure: Figure) -> str:
-    bound = " ≥ is a lower bound, for the reason beside it." if figure.bounded else ""
-    return f"{figure.caption} With repeats the median (least–most).{bound}"
+def compared(report: Report) -> Table:
+    """The comparison picture in figures.
+
+    A line per row, a column per load and series; where those are many, a column per series.
+    """
+    places = [
+        (series, panel)
+        for panel in report.panels.positions
+        for series in report.series_with_cells
+        if any(report.at(row, series, panel) for row in report.rows.positions)
+    ]
+    table = _by_panel if len(places) > _MOST_COLUMNS else _by_place
+    head, rows = table(report, places)
+    return Table(head, rows, _compared_caption(report.figures))
+
+
+def _compared_caption(figures: list[Figure]) -> str:
+    lower = any(figure.bounded for figure in figures)
+    bound = " ≥ is a lower bound, for the reason beside it." if lower else ""
+    said = " ".join(figure.caption for figure in figures)
+    return f"{said} With repeats the median (least–most).{bound}"
 
 
 def _by_place(
-    report: Report, figure: Figure, places: _Places
+    report: Report, places: _Places
 ) -> tuple[tuple[Column, ...], list[tuple[Entry, ...]]]:
-    head = [f"#{', '.join(n for n in (panel, series) if n) or 'all'}" for series, panel in places]
+    several = len(report.figures) > 1
+    head = []
+    for series, panel in places:
+        what = f": {report.figure(panel).axis}" if several else ""
+        head.append(f"#{', '.join(n for n in (panel, series) if n) or 'all'}{what}")
     rows = [
-        entries(
-            name, title or NOTHING, *(bounded(report.at(name, *place), figure) for place in places)
-        )
+        entries(name, title or NOTHING, *(_bounded(report, name, *place) for place in places))
         for name, title in report.rows.positions.items()
         if any(report.at(name, *place) for place in places)
     ]
@@ -84,17 +84,21 @@ def _by_place(
 
 
 def _by_panel(
-    report: Report, figure: Figure, places: _Places
+    report: Report, places: _Places
 ) -> tuple[tuple[Column, ...], list[tuple[Entry, ...]]]:
     series = list(dict.fromkeys(one for one, _ in places))
     rows = [
-        entries(panel, name, *(bounded(report.at(name, one, panel), figure) for one in series))
+        entries(panel, name, *(_bounded(report, name, one, panel) for one in series))
         for panel in dict.fromkeys(panel for _, panel in places)
         for name in report.rows.positions
         if any(report.at(name, one, panel) for one in series)
     ]
     head = columns(report.panels.name, report.rows.name, *(f"#{one or 'all'}" for one in series))
     return head, rows
+
+
+def _bounded(report: Report, row: str, series: str, panel: str) -> Entry:
+    return bounded(report.at(row, series, panel), report.figure(panel))
 
 
 def bounded(cell: Cell | None, figure: Figure) -> Entry:
@@ -173,7 +177,9 @@ def _cell(cell: Cell, shown: list[_Figure]) -> tuple[Entry, ...]:
 
 def _limited_by(cell: Cell) -> str:
     said = {"generator_cpu": "generator", "vu_cap": "VU cap", "none": "nothing: it held"}
-    found = dict.fromkeys(str(run.get("limited_by")) for run in cell.runs)
+    # A closed load slows down with the target: nothing gives way, and nothing holds.
+    judged = [run for run in cell.runs if run.get("outcome") != "measured"]
+    found = dict.fromkeys(str(run.get("limited_by")) for run in judged)
     return ", ".join(said.get(name, name) for name in found) or NOTHING
 
 
