@@ -71,9 +71,9 @@ def conditions(report: Report) -> list[Block]:
 
 
 def _authentication(report: Report) -> list[tuple[str, str]]:
-    """How a new connection is let in, which takes round trips; nothing where no cell says."""
-    found = dict.fromkeys(run["postgres_auth"] for run in report.runs if run.get("postgres_auth"))
-    return [("Postgres authentication", ", ".join(map(str, found)))] if found else []
+    """How a new connection is let in, which takes round trips; nothing where nobody asked."""
+    found = report.header.get("postgres_auth")
+    return [("Postgres authentication", str(found))] if found else []
 
 
 def _old_stacks(report: Report) -> list[tuple[str, str]]:

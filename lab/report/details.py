@@ -1,4 +1,4 @@
-"""Tables that only some experiments have: response times, WebSockets, memory."""
+"""Tables that only some experiments have: response times, WebSockets, delays, memory."""
 
 from lab.report.blocks import Block, Entry, Table, columns, entries
 from lab.report.figures import milliseconds
@@ -39,8 +39,8 @@ def websockets(report: Report) -> list[Block]:
     rows = [
         entries(
             cell.name,
-            *(ranged(_of_sockets(cell, name), whole) for name in names),
-            *(ranged(_of_sockets(cell, name), milliseconds) for name in delays),
+            *(ranged(_of(cell, "websockets", name), whole) for name in names),
+            *(ranged(_of(cell, "websockets", name), milliseconds) for name in delays),
         )
         for cell in cells
     ]
@@ -51,8 +51,28 @@ def websockets(report: Report) -> list[Block]:
     return [Table(titles, rows, "Delay: from the booking's commit to the message at the client.")]
 
 
-def _of_sockets(cell: Cell, name: str) -> Spread | None:
-    return spread([(run.get("websockets") or {}).get(name) for run in cell.runs])
+def _of(cell: Cell, what: str, name: str) -> Spread | None:
+    return spread([(run.get(what) or {}).get(name) for run in cell.runs])
+
+
+def delays(report: Report) -> list[Block]:
+    """What LAB_LATENCY_MS came to, measured before each cell that has one."""
+    names = ("database_ms", "client_ms", "new_connection_ms", "new_connection_delays")
+    rows = [
+        entries(
+            cell.name,
+            str((cell.middle or {}).get("settings", {}).get("LAB_LATENCY_MS", NOTHING)),
+            *(ranged(_of(cell, "latency", name), milliseconds) for name in names),
+        )
+        for cell in report.cells
+        if _of(cell, "latency", "new_connection_delays")
+    ]
+    titles = columns(
+        *("cell", "#set, ms", "#to Postgres and back, ms", "#to a client, ms"),
+        *("#new connection, ms", "#in delays"),
+    )
+    caption = "A new connection to Postgres costs several delays."
+    return [Table(titles, rows, caption)] if rows else []
 
 
 def memory(report: Report) -> list[Block]:

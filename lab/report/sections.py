@@ -18,6 +18,7 @@ def sections(report: Report) -> list[Section]:
         Section("Published and measured", "published", published.published(report)),
         Section("Response times", "times", details.percentiles(report)),
         Section("WebSockets", "websockets", details.websockets(report)),
+        Section("Delays", "delays", details.delays(report)),
         Section("Peak memory", "memory", details.memory(report)),
         Section("All cells", "cells", [tables.cells(report)]),
         Section("Cells that failed", "failed", _failed(report)),
