@@ -4,6 +4,7 @@ import pytest
 from support.report_samples import load, of
 
 from lab.report import report_document
+from lab.report.answer import answer
 from lab.report.comparison import comparison
 from lab.report.model import build
 from lab.report.page import markdown
@@ -103,6 +104,12 @@ def test_the_peak_of_memory_is_told_per_server(text):
 
 def test_a_closed_load_is_limited_by_nothing_and_holds_nothing(text):
     assert "| read/0ms/sync | measured | 1 of 1 | 1.8 | – | – |" in text
+
+
+def test_the_base_is_what_the_file_names_not_what_comes_first():
+    report = build(header(report=REPORT | {"base": {"server": "threads"}}), cells(), [])
+    assert answer(report).startswith("For read, 0ms: threads gave 200 successful answers, sync 400")
+    assert report.base_of(report.cells[0]).name == "read/0ms/threads"
 
 
 def test_several_axes_may_make_the_panels():
