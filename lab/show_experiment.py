@@ -30,17 +30,19 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 def plan(document: dict[str, Any]) -> RenderableType:
     """The cells in their order, and how long they take."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("cell", "repeat", "load", "rate", "for", "warmed by"):
-        table.add_column(column, no_wrap=True)
+    table.add_column("cell", overflow="fold")
+    for column in ("load", "rate", "for", "warmed by"):
+        table.add_column(column, overflow="fold")
+    table.add_column("repeat", justify="right")
     for cell in document["cells"]:
         work, warm = cell["workload"], cell["warm"]
         table.add_row(
             cell["name"],
-            str(cell["repeat"]),
-            f"{work['profile']} of {work['scenario']}",
+            f"{work['profile']} of {work.get('route') or work['scenario']}",
             str(work.get("rate", "")),
             work["duration"],
             warm if isinstance(warm, str) else f"{warm['profile']} of {warm['scenario']}",
+            str(cell["repeat"]),
         )
     minutes = document["expected_seconds"] / 60
     return Group(
@@ -82,7 +84,7 @@ def _claims(claims: list[dict[str, Any]]) -> RenderableType:
 def _cells(cells: list[dict[str, Any]]) -> RenderableType:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("cell", overflow="fold")
-    for column in ("goodput/s", "requests/s", "failed", "p95 ms", "dropped"):
+    for column in ("goodput/s", "requests/s", "successes", "failed", "p95 ms", "dropped"):
         table.add_column(column, justify="right", no_wrap=True, min_width=len(column))
     table.add_column("limited by", overflow="fold")
     for cell in cells:
@@ -93,10 +95,12 @@ def _cells(cells: list[dict[str, Any]]) -> RenderableType:
 def _figures(cell: dict[str, Any]) -> list[str]:
     if cell.get("rps") is None:
         why = escape(str(cell.get("error") or "not measured"))
-        return [*[""] * 5, f"[red]{why}[/red]"]
+        colour = "red" if cell["state"] == "failed" else "dim"
+        return [*[""] * 6, f"[{colour}]{why}[/{colour}]"]
     return [
         f"{cell['goodput']:,g}",
         f"{cell['rps']:,g}",
+        "" if cell.get("successes") is None else f"{cell['successes']:,}",
         f"{cell['failed_ratio']:.1%}",
         f"{cell['p95_ms']:,.0f}",
         f"{cell['dropped_iterations']:,}",

@@ -1,25 +1,24 @@
-"""The paragraph at the top: what each layer bought, said from the figures."""
+"""The paragraph at the top: what each layer, server or arm bought, said from the figures."""
 
+from lab.report.figures import Figure
 from lab.report.model import LIMITS, Cell, Report
-from lab.report.words import listed, rate, several, times
+from lab.report.words import listed, several, times
+
+# More would be a table, not a paragraph.
+_MOST_PAIRS = 12
 
 
 def answer(report: Report) -> str:
-    """What each layer bought, in one paragraph."""
-    pairs = [
-        (series, panel)
-        for panel in report.panels.positions
-        for series in report.series_with_cells
-        if _base(report, series, panel)
-    ]
+    """What each row bought, in one paragraph."""
+    pairs = _pairs(report)
     if not pairs:
         return _no_base(report)
     others = [text for pair in pairs[1:] if (text := _best(report, *pair))]
     first = _ladder(report, *pairs[0])
     if not others:
         return first
-    baseline = next(iter(report.rows.positions))
-    return f"{first} From {baseline} to the best layer: {'; '.join(others)}."
+    what = report.rows.name or "cell"
+    return f"{first} From {report.base_row} to the best {what}: {'; '.join(others)}."
 
 
 def tally(report: Report) -> str:
@@ -27,31 +26,50 @@ def tally(report: Report) -> str:
     return " ".join([*_claims(report), *_gaps(report)])
 
 
+def _pairs(report: Report) -> list[tuple[str, str]]:
+    """Series and panels that have something to compare with.
+
+    Of very many only those in whose panel the source has a figure.
+    """
+    pairs = [
+        (series, panel)
+        for panel in report.panels.positions
+        for series in report.series_with_cells
+        if _base(report, series, panel)
+    ]
+    if len(pairs) <= _MOST_PAIRS:
+        return pairs
+    named = {figure["cell"] for figure in report.header.get("published", [])}
+    panels = {report.place(cell)[2] for cell in report.cells if cell.name in named}
+    return [pair for pair in pairs if pair[1] in panels] or pairs[:_MOST_PAIRS]
+
+
 def _base(report: Report, series: str, panel: str) -> Cell | None:
-    """The cell of the first layer: what every other one is compared with."""
-    cell = report.at(next(iter(report.rows.positions)), series, panel)
-    return cell if cell and cell.median("goodput") is not None else None
+    """The cell of the base row: what every other one is compared with."""
+    cell = report.at(report.base_row, series, panel)
+    return cell if cell and cell.median(report.figure(panel).name) is not None else None
 
 
 def _no_base(report: Report) -> str:
-    first = next(iter(report.rows.positions))
     if not report.runs:
         return "Nothing was measured."
-    return f"{first or 'What all is compared with'} was not measured, so no step can be told."
+    what = report.base_row or "What all is compared with"
+    return f"{what} was not measured, so no step can be told."
 
 
 def _ladder(report: Report, series: str, panel: str) -> str:
-    base = _base(report, series, panel)
+    base, figure = _base(report, series, panel), report.figure(panel)
     if base is None:
         return _no_base(report)
-    first = next(iter(report.rows.positions))
     steps = [
-        f"{name} {_step(cell, base)}"
-        for name in list(report.rows.positions)[1:]
-        if (cell := report.at(name, series, panel)) and cell.runs
+        f"{name} {_step(cell, base, figure)}"
+        for name in report.rows.positions
+        if (cell := report.at(name, series, panel)) and cell is not base
+        if cell.median(figure.name) is not None
     ]
     where = _where(series, panel)
-    start = f"{where}: {first} gave {_amount(base)} answers in time per second"
+    amount = _amount(base, figure)
+    start = f"{where}: {report.base_row} {figure.verb} {amount} {figure.unit}"
     return f"{start}, {listed(steps)}." if steps else f"{start}."
 
 
@@ -60,29 +78,33 @@ def _where(series: str, panel: str) -> str:
     return f"For {', '.join(names)}" if names else "Over all"
 
 
-def _amount(cell: Cell) -> str:
-    return ("at least " if cell.limit else "") + rate(cell.median("goodput"))
+def _amount(cell: Cell, figure: Figure) -> str:
+    least = "at least " if figure.bounded and cell.limit else ""
+    return least + figure.form(cell.median(figure.name))
 
 
-def _step(cell: Cell, base: Cell) -> str:
-    why = f", {LIMITS[cell.limit]}" if cell.limit else ""
-    return f"{_amount(cell)} ({_factor(cell, base)}{why})"
+def _step(cell: Cell, base: Cell, figure: Figure) -> str:
+    why = f", {LIMITS[cell.limit]}" if figure.bounded and cell.limit else ""
+    return f"{_amount(cell, figure)} ({_factor(cell, base, figure)}{why})"
 
 
-def _factor(cell: Cell, base: Cell) -> str:
-    value, first = cell.median("goodput") or 0, base.median("goodput") or 0
+def _factor(cell: Cell, base: Cell, figure: Figure) -> str:
+    value, first = cell.median(figure.name) or 0, base.median(figure.name) or 0
     return times(value / first) if first else "from nothing"
 
 
 def _best(report: Report, series: str, panel: str) -> str | None:
-    """From the first layer to the best one."""
-    base = _base(report, series, panel)
-    found = [c for row in report.rows.positions if (c := report.at(row, series, panel)) and c.runs]
-    best = max(found, key=lambda cell: cell.median("goodput") or 0)
+    """From the base to the best one; None where that is the base."""
+    base, figure = _base(report, series, panel), report.figure(panel)
+    rows = (report.at(row, series, panel) for row in report.rows.positions)
+    found = [c for c in rows if c and c.median(figure.name) is not None]
+    choose = min if figure.less_is_better else max
+    best = choose(found, key=lambda cell: cell.median(figure.name) or 0)
     if base is None or best is base:
         return None
     where = ", ".join(name for name in (panel, series) if name)
-    steps = f"{_amount(base)} → {_step(best, base)}"
+    unit = f" {figure.unit}" if len(report.figures) > 1 else ""
+    steps = f"{_amount(base, figure)}{unit} → {_step(best, base, figure)}"
     return f"{where} {steps} by {report.place(best)[0]}"
 
 
@@ -102,9 +124,13 @@ def _claims(report: Report) -> list[str]:
 
 
 def _gaps(report: Report) -> list[str]:
-    missing = sum(cell.state == "missing" for cell in report.cells)
-    failed = sum(cell.state == "failed" for cell in report.cells)
-    if not missing + failed:
-        return [f"All {several(len(report.cells), 'planned cell')} were measured."]
+    states = [cell.state for cell in report.cells]
+    failed, impossible, missing = (
+        states.count(state) for state in ("failed", "impossible", "missing")
+    )
     total = several(len(report.cells), "planned cell")
-    return [f"Of {total}, {failed} failed and {missing} {'is' if missing == 1 else 'are'} missing."]
+    if not missing + failed + impossible:
+        return [f"All {total} were measured."]
+    could_not = [f"{impossible} could not be measured here"] if impossible else []
+    gone = f"{missing} {'is' if missing == 1 else 'are'} missing"
+    return [f"Of {total}, {listed([f'{failed} failed', *could_not, gone])}."]

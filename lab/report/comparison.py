@@ -1,4 +1,4 @@
-"""The main picture: the goodput of every layer, per load and implementation."""
+"""The main picture: what is compared, of every row, per panel and series."""
 
 import math
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 
 from lab.report.blocks import Key, Picture
+from lab.report.figures import Figure
 from lab.report.model import LIMITS, SHORT_LIMITS, Cell, Report
 from lab.report.style import (
     BLUE,
@@ -21,7 +22,7 @@ from lab.report.style import (
     spec_of,
     wide,
 )
-from lab.report.words import ranged, rate
+from lab.report.words import listed
 
 _COLOURS = (ORANGE, BLUE, GREEN, PURPLE)
 _SHAPES = ("circle", "square", "diamond", "triangle-up")
@@ -35,34 +36,58 @@ def series_colour(index: int) -> str:
 
 
 def comparison(report: Report) -> Picture | None:
-    """Goodput per layer; None when nothing was measured."""
-    values = [value for cell in report.cells if (value := cell.median("goodput")) is not None]
-    if not values:
+    """The compared figure per row; None when nothing was measured."""
+    domains = {figure: found for figure in report.figures if (found := _domain(report, figure))}
+    shown = [panel for panel in _with_cells(report) if report.figure(panel) in domains]
+    if not shown:
         return None
-    log = wide(values)
-    domain = log_domain(values) if log else (0.0, max(values) * 1.1 or 1.0)
-    panels = [_panel(report, panel, domain, log) for panel in _with_cells(report)]
+    panels = [_panel(report, panel, *domains[report.figure(panel)]) for panel in shown]
+    what = report.rows.name or "cell"
     return Picture(
         "comparison",
-        title="Goodput of every layer",
-        alt="Goodput in answers in time per second, for every layer and load",
-        caption=_caption(log),
+        title=title(report),
+        alt=f"{listed([f.axis for f in domains])}, for every {what} and load",
+        caption=_caption(list(domains), any(log for _, log in domains.values())),
         panels=panels,
         legend=_legend(report),
     )
+
+
+def title(report: Report) -> str:
+    """What the picture and its section are called."""
+    what = report.rows.name or "cell"
+    figures = report.figures
+    return f"{figures[0].title} of every {what}" if len(figures) == 1 else f"Every {what} compared"
+
+
+def _domain(report: Report, figure: Figure) -> tuple[tuple[float, float], bool] | None:
+    """The axis of all panels that show the figure, and whether it is logarithmic."""
+    found = (
+        cell.median(figure.name)
+        for panel in _with_cells(report)
+        if report.figure(panel) is figure
+        for cell in report.of_panel(panel)
+    )
+    values = [value for value in found if value is not None]
+    if not values:
+        return None
+    log = wide(values)
+    return log_domain(values) if log else (0.0, max(values) * 1.1 or 1.0), log
 
 
 def _with_cells(report: Report) -> list[str]:
     return [panel for panel in report.panels.positions if report.of_panel(panel)]
 
 
-def _caption(log: bool) -> str:
+def _caption(figures: list[Figure], log: bool) -> str:
     scale = "The axis is logarithmic. " if log else ""
-    return (
-        f"Goodput: most answers in time per second in any window of 5 s. {scale}"
+    open_mark = (
         "An open mark with ≥ is a lower bound: the load generator, the number of virtual users or "
-        "the end of the load was the limit, not the target. A bar is the range of the repeats."
+        "the end of the load was the limit, not the target. "
     )
+    bound = open_mark if any(figure.bounded for figure in figures) else ""
+    said = " ".join(figure.caption for figure in figures)
+    return f"{said} {scale}{bound}A bar is the range of the repeats."
 
 
 def _legend(report: Report) -> list[Key]:
@@ -72,7 +97,12 @@ def _legend(report: Report) -> list[Key]:
         if name in report.series_with_cells and name
     ]
     open_mark = Key("≥, limited by the generator or the VU cap", "#7a7a7a", "circle", open=True)
-    return [*found, open_mark] if any(cell.limit for cell in report.cells) else found
+    return [*found, open_mark] if any(_limit(report, cell) for cell in report.cells) else found
+
+
+def _limit(report: Report, cell: Cell) -> str | None:
+    """What bounds the cell's figure, if it is one that can be bounded."""
+    return cell.limit if report.figure(report.place(cell)[2]).bounded else None
 
 
 def _named(name: str, title: str) -> str:
@@ -86,7 +116,7 @@ def _panel(report: Report, panel: str, domain: tuple[float, float], log: bool) -
     series = report.series_with_cells
     rows = [_row(report, cell, domain, log) for cell in cells]
     scale = log_scale(domain) if log else alt.Scale(domain=list(domain), nice=False)
-    axis = plain_axis("goodput (answers in time/s)", domain if log else None)
+    axis = plain_axis(report.figure(panel).axis, domain if log else None)
     base = chart_of(rows).encode(
         y=alt.Y("layer:N", sort=layers, scale=alt.Scale(domain=layers, paddingInner=0.25))
         .title(None)
@@ -110,21 +140,22 @@ def _panel(report: Report, panel: str, domain: tuple[float, float], log: bool) -
 
 _TOOLTIP = [
     alt.Tooltip("cell:N", title="cell"),
-    alt.Tooltip("said:N", title="goodput per second"),
+    alt.Tooltip("said:N", title="figure"),
     alt.Tooltip("note:N", title="note"),
 ]
 
 
 def _row(report: Report, cell: Cell, domain: tuple[float, float], log: bool) -> dict[str, Any]:
-    layer, series, _ = report.place(cell)
-    found = cell.figure("goodput")
+    layer, series, panel = report.place(cell)
+    figure = report.figure(panel)
+    found = cell.figure(figure.name)
     row = {"layer": layer, "series": series, "cell": cell.name, "state": cell.state, "right": False}
     if found is None:
         gone = "failed" if cell.state == "failed" else "not measured"
         return {**row, "x": domain[0], "edge": domain[0], "text": gone, "said": gone, "note": gone}
     ends = [max(significant(v) or 0.0, domain[0]) for v in found[:3]]
-    limit = cell.limit
-    text = f"≥ {rate(found.median)} · {SHORT_LIMITS[limit]}" if limit else rate(found.median)
+    limit, said = _limit(report, cell), figure.form(found.median)
+    text = f"≥ {said} · {SHORT_LIMITS[limit]}" if limit else said
     right = _share(ends[0], domain, log) > _TURN
     return {
         **row,
@@ -135,8 +166,8 @@ def _row(report: Report, cell: Cell, domain: tuple[float, float], log: bool) -> 
         "right": right,
         "edge": ends[1 if right else 2],
         "open": limit is not None,
-        "said": ("≥ " if limit else "") + ranged(found),
-        "note": f"lower bound, {LIMITS[limit]}" if limit else "limited by the target",
+        "said": ("≥ " if limit else "") + figure.said(found),
+        "note": f"lower bound, {LIMITS[limit]}" if limit else figure.axis,
     }
 
 

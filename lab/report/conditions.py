@@ -63,9 +63,38 @@ def conditions(report: Report) -> list[Block]:
         ("bounds", _bounds(bounds)),
         ("limits", "; ".join(f"{n}: {v}" for n, v in (header.get("limits") or {}).items())),
         ("versions", ", ".join(f"{n} {v}" for n, v in (header.get("versions") or {}).items())),
+        *_authentication(report),
+        *_old_stacks(report),
     ]
     known = [entries(name, str(value or NOTHING)) for name, value in rows]
     return [Table(columns("condition", "value"), known), *warnings(report)]
+
+
+def _authentication(report: Report) -> list[tuple[str, str]]:
+    """How a new connection is let in, which takes round trips; nothing where nobody asked."""
+    found = report.header.get("postgres_auth")
+    return [("Postgres authentication", str(found))] if found else []
+
+
+def _old_stacks(report: Report) -> list[tuple[str, str]]:
+    """What each old stack said of itself when it ran."""
+    said: dict[str, dict[str, list[str]]] = {}
+    for run in report.runs:
+        facts = run.get("legacy") or {}
+        stack = said.setdefault(facts["stack"], {}) if facts.get("stack") else {}
+        for name in _OF_STACK:
+            known = stack.setdefault(name, [])
+            if facts.get(name) is not None and str(facts[name]) not in known:
+                known.append(str(facts[name]))
+    return [(f"old stack {stack}", _facts(facts)) for stack, facts in said.items()]
+
+
+# What tells an old stack from another; the rest of what it says is in its cells.
+_OF_STACK = ("python", "django", "asgiref", "channels", "server", "layer", "thread_sensitive")
+
+
+def _facts(facts: dict[str, list[str]]) -> str:
+    return ", ".join(f"{name} {' and '.join(values)}" for name, values in facts.items() if values)
 
 
 def _machine(host: dict[str, object]) -> str:

@@ -5,7 +5,11 @@ from typing import Any
 
 from lab.report.model import Cell, Document, build
 
-_FIGURES = ("rps", "goodput", "requests", "failed_ratio", "p95_ms", "dropped_iterations")
+_FIGURES = (
+    *("rps", "goodput", "requests", "successes", "max_rps", "failed_ratio"),
+    *("p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations", "memory_peak_bytes"),
+    *("websockets", "legacy"),
+)
 
 
 def report_document(
@@ -22,8 +26,9 @@ def report_document(
 
 
 def _cell(cell: Cell, header: Document) -> list[Document]:
-    """One entry per repeat, measured, failed or still to be measured."""
-    stored = {run.get("repeat", 1): run for run in (*cell.failures, *cell.runs)}
+    """One entry per repeat: measured, failed, not measured here, or still to be measured."""
+    found = (*cell.impossible, *cell.failures, *cell.runs)
+    stored = {run.get("repeat", 1): run for run in found}
     planned = [p["repeat"] for p in header.get("plan", []) if p["name"] == cell.name]
     return [_run(cell, repeat, stored.get(repeat)) for repeat in sorted({*planned, *stored})]
 

@@ -1,6 +1,6 @@
 """The page from top to bottom."""
 
-from lab.report import comparison, curves, published, shares, tables
+from lab.report import comparison, curves, details, published, shares, tables
 from lab.report.answer import answer, tally
 from lab.report.blocks import Block, Items, Paragraph, Section, Table, columns, entries, slug
 from lab.report.conditions import HOW_TO_READ, conditions, definition, notices
@@ -13,11 +13,16 @@ def sections(report: Report) -> list[Section]:
     found = [
         Section("The answer", "answer", [*notices(report), *_question(report)]),
         Section("Claims", "claims", [tables.claims(report)] if report.claims else []),
-        Section("Goodput of every layer", "goodput", _comparison(report)),
+        Section(comparison.title(report), "comparison", _comparison(report)),
         *_loads(report),
         Section("Published and measured", "published", published.published(report)),
+        Section("Response times", "times", details.percentiles(report)),
+        Section("WebSockets", "websockets", details.websockets(report)),
+        Section("Delays", "delays", details.delays(report)),
+        Section("Peak memory", "memory", details.memory(report)),
         Section("All cells", "cells", [tables.cells(report)]),
         Section("Cells that failed", "failed", _failed(report)),
+        Section("Cells that can't be measured here", "impossible", _impossible(report)),
         Section("Excluded cells", "excluded", _excluded(report)),
         Section("Conditions", "conditions", conditions(report)),
         Section("Settings", "settings", _settings(report)),
@@ -40,13 +45,19 @@ def _question(report: Report) -> list[Block]:
 
 def _comparison(report: Report) -> list[Block]:
     picture = comparison.comparison(report)
-    return [picture, tables.goodput(report)] if picture else []
+    return [picture, tables.compared(report)] if picture else []
+
+
+# With more loads, what the CPUs did under each is no reading any more.
+_MOST_WITH_CPU = 6
 
 
 def _loads(report: Report) -> list[Section]:
     found = []
+    few = len(report.panels.positions) <= _MOST_WITH_CPU
+    makers = (curves.curves, *((shares.cpu,) if few else ()), shares.cache)
     for panel, title in report.panels.positions.items():
-        pictures = [make(report, panel) for make in (curves.curves, shares.cpu, shares.cache)]
+        pictures = [make(report, panel) for make in makers]
         named = f"Load {panel}: {title}" if title else f"Load {panel}" if panel else "The load"
         blocks: list[Block] = [picture for picture in pictures if picture]
         found.append(Section(named, slug("load", panel), blocks))
@@ -60,6 +71,15 @@ def _failed(report: Report) -> list[Block]:
         for run in cell.failures
     ]
     return [Table(columns("cell", "#repeat", "what happened"), rows)] if rows else []
+
+
+def _impossible(report: Report) -> list[Block]:
+    reasons: dict[str, list[str]] = {}
+    for cell in report.cells:
+        for run in cell.impossible:
+            reasons.setdefault(str(run.get("error") or NOTHING), []).append(cell.name)
+    rows = [entries(", ".join(dict.fromkeys(names)), why) for why, names in reasons.items()]
+    return [Table(columns("cells", "why"), rows)] if rows else []
 
 
 def _excluded(report: Report) -> list[Block]:

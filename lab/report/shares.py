@@ -76,7 +76,7 @@ def cpu(report: Report, panel: str) -> Picture | None:
     return Picture(
         slug("cpu", panel),
         title=f"{panel}: CPU per service" if panel else "CPU per service",
-        alt=f"Mean cores that each service used under {panel or 'the load'}, per layer",
+        alt=f"Mean cores that each service used under {panel or 'the load'}",
         caption="Mean cores that each service of the target used while the load ran.",
         panels=panels,
         legend=_legend(colours),
@@ -115,7 +115,7 @@ def cache(report: Report, panel: str) -> Picture | None:
     return Picture(
         slug("cache", panel),
         title=f"{panel}: cache answers" if panel else "Cache answers",
-        alt=f"What each cache answered under {panel or 'the load'}, per layer",
+        alt=f"What each cache answered under {panel or 'the load'}",
         caption=(
             "What each cache that was on answered, as a share of what it was asked. An outer cache "
             "takes requests away from an inner one: Redis is asked only what Nginx passed on."

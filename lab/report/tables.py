@@ -1,11 +1,13 @@
 """The tables: claims, cells, settings."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from lab.report.blocks import Entry, Table, Tone, columns, entries
+from lab.report.blocks import Column, Entry, Table, Tone, columns, entries
+from lab.report.figures import Figure
 from lab.report.model import LIMITS, Cell, Document, Report
-from lab.report.words import NOTHING, percent, ranged, rate, spread, whole
+from lab.report.words import NOTHING, mebibytes, percent, ranged, rate, spread, whole
 
 _VERDICTS: dict[str, Tone] = {"holds": "good", "does not hold": "bad", "not measured": "unsure"}
 
@@ -38,85 +40,126 @@ def _value(value: Any) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def goodput(report: Report) -> Table:
-    """The comparison picture in figures: a line per layer, a column per load and series."""
+_Places = list[tuple[str, str]]
+_MOST_COLUMNS = 12
+
+
+def compared(report: Report) -> Table:
+    """The comparison picture in figures.
+
+    A line per row, a column per load and series; where those are many, a column per series.
+    """
     places = [
         (series, panel)
         for panel in report.panels.positions
         for series in report.series_with_cells
         if any(report.at(row, series, panel) for row in report.rows.positions)
     ]
-    head = [f"#{', '.join(n for n in (panel, series) if n) or 'all'}" for series, panel in places]
+    table = _by_panel if len(places) > _MOST_COLUMNS else _by_place
+    head, rows = table(report, places)
+    return Table(head, rows, _compared_caption(report.figures))
+
+
+def _compared_caption(figures: list[Figure]) -> str:
+    lower = any(figure.bounded for figure in figures)
+    bound = " ≥ is a lower bound, for the reason beside it." if lower else ""
+    said = " ".join(figure.caption for figure in figures)
+    return f"{said} With repeats the median (least–most).{bound}"
+
+
+def _by_place(
+    report: Report, places: _Places
+) -> tuple[tuple[Column, ...], list[tuple[Entry, ...]]]:
+    several = len(report.figures) > 1
+    head = []
+    for series, panel in places:
+        what = f": {report.figure(panel).axis}" if several else ""
+        head.append(f"#{', '.join(n for n in (panel, series) if n) or 'all'}{what}")
     rows = [
-        entries(name, title or NOTHING, *(bounded(report.at(name, *place)) for place in places))
+        entries(name, title or NOTHING, *(_bounded(report, name, *place) for place in places))
         for name, title in report.rows.positions.items()
         if any(report.at(name, *place) for place in places)
     ]
-    return Table(
-        columns(report.rows.name or "cell", "what it is", *head),
-        rows,
-        "Goodput, answers in time per second; with repeats the median (least–most). "
-        "≥ is a lower bound, for the reason beside it.",
-    )
+    return columns(report.rows.name or "cell", "what it is", *head), rows
 
 
-def bounded(cell: Cell | None) -> Entry:
-    """A cell's goodput, marked when something other than the target was the limit."""
+def _by_panel(
+    report: Report, places: _Places
+) -> tuple[tuple[Column, ...], list[tuple[Entry, ...]]]:
+    series = list(dict.fromkeys(one for one, _ in places))
+    rows = [
+        entries(panel, name, *(_bounded(report, name, one, panel) for one in series))
+        for panel in dict.fromkeys(panel for _, panel in places)
+        for name in report.rows.positions
+        if any(report.at(name, one, panel) for one in series)
+    ]
+    head = columns(report.panels.name, report.rows.name, *(f"#{one or 'all'}" for one in series))
+    return head, rows
+
+
+def _bounded(report: Report, row: str, series: str, panel: str) -> Entry:
+    return bounded(report.at(row, series, panel), report.figure(panel))
+
+
+def bounded(cell: Cell | None, figure: Figure) -> Entry:
+    """A cell's figure, marked when something other than the target was the limit."""
     if cell is None:
         return Entry(NOTHING)
-    found = cell.figure("goodput")
+    found = cell.figure(figure.name)
     if found is None:
         return Entry("failed" if cell.state == "failed" else "not measured", "unsure")
-    if cell.limit:
-        return Entry(f"≥ {ranged(found)}, {LIMITS[cell.limit]}", "unsure")
-    return Entry(ranged(found))
+    if cell.limit and figure.bounded:
+        return Entry(f"≥ {figure.said(found)}, {LIMITS[cell.limit]}", "unsure")
+    return Entry(figure.said(found))
+
+
+@dataclass(frozen=True)
+class _Figure:
+    """A column of the table of all cells; not `always` one is left out where no cell has it."""
+
+    title: str
+    name: str
+    form: Callable[[float | None], str]
+    always: bool = True
+
+
+_FIGURES = (
+    _Figure("#requests", "requests", whole),
+    _Figure("#successes", "successes", whole, always=False),
+    _Figure("#successes/s at most", "max_rps", rate, always=False),
+    _Figure("#requests/s", "rps", rate),
+    _Figure("#failed, %", "failed_ratio", percent),
+    _Figure("#cut off", "unfinished", whole, always=False),
+    _Figure("#p50, ms", "p50_ms", whole),
+    _Figure("#p90, ms", "p90_ms", whole, always=False),
+    _Figure("#p95, ms", "p95_ms", whole),
+    _Figure("#p99, ms", "p99_ms", whole),
+    _Figure("#dropped iterations", "dropped_iterations", whole),
+    _Figure("#memory, MiB", "memory_peak_bytes", mebibytes, always=False),
+)
 
 
 def cells(report: Report) -> Table:
     """Every planned cell with all of its figures."""
+    shown = [f for f in _FIGURES if f.always or any(cell.figure(f.name) for cell in report.cells)]
     titles = columns(
-        "cell",
-        "state",
-        "#repeats",
-        "#goodput, per s",
-        "#broke at, per s",
-        "limited by",
-        "#requests",
-        "#requests/s",
-        "#failed, %",
-        "#p50, ms",
-        "#p95, ms",
-        "#p99, ms",
-        "#dropped iterations",
-        "#generator CPU, %",
-        "bodies built",
-        "warmed by",
-        "#seconds, in all",
+        *("cell", "state", "#repeats", "#goodput, per s", "#broke at, per s", "limited by"),
+        *(figure.title for figure in shown),
+        *("#generator CPU, %", "bodies built", "warmed by", "#seconds, in all"),
     )
     return Table(
         titles,
-        [_cell(cell) for cell in report.cells],
+        [_cell(cell, shown) for cell in report.cells],
         "With repeats: the median (least–most). Broke at: the arrival rate of the first of three "
         "windows in a row that broke a bound. ≥: a lower bound, see limited by.",
         dense=True,
     )
 
 
-_FIGURES: tuple[tuple[str, Callable[[float | None], str]], ...] = (
-    ("requests", whole),
-    ("rps", rate),
-    ("failed_ratio", percent),
-    ("p50_ms", whole),
-    ("p95_ms", whole),
-    ("p99_ms", whole),
-    ("dropped_iterations", whole),
-)
-
-
-def _cell(cell: Cell) -> tuple[Entry, ...]:
+def _cell(cell: Cell, shown: list[_Figure]) -> tuple[Entry, ...]:
     broke = spread([(run.get("break_point") or {}).get("offered") for run in cell.runs])
     tone: Tone = "plain" if cell.state == "measured" else "unsure"
-    state = {"missing": "not measured"}.get(cell.state, cell.state)
+    state = {"missing": "not measured", "impossible": "not measured"}.get(cell.state, cell.state)
     return entries(
         cell.name,
         Entry(state, tone),
@@ -124,7 +167,7 @@ def _cell(cell: Cell) -> tuple[Entry, ...]:
         ("≥ " if cell.limit else "") + ranged(cell.figure("goodput")),
         ranged(broke),
         _limited_by(cell),
-        *(ranged(cell.figure(name), form) for name, form in _FIGURES),
+        *(ranged(cell.figure(figure.name), figure.form) for figure in shown),
         ranged(spread([generator_cpu(run) for run in cell.runs]), percent),
         _builds(cell),
         _warm(cell),
@@ -134,7 +177,9 @@ def _cell(cell: Cell) -> tuple[Entry, ...]:
 
 def _limited_by(cell: Cell) -> str:
     said = {"generator_cpu": "generator", "vu_cap": "VU cap", "none": "nothing: it held"}
-    found = dict.fromkeys(str(run.get("limited_by")) for run in cell.runs)
+    # A closed load slows down with the target: nothing gives way, and nothing holds.
+    judged = [run for run in cell.runs if run.get("outcome") != "measured"]
+    found = dict.fromkeys(str(run.get("limited_by")) for run in judged)
     return ", ".join(said.get(name, name) for name in found) or NOTHING
 
 

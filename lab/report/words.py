@@ -45,6 +45,10 @@ def percent(ratio: float | None) -> str:
     return f"{value:.0f}" if value == round(value) or value >= 10 else f"{value:.1f}"
 
 
+def mebibytes(size: float | None) -> str:
+    return NOTHING if size is None else f"{size / 1024**2:,.0f}"
+
+
 def cores(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.2f}"
 
@@ -52,6 +56,8 @@ def cores(value: float | None) -> str:
 def times(factor: float | None) -> str:
     if factor is None:
         return NOTHING
+    if factor < 0.95:
+        return f"{factor:.2g} ×"
     return f"{factor:,.0f} ×" if factor >= 10 else f"{factor:.1f} ×"
 
 
