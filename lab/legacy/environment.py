@@ -1,0 +1,101 @@
+"""A stack's virtual environment: made when it is first asked for, from what is pinned."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from lab.console import step
+from lab.errors import LabError
+from lab.legacy.pythons import check_compiler, find_python
+from lab.legacy.stacks import FOLDER, Stack
+from lab.paths import ROOT
+
+# What installs the rest: pip and setuptools as old as the stacks.
+BOOTSTRAP = FOLDER / "bootstrap.txt"
+# Shared by all stacks that run from this clone: nothing in it is a running stack's.
+ENVIRONMENTS = ROOT / ".lab/legacy"
+
+
+def folder_of(stack: Stack) -> Path:
+    """Where the environment is: another one when other things are pinned."""
+    pinned = stack.python.encode() + BOOTSTRAP.read_bytes() + stack.requirements.read_bytes()
+    digest = hashlib.sha256(pinned).hexdigest()[:12]
+    return ENVIRONMENTS / f"{stack.name}-{digest}"
+
+
+def is_made(stack: Stack) -> bool:
+    """Whether the environment is there, and whole."""
+    return _whole(folder_of(stack)).exists()
+
+
+def check_possible(stack: Stack) -> None:
+    """Raises:
+    NotHere: the environment is not made, and this machine lacks what it is made with.
+    """
+    if not is_made(stack):
+        find_python(stack.python)
+        if stack.compiler:
+            check_compiler()
+
+
+def make(stack: Stack) -> Path:
+    """The environment of a stack, made unless it is there; its folder of programs.
+
+    Raises:
+        NotHere: this machine lacks what it is made with.
+        LabError: what is pinned could not be installed.
+    """
+    folder = folder_of(stack)
+    if not is_made(stack):
+        check_possible(stack)
+        with step(f"Making the environment of {stack.title} (Python {stack.python}, once; about half a minute)"):
+            _make(stack, folder)
+    return folder / "bin"
+
+
+def run(argv: list[str], stack: Stack, env: dict[str, str]) -> None:
+    """Run one of the stack's own commands in its project.
+
+    Raises:
+        LabError: it failed; with the end of what it said.
+    """
+    done = subprocess.run(
+        argv, cwd=stack.project_folder, env=env, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise LabError(f"`{' '.join(argv)}` of {stack.name} failed:\n{_end(done)}")
+
+
+def _make(stack: Stack, folder: Path) -> None:
+    # What an earlier try left is of no use.
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _install([str(find_python(stack.python)), "-m", "venv", str(folder)], stack)
+    pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet"]
+    pip += ["--disable-pip-version-check", "--require-hashes"]
+    _install([*pip, "-r", str(BOOTSTRAP)], stack)
+    # With the setuptools that is pinned, not with the newest.
+    _install([*pip, "--no-build-isolation", "-r", str(stack.requirements)], stack)
+    _whole(folder).touch()
+
+
+def _whole(folder: Path) -> Path:
+    """Stands there once everything is installed."""
+    return folder / "complete"
+
+
+def _install(argv: list[str], stack: Stack) -> None:
+    # A PYTHONPATH of ours is for another Python.
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LabError(
+            f"The environment of {stack.name} could not be made; it needs the package index, this "
+            f"once. `{' '.join(argv[:4])} …` ended with {done.returncode}:\n{_end(done)}"
+        )
+
+
+def _end(done: "subprocess.CompletedProcess[str]") -> str:
+    return "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])

@@ -1,0 +1,140 @@
+"""Arms of old stacks as plain processes."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from lab.engine.native.programs import library_env, require
+from lab.engine.native.supervision import port_is_taken
+from lab.errors import LabError
+from lab.legacy import environment
+from lab.legacy.cpus import arm_cpus
+from lab.legacy.processes import Process, Processes, processes
+from lab.legacy.runner import DATABASE, Running
+from lab.legacy.stacks import FOLDER, Arm, Stack
+from lab.paths import State
+from lab.settings import LOOPBACK, Settings
+
+# Where a port is looked for: next to the backend's, and not one that a stack usually has.
+_PORTS_ABOVE = 100
+_PORTS = 100
+
+
+@dataclass(frozen=True)
+class NativeRunner:
+    """See `lab.legacy.runner.LegacyRunner`."""
+
+    settings: Settings
+    state: State
+
+    def check_possible(self, stack: Stack) -> None:
+        environment.check_possible(stack)
+
+    def prepare(self, stack: Stack) -> None:
+        programs = environment.make(stack)
+        if stack.prepare:
+            environment.run(stack.prepare, stack, self._env(stack, programs))
+
+    @contextmanager
+    def running(self, stack: Stack, arm: Arm) -> Iterator[Running]:
+        port, layer_port = self._free_ports(2)
+        cpus = arm_cpus(arm, self.settings)
+        env = self._env(stack, environment.make(stack)) | self._layer_env(arm, layer_port)
+        with processes(self.state) as started, _no_ipc(_ipc_prefix(self.state)):
+            if arm.layer == "redis":
+                started.start(self._redis(layer_port, cpus.layer))
+            for name, argv in _commands(arm, port):
+                started.start(Process(name, argv, cpus.server, stack.project_folder, env))
+            facts = {"port": port, "cpus": cpus.server}
+            if arm.layer == "redis":
+                facts |= {"layer_port": layer_port, "layer_cpus": cpus.layer}
+                facts |= {"layer_cpus_shared_with": cpus.shared_with}
+            yield Running(f"http://{LOOPBACK}:{port}", started.pids, started.check, facts)
+
+    def _free_ports(self, count: int) -> list[int]:
+        first = self.settings.LAB_BACKEND_PORT + _PORTS_ABOVE
+        free = [p for p in range(first, first + _PORTS) if not port_is_taken(LOOPBACK, p)]
+        if len(free) < count:
+            raise LabError(
+                f"No free port for an old stack between {first} and {first + _PORTS - 1}. Stop "
+                "what listens there, or choose another LAB_BACKEND_PORT."
+            )
+        return free[:count]
+
+    def _env(self, stack: Stack, programs: Path) -> dict[str, str]:
+        """What the stack's own programs read; nothing of the lab's Python."""
+        kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
+        database = {
+            "PGHOST": LOOPBACK,
+            "PGPORT": str(self.settings.LAB_POSTGRES_PORT),
+            "PGDATABASE": DATABASE,
+            "PGUSER": "hotel",
+            "LEGACY_PASSWORD_FILE": str(self.state.secrets / "postgres_password"),
+        }
+        return {
+            **kept,
+            **(database if stack.database else {}),
+            "PATH": f"{programs}:{os.environ.get('PATH', '')}",
+            "PYTHONPATH": str(FOLDER / "projects"),
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def _layer_env(self, arm: Arm, port: int) -> dict[str, str]:
+        if arm.layer is None:
+            return {}
+        return {
+            "LEGACY_LAYER": arm.layer,
+            "LEGACY_REDIS_URL": f"redis://{LOOPBACK}:{port}/0",
+            "LEGACY_IPC_PREFIX": _ipc_prefix(self.state),
+        }
+
+    def _redis(self, port: int, cpus: str) -> Process:
+        """The layer's own: it keeps every message, where the cache forgets the oldest."""
+        flags = {
+            "bind": LOOPBACK,
+            "port": str(port),
+            "save": "",
+            "appendonly": "no",
+            # Keeps the command line, which says what it is. Default: yes.
+            "set-proc-title": "no",
+        }
+        argv = [str(require("redis-server"))]
+        argv += [part for name, value in flags.items() for part in (f"--{name}", value)]
+        # Its folder, by which a Redis is known as this stack's (lab/engine/native/supervision.py).
+        env = {**os.environ, **library_env()}
+        return Process("legacy-redis", argv, cpus, self.state.run, env)
+
+
+def _commands(arm: Arm, port: int) -> Iterator[tuple[str, list[str]]]:
+    """The server's command, and one for each worker."""
+    yield "legacy-web", [part.format(host=LOOPBACK, port=port) for part in arm.web]
+    for number in range(1, arm.workers + 1):
+        yield f"legacy-worker-{number}", arm.worker
+
+
+def _ipc_prefix(state: State) -> str:
+    """Two stacks on one machine must not share a channel layer."""
+    return f"load-lab-{sha256(str(state.base).encode()).hexdigest()[:8]}"
+
+
+@contextmanager
+def _no_ipc(prefix: str) -> Iterator[None]:
+    """No shared memory of asgi_ipc before and after: it outlives the processes that made it.
+
+    On Linux segments and semaphores are files of /dev/shm.
+    """
+    _remove_ipc(prefix)
+    try:
+        yield
+    finally:
+        _remove_ipc(prefix)
+
+
+def _remove_ipc(prefix: str) -> None:
+    for pattern in (f"{prefix}-*", f"sem.{prefix}-*"):
+        for path in Path("/dev/shm").glob(pattern):  # noqa: S108
+            with suppress(FileNotFoundError):
+                path.unlink()

@@ -1,0 +1,37 @@
+"""What runs an arm of an old stack: as processes or as containers, by the engine that runs."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from lab.legacy.stacks import Arm, Stack
+
+# Of an old stack, in the running stack's Postgres.
+DATABASE = "legacy"
+
+
+@dataclass(frozen=True)
+class Running:
+    """An arm that was started. `facts` grow while it is verified.
+
+    `check` raises LabError when one of its processes has ended, with the end of its log.
+    """
+
+    base_url: str
+    pids: dict[str, int]
+    check: Callable[[], None]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class LegacyRunner(Protocol):
+    """One way to run old stacks."""
+
+    def check_possible(self, stack: Stack) -> None:
+        """Raises NotHere when this machine lacks what the stack needs."""
+
+    def prepare(self, stack: Stack) -> None:
+        """Make what the stack runs in, unless it is there, and its data."""
+
+    def running(self, stack: Stack, arm: Arm) -> AbstractContextManager[Running]:
+        """The arm's processes, from their start to their end; they may not answer yet."""
