@@ -2,22 +2,26 @@
 // Load on the hotel API. `k6 run main.js` is the smoke test; README.md lists the variables.
 import { apiBuild } from './lib/api.js';
 import { envRead } from './lib/env.js';
-import { pulseRecord } from './lib/metrics.js';
+import { begunRecord, pulseRecord } from './lib/metrics.js';
 import { optionsBuild } from './lib/options.js';
 import { targetPrepare } from './lib/prepare.js';
-import { PROFILES, profileBuild } from './lib/profiles.js';
+import { PROFILES, profileFor } from './lib/profiles.js';
 import { summaryBuild } from './lib/summary.js';
+import { workbenchBuild } from './lib/workbench.js';
+import * as availabilityScenario from './scenarios/availability.js';
 import * as bookingScenario from './scenarios/booking.js';
 import * as detailScenario from './scenarios/detail.js';
 import * as journeyScenario from './scenarios/journey.js';
 import * as listScenario from './scenarios/list.js';
 import * as stalenessScenario from './scenarios/staleness.js';
+import * as workbenchScenario from './scenarios/workbench.js';
 
 /** @typedef {import('./lib/prepare.js').Prepared} Prepared */
 
 const env = envRead(__ENV, PROFILES);
-const profile = profileBuild(env.profile, __ENV);
+const profile = profileFor(env, __ENV);
 const api = apiBuild(env, profile);
+const bench = workbenchBuild(env);
 
 export const options = optionsBuild(env, profile);
 
@@ -54,14 +58,31 @@ export function staleness(data) {
   stalenessScenario.iteration(api, data, env.stalenessBoundMs);
 }
 
+/** @param {Prepared} data */
+export function workbench(data) {
+  begin();
+  if (profile.unit === 'requests') workbenchScenario.request(bench, data);
+  else workbenchScenario.iteration(bench, data);
+}
+
+/** @param {Prepared} data */
+export async function availability(data) {
+  await availabilityScenario.watch(api, env, profile, data);
+}
+
 /**
  * @param {Pick<typeof journeyScenario, 'request' | 'iteration'>} scenario
  * @param {Prepared} data
  */
 function run(scenario, data) {
-  pulseRecord(profile);
+  begin();
   if (profile.unit === 'requests') scenario.request(api, data);
   else scenario.iteration(api, data);
+}
+
+function begin() {
+  pulseRecord(profile);
+  if (profile.cutsOff) begunRecord();
 }
 
 /** @param {any} data */

@@ -56,12 +56,35 @@ export function apiBuild(env, profile) {
      */
     bookingCreate(body) {
       const response = http.post(bookingsUrl, JSON.stringify(body), booking);
-      answerRecord(response, REQUESTS.booking, env.boundMs);
-      bookingRecord(response.status);
-      check(response, checks.booking);
-      return profile.checkBodies && response.status === 201 ? String(response.json('id')) : null;
+      bookingAnswered(response);
+      return profile.checkBodies ? bookingId(response) : null;
+    },
+
+    /**
+     * Waits for no answer, so that its VU can do other things meanwhile.
+     * @param {import('./slots.js').Booking} body
+     * @returns {Promise<string | null>} its id; null if it was not made
+     */
+    async bookingSend(body) {
+      const answered = { ...booking, responseType: /** @type {const} */ ('text') };
+      const text = JSON.stringify(body);
+      const response = await http.asyncRequest('POST', bookingsUrl, text, answered);
+      bookingAnswered(response);
+      return bookingId(response);
     },
   };
+
+  /** @param {import('k6/http').Response} response */
+  function bookingAnswered(response) {
+    answerRecord(response, REQUESTS.booking, env.boundMs);
+    bookingRecord(response.status);
+    check(response, checks.booking);
+  }
+}
+
+/** @param {import('k6/http').Response} response with its body */
+function bookingId(response) {
+  return response.status === 201 ? String(response.json('id')) : null;
 }
 
 /**

@@ -1,8 +1,30 @@
 // @ts-check
 // The only reader of the environment. Takes the variables as an object, so that tests can pass
 // their own; every mistake stops k6 before the first request.
+import { ROUTES } from './routes.js';
 
-export const SCENARIOS = ['journey', 'list', 'detail', 'booking', 'staleness'];
+export const SCENARIOS = [
+  ...['journey', 'list', 'detail', 'booking', 'staleness', 'workbench', 'availability'],
+];
+
+// Scenarios that need one certain profile, and why.
+/** @type {Record<string, { profile: string, because: string }>} */
+const NEEDS = {
+  staleness: {
+    profile: 'smoke',
+    because: 'it asks until it sees, so no rate can be planned. Run the load beside it',
+  },
+  availability: { profile: 'hold', because: 'its bookings come at RATE, whatever the sockets do' },
+};
+
+// Variables that one scenario alone reads.
+/** @type {Record<string, string>} */
+const READ_BY = {
+  STALENESS_BOUND: 'staleness',
+  ROUTE: 'workbench',
+  RETRIES: 'workbench',
+  CONNECTIONS: 'availability',
+};
 
 // With any of these set, k6 replaces the script's scenarios by its own shortcut.
 const K6_SHORTCUTS = ['K6_VUS', 'K6_DURATION', 'K6_ITERATIONS', 'K6_STAGES'];
@@ -19,6 +41,9 @@ const DURATION_UNITS = { h: 3600, m: 60, s: 1, ms: 0.001 };
  * @property {number} clientTimeoutMs
  * @property {number} boundMs an answer later than this is of no use to a visitor
  * @property {number} stalenessBoundMs after which a booking counts as not seen
+ * @property {string} route of the workbench; empty in other scenarios
+ * @property {number} retries how often a user's failed request is sent again
+ * @property {number} connections WebSockets that are held
  * @property {string} testid
  * @property {string} summaryPath empty: no file is written
  * @property {string} settingsUrl empty: the settings are not read
@@ -35,13 +60,18 @@ export function envRead(variables, profiles) {
   k6ShortcutsRefuse(variables);
   const profile = envChoice(variables, 'PROFILE', profiles, 'smoke');
   const scenario = envChoice(variables, 'SCENARIO', SCENARIOS, 'journey');
+  scenarioFits(variables, profile, scenario);
   const env = {
     profile,
     scenario,
     baseUrl: envUrl(variables, 'BASE_URL', 'http://127.0.0.1:8080').replace(/\/+$/, ''),
     clientTimeoutMs: envInteger(variables, 'CLIENT_TIMEOUT', 60, 1, 3600) * 1000,
     boundMs: envInteger(variables, 'RESPONSE_TIME_BOUND', 1000, 1, 3600000),
-    stalenessBoundMs: stalenessBoundRead(variables, profile, scenario) * 1000,
+    // The smoke test lets what it began go on for 2 min.
+    stalenessBoundMs: envInteger(variables, 'STALENESS_BOUND', 10, 1, 100) * 1000,
+    route: scenario === 'workbench' ? envChoice(variables, 'ROUTE', Object.keys(ROUTES), '') : '',
+    retries: envInteger(variables, 'RETRIES', 0, 0, 10),
+    connections: envInteger(variables, 'CONNECTIONS', 100, 1, 20000),
     testid: variables.TESTID || testidDefault(profile, scenario, new Date()),
     summaryPath: variables.SUMMARY_PATH || '',
     settingsUrl: envUrl(variables, 'SETTINGS_URL', ''),
@@ -105,18 +135,16 @@ export function envInteger(variables, name, fallback, min, max) {
  * @param {string} profile
  * @param {string} scenario
  */
-function stalenessBoundRead(variables, profile, scenario) {
-  if (scenario === 'staleness' && profile !== 'smoke') {
-    throw new Error(
-      'SCENARIO=staleness needs PROFILE=smoke: it asks until it sees, so no rate can be planned. ' +
-        'Run the load beside it.',
-    );
+function scenarioFits(variables, profile, scenario) {
+  const need = NEEDS[scenario];
+  if (need && profile !== need.profile) {
+    throw new Error(`SCENARIO=${scenario} needs PROFILE=${need.profile}: ${need.because}.`);
   }
-  if (scenario !== 'staleness' && variables.STALENESS_BOUND) {
-    throw new Error('STALENESS_BOUND is of use with SCENARIO=staleness only. Unset it.');
+  for (const [name, reader] of Object.entries(READ_BY)) {
+    if (variables[name] && scenario !== reader) {
+      throw new Error(`${name} is of use with SCENARIO=${reader} only. Unset it.`);
+    }
   }
-  // The smoke test lets what it began go on for 2 min.
-  return envInteger(variables, 'STALENESS_BOUND', 10, 1, 100);
 }
 
 /**

@@ -10,6 +10,9 @@
 //   k6_lab_staleness_seconds                           from a booking's 201 to a page that shows it
 //   k6_lab_staleness_unseen_total                      bookings that no page showed within the bound
 //   k6_lab_bookings_created_total, k6_lab_bookings_conflicted_total
+//   k6_lab_begun_total                                 users' requests begun, where the end cuts off
+//   k6_lab_retries_total{name}                         failed requests that are sent again
+// Those of the WebSockets: socket-metrics.js.
 import exec from 'k6/execution';
 import { Counter, Gauge, Trend } from 'k6/metrics';
 import { targetRateAt } from './plan.js';
@@ -34,8 +37,11 @@ const staleness = new Trend('lab_staleness', true);
 const stalenessUnseen = new Counter('lab_staleness_unseen');
 const bookingsCreated = new Counter('lab_bookings_created');
 const bookingsConflicted = new Counter('lab_bookings_conflicted');
+const begun = new Counter('lab_begun');
+const retries = new Counter('lab_retries');
 
-const nameTags = Object.fromEntries(Object.values(REQUESTS).map((name) => [name, { name }]));
+/** @type {Record<string, { name: string }>} */
+const nameTags = {};
 
 /** @type {Record<string, Record<string, { cache_status: string, name: string }>>} */
 const cacheTags = {};
@@ -53,8 +59,34 @@ export function answerRecord(response, name, boundMs) {
   const tags = cacheTagsFor(name, response.headers['X-Cache-Status'] || 'NONE');
   cacheStatus.add(1, tags);
   cacheDuration.add(response.timings.duration, tags);
+  inTimeRecord(response, name, boundMs);
+}
+
+/**
+ * @param {import('k6/http').Response} response
+ * @param {string} name
+ * @param {number} boundMs
+ * @param {number} earlierMs that the user has waited already, for tries that failed
+ */
+export function inTimeRecord({ status, timings }, name, boundMs, earlierMs = 0) {
+  const inTime = status >= 200 && status < 400 && earlierMs + timings.duration <= boundMs;
   // Adding 0 lets the series begin before the first success, so that its rate is right.
-  answersInTime.add(inTime(response, boundMs) ? 1 : 0, nameTags[name]);
+  answersInTime.add(inTime ? 1 : 0, nameTagsFor(name));
+}
+
+/** @param {string} name */
+export function retryRecord(name) {
+  retries.add(1, nameTagsFor(name));
+}
+
+/** k6 forgets a request that it cuts off: it is known by its beginning alone. */
+export function begunRecord() {
+  begun.add(1);
+}
+
+/** @param {string} name */
+function nameTagsFor(name) {
+  return nameTags[name] || (nameTags[name] = { name });
 }
 
 /**
@@ -65,14 +97,6 @@ export function answerRecord(response, name, boundMs) {
 function cacheTagsFor(name, status) {
   const byStatus = cacheTags[name] || (cacheTags[name] = {});
   return byStatus[status] || (byStatus[status] = { cache_status: status, name });
-}
-
-/**
- * @param {import('k6/http').Response} response
- * @param {number} boundMs
- */
-function inTime({ status, timings }, boundMs) {
-  return status >= 200 && status < 400 && timings.duration <= boundMs;
 }
 
 /** @param {number} status of the answer to a booking */
@@ -92,12 +116,12 @@ export function stalenessRecord(ms) {
  * Lets whoever reads the series align the offered rate. At most once a second per VU. When every
  * VU waits for the target nothing is sent: the plan in the summary is the reference.
  * @param {import('./profiles.js').Profile} profile
+ * @param {number} [startTime] at which the plan began, Unix time in ms
  */
-export function pulseRecord(profile) {
+export function pulseRecord(profile, startTime = exec.scenario.startTime) {
   const now = Date.now();
   if (now - pulseLast < PULSE_MS) return;
   pulseLast = now;
-  const { startTime } = exec.scenario;
   scenarioStart.add(startTime / 1000);
   if (profile.plan === null) return;
   targetRate.add(targetRateAt(profile.plan, (now - startTime) / 1000), { unit: profile.unit });

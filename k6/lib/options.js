@@ -1,5 +1,6 @@
 // @ts-check
 import { CACHE_STATUSES, REQUESTS } from './metrics.js';
+import { workbenchName } from './routes.js';
 
 /** @typedef {import('./env.js').Env} Env */
 /** @typedef {import('./profiles.js').Profile} Profile */
@@ -24,6 +25,7 @@ const SCENARIO_REQUESTS = {
   detail: [REQUESTS.detail],
   booking: [REQUESTS.booking],
   staleness: [REQUESTS.detail, REQUESTS.booking],
+  availability: [REQUESTS.booking],
 };
 
 /**
@@ -34,7 +36,7 @@ const SCENARIO_REQUESTS = {
 export function optionsBuild(env, profile) {
   return {
     scenarios: { [env.scenario]: scenarioBuild(env, profile) },
-    thresholds: { ...submetrics(env.scenario), ...thresholdsFor(profile) },
+    thresholds: { ...submetrics(env), ...thresholdsFor(profile) },
     tags: { testid: env.testid },
     systemTags: /** @type {any} */ (SYSTEM_TAGS),
     summaryTrendStats: ['min', 'avg', 'p(50)', 'p(90)', 'p(95)', 'p(99)', 'max', 'count'],
@@ -50,7 +52,7 @@ export function optionsBuild(env, profile) {
  */
 function scenarioBuild(env, profile) {
   const scenario = { ...profile.executor, exec: env.scenario };
-  if (profile.unit !== 'requests') return scenario;
+  if (profile.unit !== 'requests' || profile.cutsOff) return scenario;
   // k6 forgets a request that it cuts off, and at the end of a breakpoint those are the slowest.
   return { ...scenario, gracefulStop: `${env.clientTimeoutMs + 1000}ms` };
 }
@@ -68,20 +70,20 @@ function thresholdsFor(profile) {
 /**
  * k6's summary holds a metric by tag only where a threshold names it; an empty one never fails.
  * The scenario's own figures leave out what setup asked for.
- * @param {string} scenario
+ * @param {Env} env
  * @returns {Record<string, string[]>}
  */
-function submetrics(scenario) {
-  const tags = [
-    `scenario:${scenario}`,
-    ...SCENARIO_REQUESTS[scenario].map((name) => `name:${name}`),
-  ];
+function submetrics({ scenario, route }) {
+  const names = SCENARIO_REQUESTS[scenario] || [workbenchName(route)];
+  const tags = [`scenario:${scenario}`, ...names.map((name) => `name:${name}`)];
   const keys = tags.flatMap((tag) => [
     `http_reqs{${tag}}`,
     `http_req_failed{${tag}}`,
     `http_req_duration{${tag}}`,
   ]);
   keys.push(`http_req_duration{scenario:${scenario},expected_response:true}`);
-  keys.push(...CACHE_STATUSES.map((status) => `lab_cache_status{cache_status:${status}}`));
+  if (scenario !== 'workbench') {
+    keys.push(...CACHE_STATUSES.map((status) => `lab_cache_status{cache_status:${status}}`));
+  }
   return Object.fromEntries(keys.map((key) => [key, []]));
 }

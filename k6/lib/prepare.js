@@ -5,6 +5,7 @@ import exec from 'k6/execution';
 import http from 'k6/http';
 import { candidatesPick, leaseTake } from './lease.js';
 import { iterationsPlanned } from './plan.js';
+import { ROUTES, workbenchUrl } from './routes.js';
 import { settingsDiffer } from './settings.js';
 import { sourceChoose } from './source.js';
 import { dateOf, nightsNeeded } from './slots.js';
@@ -20,11 +21,11 @@ import { PAUSE_SECONDS } from './pause.js';
  * @property {string} testid
  * @property {number} setupSeconds
  * @property {Record<string, unknown> | null} settings null when SETTINGS_URL is not set
- * @property {string[]} hotels
+ * @property {string[]} hotels none where the scenario asks for none
  * @property {import('./slots.js').Lease | null} lease null when the scenario books nothing
  */
 
-const BOOKING_SCENARIOS = ['journey', 'booking', 'staleness'];
+const BOOKING_SCENARIOS = ['journey', 'booking', 'staleness', 'availability'];
 
 // Each VU holds a copy of the suites picked from these hotels, and a slow target takes half a second
 // for each: a run that books little reads few, always the sentinel's first.
@@ -42,7 +43,8 @@ export function targetPrepare(env, profile) {
   const settings = settingsVerify(env);
   const testid = testidActive(env);
   const source = sourceChoose(env, testid);
-  const hotels = hotelsRead(env, source);
+  if (env.scenario === 'workbench') routeRequire(env);
+  const hotels = env.scenario === 'workbench' ? [] : hotelsRead(env, source);
   const lease = BOOKING_SCENARIOS.includes(env.scenario)
     ? leaseBook(env, profile, hotels, source)
     : null;
@@ -77,6 +79,21 @@ function settingsVerify(env) {
 }
 
 /**
+ * A POST without its fields makes no post, and is answered 400 where the route is.
+ * @param {Env} env
+ */
+function routeRequire(env) {
+  const { method, query } = ROUTES[env.route];
+  const url = workbenchUrl(env.baseUrl, env.route) + (query || '');
+  const expected = method === 'POST' ? 400 : 200;
+  const response = http.request(method, url, null, {
+    ...params('setup_route', env),
+    responseCallback: http.expectedStatuses(expected),
+  });
+  statusRequire(response, expected, 'Start the target with LAB_WORKBENCH=on.');
+}
+
+/**
  * @param {Env} env
  * @param {Source} source
  * @returns {string[]}
@@ -101,7 +118,9 @@ function hotelsRead(env, source) {
  */
 function leaseBook(env, profile, hotels, source) {
   const planned = bookingsPlanned(env, profile, hotels.length);
-  const enough = Math.max(Math.ceil(planned / BOOKINGS_PER_HOTEL_READ), HOTELS_READ_MIN);
+  const byBookings = Math.max(Math.ceil(planned / BOOKINGS_PER_HOTEL_READ), HOTELS_READ_MIN);
+  // Those who watch a hotel want to hear of a booking there.
+  const enough = env.scenario === 'availability' ? hotels.length : byBookings;
   // Sorted, so that every generator agrees on the sentinel, whatever order the list has.
   const read = [...hotels].sort().slice(0, Math.min(enough, HOTELS_READ_MAX));
   const details = read.map((id) => detailRead(env, id, source));

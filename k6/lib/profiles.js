@@ -1,5 +1,6 @@
 // @ts-check
 // The named loads. A profile says how arrivals grow; which requests arrive is SCENARIO's matter.
+import { ARRIVAL_KNOBS, arrivalsRead } from './arrivals.js';
 import { envDuration, envInteger } from './env.js';
 
 /** @typedef {import('./env.js').Variables} Variables */
@@ -16,6 +17,7 @@ import { envDuration, envInteger } from './env.js';
  * @property {PlanStage[] | null} plan null where the load is closed: VUs decide, not a rate
  * @property {number} maxVUs
  * @property {number} durationSeconds
+ * @property {boolean} [cutsOff] the load ends with its time: what is under way then is cut off
  * @property {boolean} checkBodies bodies are read and checked only where load does not matter
  * @property {import('k6/options').Scenario} executor the k6 scenario, without its exec
  */
@@ -24,7 +26,6 @@ import { envDuration, envInteger } from './env.js';
 
 /** @typedef {{ build: (variables: Variables) => Load, knobs: string[] }} Builder */
 
-const ARRIVAL_KNOBS = ['RATE', 'DURATION', 'PRE_ALLOCATED_VUS', 'MAX_VUS'];
 const KNOBS = ['VUS', ...ARRIVAL_KNOBS];
 
 /** @type {Record<string, Builder>} */
@@ -33,6 +34,7 @@ const BUILDERS = {
   breakpoint: { build: breakpointBuild, knobs: ARRIVAL_KNOBS },
   hold: { build: holdBuild, knobs: ARRIVAL_KNOBS },
   closed: { build: closedBuild, knobs: ['VUS', 'DURATION'] },
+  'closed-ramp': { build: closedRampBuild, knobs: ['VUS', 'DURATION'] },
   'article-breakpoint': { build: articleBuild, knobs: ARRIVAL_KNOBS },
   'article-breakpoint-warm': { build: articleWarmBuild, knobs: ARRIVAL_KNOBS },
 };
@@ -124,6 +126,39 @@ function closedBuild(variables) {
   };
 }
 
+// Of the published load's 180 s, users arrive for 100.
+const RAMP_SHARE = 100 / 180;
+
+/**
+ * The load of "sync vs async": users come one by one, then all of them go on to the end. They do not
+ * wait between requests. Nothing is waited for after it, so that each load takes its time and no more.
+ * @param {Variables} variables
+ * @returns {Load}
+ */
+function closedRampBuild(variables) {
+  const vus = envInteger(variables, 'VUS', 500, 1, 1000);
+  const durationSeconds = envDuration(variables, 'DURATION', 180);
+  const rampMs = Math.round(durationSeconds * RAMP_SHARE * 1000);
+  return {
+    unit: 'requests',
+    plan: null,
+    maxVUs: vus,
+    durationSeconds,
+    cutsOff: true,
+    checkBodies: false,
+    executor: {
+      executor: 'ramping-vus',
+      startVUs: 0,
+      stages: [
+        { duration: `${rampMs}ms`, target: vus },
+        { duration: `${Math.round(durationSeconds * 1000) - rampMs}ms`, target: vus },
+      ],
+      gracefulRampDown: '0s',
+      gracefulStop: '0s',
+    },
+  };
+}
+
 /**
  * The article's own stages and VU limits. Its journeys sleep between requests, so a thousand VUs
  * can ask for about a thousand requests/s at most: part of its ceiling is the generator's.
@@ -175,53 +210,28 @@ function rampBuild(unit, plan, limits) {
 }
 
 /**
+ * The profile as its scenario needs it. `availability` makes the arrivals by itself, in one VU.
+ * @param {import('./env.js').Env} env
  * @param {Variables} variables
- * @param {number} rateDefault
- * @param {[number, number]} [vus] pre-allocated and max; without it they follow the rate
+ * @returns {Profile}
  */
-function arrivalsRead(variables, rateDefault, vus) {
-  const rate = envInteger(variables, 'RATE', rateDefault, 1, 100000);
-  return {
-    rate,
-    duration: envDuration(variables, 'DURATION', 300),
-    limits: vusRead(variables, vus || vusDefault(rate)),
-  };
-}
-
-/**
- * Enough for answers of five seconds: far beyond what counts as broken. As many as memory easily
- * bears are made before the start, because an arrival that finds no free VU is dropped while one
- * more is being made.
- * @param {number} rate
- * @returns {[number, number]}
- */
-function vusDefault(rate) {
-  return [clamp(rate * 5, 50, 1000), clamp(rate * 5, 50, 5000)];
-}
-
-/**
- * @param {Variables} variables
- * @param {[number, number]} defaults
- */
-function vusRead(variables, [preDefault, maxDefault]) {
-  const preGiven = envInteger(variables, 'PRE_ALLOCATED_VUS', 0, 1, 50000);
-  const maxVUs = envInteger(variables, 'MAX_VUS', Math.max(maxDefault, preGiven), 1, 50000);
-  const preAllocatedVUs = preGiven || Math.min(preDefault, maxVUs);
-  if (preAllocatedVUs > maxVUs) {
-    throw new Error(
-      `PRE_ALLOCATED_VUS=${preAllocatedVUs} exceeds MAX_VUS=${maxVUs}. Raise MAX_VUS to it.`,
-    );
+export function profileFor(env, variables) {
+  const profile = profileBuild(env.profile, variables);
+  if (env.scenario !== 'availability') return profile;
+  if (variables.MAX_VUS || variables.PRE_ALLOCATED_VUS) {
+    throw new Error('SCENARIO=availability has one VU. Unset MAX_VUS and PRE_ALLOCATED_VUS.');
   }
-  return { preAllocatedVUs, maxVUs };
+  const maxDuration = seconds(profile.durationSeconds + besideArrivals(env.clientTimeoutMs));
+  const executor = /** @type {const} */ ('per-vu-iterations');
+  return { ...profile, maxVUs: 1, executor: { executor, vus: 1, iterations: 1, maxDuration } };
 }
 
 /**
- * @param {number} value
- * @param {number} min
- * @param {number} max
+ * Seconds in which sockets open, last answers and messages come, and sockets close; at most.
+ * @param {number} clientTimeoutMs
  */
-function clamp(value, min, max) {
-  return Math.min(Math.max(value, min), max);
+function besideArrivals(clientTimeoutMs) {
+  return (2 * clientTimeoutMs) / 1000 + 60;
 }
 
 /** @param {number} value k6 takes fractions as well: 1.5s */

@@ -29,10 +29,17 @@ function linesBuild(lab, { metrics }) {
     `dropped     ${valueOf(metrics.dropped_iterations, 'count')} ${lab.unit} of the plan`,
     `VUs         ${valueOf(metrics.vus_max, 'max')} made, ${lab.max_vus} allowed`,
     `checks      ${checksText(metrics)}`,
-    `bookings    ${bookingsText(metrics)}`,
-    `caches      ${cachesText(metrics)}`,
+    ...(lab.hotels ? hotelLines(metrics) : []),
     ...stalenessLines(metrics),
+    ...retryLines(metrics),
+    ...unfinishedLines(metrics, scenario),
+    ...socketLines(metrics),
   ];
+}
+
+/** @param {Metrics} metrics */
+function hotelLines(metrics) {
+  return [`bookings    ${bookingsText(metrics)}`, `caches      ${cachesText(metrics)}`];
 }
 
 /**
@@ -95,6 +102,36 @@ function stalenessLines({ lab_staleness, lab_staleness_unseen }) {
   if (!lab_staleness_unseen) return [];
   const unseen = `${valueOf(lab_staleness_unseen, 'count')} bookings not seen in time`;
   return [`staleness   ${lab_staleness ? `${durationText(lab_staleness)}; ` : ''}${unseen}`];
+}
+
+/** @param {Metrics} metrics */
+function retryLines({ lab_retries }) {
+  return lab_retries ? [`sent again  ${valueOf(lab_retries, 'count')} failed requests`] : [];
+}
+
+/**
+ * What was begun and did not end; one that is sent again is the same request of its user.
+ * @param {Metrics} metrics
+ * @param {string} scenario
+ */
+function unfinishedLines({ lab_begun, lab_retries, ...metrics }, scenario) {
+  if (!lab_begun) return [];
+  const tries = valueOf(metrics[`http_reqs{${scenario}}`], 'count');
+  const ended = tries - valueOf(lab_retries, 'count');
+  const cut = valueOf(lab_begun, 'count') - ended;
+  return [`unfinished  ${cut} requests were under way at the end; they are counted nowhere else`];
+}
+
+/** @param {Metrics} metrics */
+function socketLines(metrics) {
+  if (!metrics.lab_ws_lost) return [];
+  const count = (/** @type {string} */ name) => valueOf(metrics[`lab_ws_${name}`], 'count');
+  const held = valueOf(metrics.lab_ws_connections, 'max');
+  return [
+    `WebSockets  ${held} held at once, ${count('closed')} not open to the end`,
+    `messages    ${count('expected')} due, ${count('lost')} lost, ${count('doubled')} came twice`,
+    `to message  ${durationText(metrics.lab_ws_delay)} after the commit`,
+  ];
 }
 
 /**

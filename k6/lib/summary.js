@@ -34,6 +34,7 @@ export function labDescribe(env, profile, data) {
     testid: prepared ? prepared.testid : env.testid,
     profile: profile.name,
     scenario: env.scenario,
+    route: env.route || null,
     base_url: env.baseUrl,
     unit: profile.unit,
     plan: profile.plan,
@@ -43,7 +44,7 @@ export function labDescribe(env, profile, data) {
     response_time_bound_ms: env.boundMs,
     started_at_seconds: startedAt(data),
     load_seconds: prepared ? loadSeconds(data) : null,
-    hotels: prepared ? prepared.hotels.length : null,
+    hotels: (prepared && prepared.hotels.length) || null,
     settings: prepared ? prepared.settings : null,
     setup_completed: prepared !== null,
   };
@@ -62,6 +63,7 @@ function startedAt(data) {
  * k6's rates divide by the whole run; this leaves setup out, and includes the last answers.
  * @param {any} data
  */
-function loadSeconds({ setup_data, state }) {
+function loadSeconds({ metrics, setup_data, state }) {
+  if (metrics.lab_load_seconds) return metrics.lab_load_seconds.values.value;
   return state.testRunDurationMs / 1000 - setup_data.setupSeconds;
 }

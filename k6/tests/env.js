@@ -21,7 +21,16 @@ function envDefaultsAndMistakes() {
   equals('env: timeout in ms', env({ CLIENT_TIMEOUT: '5' }).clientTimeoutMs, 5000);
   equals('env: slashes cut', env({ BASE_URL: 'http://a:1//' }).baseUrl, 'http://a:1');
   throwsWith('env: unknown profile', () => env({ PROFILE: 'x' }), ['PROFILE=x', ...PROFILES]);
-  const scenarios = ['SCENARIO=x', 'journey', 'list', 'detail', 'booking', 'staleness'];
+  const scenarios = [
+    'SCENARIO=x',
+    'journey',
+    'list',
+    'detail',
+    'booking',
+    'staleness',
+    'workbench',
+    'availability',
+  ];
   throwsWith('env: unknown scenario', () => env({ SCENARIO: 'x' }), scenarios);
   throwsWith('env: bad address', () => env({ BASE_URL: 'a' }), ['BASE_URL=a', 'http://']);
   throwsWith('env: bad timeout', () => env({ CLIENT_TIMEOUT: '0' }), ['=0', '1..3600']);

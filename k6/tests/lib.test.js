@@ -4,10 +4,12 @@ import * as bookings from './bookings.js';
 import * as env from './env.js';
 import { completes } from './expect.js';
 import * as profiles from './profiles.js';
+import * as servers from './servers.js';
 import * as staleness from './staleness.js';
 
 export const options = { thresholds: { checks: ['rate==1.00'] } };
 
 export default function () {
-  [...env.cases, ...profiles.cases, ...bookings.cases, ...staleness.cases].forEach(completes);
+  const all = [env, profiles, bookings, staleness, servers];
+  all.flatMap(({ cases }) => cases).forEach(completes);
 }

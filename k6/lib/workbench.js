@@ -1,0 +1,58 @@
+// @ts-check
+// One route of the workbench, asked as one user would: again, if it fails and retries are asked for.
+import { check, sleep } from 'k6';
+import http from 'k6/http';
+import { inTimeRecord, retryRecord } from './metrics.js';
+import { ROUTES, workbenchName, workbenchUrl } from './routes.js';
+
+/** @typedef {ReturnType<typeof workbenchBuild>} Workbench */
+
+// Before the second try; twice as long before each further one.
+const FIRST_PAUSE_SECONDS = 0.1;
+
+/** @param {import('./env.js').Env} env */
+export function workbenchBuild({ baseUrl, route, retries, boundMs, clientTimeoutMs }) {
+  const name = workbenchName(route);
+  const url = workbenchUrl(baseUrl, route);
+  const { method, expected } = ROUTES[route] || {};
+  const params = {
+    tags: { name },
+    timeout: clientTimeoutMs,
+    redirects: 0,
+    responseCallback: http.expectedStatuses(expected || 200),
+  };
+  const checks = {
+    [`${name}: status is ${expected}`]: (/** @type {{ status: number }} */ { status }) =>
+      status === expected,
+  };
+
+  /**
+   * @param {string} title
+   * @param {number} earlierMs
+   * @returns {number} the status, 0 without an answer
+   */
+  function ask(title, earlierMs) {
+    const form = method === 'POST' ? { title, content: 'A post of the load.' } : null;
+    const response = http.request(method, url, form, params);
+    inTimeRecord(response, name, boundMs, earlierMs);
+    check(response, checks);
+    return response.status;
+  }
+
+  return {
+    /** @param {string} title of a post, one of a kind */
+    use(title) {
+      const startedAt = Date.now();
+      for (let tries = 1; worthAgain(ask(title, Date.now() - startedAt)); tries++) {
+        if (tries > retries) return;
+        retryRecord(name);
+        sleep(FIRST_PAUSE_SECONDS * 2 ** (tries - 1));
+      }
+    },
+  };
+}
+
+/** @param {number} status what the client did wrong stays wrong */
+function worthAgain(status) {
+  return status === 0 || status >= 500;
+}

@@ -1,0 +1,123 @@
+// @ts-check
+// WebSockets that watch hotels, and bookings that each of a hotel's watchers has to be told of. All
+// in one VU: VUs share no memory, and the ids of the bookings have to meet those of the messages.
+import exec from 'k6/execution';
+import { clearInterval, setInterval, setTimeout } from 'k6/timers';
+import { pulseRecord } from '../lib/metrics.js';
+import { iterationsPlanned } from '../lib/plan.js';
+import { connectionsRecord, messageRecord, totalsRecord } from '../lib/socket-metrics.js';
+import { hotelsInTurn, socketUrl, socketsBuild } from '../lib/sockets.js';
+import { tallyBuild } from '../lib/tally.js';
+import { bookingNth } from './booking.js';
+
+/** @typedef {import('../lib/api.js').Api} Api */
+/** @typedef {import('../lib/env.js').Env} Env */
+/** @typedef {import('../lib/prepare.js').Prepared} Prepared */
+/** @typedef {import('../lib/profiles.js').Profile} Profile */
+/** @typedef {import('../lib/tally.js').Tally} Tally */
+
+const PULSE_MS = 1000;
+// A message that comes later than this after the last booking's answer is lost.
+const LATE_MS = 10000;
+const LATE_POLL_MS = 250;
+// One that comes twice comes soon after the first.
+const DOUBLES_MS = 1000;
+
+/**
+ * @param {Api} api
+ * @param {Env} env
+ * @param {Profile} profile
+ * @param {Prepared} data
+ */
+export async function watch(api, env, profile, data) {
+  const watched = hotelsInTurn(data.hotels, env.connections);
+  const tally = tallyBuild(watched);
+  const urls = watched.map((hotel) => socketUrl(env.baseUrl, hotel));
+  const sockets = socketsBuild(urls, (socket, { booking, committed_at }, receivedMs) => {
+    tally.received(socket, booking);
+    messageRecord(receivedMs - committed_at * 1000);
+  });
+  await sockets.open(env.clientTimeoutMs);
+  if (sockets.held() === 0) noneReady(env, sockets.problem());
+  const seconds = await load(profile, sockets.held, (n) => book(api, data, tally, n));
+  await lateMessages(tally);
+  totalsRecord(tally.counts(), env.connections - sockets.held(), seconds);
+  sockets.close();
+}
+
+/**
+ * @param {Profile} profile
+ * @param {() => number} held
+ * @param {(n: number) => Promise<void>} send
+ * @returns {Promise<number>} seconds until the last one's answer, or the end of the plan
+ */
+async function load(profile, held, send) {
+  const startedAt = Date.now();
+  const beat = () => {
+    pulseRecord(profile, startedAt);
+    connectionsRecord(held());
+  };
+  beat();
+  const pulse = setInterval(beat, PULSE_MS);
+  await arrivals(startedAt, profile, send);
+  clearInterval(pulse);
+  return (Date.now() - startedAt) / 1000;
+}
+
+/**
+ * Each at its moment, whether those before it are answered or not.
+ * @param {number} startedAt
+ * @param {Profile} profile
+ * @param {(n: number) => Promise<void>} send
+ */
+async function arrivals(startedAt, profile, send) {
+  const planned = iterationsPlanned(profile, 0);
+  const spacingMs = (profile.durationSeconds * 1000) / planned;
+  const sent = [];
+  for (let n = 0; n < planned; n++) {
+    await until(startedAt + n * spacingMs);
+    sent.push(send(n));
+  }
+  await Promise.all([...sent, until(startedAt + profile.durationSeconds * 1000)]);
+}
+
+/**
+ * @param {Api} api
+ * @param {Prepared} data
+ * @param {Tally} tally
+ * @param {number} n
+ */
+async function book(api, data, tally, n) {
+  const booking = bookingNth(data, n);
+  const id = booking && (await api.bookingSend(booking));
+  if (id && booking && data.lease) tally.booked(id, data.lease.hotels[booking.suite]);
+}
+
+/** @param {Tally} tally */
+async function lateMessages(tally) {
+  const givenUpAt = Date.now() + LATE_MS;
+  while (tally.counts().lost > 0 && Date.now() < givenUpAt) await until(Date.now() + LATE_POLL_MS);
+  await until(Date.now() + DOUBLES_MS);
+}
+
+/**
+ * @param {number} moment Unix time in ms
+ * @returns {Promise<void>}
+ */
+function until(moment) {
+  const waitMs = moment - Date.now();
+  return waitMs > 0
+    ? new Promise((resolve) => void setTimeout(resolve, waitMs))
+    : Promise.resolve();
+}
+
+/**
+ * @param {Env} env
+ * @param {string} problem
+ */
+function noneReady({ connections, clientTimeoutMs }, problem) {
+  exec.test.abort(
+    `None of ${connections} WebSockets was ready within ${clientTimeoutMs / 1000} s (${problem}). ` +
+      'Start the target with LAB_WEBSOCKETS=on, and a server that speaks ASGI.',
+  );
+}

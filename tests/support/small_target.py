@@ -1,0 +1,129 @@
+"""A target of k6 that can be told what to do wrong: the hotels, bookings, sockets, a workbench.
+
+It is served by uvicorn in this process, so that a test sees what it sees, and sets its faults.
+"""
+
+import asyncio
+import json
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+
+HOTELS, SUITES = 3, 4
+
+
+@dataclass
+class Target:
+    """What it does wrong, and what it saw."""
+
+    # Of the messages to sockets: every so-manieth is not sent, or sent twice. 0: none.
+    drop_every: int = 0
+    double_every: int = 0
+    # This many sockets are closed at the first booking.
+    close: int = 0
+    # Seconds until the workbench answers; how many of its answers are errors before a good one.
+    slow: float = 0
+    errors: int = 0
+    url: str = ""
+    begun: int = 0
+    messages: int = 0
+    titles: list[str] = field(default_factory=list)
+    _sockets: dict[str, set[Any]] = field(default_factory=dict)
+    _closing: list[asyncio.Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._hotels = {
+            _id("hotel", h): [_id("suite", h, s) for s in range(SUITES)] for h in range(HOTELS)
+        }
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            await self._watch(scope["path"].split("/")[3], receive, send)
+        elif scope["type"] == "http":
+            status, body = await self._answer(scope["path"], scope["method"], receive)
+            await send({"type": "http.response.start", "status": status, "headers": []})
+            await send({"type": "http.response.body", "body": json.dumps(body).encode()})
+
+    async def _answer(self, path: str, method: str, receive: Any) -> tuple[int, Any]:
+        body = (await receive())["body"]
+        if path == "/api/hotel/":
+            return 200, [{"id": hotel} for hotel in self._hotels]
+        if path == "/api/booking/":
+            return await self._book(json.loads(body))
+        if path.startswith("/workbench/"):
+            return await self._work(method, body.decode())
+        hotel = path.split("/")[3]
+        stay = {"check_out": "2026-01-01", "customers": [_id("customer")]}
+        suites = [{"id": s, "capacity": 1, "bookings": [stay]} for s in self._hotels[hotel]]
+        return 200, {"id": hotel, "suites": suites}
+
+    async def _work(self, method: str, form: str) -> tuple[int, Any]:
+        self.begun += 1
+        if method == "POST" and not form:
+            return 400, {}
+        self.titles.append(form)
+        await asyncio.sleep(self.slow)
+        failing = self.errors and (self.begun - 1) % (self.errors + 1)
+        return (503 if failing else 201 if method == "POST" else 200), {}
+
+    async def _book(self, booking: dict[str, Any]) -> tuple[int, Any]:
+        hotel = next(hotel for hotel, suites in self._hotels.items() if booking["suite"] in suites)
+        made = {**booking, "id": str(uuid.uuid4())}
+        told = {"type": "availability", "hotel": hotel, "booking": made["id"]}
+        text = json.dumps({**told, "committed_at": time.time()})
+        for send in list(self._sockets.get(hotel, ())):
+            for _ in range(self._copies()):
+                await send({"type": "websocket.send", "text": text})
+        for leave in self._closing[: self.close]:
+            leave.set()
+        return 201, made
+
+    def _copies(self) -> int:
+        self.messages += 1
+        if self.drop_every and self.messages % self.drop_every == 0:
+            return 0
+        return 2 if self.double_every and self.messages % self.double_every == 0 else 1
+
+    async def _watch(self, hotel: str, receive: Any, send: Any) -> None:
+        await receive()
+        if hotel not in self._hotels:
+            await send({"type": "websocket.close", "code": 4404})
+            return
+        await send({"type": "websocket.accept"})
+        self._sockets.setdefault(hotel, set()).add(send)
+        await send(
+            {"type": "websocket.send", "text": json.dumps({"type": "ready", "hotel": hotel})}
+        )
+        self._closing.append(leave := asyncio.Event())
+        waits = [asyncio.ensure_future(receive()), asyncio.ensure_future(leave.wait())]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        self._sockets[hotel].discard(send)
+        if leave.is_set():
+            await send({"type": "websocket.close", "code": 1012})
+
+
+def _id(*parts: object) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, repr(parts)))
+
+
+@contextmanager
+def serving(target: Target) -> Iterator[Target]:
+    """The target at `target.url`, until the block ends."""
+    config = uvicorn.Config(target, port=0, log_level="error", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    target.url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    try:
+        yield target
+    finally:
+        server.should_exit = True
+        thread.join()
