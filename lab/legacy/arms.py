@@ -38,9 +38,10 @@ def arm(engine: Engine, stack_name: str, arm_name: str) -> Iterator[Running]:
     """
     stack, chosen = find(stack_name, arm_name)
     runner = runner_for(engine, _settings(engine))
+    runner.make(stack)
     if stack.database:
         _make_database(engine)
-    runner.prepare(stack)
+        runner.prepare(stack)
     with runner.running(stack, chosen) as running:
         with step(f"Starting {chosen.title}"):
             answer = _first_answer(running)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lab.console import step
 from lab.errors import LabError
-from lab.legacy.pythons import check_compiler, find_python
+from lab.legacy.pythons import NotHere, check_compiler, find_python
 from lab.legacy.stacks import FOLDER, Stack
 from lab.paths import ROOT
 
@@ -30,28 +30,19 @@ def is_made(stack: Stack) -> bool:
     return _whole(folder_of(stack)).exists()
 
 
-def check_possible(stack: Stack) -> None:
-    """Raises:
-    NotHere: the environment is not made, and this machine lacks what it is made with.
-    """
-    if not is_made(stack):
-        find_python(stack.python)
-        if stack.compiler:
-            check_compiler()
-
-
 def make(stack: Stack) -> Path:
     """The environment of a stack, made unless it is there; its folder of programs.
 
     Raises:
-        NotHere: this machine lacks what it is made with.
-        LabError: what is pinned could not be installed.
+        NotHere: this machine lacks what it is made with: Python, a compiler, a package index.
     """
     folder = folder_of(stack)
     if not is_made(stack):
-        check_possible(stack)
+        python = find_python(stack.python)
+        if stack.compiler:
+            check_compiler()
         with step(f"Making the environment of {stack.title} (Python {stack.python}, once; about half a minute)"):
-            _make(stack, folder)
+            _make(stack, folder, python)
     return folder / "bin"
 
 
@@ -68,11 +59,11 @@ def run(argv: list[str], stack: Stack, env: dict[str, str]) -> None:
         raise LabError(f"`{' '.join(argv)}` of {stack.name} failed:\n{_end(done)}")
 
 
-def _make(stack: Stack, folder: Path) -> None:
+def _make(stack: Stack, folder: Path, python: Path) -> None:
     # What an earlier try left is of no use.
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    _install([str(find_python(stack.python)), "-m", "venv", str(folder)], stack)
+    _install([str(python), "-m", "venv", str(folder)], stack)
     pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet"]
     pip += ["--disable-pip-version-check", "--require-hashes"]
     _install([*pip, "-r", str(BOOTSTRAP)], stack)
@@ -91,7 +82,7 @@ def _install(argv: list[str], stack: Stack) -> None:
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise LabError(
+        raise NotHere(
             f"The environment of {stack.name} could not be made; it needs the package index, this "
             f"once. `{' '.join(argv[:4])} …` ended with {done.returncode}:\n{_end(done)}"
         )

@@ -30,13 +30,11 @@ class NativeRunner:
     settings: Settings
     state: State
 
-    def check_possible(self, stack: Stack) -> None:
-        environment.check_possible(stack)
+    def make(self, stack: Stack) -> None:
+        environment.make(stack)
 
     def prepare(self, stack: Stack) -> None:
-        programs = environment.make(stack)
-        if stack.prepare:
-            environment.run(stack.prepare, stack, self._env(stack, programs))
+        environment.run(stack.prepare, stack, self._env(stack, environment.make(stack)))
 
     @contextmanager
     def running(self, stack: Stack, arm: Arm) -> Iterator[Running]:

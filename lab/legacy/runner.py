@@ -27,11 +27,14 @@ class Running:
 class LegacyRunner(Protocol):
     """One way to run old stacks."""
 
-    def check_possible(self, stack: Stack) -> None:
-        """Raises NotHere when this machine lacks what the stack needs."""
+    def make(self, stack: Stack) -> None:
+        """Make what the stack runs in, unless it is there.
+
+        Raises NotHere when this machine lacks what that needs.
+        """
 
     def prepare(self, stack: Stack) -> None:
-        """Make what the stack runs in, unless it is there, and its data."""
+        """Fill the stack's database, unless that was done."""
 
     def running(self, stack: Stack, arm: Arm) -> AbstractContextManager[Running]:
         """The arm's processes, from their start to their end; they may not answer yet."""
