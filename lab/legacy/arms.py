@@ -60,7 +60,7 @@ def _settings(engine: Engine) -> Settings:
 
 
 def _make_database(engine: Engine) -> None:
-    asked = f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'"
+    asked = f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'"  # noqa: S608
     if not engine.sql("postgres", asked):
         engine.sql("postgres", f"CREATE DATABASE {DATABASE} OWNER hotel")
 

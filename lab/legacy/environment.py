@@ -1,9 +1,12 @@
 """A stack's virtual environment: made when it is first asked for, from what is pinned."""
 
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lab.console import step
@@ -37,13 +40,25 @@ def make(stack: Stack) -> Path:
         NotHere: this machine lacks what it is made with: Python, a compiler, a package index.
     """
     folder = folder_of(stack)
-    if not is_made(stack):
-        python = find_python(stack.python)
-        if stack.compiler:
-            check_compiler()
-        with step(f"Making the environment of {stack.title} (Python {stack.python}, once; about half a minute)"):
+    if is_made(stack):
+        return folder / "bin"
+    python = find_python(stack.python)
+    if stack.compiler:
+        check_compiler()
+    with _alone(), step(f"Making the environment of {stack.title}, once (about half a minute)"):
+        # Whoever held us up may have made it.
+        if not is_made(stack):
             _make(stack, folder, python)
     return folder / "bin"
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Two that make the same environment at once would break it."""
+    ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
+    with (ENVIRONMENTS / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def run(argv: list[str], stack: Stack, env: dict[str, str]) -> None:
@@ -62,7 +77,6 @@ def run(argv: list[str], stack: Stack, env: dict[str, str]) -> None:
 def _make(stack: Stack, folder: Path, python: Path) -> None:
     # What an earlier try left is of no use.
     shutil.rmtree(folder, ignore_errors=True)
-    folder.parent.mkdir(parents=True, exist_ok=True)
     _install([str(python), "-m", "venv", str(folder)], stack)
     pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet"]
     pip += ["--disable-pip-version-check", "--require-hashes"]

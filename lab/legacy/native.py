@@ -12,7 +12,7 @@ from lab.engine.native.supervision import port_is_taken
 from lab.errors import LabError
 from lab.legacy import environment
 from lab.legacy.cpus import arm_cpus
-from lab.legacy.processes import Process, Processes, processes
+from lab.legacy.processes import Process, processes
 from lab.legacy.runner import DATABASE, Running
 from lab.legacy.stacks import FOLDER, Arm, Stack
 from lab.paths import State
