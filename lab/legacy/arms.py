@@ -10,6 +10,7 @@ import httpx
 from lab.console import step
 from lab.engine import Engine
 from lab.errors import LabError
+from lab.legacy.containers import DockerRunner
 from lab.legacy.native import NativeRunner
 from lab.legacy.runner import DATABASE, LegacyRunner, Running
 from lab.legacy.stacks import Arm, Stack, find
@@ -24,6 +25,8 @@ _SETTLED_CORES, _SETTLE_SECONDS, _SECONDS_TO_SETTLE = 0.3, 0.3, 20
 
 def runner_for(engine: Engine, settings: Settings) -> LegacyRunner:
     """What runs old stacks beside the stack of `engine`."""
+    if engine.name == "docker":
+        return DockerRunner(settings)
     return NativeRunner(settings, current_state())
 
 

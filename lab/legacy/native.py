@@ -8,19 +8,13 @@ from hashlib import sha256
 from pathlib import Path
 
 from lab.engine.native.programs import library_env, require
-from lab.engine.native.supervision import port_is_taken
-from lab.errors import LabError
 from lab.legacy import environment
 from lab.legacy.cpus import arm_cpus
 from lab.legacy.processes import Process, processes
-from lab.legacy.runner import DATABASE, Running
+from lab.legacy.runner import DATABASE, Running, address_facts, free_ports
 from lab.legacy.stacks import FOLDER, Arm, Stack
 from lab.paths import State
 from lab.settings import LOOPBACK, Settings
-
-# Where a port is looked for: next to the backend's, and not one that a stack usually has.
-_PORTS_ABOVE = 100
-_PORTS = 100
 
 
 @dataclass(frozen=True)
@@ -38,29 +32,16 @@ class NativeRunner:
 
     @contextmanager
     def running(self, stack: Stack, arm: Arm) -> Iterator[Running]:
-        port, layer_port = self._free_ports(2)
+        port, layer_port = free_ports(self.settings, 2)
         cpus = arm_cpus(arm, self.settings)
         env = self._env(stack, environment.make(stack)) | self._layer_env(arm, layer_port)
         with processes(self.state) as started, _no_ipc(_ipc_prefix(self.state)):
             if arm.layer == "redis":
                 started.start(self._redis(layer_port, cpus.layer))
-            for name, argv in _commands(arm, port):
+            for name, argv in arm.commands(LOOPBACK, port):
                 started.start(Process(name, argv, cpus.server, stack.project_folder, env))
-            facts = {"port": port, "cpus": cpus.server}
-            if arm.layer == "redis":
-                facts |= {"layer_port": layer_port, "layer_cpus": cpus.layer}
-                facts |= {"layer_cpus_shared_with": cpus.shared_with}
+            facts = address_facts(arm, cpus, port, layer_port)
             yield Running(f"http://{LOOPBACK}:{port}", started.pids, started.check, facts)
-
-    def _free_ports(self, count: int) -> list[int]:
-        first = self.settings.LAB_BACKEND_PORT + _PORTS_ABOVE
-        free = [p for p in range(first, first + _PORTS) if not port_is_taken(LOOPBACK, p)]
-        if len(free) < count:
-            raise LabError(
-                f"No free port for an old stack between {first} and {first + _PORTS - 1}. Stop "
-                "what listens there, or choose another LAB_BACKEND_PORT."
-            )
-        return free[:count]
 
     def _env(self, stack: Stack, programs: Path) -> dict[str, str]:
         """What the stack's own programs read; nothing of the lab's Python."""
@@ -104,13 +85,6 @@ class NativeRunner:
         # Its folder, by which a Redis is known as this stack's (lab/engine/native/supervision.py).
         env = {**os.environ, **library_env()}
         return Process("legacy-redis", argv, cpus, self.state.run, env)
-
-
-def _commands(arm: Arm, port: int) -> Iterator[tuple[str, list[str]]]:
-    """The server's command, and one for each worker."""
-    yield "legacy-web", [part.format(host=LOOPBACK, port=port) for part in arm.web]
-    for number in range(1, arm.workers + 1):
-        yield f"legacy-worker-{number}", arm.worker
 
 
 def _ipc_prefix(state: State) -> str:

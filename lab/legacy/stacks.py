@@ -1,6 +1,7 @@
 """What the pinned old stacks in legacy/ are: their stack.toml."""
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -34,6 +35,12 @@ class Arm(_Table):
         if self.workers and not self.worker:
             raise ValueError("workers need a command: worker")
         return self
+
+    def commands(self, host: str, port: int) -> Iterator[tuple[str, list[str]]]:
+        """The server's command, listening there, and one for each worker; each with a name."""
+        yield "legacy-web", [part.format(host=host, port=port) for part in self.web]
+        for number in range(1, self.workers + 1):
+            yield f"legacy-worker-{number}", self.worker
 
 
 class Stack(_Table):
