@@ -26,7 +26,7 @@ def choose_cpus(settings: Settings) -> Cpus:
     Raises:
         UsageError: a CPU that this process may not use is named.
     """
-    usable = _usable()
+    usable = usable_cpus()
     target, load = settings.LAB_TARGET_CPUS, settings.LAB_LOAD_CPUS
     half = (len(usable) + 1) // 2
     target = target or _listed(_without(usable, load) if load else usable[:half])
@@ -50,7 +50,7 @@ def expand(cpu_list: str) -> set[int]:
     return found
 
 
-def _usable() -> list[int]:
+def usable_cpus() -> list[int]:
     """Only Linux tells which CPUs a process may use."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))

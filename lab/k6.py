@@ -118,10 +118,13 @@ def check(engine: Engine, load: Load) -> None:
     check_load(engine.k6(settings, k6_env(engine, settings, load, ROOT)))
 
 
-def run_k6(engine: Engine, load: Load, folder: Path | None = None) -> Run:
+def run_k6(
+    engine: Engine, load: Load, folder: Path | None = None, pids: dict[str, int] | None = None
+) -> Run:
     """Run k6 on the running stack and wait for its end.
 
-    With a `folder` the run's files go there, and what k6 says into its k6.log.
+    With a `folder` the run's files go there, and what k6 says into its k6.log. `pids` are watched
+    beside the stack's own.
 
     Raises:
         UsageError: k6 does not know what it is asked for.
@@ -135,7 +138,8 @@ def run_k6(engine: Engine, load: Load, folder: Path | None = None) -> Run:
     check_load(command)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "k6-summary.json").unlink(missing_ok=True)
-    sampler, started = CpuSampler(settings, engine.pids()), time.time()
+    sampler = CpuSampler(settings, engine.pids() | (pids or {}))
+    started = time.time()
     with sampler, log.open("w") if log else nullcontext(sys.stderr) as said:
         code = execute(command, said)
     run = Run(

@@ -89,6 +89,32 @@ def test_resuming_measures_what_is_missing_or_failed_and_nothing_else(store):
     assert {cell["state"] for cell in store.cells()} == {"measured"}
 
 
+OLD = """
+[axis.positions.old]
+title = "old"
+legacy = { stack = "channels-2016", arm = "gunicorn" }
+"""
+
+
+def test_cells_of_an_old_stack_that_is_not_here_are_not_measured_and_no_failure(store):
+    experiment = load.parse("t", TEXT.replace("[[exclude]]", OLD + "[[exclude]]", 1))
+    asked = {"only": ["list/none", "list/old"], "repeats": None, "quick": False}
+    the_plan = make_plan("t", TEXT, experiment, cells(experiment), **asked)
+    bench = Bench()
+    absent = {"channels-2016": "Python 3.6 is not here"}
+    assert run_plan(the_plan, store, bench, absent) == []
+    found = {cell["name"]: (cell["state"], cell["error"]) for cell in store.cells()}
+    assert found == {
+        "list/none": ("measured", None),
+        "list/old": ("not measured", "Python 3.6 is not here"),
+    }
+    assert {name for _, name in bench.steps} == {"list/none"}
+    again = Bench()
+    run_plan(the_plan, store, again)
+    assert {name for _, name in again.steps} == {"list/old"}
+    assert {cell["state"] for cell in store.cells()} == {"measured"}
+
+
 def test_ctrl_c_keeps_what_was_measured(store):
     bench = Bench({("list/redis", "measure"): KeyboardInterrupt()})
     with pytest.raises(Interrupted), interruptible():

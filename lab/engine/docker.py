@@ -17,6 +17,9 @@ from lab.paths import ROOT, State, current_state
 from lab.setting_rules import NO_NETEM
 from lab.settings import Settings, running_settings, save
 
+# On the containers of an old stack's arm, with the compose project beside which they run.
+LEGACY_LABEL = "load-lab.legacy"
+
 # Done once they have ended.
 _ENDING = {"secrets", "init", "latency"}
 
@@ -62,6 +65,8 @@ class DockerEngine:
 
     def down(self) -> None:
         with step("docker compose down"):
+            # They would keep the stack's network.
+            remove_legacy(self._project())
             self._compose(["down"], self.settings())
             _run(compose_argv("docker-compose.load.yml"), ["down"], self.settings())
         self._state.settings.unlink(missing_ok=True)
@@ -165,6 +170,10 @@ class DockerEngine:
         argv = [*compose_argv("docker-compose.load.yml"), "run", "--rm", *flags, "load", "k6"]
         return K6Command(argv, ROOT, {**os.environ, **_pinned(settings)})
 
+    def _project(self) -> str:
+        config = self._run(["config", "--format", "json"], self.settings()).stdout
+        return str(json.loads(config)["name"]) if config.strip() else ""
+
     def _compose(self, argv: list[str], settings: Settings | None) -> None:
         done = self._run(argv, settings)
         if done.returncode:
@@ -179,6 +188,15 @@ def _run(
 ) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, **(_pinned(settings) if settings else {})}
     return subprocess.run([*compose, *argv], env=env, capture_output=True, text=True, check=False)
+
+
+def remove_legacy(project: str) -> None:
+    """Remove the containers of an old stack's arm (lab/legacy), whoever left them."""
+    flags = ["--all", "--quiet", "--filter", f"label={LEGACY_LABEL}={project}"]
+    listed = subprocess.run(["docker", "ps", *flags], capture_output=True, text=True, check=False)
+    if listed.stdout.split():
+        argv = ["docker", "rm", "--force", "--volumes", *listed.stdout.split()]
+        subprocess.run(argv, capture_output=True, check=False)
 
 
 def _pinned(settings: Settings) -> dict[str, str]:

@@ -14,7 +14,7 @@ from lab.experiment.counters import read_counters
 from lab.experiment.matrix import Cell
 from lab.experiment.schema import Workload
 from lab.experiment.verify import caches_on, target_of, verify
-from lab.k6 import Load, new_testid, run_k6
+from lab.k6 import Load, Run, new_testid, run_k6
 from lab.measure import check_target_survived, read_back
 from lab.recorded import Recorded
 from lab.results import headline, series
@@ -98,30 +98,14 @@ class StackBench:
         counted = read_counters(self._settings).since(before)
         if counted.built < 0:
             raise LabError("The backend was restarted during the load: its counters began anew.")
-        bounds = replace(self.bounds, p95_ms=run.load.bound_ms)
-        collected, verdict = read_back(self.engine, run, bounds)
+        figures = figures_of(self.engine, run, self.bounds)
         check_target_survived(self.engine, run)
-        if verdict.outcome == "unrecorded":
-            raise LabError(f"{verdict.text}. See `lab logs prometheus`.")
-        figures = headline(run, collected, verdict)
         return {
             **figures,
             "settings": self._settings.as_env(),
             "latency": self._latency,
-            "hotels": collected.summary["lab"]["hotels"],
-            "unit": collected.plan.unit if collected.plan else None,
-            "failed_ratio": round(figures["failed"] / max(figures["requests"], 1), 4),
             "builds": {route: int(count) for route, count in counted.builds.items()},
-            "missing_in_prometheus": _missing(collected.recorded),
-            "cache": _nginx_answers(collected.summary) | counted.by_layer(),
-            "services_cpu": _mean_cores(run.cpu),
-            "memory_peak_bytes": memory_peak(run.cpu),
-            "prometheus": {
-                "start": collected.load_started,
-                "end": run.ended,
-                "queries": metrics.queries(run.load.testid, WINDOW_SECONDS),
-            },
-            **series(run, collected),
+            "cache": figures["cache"] | counted.by_layer(),
         }
 
     def _visit_each_page(self) -> None:
@@ -136,8 +120,37 @@ class StackBench:
 def load_of(workload: Workload, settings: Settings, testid: str) -> Load:
     """The workload as k6 is asked for it, on a stack with those settings."""
     asked = workload.model_dump(exclude={"entry"}, exclude_none=True)
-    base_url = settings.backend_url if workload.entry == "server" else None
+    base_url = settings.server_url if workload.entry == "server" else None
     return Load(**asked, base_url=base_url, testid=testid)
+
+
+def figures_of(engine: Engine, run: Run, bounds: Bounds) -> dict[str, Any]:
+    """What a load says of whatever answered it.
+
+    Raises:
+        LabError: the run could not be read back.
+    """
+    collected, verdict = read_back(engine, run, replace(bounds, p95_ms=run.load.bound_ms))
+    if verdict.outcome == "unrecorded":
+        raise LabError(f"{verdict.text}. See `lab logs prometheus`.")
+    figures = headline(run, collected, verdict)
+    return {
+        **figures,
+        "hotels": collected.summary["lab"]["hotels"],
+        "unit": collected.plan.unit if collected.plan else None,
+        "failed_ratio": round(figures["failed"] / max(figures["requests"], 1), 4),
+        "builds": {},
+        "missing_in_prometheus": _missing(collected.recorded),
+        "cache": _nginx_answers(collected.summary),
+        "services_cpu": _mean_cores(run.cpu),
+        "memory_peak_bytes": memory_peak(run.cpu),
+        "prometheus": {
+            "start": collected.load_started,
+            "end": run.ended,
+            "queries": metrics.queries(run.load.testid, WINDOW_SECONDS),
+        },
+        **series(run, collected),
+    }
 
 
 def _missing(found: Recorded) -> int:

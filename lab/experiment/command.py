@@ -2,7 +2,7 @@
 
 import fcntl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,14 @@ from lab.engine import Engine
 from lab.errors import Interrupted, LabError, UsageError
 from lab.experiment import load, preflight, reset
 from lab.experiment.cell import StackBench, load_of
+from lab.experiment.legacy_cell import EitherBench, LegacyBench
 from lab.experiment.run import Plan, close, header, make_plan, run_plan
 from lab.experiment.schema import Experiment
 from lab.experiment.store import Store, new_store, stores
 from lab.interrupts import interruptible, uninterrupted
 from lab.k6 import check
 from lab.latency import postgres_auth
+from lab.legacy import presence
 from lab.live import ask_backend
 from lab.paths import RESULTS
 from lab.results import host
@@ -85,10 +87,13 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: _Stack) -> list[st
     note(f"Results go to {where}.")
     state = "interrupted"
     try:
+        absent = _absent(engine, plan, stack.base)
         reset.prepare_template(engine, stack.base)
         stack.prepared = True
-        failures = run_plan(plan, store, StackBench(engine, stack.base, BOUNDS))
-        state = "incomplete" if failures else "finished"
+        with closing(LegacyBench(engine, stack.base, BOUNDS)) as legacy:
+            bench = EitherBench(StackBench(engine, stack.base, BOUNDS), legacy)
+            failures = run_plan(plan, store, bench, absent)
+        state = "incomplete" if failures or absent else "finished"
     except (Interrupted, KeyboardInterrupt):
         raise Interrupted(
             f"Interrupted. What was measured is in {where}. "
@@ -97,6 +102,15 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: _Stack) -> list[st
     finally:
         close(store, state)
     return failures
+
+
+def _absent(engine: Engine, plan: Plan, base: Settings) -> dict[str, str]:
+    """The old stacks of the plan that can't run here, and why; said before anything is measured."""
+    asked = [cell.legacy.stack or "" for cell, _ in plan.todo if cell.legacy]
+    found = presence.absent(engine, base, asked)
+    for name, why in found.items():
+        note(f"Not measured: {asked.count(name)} cells of {name}. {why}")
+    return found
 
 
 @contextmanager

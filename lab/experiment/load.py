@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from lab.errors import UsageError
+from lab.experiment.legacy_cell import check_legacy
 from lab.experiment.matrix import Cell, cells
 from lab.experiment.schema import Experiment
 from lab.paths import EXPERIMENTS
@@ -61,6 +62,7 @@ def checked_cells(name: str, experiment: Experiment, base: Settings) -> list[Cel
     for cell in found:
         try:
             changed_live(base, cell.settings)
+            check_legacy(cell)
         except UsageError as error:
             raise UsageError(f"experiments/{name}.toml, cell {cell.name}: {error}") from None
     if not found:

@@ -1,7 +1,7 @@
 """`lab run`: every cell of an experiment, written as it is measured, resumable at any moment."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -80,8 +80,12 @@ def _not_quick(quick: Quick, asked: list[dict[str, Any]], cells: list[Cell]) -> 
     return found + [f"{said}, among those of [quick]" for said in claims.problems(asked, there)]
 
 
-def run_plan(plan: Plan, store: Store, bench: Bench) -> list[str]:
+def run_plan(
+    plan: Plan, store: Store, bench: Bench, absent: Mapping[str, str] | None = None
+) -> list[str]:
     """Measure what is not measured yet; returns a line for each cell that failed.
+
+    `absent` has the old stacks that can't run here, and why: their cells are not measured.
 
     Raises:
         Interrupted: someone pressed Ctrl-C; what was measured is written.
@@ -93,8 +97,21 @@ def run_plan(plan: Plan, store: Store, bench: Bench) -> list[str]:
         for index, (cell, repeat) in enumerate(plan.todo, start=1)
         if (cell.name, repeat) not in done
     ]
+    left = [each for each in left if not _is_absent(*each, store, absent or {})]
     with Progress(sum(cell.expected_seconds for _, cell, _ in left)) as progress:
         return _run_cells(left, len(plan.todo), store, bench, progress)
+
+
+def _is_absent(
+    index: int, cell: Cell, repeat: int, store: Store, absent: Mapping[str, str]
+) -> bool:
+    """Whether it can't be measured here; then it is written so, with the reason."""
+    why = absent.get(cell.legacy.stack or "") if cell.legacy else None
+    if why:
+        state = {"state": "not measured", "error": why}
+        folder = store.cell_folder(index, cell.name, repeat)
+        store.write_cell(folder, describe(cell, repeat, time.time()) | state)
+    return bool(why)
 
 
 def _run_cells(

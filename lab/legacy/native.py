@@ -1,0 +1,112 @@
+"""Arms of old stacks as plain processes."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from lab.engine.native.programs import library_env, require
+from lab.legacy import environment
+from lab.legacy.cpus import arm_cpus
+from lab.legacy.processes import Process, processes
+from lab.legacy.runner import DATABASE, Running, address_facts, free_ports
+from lab.legacy.stacks import FOLDER, Arm, Stack
+from lab.paths import State
+from lab.settings import LOOPBACK, Settings
+
+
+@dataclass(frozen=True)
+class NativeRunner:
+    """See `lab.legacy.runner.LegacyRunner`."""
+
+    settings: Settings
+    state: State
+
+    def make(self, stack: Stack) -> None:
+        environment.make(stack)
+
+    def prepare(self, stack: Stack) -> None:
+        environment.run(stack.prepare, stack, self._env(stack, environment.make(stack)))
+
+    @contextmanager
+    def running(self, stack: Stack, arm: Arm) -> Iterator[Running]:
+        port, layer_port = free_ports(self.settings, 2)
+        cpus = arm_cpus(arm, self.settings)
+        env = self._env(stack, environment.make(stack)) | self._layer_env(arm, layer_port)
+        with processes(self.state) as started, _no_ipc(_ipc_prefix(self.state)):
+            if arm.layer == "redis":
+                started.start(self._redis(layer_port, cpus.layer))
+            for name, argv in arm.commands(LOOPBACK, port):
+                started.start(Process(name, argv, cpus.server, stack.project_folder, env))
+            facts = address_facts(arm, cpus, port, layer_port)
+            yield Running(f"http://{LOOPBACK}:{port}", started.pids, started.check, facts)
+
+    def _env(self, stack: Stack, programs: Path) -> dict[str, str]:
+        """What the stack's own programs read; nothing of the lab's Python."""
+        kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
+        database = {
+            "PGHOST": LOOPBACK,
+            "PGPORT": str(self.settings.LAB_POSTGRES_PORT),
+            "PGDATABASE": DATABASE,
+            "PGUSER": "hotel",
+            "LEGACY_PASSWORD_FILE": str(self.state.secrets / "postgres_password"),
+        }
+        return {
+            **kept,
+            **(database if stack.database else {}),
+            "PATH": f"{programs}:{os.environ.get('PATH', '')}",
+            "PYTHONPATH": str(FOLDER / "projects"),
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def _layer_env(self, arm: Arm, port: int) -> dict[str, str]:
+        if arm.layer is None:
+            return {}
+        return {
+            "LEGACY_LAYER": arm.layer,
+            "LEGACY_REDIS_URL": f"redis://{LOOPBACK}:{port}/0",
+            "LEGACY_IPC_PREFIX": _ipc_prefix(self.state),
+        }
+
+    def _redis(self, port: int, cpus: str) -> Process:
+        """The layer's own: it keeps every message, where the cache forgets the oldest."""
+        flags = {
+            "bind": LOOPBACK,
+            "port": str(port),
+            "save": "",
+            "appendonly": "no",
+            # Keeps the command line, which says what it is. Default: yes.
+            "set-proc-title": "no",
+        }
+        argv = [str(require("redis-server"))]
+        argv += [part for name, value in flags.items() for part in (f"--{name}", value)]
+        # Its folder, by which a Redis is known as this stack's (lab/engine/native/supervision.py).
+        env = {**os.environ, **library_env()}
+        return Process("legacy-redis", argv, cpus, self.state.run, env)
+
+
+def _ipc_prefix(state: State) -> str:
+    """Two stacks on one machine must not share a channel layer."""
+    return f"load-lab-{sha256(str(state.base).encode()).hexdigest()[:8]}"
+
+
+@contextmanager
+def _no_ipc(prefix: str) -> Iterator[None]:
+    """No shared memory of asgi_ipc before and after: it outlives the processes that made it.
+
+    On Linux segments and semaphores are files of /dev/shm.
+    """
+    _remove_ipc(prefix)
+    try:
+        yield
+    finally:
+        _remove_ipc(prefix)
+
+
+def _remove_ipc(prefix: str) -> None:
+    for pattern in (f"{prefix}-*", f"sem.{prefix}-*"):
+        for path in Path("/dev/shm").glob(pattern):  # noqa: S108
+            with suppress(FileNotFoundError):
+                path.unlink()

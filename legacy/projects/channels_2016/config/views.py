@@ -1,0 +1,18 @@
+"""A hello, and what answers it."""
+import channels
+from channels import channel_layers
+from django.http import JsonResponse
+
+import lab_verify
+
+
+def hello(request):
+    return JsonResponse({"hello": "world"})
+
+
+def verify(request):
+    found = dict(lab_verify.versions(), channels=channels.__version__, server=lab_verify.server())
+    if found["server"] == "channels":
+        layer = channel_layers["default"].channel_layer
+        found["layer"] = type(layer).__module__.partition(".")[0]
+    return JsonResponse(found)
