@@ -57,7 +57,10 @@ def load(settings: Settings, state: State) -> None:
     with step("Migrating the database"):
         manage(["manage.py", "migrate", "--no-input"], settings, state)
     note("Loading the data, if there is none")
-    manage(["manage.py", "load_db", "--if-empty"], settings, state, show=True)
+    load_db = ["manage.py", "load_db", "--if-empty"]
+    manage(load_db, settings, state, show=True)
+    if settings.LAB_WORKBENCH == "on":
+        manage([*load_db, "--workbench"], settings, state, show=True)
 
 
 def reload_workers(supervision: Supervision, settings: Settings, free: Callable[[], None]) -> None:
