@@ -4,10 +4,12 @@ import asyncio
 import json
 import logging
 import time
+from concurrent.futures import Future
+from functools import cache
+from threading import Thread
 from typing import Any
 from uuid import UUID
 
-from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from hotels.services import BookingMade
 from ops import metrics
@@ -15,8 +17,8 @@ from ops import metrics
 logger = logging.getLogger(__name__)
 
 LAYER = "live"
-# What a booking may wait for Redis, which it does not need: as long as a cache may take.
-BOUND_SECONDS = 0.08
+# A booking that Redis has not taken until then is told to nobody; a frozen one would collect them.
+TIMEOUT_SECONDS = 5.0
 
 
 def group_of(hotel: UUID) -> str:
@@ -25,15 +27,20 @@ def group_of(hotel: UUID) -> str:
 
 
 def push(booking: BookingMade, hotel: UUID, **_signal: Any) -> None:
-    """Best effort: a Redis that is away costs the booking BOUND_SECONDS and is counted."""
-    text = _message(booking, hotel)
-    try:
-        async_to_sync(_send)(group_of(hotel), {"type": "availability", "text": text})
-    except Exception as error:
-        metrics.LIVE_PUSHES.labels("failed").inc()
-        logger.warning("A booking was not pushed: %s", error or type(error).__name__)
-    else:
-        metrics.LIVE_PUSHES.labels("sent").inc()
+    """Best effort, and nothing that the booking waits for."""
+    sending = _send(group_of(hotel), {"type": "availability", "text": _message(booking, hotel)})
+    asyncio.run_coroutine_threadsafe(sending, _loop()).add_done_callback(_count)
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """The loop that sends, in a thread of its own: one for each process of whichever server.
+
+    A loop lent by async_to_sync would connect to Redis for every booking of a WSGI server.
+    """
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, name="live-push", daemon=True).start()
+    return loop
 
 
 def _message(booking: BookingMade, hotel: UUID) -> str:
@@ -52,5 +59,12 @@ def _message(booking: BookingMade, hotel: UUID) -> str:
 
 
 async def _send(group: str, message: dict[str, Any]) -> None:
-    async with asyncio.timeout(BOUND_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         await get_channel_layer(LAYER).group_send(group, message)
+
+
+def _count(sending: Future[None]) -> None:
+    error = sending.exception()
+    metrics.LIVE_PUSHES.labels("failed" if error else "sent").inc()
+    if error:
+        logger.warning("A booking was not pushed: %s", str(error) or type(error).__name__)
