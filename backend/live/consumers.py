@@ -40,6 +40,15 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
             logger.warning("A WebSocket was closed: %s", error or type(error).__name__)
             await send({"type": "websocket.close", "code": TRY_AGAIN})
 
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Before each message Channels closes old connections to the database, in the one thread
+        that has them: a thousand who watch would queue there, for what asks no database.
+        """
+        if message["type"] == "availability":
+            await self.availability(message)
+        else:
+            await super().dispatch(message)
+
     async def connect(self) -> None:
         # Accepted first: a handshake that is refused has no close code.
         await self.accept()

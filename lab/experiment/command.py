@@ -20,7 +20,7 @@ from lab.k6 import check
 from lab.live import ask_backend
 from lab.paths import RESULTS
 from lab.results import host
-from lab.settings import Settings, load_settings, on_site
+from lab.settings import Settings, changed_live, load_settings, on_site
 
 BOUNDS = Bounds()
 
@@ -84,6 +84,8 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: _Stack) -> list[st
     note(f"Results go to {where}.")
     state = "interrupted"
     try:
+        stack.base = _laid_over(stack.base, plan.experiment)
+        engine.apply(stack.base)
         reset.prepare_template(engine, stack.base)
         stack.prepared = True
         failures = run_plan(plan, store, StackBench(engine, stack.base, BOUNDS))
@@ -96,6 +98,11 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: _Stack) -> list[st
     finally:
         close(store, state)
     return failures
+
+
+def _laid_over(base: Settings, experiment: Experiment) -> Settings:
+    """The settings that all cells share, among them whether there is a workbench to load."""
+    return changed_live(base, {name: str(value) for name, value in experiment.settings.items()})
 
 
 @contextmanager

@@ -30,6 +30,8 @@ def python(
     output belongs to the result of the command that called us.
     """
     env = {**os.environ, **backend_env(settings, state)}
+    # It would go over `settings`, which the running stack may not have yet.
+    del env["BACKEND_SETTINGS_FILE"]
     output = (
         {"stdout": sys.stderr} if show else {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     )
@@ -61,6 +63,12 @@ def load(settings: Settings, state: State) -> None:
     manage(load_db, settings, state, show=True)
     if settings.LAB_WORKBENCH == "on":
         manage([*load_db, "--workbench"], settings, state, show=True)
+
+
+def load_what_is_new(before: Settings, after: Settings, state: State) -> None:
+    """Tables and data of a workbench that was off until now; before the backend has its routes."""
+    if before.LAB_WORKBENCH == "off" and after.LAB_WORKBENCH == "on":
+        load(after, state)
 
 
 def reload_workers(supervision: Supervision, settings: Settings, free: Callable[[], None]) -> None:
