@@ -24,7 +24,8 @@ test-compose: setup-dev ## Run the compose stack for real, on a Docker engine th
 	$(BIN)/python -m lab.engine.native.install --with-compose --with-docker
 	$(BIN)/pytest tests/compose
 
-# mypy's plugin loads Django's settings, which need a database's address but no database.
+# mypy's plugin loads Django's settings with every app, which need a database's address but no
+# database.
 lint: export PYTHONPATH = backend
 lint: export BACKEND_SECRETS_DIR = $(CURDIR)/.lab/lint/secrets
 lint: export PGHOST = localhost
@@ -33,6 +34,8 @@ lint: export PGDATABASE = hotel
 lint: export PGUSER = hotel
 lint: export BACKEND_ALLOWED_HOSTS = localhost
 lint: export BACKEND_REDIS_URL = redis://localhost:6379/0
+lint: export LAB_WORKBENCH = on
+lint: export LAB_WEBSOCKETS = on
 .PHONY: lint
 lint: setup-dev ## Check style, types, shell scripts and formatting
 	$(BIN)/ruff check .

@@ -86,6 +86,10 @@ def _set_environment() -> None:
     _start_django()
 
 
+# The tests' Django has every app; what a stack has without them, its own tests see.
+EVERY_APP = {"LAB_WORKBENCH": "on", "LAB_WEBSOCKETS": "on"}
+
+
 def _start_django() -> None:
     from config.secrets import make_secrets
 
@@ -94,10 +98,12 @@ def _start_django() -> None:
 
     import django
 
+    os.environ.update(EVERY_APP)
     django.setup()
     # pytest's other process inherits the environment, and would read Django's settings before it
-    # has read this file.
-    del os.environ["DJANGO_SETTINGS_MODULE"]
+    # has read this file. A stack's settings are the defaults.
+    for name in ("DJANGO_SETTINGS_MODULE", *EVERY_APP):
+        del os.environ[name]
 
 
 # When this file is imported, not in a hook: the conftest files below import models.

@@ -4,6 +4,7 @@
 """
 
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
@@ -24,6 +25,7 @@ NOT_FOUND = "There is nothing at this address."
 WAITED_TOO_LONG = "The request waited too long to be answered in time. Try again."
 BAD_REQUEST = "The request is not valid HTTP for this host."
 SERVER_ERROR = "Something went wrong here; it was logged."
+METHOD_NOT_ALLOWED = 'Method "{method}" not allowed.'
 
 
 # What Postgres, its driver and the pool raise when they can't.
@@ -52,6 +54,10 @@ class WrongInput(ApplicationError):
         self.fields = fields
 
 
+# What a view outside of DRF turns into `foreseen`.
+FORESEEN = (ApplicationError, RequestDataTooBig, *DATABASE_AWAY)
+
+
 def body(code: str, message: str, fields: Any = None) -> dict[str, Any]:
     """The error shape."""
     error = {"code": code, "message": message}
@@ -75,6 +81,23 @@ def exception_handler(error: Exception, _context: dict[str, Any]) -> HttpRespons
     return None
 
 
+def foreseen(error: Exception) -> JsonResponse:
+    """For a view outside of DRF: what a FORESEEN error is answered with."""
+    if isinstance(error, ApplicationError):
+        said, headers = _said(error)
+        return JsonResponse(said, status=error.status_code, headers=headers)
+    if isinstance(error, RequestDataTooBig):
+        return JsonResponse(body("too_large", TOO_LARGE), status=413)
+    return overloaded(error)
+
+
+def method_not_allowed(request: HttpRequest, allowed: Iterable[str]) -> JsonResponse:
+    """405, for a view outside of DRF."""
+    message = METHOD_NOT_ALLOWED.format(method=request.method)
+    headers = {"Allow": ", ".join(allowed)}
+    return JsonResponse(body("method_not_allowed", message), status=405, headers=headers)
+
+
 def bad_request(_request: HttpRequest, exception: Exception) -> JsonResponse:
     """Django's handler400: unknown host, broken encoding of the address."""
     return JsonResponse(body("bad_request", BAD_REQUEST), status=400)
@@ -91,9 +114,15 @@ def server_error(_request: HttpRequest) -> JsonResponse:
 
 
 def _application_error(error: ApplicationError) -> Response:
+    said, headers = _said(error)
+    return Response(said, error.status_code, headers=headers)
+
+
+def _said(error: ApplicationError) -> tuple[dict[str, Any], dict[str, str]]:
+    """Body and headers."""
     fields = error.fields if isinstance(error, WrongInput) else None
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
-    return Response(body(error.code, error.message, fields), error.status_code, headers=headers)
+    return body(error.code, error.message, fields), headers
 
 
 def overloaded(error: Exception) -> JsonResponse:

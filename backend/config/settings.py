@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from config import env
+from config.kinds import Switch
 
 BASE_DIR = Path(__file__).resolve().parents[1]
 LAB = env.lab_settings()
@@ -31,6 +32,14 @@ INSTALLED_APPS = [
     "idempotency",
     "ops",
 ]
+# What an experiment switches on; absent otherwise, with its routes.
+if LAB.lab_workbench is Switch.ON:
+    # `channels` has the command that runs the worker, and asks for the application's name; servers
+    # are told theirs.
+    INSTALLED_APPS += ["channels", "workbench"]
+    ASGI_APPLICATION = "workbench.routing.application"
+if LAB.lab_websockets is Switch.ON:
+    INSTALLED_APPS += ["live"]
 # No sessions, no cookies, no users: nothing here may make an answer private.
 MIDDLEWARE = [
     "ops.middleware.RequestMetrics",
@@ -113,6 +122,29 @@ CACHES = {
             },
         },
     }
+}
+# Database 1 of the caches' Redis. What is in it is on its way: emptying the caches between two
+# loads takes it along, when nobody waits for it. Subscriptions and waiting workers are no data.
+_CHANNELS = f"{env.text('BACKEND_REDIS_URL').rpartition('/')[0]}/1"
+CHANNEL_LAYERS = {
+    # For the workbench: a queue of messages, each taken by one worker.
+    "default": {
+        "BACKEND": "channels_redis.core.RedisChannelLayer",
+        "CONFIG": {
+            "hosts": [_CHANNELS],
+            # Messages that may wait on one channel before senders are refused. The published load
+            # has 500 users, and never more requests than that at once. Default: 100.
+            "capacity": 2000,
+            # Seconds; who asked has given up long before. Default: 60.
+            "expiry": 10,
+        },
+    },
+    # For WebSockets: Redis' publish and subscribe, with a queue without bound in the process that
+    # holds the connections. The layer above drops what exceeds a connection's capacity unseen.
+    "live": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [_CHANNELS]},
+    },
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -1,8 +1,11 @@
 """Routes. What is not below /api/ or /static/ is closed in Nginx."""
 
+from django.conf import settings
 from django.contrib.staticfiles.views import serve
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from config.kinds import Switch
 
 urlpatterns = [
     path("api/", include("hotels.urls")),
@@ -12,6 +15,8 @@ urlpatterns = [
     path("static/<path:path>", serve, {"insecure": True}, name="static"),
     path("", include("ops.urls")),
 ]
+if settings.LAB.lab_workbench is Switch.ON:
+    urlpatterns.append(path("", include("workbench.urls")))
 
 handler400 = "config.errors.bad_request"
 handler404 = "config.errors.not_found"

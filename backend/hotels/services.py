@@ -4,6 +4,7 @@ import uuid
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from rest_framework.exceptions import ValidationError
 from hotels import errors
 from hotels.models import Booking, Customer, Suite
 from hotels.serializers import BookingWriteSerializer
+from hotels.signals import booking_committed
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,9 @@ def booking_create_naive(
             raise errors.too_many_customers(locked.capacity)
         booking = _saved(suite, check_in, check_out, customers)
         Suite.objects.filter(pk=suite).update(version=F("version") + 1)
-    return BookingMade(booking.pk, suite, check_in, check_out, customers, booking.created_at)
+        made = BookingMade(booking.pk, suite, check_in, check_out, customers, booking.created_at)
+        _tell(made, locked.hotel_id)
+    return made
 
 
 def booking_create_fast(
@@ -78,7 +82,10 @@ def booking_create_fast(
         raise _explained(error) from error
     if row is None:
         raise _refusal(suite, customers)
-    return BookingMade(pk, suite, check_in, check_out, customers, row[0])
+    created_at, hotel = row
+    made = BookingMade(pk, suite, check_in, check_out, customers, created_at)
+    _tell(made, hotel)
+    return made
 
 
 # The UPDATE takes the suite's row lock before anything is inserted, and touches no row when a check
@@ -92,7 +99,7 @@ WITH known AS (
     WHERE id = %(suite)s
       AND capacity >= %(count)s
       AND (SELECT count(*) FROM known) = %(count)s
-    RETURNING id
+    RETURNING id, hotel_id
 ), booking AS (
     INSERT INTO hotels_booking (id, suite_id, check_in, check_out, created_at)
     SELECT %(id)s, id, %(check_in)s, %(check_out)s, now() FROM suite
@@ -101,8 +108,15 @@ WITH known AS (
     INSERT INTO hotels_booking_customers (booking_id, customer_id)
     SELECT booking.id, known.id FROM booking CROSS JOIN known
 )
-SELECT created_at FROM booking
+SELECT created_at, hotel_id FROM booking CROSS JOIN suite
 """
+
+
+def _tell(made: BookingMade, hotel: UUID) -> None:
+    """Once it is committed, and only then; whoever listens can't make the booking fail."""
+    transaction.on_commit(
+        partial(booking_committed.send_robust, BookingMade, booking=made, hotel=hotel)
+    )
 
 
 def _saved(suite: UUID, check_in: date, check_out: date, customers: list[UUID]) -> Booking:

@@ -33,6 +33,16 @@ WORKER_SLOTS = Gauge(
     "Requests that the live workers can answer at once; none of ASGI's, which take what comes.",
     multiprocess_mode="livesum",
 )
+LIVE_PUSHES = Counter(
+    "lab_live_pushes_total",
+    "Bookings told to who watches their hotel: sent or failed (LAB_WEBSOCKETS).",
+    ["outcome"],
+)
+LIVE_CONNECTIONS = Gauge(
+    "lab_live_connections",
+    "WebSockets that watch a hotel (LAB_WEBSOCKETS).",
+    multiprocess_mode="livesum",
+)
 POOL_WAITS = Counter(
     "lab_db_pool_waits_total", "Requests for a database connection that had to wait (LAB_DB_POOL)."
 )

@@ -147,7 +147,7 @@ def test_check_deploy_is_clean(stack):
 
 
 def test_no_migration_is_missing(stack):
-    done = _manage("makemigrations", "--check", "--dry-run")
+    done = _manage("makemigrations", "--check", "--dry-run", LAB_WORKBENCH="on")
     assert done.returncode == 0, done.stdout
 
 

@@ -23,7 +23,7 @@ from lab.legacy import presence
 from lab.live import ask_backend
 from lab.paths import RESULTS
 from lab.results import host
-from lab.settings import Settings, load_settings, on_site
+from lab.settings import Settings, changed_live, load_settings, on_site
 
 BOUNDS = Bounds()
 
@@ -88,6 +88,8 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: _Stack) -> list[st
     state = "interrupted"
     try:
         absent = _absent(engine, plan, stack.base)
+        stack.base = _laid_over(stack.base, plan.experiment)
+        engine.apply(stack.base)
         reset.prepare_template(engine, stack.base)
         stack.prepared = True
         with closing(LegacyBench(engine, stack.base, BOUNDS)) as legacy:
@@ -111,6 +113,11 @@ def _absent(engine: Engine, plan: Plan, base: Settings) -> dict[str, str]:
     for name, why in found.items():
         note(f"Not measured: {asked.count(name)} cells of {name}. {why}")
     return found
+
+
+def _laid_over(base: Settings, experiment: Experiment) -> Settings:
+    """The settings that all cells share, among them whether there is a workbench to load."""
+    return changed_live(base, {name: str(value) for name, value in experiment.settings.items()})
 
 
 @contextmanager

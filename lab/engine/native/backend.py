@@ -35,6 +35,8 @@ def python(
     output belongs to the result of the command that called us.
     """
     whole = {**os.environ, **backend_env(settings, state), **(env or {})}
+    # It would go over `settings`, which the running stack may not have yet.
+    del whole["BACKEND_SETTINGS_FILE"]
     output = (
         {"stdout": sys.stderr} if show else {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     )
@@ -69,7 +71,16 @@ def load(settings: Settings, state: State) -> None:
     with step("Migrating the database"):
         manage(["manage.py", "migrate", "--no-input"], settings, state)
     note("Loading the data, if there is none")
-    manage(["manage.py", "load_db", "--if-empty"], settings, state, show=True)
+    load_db = ["manage.py", "load_db", "--if-empty"]
+    manage(load_db, settings, state, show=True)
+    if settings.LAB_WORKBENCH == "on":
+        manage([*load_db, "--workbench"], settings, state, show=True)
+
+
+def load_what_is_new(before: Settings, after: Settings, state: State) -> None:
+    """Tables and data of a workbench that was off until now; before the backend has its routes."""
+    if before.LAB_WORKBENCH == "off" and after.LAB_WORKBENCH == "on":
+        load(after, state)
 
 
 def reload_workers(supervision: Supervision, settings: Settings, free: Callable[[], None]) -> None:

@@ -38,6 +38,7 @@ class Change:
     def apply(self) -> None:
         """Gunicorn's kinds and Nginx lose no request; another server is stopped and started."""
         latency.check(self.after, self.state)
+        backend.load_what_is_new(self.before, self.after, self.state)
         restarted = self._adopt()
         if restarted or not self._can_reload():
             self._restart_backend()
@@ -61,6 +62,7 @@ class Change:
         try:
             self._adopt()
             yield
+            backend.load_what_is_new(self.before, self.after, self.state)
             _empty_redis(self.after)
             for folder in self.state.run.glob("cache-*"):
                 shutil.rmtree(folder)

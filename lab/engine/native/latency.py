@@ -36,6 +36,4 @@ def apply(settings: Settings, state: State) -> None:
         netem.delay(settings, state)
     else:
         netem.remove(state)
-    # What the running stack has saved is not what is asked for here.
-    env = toxics_env(settings) | {"BACKEND_SETTINGS_FILE": ""}
-    backend.manage(["-m", "ops.toxics"], settings, state, env=env)
+    backend.manage(["-m", "ops.toxics"], settings, state, env=toxics_env(settings))

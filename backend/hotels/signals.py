@@ -1,0 +1,6 @@
+"""What the domain tells others."""
+
+from django.dispatch import Signal
+
+# Sent with `booking` (services.BookingMade) and `hotel` (UUID), after the booking's commit.
+booking_committed = Signal()

@@ -1,0 +1,79 @@
+"""WebSockets that watch a hotel."""
+
+import json
+import logging
+from contextlib import suppress
+from typing import Any
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from hotels.models import Hotel
+from ops import metrics
+from redis.exceptions import RedisError
+
+from live.push import LAYER, group_of
+
+logger = logging.getLogger(__name__)
+
+# 4000 to 4999 are an application's own.
+NOT_FOUND = 4404
+# RFC 6455's successors: "try again later".
+TRY_AGAIN = 1013
+
+LAYER_AWAY = (RedisError, OSError)
+
+
+class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """Says `ready`, and from then on each booking of the hotel that is committed.
+
+    What the client says is not read.
+    """
+
+    channel_layer_alias = LAYER
+    _watching = False
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Redis is asked before the first message, and may be away then or later."""
+        try:
+            await super().__call__(scope, receive, send)
+        except LAYER_AWAY as error:
+            logger.warning("A WebSocket was closed: %s", error or type(error).__name__)
+            await send({"type": "websocket.close", "code": TRY_AGAIN})
+
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Before each message Channels closes old connections to the database, in the one thread
+        that has them: a thousand who watch would queue there, for what asks no database.
+        """
+        if message["type"] == "availability":
+            await self.availability(message)
+        else:
+            await super().dispatch(message)
+
+    async def connect(self) -> None:
+        # Accepted first: a handshake that is refused has no close code.
+        await self.accept()
+        self._hotel = self.scope["url_route"]["kwargs"]["hotel"]
+        if not await database_sync_to_async(Hotel.objects.filter(pk=self._hotel).exists)():
+            await self.close(NOT_FOUND)
+            return
+        await self.channel_layer.group_add(group_of(self._hotel), self.channel_name)
+        self._watching = True
+        metrics.LIVE_CONNECTIONS.inc()
+        await self.send(json.dumps({"type": "ready", "hotel": str(self._hotel)}))
+
+    async def disconnect(self, _code: int) -> None:
+        if self._watching:
+            metrics.LIVE_CONNECTIONS.dec()
+            with suppress(*LAYER_AWAY):
+                await self.channel_layer.group_discard(group_of(self._hotel), self.channel_name)
+
+    async def availability(self, message: dict[str, Any]) -> None:
+        """What `push` wrote, once for everyone."""
+        await self.send(message["text"])
+
+
+async def no_such_address(_scope: Any, receive: Any, send: Any) -> None:
+    """For every other address: as a hotel that is unknown."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    await send({"type": "websocket.close", "code": NOT_FOUND})

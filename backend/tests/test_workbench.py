@@ -1,0 +1,160 @@
+"""The workbench's routes, both variants of each, through Django's two clients."""
+
+import pytest
+from asgiref.sync import async_to_sync
+from config.env import Views
+from django.db import connection
+from django.test import AsyncClient, Client
+from prometheus_client import REGISTRY
+from workbench.data import LOCK_ROWS
+from workbench.models import LockRow, Post
+from workbench.urls import routes
+
+PREFIXES = {Views.SYNC: "/workbench", Views.ASYNC: "/async/workbench"}
+NAMES = [route.name.removeprefix("workbench_") for route in routes("", Views.SYNC)]
+GETS = [name for name in NAMES if name not in ("io_create", "layer_hello")]
+SLEEPS = ("sleep", "read_sleep", "row_lock", "random_row_lock", "pg_sleep")
+pytestmark = pytest.mark.django_db
+
+
+class Workbench:
+    """One variant behind one kind of client."""
+
+    def __init__(self, variant, client) -> None:
+        self.variant = variant
+        self._client = client()
+
+    def __call__(self, route, method="get", **request):
+        call = getattr(self._client, method)
+        path = f"{PREFIXES[self.variant]}/{route.replace('_', '-')}/"
+        if isinstance(self._client, AsyncClient):
+            return async_to_sync(call)(path, **request)
+        return call(path, **request)
+
+
+@pytest.fixture(params=[(v, c) for v in Views for c in (Client, AsyncClient)], ids=str)
+def workbench(request):
+    """sync and async views, each as a WSGI and as an ASGI server calls them."""
+    return Workbench(*request.param)
+
+
+@pytest.fixture
+def rows(db):
+    LockRow.objects.bulk_create(LockRow(pk=n, name=f"row {n}") for n in range(1, LOCK_ROWS + 1))
+
+
+@pytest.mark.parametrize("route", GETS)
+def test_each_route_answers(workbench, rows, route):
+    query = {"cpu": {"n": 5}} | {name: {"seconds": 0.001} for name in SLEEPS}
+    answer = workbench(route, query_params=query.get(route))
+    assert answer.status_code == 200, answer.content
+
+
+def test_cpu_sums_squares(workbench):
+    assert workbench("cpu", query_params={"n": 4}).json() == {"n": 4, "sum": 0 + 1 + 4 + 9}
+
+
+def test_read_has_the_first_posts_and_counts_all(workbench):
+    Post.objects.bulk_create(Post(title=f"t{n}", content="c") for n in range(30))
+    said = workbench("io_read").json()
+    assert said["count"] == 30
+    assert [post["title"] for post in said["posts"]] == [f"t{n}" for n in range(25)]
+    assert set(said["posts"][0]) == {"id", "title", "content", "created_at"}
+
+
+def test_create_writes_one_post(workbench):
+    answer = workbench("io_create", "post", data={"title": "Über", "content": "x"})
+    assert answer.status_code == 201
+    assert Post.objects.get(pk=answer.json()["id"]).title == "Über"
+
+
+@pytest.mark.parametrize(
+    ("form", "fields"),
+    [
+        ({}, {"title", "content"}),
+        ({"title": "t"}, {"content"}),
+        ({"title": " ", "content": "c"}, {"title"}),
+        ({"title": "t" * 201, "content": "c"}, {"title"}),
+        ({"title": "t", "content": "c" * 10_001}, {"content"}),
+        ({"title": "a\0b", "content": "c"}, {"title"}),
+    ],
+)
+def test_a_wrong_form_names_its_fields_and_writes_nothing(workbench, form, fields):
+    answer = workbench("io_create", "post", data=form)
+    assert answer.status_code == 400
+    assert set(answer.json()["error"]["fields"]) == fields
+    assert Post.objects.count() == 0
+
+
+def test_a_body_that_is_no_form_is_400(workbench):
+    answer = workbench("io_create", "post", data={"title": "t"}, content_type="application/json")
+    assert set(answer.json()["error"]["fields"]) == {"title", "content"}
+
+
+def test_a_body_that_is_too_large_is_413(workbench):
+    body = "title=t&content=" + "c" * 70_000
+    answer = workbench(
+        "io_create", "post", data=body, content_type="application/x-www-form-urlencoded"
+    )
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+
+
+@pytest.mark.parametrize("n", ["0", "-1", str(10**8 + 1), "9" * 5000, "ten", "1.5", "1e3"])
+def test_a_size_that_costs_too_much_is_refused_before_anything_is_summed(workbench, monkeypatch, n):
+    monkeypatch.delattr("workbench.work.sum_of_squares")
+    answer = workbench("cpu", query_params={"n": n})
+    assert answer.status_code == 400
+    (message,) = answer.json()["error"]["fields"]["n"]
+    assert "1" in message
+
+
+@pytest.mark.parametrize("route", SLEEPS)
+@pytest.mark.parametrize("seconds", ["5.1", "-1", "nan", "inf", "long"])
+def test_a_sleep_that_is_too_long_is_refused(workbench, route, seconds):
+    answer = workbench(route, query_params={"seconds": seconds})
+    assert answer.status_code == 400
+    (message,) = answer.json()["error"]["fields"]["seconds"]
+    assert "5" in message or "0" in message
+
+
+@pytest.mark.parametrize("route", NAMES)
+def test_another_method_is_405_in_the_error_shape(workbench, route):
+    answer = workbench(route, "delete")
+    assert answer.status_code == 405
+    assert answer.json()["error"]["code"] == "method_not_allowed"
+    assert answer.headers["Allow"] == ("POST" if route == "io_create" else "GET, HEAD")
+
+
+@pytest.mark.parametrize("route", ["row_lock", "random_row_lock"])
+def test_no_rows_to_lock_is_503_and_says_how_to_load_them(workbench, route):
+    answer = workbench(route)
+    assert answer.status_code == 503
+    assert "load_db --workbench" in answer.json()["error"]["message"]
+
+
+def test_a_statement_that_is_cancelled_is_503(workbench):
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = 1")
+    answer = workbench("pg_sleep", query_params={"seconds": 5})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "overloaded")
+    assert answer.headers["Retry-After"] == "1"
+
+
+def test_requests_are_counted_by_route_whichever_variant_answers(workbench):
+    labels = {"route": "workbench_hello", "method": "GET", "status": "200"}
+    before = REGISTRY.get_sample_value("lab_http_requests_total", labels) or 0
+    workbench("hello")
+    assert REGISTRY.get_sample_value("lab_http_requests_total", labels) == before + 1
+
+
+def test_the_schema_does_not_show_it(api):
+    assert "workbench" not in api.get("/api/schema/?format=json").content.decode()
+
+
+@pytest.mark.parametrize("variant", list(Views))
+def test_lab_views_chooses_the_variant_behind_the_same_names(variant):
+    from inspect import iscoroutinefunction
+
+    found = routes("", variant)
+    assert [route.name for route in found] == [f"workbench_{name}" for name in NAMES]
+    assert {iscoroutinefunction(route.callback) for route in found} == {variant is Views.ASYNC}

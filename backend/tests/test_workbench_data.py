@@ -1,0 +1,74 @@
+"""load_db --workbench, and what of the workbench is there when it is off."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from config.settings import BASE_DIR
+from django.core.management import CommandError, call_command
+from workbench.data import LOCK_ROWS
+from workbench.models import LockRow, Post
+
+
+def _load(**how):
+    call_command("load_db", workbench=True, **{"posts": 200, "seed": 1} | how)
+    return list(Post.objects.values_list("id", "title", "content", "created_at"))
+
+
+def _manage(*argv, **environ):
+    return subprocess.run(
+        [sys.executable, "manage.py", *argv],
+        cwd=BASE_DIR,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_same_seed_makes_the_same_rows():
+    first = _load()
+    assert [row[0] for row in first] == list(range(1, 201))
+    assert list(LockRow.objects.values_list("id", flat=True)) == list(range(1, LOCK_ROWS + 1))
+    Post.objects.create(title="written since", content="")
+    assert _load(reload=True) == first
+    assert _load(reload=True, seed=2) != first
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_there_is_left_alone(capsys):
+    first = _load()
+    assert _load(if_empty=True, posts=300) == first
+    with pytest.raises(CommandError, match=r"200 posts.*load_db --workbench --reload"):
+        _load()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_posts_written_later_get_the_next_id():
+    _load()
+    assert Post.objects.create(title="t", content="c").pk == 201
+
+
+def test_a_wrong_number_of_posts_is_misuse(stack):
+    done = _manage("load_db", "--workbench", "--posts", "99", LAB_WORKBENCH="on")
+    assert done.returncode == 2
+    assert "a whole number from 100" in done.stderr
+
+
+def test_without_the_setting_it_says_how_to_switch_it_on(stack):
+    done = _manage("load_db", "--workbench")
+    assert done.returncode == 2
+    assert "lab set LAB_WORKBENCH=on" in done.stderr
+
+
+def test_without_the_setting_there_is_neither_app_nor_route(stack):
+    script = (
+        "import django; django.setup();"
+        "from django.apps import apps; from django.test import Client;"
+        "answer = Client(SERVER_NAME='localhost').get('/workbench/hello/');"
+        "print(apps.is_installed('workbench'), apps.is_installed('live'), answer.status_code)"
+    )
+    done = _manage("shell", "--verbosity", "0", "--command", script)
+    assert done.stdout.split() == ["False", "False", "404"]

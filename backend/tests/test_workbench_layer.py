@@ -1,0 +1,94 @@
+"""layer-hello: across Redis to a real worker process, and back."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from asgiref.sync import async_to_sync
+from channels.layers import channel_layers
+from config.settings import BASE_DIR
+from django.test import AsyncClient, Client
+from redis import Redis
+from workbench import layer
+
+PATHS = ("/workbench/layer-hello/", "/async/workbench/layer-hello/")
+REDIS = os.environ["BACKEND_REDIS_URL"].rpartition("/")[0] + "/1"
+
+
+@pytest.fixture(scope="module")
+def worker(stack):
+    """The worker's process."""
+    argv = [sys.executable, "manage.py", "runworker", layer.CHANNEL]
+    env = {**os.environ, "LAB_WORKBENCH": "on"}
+    process = subprocess.Popen(argv, cwd=BASE_DIR, env=env)
+    yield process
+    process.terminate()
+    process.wait()
+
+
+@pytest.fixture(autouse=True)
+def _empty(stack):
+    """What an earlier test's requests left waiting."""
+    Redis.from_url(REDIS).flushdb()
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(layer, "TIMEOUT_SECONDS", 0.2)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_answer_comes_from_the_worker(worker, monkeypatch, path):
+    monkeypatch.setattr(layer, "TIMEOUT_SECONDS", 20)  # the first waits for its start
+    assert Client().get(path).json() == {"hello": "world", "worker": worker.pid}
+    assert async_to_sync(AsyncClient().get)(path).json()["worker"] == worker.pid
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_threads_of_one_process_each_get_their_answer(worker, path):
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: Client().get(path).json(), range(24)))
+    assert answers == [{"hello": "world", "worker": worker.pid}] * 24
+
+
+def test_nothing_is_left_in_redis(worker):
+    for _ in range(3):
+        assert Client().get(PATHS[0]).status_code == 200
+    left = {key for key in Redis.from_url(REDIS).scan_iter() if b"specific" in key}
+    assert left == set()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_worker_is_503_and_says_when_to_come_again(impatient, path, monkeypatch):
+    monkeypatch.setattr(layer, "CHANNEL", "nobody-listens")
+    answer = Client().get(path)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "no_worker")
+    assert answer.headers["Retry-After"] == "1"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_redis_that_is_away_is_503(path, settings):
+    _layer(settings, hosts=["redis://127.0.0.1:1/1"])
+    answer = Client().get(path)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "no_layer")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_full_queue_is_503(impatient, path, settings, monkeypatch):
+    monkeypatch.setattr(layer, "CHANNEL", "nobody-listens")
+    _layer(settings, capacity=1)
+    async_to_sync(_fill)()
+    answer = Client().get(path)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "overloaded")
+
+
+async def _fill():
+    await channel_layers.make_backend("default").send("nobody-listens", {"type": "hello"})
+
+
+def _layer(settings, **config):
+    default = settings.CHANNEL_LAYERS["default"]
+    changed = default | {"CONFIG": default["CONFIG"] | config}
+    settings.CHANNEL_LAYERS = settings.CHANNEL_LAYERS | {"default": changed}

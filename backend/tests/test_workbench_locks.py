@@ -1,0 +1,84 @@
+"""Row locks: seen in Postgres, which knows who waits for whom."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from config.env import Views
+from django.db import connection, connections, transaction
+from django.test import Client
+from workbench import work
+from workbench.data import LOCK_ROWS
+from workbench.models import LockRow
+
+from lab.engine.native.supervision import wait_for
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PREFIXES = {Views.SYNC: "/workbench", Views.ASYNC: "/async/workbench"}
+
+
+@pytest.fixture(autouse=True)
+def rows(db):
+    LockRow.objects.bulk_create(LockRow(pk=n, name=f"row {n}") for n in range(1, LOCK_ROWS + 1))
+
+
+@pytest.fixture(params=list(Views))
+def ask(request):
+    """Ask a route in a thread of its own."""
+    pool = ThreadPoolExecutor(2)
+
+    def get(route):
+        try:
+            return Client().get(f"{PREFIXES[request.param]}/{route}/?seconds=0").json()["row"]
+        finally:
+            connections.close_all()
+
+    yield lambda route: pool.submit(get, route)
+    pool.shutdown()
+
+
+@contextmanager
+def _held(row):
+    """The row is locked, as a request that sleeps does it."""
+    with transaction.atomic():
+        LockRow.objects.select_for_update().get(pk=row)
+        yield
+
+
+def _waiting():
+    """How many wait for a lock of ours."""
+    with connection.cursor() as cursor:
+        # Not pg_stat_activity, which stays as it was for the whole transaction.
+        cursor.execute(
+            "SELECT count(DISTINCT pid) FROM pg_locks "
+            "WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+        )
+        return cursor.fetchone()[0]
+
+
+def test_requests_for_the_same_row_queue(ask):
+    with _held(1):
+        answer = ask("row-lock")
+        wait_for(lambda: _waiting() == 1, seconds=10, what="The queue")
+        assert not answer.done()
+    assert answer.result(timeout=10) == 1
+
+
+def test_requests_for_different_rows_do_not(ask, monkeypatch):
+    monkeypatch.setattr(work.random, "randint", lambda _least, _most: 2)
+    with _held(1):
+        assert ask("random-row-lock").result(timeout=10) == 2
+    with _held(2):
+        answer = ask("random-row-lock")
+        wait_for(lambda: _waiting() == 1, seconds=10, what="The queue")
+        assert not answer.done()
+    assert answer.result(timeout=10) == 2
+
+
+def test_random_rows_are_all_of_a_hundred(monkeypatch):
+    asked = []
+    monkeypatch.setattr(work.random, "randint", lambda *bounds: asked.append(bounds) or 1)
+    work.sleep_holding_random_row(0)
+    assert asked == [(1, LOCK_ROWS)]
+    assert LOCK_ROWS == 100

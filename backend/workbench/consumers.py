@@ -1,0 +1,19 @@
+"""The worker's side of `layer-hello`."""
+
+import os
+from typing import Any
+
+from channels.consumer import AsyncConsumer
+from channels.exceptions import ChannelFull
+
+
+class HelloWorker(AsyncConsumer):  # type: ignore[misc]
+    """Answers on the channel that the request names."""
+
+    async def hello(self, message: dict[str, Any]) -> None:
+        answer = {"type": "answer", "hello": "world", "worker": os.getpid()}
+        try:
+            await self.channel_layer.send(message["reply"], answer)
+        except ChannelFull:
+            # Nobody reads there any more; the next one waits already.
+            return

@@ -1,0 +1,71 @@
+"""What the routes take, and what they say to the rest."""
+
+from typing import Any
+
+from config.errors import WrongInput
+from django import forms
+from django.http import HttpRequest
+
+CPU_SIZE = 10**7
+LARGEST_CPU_SIZE = 10**8
+SLEEP_SECONDS = 0.5
+LONGEST_SLEEP_SECONDS = 5
+LONGEST_CONTENT = 10_000
+
+
+class CpuForm(forms.Form):
+    n = forms.IntegerField(
+        min_value=1,
+        max_value=LARGEST_CPU_SIZE,
+        required=False,
+        error_messages={"invalid": f"A whole number from 1 to {LARGEST_CPU_SIZE}."},
+    )
+
+
+class SleepForm(forms.Form):
+    seconds = forms.FloatField(
+        min_value=0,
+        max_value=LONGEST_SLEEP_SECONDS,
+        required=False,
+        error_messages={"invalid": f"A number from 0 to {LONGEST_SLEEP_SECONDS}."},
+    )
+
+
+class PostForm(forms.Form):
+    title = forms.CharField(max_length=200)
+    content = forms.CharField(max_length=LONGEST_CONTENT)
+
+
+def cpu_size(request: HttpRequest) -> int:
+    """How many numbers are to be summed.
+
+    Raises:
+        WrongInput: it is none, or more than one request may cost.
+    """
+    n: int | None = _checked(CpuForm(request.GET))["n"]
+    return CPU_SIZE if n is None else n
+
+
+def sleep_seconds(request: HttpRequest) -> float:
+    """How long each of the two sleeps is.
+
+    Raises:
+        WrongInput: it is no number, or longer than a request may wait.
+    """
+    seconds: float | None = _checked(SleepForm(request.GET))["seconds"]
+    return SLEEP_SECONDS if seconds is None else seconds
+
+
+def post_fields(request: HttpRequest) -> dict[str, Any]:
+    """Title and content of a new post, from a form.
+
+    Raises:
+        WrongInput: one is missing or too long.
+    """
+    return _checked(PostForm(request.POST))
+
+
+def _checked(form: forms.Form) -> dict[str, Any]:
+    if not form.is_valid():
+        raise WrongInput({name: list(map(str, said)) for name, said in form.errors.items()})
+    return form.cleaned_data

@@ -1,0 +1,39 @@
+"""Each route twice: as LAB_VIEWS says, and below /async/ always as a coroutine."""
+
+from types import ModuleType
+
+from config.kinds import Views
+from django.conf import settings
+from django.urls import URLPattern, path
+
+from workbench.answering import answering
+from workbench.views import async_, sync
+
+_METHODS = {
+    "cpu": "GET",
+    "io_read": "GET",
+    "io_create": "POST",
+    "sleep": "GET",
+    "read_sleep": "GET",
+    "row_lock": "GET",
+    "random_row_lock": "GET",
+    "pg_sleep": "GET",
+    "hello": "GET",
+    "layer_hello": "GET",
+}
+VARIANTS: dict[Views, ModuleType] = {Views.SYNC: sync, Views.ASYNC: async_}
+
+
+def routes(prefix: str, variant: Views) -> list[URLPattern]:
+    """The routes below `prefix`; both variants have the same names."""
+    return [
+        path(
+            f"{prefix}workbench/{name.replace('_', '-')}/",
+            answering(method, getattr(VARIANTS[variant], name)),
+            name=f"workbench_{name}",
+        )
+        for name, method in _METHODS.items()
+    ]
+
+
+urlpatterns = [*routes("async/", Views.ASYNC), *routes("", settings.LAB.lab_views)]

@@ -1,0 +1,58 @@
+"""What both variants of a route do alike."""
+
+import random
+import time
+from typing import Any
+
+from config.errors import ApplicationError
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from workbench.data import LOCK_ROWS
+from workbench.models import LockRow, Post
+
+# As published: twice half a second, unless the request says otherwise.
+SLEEPS = 2
+POSTS_SHOWN = 25
+
+NO_ROWS = "There are no rows to lock. Load them: manage.py load_db --workbench"
+
+
+def sum_of_squares(n: int) -> int:
+    """The sum of i*i over the first `n` numbers, added up one by one: that is the work."""
+    return sum(i * i for i in range(n))
+
+
+def first_posts() -> QuerySet[Post, Any]:
+    """The posts that the read route shows."""
+    return Post.objects.values("id", "title", "content", "created_at")[:POSTS_SHOWN]
+
+
+def sleep_holding_first_row(seconds: float) -> int:
+    """Sleep in a transaction that holds the same row in every request. Returns which."""
+    with transaction.atomic():
+        return _sleep_holding(LockRow.objects.select_for_update().first(), seconds)
+
+
+def sleep_holding_random_row(seconds: float) -> int:
+    """The same with one row of a hundred: requests seldom meet."""
+    wanted = random.randint(1, LOCK_ROWS)  # noqa: S311 - a load, not a secret
+    with transaction.atomic():
+        return _sleep_holding(
+            LockRow.objects.select_for_update().filter(pk=wanted).first(), seconds
+        )
+
+
+def sleep_in_postgres(seconds: float) -> None:
+    """Let Postgres sleep: the client only waits for its socket."""
+    with connection.cursor() as cursor:
+        for _ in range(SLEEPS):
+            cursor.execute("SELECT pg_sleep(%s)", [seconds])
+
+
+def _sleep_holding(row: LockRow | None, seconds: float) -> int:
+    if row is None:
+        raise ApplicationError("no_data", NO_ROWS, 503, retry_after=1)
+    for _ in range(SLEEPS):
+        time.sleep(seconds)
+    return row.pk
