@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -23,6 +22,7 @@ from lab.engine.native.supervision import port_is_taken, wait_for
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SECONDS = 10
+UNKNOWN = "6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b10"
 COMMANDS = {
     "uvicorn": ["uvicorn", "config.asgi:application", "--lifespan", "off", "--port"],
     "daphne": ["daphne", "config.asgi:application", "-p"],
@@ -101,7 +101,7 @@ def test_who_watches_hears_of_bookings_alone_that_were_made(server, hotel, wish,
         assert last["check_in"] == "2031-06-01"
 
 
-@pytest.mark.parametrize("path", [f"ws/hotel/{uuid4()}/", "ws/hotel/first/", "ws/", "api/hotel/"])
+@pytest.mark.parametrize("path", [f"ws/hotel/{UNKNOWN}/", "ws/hotel/first/", "ws/", "api/hotel/"])
 def test_what_is_unknown_is_closed_with_4404(server, path):
     with connect(f"ws://{server}/{path}") as websocket:
         with pytest.raises(ConnectionClosed) as closed:
