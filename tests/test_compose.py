@@ -43,7 +43,8 @@ def test_it_is_whole_without_any_env_file(target):
     assert set(target) == {
         *ONE_SHOT,
         *("postgres", "redis", "backend", "backend-metrics", "nginx", "prometheus"),
-        *("backend-beside", "alloy", "docker-socket", "nginx-exporter", "grafana", "toxiproxy"),
+        *("backend-beside", "backend-worker", "toxiproxy"),
+        *("alloy", "docker-socket", "nginx-exporter", "grafana"),
     }
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from asgiref.sync import async_to_sync
-from config.env import Views
+from config.kinds import Views
 from django.db import connection
 from django.test import AsyncClient, Client
 from prometheus_client import REGISTRY

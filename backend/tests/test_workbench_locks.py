@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
-from config.env import Views
+from config.kinds import Views
 from django.db import connection, connections, transaction
 from django.test import Client
 from workbench import work

@@ -24,6 +24,7 @@ from lab.settings import LOOPBACK, Settings, save
 _GRACE_SECONDS = 3
 
 _BACKEND, _BESIDE, _NGINX, _POSTGRES = "backend", "backend-beside", "nginx", "postgres"
+_WORKER = "backend-worker"
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,10 @@ class Change:
         else:
             backend.reload_workers(self.supervision, self.after, self._free_workers)
         self._restart_beside()
+        self._start(_WORKER)
         # Last: Nginx must not keep a page for as long as an old worker says.
         self._reload_nginx()
-        if self.after.LAB_ASGI_BESIDE == "off":
-            self.supervision.stop_service(_BESIDE)
+        self._stop_unwanted()
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
@@ -67,7 +68,8 @@ class Change:
             for folder in self.state.run.glob("cache-*"):
                 shutil.rmtree(folder)
         finally:
-            self._start(_BACKEND, _BESIDE, _NGINX)
+            self._stop_unwanted()
+            self._start(_BACKEND, _BESIDE, _WORKER, _NGINX)
         wait_for(lambda: _is_ready(self.after), seconds=30, what="The stack with empty caches")
 
     def _adopt(self) -> bool:
@@ -115,6 +117,11 @@ class Change:
         except LabError:
             return False
         return said.items() <= self.after.as_env().items()
+
+    def _stop_unwanted(self) -> None:
+        for service in services(self.after, self.state):
+            if not service.wanted:
+                self.supervision.stop_service(service.name)
 
     def _start(self, *names: str) -> None:
         known = {service.name: service for service in services(self.after, self.state)}

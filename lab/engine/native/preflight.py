@@ -25,7 +25,7 @@ def check(settings: Settings, state: State, services: list[Service]) -> None:
 
 
 def _check_ports(settings: Settings, services: list[Service]) -> None:
-    wanted = {service.port: service.host for service in services}
+    wanted = {service.port: service.host for service in services if service.port}
     wanted[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
     wanted[settings.delayed_postgres_port] = wanted[settings.delayed_backend_port] = LOOPBACK
     names = {s.port: "LAB_EXPORTERS_PORT" for s in services if s.group == "exporters"}

@@ -11,7 +11,9 @@ from lab.settings import LOOPBACK
 
 @dataclass(frozen=True)
 class Service:
-    """One process under supervisor. It answers at `host` and `port` once it is ready."""
+    """One process under supervisor. It answers at `host` and `port` once it is ready; one with port
+    0 listens nowhere itself.
+    """
 
     name: str
     argv: list[str]

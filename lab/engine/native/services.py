@@ -20,7 +20,7 @@ def services(settings: Settings, state: State) -> list[Service]:
     """Every service, in the order in which they are started."""
     builders = (
         *(_postgres, _redis, toxiproxy.service),
-        *(_backend, _backend_metrics, _nginx, _beside, _prometheus),
+        *(_backend, _backend_metrics, _nginx, _beside, _worker, _prometheus),
     )
     found = [*(build(settings, state) for build in builders), *exporters(settings, state)]
     program = grafana.installed()
@@ -137,6 +137,21 @@ def _beside(settings: Settings, state: State) -> Service:
         cwd=BACKEND,
         alive_url=f"{url}/healthz",
         wanted=settings.LAB_ASGI_BESIDE != "off",
+    )
+
+
+def _worker(settings: Settings, state: State) -> Service:
+    return Service(
+        name="backend-worker",
+        argv=[str(BACKEND / "bin/work"), str(state.base)],
+        mark=f"-X lab-worker={state.base}",
+        # It waits for what comes by Redis, and is there once the backend has an answer of it.
+        port=0,
+        alive_url=f"{settings.backend_url}/async/workbench/layer-hello/",
+        url=f"redis://{LOOPBACK}:{settings.LAB_REDIS_PORT}/1",
+        env=backend_env(settings, state),
+        cwd=BACKEND,
+        wanted=settings.LAB_WORKBENCH == "on",
     )
 
 

@@ -48,7 +48,8 @@ def _answers(
         raise LabError(f"{service.name} did not start. Its log, {log}, ends:\n{last_lines(log)}")
     if service.name == "postgres":
         return postgres.answers(settings, state)
-    return port_is_taken(service.host, service.port) and _is_alive(service)
+    listens = not service.port or port_is_taken(service.host, service.port)
+    return listens and _is_alive(service)
 
 
 def _is_alive(service: Service) -> bool:
