@@ -6,7 +6,7 @@ import pytest
 from lab.experiment import reset
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def workbench(lab, stack):
     """Switched on while the stack runs; off again afterwards."""
     done = lab("set", "LAB_WORKBENCH=on", "LAB_VIEWS=async")
@@ -19,12 +19,9 @@ def _states(stack):
     return {service.name: service.state for service in stack.services()}
 
 
-def test_it_comes_and_goes_with_its_setting(lab, stack, workbench):
+def test_it_comes_with_its_setting(stack, workbench):
     assert workbench.get("/io-read/").json()["count"] == stack.settings().LAB_DATA_POSTS
     assert workbench.get("/layer-hello/").json()["worker"] == stack.pids()["backend-worker"]
-    assert lab("set", "LAB_WORKBENCH=off").code == 0
-    assert workbench.get("/io-read/").status_code == 404
-    assert _states(stack)["backend-worker"] == "stopped"
 
 
 def test_a_reset_takes_back_what_was_posted(stack, workbench):
@@ -40,3 +37,9 @@ def test_a_reset_takes_back_what_was_posted(stack, workbench):
 def test_another_template_is_made_for_an_experiment_without_it(stack):
     on = stack.settings().model_copy(update={"LAB_WORKBENCH": "on"})
     assert reset._signature(on) != reset._signature(stack.settings())
+
+
+def test_it_goes_with_its_setting(lab, stack, workbench):
+    assert lab("set", "LAB_WORKBENCH=off").code == 0
+    assert workbench.get("/io-read/").status_code == 404
+    assert _states(stack)["backend-worker"] == "stopped"

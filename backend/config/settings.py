@@ -131,7 +131,9 @@ CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.core.RedisChannelLayer",
         "CONFIG": {
-            "hosts": [_CHANNELS],
+            # Longer than the 5 s for which it asks at a time: Redis' client gives up after 5 by
+            # default, and a worker without work would end each time.
+            "hosts": [{"address": _CHANNELS, "socket_timeout": 15}],
             # Messages that may wait on one channel before senders are refused. The published load
             # has 500 users, and never more requests than that at once. Default: 100.
             "capacity": 2000,

@@ -84,6 +84,12 @@ def test_a_full_queue_is_503(impatient, path, settings, monkeypatch):
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "overloaded")
 
 
+def test_a_worker_without_work_waits_longer_than_it_asks_at_a_time():
+    default = channel_layers.make_backend("default")
+    pool = default.create_pool(0)
+    assert pool.connection_kwargs["socket_timeout"] > default.brpop_timeout
+
+
 async def _fill():
     await channel_layers.make_backend("default").send("nobody-listens", {"type": "hello"})
 
