@@ -4,6 +4,7 @@ import httpx
 import pytest
 
 from lab.experiment import reset
+from lab.settings import load_settings
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +35,9 @@ def test_a_reset_takes_back_what_was_posted(stack, workbench):
     assert workbench.get("/layer-hello/").status_code == 200
 
 
-def test_another_template_is_made_for_an_experiment_without_it(stack):
-    on = stack.settings().model_copy(update={"LAB_WORKBENCH": "on"})
-    assert reset._signature(on) != reset._signature(stack.settings())
+def test_another_template_is_made_for_an_experiment_without_it():
+    on, off = (load_settings({"LAB_WORKBENCH": position}) for position in ("on", "off"))
+    assert reset._signature(on) != reset._signature(off)
 
 
 def test_it_goes_with_its_setting(lab, stack, workbench):
