@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from lab import setting_rules
 from lab.errors import UsageError
 from lab.paths import ROOT, State
+from lab.setting_errors import explain
 from lab.setting_types import (
     Address,
     AsgiServer,
@@ -245,26 +246,5 @@ def _checked(values: Mapping[str, Any]) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise UsageError("\n".join(_explain(e) for e in error.errors())) from None
-
-
-def _explain(error: Any) -> str:
-    name = str(error["loc"][0]) if error["loc"] else ""
-    where = "Change it in the shell, in .env or by `lab set`; .env.example explains each setting."
-    match error["type"]:
-        case "extra_forbidden":
-            known = ", ".join(Settings.model_fields)
-            return f"There is no setting {name}. Known: {known}."
-        case "missing":
-            return f"{name} is not set. .env.example has its default."
-        case "literal_error":
-            allowed = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ")
-            return f"{name}={error['input']} is not known. Allowed: {allowed}. {where}"
-        case "value_error" if not name:
-            return f"{error['ctx']['error']}. {where}"
-        case "value_error":
-            return (
-                f"{name}={error['input']} is not known. Allowed: {error['ctx']['error']}. {where}"
-            )
-        case _:
-            return f"{name}={error['input']} does not fit: {error['msg']}. {where}"
+        said = [explain(each, Settings.model_fields) for each in error.errors()]
+        raise UsageError("\n".join(said)) from None
