@@ -66,11 +66,25 @@ def test_a_server_says_who_it_is_lists_hotels_and_books(stack, server):
     load.book_once()
     assert load.seen.statuses == {201: 1}
     assert len(_workers(stack)) == 3
+    _check_metrics(stack, settings)
     _check_beside(stack, settings)
     limit = [str(settings.LAB_DB_MAX_CONNECTIONS)]
     assert stack.sql("postgres", "SHOW max_connections") == limit
     if server in KILLED:
         _kill(stack, server)
+
+
+def _check_metrics(stack, settings):
+    """Those of workers before are out of the sums, whether or not the server has a hook for it."""
+    text = httpx.get(settings.metrics_url).text
+    beside = settings.LAB_ASGI_BESIDE != "off"
+    assert 'lab_workers{role="backend"} 3.0' in text
+    assert ('lab_workers{role="beside"} 1.0' in text) == beside
+    assert "lab_http_requests_in_flight 0.0" in text
+    # By ASGI a worker takes whatever comes.
+    slots = {"gunicorn-sync": 3, "gunicorn-gthread": 3 * settings.LAB_THREADS}
+    there = f"lab_worker_slots {slots.get(settings.LAB_SERVER, 0)}.0" in text
+    assert there == (settings.LAB_SERVER in slots)
 
 
 def _workers(stack):
