@@ -30,7 +30,7 @@ IN_FLIGHT = Gauge(
 )
 WORKER_SLOTS = Gauge(
     "lab_worker_slots",
-    "Requests that the live workers can answer at once; none of ASGI's, which take what comes.",
+    "Requests that the live workers can answer at once; 0 by ASGI, where they take what comes.",
     multiprocess_mode="livesum",
 )
 LIVE_PUSHES = Counter(
