@@ -225,7 +225,7 @@ def test_everything_listens_on_the_loopback_alone(stack):
     listening = [
         c for c in psutil.net_connections("inet") if c.status == "LISTEN" and c.pid in owned
     ]
-    assert len({c.laddr.port for c in listening}) == 13 + (grafana.installed() is not None)
+    assert len({c.laddr.port for c in listening}) == 14 + (grafana.installed() is not None)
     assert {c.laddr.ip for c in listening} == {"127.0.0.1"}
 
 

@@ -140,6 +140,17 @@ def address(name: str) -> tuple[str, str] | None:
     return (host, port) if host else None
 
 
+def role() -> str:
+    """Which server this process is of (config/serving.py): `backend`, or `beside` it."""
+    return os.environ.get("BACKEND_ROLE", "backend")
+
+
+def metrics_folder() -> Path | None:
+    """Where the processes of this process' server count; None outside of one."""
+    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    return Path(folder) if folder else None
+
+
 def cpus(name: str) -> set[int]:
     """The CPU numbers of the list `name`, such as 0-2,5; none where it is empty or not set.
 

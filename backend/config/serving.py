@@ -110,7 +110,7 @@ def _begin_metrics(role: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for file in folder.glob("*.db"):
         file.unlink()
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+    os.environ |= {"PROMETHEUS_MULTIPROC_DIR": str(folder), "BACKEND_ROLE": role}
 
 
 if __name__ == "__main__":

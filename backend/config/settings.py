@@ -180,6 +180,8 @@ USE_I18N = False
 
 # TLS ends in front of the lab, and there is no browser session to protect.
 SILENCED_SYSTEM_CHECKS = [
+    "security.W001",  # config.middleware has SecurityMiddleware under a name of its own
+    "security.W002",  # and XFrameOptionsMiddleware
     "security.W003",  # no forms, hence no CSRF middleware
     "security.W004",  # HSTS belongs to whoever ends TLS
     "security.W008",  # so does the redirect to it

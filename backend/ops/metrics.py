@@ -1,8 +1,8 @@
 """The backend's metrics: their names, in one place."""
 
-import os
 from pathlib import Path
 
+from config import env
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.multiprocess import mark_process_dead
 
@@ -30,7 +30,7 @@ IN_FLIGHT = Gauge(
 )
 WORKER_SLOTS = Gauge(
     "lab_worker_slots",
-    "Requests that the live workers can answer at once; none of ASGI's, which take what comes.",
+    "Requests that the live workers can answer at once; 0 by ASGI, where they take what comes.",
     multiprocess_mode="livesum",
 )
 LIVE_PUSHES = Counter(
@@ -43,6 +43,12 @@ LIVE_CONNECTIONS = Gauge(
     "WebSockets that watch a hotel (LAB_WEBSOCKETS).",
     multiprocess_mode="livesum",
 )
+WORKERS = Gauge(
+    "lab_workers",
+    "Live processes that serve, of the backend or of the server beside it.",
+    ["role"],
+    multiprocess_mode="livesum",
+)
 POOL_WAITS = Counter(
     "lab_db_pool_waits_total", "Requests for a database connection that had to wait (LAB_DB_POOL)."
 )
@@ -52,14 +58,15 @@ POOL_WAIT_SECONDS = Counter(
 )
 
 
-def forget_the_dead() -> None:
-    """Take the gauges of workers that ended out of the sum.
+def worker_begins() -> None:
+    """Count this process, and take those that ended out of every sum.
 
-    Not every server has a hook for it. Each worker that starts looks after those before it: they
+    Not every server has a hook for that. Each worker that starts looks after those before it: they
     are of the same folder, hence of the same machine.
     """
-    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-    for file in Path(folder).glob("gauge_live*.db") if folder else ():
+    WORKERS.labels(env.role()).set(1)
+    folder = env.metrics_folder()
+    for file in folder.glob("gauge_live*.db") if folder else ():
         pid = int(file.stem.rpartition("_")[2])
         if not Path("/proc", str(pid)).exists():
             mark_process_dead(pid)  # type: ignore[no-untyped-call]

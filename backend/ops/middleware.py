@@ -25,7 +25,7 @@ class RequestMetrics:
         self._is_async = iscoroutinefunction(get_response)
         if self._is_async:
             markcoroutinefunction(self)
-        metrics.forget_the_dead()
+        metrics.worker_begins()
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         if self._is_async:

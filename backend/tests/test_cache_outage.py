@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import time
 
 import pytest
 from config.kinds import RedisCache
@@ -48,13 +49,13 @@ def layer(request, caches) -> RedisCache:
 def test_a_hanging_redis_costs_one_timeout_and_no_answer(
     api, caches, layer, pages, wish, frozen, attempts, caplog
 ):
-    count = caches.counts("redis")
+    count, began = caches.counts("redis"), time.monotonic()
     for n in range(REQUESTS):
         made = api.post("/api/booking/", {**wish, **_night(n)}, format="json").json()
         assert made["id"] in api.get(pages[1]).content.decode()
     assert count() == {"unavailable": REQUESTS}
     # One for each second that this took, not one for each command.
-    assert len(attempts) <= 3
+    assert len(attempts) <= time.monotonic() - began + 1
     assert [r.levelno for r in caplog.records if r.name == guard.__name__] == [logging.WARNING]
 
 

@@ -122,6 +122,7 @@ TABLE = (
         'lab_body_builds_total{route="hotel_detail"} > 0',
         "lab_shed_requests_total",
         "lab_worker_slots > 0",
+        'lab_workers{role="backend"} > 0',
         "lab_accept_queue_connections",
         "lab_db_pool_waits_total",
         "lab_db_pool_wait_seconds_total",

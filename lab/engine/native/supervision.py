@@ -69,15 +69,17 @@ class Supervision:
 
     def start_service(self, name: str) -> None:
         """Start one service and return at once; readiness is the caller's to find."""
-        if self._is_held(name) and self.states()[name] == "failed":
-            self._call("stopProcess", name)
-        if not self._is_held(name):
+        state = self.states().get(name)
+        if state == "failed":
+            self._stop(name, wait=True)
+        if state not in ("running", "starting"):
+            # Another may just have been told to end it.
+            wait_for(lambda: not self._is_held(name), seconds=20, what=f"The end of {name}")
             self._call("startProcess", name, False)
 
     def stop_service(self, name: str) -> None:
         """Stop one service, and return when it has ended."""
-        if self._is_held(name):
-            self._call("stopProcess", name)
+        self._stop(name, wait=True)
 
     def stop_quickly(self, *names: str, seconds: float = 1) -> None:
         """Stop services at once: what has not ended within `seconds` is killed, with its children.
@@ -87,7 +89,7 @@ class Supervision:
         held = [name for name in names if self._is_held(name)]
         processes = [each for name in held for each in _family(self.pid(name))]
         for name in held:
-            self._call("stopProcess", name, False)
+            self._stop(name, wait=False)
         with suppress(LabError):
             wait_for(lambda: not any(map(is_alive, processes)), seconds=seconds, what="The end")
         for process in filter(is_alive, processes):
@@ -111,8 +113,15 @@ class Supervision:
         """The main process of each service that runs."""
         return {p["name"]: p["pid"] for p in self._processes() if p["pid"]}
 
+    def _stop(self, name: str, *, wait: bool) -> None:
+        try:
+            self._call("stopProcess", name, wait)
+        except LabError as error:
+            if "NOT_RUNNING" not in str(error):
+                raise
+
     def _is_held(self, name: str) -> bool:
-        """Whether supervisor runs it, or will: after a failure it tries again."""
+        """Whether supervisor runs it, will (it tries again after a failure), or still ends it."""
         names = {p["name"]: p["statename"] for p in self._processes()}
         return names.get(name) in ("STARTING", "RUNNING", "BACKOFF", "STOPPING")
 
