@@ -120,8 +120,13 @@ class StackBench:
 def load_of(workload: Workload, settings: Settings, testid: str) -> Load:
     """The workload as k6 is asked for it, on a stack with those settings."""
     asked = workload.model_dump(exclude={"entry"}, exclude_none=True)
-    base_url = settings.server_url if workload.entry == "server" else None
-    return Load(**asked, base_url=base_url, testid=testid)
+    return Load(**asked, base_url=_entry(workload, settings), testid=testid)
+
+
+def _entry(workload: Workload, settings: Settings) -> str | None:
+    """The address that k6 asks, where it is not Nginx' own."""
+    found = {"server": settings.server_url, "async": f"{settings.target_url}/async"}
+    return found.get(workload.entry)
 
 
 def figures_of(engine: Engine, run: Run, bounds: Bounds) -> dict[str, Any]:

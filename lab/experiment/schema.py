@@ -50,6 +50,10 @@ class _Options(_Table):
     # An answer later than this is of no use; a ramp breaks when p95 passes it. Default: 1000.
     bound_ms: Annotated[int, Field(ge=1)] | None = None
 
+# What k6 asks: Nginx; the server behind it, as sources without a proxy did; or what Nginx has below
+# /async/, which is LAB_ASGI_BESIDE's where there is one.
+Entry = Literal["nginx", "server", "async"]
+
 
 class Workload(_Options):
     """A load as k6/main.js knows it. A ramp needs its duration, so that time can be told ahead."""
@@ -58,7 +62,7 @@ class Workload(_Options):
     scenario: str
     duration: Duration
     # What k6 asks: Nginx, or the server behind it, as sources without a proxy did.
-    entry: Literal["nginx", "server"] = "nginx"
+    entry: Entry = "nginx"
 
 
 class Parts(_Options):
@@ -67,7 +71,7 @@ class Parts(_Options):
     profile: str | None = None
     scenario: str | None = None
     duration: Duration | None = None
-    entry: Literal["nginx", "server"] | None = None
+    entry: Entry | None = None
 
 
 class Legacy(_Table):
