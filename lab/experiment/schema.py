@@ -50,6 +50,7 @@ class _Options(_Table):
     # An answer later than this is of no use; a ramp breaks when p95 passes it. Default: 1000.
     bound_ms: Annotated[int, Field(ge=1)] | None = None
 
+
 # What k6 asks: Nginx; the server behind it, as sources without a proxy did; or what Nginx has below
 # /async/, which is LAB_ASGI_BESIDE's where there is one.
 Entry = Literal["nginx", "server", "async"]
