@@ -122,6 +122,13 @@ class Change:
         for service in services(self.after, self.state):
             if not service.wanted:
                 self.supervision.stop_service(service.name)
+        if self.after.LAB_ASGI_BESIDE == "off":
+            self._forget_beside()
+
+    def _forget_beside(self) -> None:
+        """No worker comes after it that would take its gauges out (backend/ops/metrics.py)."""
+        for file in (self.state.run / "metrics/beside").glob("gauge_live*"):
+            file.unlink(missing_ok=True)
 
     def _start(self, *names: str) -> None:
         known = {service.name: service for service in services(self.after, self.state)}
