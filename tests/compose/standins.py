@@ -14,6 +14,7 @@ from pathlib import Path
 from commands import STATE, checked, run
 
 from lab.engine.native.programs import require
+from lab.legacy.pythons import NotHere, find_python
 from lab.paths import PROGRAMS
 
 FOLDER = Path(__file__).parent / "standins"
@@ -64,6 +65,28 @@ def provide(name: str) -> Image:
     return Image(name, "stand-in")
 
 
+def provide_old_python(name: str) -> Image:
+    """Have the image `name`, such as python:3.6.15-bullseye, by the first of the ways that works.
+
+    Its stand-in has this machine's Python of that version.
+    """
+    if run("docker", "image", "inspect", name).returncode == 0:
+        return Image(name, "stand-in" if name in standins() else "was here")
+    if run("docker", "pull", "--quiet", name).returncode == 0:
+        return Image(name, "official, pulled")
+    version = ".".join(name.partition(":")[2].split(".")[:2])
+    try:
+        python = find_python(version)
+    except NotHere as why:
+        return Image(name, f"can't be pulled, and {why}", missing=True)
+    prefix = checked(str(python), "-c", "import sys; print(sys.base_prefix)").strip()
+    context = _context("old-python")
+    shutil.copytree(prefix, context / "prefix", symlinks=True)
+    _build(name, context, "--build-arg", f"PREFIX={prefix}")
+    shutil.rmtree(context)
+    return Image(name, "stand-in")
+
+
 def _digest(folder: Path) -> str:
     files = sorted(path for path in folder.iterdir() if path.is_file())
     return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
@@ -92,12 +115,12 @@ def _context(folder: str) -> Path:
     return context
 
 
-def _build(name: str, context: Path) -> None:
+def _build(name: str, context: Path, *flags: str) -> None:
     if run("docker", "image", "inspect", BASE).returncode:
         _make_base()
     # The host's network: a build has no need for one of its own.
-    flags = ("--network", "host", "--label", f"{LABEL}=true", "--tag", name)
-    checked("docker", "build", "--quiet", *flags, str(context), DOCKER_BUILDKIT="0")
+    ours = ("--network", "host", "--label", f"{LABEL}=true", "--tag", name)
+    checked("docker", "build", "--quiet", *ours, *flags, str(context), DOCKER_BUILDKIT="0")
 
 
 def _make_base() -> None:

@@ -1,0 +1,63 @@
+"""Arms of the old stacks as containers, beside the compose stack."""
+
+import re
+
+import httpx
+import pytest
+from commands import run
+from standins import provide_old_python
+
+from lab.engine.docker import LEGACY_LABEL, DockerEngine
+from lab.legacy import arm
+from lab.legacy.stacks import stack as stack_named
+
+
+@pytest.fixture(scope="module")
+def up(lab_on_docker):
+    said = lab_on_docker("up", "--json")
+    assert said.code == 0, said.err
+
+
+@pytest.fixture
+def engine(up, stack, monkeypatch):
+    from commands import environment
+
+    for name, value in environment(**stack.environ).items():
+        monkeypatch.setenv(name, value)
+    return DockerEngine()
+
+
+@pytest.fixture
+def based(say):
+    """The base image of a stack, or a skip that says why there is none."""
+
+    def have(name):
+        text = (stack_named(name).folder / "Dockerfile").read_text()
+        image = provide_old_python(re.search(r"BASE_IMAGE=(\S+)", text)[1])
+        if image.missing:
+            pytest.skip(f"{image.name} {image.origin}")
+        say(f"Image {image.name}: {image.origin}")
+        return name
+
+    return have
+
+
+@pytest.mark.parametrize(
+    ("name", "arm_name", "server", "route", "processes"),
+    [
+        ("channels-2016", "gunicorn-2", "gunicorn", "hello", 1),
+        ("channels-2016", "daphne-ipc", "channels", "hello", 2),
+        ("channels-2016", "daphne-redis-own-cpu", "channels", "hello", 3),
+        ("django-3.0-asgiref-3.2", "daphne-1", "daphne", "random-row-lock", 1),
+        ("django-3.0-asgiref-3.2", "gunicorn-5", "gunicorn", "pg-sleep", 1),
+    ],
+)
+def test_an_arm_answers_and_leaves_no_container(
+    engine, based, name, arm_name, server, route, processes
+):
+    with arm(engine, based(name), arm_name) as running:
+        assert running.facts["server"] == server
+        assert len(running.pids) == processes
+        answer = httpx.get(f"{running.base_url}/workbench/{route}/", timeout=20)
+        assert answer.status_code == 200, answer.text
+    assert run("docker", "ps", "--all", "--quiet", "--filter", f"label={LEGACY_LABEL}").stdout == ""
