@@ -15,6 +15,9 @@ from live.push import LAYER, group_of
 
 logger = logging.getLogger(__name__)
 
+# What a client may ask once it listens: its first message may have come before it did.
+ASKED = "ready?"
+
 # 4000 to 4999 are an application's own.
 NOT_FOUND = 4404
 # RFC 6455's successors: "try again later".
@@ -26,7 +29,7 @@ LAYER_AWAY = (RedisError, OSError)
 class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
     """Says `ready`, and from then on each booking of the hotel that is committed.
 
-    What the client says is not read.
+    `ready?` is answered by `ready`; what else the client says is not read.
     """
 
     channel_layer_alias = LAYER
@@ -59,6 +62,14 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.channel_layer.group_add(group_of(self._hotel), self.channel_name)
         self._watching = True
         metrics.LIVE_CONNECTIONS.inc()
+        await self._say_ready()
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Comes after `connect` has ended, and so after the hotel is watched."""
+        if self._watching and text_data == ASKED:
+            await self._say_ready()
+
+    async def _say_ready(self) -> None:
         await self.send(json.dumps({"type": "ready", "hotel": str(self._hotel)}))
 
     async def disconnect(self, _code: int) -> None:

@@ -2,6 +2,7 @@
 // The named loads. A profile says how arrivals grow; which requests arrive is SCENARIO's matter.
 import { ARRIVAL_KNOBS, arrivalsRead } from './arrivals.js';
 import { envDuration, envInteger } from './env.js';
+import { OPENING_MS } from './opening.js';
 
 /** @typedef {import('./env.js').Variables} Variables */
 
@@ -231,7 +232,7 @@ export function profileFor(env, variables) {
  * @param {number} clientTimeoutMs
  */
 function besideArrivals(clientTimeoutMs) {
-  return (2 * clientTimeoutMs) / 1000 + 60;
+  return (OPENING_MS + clientTimeoutMs) / 1000 + 60;
 }
 
 /** @param {number} value k6 takes fractions as well: 1.5s */

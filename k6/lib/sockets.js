@@ -11,8 +11,9 @@ import { connectionsRecord } from './socket-metrics.js';
 const OPENING_AT_ONCE = 50;
 
 // k6 drops a message that it reads before it has noted that its socket is open (readyState, in
-// internal/js/modules/k6/websockets), and `ready` may come with the handshake's answer. So one that
-// stays silent is tried again; nothing is owed to it yet.
+// internal/js/modules/k6/websockets), and `ready` may come with the handshake's answer. So it is asked
+// for once the socket is open; one that stays silent even then is tried again.
+const READY_ASK = 'ready?';
 const PATIENCE_MS = 5000;
 
 /**
@@ -77,6 +78,7 @@ export function socketsBuild(urls, received) {
       };
       socket.onopen = () => {
         timer = setTimeout(() => settle(silent(number)), PATIENCE_MS);
+        socket.send(READY_ASK);
       };
       socket.onmessage = (event) => {
         if (current() && event) hear(number, event);

@@ -4,6 +4,7 @@
 import exec from 'k6/execution';
 import { clearInterval, setInterval, setTimeout } from 'k6/timers';
 import { pulseRecord } from '../lib/metrics.js';
+import { OPENING_MS } from '../lib/opening.js';
 import { iterationsPlanned } from '../lib/plan.js';
 import { connectionsRecord, messageRecord, totalsRecord } from '../lib/socket-metrics.js';
 import { hotelsInTurn, socketUrl, socketsBuild } from '../lib/sockets.js';
@@ -38,7 +39,7 @@ export async function watch(api, env, profile, data) {
     tally.received(socket, booking);
     messageRecord(receivedMs - committed_at * 1000);
   });
-  await sockets.open(env.clientTimeoutMs);
+  await sockets.open(OPENING_MS);
   if (sockets.held() === 0) noneReady(env, sockets.problem());
   const seconds = await load(profile, sockets.held, (n) => book(api, data, tally, n));
   await lateMessages(tally, sockets.held);
@@ -126,9 +127,9 @@ function until(moment) {
  * @param {Env} env
  * @param {string} problem
  */
-function noneReady({ connections, clientTimeoutMs }, problem) {
+function noneReady({ connections }, problem) {
   exec.test.abort(
-    `None of ${connections} WebSockets was ready within ${clientTimeoutMs / 1000} s (${problem}). ` +
+    `None of ${connections} WebSockets was ready within ${OPENING_MS / 1000} s (${problem}). ` +
       'Start the target with LAB_WEBSOCKETS=on, and a server that speaks ASGI.',
   );
 }

@@ -107,19 +107,25 @@ class Target:
         await send({"type": "websocket.accept"})
         if self.mute:
             self.mute -= 1
-            await receive()
+            while (await receive())["type"] == "websocket.receive":
+                pass
             return
         self._sockets.setdefault(hotel, set()).add(send)
-        await send(
-            {"type": "websocket.send", "text": json.dumps({"type": "ready", "hotel": hotel})}
-        )
         leave = asyncio.Event()
         self._closing.append((self._sockets[hotel], send, leave))
-        waits = [asyncio.ensure_future(receive()), asyncio.ensure_future(leave.wait())]
+        listening = asyncio.ensure_future(self._listen(hotel, receive, send))
+        waits = [listening, asyncio.ensure_future(leave.wait())]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         self._sockets[hotel].discard(send)
         if leave.is_set():
             await send({"type": "websocket.close", "code": 1012})
+
+    async def _listen(self, hotel: str, receive: Any, send: Any) -> None:
+        """Says `ready`, and again when asked, until the client leaves."""
+        ready = {"type": "websocket.send", "text": json.dumps({"type": "ready", "hotel": hotel})}
+        await send(ready)
+        while (await receive())["type"] == "websocket.receive":
+            await send(ready)
 
 
 def _id(*parts: object) -> str:
