@@ -1,6 +1,8 @@
 """What the user sees while waiting: always on standard error, so that results stay readable."""
 
 import json
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,8 +10,17 @@ from typing import Any
 
 from rich.console import Console
 
+# Of a file or a pipe, which have none of their own: tables with names of cells fit in.
+_WIDTH = 120
+
+
+def _width() -> int | None:
+    """None lets rich find it: the terminal's own, or what COLUMNS says."""
+    return None if sys.stdout.isatty() or os.environ.get("COLUMNS") else _WIDTH
+
+
 err = Console(stderr=True, highlight=False, soft_wrap=True)
-out = Console(highlight=False, soft_wrap=True)
+out = Console(highlight=False, soft_wrap=True, width=_width())
 
 
 # Who is told of steps instead of the terminal: a progress bar while it is shown.

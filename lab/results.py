@@ -18,6 +18,7 @@ from lab.figures import staleness, unfinished, websockets
 from lab.k6 import Run
 from lab.paths import ROOT
 from lab.settings import Settings
+from lab.steal import mean_share
 from lab.verdict import Verdict
 
 # History of the format:
@@ -110,6 +111,7 @@ def headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]
         "recorded": asdict(collected.recorded),
         "staleness": staleness(collected),
         "websockets": websockets(collected),
+        "steal": mean_share(use.steal for use in run.cpu),
     }
 
 

@@ -11,6 +11,7 @@ from lab.cpus import choose_cpus, expand
 from lab.memory import answering, tree_bytes
 from lab.processes import cpu_seconds
 from lab.settings import Settings
+from lab.steal import StealMeter
 
 _STEP_SECONDS = 1.0
 
@@ -20,7 +21,8 @@ class CpuUse:
     """Busy share (0 to 1) of the target's and the generator's CPUs in the second before `at`.
 
     `services` has the cores (CPU seconds per second) of each service in that second, `memory_bytes`
-    what the answering one took; None where the system does not tell.
+    what the answering one took; None where the system does not tell. `steal` is the share of all
+    CPU time that the hypervisor gave to others.
     """
 
     at: float
@@ -28,6 +30,7 @@ class CpuUse:
     load: float
     services: dict[str, float] = field(default_factory=dict)
     memory_bytes: int | None = None
+    steal: float = 0.0
 
 
 class _ServiceMeter:
@@ -71,11 +74,13 @@ class CpuSampler:
         # The first call only sets the mark, which psutil keeps per thread.
         psutil.cpu_percent(percpu=True)
         self._meter.cores()
+        steal = StealMeter()
         while not self._stop.wait(_STEP_SECONDS):
             busy = psutil.cpu_percent(percpu=True)
             target, load = (sum(busy[i] for i in side) / len(side) / 100 for side in self._sides)
             memory = tree_bytes(self._answering)
-            self.uses.append(CpuUse(time.time(), target, load, self._meter.cores(), memory))
+            cores = self._meter.cores()
+            self.uses.append(CpuUse(time.time(), target, load, cores, memory, steal.share()))
 
 
 def memory_peak(uses: list[CpuUse]) -> int | None:

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from lab.recorded import Recorded
 from lab.results import without_series
+from lab.steal import NOISY_SHARE
 
 _COLOURS = {"running": "green", "starting": "yellow", "missing": "dim"}
 
@@ -122,7 +123,8 @@ def _figures(document: dict[str, Any]) -> dict[str, str]:
         "dropped iterations": str(document["dropped_iterations"]),
         "in Prometheus": _recorded(document["recorded"]),
         "limited by": document["limited_by"] + _cpu_at_break(document["break_point"]),
-        "machine": f"{host['cpus']} CPUs; {pinned}{' (shared!)' if host['shared_cpus'] else ''}",
+        "machine": f"{host['cpus']} CPUs; {pinned}{' (shared!)' if host['shared_cpus'] else ''}"
+        + _stolen(document["steal"]),
     }
     some = _staleness(document["staleness"]) | _websockets(document["websockets"])
     return figures | some | files
@@ -164,6 +166,12 @@ def _staleness(found: dict[str, Any] | None) -> dict[str, str]:
 def _recorded(found: dict[str, Any]) -> str:
     kept = Recorded(**found)
     return f"all {kept.k6} requests, setup's included" if kept.complete else f"NOT ALL: {kept.text}"
+
+
+def _stolen(share: float) -> str:
+    return (
+        f"; noisy: the hypervisor took {share:.0%} of the CPU time" if share >= NOISY_SHARE else ""
+    )
 
 
 def _cpu_at_break(found: dict[str, Any] | None) -> str:

@@ -128,6 +128,18 @@ def test_what_weakens_the_figures_is_said_at_the_top(change, notice):
     assert notice in text.split("## Claims")[0]
 
 
+def test_cells_that_the_hypervisor_took_time_from_are_named(sample):
+    assert "NOISY MACHINE" not in sample
+    header, cells = load()
+    noisy = next(cell for cell in cells if cell["state"] == "measured")
+    text = _markdown(header, [cell | {"steal": 0.21} if cell is noisy else cell for cell in cells])
+    told = text.split("## Claims")[0]
+    assert (
+        "**NOISY MACHINE: the hypervisor took 5% of the CPU time or more in 1 measurement" in told
+    )
+    assert f"21% at most ({noisy['name']})" in told
+
+
 def test_thinned_windows_keep_the_ends_and_the_break():
     windows = [{"end": float(end)} for end in range(5, 605)]
     kept = [window["end"] for window in thinned(windows, 338.0)]

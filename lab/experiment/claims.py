@@ -16,7 +16,7 @@ HOLDS, HOLDS_NOT, NOT_MEASURED = "holds", "does not hold", "not measured"
 _FIGURES = (
     *("rps", "goodput", "goodput_mean", "requests", "failed", "failed_ratio"),
     *("p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations", "missing_in_prometheus"),
-    *("hotels", "successes", "max_rps", "memory_peak_bytes"),
+    *("hotels", "successes", "max_rps", "memory_peak_bytes", "steal"),
     *OF_WEBSOCKETS,
 )
 _ROUTES = ("hotel_list", "hotel_detail")

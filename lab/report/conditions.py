@@ -3,6 +3,7 @@
 from lab.report.blocks import Block, Code, Items, Paragraph, Table, columns, entries
 from lab.report.model import Report
 from lab.report.words import NOTHING, several
+from lab.steal import NOISY_SHARE
 
 
 def notices(report: Report) -> list[Block]:
@@ -14,7 +15,24 @@ def notices(report: Report) -> list[Block]:
         found.append(Paragraph(_unfinished(report), "warning"))
     if _host(report).get("shared_cpus"):
         found.append(Paragraph(_SHARED, "warning"))
+    if noisy := _noisy(report):
+        found.append(Paragraph(noisy, "warning"))
     return found
+
+
+def _noisy(report: Report) -> str:
+    """Which cells the machine's neighbours took CPU time from; empty for none."""
+    found = [
+        (run["steal"], run["name"]) for run in report.runs if run.get("steal", 0) >= NOISY_SHARE
+    ]
+    if not found:
+        return ""
+    worst, name = max(found)
+    return (
+        f"NOISY MACHINE: the hypervisor took {NOISY_SHARE:.0%} of the CPU time or more in "
+        f"{several(len(found), 'measurement')}, {worst:.0%} at most ({name}). Their rates are lower "
+        "than the target's own."
+    )
 
 
 _QUICK = (
