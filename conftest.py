@@ -31,12 +31,12 @@ PORTS = {
     "LAB_BACKEND_PORT": "18001",
     "LAB_METRICS_PORT": "18002",
     "LAB_ASGI_BESIDE_PORT": "18003",
-    "LAB_TOXIPROXY_PORT": "58574",
+    "LAB_TOXIPROXY_PORT": "28474",
     "LAB_POSTGRES_PORT": "65432",
     "LAB_REDIS_PORT": "16379",
     "LAB_PROMETHEUS_PORT": "19090",
     "LAB_ALLOY_PUSH_PORT": "19091",
-    "LAB_EXPORTERS_PORT": "59200",
+    "LAB_EXPORTERS_PORT": "29200",
     "LAB_GRAFANA_PORT": "13000",
 }
 
@@ -47,7 +47,10 @@ PORTS_APART = 20
 # Tests of these files use what only one of them may have at a time: they share a process.
 TOGETHER = {
     "watched": ("test_telemetry.py", "test_dashboard_queries.py", "test_grafana.py"),
-    "results": ("test_lab_run.py", "test_k6_run.py", "test_profile.py"),
+    "results": (
+        *("test_lab_run.py", "test_k6_run.py", "test_profile.py"),
+        *("test_metrics_overhead.py", "test_legacy_arms.py"),
+    ),
 }
 
 

@@ -99,7 +99,7 @@ def _mapped(process):
 def _check_beside(stack, settings):
     beside = settings.LAB_ASGI_BESIDE
     states = {service.name: service.state for service in stack.services()}
-    assert states["backend-beside"] == ("stopped" if beside == "off" else "running")
+    assert states["backend-beside"] == ("missing" if beside == "off" else "running")
     wanted = settings.LAB_SERVER if beside == "off" else beside
     assert _says(stack, settings.target_url, path=f"/async{NOWHERE}") == wanted
     assert _says(stack, settings.target_url) == settings.LAB_SERVER

@@ -43,4 +43,4 @@ def test_another_template_is_made_for_an_experiment_without_it():
 def test_it_goes_with_its_setting(lab, stack, workbench):
     assert lab("set", "LAB_WORKBENCH=off").code == 0
     assert workbench.get("/io-read/").status_code == 404
-    assert _states(stack)["backend-worker"] == "stopped"
+    assert _states(stack)["backend-worker"] == "missing"

@@ -30,8 +30,8 @@ def _noisy(report: Report) -> str:
     worst, name = max(found)
     return (
         f"NOISY MACHINE: the hypervisor took {NOISY_SHARE:.0%} of the CPU time or more in "
-        f"{several(len(found), 'measurement')}, {worst:.0%} at most ({name}). Their rates are lower "
-        "than the target's own."
+        f"{several(len(found), 'measurement')}, {worst:.0%} at most ({name}). Their rates are "
+        "lower than the target's own."
     )
 
 

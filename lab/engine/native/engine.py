@@ -76,15 +76,13 @@ class NativeEngine:
         if settings is None:
             return []
         states = self._supervision.states() if self._supervision.alive else {}
-        return [
-            ServiceStatus(
-                s.name,
-                states.get(s.name, "stopped"),
-                s.url if s.wanted else None,
-                "" if s.wanted else _NOT_WANTED,
-            )
+        found = [
+            ServiceStatus(s.name, states.get(s.name, "stopped"), s.url)
+            if s.wanted
+            else ServiceStatus(s.name, "missing", None, _NOT_WANTED)
             for s in services(settings, self._state)
-        ] + _absent()
+        ]
+        return found + _absent()
 
     def settings(self) -> Settings | None:
         return running_settings(self._state)
