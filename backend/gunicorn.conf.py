@@ -29,6 +29,8 @@ keepalive = serving.KEEPALIVE_SECONDS
 backlog = serving.BACKLOG
 # Django has none. Default: auto.
 asgi_lifespan = "off"
+# Uvicorn's worker takes it too, and says each WebSocket at "info", as an access log. Default: info.
+loglevel = "warning"
 # Recycling workers drops connections in the middle of a measurement. Default: 0.
 max_requests = 0
 # Supervisor and compose hold the server; a control socket in the user's home is not needed.

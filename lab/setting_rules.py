@@ -37,6 +37,9 @@ def _each_timeout_is_shorter_than_the_one_outside(values: Mapping[str, Any]) -> 
 
 
 def _pools_fit_into_postgres(values: Mapping[str, Any]) -> None:
+    """While they serve. At a reload old workers finish beside the new ones: whose pool then gets no
+    connection asks again until an old worker has ended, or LAB_DB_CONNECT_TIMEOUT is over.
+    """
     if values["LAB_DB_POOL"] == "off":
         return
     processes = values["LAB_WORKERS"] + (values["LAB_ASGI_BESIDE"] != "off")

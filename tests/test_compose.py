@@ -4,10 +4,12 @@ import json
 import os
 import re
 import subprocess
+from urllib.parse import urlsplit
 
 import pytest
 
 from lab.engine.native.install import TOXIPROXY_VERSION
+from lab.engine.native.render import OPEN_FILES
 from lab.paths import BIN, ROOT
 
 ONE_SHOT = {"secrets", "init", "latency"}
@@ -60,6 +62,24 @@ def test_every_service_has_limits(target, load):
     for services in (target, load):
         for name, service in services.items():
             assert set(service["deploy"]["resources"]["limits"]) >= {"cpus", "memory"}, name
+
+
+def test_the_backend_may_open_as_many_files_as_on_the_native_engine(target):
+    for name, service in target.items():
+        if service["image"] == target["backend"]["image"]:
+            assert service["ulimits"]["nofile"] == OPEN_FILES, name
+
+
+def test_the_worker_is_asked_and_nobody_waits_for_it(target):
+    """The backend answers its check: who waited for it would wait for each other."""
+    test = target["backend-worker"]["healthcheck"]["test"]
+    assert test[:4] == ["CMD", "python", "-m", "config.worker_check"]
+    host = urlsplit(test[4]).hostname
+    assert host in target
+    waits = {
+        name for name, each in target.items() if "backend-worker" in each.get("depends_on", {})
+    }
+    assert waits == set()
 
 
 def test_every_port_is_on_the_loopback_unless_asked(target):

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import threading
+from contextlib import contextmanager
 
 import httpx
 import psutil
@@ -10,6 +12,7 @@ import pytest
 
 from lab.engine.native import grafana
 from lab.engine.native.supervision import is_alive, leftovers, wait_for
+from lab.errors import LabError
 from lab.paths import State
 
 SERVICES = [
@@ -64,8 +67,23 @@ def test_set_changes_what_the_backend_says_of_itself(lab, stack, naive_again):
     ],
 )
 def test_set_loses_no_request(lab, stack, naive_again, wanted):
-    import threading
+    with _asked_all_the_while(stack) as statuses:
+        assert lab("set", *wanted).code == 0
+    assert set(statuses) == {200}
+    assert len(statuses) > 30
 
+
+def test_the_end_of_a_delay_loses_no_request(lab, stack, naive_again):
+    assert lab("set", "LAB_LATENCY_MS=60").code == 0
+    with _asked_all_the_while(stack) as statuses:
+        assert lab("set", "LAB_LATENCY_MS=0").code == 0
+    assert set(statuses) == {200}
+    assert len(statuses) > 10
+    assert httpx.get(f"http://127.0.0.1:{stack.settings().LAB_TOXIPROXY_PORT}/proxies").json() == {}
+
+
+@contextmanager
+def _asked_all_the_while(stack):
     url, statuses, done = f"{stack.settings().target_url}/api/hotel/", [], threading.Event()
 
     def ask():
@@ -78,13 +96,12 @@ def test_set_loses_no_request(lab, stack, naive_again, wanted):
     askers = [threading.Thread(target=ask) for _ in range(3)]
     for asker in askers:
         asker.start()
-    said = lab("set", *wanted)
-    done.set()
-    for asker in askers:
-        asker.join()
-    assert said.code == 0
-    assert set(statuses) == {200}
-    assert len(statuses) > 30
+    try:
+        yield statuses
+    finally:
+        done.set()
+        for asker in askers:
+            asker.join()
 
 
 def test_a_preset_is_active_in_every_service_when_set_returns(lab, stack, naive_again):
@@ -231,3 +248,31 @@ def test_everything_listens_on_the_loopback_alone(stack):
 
 def _hotels(stack) -> str:
     return json.dumps(httpx.get(f"{stack.settings().target_url}/api/hotel/", timeout=30).json())
+
+
+def test_a_switch_that_failed_is_made_good_by_saying_it_again(lab, stack, naive_again):
+    """The settings are saved before the server reads them: they are not what runs yet."""
+    key = stack._state.secrets / "secret_key"
+    hidden = key.rename(key.with_suffix(".hidden"))
+    try:
+        failed = lab("set", "LAB_SERVER=daphne", "LAB_NGINX_CACHE=basic")
+    finally:
+        hidden.rename(key)
+    assert failed.is_one_message(1)
+    assert "repeat the command" in failed.err
+    # Supervisor would start it again by itself, but not tell Nginx.
+    assert lab("set", "LAB_SERVER=daphne", "LAB_NGINX_CACHE=basic").code == 0
+    said = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
+    assert said["LAB_NGINX_CACHE"] == "basic"
+    assert stack._ready(stack.settings())
+
+
+def test_what_can_not_be_adopted_leaves_the_stack_as_it_was(stack):
+    before = stack.settings()
+    delayed = before.model_copy(update={"LAB_LATENCY_MS": 60, "LAB_WORKBENCH": "on"})
+    stack._supervision.stop_service("toxiproxy")
+    with pytest.raises(LabError, match="Toxiproxy does not answer"), stack.emptied(delayed):
+        pass
+    assert stack.settings() == before
+    assert stack._ready(before)
+    stack.up(before)

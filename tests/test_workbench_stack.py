@@ -1,8 +1,14 @@
 """LAB_WORKBENCH on a running stack: tables, data and worker come with it, and go with it."""
 
+import os
+import subprocess
+import sys
+
 import httpx
+import psutil
 import pytest
 
+from lab.engine.native.services import BACKEND, backend_env, services
 from lab.experiment import reset
 from lab.settings import load_settings
 
@@ -23,6 +29,51 @@ def _states(stack):
 def test_it_comes_with_its_setting(stack, workbench):
     assert workbench.get("/io-read/").json()["count"] == stack.settings().LAB_DATA_POSTS
     assert workbench.get("/layer-hello/").json()["worker"] == stack.pids()["backend-worker"]
+
+
+def test_the_worker_bears_its_mark(stack, workbench):
+    """By which it is measured; of bin/work itself nothing is left in its command line."""
+    _check_mark(stack, "backend-worker")
+
+
+def test_the_server_beside_bears_its_mark_and_is_left_alone_by_settings_of_nginx(lab, stack):
+    assert lab("set", "LAB_ASGI_BESIDE=uvicorn").code == 0
+    try:
+        _check_mark(stack, "backend-beside")
+        before = stack.pids()["backend-beside"]
+        assert lab("set", "LAB_NGINX_POST_RATE=190").code == 0
+        assert stack.pids()["backend-beside"] == before
+        assert lab("set", "LAB_DETAIL=fast").code == 0
+        assert stack.pids()["backend-beside"] != before
+    finally:
+        lab("set", "LAB_ASGI_BESIDE=off", "LAB_NGINX_POST_RATE=200", "LAB_DETAIL=naive")
+
+
+def _check_mark(stack, name):
+    (service,) = (s for s in services(stack.settings(), stack._state) if s.name == name)
+    said = " ".join(psutil.Process(stack.pids()[name]).cmdline())
+    assert f" {service.mark} " in f" {said} "
+
+
+def test_the_worker_is_well_while_it_answers_and_while_it_is_off(stack, workbench):
+    """Compose's check; the native engine asks by itself."""
+    assert _is_well(stack, "on")
+    stack._supervision.stop_service("backend-worker")
+    try:
+        assert not _is_well(stack, "on")
+        assert _is_well(stack, "off")
+    finally:
+        stack.up(stack.settings())
+
+
+def _is_well(stack, position):
+    env = os.environ | backend_env(stack.settings(), stack._state) | {"LAB_WORKBENCH": position}
+    del env["BACKEND_SETTINGS_FILE"]
+    url = f"{stack.settings().backend_url}/async/workbench/layer-hello/"
+    argv = [sys.executable, "-m", "config.worker_check", url]
+    return not subprocess.run(
+        argv, cwd=BACKEND, env=env, stderr=subprocess.PIPE, check=False
+    ).returncode
 
 
 def test_a_reset_takes_back_what_was_posted(stack, workbench):

@@ -1,4 +1,4 @@
-"""Becomes the server that the settings name: python -m config.serving backend|beside [STACK]
+"""Becomes what the settings name: python -m config.serving backend|beside|worker [STACK]
 
 Each server's command line stands here, checked against its own --help; gunicorn has a file besides
 (gunicorn.conf.py), which its master reads again. docs/servers.md says what each of them is. STACK
@@ -6,13 +6,15 @@ is for those who look at the list of processes: it tells which stack this server
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env
-from config.kinds import AsgiBeside, Server
+from config.kinds import AsgiBeside, Server, Switch
 
 ASGI_APP = "config.asgi:application"
 # What waits here has cost no worker yet. Gunicorn's default; granian's is 1024, and is its bound on
@@ -29,7 +31,10 @@ GRANIAN_LONGEST_STOP = 1800
 def main(role: str, stack: str = "") -> None:
     """Check the settings, and be replaced by the server."""
     _check()
-    _begin_metrics(role)
+    if not _is_wanted(role):
+        _wait_for_the_end()
+    if role != "worker":
+        _begin_metrics(role)
     # Workers know their server by it (config/asgi.py).
     os.environ["BACKEND_MASTER"] = str(os.getpid())
     # Python keeps -X options that it does not know: a mark that any server's command line can bear.
@@ -84,16 +89,32 @@ def _daphne(timeout: int) -> list[str]:
 
 def _command(role: str) -> list[str]:
     lab = env.lab_settings()
+    if role == "worker":
+        return ["-m", "config.working"]
     if role == "beside":
-        if lab.lab_asgi_beside is AsgiBeside.OFF:
-            _sleep()
         return command(lab.lab_asgi_beside, env.text("BACKEND_BESIDE_BIND"), 1, lab.lab_timeout)
     return command(lab.lab_server, env.text("BACKEND_BIND"), lab.lab_workers, lab.lab_timeout)
 
 
-def _sleep() -> None:
-    """Compose starts every service; one that is off does nothing until it is told to stop."""
-    os.execvp("sleep", ["sleep", "infinity"])  # noqa: S606
+def _is_wanted(role: str) -> bool:
+    lab = env.lab_settings()
+    off = {
+        "beside": lab.lab_asgi_beside is AsgiBeside.OFF,
+        "worker": lab.lab_workbench is Switch.OFF,
+    }
+    return not off.get(role, False)
+
+
+def _wait_for_the_end() -> NoReturn:
+    """Compose starts every service; one that is off does nothing until it is told to stop.
+
+    A container's first process hears no signal that it neither handles nor blocks: `sleep` would
+    have to be killed.
+    """
+    ends = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+    signal.sigwait(ends)
+    sys.exit()
 
 
 def _check() -> None:

@@ -54,8 +54,8 @@ def test_a_hanging_redis_costs_one_timeout_and_no_answer(
         made = api.post("/api/booking/", {**wish, **_night(n)}, format="json").json()
         assert made["id"] in api.get(pages[1]).content.decode()
     assert count() == {"unavailable": REQUESTS}
-    # One for each second that this took, not one for each command.
-    assert len(attempts) <= time.monotonic() - began + 1
+    # One for each second that this took, not one for each command; however slow the machine.
+    assert len(attempts) <= min(time.monotonic() - began + 1, REQUESTS - 1)
     assert [r.levelno for r in caplog.records if r.name == guard.__name__] == [logging.WARNING]
 
 

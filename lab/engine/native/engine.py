@@ -60,8 +60,9 @@ class NativeEngine:
         before = self._running()
         changed = _differences(before, settings)
         _refuse_fixed(changed)
-        if changed:
-            Change(before, settings, self._supervision, self._state).apply()
+        change = Change(before, settings, self._supervision, self._state)
+        if changed or not change.is_done():
+            change.apply()
 
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
         settings = self._running()

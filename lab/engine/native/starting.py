@@ -12,8 +12,13 @@ from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings
 
-# Below this a server's first worker would be called slow where the machine is.
+# A server's first answer takes that long where its workers import Django on a machine that is busy
+# with other things; with less, a slow machine would be called a broken server.
 _SECONDS = 60
+_NEXT_STEP = (
+    "Mend what it says and repeat the command, or go back: lab set NAME=VALUE. "
+    "`lab status` shows what runs."
+)
 
 
 def start(group: list[Service], supervision: Supervision, settings: Settings, state: State) -> None:
@@ -45,9 +50,16 @@ def _answers(
     # Supervisor starts it again and again; the first end says all.
     if supervision.states().get(service.name) == "failed" or (began and pid != began[0]):
         log = state.logs / f"{service.name}.log"
-        raise LabError(f"{service.name} did not start. Its log, {log}, ends:\n{last_lines(log)}")
+        raise LabError(
+            f"{service.name} did not start. Its log, {log}, ends:\n{last_lines(log)}\n{_NEXT_STEP}"
+        )
     if service.name == "postgres":
         return postgres.answers(settings, state)
+    return answers(service)
+
+
+def answers(service: Service) -> bool:
+    """Whether it listens and, where it says so, really serves."""
     listens = not service.port or port_is_taken(service.host, service.port)
     return listens and _is_alive(service)
 

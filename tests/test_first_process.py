@@ -1,0 +1,62 @@
+"""What a container's first process does when it is told to stop: there TERM has no default."""
+
+import os
+import subprocess
+
+import psutil
+import pytest
+
+from lab.engine.native.services import BACKEND, backend_env
+from lab.engine.native.supervision import is_alive, wait_for
+from lab.settings import changed
+
+UNSHARE = ["unshare", "--pid", "--fork", "--kill-child"]
+
+
+def _why_not():
+    done = subprocess.run([*UNSHARE, "true"], capture_output=True, text=True, check=False)
+    return done.stderr.strip() if done.returncode else ""
+
+
+pytestmark = pytest.mark.skipif(bool(_why_not()), reason=f"No PID namespace: {_why_not()}")
+
+
+@pytest.mark.parametrize(
+    ("argv", "setting"),
+    [
+        (["bin/serve", "beside"], "LAB_ASGI_BESIDE=off"),
+        (["bin/work"], "LAB_WORKBENCH=off"),
+        (["bin/work"], "LAB_WORKBENCH=on"),
+    ],
+)
+def test_it_ends(stack, argv, setting):
+    env = os.environ | backend_env(changed(stack.settings(), [setting]), stack._state)
+    del env["BACKEND_SETTINGS_FILE"]
+    outer = subprocess.Popen([*UNSHARE, *argv], cwd=BACKEND, env=env)
+    try:
+        first = _first_of(outer.pid)
+        wait_for(lambda: _has_become(first, setting), seconds=20, what="What it becomes")
+        wait_for(lambda: _ends(first), seconds=5, what="Its end after TERM")
+        assert outer.wait(5) == 0
+    finally:
+        outer.kill()
+        outer.wait(5)
+
+
+def _first_of(pid):
+    outer = psutil.Process(pid)
+    wait_for(outer.children, seconds=5, what="The first process")
+    return outer.children()[0]
+
+
+def _has_become(first, setting):
+    """Python; with the worker's mark, where it becomes one."""
+    said = " ".join(first.cmdline())
+    return "lab-worker=" in said if setting == "LAB_WORKBENCH=on" else "config.serving" in said
+
+
+def _ends(first):
+    """Told again and again: it may not have come as far as to listen."""
+    if is_alive(first):
+        first.terminate()
+    return not is_alive(first)
