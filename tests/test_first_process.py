@@ -1,6 +1,7 @@
 """What a container's first process does when it is told to stop: there TERM has no default."""
 
 import os
+import shutil
 import subprocess
 
 import psutil
@@ -14,13 +15,13 @@ UNSHARE = ["unshare", "--pid", "--fork", "--kill-child"]
 
 
 def _why_not():
+    if not shutil.which("unshare"):
+        return "there is no `unshare`"
     done = subprocess.run([*UNSHARE, "true"], capture_output=True, text=True, check=False)
     return done.stderr.strip() if done.returncode else ""
 
 
-pytestmark = pytest.mark.skipif(bool(_why_not()), reason=f"No PID namespace: {_why_not()}")
-
-
+@pytest.mark.skipif(bool(_why_not()), reason=f"No PID namespace: {_why_not()}")
 @pytest.mark.parametrize(
     ("argv", "setting"),
     [
@@ -41,6 +42,14 @@ def test_it_ends(stack, argv, setting):
     finally:
         outer.kill()
         outer.wait(5)
+
+
+def test_settings_that_can_not_be_read_end_init_instead_of_looking_like_off(tmp_path):
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\ncase "$*" in *lab_config*) exit 3;; esac\n')
+    python.chmod(0o755)
+    env = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert subprocess.run([BACKEND / "bin/init"], env=env, check=False).returncode == 3
 
 
 def _first_of(pid):
