@@ -25,8 +25,8 @@ NOT_FOUND = 4404
 # RFC 6455's successors: "try again later".
 TRY_AGAIN = 1013
 
-# What a connection of the layer raises. Not OSError: a server's `send` raises that when the client has
-# left. https://asgi.readthedocs.io/en/latest/specs/www.html#disconnect-receive-event-ws
+# What a connection of the layer raises. Not OSError: that is what a server's `send` raises when the
+# client has left. https://asgi.readthedocs.io/en/latest/specs/www.html
 LAYER_AWAY = (RedisError,)
 
 
@@ -53,7 +53,7 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._leave()
 
     async def _ask_to_try_again(self, receive: Any, send: Any) -> None:
-        """Channels asks Redis before it reads the handshake, and one that is refused has no code."""
+        """Channels asks Redis before it reads the handshake, which has no code when refused."""
         if not self._accepted:
             await receive()
             await send({"type": "websocket.accept"})

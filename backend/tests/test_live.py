@@ -180,9 +180,11 @@ AWAY = {
 
 @pytest.mark.parametrize("what", AWAY)
 def test_what_is_away_closes_with_try_again_and_no_traceback(what, hotel, capfd):
-    with _server("uvicorn", LAB_WEBSOCKETS="on", **AWAY[what]) as address:
-        with connect(f"ws://{address}/ws/hotel/{hotel.pk}/") as websocket:
-            assert _closed_with(websocket) == 1013
+    with (
+        _server("uvicorn", LAB_WEBSOCKETS="on", **AWAY[what]) as address,
+        connect(f"ws://{address}/ws/hotel/{hotel.pk}/") as websocket,
+    ):
+        assert _closed_with(websocket) == 1013
     said = capfd.readouterr().err
     assert "A WebSocket was closed: " in said
     assert "Traceback" not in said
@@ -204,6 +206,20 @@ def test_who_drops_while_being_told_is_not_counted_any_more(hotel, tmp_path, cap
     said = capfd.readouterr().err
     assert "Traceback" not in said
     assert "A WebSocket was closed" not in said
+
+
+def test_a_subscription_that_breaks_is_renewed_and_the_socket_stays(hotel):
+    with (
+        _server("uvicorn", LAB_WEBSOCKETS="on") as address,
+        connect(f"ws://{address}/ws/hotel/{hotel.pk}/") as websocket,
+        Redis.from_url(os.environ["BACKEND_REDIS_URL"]) as redis,
+    ):
+        _said(websocket)
+        assert redis.client_kill_filter(_type="pubsub") > 0
+        assert _watched(hotel) == 0
+        wait_for(lambda: _watched(hotel) == 1, seconds=SECONDS, what="The subscription")
+        _tell(hotel, times=1)
+        assert _said(websocket) == {}
 
 
 def _tell(hotel, times):
