@@ -40,7 +40,8 @@ class Load:
     def __init__(self, url: str) -> None:
         self._api = f"{url}/api"
         hotel = sorted(httpx.get(f"{self._api}/hotel/").json(), key=lambda h: h["id"])[-1]
-        self._page = f"{self._api}/hotel/{hotel['id']}/"
+        self.hotel: str = hotel["id"]
+        self._page = f"{self._api}/hotel/{self.hotel}/"
         detail = httpx.get(self._page).json()
         self._suites = [suite["id"] for suite in detail["suites"]]
         guests = (b["customers"] for suite in detail["suites"] for b in suite["bookings"])

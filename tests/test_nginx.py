@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -9,8 +10,15 @@ import pytest
 from lab.engine.native.programs import library_env, require
 from lab.engine.native.render import render
 from lab.engine.native.supervision import wait_for
+from tests.nginx_front import raw
 
-CLOSED = ("/healthz", "/readyz", "/metrics", "/lab/settings", "/lab/", "/lab/x")
+CLOSED = (
+    *("/healthz", "/readyz", "/metrics", "/lab/settings", "/lab/latency", "/lab/", "/lab/x"),
+    # By way of where a second server would be asked.
+    *("/async/../lab/settings", "/async/%2e%2e/lab/latency"),
+)
+# Nobody's: the backend says so, or the server beside it.
+UNKNOWN = ("/async/lab/settings", "/async/lab/latency")
 
 
 @pytest.fixture(scope="module")
@@ -66,22 +74,36 @@ def test_a_switch_of_the_running_stack_shows_in_its_answers(
     assert (answer.status_code, len(answer.json())) == (200, 4)
     if cache == "basic":
         assert answer.headers["X-Cache-Status"] == "HIT"
+        _check_that_the_proof_is_not_kept(url, stack)
     if cache == "protected":
         assert answer.headers["Cache-Control"] == "no-cache"
         assert "X-Accel-Expires" not in answer.headers
+
+
+def _check_that_the_proof_is_not_kept(url, stack):
+    """Who serves is told to the lab's token alone, and not to whoever reads the same page next."""
+    page = f"{url}/api/hotel/?{uuid4()}"
+    told = httpx.get(page, headers={"X-Lab-Token": stack.token()})
+    assert told.headers["X-Lab-Server"] == stack.settings().LAB_SERVER
+    assert "X-Accel-Expires" not in told.headers
+    after = httpx.get(page)
+    assert "X-Lab-Server" not in after.headers
+    assert after.headers["X-Cache-Status"] == "MISS"
 
 
 def test_the_api_is_behind_it(url):
     assert len(httpx.get(f"{url}/api/hotel/").json()) == 4
 
 
-@pytest.mark.parametrize("path", CLOSED)
+@pytest.mark.parametrize("path", [*CLOSED, *UNKNOWN])
 def test_the_backends_own_routes_are_closed(url, stack, path):
-    headers = {"X-Lab-Token": stack.token()}
-    answer = httpx.get(url + path, headers=headers)
-    assert answer.status_code == 404
-    assert answer.json()["error"]["code"] == "not_found"
-    assert not answer.headers["Server"].startswith("nginx/")
+    with httpx.Client(base_url=url) as client:
+        head, _, body = raw(client, path, f"X-Lab-Token: {stack.token()}").partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 404 ")
+    assert json.loads(body)["error"]["code"] == "not_found"
+    assert "\r\nServer: nginx\r\n" in head
+    # Every answer of Django has that.
+    assert ("X-Frame-Options" in head) == (path in UNKNOWN)
 
 
 def test_a_body_over_the_limit_is_413_in_the_error_shape(url):

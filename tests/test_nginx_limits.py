@@ -90,10 +90,11 @@ def test_readers_of_kept_pages_are_not_shed(tmp_path, backend):
     assert backend.most_in_flight == CONNECTIONS + 1
 
 
-def test_the_backend_learns_when_nginx_handed_the_request_over(tmp_path, backend):
+@pytest.mark.parametrize("path", [BOOKING, "/ws/hotel/"])
+def test_the_backend_learns_when_nginx_handed_the_request_over(tmp_path, backend, path):
     with front(tmp_path, backend) as client:
         before = time.time()
-        client.post(BOOKING, headers={"X-Request-Start": "1.000"})
+        client.post(path, headers={"X-Request-Start": "1.000"})
         said = backend.requests[-1][2]["X-Request-Start"]
     assert before - 0.1 <= float(said) <= time.time() + 0.1
     assert len(said.partition(".")[2]) == 3

@@ -7,7 +7,9 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
+import httpx
 import pytest
+from config.kinds import AsgiBeside
 
 from lab.engine.native.programs import library_env
 from lab.engine.native.supervision import wait_for
@@ -15,10 +17,11 @@ from tests.nginx_front import DETAIL, LIST, Backend, free_port, front, nginx, re
 
 
 @pytest.mark.parametrize(
-    ("cache", "shed"), list(product(("off", "basic", "protected"), ("off", "on")))
+    ("cache", "shed", "beside"),
+    list(product(("off", "basic", "protected"), ("off", "on"), AsgiBeside)),
 )
-def test_every_combination_is_valid(tmp_path, cache, shed):
-    render_front(tmp_path, 1, LAB_NGINX_CACHE=cache, LAB_SHED=shed)
+def test_every_combination_is_valid(tmp_path, cache, shed, beside):
+    render_front(tmp_path, 1, LAB_NGINX_CACHE=cache, LAB_SHED=shed, LAB_ASGI_BESIDE=beside)
     done = subprocess.run(
         nginx(tmp_path, "-t"), env=library_env(), capture_output=True, text=True, check=False
     )
@@ -49,7 +52,23 @@ def test_nginx_refreshes_through_a_listener_on_every_address_that_is_shut_to_oth
 def _reload(folder, old, new):
     config = folder / "nginx.conf"
     config.write_text(config.read_text().replace(f"switches/{old}", f"switches/{new}"))
+    _reload_as_it_is(folder)
+
+
+def _reload_as_it_is(folder):
     os.kill(int((folder / "nginx.pid").read_text()), signal.SIGHUP)
+
+
+def test_an_open_socket_does_not_keep_an_old_worker(tmp_path):
+    backend = Backend()
+    with front(tmp_path, backend, LAB_PROXY_TIMEOUT="1") as client, ThreadPoolExecutor() as pool:
+        # To Nginx it is a connection on which nothing has been said yet.
+        backend.delay = 6
+        waiting = pool.submit(client.get, "/ws/hotel/")
+        wait_for(lambda: backend.in_flight, seconds=2, what="The socket")
+        _reload_as_it_is(tmp_path)
+        with pytest.raises(httpx.RemoteProtocolError):
+            waiting.result()
 
 
 @pytest.mark.parametrize("new", ["off", "basic"])

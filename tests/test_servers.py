@@ -1,11 +1,13 @@
 """Every server of LAB_SERVER: it starts, says who it is, serves, books, and can be switched."""
 
+import json
 from contextlib import contextmanager
 from typing import get_args
 
 import httpx
 import psutil
 import pytest
+from websockets.sync.client import connect
 
 from lab.engine.native.supervision import is_alive, wait_for
 from lab.errors import LabError
@@ -23,7 +25,7 @@ ALSO = {
     "gunicorn-gthread": {"LAB_ASGI_BESIDE": "daphne"},
     "gunicorn-uvicorn": {"LAB_ASGI_BESIDE": "granian"},
     "gunicorn-asgi": {},
-    "uvicorn": {"LAB_DB_MAX_CONNECTIONS": "61"},
+    "uvicorn": {"LAB_DB_MAX_CONNECTIONS": "61", "LAB_WEBSOCKETS": "on"},
     "daphne": {},
     "granian": {},
 }
@@ -39,8 +41,9 @@ def article(stack):
 
 
 def _wanted(stack, **values):
-    both = {"LAB_ASGI_BESIDE": "off", "LAB_DB_MAX_CONNECTIONS": "100"} | values
-    return changed(stack.settings(), [f"{name}={value}" for name, value in both.items()])
+    usual = {"LAB_ASGI_BESIDE": "off", "LAB_DB_MAX_CONNECTIONS": "100", "LAB_WEBSOCKETS": "off"}
+    wanted = usual | values
+    return changed(stack.settings(), [f"{name}={value}" for name, value in wanted.items()])
 
 
 def _says(stack, url, *, path=NOWHERE, token=True):
@@ -68,6 +71,8 @@ def test_a_server_says_who_it_is_lists_hotels_and_books(stack, server):
     assert len(_workers(stack)) == 3
     _check_metrics(stack, settings)
     _check_beside(stack, settings)
+    if settings.LAB_WEBSOCKETS == "on":
+        _check_socket(settings, load)
     limit = [str(settings.LAB_DB_MAX_CONNECTIONS)]
     assert stack.sql("postgres", "SHOW max_connections") == limit
     if server in KILLED:
@@ -103,6 +108,15 @@ def _check_beside(stack, settings):
     wanted = settings.LAB_SERVER if beside == "off" else beside
     assert _says(stack, settings.target_url, path=f"/async{NOWHERE}") == wanted
     assert _says(stack, settings.target_url) == settings.LAB_SERVER
+
+
+def _check_socket(settings, load):
+    """By way of Nginx, which keeps it open and lets each message through."""
+    url = settings.target_url.replace("http://", "ws://")
+    with connect(f"{url}/ws/hotel/{load.hotel}/") as websocket:
+        assert json.loads(websocket.recv(timeout=10)) == {"type": "ready", "hotel": load.hotel}
+        load.book_once()
+        assert json.loads(websocket.recv(timeout=10))["type"] == "availability"
 
 
 def _kill(stack, server):

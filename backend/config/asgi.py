@@ -29,6 +29,19 @@ class _Application:
         await self._inner(scope, receive, send)
 
 
+def _http_alone(http: Any) -> Any:
+    """WebSockets are refused, with 403: to Django they would be an error of ours."""
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "websocket":
+            await http(scope, receive, send)
+            return
+        await receive()
+        await send({"type": "websocket.close"})
+
+    return application
+
+
 def _end_with_the_server() -> None:
     """Workers of a killed server would keep its socket, and a new one could not listen.
 
@@ -43,7 +56,7 @@ def _build() -> _Application:
     from django.conf import settings
 
     if settings.LAB.lab_websockets == "off":
-        return _Application(http)
+        return _Application(_http_alone(http))
     from config.routing import router
 
     return _Application(router(http))

@@ -17,11 +17,6 @@ class Server(StrEnum):
         """Whether it calls Django by ASGI; the others do by WSGI."""
         return self not in (Server.GUNICORN_SYNC, Server.GUNICORN_GTHREAD)
 
-    @property
-    def is_gunicorn(self) -> bool:
-        """Whether gunicorn's master holds the workers, whatever kind they are."""
-        return self.startswith("gunicorn-")
-
 
 class AsgiBeside(StrEnum):
     OFF = "off"

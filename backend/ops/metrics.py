@@ -1,5 +1,6 @@
 """The backend's metrics: their names, in one place."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from config import env
@@ -69,4 +70,6 @@ def worker_begins() -> None:
     for file in folder.glob("gauge_live*.db") if folder else ():
         pid = int(file.stem.rpartition("_")[2])
         if not Path("/proc", str(pid)).exists():
-            mark_process_dead(pid)  # type: ignore[no-untyped-call]
+            # Workers start together: another one may have been faster.
+            with suppress(FileNotFoundError):
+                mark_process_dead(pid)  # type: ignore[no-untyped-call]

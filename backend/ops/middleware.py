@@ -52,4 +52,6 @@ def _counted(request: HttpRequest, response: HttpResponseBase, started: float) -
     if has_lab_token(request):
         # The proof of who answered, for the lab alone.
         response["X-Lab-Server"] = caller.found() or "unknown"
+        # Or Nginx would keep it, and tell everyone (LAB_NGINX_CACHE=basic).
+        response["X-Accel-Expires"] = "0"
     return response

@@ -2,16 +2,26 @@
 
 import asyncio
 import logging
+import os
+import sys
 import threading
+from contextlib import contextmanager
 
+import ops.middleware
+import ops.shedding
 import pytest
-from config import caller, middleware
+from config import caller
 from config.kinds import Switch
 from django.core.handlers.asgi import ASGIHandler
-from django.http import HttpResponse
-from django.test import AsyncClient, RequestFactory
-from ops.middleware import RequestMetrics
+from django.middleware.clickjacking import XFrameOptionsMiddleware
+from django.middleware.common import CommonMiddleware
+from django.middleware.security import SecurityMiddleware
+from django.test import AsyncClient
+from ops import metrics
 from prometheus_client import REGISTRY
+
+# Beyond what Linux gives: 2**22 at most.
+NO_PID = 10_000_000
 
 
 def test_no_middleware_is_adapted_to_async(settings, caplog):
@@ -22,25 +32,58 @@ def test_no_middleware_is_adapted_to_async(settings, caplog):
     assert [r.getMessage() for r in caplog.records if "adapted" in r.getMessage()] == []
 
 
-@pytest.mark.parametrize(
-    "kind", [middleware.Security, middleware.Common, middleware.XFrameOptions, RequestMetrics]
-)
-def test_a_middleware_stays_in_the_loop(kind):
+# What each does that could have been put into a thread.
+WORK = {
+    "RequestMetrics": ops.middleware._counted,
+    "Shedding": ops.shedding._refusal,
+    "Security": SecurityMiddleware.process_response,
+    "Common, before": CommonMiddleware.process_request,
+    "Common, after": CommonMiddleware.process_response,
+    "XFrameOptions": XFrameOptionsMiddleware.process_response,
+}
+
+
+@contextmanager
+def _threads_of(function):
+    """The threads that call `function` meanwhile, each as often as it does."""
     threads = []
 
-    class Watched(kind):
-        def process_response(self, request, response):
+    def note(frame, event, _argument):
+        if event == "call" and frame.f_code is function.__code__:
             threads.append(threading.get_ident())
-            return super().process_response(request, response) if kind.__bases__ else response
 
-    async def view(_request):
-        return HttpResponse()
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield threads
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
 
-    async def ask():
-        return await Watched(view)(RequestFactory().get("/"))
 
-    assert asyncio.run(ask()).status_code == 200
-    assert set(threads) <= {threading.get_ident()}
+@pytest.mark.parametrize("name", WORK)
+def test_a_middleware_stays_in_the_loop(name):
+    with _threads_of(WORK[name]) as threads:
+        answer = asyncio.run(AsyncClient().get("/async/workbench/hello/"))
+    assert answer.status_code == 200
+    assert threads == [threading.get_ident()]
+
+
+def test_workers_that_start_together_clear_away_the_same_files(tmp_path, monkeypatch):
+    """Servers have no hook for it: each worker looks after those before it."""
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    kept = tmp_path / f"gauge_livesum_{os.getpid()}.db"
+    for pid in (os.getpid(), NO_PID, NO_PID + 1):
+        (tmp_path / f"gauge_livesum_{pid}.db").touch()
+    remove = os.remove
+
+    def remove_after_another_did(path):
+        remove(path)
+        remove(path)
+
+    monkeypatch.setattr(os, "remove", remove_after_another_did)
+    metrics.worker_begins()
+    assert list(tmp_path.iterdir()) == [kept]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -62,7 +105,9 @@ def test_who_waited_too_long_is_refused(hotel, caches):
 def test_only_the_labs_token_is_told_who_serves(client, settings):
     assert "X-Lab-Server" not in client.get("/healthz").headers
     assert "X-Lab-Server" not in client.get("/healthz", headers={"X-Lab-Token": "x"}).headers
+    assert "X-Accel-Expires" not in client.get("/healthz").headers
     told = client.get("/healthz", headers={"X-Lab-Token": settings.LAB_TOKEN})
+    assert told.headers["X-Accel-Expires"] == "0"
     # No server calls: these are tests.
     assert told.headers["X-Lab-Server"] == "unknown"
 

@@ -1,20 +1,25 @@
 """WebSockets on real servers: a booking reaches who watches its hotel, from whichever process."""
 
+import asyncio
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import httpx
 import pytest
 from config.settings import BASE_DIR
 from django.db import connection
 from live import push
-from prometheus_client import REGISTRY
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from live.push import group_of
+from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client.multiprocess import MultiProcessCollector
+from redis import Redis
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from lab.engine.native.supervision import port_is_taken, wait_for
@@ -104,12 +109,28 @@ def test_who_watches_hears_of_bookings_alone_that_were_made(server, hotel, wish,
 @pytest.mark.parametrize("path", [f"ws/hotel/{UNKNOWN}/", "ws/hotel/first/", "ws/", "api/hotel/"])
 def test_what_is_unknown_is_closed_with_4404(server, path):
     with connect(f"ws://{server}/{path}") as websocket:
-        with pytest.raises(ConnectionClosed) as closed:
-            websocket.recv(timeout=SECONDS)
-        assert closed.value.rcvd.code == 4404
+        # Answered where a hotel is watched, and nowhere else.
+        with suppress(ConnectionClosed):
+            websocket.send("ready?")
+        assert _closed_with(websocket) == 4404
 
 
-def test_what_a_client_says_is_not_read(server, hotel, wish, api):
+def _closed_with(websocket):
+    """The code, when that is the first thing that comes."""
+    with pytest.raises(ConnectionClosed) as closed:
+        websocket.recv(timeout=SECONDS)
+    return closed.value.rcvd.code
+
+
+def test_who_asks_is_told_again_that_the_hotel_is_watched(server, hotel):
+    with connect(f"ws://{server}/ws/hotel/{hotel.pk}/") as websocket:
+        first = _said(websocket)
+        for _ in range(2):
+            websocket.send("ready?")
+            assert _said(websocket) == first == {"type": "ready", "hotel": str(hotel.pk)}
+
+
+def test_what_else_a_client_says_is_not_read(server, hotel, wish, api):
     with connect(f"ws://{server}/ws/hotel/{hotel.pk}/") as websocket:
         _said(websocket)
         for said in ("no JSON", b"\x00", "x" * 1000):
@@ -118,10 +139,13 @@ def test_what_a_client_says_is_not_read(server, hotel, wish, api):
         assert _said(websocket)["booking"] == made["id"]
 
 
-def test_without_the_setting_there_is_no_route(hotel):
-    with _server("uvicorn", LAB_WEBSOCKETS="off") as address:
-        with pytest.raises(InvalidHandshake):
-            connect(f"ws://{address}/ws/hotel/{hotel.pk}/")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_without_the_setting_a_handshake_is_refused(hotel, name):
+    with _server(name, LAB_WEBSOCKETS="off") as address:
+        for path in (f"ws/hotel/{hotel.pk}/", "ws/"):
+            with pytest.raises(InvalidStatus) as refused:
+                connect(f"ws://{address}/{path}")
+            assert refused.value.response.status_code == 403
         assert httpx.get(f"http://{address}/api/hotel/").status_code == 200
 
 
@@ -146,3 +170,80 @@ def test_a_frozen_redis_costs_a_booking_nothing_and_is_counted(wish, api, settin
 def _elsewhere(settings, url):
     live = settings.CHANNEL_LAYERS["live"] | {"CONFIG": {"hosts": [url]}}
     return settings.CHANNEL_LAYERS | {"live": live}
+
+
+AWAY = {
+    "Redis": {"BACKEND_REDIS_URL": "redis://127.0.0.1:1/0"},
+    "Postgres": {"PGPORT": "1"},
+}
+
+
+@pytest.mark.parametrize("what", AWAY)
+def test_what_is_away_closes_with_try_again_and_no_traceback(what, hotel, capfd):
+    with (
+        _server("uvicorn", LAB_WEBSOCKETS="on", **AWAY[what]) as address,
+        connect(f"ws://{address}/ws/hotel/{hotel.pk}/") as websocket,
+    ):
+        assert _closed_with(websocket) == 1013
+    said = capfd.readouterr().err
+    assert "A WebSocket was closed: " in said
+    assert "Traceback" not in said
+
+
+def test_who_drops_while_being_told_is_not_counted_any_more(hotel, tmp_path, capfd):
+    with _server("uvicorn", LAB_WEBSOCKETS="on", PROMETHEUS_MULTIPROC_DIR=str(tmp_path)) as address:
+        with ExitStack() as open_:
+            url = f"ws://{address}/ws/hotel/{hotel.pk}/"
+            dropping = [open_.enter_context(connect(url)) for _ in range(20)]
+            for websocket in dropping:
+                _said(websocket)
+            assert _watching(tmp_path) == _watched(hotel) * 20 == 20
+            for websocket in dropping:
+                _tell(hotel, times=20)
+                _abort(websocket)
+        wait_for(lambda: _watching(tmp_path) == 0, seconds=SECONDS, what="The end of all")
+        wait_for(lambda: _watched(hotel) == 0, seconds=SECONDS, what="The end of the group")
+    said = capfd.readouterr().err
+    assert "Traceback" not in said
+    assert "A WebSocket was closed" not in said
+
+
+def test_a_subscription_that_breaks_is_renewed_and_the_socket_stays(hotel):
+    with (
+        _server("uvicorn", LAB_WEBSOCKETS="on") as address,
+        connect(f"ws://{address}/ws/hotel/{hotel.pk}/") as websocket,
+        Redis.from_url(os.environ["BACKEND_REDIS_URL"]) as redis,
+    ):
+        _said(websocket)
+        assert redis.client_kill_filter(_type="pubsub") > 0
+        assert _watched(hotel) == 0
+        wait_for(lambda: _watched(hotel) == 1, seconds=SECONDS, what="The subscription")
+        _tell(hotel, times=1)
+        assert _said(websocket) == {}
+
+
+def _tell(hotel, times):
+    for _ in range(times):
+        message = {"type": "availability", "text": "{}"}
+        sending = push._send(group_of(hotel.pk), message)
+        asyncio.run_coroutine_threadsafe(sending, push._loop()).result(SECONDS)
+
+
+def _abort(websocket):
+    """As a client that is killed: no close frame, a reset."""
+    linger = struct.pack("ii", 1, 0)
+    websocket.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    websocket.socket.close()
+
+
+def _watching(folder):
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, path=str(folder))
+    return registry.get_sample_value("lab_live_connections")
+
+
+def _watched(hotel):
+    """How many processes are subscribed to the hotel's group, as Redis sees it."""
+    name = f"asgi__group__{group_of(hotel.pk)}"
+    with Redis.from_url(os.environ["BACKEND_REDIS_URL"]) as redis:
+        return dict(redis.pubsub_numsub(name))[name.encode()]

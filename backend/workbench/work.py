@@ -4,7 +4,7 @@ import random
 import time
 from typing import Any
 
-from config.errors import ApplicationError
+from config.errors import RETRY_AFTER_SECONDS, ApplicationError
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
@@ -52,7 +52,7 @@ def sleep_in_postgres(seconds: float) -> None:
 
 def _sleep_holding(row: LockRow | None, seconds: float) -> int:
     if row is None:
-        raise ApplicationError("no_data", NO_ROWS, 503, retry_after=1)
+        raise ApplicationError("no_data", NO_ROWS, 503, retry_after=RETRY_AFTER_SECONDS)
     for _ in range(SLEEPS):
         time.sleep(seconds)
     return row.pk
