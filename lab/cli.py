@@ -145,7 +145,9 @@ def demo(as_json: Json = False) -> None:
 def run(
     name: Annotated[str, typer.Argument(help="An experiment: a file in experiments/.")],
     dry_run: Annotated[bool, typer.Option(help="Print the cells and the time they need.")] = False,
-    quick: Annotated[bool, typer.Option(help="Scale durations down: a look, no figures.")] = False,
+    quick: Annotated[
+        bool, typer.Option(help="Shorter loads, fewer cells: a look, no figures.")
+    ] = False,
     again: Annotated[bool, typer.Option("--resume", help="Go on with the newest run.")] = False,
     repeat: Annotated[int | None, typer.Option(min=1, max=100, help="Repeats.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Cells, such as 'detail/naive/*'.")] = None,

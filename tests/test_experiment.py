@@ -138,7 +138,7 @@ def test_what_writes_nothing_needs_nothing_put_back():
 
 def test_published_figures_per_five_seconds_are_kept_per_second():
     published = '[[published]]\ncell = "list/none"\nper_5s = 370\n'
-    assert parsed(TEXT + published).published[0].rps == 74
+    assert parsed(TEXT + published).published[0].answers_per_second == 74
 
 
 def test_a_cells_time_counts_its_warming():

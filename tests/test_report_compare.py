@@ -169,9 +169,14 @@ def test_sockets_delays_and_old_stacks_have_their_tables():
         **{"new_connection_ms": 1402.0, "new_connection_delays": 7.0},
     }
     found[1]["settings"] = found[1]["settings"] | {"LAB_LATENCY_MS": "200"}
-    found[2]["legacy"] = {"stack": "channels-2016", "arm": "a", "django": "1.10.8"}
+    shared = {"layer_cpus_shared_with": "the load generator"}
+    found[2]["legacy"] = {"stack": "channels-2016", "arm": "a", "django": "1.10.8"} | shared
+    found[3]["legacy"] = found[2]["legacy"] | {"layer_cpus_shared_with": "the server"}
     text = text_of(header(postgres_auth="scram-sha-256"), found)
     assert "| read/0ms/sync | 1,000 | 71 | 70 | 1 | 2 | 3 | 2.5 | 12 | 1,300 |" in text
     assert "| read/200ms/sync | 200 | 201 | 200 | 1,402 | 7.0 |" in text
     assert "| Postgres authentication | scram-sha-256 |" in text
     assert "| old stack channels-2016 | django 1.10.8 |" in text
+    whose = "the layer's Redis shares its CPU with"
+    assert f"| {whose} the load generator | {found[2]['name']} |" in text
+    assert f"{whose} the server" not in text

@@ -21,6 +21,7 @@ Figure = Literal[
     "goodput",
     "successes",
     "rps",
+    "answers_per_second",
     "max_rps",
     "p50_ms",
     "p90_ms",
@@ -127,6 +128,8 @@ class Published(_Table):
     # What the source calls it; without one, the cell's own name.
     label: str | None = None
     rps: float | None = None
+    # Successful answers over the length of the load.
+    answers_per_second: float | None = None
     # Most successful answers per second, and successful answers in all.
     max_rps: float | None = None
     successes: float | None = None
@@ -139,10 +142,10 @@ class Published(_Table):
     @model_validator(mode="before")
     @classmethod
     def _per_second(cls, found: Any) -> Any:
-        """`per_5s`: how some sources count; stored as requests per second."""
+        """`per_5s`: how some sources count; stored as answers per second."""
         if isinstance(found, dict) and "per_5s" in found:
             rest = {name: value for name, value in found.items() if name != "per_5s"}
-            return {**rest, "rps": found["per_5s"] / 5}
+            return {**rest, "answers_per_second": found["per_5s"] / 5}
         return found
 
 

@@ -21,6 +21,7 @@ class Kind:
 KINDS = (
     Kind("max_rps", "successes/s at most", "successes/s at most", rate),
     Kind("successes", "successes", "successes", whole),
+    Kind("answers_per_second", "answers/s", "answers/s", rate),
     Kind("rps", "requests/s", "requests/s", rate),
     Kind("p50_ms", "p50, ms", "p50", milliseconds),
     Kind("p90_ms", "p90, ms", "p90", milliseconds),
