@@ -88,6 +88,10 @@ def test_a_stack_that_does_not_follow_the_schema_is_one_message(monkeypatch, tmp
         ("scenario = 'workbench', route = 'hello'", "can't answer .*route hello.*pg_sleep"),
         ("scenario = 'journey'", "can't answer the scenario journey"),
         ("scenario = 'workbench', route = 'sleep' }\nwarm = 'pages'\nx = {", "has no pages"),
+        (
+            "scenario = 'workbench', route = 'sleep' }\nsettings = { LAB_LATENCY_MS = 100 }\nx = {",
+            "can't be delayed by toxiproxy: LAB_LATENCY_MS=100 would be measured as 0",
+        ),
     ],
 )
 def test_a_cell_asks_an_old_stack_only_for_what_it_has(cell, said):

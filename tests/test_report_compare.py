@@ -3,6 +3,9 @@
 import pytest
 from support.report_samples import load, of
 
+from lab.experiment import matrix
+from lab.experiment.load import parse
+from lab.paths import EXPERIMENTS
 from lab.report import report_document
 from lab.report.answer import answer
 from lab.report.comparison import comparison
@@ -144,6 +147,30 @@ def test_published_lines_with_other_figures_are_a_table_of_their_own():
         ["p95_ms"],
     ]
     assert [group.main.name for group in found] == ["successes", "p95_ms"]
+
+
+def test_a_published_line_may_name_the_line_that_its_steps_begin_at():
+    base = {"cell": "read/0ms/sync", "label": None, "successes": 100}
+    other = {"cell": "read/200ms/async", "label": None, "successes": 400, "base": "read/0ms/sync"}
+    (group,) = groups(build(header(published=[base, other]), cells(), []))
+    assert group.lines[1].base is group.lines[0]
+    assert group.lines[1].step(group.main, "theirs") == 4
+
+
+def test_every_published_line_of_ours_has_a_step():
+    for path in EXPERIMENTS.glob("*.toml"):
+        experiment = parse(path.stem, path.read_text())
+        axes = [
+            {"name": a.name, "positions": [{"name": n, "title": n} for n in a.positions]}
+            for a in experiment.axis
+        ]
+        head = {
+            **{"axes": axes, "report": experiment.report.model_dump()},
+            "plan": [{"name": c.name, "repeat": 1} for c in matrix.cells(experiment)],
+            "published": [each.model_dump() for each in experiment.published],
+        }
+        lines = [line for group in groups(build(head, [], [])) for line in group.lines]
+        assert [line.label for line in lines if line.base is None] == [], path.stem
 
 
 def test_what_this_machine_can_not_measure_is_named_with_its_reason():

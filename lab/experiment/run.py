@@ -66,6 +66,9 @@ def _check(name: str, experiment: Experiment, cells: list[Cell]) -> None:
     asked = [claim.model_dump() for claim in experiment.claims]
     found = claims.problems(asked, known)
     found += [f"published: no cell {p.cell}" for p in experiment.published if p.cell not in known]
+    shown = {p.cell for p in experiment.published}
+    bases = [p.base for p in experiment.published if p.base and p.base not in shown]
+    found += [f"published: base {base} is no published cell" for base in bases]
     if experiment.quick and not found:
         found = _not_quick(experiment.quick, asked, cells)
     if found:
