@@ -43,7 +43,7 @@ def judge(run: Run, collected: Collected, bounds: Bounds) -> Verdict:
     return _with_messages(held, sockets) if sockets else held
 
 
-def _with_messages(held: Verdict, sockets: dict[str, float]) -> Verdict:
+def _with_messages(held: Verdict, sockets: dict[str, float | None]) -> Verdict:
     """Bookings that were answered are not enough: each has to reach each of its watchers, once."""
     fine = sockets["expected"] and not (sockets["lost"] or sockets["doubled"] or sockets["closed"])
     messages = (
