@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lab import k6_options as options
 from lab import show, show_experiment
 from lab.breakpoint import Bounds
 from lab.console import err, out, print_json, step
@@ -76,30 +77,18 @@ def set_(
 
 @app.command()
 def k6(
-    profile: Annotated[
-        str,
-        typer.Argument(help="smoke, breakpoint, hold, closed, closed-ramp, …"),
-    ],
-    scenario: Annotated[
-        str | None,
-        typer.Option(help="journey, list, detail, booking, staleness, workbench, availability."),
-    ] = None,
-    rate: Annotated[int | None, typer.Option(min=1, help="Top requests per second.")] = None,
-    duration: Annotated[str | None, typer.Option(help="For example 90s or 5m.")] = None,
-    vus: Annotated[
-        int | None, typer.Option(min=1, help="Virtual users of smoke, closed and closed-ramp.")
-    ] = None,
-    route: Annotated[str | None, typer.Option(help="Of workbench: io_read, hello, …")] = None,
-    connections: Annotated[
-        int | None, typer.Option(min=1, help="WebSockets that availability holds.")
-    ] = None,
-    retries: Annotated[
-        int | None, typer.Option(min=0, help="Of workbench: how often a failed request is resent.")
-    ] = None,
-    testid: Annotated[str | None, typer.Option(help="A name for the run.")] = None,
-    p95: Annotated[int, typer.Option(min=1, help="Bound on p95, in ms.")] = 1000,
-    max_errors: Annotated[float, typer.Option(min=0, max=1, help="Bound on errors.")] = 0.01,
-    min_achieved: Annotated[float, typer.Option(min=0, max=1, help="Bound on achieved.")] = 0.95,
+    profile: options.Profile,
+    scenario: options.Scenario = None,
+    rate: options.Rate = None,
+    duration: options.Duration = None,
+    vus: options.VirtualUsers = None,
+    route: options.Route = None,
+    connections: options.Connections = None,
+    retries: options.Retries = None,
+    testid: options.TestId = None,
+    p95: options.P95 = 1000,
+    max_errors: options.MaxErrors = 0.01,
+    min_achieved: options.MinAchieved = 0.95,
     as_json: Json = False,
 ) -> None:
     """Load the running stack with k6 and say what it bore."""
@@ -145,7 +134,9 @@ def demo(as_json: Json = False) -> None:
 def run(
     name: Annotated[str, typer.Argument(help="An experiment: a file in experiments/.")],
     dry_run: Annotated[bool, typer.Option(help="Print the cells and the time they need.")] = False,
-    quick: Annotated[bool, typer.Option(help="Scale durations down: a look, no figures.")] = False,
+    quick: Annotated[
+        bool, typer.Option(help="Shorter loads, fewer cells: a look, no figures.")
+    ] = False,
     again: Annotated[bool, typer.Option("--resume", help="Go on with the newest run.")] = False,
     repeat: Annotated[int | None, typer.Option(min=1, max=100, help="Repeats.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Cells, such as 'detail/naive/*'.")] = None,

@@ -46,9 +46,21 @@ class Collected:
         """From the load's first arrival to its last answer; setup is no part of it."""
         return float(self.summary["lab"]["load_seconds"])
 
+    @property
+    def planned_seconds(self) -> float | None:
+        """How long arrivals were to come; None where the profile ends with its work."""
+        planned = self.summary["lab"].get("duration_seconds")
+        return float(planned) if planned else None
+
     def value(self, metric: str, statistic: str) -> float:
         """See `figure`."""
         return figure(self.summary, metric, statistic)
+
+    def milliseconds(self, metric: str, statistic: str) -> float | None:
+        """A figure of what took time, to tenths; None where nothing ended that took any."""
+        if not self.value(metric, "count"):
+            return None
+        return round(self.value(metric, statistic), 1)
 
 
 def figure(summary: dict[str, Any], metric: str, statistic: str) -> float:

@@ -8,7 +8,9 @@ from lab.collect import Collected
 OF_WEBSOCKETS = {
     "connections": "connections",
     "ws_messages": "messages",
+    "ws_expected": "expected",
     "ws_lost": "lost",
+    "ws_doubled": "doubled",
     "ws_closed": "closed",
     "ws_delay_p95_ms": "delay_p95_ms",
 }
@@ -35,15 +37,13 @@ def staleness(collected: Collected) -> dict[str, int] | None:
     return seen | {"unseen": int(collected.value("lab_staleness_unseen", "count"))}
 
 
-def websockets(collected: Collected) -> dict[str, float] | None:
+def websockets(collected: Collected) -> dict[str, float | None] | None:
     """What became of the messages that bookings owed to sockets; delays from commit to receipt."""
     if "lab_ws_lost" not in collected.summary["metrics"]:
         return None
     counted = ("messages", "expected", "lost", "doubled", "closed")
     counts = {name: int(collected.value(f"lab_ws_{name}", "count")) for name in counted}
-    delays = {
-        name: round(collected.value("lab_ws_delay", stat), 1) for name, stat in _DELAYS.items()
-    }
+    delays = {name: collected.milliseconds("lab_ws_delay", stat) for name, stat in _DELAYS.items()}
     held = int(collected.value("lab_ws_connections", "max"))
     return {"connections": held, **counts, **delays}
 

@@ -13,6 +13,7 @@ import httpx
 from dotenv import dotenv_values
 
 from lab.engine import Engine
+from lab.engine.base import K6Command
 from lab.errors import Interrupted, LabError, UsageError
 from lab.k6_process import check_load, execute, keep_end
 from lab.paths import RESULTS, ROOT
@@ -140,15 +141,21 @@ def run_k6(
     (folder / "k6-summary.json").unlink(missing_ok=True)
     sampler = CpuSampler(settings, engine.pids() | (pids or {}))
     started = time.time()
-    with sampler, log.open("w") if log else nullcontext(sys.stderr) as said:
-        code = execute(command, said)
-    run = Run(
-        load, folder, started, time.time(), code == _THRESHOLDS_FAILED, sampler.uses, settings
-    )
-    if log:
-        keep_end(log)
+    with sampler:
+        code = _execute(command, log)
+    failed = code == _THRESHOLDS_FAILED
+    run = Run(load, folder, started, time.time(), failed, sampler.uses, settings)
     _check_outcome(code, run, f"see {log}" if log else "its message stands above")
     return run
+
+
+def _execute(command: K6Command, log: Path | None) -> int:
+    """k6's exit code. What it says goes to the terminal, or to the log, whose end is kept."""
+    with log.open("w") if log else nullcontext(sys.stderr) as said:
+        code = execute(command, said)
+    if log:
+        keep_end(log)
+    return code
 
 
 def _settings_of_ready_stack(engine: Engine, load: Load) -> Settings:

@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 
 # What runs in a service's name and answers nobody.
-_ANSWERS_NOT = {"backend-metrics", "legacy-redis"}
+_ANSWERS_NOT = {"backend-metrics", "backend-worker", "legacy-redis"}
 _PSS = "Pss:"
 
 

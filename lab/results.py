@@ -25,7 +25,8 @@ from lab.verdict import Verdict
 # 1: first.
 # 2: `goodput` is that of the best window, `goodput_mean` what `goodput` was; CPU per service.
 # 3: `recorded`: what of the run Prometheus has; `staleness`; outcomes `measured`, `unrecorded`.
-# 4: `successes`, `max_rps`, `p90_ms`, `retries`, `unfinished`, `websockets`.
+# 4: `successes`, `answers_per_second`, `max_rps`, `p90_ms`, `retries`, `unfinished`, `websockets`,
+#    `steal`, `latency`; times are null where nothing ended that took any.
 SCHEMA_VERSION = 4
 
 
@@ -78,31 +79,18 @@ def without_series(document: dict[str, Any]) -> dict[str, Any]:
 
 def headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]:
     """The figures of a run, and what they say."""
-    requests = int(collected.value("http_reqs", "count"))
-    seconds = collected.load_seconds
-    mean = collected.value("lab_answers_in_time", "count") / seconds
-    in_windows = [window.goodput for window in collected.windows]
-    failed = int(collected.value("http_req_failed", "passes"))
-    most = collected.max_rps
     return {
         "testid": run.load.testid,
         "profile": run.load.profile,
         "scenario": collected.summary["lab"]["scenario"],
         "started": datetime.fromtimestamp(run.started, UTC).isoformat(timespec="seconds"),
-        "seconds": round(seconds, 1),
-        "requests": requests,
-        "rps": round(requests / seconds, 2),
-        "goodput": round(max(in_windows, default=mean), 2),
-        "goodput_mean": round(mean, 2),
-        "successes": requests - failed,
-        "max_rps": None if most is None else round(most, 2),
-        "failed": failed,
-        "retries": int(collected.value("lab_retries", "count")),
-        "unfinished": unfinished(collected),
-        "p50_ms": round(collected.value("http_req_duration", "p(50)"), 1),
-        "p90_ms": round(collected.value("http_req_duration", "p(90)"), 1),
-        "p95_ms": round(collected.value("http_req_duration", "p(95)"), 1),
-        "p99_ms": round(collected.value("http_req_duration", "p(99)"), 1),
+        "seconds": round(collected.load_seconds, 1),
+        **_counted(collected),
+        **_rates(collected),
+        **{
+            f"p{share}_ms": collected.milliseconds("http_req_duration", f"p({share})")
+            for share in (50, 90, 95, 99)
+        },
         "dropped_iterations": int(collected.value("dropped_iterations", "count")),
         "outcome": verdict.outcome,
         "limited_by": verdict.limited_by,
@@ -113,6 +101,33 @@ def headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]
         "websockets": websockets(collected),
         "steal": mean_share(use.steal for use in run.cpu),
     }
+
+
+def _counted(collected: Collected) -> dict[str, int | None]:
+    requests = int(collected.value("http_reqs", "count"))
+    failed = int(collected.value("http_req_failed", "passes"))
+    return {
+        "requests": requests,
+        "successes": requests - failed,
+        "failed": failed,
+        "retries": int(collected.value("lab_retries", "count")),
+        "unfinished": unfinished(collected),
+    }
+
+
+def _rates(collected: Collected) -> dict[str, float | None]:
+    """Per second: of the whole load with its last answers, but where the name says otherwise."""
+    counted, seconds = _counted(collected), collected.load_seconds
+    mean = collected.value("lab_answers_in_time", "count") / seconds
+    planned, most = collected.planned_seconds, collected.max_rps
+    found = {
+        "rps": (counted["requests"] or 0) / seconds,
+        "answers_per_second": (counted["successes"] or 0) / planned if planned else None,
+        "goodput": max((window.goodput for window in collected.windows), default=mean),
+        "goodput_mean": mean,
+        "max_rps": most,
+    }
+    return {name: None if rate is None else round(rate, 2) for name, rate in found.items()}
 
 
 def series(run: Run, collected: Collected) -> dict[str, Any]:

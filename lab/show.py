@@ -119,7 +119,7 @@ def _figures(document: dict[str, Any]) -> dict[str, str]:
             f"within {document['bounds']['p95_ms']:.0f} ms"
         ),
         "failed": _failed(document),
-        "response time": "p50 {p50_ms} ms, p95 {p95_ms} ms, p99 {p99_ms} ms".format(**document),
+        "response time": _times(document, p50="p50_ms", p95="p95_ms", p99="p99_ms"),
         "dropped iterations": str(document["dropped_iterations"]),
         "in Prometheus": _recorded(document["recorded"]),
         "limited by": document["limited_by"] + _cpu_at_break(document["break_point"]),
@@ -152,8 +152,16 @@ def _websockets(found: dict[str, Any] | None) -> dict[str, str]:
         "{connections} held, {closed} closed early; of {expected} messages due {lost} lost, "
         "{doubled} came twice"
     )
-    delays = "p50 {delay_p50_ms} ms, p95 {delay_p95_ms} ms, at most {delay_max_ms} ms"
-    return {"WebSockets": messages.format(**found), "commit to message": delays.format(**found)}
+    delays = _times(found, p50="delay_p50_ms", p95="delay_p95_ms", most="delay_max_ms")
+    return {"WebSockets": messages.format(**found), "commit to message": delays}
+
+
+def _times(document: dict[str, Any], **names: str) -> str:
+    """Each figure with what it is called here; nothing ended where they are None."""
+    known = [
+        f"{said} {document[name]} ms" for said, name in names.items() if document[name] is not None
+    ]
+    return ", ".join(known) or "nothing ended that took any"
 
 
 def _staleness(found: dict[str, Any] | None) -> dict[str, str]:

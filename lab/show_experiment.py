@@ -102,7 +102,7 @@ def _figures(cell: dict[str, Any]) -> list[str]:
         f"{cell['rps']:,g}",
         "" if cell.get("successes") is None else f"{cell['successes']:,}",
         f"{cell['failed_ratio']:.1%}",
-        f"{cell['p95_ms']:,.0f}",
+        "" if cell.get("p95_ms") is None else f"{cell['p95_ms']:,.0f}",
         f"{cell['dropped_iterations']:,}",
         cell["limited_by"],
     ]

@@ -43,7 +43,7 @@ def judge(run: Run, collected: Collected, bounds: Bounds) -> Verdict:
     return _with_messages(held, sockets) if sockets else held
 
 
-def _with_messages(held: Verdict, sockets: dict[str, float]) -> Verdict:
+def _with_messages(held: Verdict, sockets: dict[str, float | None]) -> Verdict:
     """Bookings that were answered are not enough: each has to reach each of its watchers, once."""
     fine = sockets["expected"] and not (sockets["lost"] or sockets["doubled"] or sockets["closed"])
     messages = (
@@ -75,8 +75,9 @@ def _unrecorded(collected: Collected) -> Verdict:
 def _figures_of_k6(collected: Collected) -> str:
     count = int(collected.value("http_reqs", "count"))
     failed = int(collected.value("http_req_failed", "passes"))
-    p95 = collected.value("http_req_duration", "p(95)")
-    return f"{count} requests, {failed} failed, p95 {p95:.0f} ms"
+    p95 = collected.milliseconds("http_req_duration", "p(95)")
+    late = "" if p95 is None else f", p95 {p95:.0f} ms"
+    return f"{count} requests, {failed} failed{late}"
 
 
 def _held(run: Run, collected: Collected, plan: Plan, bounds: Bounds) -> Verdict:

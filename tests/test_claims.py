@@ -2,7 +2,10 @@
 
 import pytest
 
-from lab.experiment.claims import evaluate, problems
+from lab.experiment import load, matrix
+from lab.experiment.claims import _FIGURES, evaluate, problems
+from lab.figures import OF_WEBSOCKETS
+from lab.paths import EXPERIMENTS
 
 
 def cell(name, repeat=1, **figures):
@@ -116,9 +119,48 @@ def test_an_expression_that_breaks_on_the_figures_is_no_verdict():
 
 
 def test_a_cell_that_held_is_a_lower_bound():
-    cells = [cell("c", goodput=5.0, limited_by="none", outcome="held")]
+    figures = {"goodput": 5.0, "limited_by": "none", "outcome": "held"}
+    cells = [cell("c", **figures, workload={"profile": "breakpoint"})]
     found = only([claim("x > 0", x="goodput('c')")], cells)
     assert found["notes"] == ["c held to the end of its ramp: its rates are lower bounds"]
+    # A rate that is held is no ramp.
+    cells = [cell("c", **figures, workload={"profile": "hold"})]
+    assert only([claim("x > 0", x="goodput('c')")], cells)["notes"] == []
+
+
+def test_a_layer_that_shares_its_cpu_with_the_generator_is_told():
+    cells = [cell("c", goodput=5.0, legacy={"layer_cpus_shared_with": "the load generator"})]
+    (note,) = only([claim("x > 0", x="goodput('c')")], cells)["notes"]
+    assert "c: the layer's Redis shares its CPU with the load generator" in note
+    cells = [cell("c", goodput=5.0, legacy={"layer_cpus_shared_with": "nobody"})]
+    assert only([claim("x > 0", x="goodput('c')")], cells)["notes"] == []
+
+
+def test_a_cell_that_never_answered_decides_nothing():
+    cells = [cell("a", failed=3, successes=0), cell("b", failed=3, successes=1)]
+    found = only([claim("a == b", a="failed('a')", b="failed('b')")], cells)
+    assert (found["verdict"], found["notes"]) == ("not measured", ["a gave no successful answer"])
+    assert found["measured"] == {"a": 3, "b": 3}
+
+
+def test_a_cell_that_could_not_be_measured_says_why():
+    why = "Python 3.6 is not here"
+    cells = [{"name": "old", "repeat": 1, "state": "not measured", "error": why}]
+    found = only([claim("x > 0", x="failed('old')", y="failed('gone')")], cells)
+    assert found["verdict"] == "not measured"
+    assert found["notes"] == [f"old was not measured: {why}", "gone was not measured"]
+
+
+ZEROS = {**dict.fromkeys(_FIGURES, 0.0), "websockets": dict.fromkeys(OF_WEBSOCKETS.values(), 0.0)}
+
+
+@pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.toml")), ids=lambda path: path.stem)
+def test_no_claim_of_ours_holds_of_what_never_answered(path):
+    experiment = load.parse(path.stem, path.read_text())
+    windows = [{"p95_ms": None, "goodput": 0.0, "offered": 0.0, "error_ratio": 0.0}]
+    cells = [cell(c.name, **ZEROS, windows=windows) for c in matrix.cells(experiment)]
+    found = evaluate([each.model_dump() for each in experiment.claims], cells)
+    assert {each["id"] for each in found if each["verdict"] != "not measured"} == set()
 
 
 def test_a_limit_of_the_generator_is_told():

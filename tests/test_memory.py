@@ -39,6 +39,8 @@ def test_a_tree_counts_with_its_children():
 
 def test_an_old_stack_answers_instead_of_the_backend():
     pids = {"backend": 1, "backend-beside": 2, "backend-metrics": 3, "postgres": 4}
+    # The worker of the channel layer runs beside every server of the experiments, idle.
+    pids |= {"backend-worker": 8}
     assert answering(pids) == [1, 2]
     assert answering(pids | {"legacy-web": 5, "legacy-worker-1": 6, "legacy-redis": 7}) == [5, 6]
 

@@ -116,7 +116,7 @@ def test_a_finished_full_run_needs_no_notice(sample):
 @pytest.mark.parametrize(
     ("change", "notice"),
     [
-        ({"quick": True}, "> **QUICK RUN: the durations were scaled down."),
+        ({"quick": True}, "> **QUICK RUN: durations were scaled down, and cells may have been"),
         ({"state": "interrupted"}, "> **INTERRUPTED: 7 of 9 planned measurements are in this"),
         ({"state": "running", "ended": None}, "> **STILL RUNNING: 7 of 9 planned measurements"),
         ({"host": {"shared_cpus": True}}, "> **SHARED CPUs: the target and the load generator"),

@@ -3,6 +3,9 @@
 import pytest
 from support.report_samples import load, of
 
+from lab.experiment import matrix
+from lab.experiment.load import parse
+from lab.paths import EXPERIMENTS
 from lab.report import report_document
 from lab.report.answer import answer
 from lab.report.comparison import comparison
@@ -146,6 +149,30 @@ def test_published_lines_with_other_figures_are_a_table_of_their_own():
     assert [group.main.name for group in found] == ["successes", "p95_ms"]
 
 
+def test_a_published_line_may_name_the_line_that_its_steps_begin_at():
+    base = {"cell": "read/0ms/sync", "label": None, "successes": 100}
+    other = {"cell": "read/200ms/async", "label": None, "successes": 400, "base": "read/0ms/sync"}
+    (group,) = groups(build(header(published=[base, other]), cells(), []))
+    assert group.lines[1].base is group.lines[0]
+    assert group.lines[1].step(group.main, "theirs") == 4
+
+
+def test_every_published_line_of_ours_has_a_step():
+    for path in EXPERIMENTS.glob("*.toml"):
+        experiment = parse(path.stem, path.read_text())
+        axes = [
+            {"name": a.name, "positions": [{"name": n, "title": n} for n in a.positions]}
+            for a in experiment.axis
+        ]
+        head = {
+            **{"axes": axes, "report": experiment.report.model_dump()},
+            "plan": [{"name": c.name, "repeat": 1} for c in matrix.cells(experiment)],
+            "published": [each.model_dump() for each in experiment.published],
+        }
+        lines = [line for group in groups(build(head, [], [])) for line in group.lines]
+        assert [line.label for line in lines if line.base is None] == [], path.stem
+
+
 def test_what_this_machine_can_not_measure_is_named_with_its_reason():
     found = cells()
     gone = {"state": "not measured", "error": "Python 3.6 is not here"}
@@ -169,9 +196,14 @@ def test_sockets_delays_and_old_stacks_have_their_tables():
         **{"new_connection_ms": 1402.0, "new_connection_delays": 7.0},
     }
     found[1]["settings"] = found[1]["settings"] | {"LAB_LATENCY_MS": "200"}
-    found[2]["legacy"] = {"stack": "channels-2016", "arm": "a", "django": "1.10.8"}
+    shared = {"layer_cpus_shared_with": "the load generator"}
+    found[2]["legacy"] = {"stack": "channels-2016", "arm": "a", "django": "1.10.8"} | shared
+    found[3]["legacy"] = found[2]["legacy"] | {"layer_cpus_shared_with": "the server"}
     text = text_of(header(postgres_auth="scram-sha-256"), found)
     assert "| read/0ms/sync | 1,000 | 71 | 70 | 1 | 2 | 3 | 2.5 | 12 | 1,300 |" in text
     assert "| read/200ms/sync | 200 | 201 | 200 | 1,402 | 7.0 |" in text
     assert "| Postgres authentication | scram-sha-256 |" in text
     assert "| old stack channels-2016 | django 1.10.8 |" in text
+    whose = "the layer's Redis shares its CPU with"
+    assert f"| {whose} the load generator | {found[2]['name']} |" in text
+    assert f"{whose} the server" not in text

@@ -8,6 +8,7 @@ from typing import Any
 from simpleeval import InvalidExpression, simple_eval
 
 from lab.breakpoint import Bounds
+from lab.experiment.claim_notes import gaps, notes, reasons
 from lab.figures import OF_WEBSOCKETS, figure_of
 
 HOLDS, HOLDS_NOT, NOT_MEASURED = "holds", "does not hold", "not measured"
@@ -15,6 +16,7 @@ HOLDS, HOLDS_NOT, NOT_MEASURED = "holds", "does not hold", "not measured"
 # What an expression may ask of a cell: the median over its repeats.
 _FIGURES = (
     *("rps", "goodput", "goodput_mean", "requests", "failed", "failed_ratio"),
+    "answers_per_second",
     *("p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations", "missing_in_prometheus"),
     *("hotels", "successes", "max_rps", "memory_peak_bytes", "steal"),
     *OF_WEBSOCKETS,
@@ -26,9 +28,6 @@ _OUTCOMES = {
     "redis": _OF_BACKEND,
     "local": _OF_BACKEND,
 }
-_LIMITS = {"generator_cpu": "the generator's CPU", "vu_cap": "the number of virtual users"}
-
-
 # Over several figures.
 _OVER: dict[str, Callable[..., float]] = {
     "min": min,
@@ -43,8 +42,8 @@ class _NotMeasured(Exception):
 
 def evaluate(claims: list[dict[str, Any]], cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each claim with its verdict, its measured figures, and what limits their meaning."""
-    measured = _by_name(cells)
-    return [_claim(claim, measured) for claim in claims]
+    measured, missing = _by_name(cells), reasons(cells)
+    return [_claim(claim, measured, missing) for claim in claims]
 
 
 def problems(claims: list[dict[str, Any]], names: set[str]) -> list[str]:
@@ -76,13 +75,16 @@ class _Anything(dict[str, list[dict[str, Any]]]):
         return [{**figures, **sockets, **counted}]
 
 
-def _claim(claim: dict[str, Any], cells: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+def _claim(
+    claim: dict[str, Any], cells: Mapping[str, list[dict[str, Any]]], missing: Mapping[str, str]
+) -> dict[str, Any]:
     asked: list[str] = []
     functions = _functions(cells, asked)
     measured = {k: _value(v, functions) for k, v in claim["measures"].items()}
-    verdict, why = _verdict(claim, measured)
-    notes = [*why, *_notes(asked, cells)]
-    return {**claim, "verdict": verdict, "measured": measured, "notes": notes}
+    silent = gaps(asked, cells, missing)
+    verdict, why = (NOT_MEASURED, silent) if silent else _verdict(claim, measured)
+    said = [*why, *notes(asked, cells)]
+    return {**claim, "verdict": verdict, "measured": measured, "notes": said}
 
 
 def _verdict(claim: dict[str, Any], measured: dict[str, float | None]) -> tuple[str, list[str]]:
@@ -105,20 +107,38 @@ def _value(expression: str, functions: dict[str, Callable[..., Any]]) -> float |
         return None
 
 
-def _functions(
-    cells: Mapping[str, list[dict[str, Any]]], asked: list[str]
-) -> dict[str, Callable[..., Any]]:
+_Cells = Mapping[str, list[dict[str, Any]]]
+_Figure = Callable[[dict[str, Any]], float | None]
+
+
+def _functions(cells: _Cells, asked: list[str]) -> dict[str, Callable[..., Any]]:
     """`rps("detail/naive/none")` and the like, which note what they were asked for."""
 
-    def of(read: Callable[[dict[str, Any]], float | None]) -> Callable[[str], float]:
-        def figure(name: str) -> float:
-            asked.append(name)
-            values = [value for cell in cells.get(name, []) if (value := read(cell)) is not None]
-            if not values:
-                raise _NotMeasured(name)
-            return median(values)
+    def of(read: _Figure) -> Callable[[str], float]:
+        return lambda name: _median(read, name, cells, asked)
 
-        return figure
+    figures = {name: of(lambda cell, name=name: figure_of(cell, name)) for name in _FIGURES}  # type: ignore[misc]
+    more = {"broke_at": of(_broke_at), "errors_from": of(_errors_from)}
+    return {**_OVER, **figures, **more, **_with_parameters(of)}
+
+
+def _median(read: _Figure, name: str, cells: _Cells, asked: list[str]) -> float:
+    """Of the repeats of a cell.
+
+    Raises:
+        _NotMeasured: none has the figure.
+    """
+    asked.append(name)
+    values = [value for cell in cells.get(name, []) if (value := read(cell)) is not None]
+    if not values:
+        raise _NotMeasured(name)
+    return median(values)
+
+
+def _with_parameters(
+    of: Callable[[_Figure], Callable[[str], float]],
+) -> dict[str, Callable[..., float]]:
+    """Figures that are asked for with more than the name of a cell."""
 
     def answers(name: str, layer: str, *outcomes: str) -> float:
         for outcome in outcomes:
@@ -132,12 +152,7 @@ def _functions(
     def rate_within(name: str, milliseconds: float) -> float:
         return of(lambda cell: _rate_within(cell, milliseconds))(name)
 
-    figures = {name: of(lambda cell, name=name: figure_of(cell, name)) for name in _FIGURES}  # type: ignore[misc]
-    more = {"broke_at": of(_broke_at), "errors_from": of(_errors_from)}
-    counted: dict[str, Callable[..., Any]] = {
-        **{"builds": builds, "answers": answers, "rate_within": rate_within}
-    }
-    return {**_OVER, **figures, **more, **counted}
+    return {"answers": answers, "builds": builds, "rate_within": rate_within}
 
 
 def _broke_at(cell: dict[str, Any]) -> float | None:
@@ -173,21 +188,6 @@ def _known(name: str, allowed: tuple[str, ...]) -> None:
 def _answers(cell: dict[str, Any], layer: str, outcomes: tuple[str, ...]) -> float:
     counts: dict[str, float] = cell["cache"].get(layer, {})
     return sum(count for outcome, count in counts.items() if outcome in outcomes)
-
-
-def _notes(asked: list[str], cells: Mapping[str, list[dict[str, Any]]]) -> list[str]:
-    """Cells whose figure is not the target's limit."""
-    found = []
-    for name in dict.fromkeys(asked):
-        limits = {limit for cell in cells.get(name, []) if (limit := _limit(cell))}
-        found += [f"{name} {limit}: its rates are lower bounds" for limit in sorted(limits)]
-    return found
-
-
-def _limit(cell: dict[str, Any]) -> str | None:
-    if cell["limited_by"] in _LIMITS:
-        return f"is limited by {_LIMITS[cell['limited_by']]}"
-    return "held to the end of its ramp" if cell.get("outcome") == "held" else None
 
 
 def _by_name(cells: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

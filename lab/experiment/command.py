@@ -210,6 +210,7 @@ def _machine(engine: Engine, settings: Settings) -> dict[str, Any]:
         "engine": engine.name,
         "host": host(settings, engine.name),
         "limits": engine.limits(),
+        "data": {n: v for n, v in settings.as_env().items() if n.startswith("LAB_DATA_")},
         "versions": versions,
         "postgres_auth": postgres_auth(settings, engine.token()),
     }
@@ -224,7 +225,7 @@ def _check_loads(engine: Engine, plan: Plan, base: Settings) -> None:
 
 
 def _check_same_machine(run: str, head: dict[str, Any], machine: dict[str, Any]) -> None:
-    """Cells of two machines, engines, programs or commits are not one experiment."""
+    """Cells of two machines, engines, programs, commits or data are not one experiment."""
     before, now = _facts(head), _facts(machine)
     changed = {name: (before[name], now[name]) for name in now if before[name] != now[name]}
     if changed:
@@ -239,5 +240,5 @@ def _facts(machine: dict[str, Any]) -> dict[str, Any]:
     """What has to be the same in all cells of a run."""
     names = ("cpus", "memory_bytes", "system", "target_cpus", "load_cpus", "commit")
     of_host = {name: machine["host"].get(name) for name in names}
-    others = ("engine", "versions", "limits", "postgres_auth")
+    others = ("engine", "versions", "limits", "postgres_auth", "data")
     return of_host | {name: machine.get(name) for name in others}

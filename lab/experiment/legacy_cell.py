@@ -28,7 +28,7 @@ _SHARED = (
 _IDLE_CORES, _IDLE_SECONDS = 0.05, 0.5
 
 
-def check_legacy(cell: Cell) -> None:
+def check_legacy(cell: Cell, settings: Settings) -> None:
     """Raises:
     UsageError: a cell asks an old stack for what it does not have.
     """
@@ -41,8 +41,21 @@ def check_legacy(cell: Cell) -> None:
             f"{stack.name} can't answer the scenario {load.scenario}, route {load.route}. It has "
             f"the scenario workbench with the routes {', '.join(stack.routes)}."
         )
+    _check_delay(stack.name, settings)
     if cell.warm == "pages":
         raise UsageError(f'{stack.name} has no pages: warm = "pages" is for the hotels.')
+
+
+def _check_delay(stack: str, settings: Settings) -> None:
+    """Raises:
+    UsageError: a delay that would not be there: toxiproxy stands before the backend alone.
+    """
+    latency = settings.LAB_LATENCY_MS
+    if latency > 0 and settings.LAB_LATENCY_BY == "toxiproxy":
+        raise UsageError(
+            f"{stack} can't be delayed by toxiproxy: LAB_LATENCY_MS={latency} would be measured as "
+            "0. Delay it with LAB_LATENCY_BY=netem, or not at all."
+        )
 
 
 def _names(legacy: Legacy) -> tuple[str, str]:

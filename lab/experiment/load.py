@@ -61,8 +61,7 @@ def checked_cells(name: str, experiment: Experiment, base: Settings) -> list[Cel
         raise UsageError(f"experiments/{name}.toml: {error}.") from None
     for cell in found:
         try:
-            changed_live(base, cell.settings)
-            check_legacy(cell)
+            check_legacy(cell, changed_live(base, cell.settings))
         except UsageError as error:
             raise UsageError(f"experiments/{name}.toml, cell {cell.name}: {error}") from None
     if not found:

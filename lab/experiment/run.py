@@ -12,7 +12,7 @@ from lab.errors import Interrupted, LabError, UsageError
 from lab.experiment import claims, matrix, preflight
 from lab.experiment.cell import Bench, run_cell
 from lab.experiment.matrix import Cell
-from lab.experiment.schema import Experiment, Quick
+from lab.experiment.schema import Axis, Experiment, Quick
 from lab.experiment.store import Store
 from lab.progress import Progress
 
@@ -66,6 +66,9 @@ def _check(name: str, experiment: Experiment, cells: list[Cell]) -> None:
     asked = [claim.model_dump() for claim in experiment.claims]
     found = claims.problems(asked, known)
     found += [f"published: no cell {p.cell}" for p in experiment.published if p.cell not in known]
+    shown = {p.cell for p in experiment.published}
+    bases = [p.base for p in experiment.published if p.base and p.base not in shown]
+    found += [f"published: base {base} is no published cell" for base in bases]
     if experiment.quick and not found:
         found = _not_quick(experiment.quick, asked, cells)
     if found:
@@ -182,13 +185,7 @@ def header(
         "quick": plan.quick,
         "repeats": plan.repeats,
         "definition": plan.text,
-        "axes": [
-            {
-                "name": axis.name,
-                "positions": [{"name": n, "title": p.title} for n, p in axis.positions.items()],
-            }
-            for axis in experiment.axis
-        ],
+        "axes": [_axis(axis) for axis in experiment.axis],
         "plan": [{"name": cell.name, "repeat": repeat} for cell, repeat in plan.todo],
         "excluded": matrix.excluded(experiment),
         "bounds": vars(bounds),
@@ -198,6 +195,11 @@ def header(
         "claims": [claim.model_dump() for claim in experiment.claims],
         "report": experiment.report.model_dump(),
     }
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    positions = [{"name": name, "title": each.title} for name, each in axis.positions.items()]
+    return {"name": axis.name, "positions": positions}
 
 
 def close(store: Store, state: str) -> None:

@@ -21,6 +21,7 @@ Figure = Literal[
     "goodput",
     "successes",
     "rps",
+    "answers_per_second",
     "max_rps",
     "p50_ms",
     "p90_ms",
@@ -37,18 +38,21 @@ class _Table(BaseModel):
 
 
 class _Options(_Table):
-    """What a load may say; which of it a profile or scenario takes, k6/README.md tells."""
+    """What a load may say; which of it a profile or scenario takes, k6/README.md tells.
 
-    rate: Annotated[int, Field(ge=1)] | None = None
-    vus: Annotated[int, Field(ge=1)] | None = None
+    The bounds are k6's own (k6/lib), so that a file is refused before anything is started.
+    """
+
+    rate: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    vus: Annotated[int, Field(ge=1, le=1000)] | None = None
     # The scenario `workbench`: which of its routes.
     route: str | None = None
     # The scenario `availability`: how many WebSockets are held.
-    connections: Annotated[int, Field(ge=1)] | None = None
+    connections: Annotated[int, Field(ge=1, le=20_000)] | None = None
     # How often k6 asks again when a request has failed.
-    retries: Annotated[int, Field(ge=0, le=100)] | None = None
+    retries: Annotated[int, Field(ge=0, le=10)] | None = None
     # An answer later than this is of no use; a ramp breaks when p95 passes it. Default: 1000.
-    bound_ms: Annotated[int, Field(ge=1)] | None = None
+    bound_ms: Annotated[int, Field(ge=1, le=3_600_000)] | None = None
 
 
 # What k6 asks: Nginx; the server behind it, as sources without a proxy did; or what Nginx has below
@@ -62,7 +66,6 @@ class Workload(_Options):
     profile: str
     scenario: str
     duration: Duration
-    # What k6 asks: Nginx, or the server behind it, as sources without a proxy did.
     entry: Entry = "nginx"
 
 
@@ -126,7 +129,11 @@ class Published(_Table):
     cell: str
     # What the source calls it; without one, the cell's own name.
     label: str | None = None
+    # The published cell that its steps begin at, where that is not the report's `base`.
+    base: str | None = None
     rps: float | None = None
+    # Successful answers over the length of the load.
+    answers_per_second: float | None = None
     # Most successful answers per second, and successful answers in all.
     max_rps: float | None = None
     successes: float | None = None
@@ -139,10 +146,10 @@ class Published(_Table):
     @model_validator(mode="before")
     @classmethod
     def _per_second(cls, found: Any) -> Any:
-        """`per_5s`: how some sources count; stored as requests per second."""
+        """`per_5s`: how some sources count; stored as answers per second."""
         if isinstance(found, dict) and "per_5s" in found:
             rest = {name: value for name, value in found.items() if name != "per_5s"}
-            return {**rest, "rps": found["per_5s"] / 5}
+            return {**rest, "answers_per_second": found["per_5s"] / 5}
         return found
 
 
@@ -196,9 +203,18 @@ class Experiment(_Table):
         for when in (*(r.when for r in self.exclude), *(r.when for r in self.tune)):
             self._check(when)
         self._check({name: [position] for name, position in self.report.base.items()})
+        if isinstance(self.report.compare, dict):
+            self._check_compared(self.report.compare)
         for name in (*(self.report.rows or []), *(self.report.panels or [])):
             self._check({name: []})
         return self
+
+    def _check_compared(self, compare: dict[str, Figure]) -> None:
+        """A figure for a panel that there is not would be compared nowhere."""
+        panels = self.report.panels or ["load"]
+        if len(panels) > 1:
+            raise ValueError("compare takes one figure where several axes are panels")
+        self._check({panels[0]: list(compare)})
 
     def _check(self, when: When) -> None:
         axes = {axis.name: axis.positions for axis in self.axis}

@@ -17,6 +17,7 @@ from lab.engine.native.render import OPEN_FILES
 from lab.errors import LabError
 from lab.legacy.cpus import arm_cpus
 from lab.legacy.pythons import NotHere
+from lab.legacy.reach import is_unreachable
 from lab.legacy.runner import DATABASE, Running, address_facts, free_ports
 from lab.legacy.stacks import FOLDER, Arm, Stack
 from lab.settings import LOOPBACK, Settings
@@ -41,10 +42,11 @@ class DockerRunner:
         with step(f"Building the image of {stack.title}, once (minutes, with its base image)"):
             done = _docker(*argv)
         if done.returncode:
-            raise NotHere(
-                f"The image of {stack.name} could not be built; it needs its base image and the "
-                f"package index, this once:\n{_end(done)}"
-            )
+            what = f"The image of {stack.name} could not be built"
+            if is_unreachable(done.stdout + done.stderr):
+                needs = "it needs its base image and the package index, this once"
+                raise NotHere(f"{what}; {needs}:\n{_end(done)}")
+            raise LabError(f"{what}:\n{_end(done)}")
 
     def prepare(self, stack: Stack) -> None:
         argv = [*self._place(stack), _image(stack), *stack.prepare]

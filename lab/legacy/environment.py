@@ -12,6 +12,7 @@ from pathlib import Path
 from lab.console import step
 from lab.errors import LabError
 from lab.legacy.pythons import NotHere, check_compiler, find_python
+from lab.legacy.reach import is_unreachable
 from lab.legacy.stacks import FOLDER, Stack
 from lab.paths import ROOT
 
@@ -38,6 +39,8 @@ def make(stack: Stack) -> Path:
 
     Raises:
         NotHere: this machine lacks what it is made with: Python, a compiler, a package index.
+        LabError: it has them, and it could not be made: a hash that differs, code that does not
+            compile.
     """
     folder = folder_of(stack)
     if is_made(stack):
@@ -96,10 +99,11 @@ def _install(argv: list[str], stack: Stack) -> None:
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise NotHere(
-            f"The environment of {stack.name} could not be made; it needs the package index, this "
-            f"once. `{' '.join(argv[:4])} …` ended with {done.returncode}:\n{_end(done)}"
-        )
+        said = f"`{' '.join(argv[:4])} …` ended with {done.returncode}:\n{_end(done)}"
+        what = f"The environment of {stack.name} could not be made"
+        if is_unreachable(done.stdout + done.stderr):
+            raise NotHere(f"{what}; it needs the package index, this once. {said}")
+        raise LabError(f"{what}. {said}")
 
 
 def _end(done: "subprocess.CompletedProcess[str]") -> str:

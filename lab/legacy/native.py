@@ -10,7 +10,7 @@ from pathlib import Path
 from lab.engine.native.programs import library_env, require
 from lab.legacy import environment
 from lab.legacy.cpus import arm_cpus
-from lab.legacy.processes import Process, processes
+from lab.legacy.processes import Process, processes, stop_abandoned
 from lab.legacy.runner import DATABASE, Running, address_facts, free_ports
 from lab.legacy.stacks import FOLDER, Arm, Stack
 from lab.paths import State
@@ -35,7 +35,8 @@ class NativeRunner:
         port, layer_port = free_ports(self.settings, 2)
         cpus = arm_cpus(arm, self.settings)
         env = self._env(stack, environment.make(stack)) | self._layer_env(arm, layer_port)
-        with processes(self.state) as started, _no_ipc(_ipc_prefix(self.state)):
+        # The processes end before their shared memory goes: what lives makes it anew.
+        with _no_ipc(self.state), processes(self.state) as started:
             if arm.layer == "redis":
                 started.start(self._redis(layer_port, cpus.layer))
             for name, argv in arm.commands(LOOPBACK, port):
@@ -93,11 +94,13 @@ def _ipc_prefix(state: State) -> str:
 
 
 @contextmanager
-def _no_ipc(prefix: str) -> Iterator[None]:
+def _no_ipc(state: State) -> Iterator[None]:
     """No shared memory of asgi_ipc before and after: it outlives the processes that made it.
 
     On Linux segments and semaphores are files of /dev/shm.
     """
+    stop_abandoned(state)
+    prefix = _ipc_prefix(state)
     _remove_ipc(prefix)
     try:
         yield

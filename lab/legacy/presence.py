@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 
+from lab.console import note
 from lab.engine import Engine
+from lab.errors import LabError, UsageError
 from lab.legacy.arms import runner_for
 from lab.legacy.pythons import NotHere
 from lab.legacy.stacks import stack
@@ -11,6 +13,8 @@ from lab.settings import Settings
 
 def absent(engine: Engine, settings: Settings, names: Iterable[str]) -> dict[str, str]:
     """Why each of the stacks `names` can't run here; those that can are made ready.
+
+    One that should run here and can't be made is told, and left to fail with its cells.
 
     Raises:
         UsageError: a stack is not known.
@@ -22,4 +26,9 @@ def absent(engine: Engine, settings: Settings, names: Iterable[str]) -> dict[str
             runner.make(stack(name))
         except NotHere as why:
             reasons[name] = str(why)
+        except UsageError:
+            raise
+        except LabError as why:
+            # The others are measured; its own cells will fail of it.
+            note(f"The old stack {name} can't be made: {why}")
     return reasons

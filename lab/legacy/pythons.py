@@ -60,7 +60,7 @@ def _numbers(name: str) -> tuple[int, ...]:
 
 def _runs(python: Path, version: str) -> bool:
     """Whether it is more than a name: pyenv's shims are there for versions that are not chosen."""
-    code = "import ssl, venv, sys; print('%d.%d' % sys.version_info[:2])"
+    code = "import ensurepip, ssl, venv, sys; print('%d.%d' % sys.version_info[:2])"
     try:
         said = subprocess.run(
             [str(python), "-c", code], capture_output=True, text=True, timeout=30, check=False

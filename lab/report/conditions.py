@@ -36,8 +36,8 @@ def _noisy(report: Report) -> str:
 
 
 _QUICK = (
-    "QUICK RUN: the durations were scaled down. It shows that the experiment works; "
-    "its figures are no results."
+    "QUICK RUN: durations were scaled down, and cells may have been left out. It shows that the "
+    "experiment works; its figures are no results."
 )
 _SHARED = (
     "SHARED CPUs: the target and the load generator ran on the same CPUs and took time from each "
@@ -73,7 +73,7 @@ def conditions(report: Report) -> list[Block]:
         ("started (UTC)", header.get("started")),
         ("ended (UTC)", header.get("ended") or "it did not end"),
         ("repeats per cell", header.get("repeats")),
-        ("quick", "yes: durations scaled down" if header.get("quick") else "no"),
+        ("quick", "yes: durations scaled down, cells left out" if header.get("quick") else "no"),
         ("machine", _machine(host)),
         ("system", host.get("system")),
         ("CPUs", _cpus(host)),
@@ -83,6 +83,7 @@ def conditions(report: Report) -> list[Block]:
         ("versions", ", ".join(f"{n} {v}" for n, v in (header.get("versions") or {}).items())),
         *_authentication(report),
         *_old_stacks(report),
+        *_shared_layers(report),
     ]
     known = [entries(name, str(value or NOTHING)) for name, value in rows]
     return [Table(columns("condition", "value"), known), *warnings(report)]
@@ -107,8 +108,19 @@ def _old_stacks(report: Report) -> list[tuple[str, str]]:
     return [(f"old stack {stack}", _facts(facts)) for stack, facts in said.items()]
 
 
+def _shared_layers(report: Report) -> list[tuple[str, str]]:
+    """With whom the channel layers' Redis shared its CPU, where that is not the server alone."""
+    found: dict[str, list[str]] = {}
+    for run in report.runs:
+        whose = (run.get("legacy") or {}).get(_SHARED_LAYER)
+        if whose and whose != "the server" and run["name"] not in found.setdefault(whose, []):
+            found[whose].append(run["name"])
+    return [(f"the layer's Redis shares its CPU with {w}", ", ".join(n)) for w, n in found.items()]
+
+
 # What tells an old stack from another; the rest of what it says is in its cells.
 _OF_STACK = ("python", "django", "asgiref", "channels", "server", "layer", "thread_sensitive")
+_SHARED_LAYER = "layer_cpus_shared_with"
 
 
 def _facts(facts: dict[str, list[str]]) -> str:

@@ -7,9 +7,10 @@ from typing import Any
 
 import altair as alt
 
+from lab.limits import limit_of
 from lab.report import looks
 from lab.report.blocks import Picture, slug
-from lab.report.model import Cell, Document, Report, limit_of
+from lab.report.model import Cell, Document, Report
 from lab.report.style import (
     GREY,
     chart_of,

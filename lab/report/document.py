@@ -6,7 +6,8 @@ from typing import Any
 from lab.report.model import Cell, Document, build
 
 _FIGURES = (
-    *("rps", "goodput", "requests", "successes", "max_rps", "failed_ratio"),
+    *("rps", "answers_per_second", "goodput", "requests", "successes", "max_rps"),
+    *("failed", "failed_ratio", "unfinished", "retries", "steal"),
     *("p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations", "memory_peak_bytes"),
     *("websockets", "legacy"),
 )

@@ -75,6 +75,15 @@ _ALL = (
         bounded=True,
     ),
     Figure(
+        "answers_per_second",
+        "Answers per second",
+        "gave",
+        "successful answers per second",
+        "successful answers/s",
+        "Answers/s: successful answers over the planned length of the load, however late.",
+        bounded=True,
+    ),
+    Figure(
         "max_rps",
         "Most successful answers per second",
         "gave at most",

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from lab.figures import figure_of
+from lab.limits import limit_of
 from lab.report.figures import FIGURES, Figure
 from lab.report.words import Spread, spread
 
@@ -63,14 +64,6 @@ class Cell:
         """A key of LIMITS when the goodput is only a lower bound; else None."""
         found = {limit_of(run) for run in self.runs}
         return next((limit for limit in LIMITS if limit in found), None)
-
-
-def limit_of(run: Document) -> str | None:
-    """A key of LIMITS, or None when it was the target that gave way."""
-    if run.get("limited_by") in ("generator_cpu", "vu_cap"):
-        return str(run["limited_by"])
-    ramp = str(run.get("workload", {}).get("profile", "")).startswith("breakpoint")
-    return "load" if ramp and run.get("outcome") == "held" else None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,13 @@ _NOTE = (
     "The source measured on its own machines. So compare the steps from one {row} to the next; the "
     "absolute numbers say more about the machines."
 )
+# What the measured ones are; what a source counted is not known of every source.
+_COUNTED = {
+    "rps": " Measured requests/s count failed answers too, over the load with its last answers.",
+    "answers_per_second": (
+        " Measured answers/s are those that succeeded, over the planned length of the load."
+    ),
+}
 # Nearer to each other than this, two figures are called equal.
 _EQUAL = 1.1
 
@@ -45,10 +52,10 @@ def _table(group: Group) -> Table:
 def _caption(group: Group) -> str:
     first = group.lines[0]
     over = "first line" if all(line.base is first for line in group.lines) else "cell compared with"
-    late = " Requests/s count failed answers too, as the source's do."
+    counted = _COUNTED.get(group.main.name, "")
     return (
         f"Steps are times the {group.main.title} of the {over}. They go the same way when both are "
-        f"up, both down, or both within 10 %.{late if group.main.name == 'rps' else ''}"
+        f"up, both down, or both within 10 %.{counted}"
     )
 
 

@@ -21,6 +21,7 @@ class Kind:
 KINDS = (
     Kind("max_rps", "successes/s at most", "successes/s at most", rate),
     Kind("successes", "successes", "successes", whole),
+    Kind("answers_per_second", "answers/s", "answers/s", rate),
     Kind("rps", "requests/s", "requests/s", rate),
     Kind("p50_ms", "p50, ms", "p50", milliseconds),
     Kind("p90_ms", "p90, ms", "p90", milliseconds),
@@ -75,13 +76,14 @@ def groups(report: Report) -> list[Group]:
 
 
 def _find_bases(report: Report, lines: list[Line]) -> None:
-    """The cell that the file names for it; where it names none, the first line."""
+    """The cell that the file names, for this line or for all; where it names none, the first."""
     by_cell = {line.cell.name: line for line in lines if line.cell}
     named = bool((report.header.get("report") or {}).get("base"))
     for line in lines:
-        base = report.base_of(line.cell) if line.cell else None
-        found = by_cell.get(base.name) if base else None
-        line.base = found if named else lines[0]
+        own = line.published.get("base")
+        base = report.base_of(line.cell) if line.cell and named else None
+        name = own or (base.name if base else None)
+        line.base = by_cell.get(name or "") if own or named else lines[0]
 
 
 def _main(report: Report, kinds: tuple[Kind, ...], lines: list[Line]) -> Kind:

@@ -127,6 +127,7 @@ _FIGURES = (
     _Figure("#requests", "requests", whole),
     _Figure("#successes", "successes", whole, always=False),
     _Figure("#successes/s at most", "max_rps", rate, always=False),
+    _Figure("#answers/s", "answers_per_second", rate, always=False),
     _Figure("#requests/s", "rps", rate),
     _Figure("#failed, %", "failed_ratio", percent),
     _Figure("#cut off", "unfinished", whole, always=False),
