@@ -17,7 +17,8 @@ demo: setup ## Set everything up, start the stack, smoke test it and find its br
 .PHONY: test
 test: setup-dev ## Run every test, against the real programs
 	$(BIN)/python -m lab.engine.native.install --with-compose --with-browser
-	$(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses 2 --no-loadscope-reorder -m "not alone"
+	$(BIN)/pytest -m alone
 
 .PHONY: test-compose
 test-compose: setup-dev ## Run the compose stack for real, on a Docker engine that it starts if none runs

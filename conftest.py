@@ -1,6 +1,7 @@
 """A real stack for the tests: started on first use, on ports and in a directory of its own.
 
 `make test` runs two processes of pytest, each with its stack: most tests wait more than they work.
+After that come those that are marked `alone`, in one.
 """
 
 import os
@@ -48,7 +49,7 @@ PORTS_APART = 20
 TOGETHER = {
     "watched": ("test_telemetry.py", "test_dashboard_queries.py", "test_grafana.py"),
     "results": (
-        *("test_lab_run.py", "test_k6_run.py", "test_profile.py"),
+        *("test_k6_run.py", "test_profile.py"),
         *("test_metrics_overhead.py", "test_legacy_arms.py"),
     ),
 }
