@@ -51,10 +51,10 @@ export function optionsBuild(env, profile) {
  * @param {Profile} profile
  */
 function scenarioBuild(env, profile) {
-  const scenario = { ...profile.executor, exec: env.scenario };
-  if (profile.unit !== 'requests' || profile.cutsOff) return scenario;
+  const { executor } = profile;
+  if (profile.unit !== 'requests' || profile.cutsOff) return executor;
   // k6 forgets a request that it cuts off, and at the end of a breakpoint those are the slowest.
-  return { ...scenario, gracefulStop: `${env.clientTimeoutMs + 1000}ms` };
+  return { ...executor, gracefulStop: `${env.clientTimeoutMs + 1000}ms` };
 }
 
 /**

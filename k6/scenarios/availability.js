@@ -15,6 +15,7 @@ import { bookingNth } from './booking.js';
 /** @typedef {import('../lib/env.js').Env} Env */
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */
 /** @typedef {import('../lib/profiles.js').Profile} Profile */
+/** @typedef {import('../lib/scenario.js').Tools} Tools */
 /** @typedef {import('../lib/tally.js').Tally} Tally */
 
 const PULSE_MS = 1000;
@@ -26,12 +27,10 @@ const LATE_POLL_MS = 250;
 const DOUBLES_MS = 1000;
 
 /**
- * @param {Api} api
- * @param {Env} env
- * @param {Profile} profile
+ * @param {Tools} tools
  * @param {Prepared} data
  */
-export async function watch(api, env, profile, data) {
+export async function watch({ api, env, profile }, data) {
   const watched = hotelsInTurn(data.hotels, env.connections);
   const tally = tallyBuild(watched);
   const urls = watched.map((hotel) => socketUrl(env.baseUrl, hotel));

@@ -5,21 +5,22 @@ import { slotBooking } from '../lib/slots.js';
 
 /** @typedef {import('../lib/api.js').Api} Api */
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */
+/** @typedef {import('../lib/scenario.js').Tools} Tools */
 
 /**
- * @param {Api} api
+ * @param {Tools} tools
  * @param {Prepared} data
  */
-export function request(api, data) {
+export function request({ api }, data) {
   bookingMake(api, data, exec.scenario.iterationInTest);
 }
 
 /**
- * @param {Api} api
+ * @param {Tools} tools
  * @param {Prepared} data
  */
-export function iteration(api, data) {
-  request(api, data);
+export function iteration(tools, data) {
+  request(tools, data);
   pause();
 }
 

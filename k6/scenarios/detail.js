@@ -3,22 +3,22 @@
 import exec from 'k6/execution';
 import { pause } from '../lib/pause.js';
 
-/** @typedef {import('../lib/api.js').Api} Api */
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */
+/** @typedef {import('../lib/scenario.js').Tools} Tools */
 
 /**
- * @param {Api} api
+ * @param {Tools} tools
  * @param {Prepared} data
  */
-export function request(api, data) {
+export function request({ api }, data) {
   api.hotelDetail(data.hotels[exec.scenario.iterationInTest % data.hotels.length]);
 }
 
 /**
- * @param {Api} api
+ * @param {Tools} tools
  * @param {Prepared} data
  */
-export function iteration(api, data) {
-  request(api, data);
+export function iteration(tools, data) {
+  request(tools, data);
   pause();
 }

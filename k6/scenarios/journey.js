@@ -4,14 +4,14 @@ import exec from 'k6/execution';
 import { pause } from '../lib/pause.js';
 import { bookingMake } from './booking.js';
 
-/** @typedef {import('../lib/api.js').Api} Api */
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */
+/** @typedef {import('../lib/scenario.js').Tools} Tools */
 
 /**
- * @param {Api} api
+ * @param {Tools} tools
  * @param {Prepared} data
  */
-export function iteration(api, data) {
+export function iteration({ api }, data) {
   api.hotelList();
   pause();
   for (const id of data.hotels) {
@@ -24,10 +24,10 @@ export function iteration(api, data) {
 
 /**
  * One step of the journey, so that the rate of arrivals is the rate of requests.
- * @param {Api} api
+ * @param {Tools} tools
  * @param {Prepared} data
  */
-export function request(api, data) {
+export function request({ api }, data) {
   const { journey, step } = journeyStep(exec.scenario.iterationInTest, data.hotels.length);
   if (step === 0) api.hotelList();
   else if (step <= data.hotels.length) api.hotelDetail(data.hotels[step - 1]);

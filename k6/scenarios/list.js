@@ -1,13 +1,13 @@
 // @ts-check
 import { pause } from '../lib/pause.js';
 
-/** @param {import('../lib/api.js').Api} api */
-export function request(api) {
+/** @param {import('../lib/scenario.js').Tools} tools */
+export function request({ api }) {
   api.hotelList();
 }
 
-/** @param {import('../lib/api.js').Api} api */
-export function iteration(api) {
-  request(api);
+/** @param {import('../lib/scenario.js').Tools} tools */
+export function iteration(tools) {
+  request(tools);
   pause();
 }

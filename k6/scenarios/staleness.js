@@ -7,24 +7,26 @@ import { stalenessRecord } from '../lib/metrics.js';
 import { pause } from '../lib/pause.js';
 import { bookingNth } from './booking.js';
 
-/** @typedef {import('../lib/api.js').Api} Api */
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */
+/** @typedef {import('../lib/scenario.js').Tools} Tools */
 
 const POLL_SECONDS = 0.1;
 
 /**
- * @param {Api} api
+ * @param {Tools} tools
  * @param {Prepared} data
- * @param {number} boundMs after which a booking counts as not seen
  */
-export function iteration(api, data, boundMs) {
+export function iteration({ api, env }, data) {
   const booking = bookingNth(data, exec.scenario.iterationInTest);
   const hotel = data.lease && booking && data.lease.hotels[booking.suite];
   if (!booking || !hotel) return;
   api.hotelText(hotel);
   const id = api.bookingCreate(booking);
   const bookedAt = Date.now();
-  if (id) stalenessRecord(unseenMs(() => api.hotelText(hotel).includes(id), bookedAt, boundMs));
+  if (id)
+    stalenessRecord(
+      unseenMs(() => api.hotelText(hotel).includes(id), bookedAt, env.stalenessBoundMs),
+    );
   pause();
 }
 

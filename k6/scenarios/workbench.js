@@ -2,23 +2,28 @@
 // One route of the server experiments.
 import exec from 'k6/execution';
 import { pause } from '../lib/pause.js';
+import { workbenchBuild } from '../lib/workbench.js';
 
-/** @typedef {import('../lib/workbench.js').Workbench} Workbench */
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */
+/** @typedef {import('../lib/scenario.js').Tools} Tools */
+
+/** @type {import('../lib/workbench.js').Workbench | undefined} */
+let workbench;
 
 /**
- * @param {Workbench} workbench
+ * @param {Tools} tools
  * @param {Prepared} data
  */
-export function request(workbench, data) {
+export function request({ env }, data) {
+  workbench = workbench || workbenchBuild(env);
   workbench.use(`${exec.scenario.iterationInTest} of ${data.testid}`);
 }
 
 /**
- * @param {Workbench} workbench
+ * @param {Tools} tools
  * @param {Prepared} data
  */
-export function iteration(workbench, data) {
-  request(workbench, data);
+export function iteration(tools, data) {
+  request(tools, data);
   pause();
 }

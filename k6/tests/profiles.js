@@ -76,7 +76,11 @@ function optionsOfK6() {
   const hold = { PROFILE: 'hold', SCENARIO: 'list', CLIENT_TIMEOUT: '7' };
   const built = optionsBuild(env(hold), profileBuild('hold', {}));
   const scenario = /** @type {any} */ (built.scenarios).list;
-  equals('options: scenario', [scenario.exec, scenario.gracefulStop], ['list', '8000ms']);
+  equals(
+    'options: scenario',
+    [scenario.executor, scenario.gracefulStop],
+    ['constant-arrival-rate', '8000ms'],
+  );
   equals('options: no url tag', JSON.stringify(built.systemTags).includes('url'), false);
   const thresholds = Object.values(built.thresholds || {});
   equals('options: a measurement judges nothing', thresholds.flat(), []);

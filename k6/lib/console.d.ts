@@ -1,2 +1,0 @@
-// k6 has it; its types do not.
-declare const console: { info(text: string): void };

@@ -1,0 +1,3 @@
+// k6 has them; its types do not.
+declare const console: { info(text: string): void };
+declare function require(path: string): any;
