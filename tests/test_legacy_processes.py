@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from lab.engine.native import shared_memory
 from lab.engine.native.supervision import wait_for
 from lab.errors import LabError
 from lab.legacy import environment, native, stacks
@@ -67,7 +68,7 @@ def _lives(pid):
 
 def test_shared_memory_goes_after_the_processes_that_could_make_it_anew(state, monkeypatch):
     (state.base / "run").mkdir(exist_ok=True)
-    late, ready = Path("/dev/shm") / f"{native._ipc_prefix(state)}-late", state.base / "ready"
+    late, ready = Path("/dev/shm") / f"{shared_memory.prefix(state)}-late", state.base / "ready"
     web = [
         "sh",
         "-c",

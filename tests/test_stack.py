@@ -5,12 +5,13 @@ import os
 import signal
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import psutil
 import pytest
 
-from lab.engine.native import grafana
+from lab.engine.native import grafana, shared_memory
 from lab.engine.native.supervision import is_alive, leftovers, wait_for
 from lab.errors import LabError
 from lab.paths import State
@@ -210,8 +211,11 @@ def test_a_killed_worker_and_a_killed_server_come_back(stack):
 
 def test_down_leaves_nothing_running_and_up_finds_the_data(lab, stack):
     before = _hotels(stack)
+    shared = Path("/dev/shm") / f"{shared_memory.prefix(stack._state)}-of-an-old-layer"
+    shared.touch()
     assert lab("down", "--json").json["state"] == "down"
     assert leftovers(stack._state) == []
+    assert not shared.exists()
     assert lab("status", "--json").json["settings"] == {}
     assert "lab up" in lab("status").out
     assert lab("up").code == 0

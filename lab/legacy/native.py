@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
+from lab.engine.native import shared_memory
 from lab.engine.native.programs import library_env, require
 from lab.legacy import environment
 from lab.legacy.cpus import arm_cpus
@@ -68,7 +68,7 @@ class NativeRunner:
         return {
             "LEGACY_LAYER": arm.layer,
             "LEGACY_REDIS_URL": f"redis://{LOOPBACK}:{port}/0",
-            "LEGACY_IPC_PREFIX": _ipc_prefix(self.state),
+            "LEGACY_IPC_PREFIX": shared_memory.prefix(self.state),
         }
 
     def _redis(self, port: int, cpus: str) -> Process:
@@ -88,28 +88,12 @@ class NativeRunner:
         return Process("legacy-redis", argv, cpus, self.state.run, env)
 
 
-def _ipc_prefix(state: State) -> str:
-    """Two stacks on one machine must not share a channel layer."""
-    return f"load-lab-{sha256(str(state.base).encode()).hexdigest()[:8]}"
-
-
 @contextmanager
 def _no_ipc(state: State) -> Iterator[None]:
-    """No shared memory of asgi_ipc before and after: it outlives the processes that made it.
-
-    On Linux segments and semaphores are files of /dev/shm.
-    """
+    """No shared memory of asgi_ipc before and after."""
     stop_abandoned(state)
-    prefix = _ipc_prefix(state)
-    _remove_ipc(prefix)
+    shared_memory.remove(state)
     try:
         yield
     finally:
-        _remove_ipc(prefix)
-
-
-def _remove_ipc(prefix: str) -> None:
-    for pattern in (f"{prefix}-*", f"sem.{prefix}-*"):
-        for path in Path("/dev/shm").glob(pattern):  # noqa: S108
-            with suppress(FileNotFoundError):
-                path.unlink()
+        shared_memory.remove(state)

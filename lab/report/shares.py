@@ -5,6 +5,7 @@ from typing import Any
 
 import altair as alt
 
+from lab.report import services
 from lab.report.blocks import Key, Picture, slug
 from lab.report.model import Cell, Document, Report
 from lab.report.style import (
@@ -24,13 +25,6 @@ from lab.report.style import (
 _STEP = 24  # points per bar
 _LETTER = 6.8  # points
 
-_SERVICES = {
-    "backend": BLUE,
-    "postgres": ORANGE,
-    "nginx": GREEN,
-    "redis": VERMILLION,
-    "prometheus": GREY,
-}
 _MORE = (PURPLE, SKY, "#999933", "#882255")
 
 # Good answers are blue and green, those that cost the backend something red and orange.
@@ -67,17 +61,26 @@ class _Bars:
 
 def cpu(report: Report, panel: str) -> Picture | None:
     """Mean cores per service, stacked; None when nothing was sampled."""
-    rows = [row for drawn in report.drawn(panel) for row in _cpu_rows(report, *drawn)]
+    drawn = list(report.drawn(panel))
+    cores = services.merged([run.get("services_cpu") or {} for _, run in drawn])
+    rows = [
+        row
+        for (cell, _), own in zip(drawn, cores, strict=True)
+        for row in _cpu_rows(report, cell, own)
+    ]
     if not rows:
         return None
-    colours = palette(list(dict.fromkeys(row["part"] for row in rows)), _SERVICES)
+    colours = palette(list(dict.fromkeys(row["part"] for row in rows)), services.COLOURS)
     bars = _Bars("CPU (mean cores)", _highest(rows), colours)
     panels = [_panel(report, own, bars, series) for series, own in _by_series(report, rows)]
     return Picture(
         slug("cpu", panel),
         title=f"{panel}: CPU per service" if panel else "CPU per service",
         alt=f"Mean cores that each service used under {panel or 'the load'}",
-        caption="Mean cores that each service of the target used while the load ran.",
+        caption=(
+            "Mean cores that each service of the target used while the load ran. Others took next "
+            "to nothing in every cell, such as exporters."
+        ),
         panels=panels,
         legend=_legend(colours),
     )
@@ -95,12 +98,12 @@ def _legend(colours: dict[str, str]) -> list[Key]:
     return [Key(name, colour, "bar") for name, colour in colours.items()]
 
 
-def _cpu_rows(report: Report, cell: Cell, run: Document) -> list[dict[str, Any]]:
+def _cpu_rows(report: Report, cell: Cell, cores: dict[str, float]) -> list[dict[str, Any]]:
     layer, series, _ = report.place(cell)
     place = {"layer": layer, "series": series, "cell": cell.name}
     return [
         {**place, "part": service, "value": significant(used, 3)}
-        for service, used in (run.get("services_cpu") or {}).items()
+        for service, used in cores.items()
         if used
     ]
 

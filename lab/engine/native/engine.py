@@ -9,7 +9,15 @@ import httpx
 from lab.console import note, step
 from lab.cpus import choose_cpus
 from lab.engine.base import K6Command, ServiceStatus
-from lab.engine.native import backend, grafana, latency, postgres, preflight, render
+from lab.engine.native import (
+    backend,
+    grafana,
+    latency,
+    postgres,
+    preflight,
+    render,
+    shared_memory,
+)
 from lab.engine.native.change import Change
 from lab.engine.native.programs import program_versions, require
 from lab.engine.native.service import Service
@@ -52,6 +60,7 @@ class NativeEngine:
             with step("Stopping the stack"):
                 self._supervision.stop()
         stop_leftovers(self._state)
+        shared_memory.remove(self._state)
         latency.remove(self._state)
         remove_socket(self._state)
         self._state.settings.unlink(missing_ok=True)
