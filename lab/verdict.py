@@ -60,7 +60,12 @@ def _judge_closed(run: Run, collected: Collected) -> Verdict:
     # Only the smoke test has thresholds; a closed load is no test.
     fine: Outcome = "passed" if run.load.profile == "smoke" else "measured"
     outcome = "failed" if run.thresholds_failed or not count else fine
-    return Verdict(outcome, "none", f"{outcome}: {_figures_of_k6(collected)}")
+    use = busy_between(run.cpu, collected.load_started, run.ended)
+    text = f"{outcome}: {_figures_of_k6(collected)}"
+    if outcome == "measured" and use is not None and _generator_queued(use):
+        text += f"; limited by {_LIMITS['generator_cpu']}"
+        return Verdict(outcome, "generator_cpu", text)
+    return Verdict(outcome, "none", text)
 
 
 def _unrecorded(collected: Collected) -> Verdict:

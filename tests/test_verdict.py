@@ -67,6 +67,16 @@ def test_a_smoke_test_passes_or_fails_by_its_thresholds(failed, outcome):
     assert "7 requests" in verdict.text
 
 
+@pytest.mark.parametrize(("busy", "limit"), [(0.95, "generator_cpu"), (0.5, "none")])
+def test_a_closed_load_is_a_lower_bound_when_the_generator_was_full(busy, limit):
+    metrics = {"http_reqs": {"values": {"count": 900}}}
+    run = replace(_run(busy, 0.8), load=Load("closed"))
+    summary = {**SUMMARY, "metrics": metrics}
+    verdict = judge(run, replace(_collected(), plan=None, summary=summary), Bounds())
+    assert (verdict.outcome, verdict.limited_by) == ("measured", limit)
+    assert ("limited by the load generator" in verdict.text) == (busy > 0.9)
+
+
 @pytest.mark.parametrize(
     ("there", "said"),
     [
