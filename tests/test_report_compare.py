@@ -78,6 +78,13 @@ def test_the_answer_compares_the_named_figure_with_the_named_base(text):
     )
 
 
+def test_of_very_many_rows_the_answer_tells_those_that_were_published(monkeypatch):
+    monkeypatch.setattr("lab.report.answer._MOST_ROWS", 2)
+    said = answer(build(header(), cells(), []))
+    assert "sync gave 400 successful answers, async 420 (1.1 ×)." in said
+    assert "threads" not in said
+
+
 def test_the_table_has_the_rows_panels_and_series_of_the_file(text):
     assert "## Successful answers of every server" in text
     assert "| server | what it is | read, 0ms | read, 200ms |" in text

@@ -6,6 +6,7 @@ from lab.report.words import listed, several, times
 
 # More would be a table, not a paragraph.
 _MOST_PAIRS = 12
+_MOST_ROWS = 12
 
 
 def answer(report: Report) -> str:
@@ -39,9 +40,20 @@ def _pairs(report: Report) -> list[tuple[str, str]]:
     ]
     if len(pairs) <= _MOST_PAIRS:
         return pairs
-    named = {figure["cell"] for figure in report.header.get("published", [])}
-    panels = {report.place(cell)[2] for cell in report.cells if cell.name in named}
+    panels = {report.place(cell)[2] for cell in _published(report)}
     return [pair for pair in pairs if pair[1] in panels] or pairs[:_MOST_PAIRS]
+
+
+def _rows(report: Report) -> list[str]:
+    """All rows; of very many only those of which the source has a figure."""
+    rows = list(report.rows.positions)
+    named = {report.place(cell)[0] for cell in _published(report)}
+    return rows if len(rows) <= _MOST_ROWS or not named else [r for r in rows if r in named]
+
+
+def _published(report: Report) -> list[Cell]:
+    named = {figure["cell"] for figure in report.header.get("published", [])}
+    return [cell for cell in report.cells if cell.name in named]
 
 
 def _base(report: Report, series: str, panel: str) -> Cell | None:
@@ -63,7 +75,7 @@ def _ladder(report: Report, series: str, panel: str) -> str:
         return _no_base(report)
     steps = [
         f"{name} {_step(cell, base, figure)}"
-        for name in report.rows.positions
+        for name in _rows(report)
         if (cell := report.at(name, series, panel)) and cell is not base
         if cell.median(figure.name) is not None
     ]
