@@ -1,0 +1,24 @@
+"""Every link of the documentation leads to a file of the project."""
+
+import re
+import subprocess
+
+import pytest
+
+from lab.paths import ROOT
+
+# [text](target) and ![text](target); a title after the target and an anchor do not count.
+_LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+_listed = subprocess.run(
+    ["git", "ls-files", "*.md", ":!lab"], cwd=ROOT, capture_output=True, text=True, check=True
+)
+
+
+@pytest.mark.parametrize("name", _listed.stdout.split())
+def test_links_lead_somewhere(name):
+    page = ROOT / name
+    targets = _LINK.findall(_FENCED.sub("", page.read_text()))
+    local = [target for target in targets if "://" not in target]
+    assert [target for target in local if not (page.parent / target).exists()] == []
