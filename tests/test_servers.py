@@ -23,11 +23,11 @@ NOWHERE = "/there-is-no-such-route/"
 ALSO = {
     "gunicorn-sync": {"LAB_ASGI_BESIDE": "uvicorn"},
     "gunicorn-gthread": {"LAB_ASGI_BESIDE": "daphne"},
-    "gunicorn-uvicorn": {"LAB_ASGI_BESIDE": "granian"},
-    "gunicorn-asgi": {},
+    "gunicorn-uvicorn": {"LAB_ASGI_BESIDE": "granian", "LAB_WEBSOCKETS": "on"},
+    "gunicorn-asgi": {"LAB_WEBSOCKETS": "on"},
     "uvicorn": {"LAB_DB_MAX_CONNECTIONS": "61", "LAB_WEBSOCKETS": "on"},
-    "daphne": {},
-    "granian": {},
+    "daphne": {"LAB_WEBSOCKETS": "on"},
+    "granian": {"LAB_WEBSOCKETS": "on"},
 }
 # Gunicorn's workers see that their master is gone when they next look, within LAB_TIMEOUT / 2.
 KILLED = ("uvicorn", "daphne", "granian")
@@ -72,7 +72,9 @@ def test_a_server_says_who_it_is_lists_hotels_and_books(stack, server):
     _check_metrics(stack, settings)
     _check_beside(stack, settings)
     if settings.LAB_WEBSOCKETS == "on":
-        _check_socket(settings, load)
+        # By way of Nginx, which lets each message through, perhaps to the server beside; then not.
+        _check_socket(settings.target_url, load)
+        _check_socket(settings.server_url, load)
     limit = [str(settings.LAB_DB_MAX_CONNECTIONS)]
     assert stack.sql("postgres", "SHOW max_connections") == limit
     if server in KILLED:
@@ -110,10 +112,8 @@ def _check_beside(stack, settings):
     assert _says(stack, settings.target_url) == settings.LAB_SERVER
 
 
-def _check_socket(settings, load):
-    """By way of Nginx, which keeps it open and lets each message through."""
-    url = settings.target_url.replace("http://", "ws://")
-    with connect(f"{url}/ws/hotel/{load.hotel}/") as websocket:
+def _check_socket(url, load):
+    with connect(f"{url.replace('http', 'ws')}/ws/hotel/{load.hotel}/") as websocket:
         assert json.loads(websocket.recv(timeout=10)) == {"type": "ready", "hotel": load.hotel}
         load.book_once()
         assert json.loads(websocket.recv(timeout=10))["type"] == "availability"
