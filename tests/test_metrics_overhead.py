@@ -16,7 +16,7 @@ def _ran(*flags):
 
 
 def test_a_pair_has_both_rates_and_leaves_the_stack_as_it_was(stack):
-    before, kept = stack.settings(), set(RESULTS.iterdir())
+    before = stack.settings()
     done = _ran("--pairs", "1", "--seconds", "2", "--vus", "4", "--json")
     # How much it is, two seconds can't tell.
     assert done.returncode in (0, 1), done.stderr
@@ -27,7 +27,8 @@ def test_a_pair_has_both_rates_and_leaves_the_stack_as_it_was(stack):
     assert pair["ratio"] == said["median_ratio"] == pytest.approx(rates[0] / rates[1], abs=0.001)
     assert pair["with"]["cpu_us"] > 0
     assert stack.settings() == before
-    assert set(RESULTS.iterdir()) == kept
+    # Other tests leave results of their own meanwhile.
+    assert list(RESULTS.glob("overhead-*")) == []
 
 
 @pytest.mark.parametrize("flags", [("--pairs", "0"), ("--seconds", "1"), ("--fast",)])
