@@ -1,5 +1,10 @@
-"""Which services a picture names, and that no two of them look alike."""
+"""What pictures of several cells name and draw: services, and the bound of their load."""
 
+import pytest
+from support.report_samples import load
+
+from lab.report.curves import curves
+from lab.report.model import build
 from lab.report.services import COLOURS, OTHERS, merged
 
 
@@ -20,3 +25,17 @@ def test_workers_of_an_old_stack_are_one_service():
 
 def test_every_service_has_a_colour_of_its_own():
     assert len(set(COLOURS.values())) == len(COLOURS)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "drawn"), [((35, 35), 35), ((None, None), 1000), ((35, 90), None)]
+)
+def test_the_dotted_bound_is_that_of_the_loads_if_they_have_one(bounds, drawn):
+    header, cells = load()
+    panel = next(iter(build(header, cells, []).panels.positions))
+    for n, cell in enumerate(cells):
+        if bounds[n % 2] is not None:
+            cell["workload"]["bound_ms"] = bounds[n % 2]
+    times = curves(build(header, cells, []), panel).panels[0]
+    names = [one["data"]["name"] for one in times["layer"] if one["mark"].get("type") == "rule"]
+    assert [times["datasets"][name][0]["y"] for name in names] == ([drawn] if drawn else [])
