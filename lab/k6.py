@@ -73,7 +73,10 @@ class Load:
 
 @dataclass(frozen=True)
 class Run:
-    """A k6 run that ended: where its files are, and what the CPUs did meanwhile."""
+    """A k6 run that ended: where its files are, and what the CPUs did meanwhile.
+
+    `cpu_speed` is that of the target's CPUs just before and just after, see lab/cpu_speed.py.
+    """
 
     load: Load
     folder: Path
@@ -82,6 +85,7 @@ class Run:
     thresholds_failed: bool
     cpu: list[CpuUse]
     settings: Settings
+    cpu_speed: float | None = None
 
     @property
     def summary(self) -> Path:
@@ -140,11 +144,12 @@ def run_k6(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "k6-summary.json").unlink(missing_ok=True)
     sampler = CpuSampler(settings, engine.pids() | (pids or {}))
-    started = time.time()
     with sampler:
+        started = time.time()
         code = _execute(command, log)
+        ended = time.time()
     failed = code == _THRESHOLDS_FAILED
-    run = Run(load, folder, started, time.time(), failed, sampler.uses, settings)
+    run = Run(load, folder, started, ended, failed, sampler.uses, settings, sampler.speed())
     _check_outcome(code, run, f"see {log}" if log else "its message stands above")
     return run
 

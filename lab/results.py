@@ -26,7 +26,7 @@ from lab.verdict import Verdict
 # 2: `goodput` is that of the best window, `goodput_mean` what `goodput` was; CPU per service.
 # 3: `recorded`: what of the run Prometheus has; `staleness`; outcomes `measured`, `unrecorded`.
 # 4: `successes`, `answers_per_second`, `max_rps`, `p90_ms`, `retries`, `unfinished`, `websockets`,
-#    `steal`, `latency`; times are null where nothing ended that took any.
+#    `steal`, `cpu_speed`, `latency`; times are null where nothing ended that took any.
 SCHEMA_VERSION = 4
 
 
@@ -100,6 +100,7 @@ def headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]
         "staleness": staleness(collected),
         "websockets": websockets(collected),
         "steal": mean_share(use.steal for use in run.cpu),
+        "cpu_speed": run.cpu_speed,
     }
 
 

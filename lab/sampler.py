@@ -7,6 +7,7 @@ from statistics import fmean
 
 import psutil
 
+from lab.cpu_speed import cpu_speed
 from lab.cpus import choose_cpus, expand
 from lab.memory import answering, tree_bytes
 from lab.processes import cpu_seconds
@@ -61,14 +62,21 @@ class CpuSampler:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
         self.uses: list[CpuUse] = []
+        self._speeds: list[float] = []
 
     def __enter__(self) -> "CpuSampler":
+        self._speeds.append(cpu_speed(self._sides[0]))
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+        self._speeds.append(cpu_speed(self._sides[0]))
+
+    def speed(self) -> float:
+        """The mean of the target's CPUs' speeds before and after, see lab/cpu_speed.py."""
+        return round(fmean(self._speeds), 2)
 
     def _sample(self) -> None:
         # The first call only sets the mark, which psutil keeps per thread.

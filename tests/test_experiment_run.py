@@ -2,17 +2,20 @@
 
 import json
 import shutil
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
 from lab.breakpoint import Bounds
 from lab.errors import Interrupted, LabError, UsageError
-from lab.experiment import load, preflight
+from lab.experiment import cell, load, preflight
 from lab.experiment.matrix import cells
 from lab.experiment.run import header, make_plan, run_plan
 from lab.experiment.store import Store, find_store
 from lab.interrupts import interruptible
 from lab.paths import ROOT
+from lab.settings import changed_live, load_settings
 
 TEXT = (ROOT / "tests/samples/small.toml").read_text()
 FIGURES = {"rps": 1.0, "goodput": 1.0}
@@ -113,6 +116,25 @@ def test_cells_of_an_old_stack_that_is_not_here_are_not_measured_and_no_failure(
     run_plan(the_plan, store, again)
     assert {name for _, name in again.steps} == {"list/old"}
     assert {cell["state"] for cell in store.cells()} == {"measured"}
+
+
+@pytest.mark.parametrize("values", [{}, {"LAB_REDIS_CACHE": "page"}, {"LAB_LATENCY_MS": "100"}])
+def test_every_cell_starts_afresh_after_its_proof_and_is_proved_without_delay(monkeypatch, values):
+    said, base = list[str](), load_settings({})
+    engine = SimpleNamespace(token=str, emptied=lambda to: nullcontext(said.append(_of(to))))
+    monkeypatch.setattr(cell, "verify", lambda target: said.append(f"proof {_of(target.settings)}"))
+    monkeypatch.setattr(cell.latency, "verified", lambda *_: said.append("delays"))
+    wanted = changed_live(base, values)
+    bench = cell.StackBench(engine, base, Bounds(), _written=False)
+    bench.apply(SimpleNamespace(settings=values, reset="nothing"))
+    bench.reset()
+    bench.verify()
+    cache = wanted.LAB_REDIS_CACHE
+    assert said == [f"{cache} 0", f"proof {cache} 0", _of(wanted), "delays"]
+
+
+def _of(settings):
+    return f"{settings.LAB_REDIS_CACHE} {settings.LAB_LATENCY_MS}"
 
 
 def test_ctrl_c_keeps_what_was_measured(store):

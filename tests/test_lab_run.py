@@ -77,6 +77,7 @@ def test_what_was_stored_says_on_what_and_with_which_programs(measured):
     assert header["host"]["target_cpus"]
     cell = json.loads(next(folder.glob("cells/*/cell.json")).read_text())
     assert cell["services_cpu"]["backend"] > 0
+    assert cell["cpu_speed"] > 0
     assert cell["missing_in_prometheus"] == 0
     assert len(cell["windows"]) >= 5
     assert (folder / "report.html").stat().st_size > 10_000

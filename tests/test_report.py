@@ -140,6 +140,18 @@ def test_cells_that_the_hypervisor_took_time_from_are_named(sample):
     assert f"21% at most ({noisy['name']})" in told
 
 
+@pytest.mark.parametrize(("fastest", "warned"), [(11.4, False), (11.6, True)])
+def test_a_machine_that_changed_its_speed_is_told(fastest, warned):
+    header, cells = load()
+    measured = [cell for cell in cells if cell["state"] == "measured"]
+    speeds = dict(zip([id(cell) for cell in measured], [10.0, fastest], strict=False))
+    text = _markdown(header, [c | {"cpu_speed": speeds.get(id(c), 10.5)} for c in cells])
+    told = text.split("## Claims")[0]
+    slow, fast = (f"({cell['name']}, repeat {cell['repeat']})" for cell in measured[:2])
+    said = f"1.2 × as fast around one measurement {fast} as around another {slow}"
+    assert ("**UNSTEADY MACHINE" in told, said in told) == (warned, warned)
+
+
 def test_thinned_windows_keep_the_ends_and_the_break():
     windows = [{"end": float(end)} for end in range(5, 605)]
     kept = [window["end"] for window in thinned(windows, 338.0)]

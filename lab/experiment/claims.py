@@ -18,7 +18,7 @@ _FIGURES = (
     *("rps", "goodput", "goodput_mean", "requests", "failed", "failed_ratio"),
     "answers_per_second",
     *("p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations", "missing_in_prometheus"),
-    *("hotels", "successes", "max_rps", "memory_peak_bytes", "steal"),
+    *("hotels", "successes", "max_rps", "memory_peak_bytes", "steal", "cpu_speed"),
     *OF_WEBSOCKETS,
 )
 _ROUTES = ("hotel_list", "hotel_detail")

@@ -22,6 +22,8 @@ from lab.experiment.schema import (
 OVERHEAD_SECONDS = 8
 # More, where the database is copied.
 RESET_SECONDS = 5
+# Round trips of the cell's latency before its load begins: to start behind it, and to measure it.
+LATENCY_TRIPS = 60
 
 _QUICK_SHARE = 6
 _QUICK_SHORTEST = 10
@@ -49,7 +51,9 @@ class Cell:
         # The article's warm profile has a first minute of its own.
         stage = 60 if self.workload.profile == "article-breakpoint-warm" else 0
         reset = RESET_SECONDS if self.reset == "database" else 0
-        return OVERHEAD_SECONDS + reset + warm + stage + seconds(self.workload.duration)
+        delays = LATENCY_TRIPS * int(self.settings.get("LAB_LATENCY_MS", 0)) / 1000
+        load = seconds(self.workload.duration)
+        return OVERHEAD_SECONDS + reset + delays + warm + stage + load
 
 
 def cells(experiment: Experiment) -> list[Cell]:

@@ -10,6 +10,7 @@ from lab.experiment.counters import Counters, read_counters
 from lab.live import ask_backend, ask_nginx
 from lab.settings import Settings
 
+LIST = "/api/hotel/"
 # Django's own 404, which no cache of Nginx keeps.
 _NOWHERE = "/lab-asks-who-answers/"
 
@@ -46,8 +47,8 @@ class Target:
 
     def hotels(self) -> list[str]:
         """The paths of every hotel's detail, asked past the caches."""
-        answer = self.get(self.settings.backend_url, "/api/hotel/", {"X-Lab-Token": self.token})
-        return [f"/api/hotel/{hotel['id']}/" for hotel in answer.json()]
+        answer = self.get(self.settings.backend_url, LIST, {"X-Lab-Token": self.token})
+        return [f"{LIST}{hotel['id']}/" for hotel in answer.json()]
 
 
 def target_of(engine: Engine, settings: Settings) -> Target:
@@ -75,7 +76,9 @@ def verify(target: Target) -> None:
     """
     _check_settings(target)
     _check_server(target)
-    path = target.hotels()[0]
+    # A hotel's page is what caches are there for. Where none is on it would be made five times,
+    # half a second each: the list goes the same way.
+    path = target.hotels()[0] if caches_on(target.settings) else LIST
     truth = target.get(target.settings.backend_url, path, {"X-Lab-Token": target.token}).content
     _check_backend_layers(target, path)
     _check_nginx_layer(target, path)

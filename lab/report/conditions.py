@@ -1,8 +1,9 @@
 """Under which conditions it was measured, and what the page must warn of."""
 
+from lab.cpu_speed import UNSTEADY_RATIO, extremes
 from lab.report.blocks import Block, Code, Items, Paragraph, Table, columns, entries
-from lab.report.model import Report
-from lab.report.words import NOTHING, several
+from lab.report.model import Document, Report
+from lab.report.words import NOTHING, several, times
 from lab.steal import NOISY_SHARE
 
 
@@ -17,7 +18,25 @@ def notices(report: Report) -> list[Block]:
         found.append(Paragraph(_SHARED, "warning"))
     if noisy := _noisy(report):
         found.append(Paragraph(noisy, "warning"))
+    if unsteady := _unsteady(report):
+        found.append(Paragraph(unsteady, "warning"))
     return found
+
+
+def _unsteady(report: Report) -> str:
+    """How much faster the machine was at one time than at another; empty where that is little."""
+    found = extremes((run.get("cpu_speed"), _measured_as(run)) for run in report.runs)
+    if not found or found.ratio < UNSTEADY_RATIO:
+        return ""
+    return (
+        f"UNSTEADY MACHINE: the same piece of work ran {times(found.ratio)} as fast around one "
+        f"measurement ({found.fastest}) as around another ({found.slowest}). Where the CPU is the "
+        "limit, a difference of that size may be the machine's: repeat it (--repeat)."
+    )
+
+
+def _measured_as(run: Document) -> str:
+    return f"{run['name']}, repeat {run['repeat']}"
 
 
 def _noisy(report: Report) -> str:

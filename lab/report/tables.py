@@ -137,6 +137,7 @@ _FIGURES = (
     _Figure("#p99, ms", "p99_ms", whole),
     _Figure("#dropped iterations", "dropped_iterations", whole),
     _Figure("#memory, MiB", "memory_peak_bytes", mebibytes, always=False),
+    _Figure("#CPU speed, million turns/s", "cpu_speed", rate, always=False),
 )
 
 

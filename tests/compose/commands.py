@@ -34,11 +34,17 @@ def program(name: str) -> str | None:
 
 def run(*argv: str, stdin: IO[bytes] | None = None, **environ: str) -> Any:
     """The completed command; the caller looks at its exit code."""
-    env = environment(**environ)
-    # Libraries that were unpacked beside a program are of no use to the system's own programs.
-    if PROGRAMS in Path(program(argv[0]) or "/").parents:
-        env |= library_env()
+    env = environment_of(argv[0], **environ)
     return subprocess.run(argv, env=env, stdin=stdin, capture_output=True, text=True, check=False)
+
+
+def environment_of(name: str, **environ: str) -> dict[str, str]:
+    """The environment for a program, and for what it starts: dockerd starts iptables.
+
+    Libraries that were unpacked beside a program are of no use to the system's own programs.
+    """
+    unpacked = PROGRAMS in Path(program(name) or "/").parents
+    return environment(**environ) | (library_env() if unpacked else {})
 
 
 def checked(*argv: str, **environ: str) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from commands import STATE, checked, environment, program, run
+from commands import STATE, checked, environment_of, program, run
 
 _SECONDS_TO_START = 60
 
@@ -45,7 +45,7 @@ def _start() -> "subprocess.Popen[bytes]":
         str(STATE / "dockerd.pid"),
     ]
     with log.open("wb") as said:
-        process = subprocess.Popen(argv, env=environment(), stdout=said, stderr=said)
+        process = subprocess.Popen(argv, env=environment_of("dockerd"), stdout=said, stderr=said)
     for _ in range(_SECONDS_TO_START * 4):
         if run("docker", "info").returncode == 0:
             return process
