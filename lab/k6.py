@@ -49,6 +49,7 @@ class Load:
     connections: int | None = None
     retries: int | None = None
     bound_ms: int = 1000
+    max_vus: int | None = None
     testid: str = field(default="")
     base_url: str | None = None
     verified: bool = True
@@ -61,6 +62,7 @@ class Load:
             "RATE": self.rate,
             "DURATION": self.duration,
             "VUS": self.vus,
+            "MAX_VUS": self.max_vus,
             "ROUTE": self.route,
             "CONNECTIONS": self.connections,
             "RETRIES": self.retries,

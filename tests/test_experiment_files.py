@@ -11,14 +11,14 @@ from lab.paths import EXPERIMENTS, ROOT
 from lab.settings import load_settings
 
 BOUNDS = {
-    **{"RATE": "rate", "VUS": "vus", "CONNECTIONS": "connections", "RETRIES": "retries"},
+    **{"RATE": "rate", "VUS": "vus", "MAX_VUS": "max_vus", "CONNECTIONS": "connections", "RETRIES": "retries"},
     "RESPONSE_TIME_BOUND": "bound_ms",
 }
 
 
 def test_the_schema_bounds_loads_as_k6_does():
     code = "".join(path.read_text() for path in (ROOT / "k6/lib").glob("*.js"))
-    asked = re.findall(r"envInteger\(variables, '(\w+)', [^,]+, (\d+), (\d+)\)", code)
+    asked = re.findall(r"envInteger\(variables, '(\w+)', .+?, (\d+), (\d+)\)", code)
     of_k6 = {BOUNDS[n]: (int(low), int(high)) for n, low, high in asked if n in BOUNDS}
     said = Workload.model_json_schema()["properties"]
     for name in BOUNDS.values():

@@ -45,6 +45,9 @@ class _Options(_Table):
 
     rate: Annotated[int, Field(ge=1, le=100_000)] | None = None
     vus: Annotated[int, Field(ge=1, le=1000)] | None = None
+    # Where arrivals come: how many may be under way. What the generator can't bear all at once only
+    # makes it slower.
+    max_vus: Annotated[int, Field(ge=1, le=50_000)] | None = None
     # The scenario `workbench`: which of its routes.
     route: str | None = None
     # The scenario `availability`: how many WebSockets are held.
