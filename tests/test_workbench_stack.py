@@ -8,8 +8,8 @@ import httpx
 import psutil
 import pytest
 
+from lab import reset
 from lab.engine.native.services import BACKEND, backend_env, services
-from lab.experiment import reset
 from lab.settings import load_settings
 
 

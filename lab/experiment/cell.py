@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from lab import latency, metrics
+from lab import latency, metrics, reset
 from lab.breakpoint import WINDOW_SECONDS, Bounds
 from lab.engine import Engine
 from lab.errors import LabError
-from lab.experiment import reset
 from lab.experiment.counters import read_counters
 from lab.experiment.matrix import Cell
 from lab.experiment.schema import Workload

@@ -1,29 +1,27 @@
 """What `lab run` does around its cells: the stack, the folder, the clean-up, the report."""
 
-import fcntl
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import closing
 from typing import Any
 
+from lab import reset
+from lab.borrowed import Borrowed, borrowed
 from lab.breakpoint import Bounds
 from lab.console import note, step
 from lab.engine import Engine
 from lab.errors import Interrupted, LabError, UsageError
-from lab.experiment import load, preflight, reset
+from lab.experiment import load, preflight
 from lab.experiment.cell import StackBench, load_of
 from lab.experiment.legacy_cell import EitherBench, LegacyBench
 from lab.experiment.run import Plan, close, header, make_plan, run_plan
 from lab.experiment.schema import Experiment
 from lab.experiment.store import Store, new_store, stores
-from lab.interrupts import interruptible, uninterrupted
 from lab.k6 import check
 from lab.latency import postgres_auth
 from lab.legacy import presence
 from lab.live import ask_backend
 from lab.paths import RESULTS
 from lab.results import host
-from lab.settings import Settings, changed_live, load_settings, on_site
+from lab.settings import Settings, changed_live, load_settings
 
 BOUNDS = Bounds()
 
@@ -48,7 +46,7 @@ def start(engine: Engine, plan: Plan) -> tuple[Store, list[str]]:
         Interrupted: someone pressed Ctrl-C.
     """
     store = new_store(plan.name)
-    with _stack(engine) as stack:
+    with borrowed(engine) as stack:
         warnings = preflight.warnings(stack.base)
         machine = _machine(engine, stack.base)
         _check_loads(engine, plan, stack.base)
@@ -63,7 +61,7 @@ def resume(engine: Engine, name: str) -> tuple[Store, list[str]]:
         UsageError: there is none, or it was begun elsewhere, with other programs or another file.
     """
     store, plan = _unfinished(name)
-    with _stack(engine) as stack:
+    with borrowed(engine) as stack:
         head = store.header()
         warnings = [*head["warnings"], *preflight.warnings(stack.base)]
         _check_same_machine(store.run, head, _machine(engine, stack.base))
@@ -72,15 +70,7 @@ def resume(engine: Engine, name: str) -> tuple[Store, list[str]]:
         return store, _measure(engine, plan, store, stack)
 
 
-@dataclass
-class _Stack:
-    """The stack that a run uses: its settings, and whether its data are ours to reset."""
-
-    base: Settings
-    prepared: bool = False
-
-
-def _measure(engine: Engine, plan: Plan, store: Store, stack: _Stack) -> list[str]:
+def _measure(engine: Engine, plan: Plan, store: Store, stack: Borrowed) -> list[str]:
     for warning in store.header()["warnings"]:
         note(f"Warning: {warning}.")
     where = store.folder.relative_to(RESULTS.parent)
@@ -118,51 +108,6 @@ def _absent(engine: Engine, plan: Plan, base: Settings) -> dict[str, str]:
 def _laid_over(base: Settings, experiment: Experiment) -> Settings:
     """The settings that all cells share, among them whether there is a workbench to load."""
     return changed_live(base, {name: str(value) for name, value in experiment.settings.items()})
-
-
-@contextmanager
-def _stack(engine: Engine) -> Iterator[_Stack]:
-    """The running stack, started if need be; afterwards as it was, with fresh data."""
-    with _alone(), interruptible():
-        before = engine.settings()
-        stack = _Stack(on_site(before) if before else load_settings())
-        try:
-            if before is None:
-                engine.up(stack.base)
-            yield stack
-        finally:
-            with uninterrupted("Cleaning up first; a moment."):
-                _leave(engine, stack, before)
-
-
-def _leave(engine: Engine, stack: _Stack, before: Settings | None) -> None:
-    if engine.settings() is None:
-        note("The stack is down: it was taken down meanwhile, or did not start.")
-        return
-    try:
-        with step("Leaving the stack as it was, with fresh data"):
-            if before is None:
-                engine.down()
-                return
-            engine.up(before)
-            if stack.prepared:
-                with engine.emptied():
-                    reset.restore(engine)
-    except (LabError, OSError) as error:
-        # What ended the run is the message that counts.
-        note(f"The stack could not be left as it was: {error}")
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Two runs at once would measure each other."""
-    RESULTS.mkdir(exist_ok=True)
-    with (RESULTS / ".run.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LabError("Another `lab run` is under way. Wait for it, or stop it.") from None
-        yield
 
 
 def _unfinished(name: str) -> tuple[Store, Plan]:

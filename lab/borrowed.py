@@ -1,0 +1,74 @@
+"""The running stack as something that measures may use it: alone, and left as it was."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from lab import reset
+from lab.console import note, step
+from lab.engine import Engine
+from lab.errors import LabError
+from lab.interrupts import interruptible, uninterrupted
+from lab.paths import RESULTS
+from lab.settings import Settings, load_settings, on_site
+
+
+@dataclass
+class Borrowed:
+    """The stack's settings for this use, and whether its data are ours to reset."""
+
+    base: Settings
+    prepared: bool = False
+
+
+@contextmanager
+def borrowed(engine: Engine) -> Iterator[Borrowed]:
+    """The running stack, started if need be; afterwards as it was, with fresh data.
+
+    Raises:
+        LabError: somebody else measures, or the stack does not start.
+        Interrupted: someone pressed Ctrl-C inside.
+    """
+    with _alone(), interruptible():
+        before = engine.settings()
+        stack = Borrowed(on_site(before) if before else load_settings())
+        try:
+            if before is None:
+                engine.up(stack.base)
+            yield stack
+        finally:
+            with uninterrupted("Cleaning up first; a moment."):
+                _leave(engine, stack, before)
+
+
+def _leave(engine: Engine, stack: Borrowed, before: Settings | None) -> None:
+    if engine.settings() is None:
+        note("The stack is down: it was taken down meanwhile, or did not start.")
+        return
+    try:
+        with step("Leaving the stack as it was, with fresh data"):
+            if before is None:
+                engine.down()
+                return
+            engine.up(before)
+            if stack.prepared:
+                with engine.emptied():
+                    reset.restore(engine)
+    except (LabError, OSError) as error:
+        # What ended the work inside is the message that counts.
+        note(f"The stack could not be left as it was: {error}")
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Two that measure at once would measure each other."""
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / ".run.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LabError(
+                "Another `lab run` or `lab bench` is under way. Wait for it, or stop it."
+            ) from None
+        yield
