@@ -50,6 +50,7 @@ _DOCKER = {
 PACKAGED = (
     Program("postgres", "postgresql"),
     Program("initdb", "postgresql"),
+    Program("pgbench", "postgresql"),
     Program("redis-server", "redis-server"),
     Program("nginx", "nginx"),
     Program("prometheus", "prometheus"),
@@ -59,6 +60,7 @@ PACKAGED = (
         for name in ("node", "process", "postgres", "redis", "nginx")
     ),
     Program("mtail", "mtail"),
+    Program("wrk", "wrk"),
 )
 
 

@@ -1,0 +1,1 @@
+"""`lab bench`: the fast path against its own limits, as ratios of one run. docs/performance.md."""

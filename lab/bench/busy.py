@@ -1,0 +1,67 @@
+"""Who was at the limit while something was measured: the generator, or the target."""
+
+import time
+from dataclasses import dataclass
+
+import psutil
+
+from lab.cpus import Cpus, expand
+
+# From this share on a side is taken for full: what is left goes to switching and waiting.
+FULL = 0.9
+
+
+@dataclass(frozen=True)
+class Busy:
+    """Busy shares (0 to 1) of the generator and of the target's CPUs over a measurement.
+
+    The generator's is that of its CPUs or of its own threads, whichever is more: a generator of one
+    thread is full when that is, however many CPUs it may use.
+    """
+
+    generator: float
+    target: float
+
+    @property
+    def void(self) -> bool:
+        """Whether the generator gave way before the target: the figure is then the generator's."""
+        return self.generator >= FULL > self.target
+
+    def __str__(self) -> str:
+        return f"generator {self.generator:.0%} busy, target {self.target:.0%}"
+
+
+class BusyMeter:
+    """Looks at the CPUs when it is made, and again when it is asked."""
+
+    def __init__(self, cpus: Cpus) -> None:
+        self._sides = (sorted(expand(cpus.load)), sorted(expand(cpus.target)))
+        self._began = time.monotonic()
+        self._times = psutil.cpu_times(percpu=True)
+
+    def busy(self, generator_seconds: float, threads: int) -> Busy:
+        """The shares since then. `generator_seconds` is the CPU time of the generator itself."""
+        passed = time.monotonic() - self._began
+        now = psutil.cpu_times(percpu=True)
+        load, target = (_share(self._times, now, side) for side in self._sides)
+        return Busy(min(max(load, generator_seconds / passed / threads), 1.0), target)
+
+
+def _share(before: list[object], after: list[object], side: list[int]) -> float:
+    """The share of their time in which the CPUs of `side` were not idle.
+
+    What the hypervisor took counts as busy: the CPU had work and could not do more of it.
+    """
+    idle = sum(_idle(after[cpu]) - _idle(before[cpu]) for cpu in side)
+    total = sum(_total(after[cpu]) - _total(before[cpu]) for cpu in side)
+    return max(1 - idle / total, 0.0) if total > 0 else 0.0
+
+
+def _idle(times: object) -> float:
+    return float(times.idle) + float(getattr(times, "iowait", 0.0))  # type: ignore[attr-defined]
+
+
+def _total(times: object) -> float:
+    # A guest's own guests are counted in user and nice already.
+    fields = times._asdict()  # type: ignore[attr-defined]
+    return float(sum(value for name, value in fields.items() if not name.startswith("guest")))

@@ -1,0 +1,141 @@
+"""What `lab bench` does around its rows: the stack, the order, the document."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from lab import reset
+from lab.bench import rows
+from lab.bench.compression import compressions
+from lab.bench.machine import facts, stored
+from lab.bench.measure import pairs
+from lab.bench.rows import Row, Way
+from lab.bench.sample import Pair, Sample, Verdict, judge
+from lab.bench.start import start_verdict
+from lab.bench.ways import Bench
+from lab.borrowed import Borrowed, borrowed
+from lab.engine import Engine
+from lab.errors import LabError, UsageError
+from lab.progress import Progress
+
+_REPEATS, _SECONDS = 5, 5
+_CHECK_REPEATS, _CHECK_SECONDS = 2, 2
+# Settings and warm-up before each measurement.
+_AROUND_SECONDS = 4
+_START_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to measure, how often, for how long each time, and whether by the floors."""
+
+    names: list[str]
+    repeats: int
+    seconds: int
+    check: bool
+
+
+def asked(names: list[str], *, repeats: int | None, seconds: int | None, check: bool) -> Asked:
+    """What was asked for, with what is usual where nothing was said.
+
+    Raises:
+        UsageError: there is no such row.
+    """
+    usual = (_CHECK_REPEATS, _CHECK_SECONDS) if check else (_REPEATS, _SECONDS)
+    found = rows.chosen(names, check=check)
+    return Asked(found, repeats or usual[0], seconds or usual[1], check)
+
+
+def run(engine: Engine, what: Asked) -> dict[str, Any]:
+    """Measure the rows on the running stack, store the document, and return it.
+
+    Raises:
+        UsageError: this engine can't.
+        LabError: the stack broke.
+        Interrupted: someone pressed Ctrl-C.
+    """
+    require_native(engine)
+    with borrowed(engine) as stack:
+        prepare(engine, stack)
+        with facts(engine, stack.base) as known:
+            measured = list(_measured(Bench(engine, stack.base), what))
+    head = {name: value for name, value in asdict(what).items() if name != "names"}
+    return stored("bench", {**known, **head, "rows": measured})
+
+
+def require_native(engine: Engine) -> None:
+    """Raises:
+    UsageError: it is another engine.
+    """
+    if engine.name != "native":
+        raise UsageError(
+            f"`lab bench` measures on the native engine; this one is {engine.name}. Only there can "
+            "it reach Nginx' files and pin what it starts. Stop this stack (lab down), then: "
+            "LAB_ENGINE=native lab bench"
+        )
+
+
+def prepare(engine: Engine, stack: Borrowed) -> None:
+    """The data as load_db makes them, which are put back afterwards."""
+    reset.prepare_template(engine, stack.base)
+    stack.prepared = True
+    with engine.emptied():
+        reset.restore(engine)
+
+
+def is_reached(document: dict[str, Any]) -> bool:
+    """Whether every figure of every row is what it has to be."""
+    return all(
+        figure["outcome"] == "reached" for row in document["rows"] for figure in row["figures"]
+    )
+
+
+def _measured(bench: Bench, what: Asked) -> Iterator[dict[str, Any]]:
+    with Progress(_expected(what)) as progress:
+        for name in what.names:
+            if name == rows.START:
+                progress.begin(name, _START_SECONDS)
+                verdicts = [start_verdict(bench.base, what.repeats)]
+                yield _document(name, rows.START_PATH, verdicts, [])
+            else:
+                yield _row(bench, rows.row(name), what, progress)
+
+
+def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, Any]:
+    """One row; what breaks in it is the row's, and the others go on."""
+
+    def once(way: Way, repeat: int) -> Sample:
+        label = f"{row.name} {way.name} {repeat + 1}/{what.repeats}"
+        progress.begin(label, what.seconds + _AROUND_SECONDS)
+        return bench.sample(way, what.seconds)
+
+    found: list[Pair] = []
+    try:
+        with bench.prepared(row):
+            found = pairs(row, what.repeats, once)
+            verdicts = [judge(target, found, check=what.check) for target in row.targets]
+            if row.compressed_once:
+                verdicts.append(compressions(bench, row, what.seconds))
+    except LabError as error:
+        verdicts = [_failed(judge(each, [], check=what.check), error) for each in row.targets]
+    return _document(row.name, row.path, verdicts, found)
+
+
+def _failed(verdict: Verdict, error: LabError) -> Verdict:
+    return replace(verdict, why=str(error))
+
+
+def _document(name: str, path: str, verdicts: list[Verdict], found: list[Pair]) -> dict[str, Any]:
+    return {
+        "row": name,
+        "path": path,
+        "figures": [{**asdict(each), "reached": each.reached} for each in verdicts],
+        "pairs": [{way: asdict(sample) for way, sample in pair.items()} for pair in found],
+    }
+
+
+def _expected(what: Asked) -> float:
+    """Seconds that the measurements take, about."""
+    ways = sum(len(rows.row(name).ways) for name in what.names if name != rows.START)
+    start = _START_SECONDS if rows.START in what.names else 0
+    return ways * what.repeats * (what.seconds + _AROUND_SECONDS) + start

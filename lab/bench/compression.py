@@ -1,0 +1,51 @@
+"""Is a page compressed once for each version, or for each request? Counted, not believed."""
+
+from dataclasses import replace
+
+import httpx
+
+from lab.bench import nights
+from lab.bench.rows import Row
+from lab.bench.sample import Verdict, against
+from lab.bench.ways import Bench
+from lab.errors import LabError
+from lab.experiment.counters import read_counters
+
+_WHAT = "compressions of one new version"
+
+
+def compressions(bench: Bench, row: Row, seconds: float) -> Verdict:
+    """What the backend's counters say of a new version under a load of compressed requests.
+
+    A booking makes the version, half-way through the load. A body that Redis does not have is a
+    miss; of the compressed one, a compression.
+
+    Raises:
+        LabError: the booking failed, or nobody asked for the new version.
+    """
+    way = row.way("gzip")
+    settings = bench.settings(way)
+    bench.sample(way, seconds / 2)
+    before = read_counters(settings)
+    _book(bench)
+    sample = bench.sample(way, seconds / 2)
+    counted = read_counters(settings).since(before)
+    missed = counted.by_layer().get("redis", {}).get("miss", 0)
+    if not missed:
+        raise LabError("A booking made no new version of the page that was loaded.")
+    verdict = against(_WHAT, 1, [missed], at_most=True)
+    why = f"{sample.requests} compressed answers, {counted.built:.0f} bodies built"
+    return replace(verdict, why=why)
+
+
+def _book(bench: Bench) -> None:
+    """One booking in the hotel whose page is loaded."""
+    hotel = bench.hotel
+    slots = nights.free_slots(bench.engine, hotel)
+    suite, customers = next(iter(slots.suites.items()))
+    first = slots.first_night
+    wish = {"suite": suite, "customers": customers, "check_in": str(first)}
+    wish["check_out"] = str(first + nights.ONE_NIGHT)
+    answer = httpx.post(f"{bench.base.server_url}/api/booking/", json=wish, timeout=60)
+    if answer.status_code != httpx.codes.CREATED:
+        raise LabError(f"A booking was answered {answer.status_code}: {answer.text[:200]}")

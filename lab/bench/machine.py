@@ -1,0 +1,54 @@
+"""What a document says of the machine, the programs and the time at which it was measured."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from lab.cpu_speed import cpu_speed
+from lab.cpus import choose_cpus, expand
+from lab.engine import Engine
+from lab.errors import LabError
+from lab.live import ask_backend
+from lab.paths import RESULTS
+from lab.results import host, relative, write_json
+from lab.settings import Settings
+from lab.steal import StealMeter
+
+# History of the format:
+# 1: first.
+SCHEMA_VERSION = 1
+
+
+@contextmanager
+def facts(engine: Engine, settings: Settings) -> Iterator[dict[str, Any]]:
+    """The machine; what can only be known afterwards is there when the block ends.
+
+    `cpu_speed` is that of the target's CPUs before and after, see lab/cpu_speed.py.
+
+    Raises:
+        LabError: the backend runs with DEBUG on.
+    """
+    said = ask_backend(settings, engine.token())
+    if said["debug"]:
+        raise LabError("The backend runs with DEBUG on: its figures would mean nothing.")
+    target = expand(choose_cpus(settings).target)
+    found: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": host(settings, engine.name),
+        "versions": engine.versions() | said["versions"],
+        "data": {n: v for n, v in settings.as_env().items() if n.startswith("LAB_DATA_")},
+    }
+    steal, speed = StealMeter(), cpu_speed(target)
+    yield found
+    found["cpu_speed"] = [round(speed, 2), round(cpu_speed(target), 2)]
+    found["steal"] = round(steal.share(), 4)
+
+
+def stored(kind: str, document: dict[str, Any]) -> dict[str, Any]:
+    """The document with the name of the file in which it is."""
+    path = RESULTS / f"{kind}-{datetime.now(UTC):%Y%m%d-%H%M%S}.json"
+    whole = {**document, "files": {"result": relative(path)}}
+    write_json(path, whole)
+    return whole

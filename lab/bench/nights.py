@@ -1,0 +1,87 @@
+"""Suites and nights that a load may book: what nobody has booked, each of them once."""
+
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from pathlib import Path
+
+from lab.bench.sample import Sample
+from lab.engine import Engine
+
+DATABASE = "hotel"
+# As the load generator's: far from the data's own bookings (backend/hotels/data.py).
+_FIRST_NIGHT = date(2030, 1, 1)
+ONE_NIGHT = timedelta(days=1)
+# Below pgbench's limit of 128 scripts, and enough that clients seldom meet in one suite's lock.
+SUITES = 100
+# As k6's: two guests where the suite has room, so that each booking costs the same.
+_GUESTS = 2
+_EPOCH = date(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Slots:
+    """What may be booked from `first_night` on: suites, each with its guests."""
+
+    first_night: date
+    suites: dict[str, list[str]]
+    # Of this measurement alone, so that no key is met twice.
+    prefix: str
+
+    @property
+    def first_day(self) -> int:
+        """The first night in days since 1970."""
+        return (self.first_night - _EPOCH).days
+
+
+def free_slots(engine: Engine, hotel: str | None = None) -> Slots:
+    """Past every night that anyone has booked, k6's leases (k6/lib/lease.js) included.
+
+    With a `hotel` its suites alone.
+    """
+    (booked,) = engine.sql(DATABASE, "SELECT coalesce(max(check_out), 'epoch') FROM hotels_booking")
+    first = max(_FIRST_NIGHT, date.fromisoformat(booked) + ONE_NIGHT)
+    return Slots(first, _suites(engine, hotel), f"bench-{secrets.token_hex(8)}-")
+
+
+def _suites(engine: Engine, hotel: str | None) -> dict[str, list[str]]:
+    """Suites in the order of their ids, which is that of chance: spread over all hotels."""
+    where = f"WHERE hotel_id = '{hotel}'" if hotel else ""
+    # Numbers and ids of our own.
+    guests = f"SELECT id FROM hotels_customer ORDER BY id LIMIT {SUITES}"  # noqa: S608
+    suites = f"SELECT id || ' ' || capacity FROM hotels_suite {where} ORDER BY id LIMIT {SUITES}"  # noqa: S608
+    found, customers = engine.sql(DATABASE, suites), engine.sql(DATABASE, guests)
+    return dict(_with_guests(found, customers))
+
+
+def _with_guests(found: list[str], customers: list[str]) -> Iterator[tuple[str, list[str]]]:
+    for number, line in enumerate(found):
+        suite, capacity = line.split()
+        count = min(_GUESTS, int(capacity), len(customers))
+        yield suite, [customers[(number + i) % len(customers)] for i in range(count)]
+
+
+@contextmanager
+def slots_file(slots: Slots) -> Iterator[Path]:
+    """The slots as scripts/booking.lua reads them; gone afterwards."""
+    lines = [str(slots.first_day), slots.prefix]
+    lines += [" ".join([suite, *guests]) for suite, guests in slots.suites.items()]
+    with tempfile.NamedTemporaryFile("w", prefix="load-lab-slots-") as file:
+        file.write("\n".join(lines) + "\n")
+        file.flush()
+        yield Path(file.name)
+
+
+def bookings(engine: Engine) -> int:
+    """How many there are."""
+    return int(engine.sql(DATABASE, "SELECT count(*) FROM hotels_booking")[0])
+
+
+def check_made(sample: Sample, made: int, connections: int) -> Sample:
+    """`sample`, wrong unless every answer made a booking; the last ones may have gone unread."""
+    if sample.wrong or sample.requests <= made <= sample.requests + connections:
+        return sample
+    return replace(sample, wrong=f"{sample.requests} answers made {made} bookings")

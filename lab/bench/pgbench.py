@@ -1,0 +1,176 @@
+"""Running pgbench: what Postgres itself bears of the statements that a booking is made of."""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from lab.bench.busy import Busy, BusyMeter
+from lab.bench.nights import DATABASE, Slots
+from lab.bench.sample import Sample
+from lab.bench.wrk import cpu_of_children
+from lab.cpus import choose_cpus
+from lab.engine import Engine
+from lab.engine.native.programs import library_env, require
+from lab.errors import LabError
+from lab.paths import current_state
+from lab.settings import LOOPBACK, Settings
+
+# The simple protocol, as the backend: Django has psycopg put the values into the text and send that
+# (ClientCursor), so Postgres parses and plans each statement anew. Prepared ones would be quicker
+# than anything that the backend could reach.
+_PROTOCOL = "simple"
+_THREADS = 1
+_GRACE_SECONDS = 60
+# Nights of one client's own, from the first free one on: clients never meet in one.
+_NIGHTS_PER_CLIENT = 100_000
+
+
+def measure(
+    engine: Engine, settings: Settings, slots: Slots, clients: int, seconds: float
+) -> Sample:
+    """Run the statements of a booking on the load's CPUs with so many clients.
+
+    Raises:
+        LabError: the backend can't tell its statements, or pgbench could not run them.
+    """
+    statements = booking_statements(engine)
+    cpus = choose_cpus(settings)
+    with tempfile.TemporaryDirectory(prefix="load-lab-pgbench-") as folder:
+        scripts = write_scripts(statements, slots, Path(folder))
+        before, meter = cpu_of_children(), BusyMeter(cpus)
+        argv = _argv(scripts, cpus.load, clients, seconds)
+        done = _run(argv, settings, seconds)
+        busy = meter.busy(cpu_of_children() - before, _THREADS)
+    return sample_of(done, busy, seconds)
+
+
+def booking_statements(engine: Engine) -> list[dict[str, Any]]:
+    """What `manage.py booking_statements` prints: one object per statement, in their order.
+
+    Raises:
+        LabError: the backend has no such command.
+    """
+    done = engine.exec("backend", ["python", "manage.py", "booking_statements"])
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise LabError(f"`manage.py booking_statements` failed: {last}")
+    return list(json.loads(done.stdout))
+
+
+def _values(suite: str, guests: list[str], slots: Slots) -> dict[str, str]:
+    """What differs between bookings, by the names that `booking_statements` gives it.
+
+    The suite and its guests are the script's, the rest pgbench's own variables.
+    """
+    listed = ",".join(f"'{guest}'::uuid" for guest in guests)
+    # Decimal digits are hexadecimal ones, too.
+    unique = ":eight-0000-4000-8000-:twelve"
+    night = f"'{slots.first_night}'::date + :night"
+    return {
+        "id": f"'{unique}'::uuid",
+        "suite": f"'{suite}'::uuid",
+        "check_in": f"({night})",
+        "check_out": f"({night} + 1)",
+        "customers": f"ARRAY[{listed}]",
+        "count": str(len(guests)),
+        "key": f"'{slots.prefix}{unique}'",
+        "lock": ":lock",
+        "fingerprint": f"'{'0' * 44}:eight:twelve'",
+    }
+
+
+_VARIABLES = (
+    r"\set night :client_id * {nights} + :taken",
+    r"\set taken :taken + 1",
+    r"\set eight random(10000000, 99999999)",
+    r"\set twelve random(100000000000, 999999999999)",
+    r"\set lock random(1, 9000000000000000000)",
+)
+# A name after one colon; a cast has two.
+_PLACEHOLDER = re.compile(r"(?<!:):([a-z_]+)\b")
+
+
+def write_scripts(statements: list[dict[str, Any]], slots: Slots, folder: Path) -> list[Path]:
+    """A script for each suite, since pgbench's variables are numbers; it draws one at random.
+
+    Raises:
+        LabError: a statement has a placeholder that is not known here.
+    """
+    head = "\n".join(line.format(nights=_NIGHTS_PER_CLIENT) for line in _VARIABLES)
+    scripts = []
+    for number, (suite, guests) in enumerate(slots.suites.items()):
+        values = _values(suite, guests, slots)
+        body = "\n".join(f"{_filled(each['sql'], values)};" for each in statements)
+        scripts.append(folder / f"{number:03}.sql")
+        scripts[-1].write_text(f"{head}\n{body}\n")
+    return scripts
+
+
+def _filled(statement: str, values: dict[str, str]) -> str:
+    """The statement on one line, with a value for each placeholder."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in values:
+            raise LabError(
+                f"`manage.py booking_statements` has a placeholder :{found[1]}. Known: "
+                f"{', '.join(values)} (lab/bench/pgbench.py)."
+            )
+        return values[found[1]]
+
+    return _PLACEHOLDER.sub(value, " ".join(statement.rstrip("; \n").split()))
+
+
+def _argv(scripts: list[Path], cpus: str, clients: int, seconds: float) -> list[str]:
+    return [
+        *("taskset", "-c", cpus, str(require("pgbench"))),
+        *("--client", str(clients), "--jobs", str(_THREADS), "--protocol", _PROTOCOL),
+        # No VACUUM of pgbench's own tables, which are not here.
+        *("--no-vacuum", "--time", str(max(round(seconds), 1))),
+        *("--define", "taken=0"),
+        *(part for script in scripts for part in ("--file", str(script))),
+    ]
+
+
+def _run(argv: list[str], settings: Settings, seconds: float) -> str:
+    done = subprocess.run(
+        argv,
+        env={**os.environ, **library_env(), **_connection(settings)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds + _GRACE_SECONDS,
+    )
+    if done.returncode:
+        raise LabError(f"pgbench failed: {done.stderr.strip()[-500:]}")
+    return done.stdout
+
+
+def _connection(settings: Settings) -> dict[str, str]:
+    """As the backend connects: the same role, the same way in."""
+    return {
+        "PGHOST": LOOPBACK,
+        "PGPORT": str(settings.LAB_POSTGRES_PORT),
+        "PGDATABASE": DATABASE,
+        "PGUSER": DATABASE,
+        "PGPASSWORD": (current_state().secrets / "postgres_password").read_text().strip(),
+    }
+
+
+def sample_of(said: str, busy: Busy, seconds: float) -> Sample:
+    """The figures of what pgbench printed: bookings per second once it was connected.
+
+    Raises:
+        LabError: it printed something else.
+    """
+    made = re.search(r"^number of transactions actually processed: (\d+)", said, re.MULTILINE)
+    rate = re.search(r"^tps = ([\d.]+) \(without initial connection time\)", said, re.MULTILINE)
+    failed = re.search(r"^number of failed transactions: (\d+)", said, re.MULTILINE)
+    if made is None or rate is None:
+        raise LabError(f"pgbench printed no rate: {said[-500:]}")
+    count = int(failed[1]) if failed else 0
+    wrong = f"{count} failed transactions" if count else ""
+    return Sample(float(rate[1]), 0.0, int(made[1]), seconds, busy, wrong)

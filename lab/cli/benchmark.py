@@ -1,0 +1,35 @@
+"""The command that measures the fast path against its own limits."""
+
+from typing import Annotated
+
+import typer
+
+from lab import show_bench
+from lab.bench import command, growth
+from lab.cli.common import Json, answer, engine_here
+from lab.errors import UsageError
+
+
+def bench(
+    only: Annotated[list[str] | None, typer.Option(help="Rows, such as detail-fast.")] = None,
+    repeat: Annotated[int | None, typer.Option(min=1, max=100, help="Repeats.")] = None,
+    seconds: Annotated[int | None, typer.Option(min=1, max=600, help="Of each load.")] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Quick, against lower floors: for CI.")
+    ] = False,
+    grown: Annotated[
+        bool, typer.Option("--growth", help="With 10 million bookings: 30 minutes, 10 GB.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure the fast path against its own limits; exit code 1 when one is not reached."""
+    if grown and (check or only):
+        raise UsageError("--growth is a benchmark of its own; it takes neither --check nor --only.")
+    if grown:
+        document = growth.run(engine_here(), repeats=repeat, seconds=seconds)
+    else:
+        asked = command.asked(only or [], repeats=repeat, seconds=seconds, check=check)
+        document = command.run(engine_here(), asked)
+    answer(document, as_json, show_bench.bench)
+    if not command.is_reached(document):
+        raise typer.Exit(1)

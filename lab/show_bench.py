@@ -1,0 +1,55 @@
+"""The table of `lab bench` as people read it."""
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+_COLOURS = {"reached": "green", "missed": "red", "void": "yellow", "failed": "red"}
+
+
+def bench(document: dict[str, Any]) -> RenderableType:
+    """A line for each figure: what it must reach beside what it reached."""
+    table = Table(title=_title(document), title_justify="left")
+    for name, how in (("row", "left"), ("figure", "left"), ("must reach", "right")):
+        table.add_column(name, justify=how, overflow="fold")  # type: ignore[arg-type]
+    for name in ("reached", "spread", ""):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in document["rows"]:
+        for number, figure in enumerate(row["figures"]):
+            table.add_row(row["row"] if number == 0 else "", *_cells(figure))
+    reasons = [_reason(row, figure) for row in document["rows"] for figure in row["figures"]]
+    where = f"In full: {document['files']['result']}"
+    return Group(table, *filter(None, reasons), where)
+
+
+def _title(document: dict[str, Any]) -> str:
+    host = document["host"]
+    by = "floors" if document["check"] else "targets"
+    shared = " (shared!)" if host["shared_cpus"] else ""
+    return (
+        f"Ratios of this run against their {by}: medians of {document['repeats']}, "
+        f"{document['seconds']} s each; target on CPU {host['target_cpus']}, load on CPU "
+        f"{host['load_cpus']}{shared}"
+    )
+
+
+def _cells(figure: dict[str, Any]) -> tuple[str, ...]:
+    sign, unit = "<=" if figure["at_most"] else ">=", figure["unit"]
+    values, colour = figure["values"], _COLOURS[figure["outcome"]]
+    reached = "–" if figure["reached"] is None else f"{_short(figure['reached'])}{unit}"
+    spread = f"{_short(min(values))} to {_short(max(values))}" if values else "–"
+    outcome = f"[{colour}]{figure['outcome']}[/{colour}]"
+    return figure["what"], f"{sign} {figure['limit']:g}{unit}", reached, spread, outcome
+
+
+def _short(value: float) -> str:
+    """Two digits after the point where there is one before it, three significant ones at least."""
+    return f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
+
+
+def _reason(row: dict[str, Any], figure: dict[str, Any]) -> str:
+    if not figure["why"]:
+        return ""
+    return f"[dim]{row['row']}, {escape(figure['what'])}:[/dim] {escape(figure['why'])}"
