@@ -8,8 +8,8 @@ from lab.errors import LabError
 from lab.paths import ROOT
 from lab.settings import Settings
 
-_DATABASE = "hotel"
-_TEMPLATE = "hotel_pristine"
+DATABASE = "hotel"
+TEMPLATE = "hotel_pristine"
 
 # A version that was seen with other bookings must not come again: an ETag of an earlier cell would
 # be taken for the new page's.
@@ -25,16 +25,16 @@ def prepare_template(engine: Engine, settings: Settings) -> None:
         LabError: the data could not be loaded.
     """
     wanted = _signature(settings)
-    said = f"SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = '{_TEMPLATE}'"  # noqa: S608, E501
+    said = f"SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = '{TEMPLATE}'"  # noqa: S608, E501
     if engine.sql("postgres", said) == [wanted]:
         return
     with step("Loading the data that every cell starts from"):
         _load_db(engine)
         if settings.LAB_WORKBENCH == "on":
             _load_db(engine, "--workbench")
-        engine.sql(_DATABASE, "VACUUM ANALYZE")
-        _copy(engine, _DATABASE, _TEMPLATE)
-        engine.sql("postgres", f"COMMENT ON DATABASE {_TEMPLATE} IS '{wanted}'")
+        engine.sql(DATABASE, "VACUUM ANALYZE")
+        copy_database(engine, DATABASE, TEMPLATE)
+        engine.sql("postgres", f"COMMENT ON DATABASE {TEMPLATE} IS '{wanted}'")
 
 
 def _load_db(engine: Engine, *which: str) -> None:
@@ -45,12 +45,12 @@ def _load_db(engine: Engine, *which: str) -> None:
 
 def restore(engine: Engine) -> None:
     """The database as the template has it; what was booked since is gone."""
-    _copy(engine, _TEMPLATE, _DATABASE)
-    engine.sql(_DATABASE, _NEW_VERSIONS, "ANALYZE hotels_hotel", "CHECKPOINT")
+    copy_database(engine, TEMPLATE, DATABASE)
+    engine.sql(DATABASE, _NEW_VERSIONS, "ANALYZE hotels_hotel", "CHECKPOINT")
 
 
-def _copy(engine: Engine, source: str, target: str) -> None:
-    """Postgres copies only a database that nobody is connected to.
+def copy_database(engine: Engine, source: str, target: str) -> None:
+    """`target`, made anew as a copy. Postgres copies only what nobody is connected to.
 
     Nothing is dropped before it is clear that there is something to copy.
     """

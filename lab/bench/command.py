@@ -6,6 +6,7 @@ from typing import Any
 
 from lab import reset
 from lab.bench import rows
+from lab.bench.busy import Busy
 from lab.bench.compression import compressions
 from lab.bench.machine import facts, stored
 from lab.bench.measure import pairs
@@ -15,7 +16,7 @@ from lab.bench.start import start_verdict
 from lab.bench.ways import Bench
 from lab.borrowed import Borrowed, borrowed
 from lab.engine import Engine
-from lab.errors import LabError, UsageError
+from lab.errors import Interrupted, LabError, UsageError
 from lab.progress import Progress
 
 _REPEATS, _SECONDS = 5, 5
@@ -96,7 +97,7 @@ def _measured(bench: Bench, what: Asked) -> Iterator[dict[str, Any]]:
             if name == rows.START:
                 progress.begin(name, _START_SECONDS)
                 verdicts = [start_verdict(bench.base, what.repeats)]
-                yield _document(name, rows.START_PATH, verdicts, [])
+                yield row_document(name, rows.START_PATH, verdicts, [])
             else:
                 yield _row(bench, rows.row(name), what, progress)
 
@@ -107,7 +108,7 @@ def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, A
     def once(way: Way, repeat: int) -> Sample:
         label = f"{row.name} {way.name} {repeat + 1}/{what.repeats}"
         progress.begin(label, what.seconds + _AROUND_SECONDS)
-        return bench.sample(way, what.seconds)
+        return _sample(bench, way, what.seconds)
 
     found: list[Pair] = []
     try:
@@ -116,16 +117,31 @@ def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, A
             verdicts = [judge(target, found, check=what.check) for target in row.targets]
             if row.compressed_once:
                 verdicts.append(compressions(bench, row, what.seconds))
+    except Interrupted:
+        raise
     except LabError as error:
         verdicts = [_failed(judge(each, [], check=what.check), error) for each in row.targets]
-    return _document(row.name, row.path, verdicts, found)
+    return row_document(row.name, row.path, verdicts, found)
+
+
+def _sample(bench: Bench, way: Way, seconds: int) -> Sample:
+    """A way that can't be measured fails its own figures, and not the row's others."""
+    try:
+        return bench.sample(way, seconds)
+    except Interrupted:
+        raise
+    except LabError as error:
+        return Sample(0, 0, 0, 0, Busy(0, 0), wrong=str(error))
 
 
 def _failed(verdict: Verdict, error: LabError) -> Verdict:
     return replace(verdict, why=str(error))
 
 
-def _document(name: str, path: str, verdicts: list[Verdict], found: list[Pair]) -> dict[str, Any]:
+def row_document(
+    name: str, path: str, verdicts: list[Verdict], found: list[Pair]
+) -> dict[str, Any]:
+    """A row as it is stored and shown."""
     return {
         "row": name,
         "path": path,

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from lab.bench.sample import Sample
 from lab.engine import Engine
+from lab.reset import DATABASE
 
-DATABASE = "hotel"
 # As the load generator's: far from the data's own bookings (backend/hotels/data.py).
 _FIRST_NIGHT = date(2030, 1, 1)
 ONE_NIGHT = timedelta(days=1)
-# Below pgbench's limit of 128 scripts, and enough that clients seldom meet in one suite's lock.
+# Enough that clients who go round them never meet in one suite's lock.
 SUITES = 100
 # As k6's: two guests where the suite has room, so that each booking costs the same.
 _GUESTS = 2

@@ -12,7 +12,7 @@ from lab.presets import preset_assignments
 Page = Literal["list", "detail", "healthz", "booking"]
 # The server's own port; Nginx; Nginx' second listener, which has the file.
 Entry = Literal["server", "nginx", "file"]
-Figure = Literal["rate", "bytes"]
+Figure = Literal["rate", "bytes", "time"]
 
 # Clients at the server's own port: two sync workers work on one each, the others wait, so that no
 # worker ever does.
@@ -45,7 +45,8 @@ class Way:
 class Target:
     """A ratio of two ways that has to be reached; `floor` is what `--check` asks for.
 
-    For rates it is way ÷ over. For bytes it is over ÷ way: how many times fewer.
+    For rates it is way ÷ over. For bytes it is over ÷ way: how many times fewer. For the time of
+    an answer it is way ÷ over, too, and must not be more.
     """
 
     way: str

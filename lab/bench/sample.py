@@ -1,6 +1,6 @@
 """One measurement of one way, and what several of them say together."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal
 
@@ -53,7 +53,8 @@ def judge(target: Target, pairs: list[Pair], *, check: bool) -> Verdict:
     wrong = [f"{name}: {sample.wrong}" for name, sample in named if sample.wrong]
     void = [f"{name}: {sample.busy}" for name, sample in named if sample.busy.void]
     ratios = [_ratio(target, pair) for pair in pairs if _is_sound(target, pair)]
-    verdict = against(_what(target), target.floor if check else target.must_reach, ratios)
+    limit = target.floor if check else target.must_reach
+    verdict = against(_what(target), limit, ratios, at_most=target.figure == "time")
     if wrong or not ratios:
         return _withheld(verdict, "failed", wrong or ["nothing was measured"])
     return _withheld(verdict, "void", ["the generator was the limit", *void]) if void else verdict
@@ -68,21 +69,30 @@ def against(
 
 
 def _withheld(verdict: Verdict, outcome: Outcome, reasons: list[str]) -> Verdict:
-    why = "; ".join(dict.fromkeys(reasons))
-    return Verdict(verdict.what, verdict.limit, verdict.values, outcome, why=why)
+    return replace(verdict, outcome=outcome, why="; ".join(dict.fromkeys(reasons)))
 
 
 def _what(target: Target) -> str:
-    if target.figure == "bytes":
-        return f"bytes of {target.over} ÷ {target.way}"
-    return f"{target.way} ÷ {target.over}"
+    texts = {
+        "rate": f"{target.way} ÷ {target.over}",
+        "bytes": f"bytes of {target.over} ÷ {target.way}",
+        "time": f"time of {target.way} ÷ {target.over}",
+    }
+    return texts[target.figure]
 
 
 def _is_sound(target: Target, pair: Pair) -> bool:
     """Whether there is a ratio at all."""
-    return all(getattr(pair[name], target.figure) > 0 for name in (target.way, target.over))
+    figure = "bytes" if target.figure == "bytes" else "rate"
+    return all(getattr(pair[name], figure) > 0 for name in (target.way, target.over))
 
 
 def _ratio(target: Target, pair: Pair) -> float:
     way, over = pair[target.way], pair[target.over]
-    return over.bytes / way.bytes if target.figure == "bytes" else way.rate / over.rate
+    match target.figure:
+        case "bytes":
+            return over.bytes / way.bytes
+        case "time":
+            return over.rate / way.rate
+        case _:
+            return way.rate / over.rate

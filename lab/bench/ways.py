@@ -30,10 +30,11 @@ class Bench:
         # Settings that were proved: once is enough, and takes five seconds.
         self._known_good: list[Settings] = []
         target = target_of(self.engine, self.base)
-        page = min(target.hotels())
+        self.hotels = target.hotels()
+        page = min(self.hotels)
         # The hotel whose page is read.
         self.hotel = page.removeprefix(LIST).strip("/")
-        self._paths = {
+        self.paths = {
             "list": LIST,
             "detail": page,
             "healthz": "/healthz",
@@ -48,7 +49,7 @@ class Bench:
             LabError: a layer is not on as it should be, or bodies differ that should be the same.
         """
         with kept_file(self._page_to_keep(row)):
-            answers = {way.name: self._proved(way) for way in row.ways}
+            answers = {way.name: self.proved(way) for way in row.ways}
             check_equal({name: answers[name] for name in row.equal})
             yield
 
@@ -69,7 +70,7 @@ class Bench:
         if way.entry == "file":
             return f"{settings.nginx_status_url}/static/{way.page}"
         root = settings.target_url if way.entry == "nginx" else settings.server_url
-        return f"{root}{self._paths[way.page]}"
+        return f"{root}{self.paths[way.page]}"
 
     @property
     def cpus(self) -> Cpus:
@@ -83,7 +84,7 @@ class Bench:
                 return way.page, answer.body
         return None
 
-    def _proved(self, way: Way) -> Answer:
+    def proved(self, way: Way) -> Answer:
         """The way's answer, once it is proved that it comes from where it should."""
         settings = self.settings(way)
         if settings not in self._known_good:
