@@ -64,6 +64,18 @@ setup-dev: setup .venv/.setup-dev k6/node_modules/.setup
 dashboards: setup-dev ## Generate grafana/dashboards from grafana/src and docs/dashboards.md
 	$(BIN)/python -m grafana.src
 
+.PHONY: bench
+bench: setup ## Measure the fast path against its own limits (15 minutes, nothing else running)
+	$(BIN)/lab bench
+
+.PHONY: bench-check
+bench-check: setup ## The same, quick and against lower floors: for CI
+	$(BIN)/lab bench --check
+
+.PHONY: bench-growth
+bench-growth: setup ## The same with 10 million bookings (30 minutes, 10 GB)
+	$(BIN)/lab bench --growth
+
 .PHONY: down
 down: ## Stop the stack
 	$(BIN)/lab down

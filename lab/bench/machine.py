@@ -8,6 +8,7 @@ from typing import Any
 from lab.cpu_speed import cpu_speed
 from lab.cpus import choose_cpus, expand
 from lab.engine import Engine
+from lab.engine.native.programs import require, version_of
 from lab.errors import LabError
 from lab.live import ask_backend
 from lab.paths import RESULTS
@@ -37,13 +38,20 @@ def facts(engine: Engine, settings: Settings) -> Iterator[dict[str, Any]]:
         "schema_version": SCHEMA_VERSION,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": host(settings, engine.name),
-        "versions": engine.versions() | said["versions"],
+        "versions": engine.versions() | _generators() | said["versions"],
         "data": {n: v for n, v in settings.as_env().items() if n.startswith("LAB_DATA_")},
     }
     steal, speed = StealMeter(), cpu_speed(target)
     yield found
     found["cpu_speed"] = [round(speed, 2), round(cpu_speed(target), 2)]
     found["steal"] = round(steal.share(), 4)
+
+
+def _generators() -> dict[str, str]:
+    return {
+        "wrk": version_of([str(require("wrk")), "-v"]),
+        "pgbench": version_of([str(require("pgbench")), "--version"]),
+    }
 
 
 def stored(kind: str, document: dict[str, Any]) -> dict[str, Any]:

@@ -55,10 +55,11 @@ def require(name: str) -> Path:
 def program_versions() -> dict[str, str]:
     """The versions of the programs that are here."""
     found = {service: (find(program), flag) for service, (program, flag) in ASKED.items()}
-    return {name: _version([str(path), flag]) for name, (path, flag) in found.items() if path}
+    return {name: version_of([str(path), flag]) for name, (path, flag) in found.items() if path}
 
 
-def _version(argv: list[str]) -> str:
+def version_of(argv: list[str]) -> str:
+    """The first version number in what that command says."""
     said = subprocess.run(
         argv, env={**os.environ, **library_env()}, capture_output=True, text=True, check=False
     )
