@@ -76,21 +76,24 @@ _HANDLING = _connection_handling()
 
 DATABASES = {
     "default": {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "config.postgres",
         **_postgres_address(),
         "NAME": env.text("PGDATABASE"),
         "USER": env.text("PGUSER"),
         "PASSWORD": env.secret("postgres_password"),
         # A transaction per request would hide which statements need one.
         "ATOMIC_REQUESTS": False,
-        # A persistent connection that Postgres closed is replaced, at the price of one round trip
-        # to the server on the first use in a request.
+        # A persistent connection that Postgres closed is replaced (config/postgres/base.py).
         "CONN_HEALTH_CHECKS": True,
         **_HANDLING,
         "OPTIONS": {
             **_HANDLING["OPTIONS"],
             "connect_timeout": LAB.lab_db_connect_timeout,
             "application_name": "load-lab",
+            # How often a connection has seen a statement of config.postgres.prepared before
+            # Postgres keeps it prepared: one that serves a single request prepares nothing, which
+            # would cost it a round trip. psycopg's default; Django's is never.
+            "prepare_threshold": 5,
             "options": (
                 f"-c statement_timeout={LAB.lab_db_statement_timeout}s"
                 f" -c lock_timeout={LAB.lab_db_lock_timeout}s"

@@ -1,6 +1,7 @@
 """The three routes: validate, call, serialize, respond."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -11,8 +12,10 @@ from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from idempotency.services import Answer, answer_once, read_key
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from hotels import errors, selectors, services
@@ -42,6 +45,13 @@ _BOOKING: dict[Implementation, Callable[..., services.BookingMade]] = {
     Implementation.NAIVE: services.booking_create_naive,
     Implementation.FAST: services.booking_create_fast,
 }
+
+# Made once: a serializer copies its fields each time that it is made, which takes longer than what
+# they do. These two methods keep nothing of what they are given, so threads may share them; `data`
+# and `is_valid` would.
+_FORM = BookingInputSerializer()
+_MADE = BookingSerializer()
+NOTHING = "No data provided"
 
 _OVERLOADED = OpenApiResponse(ErrorSerializer, "Overloaded; Retry-After says when to come again.")
 _NOT_FOUND = OpenApiResponse(ErrorSerializer, "No such hotel.")
@@ -96,18 +106,28 @@ class BookingCreateApi(APIView):
     )
     def post(self, request: Request) -> Response:
         key = read_key(request.headers)
-        form = BookingInputSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        answer = answer_once(key, form.validated_data, _book)
+        create = _BOOKING[settings.LAB.lab_booking]
+        answer = answer_once(key, _wish(request.data), partial(book, create))
         return Response(answer.body, answer.status, headers=answer.headers)
 
 
-def _book(values: dict[str, Any]) -> Answer:
+def book(create: Callable[..., services.BookingMade], values: dict[str, Any]) -> Answer:
     """The answers that stay the same when asked again: made, or taken. Others are raised."""
     try:
-        booking = _BOOKING[settings.LAB.lab_booking](**values)
+        booking = create(**values)
     except ApplicationError as error:
         if error.message != errors.SLOT_TAKEN:
             raise
         return Answer(error.status_code, body(error.code, error.message))
-    return Answer(201, dict(BookingSerializer(booking).data))
+    return Answer(201, _MADE.to_representation(booking))
+
+
+def _wish(data: Any) -> dict[str, Any]:
+    """Raises:
+    ValidationError: `data` is no booking.
+    """
+    if data is None:
+        # What DRF says of a body of `null`, where it is given the data itself.
+        raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [NOTHING]})
+    wish: dict[str, Any] = _FORM.run_validation(data)
+    return wish

@@ -1,7 +1,6 @@
 """Writes. Both ways to book make the same checks in the same order and give the same answers."""
 
 import uuid
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
@@ -9,7 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from config.errors import WrongInput
-from django.db import IntegrityError, connection, transaction
+from config.postgres import prepared
+from django.db import IntegrityError, transaction
 from django.db.models import F
 from psycopg.errors import ExclusionViolation
 from rest_framework.exceptions import ValidationError
@@ -59,7 +59,7 @@ def booking_create_naive(
 def booking_create_fast(
     *, suite: UUID, check_in: date, check_out: date, customers: list[UUID]
 ) -> BookingMade:
-    """Book with one statement that locks, checks, raises the version and inserts.
+    """Book with one statement that locks, checks, inserts and raises the version.
 
     Raises:
         WrongInput: suite or customers are unknown, or too many.
@@ -72,43 +72,46 @@ def booking_create_fast(
         "check_in": check_in,
         "check_out": check_out,
         "customers": customers,
-        "count": len(customers),
     }
-    try:
-        with _own_savepoint(), connection.cursor() as cursor:
-            cursor.execute(_BOOK, values)
-            row = cursor.fetchone()
-    except IntegrityError as error:
-        raise _explained(error) from error
+    row = prepared.row(_BOOK, values)
     if row is None:
         raise _refusal(suite, customers)
     created_at, hotel = row
+    if created_at is None:
+        raise errors.slot_taken()
     made = BookingMade(pk, suite, check_in, check_out, customers, created_at)
     _tell(made, hotel)
     return made
 
 
-# The UPDATE takes the suite's row lock before anything is inserted, and touches no row when a check
-# fails, so that a refused booking changes no version. `links` may name the booking that the same
-# statement inserts, since Django's foreign keys are checked at the end of the transaction.
+# No row where a check fails, and one without `created_at` where the nights are taken: nothing is
+# raised, so a refusal ends no transaction, needs no savepoint, and changes no version. `suite` is
+# locked before anything is inserted; the INSERT then sees what was committed while it waited, since
+# an exclusion constraint looks past the statement's snapshot. So does the UPDATE, which goes by the
+# row as it is at that time. `links` may name the booking that the same statement inserts, since
+# Django's foreign keys are checked at the end of the transaction.
 _BOOK = """
-WITH known AS (
-    SELECT id FROM hotels_customer WHERE id = ANY(%(customers)s)
-), suite AS (
-    UPDATE hotels_suite SET version = version + 1
-    WHERE id = %(suite)s
-      AND capacity >= %(count)s
-      AND (SELECT count(*) FROM known) = %(count)s
-    RETURNING id, hotel_id
+WITH known AS MATERIALIZED (
+    SELECT id FROM hotels_customer WHERE id = ANY(%(customers)s::uuid[])
+), suite AS MATERIALIZED (
+    SELECT id, hotel_id FROM hotels_suite
+    WHERE id = %(suite)s::uuid
+      AND capacity >= cardinality(%(customers)s::uuid[])
+      AND (SELECT count(*) FROM known) = cardinality(%(customers)s::uuid[])
+    FOR NO KEY UPDATE
 ), booking AS (
     INSERT INTO hotels_booking (id, suite_id, check_in, check_out, created_at)
-    SELECT %(id)s, id, %(check_in)s, %(check_out)s, now() FROM suite
-    RETURNING id, created_at
+    SELECT %(id)s::uuid, id, %(check_in)s::date, %(check_out)s::date, now() FROM suite
+    ON CONFLICT ON CONSTRAINT booking_nights_are_free DO NOTHING
+    RETURNING id, suite_id, created_at
 ), links AS (
     INSERT INTO hotels_booking_customers (booking_id, customer_id)
     SELECT booking.id, known.id FROM booking CROSS JOIN known
+), raised AS (
+    UPDATE hotels_suite SET version = version + 1
+    FROM booking WHERE hotels_suite.id = booking.suite_id
 )
-SELECT created_at, hotel_id FROM booking CROSS JOIN suite
+SELECT booking.created_at, suite.hotel_id FROM suite LEFT JOIN booking ON true
 """
 
 
@@ -148,8 +151,3 @@ def _unknown(customers: list[UUID]) -> list[str]:
 
 def _explained(error: IntegrityError) -> Exception:
     return errors.slot_taken() if isinstance(error.__cause__, ExclusionViolation) else error
-
-
-def _own_savepoint() -> AbstractContextManager[Any]:
-    """Inside another transaction a refused INSERT must not end it; alone, nothing is needed."""
-    return transaction.atomic() if connection.in_atomic_block else nullcontext()

@@ -13,20 +13,63 @@ from typing import Any
 
 import orjson
 from config.errors import RETRY_AFTER_SECONDS, ApplicationError, WrongInput
-from django.db import connection, transaction
-from django.utils import timezone
-
-from idempotency.models import StoredAnswer
+from config.postgres import prepared
+from django.db import transaction
 
 LIFETIME = timedelta(hours=24)
+_LIFETIME = f"interval '{LIFETIME.total_seconds():.0f} seconds'"
 
 KEY_MALFORMED = "Must be 1 to 255 printable ASCII characters, without spaces."
 STILL_RUNNING = "The first request with this Idempotency-Key still runs."
 OTHER_BODY = "This Idempotency-Key was used with another body."
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
-# Every new answer removes up to this many that are too old, so the table does not grow.
-_REMOVED_PER_ANSWER = 2
+
+# Takes the key's lock, held to the end of the transaction, and looks the answer up. One that is
+# there holds whether the lock was free or not: another repeat may have it.
+_LOCK_AND_LOOK = f"""
+SELECT pg_try_advisory_xact_lock(%(lock)s::bigint), stored.fingerprint, stored.status, stored.body
+FROM (SELECT) here LEFT JOIN idempotency_storedanswer stored
+  ON stored.key = %(key)s::text AND stored.created_at > now() - {_LIFETIME}
+"""  # noqa: S608
+_LOOK = f"""
+SELECT fingerprint, status, body FROM idempotency_storedanswer
+WHERE key = %(key)s::text AND created_at > now() - {_LIFETIME}
+"""  # noqa: S608
+# No row where the key has an answer that still holds. Up to two answers that are too old go with
+# each new one, so the table does not grow; after it, since a transaction that removed others' keys
+# first and then waited for its own could wait in a circle.
+_STORE = f"""
+WITH stored AS (
+    INSERT INTO idempotency_storedanswer AS old (key, fingerprint, status, body, created_at)
+    VALUES (
+        %(key)s::text, %(fingerprint)s::text, %(status)s::smallint, %(body)s::jsonb, now()
+    )
+    ON CONFLICT (key) DO UPDATE
+    SET (fingerprint, status, body, created_at) =
+        (excluded.fingerprint, excluded.status, excluded.body, excluded.created_at)
+    WHERE old.created_at <= now() - {_LIFETIME}
+    RETURNING key
+), too_old AS MATERIALIZED (
+    SELECT key FROM idempotency_storedanswer
+    WHERE created_at <= now() - {_LIFETIME} AND key <> %(key)s::text
+      AND EXISTS (SELECT FROM stored)
+    ORDER BY created_at LIMIT 2 FOR UPDATE SKIP LOCKED
+), removed AS (
+    DELETE FROM idempotency_storedanswer WHERE key IN (SELECT key FROM too_old)
+)
+SELECT key FROM stored
+"""  # noqa: S608
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a key was answered, and for which values."""
+
+    fingerprint: str
+    status: int
+    # JSON.
+    body: str
 
 
 @dataclass(frozen=True)
@@ -63,47 +106,68 @@ def answer_once(
     if key is None:
         return act(values)
     fingerprint = hashlib.sha256(orjson.dumps(values, option=orjson.OPT_SORT_KEYS)).hexdigest()
-    with transaction.atomic():
-        _lock(key)
-        stored = _stored(key)
-        if stored is not None:
-            return _replayed(stored, fingerprint)
-        answer = act(values)
-        _store(key, fingerprint, answer)
+    try:
+        with transaction.atomic():
+            found = _lock_and_look(key)
+            if found is None:
+                return _acted(key, fingerprint, act(values))
+    except ApplicationError:
+        # The look and the lock are one statement, whose snapshot is older than the lock: the holder
+        # before us may have stored its answer in between. What we did for the key is undone by now,
+        # and its answer is to be seen.
+        found = _look(key)
+        if found is None:
+            raise
+    return _replayed(found, fingerprint)
+
+
+def _lock_and_look(key: str) -> Stored | None:
+    """The key's answer. None where it has none: then its lock is ours.
+
+    Raises:
+        ApplicationError: it has none, and the lock is another's.
+    """
+    row = prepared.row(_LOCK_AND_LOOK, {"key": key, "lock": lock_number(key)})
+    locked, fingerprint, status, body = row or (False, None, None, None)
+    if fingerprint is not None:
+        return Stored(fingerprint, status, body)
+    if not locked:
+        raise _still_running()
+    return None
+
+
+def lock_number(key: str) -> int:
+    """The key's advisory lock: a bigint that no two keys share but by chance."""
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], signed=True)
+
+
+def _look(key: str) -> Stored | None:
+    row = prepared.row(_LOOK, {"key": key})
+    return None if row is None else Stored(*row)
+
+
+def _acted(key: str, fingerprint: str, answer: Answer) -> Answer:
+    """`answer`, stored.
+
+    Raises:
+        ApplicationError: the key has an answer by now, so this one must not have happened.
+    """
+    values = {
+        "key": key,
+        "fingerprint": fingerprint,
+        "status": answer.status,
+        "body": orjson.dumps(answer.body).decode(),
+    }
+    if prepared.row(_STORE, values) is None:
+        raise _still_running()
     return answer
 
 
-def _lock(key: str) -> None:
-    """Held to the end of the transaction; whoever comes meanwhile is told at once."""
-    number = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], signed=True)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [number])
-        (locked,) = cursor.fetchone()
-    if not locked:
-        raise ApplicationError("in_progress", STILL_RUNNING, 409, retry_after=RETRY_AFTER_SECONDS)
-
-
-def _stored(key: str) -> StoredAnswer | None:
-    alive = timezone.now() - LIFETIME
-    return StoredAnswer.objects.filter(key=key, created_at__gt=alive).first()
-
-
-def _replayed(stored: StoredAnswer, fingerprint: str) -> Answer:
+def _replayed(stored: Stored, fingerprint: str) -> Answer:
     if stored.fingerprint != fingerprint:
         raise ApplicationError("key_reused", OTHER_BODY, 422)
-    return Answer(stored.status, stored.body, {"Idempotency-Replayed": "true"})
+    return Answer(stored.status, orjson.loads(stored.body), {"Idempotency-Replayed": "true"})
 
 
-def _store(key: str, fingerprint: str, answer: Answer) -> None:
-    too_old = StoredAnswer.objects.filter(created_at__lte=timezone.now() - LIFETIME)
-    oldest = too_old.order_by("created_at").values("key")[:_REMOVED_PER_ANSWER]
-    StoredAnswer.objects.filter(key__in=oldest).delete()
-    StoredAnswer.objects.update_or_create(
-        key=key,
-        defaults={
-            "fingerprint": fingerprint,
-            "status": answer.status,
-            "body": answer.body,
-            "created_at": timezone.now(),
-        },
-    )
+def _still_running() -> ApplicationError:
+    return ApplicationError("in_progress", STILL_RUNNING, 409, retry_after=RETRY_AFTER_SECONDS)

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connections
+from hotels import selectors
 from hotels.models import Booking
 from rest_framework.test import APIClient
 
@@ -26,3 +27,20 @@ def test_of_many_who_want_one_slot_one_gets_it(booking_by, wish):
             statuses = Counter(pool.map(post, [day] * CLIENTS))
             assert statuses == {201: 1, 409: CLIENTS - 1}
     assert Booking.objects.count() == ROUNDS
+
+
+@pytest.mark.django_db(transaction=True)
+def test_bookings_of_one_suite_at_once_each_raise_its_version(booking_by, wish, hotel):
+    """Each waits for the suite's row, and must not raise the version as it was when it began."""
+
+    def post(day: int) -> int:
+        try:
+            wanted = {**wish, "check_in": f"2031-05-{day:02}", "check_out": f"2031-05-{day + 1:02}"}
+            return APIClient().post("/api/booking/", wanted, format="json").status_code
+        finally:
+            connections.close_all()
+
+    before = selectors.hotel_version(hotel.pk)
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        assert Counter(pool.map(post, range(1, 29))) == {201: 28}
+    assert selectors.hotel_version(hotel.pk) == before + 28

@@ -75,7 +75,7 @@ def test_a_request_that_still_runs_is_409_with_its_own_code(wish):
             connections.close_all()
 
     with ThreadPoolExecutor(1) as pool, transaction.atomic():
-        services._lock("k1")
+        services._lock_and_look("k1")
         answer = pool.submit(post).result()
     assert answer.status_code == 409
     assert answer.json()["error"]["code"] == "in_progress"

@@ -1,0 +1,1 @@
+"""Django's Postgres backend with two additions (base.py), named by settings.DATABASES' ENGINE."""

@@ -1,0 +1,152 @@
+"""Idempotency-Key on concurrent connections: exactly one effect, whoever wins."""
+
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.db import connection, connections, transaction
+from django.utils import timezone
+from hotels import selectors
+from hotels.models import Booking
+from idempotency import services
+from idempotency.models import StoredAnswer
+from rest_framework.test import APIClient
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CLIENTS = 12
+GATE = 4711
+# The same statement, but between its snapshot and its lock it waits at a gate.
+HELD_UP = services._LOCK_AND_LOOK.replace(
+    "FROM (SELECT) here", f"FROM (SELECT pg_advisory_xact_lock_shared({GATE}) OFFSET 0) here"
+)
+UNKNOWN = "6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b10"
+LATER = {"check_in": "2031-09-01", "check_out": "2031-09-02"}
+
+
+def _post(wish, key="k1"):
+    """As a worker of its own would."""
+    try:
+        return APIClient().post(
+            "/api/booking/", wish, format="json", headers={"Idempotency-Key": key}
+        )
+    finally:
+        connections.close_all()
+
+
+def _ask(statement):
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchone()[0]
+
+
+def _wait_for_who_waits_at_the_gate():
+    deadline = time.monotonic() + 20
+    waiting = f"SELECT count(*) FROM pg_locks WHERE objid = {GATE} AND NOT granted"
+    while _ask(waiting) == 0:
+        assert time.monotonic() < deadline
+
+
+def _late_look(monkeypatch, wish, first):
+    """The answer to `wish`, whose look saw nothing, while `first` was answered before its lock."""
+    _ask(f"SELECT pg_advisory_lock({GATE})")
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            with monkeypatch.context() as patch:
+                patch.setattr(services, "_LOCK_AND_LOOK", HELD_UP)
+                late = pool.submit(_post, wish)
+                _wait_for_who_waits_at_the_gate()
+            before = APIClient().post(
+                "/api/booking/", first, format="json", headers={"Idempotency-Key": "k1"}
+            )
+        finally:
+            _ask(f"SELECT pg_advisory_unlock({GATE})::text")
+        return before, late.result()
+
+
+def test_an_answer_stored_between_look_and_lock_is_replayed(booking_by, wish, monkeypatch):
+    first, late = _late_look(monkeypatch, wish, wish)
+    assert (first.status_code, late.status_code) == (201, 201)
+    assert late.json() == first.json()
+    assert late.headers["Idempotency-Replayed"] == "true"
+    assert Booking.objects.count() == 1
+
+
+def test_a_refusal_stored_between_look_and_lock_is_replayed(booking_by, wish, monkeypatch):
+    other = _post(wish, "k0")
+    first, late = _late_look(monkeypatch, wish, wish)
+    assert (other.status_code, first.status_code, late.status_code) == (201, 409, 409)
+    assert late.json() == first.json()
+    assert late.headers["Idempotency-Replayed"] == "true"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [LATER, {"suite": UNKNOWN}, {"customers": [UNKNOWN]}],
+    ids=["would be made", "no such suite", "no such customer"],
+)
+def test_another_body_that_looked_too_early_is_422_and_undone(
+    booking_by, wish, hotel, monkeypatch, change
+):
+    """The first of them books nights that are free, and has to take its booking back."""
+    before = selectors.hotel_version(hotel.pk)
+    first, late = _late_look(monkeypatch, {**wish, **change}, wish)
+    assert (first.status_code, late.status_code) == (201, 422)
+    assert late.json()["error"]["code"] == "key_reused"
+    assert Booking.objects.count() == 1
+    assert selectors.hotel_version(hotel.pk) == before + 1
+
+
+def test_an_expired_answer_renewed_between_look_and_lock_is_replayed(booking_by, wish, monkeypatch):
+    _post({**wish, **LATER})
+    StoredAnswer.objects.update(created_at=timezone.now() - services.LIFETIME)
+    first, late = _late_look(monkeypatch, wish, wish)
+    assert late.json() == first.json()
+    assert Booking.objects.count() == 2
+
+
+def test_of_many_with_one_key_one_books_and_the_others_hear_of_it(booking_by, wish, hotel):
+    before = selectors.hotel_version(hotel.pk)
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        for day in range(1, 6):
+            wanted = {**wish, "check_in": f"2031-06-{day:02}", "check_out": f"2031-06-{day + 1:02}"}
+            answers = list(pool.map(_post, [wanted] * CLIENTS, [f"k{day}"] * CLIENTS))
+            made = [answer for answer in answers if answer.status_code == 201]
+            assert len({answer.json()["id"] for answer in made}) == 1
+            assert sum("Idempotency-Replayed" not in answer.headers for answer in made) == 1
+            others = [answer for answer in answers if answer.status_code != 201]
+            assert {answer.json()["error"]["code"] for answer in others} <= {"in_progress"}
+            assert Booking.objects.count() == day
+    assert selectors.hotel_version(hotel.pk) == before + 5
+
+
+def test_a_repeat_of_an_answered_request_is_replayed_while_another_repeat_is(wish):
+    """The lock is the other's then, but the answer is there for everyone."""
+    first = _post(wish)
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        assert services._lock_and_look("k1")
+        again = pool.submit(_post, wish).result()
+    assert again.json() == first.json()
+
+
+def test_expired_keys_that_come_again_together_do_not_wait_in_a_circle(booking_by, wish):
+    """Each removes what is too old, and another's key may be that."""
+    keys = [f"k{n}" for n in range(CLIENTS)]
+    wishes = [
+        {**wish, "check_in": f"2031-07-{n + 1:02}", "check_out": f"2031-07-{n + 2:02}"}
+        for n in range(CLIENTS)
+    ]
+    for _ in range(3):
+        Booking.objects.all().delete()
+        StoredAnswer.objects.all().delete()
+        old = timezone.now() - services.LIFETIME - timedelta(hours=1)
+        StoredAnswer.objects.bulk_create(
+            StoredAnswer(key=key, fingerprint="", status=201, body={}, created_at=old)
+            for key in keys
+        )
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            statuses = Counter(answer.status_code for answer in pool.map(_post, wishes, keys))
+        assert statuses == {201: CLIENTS}
+    assert set(StoredAnswer.objects.values_list("key", flat=True)) == set(keys)

@@ -1,0 +1,124 @@
+"""config.postgres: a kept connection is checked without asking Postgres, and still truly."""
+
+import select
+
+import psycopg
+import pytest
+from config.postgres import prepared
+from django.db import connection, connections
+from django.db.backends.postgresql import base
+from hotels import selectors
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """How often Django's own check, `SELECT 1`, was made."""
+    real, made = base.DatabaseWrapper.is_usable, []
+
+    def is_usable(self):
+        made.append(1)
+        return real(self)
+
+    monkeypatch.setattr(base.DatabaseWrapper, "is_usable", is_usable)
+    return made
+
+
+def _pid() -> int:
+    return prepared.row("SELECT pg_backend_pid()", {})[0]
+
+
+def _end(pid: int) -> None:
+    """From a connection of its own; returns when the other process is gone."""
+    other = connection.copy()
+    with other.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+        assert cursor.fetchone() == (True,)
+    other.close()
+
+
+def test_a_silent_connection_is_usable_without_a_question(asked):
+    _pid()
+    assert connection.is_usable()
+    assert asked == []
+
+
+def test_a_connection_that_postgres_ended_is_not_usable(asked):
+    _end(_pid())
+    assert not connection.is_usable()
+    assert asked == [1]
+    connection.close()
+
+
+def test_a_connection_that_we_closed_is_not_usable():
+    _pid()
+    connection.connection.close()
+    assert not connection.is_usable()
+    connection.close()
+
+
+def test_a_connection_that_was_told_something_is_asked(asked):
+    """A notice is no hang-up: Django's own check reads it, and the connection stays."""
+    with connection.cursor() as cursor:
+        cursor.execute("LISTEN news")
+    other = connection.copy()
+    with other.cursor() as cursor:
+        cursor.execute("NOTIFY news")
+    other.close()
+    select.select([connection.connection.fileno()], [], [], 10)
+    assert connection.is_usable()
+    assert asked == [1]
+    assert connection.is_usable()
+    assert asked == [1]
+
+
+def test_a_connection_in_a_transaction_is_asked(asked):
+    connection.ensure_connection()
+    connection.set_autocommit(False)
+    _pid()
+    assert connection.is_usable()
+    assert asked == [1]
+    connection.rollback()
+    connection.set_autocommit(True)
+
+
+@pytest.mark.parametrize("first", ["prepared", "orm"])
+def test_a_request_that_follows_opens_another_connection(hotel, first):
+    """What CONN_HEALTH_CHECKS is for: the first use in a request finds out."""
+    ask = {"prepared": lambda: selectors.hotel_version(hotel.pk), "orm": hotel.refresh_from_db}
+    ended = _pid()
+    _end(ended)
+    # What Django does between two requests.
+    connection.close_if_unusable_or_obsolete()
+    ask[first]()
+    assert _pid() != ended
+
+
+def test_a_statement_is_prepared_once_it_came_often_enough():
+    def kept() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_prepared_statements")
+            return cursor.fetchone()[0]
+
+    connections.close_all()
+    for times in range(1, 9):
+        assert prepared.row("SELECT %(n)s::int + 1", {"n": 3}) == (4,)
+        assert kept() == (times > 5)
+
+
+def test_the_orm_prepares_nothing(hotel):
+    connections.close_all()
+    for _ in range(8):
+        type(hotel).objects.filter(pk=hotel.pk).exists()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_prepared_statements")
+        assert cursor.fetchone() == (0,)
+
+
+def test_what_postgres_refuses_is_djangos_error():
+    from django.db import ProgrammingError
+
+    with pytest.raises(ProgrammingError) as caught:
+        prepared.row("SELECT nothing_of_that_name", {})
+    assert isinstance(caught.value.__cause__, psycopg.errors.UndefinedColumn)

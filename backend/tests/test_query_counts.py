@@ -1,0 +1,108 @@
+"""How many statements each route sends. One more is one round trip more for every request."""
+
+import pytest
+from config.kinds import Implementation, LocalCache, RedisCache
+from hotels.models import Booking
+
+pytestmark = pytest.mark.django_db
+
+NAIVE, FAST = Implementation.NAIVE, Implementation.FAST
+# The test itself is a transaction, so each `atomic()` is a savepoint: its SAVEPOINT and RELEASE are
+# counted here, where a request of its own sends BEGIN and COMMIT, which are not.
+SAVEPOINT = 2
+
+
+def test_the_list_takes_its_version_and_the_hotels(api, suite, django_assert_num_queries):
+    with django_assert_num_queries(1 + 1):
+        assert api.get("/api/hotel/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("implementation", "tables"),
+    # naive: one for each table. fast: the hotel, and everything below it.
+    [(NAIVE, 4), (FAST, 2)],
+)
+@pytest.mark.parametrize("bookings", [1, 8])
+def test_detail_takes_its_version_and_as_many_however_many_bookings(
+    api, caches, suite, customers, bookings, implementation, tables, django_assert_num_queries
+):
+    caches.on(lab_detail=implementation)
+    for day in range(bookings):
+        made = Booking.objects.create(
+            suite=suite, check_in=f"2031-01-{day + 1:02}", check_out=f"2031-01-{day + 2:02}"
+        )
+        made.customers.set(customers[:2])
+    with django_assert_num_queries(1 + tables):
+        assert api.get(f"/api/hotel/{suite.hotel_id}/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("redis", "local", "queries"),
+    [
+        (RedisCache.VERSIONED, LocalCache.OFF, 1),
+        (RedisCache.PAGE, LocalCache.OFF, 0),
+        (RedisCache.OFF, LocalCache.LRU, 0),
+        (RedisCache.VERSIONED, LocalCache.LRU, 0),
+    ],
+)
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+def test_a_kept_page_takes_its_version_at_most(
+    api, caches, pages, redis, local, queries, coding, django_assert_num_queries
+):
+    caches.on(lab_redis_cache=redis, lab_local_cache=local)
+    for path in pages:
+        headers = {"Accept-Encoding": coding}
+        tag = api.get(path, headers=headers).headers["ETag"]
+        with django_assert_num_queries(queries):
+            assert api.get(path, headers=headers).status_code == 200
+        with django_assert_num_queries(queries):
+            known = {**headers, "If-None-Match": tag}
+            assert api.get(path, headers=known).status_code == 304
+
+
+def test_a_304_takes_its_version_where_nothing_is_kept(
+    api, caches, pages, django_assert_num_queries
+):
+    for path in pages:
+        tag = api.get(path).headers["ETag"]
+        with django_assert_num_queries(1):
+            assert api.get(path, headers={"If-None-Match": tag}).status_code == 304
+
+
+@pytest.mark.parametrize(
+    ("implementation", "key", "queries"),
+    [
+        # Its own transaction and eight statements.
+        (NAIVE, {}, SAVEPOINT + 8),
+        (NAIVE, {"Idempotency-Key": "k"}, 2 * SAVEPOINT + 8 + 2),
+        (FAST, {}, 1),
+        # The key's lock with the look, the booking, the answer.
+        (FAST, {"Idempotency-Key": "k"}, SAVEPOINT + 1 + 1 + 1),
+    ],
+)
+def test_a_booking(api, caches, wish, implementation, key, queries, django_assert_num_queries):
+    caches.on(lab_booking=implementation)
+    with django_assert_num_queries(queries):
+        assert api.post("/api/booking/", wish, format="json", headers=key).status_code == 201
+
+
+@pytest.mark.parametrize(("key", "queries"), [({}, 1), ({"Idempotency-Key": "k"}, SAVEPOINT + 3)])
+def test_taken_nights_take_no_more_than_free_ones(
+    api, caches, wish, key, queries, django_assert_num_queries
+):
+    caches.on(lab_booking=FAST)
+    api.post("/api/booking/", wish, format="json")
+    with django_assert_num_queries(queries):
+        assert api.post("/api/booking/", wish, format="json", headers=key).status_code == 409
+
+
+@pytest.mark.parametrize("implementation", list(Implementation))
+def test_a_replayed_booking_takes_one_look(
+    api, caches, wish, implementation, django_assert_num_queries
+):
+    caches.on(lab_booking=implementation)
+    key = {"Idempotency-Key": "k"}
+    api.post("/api/booking/", wish, format="json", headers=key)
+    with django_assert_num_queries(SAVEPOINT + 1):
+        answer = api.post("/api/booking/", wish, format="json", headers=key)
+    assert answer.headers["Idempotency-Replayed"] == "true"
