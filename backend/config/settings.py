@@ -97,6 +97,8 @@ DATABASES = {
             "options": (
                 f"-c statement_timeout={LAB.lab_db_statement_timeout}s"
                 f" -c lock_timeout={LAB.lab_db_lock_timeout}s"
+                # selectors._SUITES takes a date as Postgres writes it. Default: the role's.
+                " -c DateStyle=ISO"
             ),
         },
     }

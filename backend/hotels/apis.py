@@ -105,7 +105,7 @@ class BookingCreateApi(APIView):
         },
     )
     def post(self, request: Request) -> Response:
-        key = read_key(request.headers)
+        key = read_key(request.META)
         create = _BOOKING[settings.LAB.lab_booking]
         answer = answer_once(key, _wish(request.data), partial(book, create))
         return Response(answer.body, answer.status, headers=answer.headers)

@@ -24,19 +24,19 @@ _HOTELS_VERSION = f"SELECT count(*), coalesce(sum(version), 0) FROM {_HOTEL}"  #
 # with nothing in them to escape: a Python object for each of thousands of ids would be most of the
 # work.
 _SUITES = f"""
-SELECT suite.id, suite.number, suite.capacity, suite.price, (
-    SELECT concat('[', string_agg(concat(
+SELECT suite.id, suite.number, suite.capacity, suite.price, concat('[', array_to_string(ARRAY(
+    SELECT concat(
         '{{"id":"', booking.id,
-        '","check_in":', to_json(booking.check_in),
-        ',"check_out":', to_json(booking.check_out),
-        ',"customers":', array_to_json(ARRAY(
+        '","check_in":"', booking.check_in,
+        '","check_out":"', booking.check_out,
+        '","customers":', array_to_json(ARRAY(
             SELECT link.customer_id FROM {_LINK} link
             WHERE link.booking_id = booking.id ORDER BY link.customer_id
         )),
         '}}'
-    ), ',' ORDER BY booking.check_in), ']')
-    FROM {_BOOKING} booking WHERE booking.suite_id = suite.id
-)
+    )
+    FROM {_BOOKING} booking WHERE booking.suite_id = suite.id ORDER BY booking.check_in
+), ','), ']')
 FROM {_SUITE} suite WHERE suite.hotel_id = %(hotel)s ORDER BY suite.number
 """  # noqa: S608
 

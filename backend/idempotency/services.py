@@ -81,13 +81,13 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def read_key(headers: Mapping[str, str]) -> str | None:
-    """The request's key, or None.
+def read_key(meta: Mapping[str, Any]) -> str | None:
+    """The key of the request with this META, or None. (`headers` would be made of all of it first.)
 
     Raises:
         WrongInput: it is malformed.
     """
-    key = headers.get("Idempotency-Key")
+    key = meta.get("HTTP_IDEMPOTENCY_KEY")
     if key is not None and not _KEY.fullmatch(key):
         raise WrongInput({"Idempotency-Key": [KEY_MALFORMED]})
     return key

@@ -7,6 +7,7 @@ from uuid import uuid4
 import orjson
 import pytest
 from config.kinds import Implementation
+from django.db import connection
 from hotels import selectors
 from hotels.models import Booking, Suite
 
@@ -127,6 +128,18 @@ def test_suites_bookings_and_customers_have_one_order_however_they_were_made(
     assert [suite["number"] for suite in suites] == [1, 2, 10, 33]
     ids = sorted(str(c.pk) for c in customers)
     assert [b["customers"] for b in suites[0]["bookings"]] == [[], ids] * 3
+
+
+def test_dates_are_written_the_same_whatever_the_role_prefers(api, settings, suite, customers):
+    """`SET` by the role is read before the connection's own options."""
+    _book(suite, customers, 5)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reset_val FROM pg_settings WHERE name = 'DateStyle'")
+        assert cursor.fetchone()[0].startswith("ISO")
+        cursor.execute("SELECT source FROM pg_settings WHERE name = 'DateStyle'")
+        assert cursor.fetchone() == ("client",)
+    naive, fast = _bodies(api, settings, suite.hotel)
+    assert naive == fast
 
 
 def test_a_client_can_not_choose_another_form_of_the_body(api, detail_by, suite):

@@ -1,0 +1,71 @@
+"""Prints what a booking with an Idempotency-Key sends to Postgres, for pgbench to send the same."""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import date
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from django.core.management.base import CommandError
+from django.db import connection, transaction
+from idempotency.services import answer_once
+from ops.commands import DatabaseCommand
+
+from hotels import services
+from hotels.apis import book
+from hotels.models import Customer, Suite
+
+NO_DATA = "There is no suite or no customer to book with. Load the data: manage.py load_db"
+# The booking is made within a transaction that is given up, where Django has a savepoint for what
+# is a transaction in a request.
+_ALONE = {"SAVEPOINT": "BEGIN", "RELEASE": "COMMIT"}
+# psycopg's place of a value.
+_PLACE = re.compile(r"%\((\w+)\)s")
+
+
+class Command(DatabaseCommand):
+    help = (
+        "Print, as one JSON list, the statements of a booking with an Idempotency-Key as "
+        "LAB_BOOKING=fast sends them, without the semicolons. What varies stands as :name with its "
+        "type behind it, as pgbench takes it; `values` has an example of each. To find them one "
+        "booking is made, and taken back."
+    )
+
+    def handle(self, *_args: Any, **_options: Any) -> None:
+        wish, sent = _wish(), list[dict[str, Any]]()
+        with transaction.atomic(), connection.execute_wrapper(partial(_note, sent)):
+            answer_once(str(uuid4()), wish, partial(book, services.booking_create_fast))
+            transaction.set_rollback(True)
+        self.stdout.write(json.dumps(sent, indent=2))
+
+
+def _wish() -> dict[str, Any]:
+    suite, customer = Suite.objects.first(), Customer.objects.first()
+    if suite is None or customer is None:
+        raise CommandError(NO_DATA)
+    # Later than any load books. Where it is taken all the same, the statements are no others.
+    nights = {"check_in": date(9000, 1, 1), "check_out": date(9000, 1, 2)}
+    return {"suite": suite.pk, "customers": [customer.pk], **nights}
+
+
+def _note(
+    sent: list[dict[str, Any]],
+    execute: Callable[..., Any],
+    statement: str,
+    values: dict[str, Any] | None,
+    *more: Any,
+) -> Any:
+    sent.append(
+        {
+            "sql": _ALONE.get(statement.split()[0]) or _PLACE.sub(r":\1", statement).strip(),
+            "values": {name: _written(value) for name, value in (values or {}).items()},
+        }
+    )
+    return execute(statement, values, *more)
+
+
+def _written(value: Any) -> str:
+    """As Postgres reads it, without the quotes around it."""
+    return f"{{{','.join(map(str, value))}}}" if isinstance(value, list) else str(value)

@@ -1,0 +1,79 @@
+"""manage.py booking_statements: what pgbench is to send."""
+
+import json
+import re
+from io import StringIO
+
+import pytest
+from config.kinds import Implementation
+from django.core.management import CommandError, call_command
+from django.db import connection
+from hotels import selectors
+from hotels.models import Booking
+from idempotency.models import StoredAnswer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _printed():
+    said = StringIO()
+    call_command("booking_statements", stdout=said)
+    return json.loads(said.getvalue())
+
+
+def _as_pgbench(statement):
+    """As `pgbench -M prepared` sends it: :name becomes $1, the values are text."""
+    names = list(statement["values"])
+    sql = re.sub(r"(?<!:):(\w+)", lambda found: f"${names.index(found[1]) + 1}", statement["sql"])
+    values = [statement["values"][name].encode() for name in names]
+    return connection.connection.pgconn.exec_params(sql.encode(), values)
+
+
+def test_it_prints_one_transaction_of_three_statements(wish):
+    sent = _printed()
+    assert [s["sql"].split()[0] for s in sent] == ["BEGIN", "SELECT", "WITH", "WITH", "COMMIT"]
+    names = [set(statement["values"]) for statement in sent]
+    assert names == [
+        set(),
+        {"key", "lock"},
+        {"id", "suite", "check_in", "check_out", "customers"},
+        {"key", "fingerprint", "status", "body"},
+        set(),
+    ]
+
+
+def test_it_books_nothing(wish, hotel):
+    before = selectors.hotel_version(hotel.pk)
+    _printed()
+    assert (Booking.objects.count(), StoredAnswer.objects.count()) == (0, 0)
+    assert selectors.hotel_version(hotel.pk) == before
+
+
+def test_what_it_prints_is_what_a_request_sends(api, wish, caches):
+    caches.on(lab_booking=Implementation.FAST)
+    sent = []
+
+    def note(execute, statement, *more):
+        sent.append(statement)
+        return execute(statement, *more)
+
+    with connection.execute_wrapper(note):
+        api.post("/api/booking/", wish, format="json", headers={"Idempotency-Key": "k"})
+    as_printed = [re.sub(r"%\((\w+)\)s", r":\1", statement).strip() for statement in sent]
+    assert [statement["sql"] for statement in _printed()[1:-1]] == as_printed
+
+
+def test_postgres_takes_it_as_it_is_printed_and_books(wish):
+    statements = _printed()
+    connection.ensure_connection()
+    for statement in statements:
+        result = _as_pgbench(statement)
+        assert result.status in (1, 2), result.error_message
+    booking = Booking.objects.get()
+    assert str(booking.pk) == statements[2]["values"]["id"]
+    assert StoredAnswer.objects.get().key == statements[1]["values"]["key"]
+
+
+def test_without_data_it_says_what_to_do(db):
+    with pytest.raises(CommandError, match="load_db"):
+        _printed()
