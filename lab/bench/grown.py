@@ -139,7 +139,7 @@ def _bookings(each: int, batch: int) -> Iterator[str]:
     """A night every other day in every suite of the batch, with one guest."""
     yield f"""
         WITH guests AS (
-            SELECT array_agg(id) AS ids FROM (SELECT id FROM hotels_customer LIMIT 1000) AS some
+            SELECT array_agg(id) AS ids FROM (SELECT id FROM hotels_customer LIMIT 1000) AS picked
         ), booked AS (
             INSERT INTO hotels_booking (id, suite_id, check_in, check_out, created_at)
             SELECT gen_random_uuid(), s.id, night + 2 * n, night + 2 * n + 1, now()

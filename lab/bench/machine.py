@@ -5,11 +5,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from lab.console import note
 from lab.cpu_speed import cpu_speed
 from lab.cpus import choose_cpus, expand
 from lab.engine import Engine
 from lab.engine.native.programs import require, version_of
 from lab.errors import LabError
+from lab.experiment import preflight
 from lab.live import ask_backend
 from lab.paths import RESULTS
 from lab.results import host, relative, write_json
@@ -39,8 +41,11 @@ def facts(engine: Engine, settings: Settings) -> Iterator[dict[str, Any]]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": host(settings, engine.name),
         "versions": engine.versions() | _generators() | said["versions"],
+        "warnings": preflight.warnings(settings),
         "data": {n: v for n, v in settings.as_env().items() if n.startswith("LAB_DATA_")},
     }
+    for warning in found["warnings"]:
+        note(f"Warning: {warning}.")
     steal, speed = StealMeter(), cpu_speed(target)
     yield found
     found["cpu_speed"] = [round(speed, 2), round(cpu_speed(target), 2)]
