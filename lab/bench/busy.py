@@ -1,7 +1,9 @@
 """Who was at the limit while something was measured: the generator, or the target."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import psutil
 
@@ -47,7 +49,7 @@ class BusyMeter:
         return Busy(min(max(load, generator_seconds / passed / threads), 1.0), target)
 
 
-def _share(before: list[object], after: list[object], side: list[int]) -> float:
+def _share(before: Sequence[Any], after: Sequence[Any], side: list[int]) -> float:
     """The share of their time in which the CPUs of `side` were not idle.
 
     What the hypervisor took counts as busy: the CPU had work and could not do more of it.
@@ -57,11 +59,12 @@ def _share(before: list[object], after: list[object], side: list[int]) -> float:
     return max(1 - idle / total, 0.0) if total > 0 else 0.0
 
 
-def _idle(times: object) -> float:
-    return float(times.idle) + float(getattr(times, "iowait", 0.0))  # type: ignore[attr-defined]
+def _idle(times: Any) -> float:
+    """Waiting for a disk is idle, too; other systems than Linux don't tell."""
+    return float(times.idle) + float(getattr(times, "iowait", 0.0))
 
 
-def _total(times: object) -> float:
+def _total(times: Any) -> float:
     # A guest's own guests are counted in user and nice already.
-    fields = times._asdict()  # type: ignore[attr-defined]
+    fields = times._asdict()
     return float(sum(value for name, value in fields.items() if not name.startswith("guest")))
