@@ -109,8 +109,9 @@ def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, A
 
     def once(way: Way, repeat: int) -> Sample:
         label = f"{row.name} {way.name} {repeat + 1}/{what.repeats}"
-        progress.begin(label, what.seconds + _AROUND_SECONDS)
-        return _sample(bench, way, what.seconds)
+        seconds = what.seconds * way.longer
+        progress.begin(label, seconds + _AROUND_SECONDS)
+        return _sample(bench, way, seconds)
 
     found: list[Pair] = []
     try:

@@ -34,6 +34,8 @@ class Way:
     # Ask as somebody who has the page: with the ETag that it has just now.
     known: bool = False
     connections: int = _AT_SERVER
+    # Times the usual seconds: where there are a few answers per second, few would be counted.
+    longer: int = 1
 
     @property
     def status(self) -> int:
@@ -96,7 +98,7 @@ ROWS = (
     Row(
         "detail-fast",
         "hotel detail, no cache, `fast`",
-        (Way("naive", "detail"), Way("fast", "detail", _FAST)),
+        (Way("naive", "detail", longer=2), Way("fast", "detail", _FAST)),
         (Target("fast", "naive", 25, 18),),
         equal=("naive", "fast"),
     ),
