@@ -1,6 +1,7 @@
 """Writes. Both ways to book make the same checks in the same order and give the same answers."""
 
 import uuid
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
@@ -9,8 +10,10 @@ from uuid import UUID
 
 from config.errors import WrongInput
 from config.postgres import prepared
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F
+from django.utils import timezone
+from idempotency.services import CLAIM, KEEP
 from psycopg.errors import ExclusionViolation
 from rest_framework.exceptions import ValidationError
 
@@ -65,45 +68,64 @@ def booking_create_fast(
         WrongInput: suite or customers are unknown, or too many.
         ApplicationError: the nights are taken.
     """
-    pk = uuid.uuid4()
-    values: dict[str, Any] = {
-        "id": pk,
-        "suite": suite,
-        "check_in": check_in,
-        "check_out": check_out,
-        "customers": customers,
-    }
-    row = prepared.row(_BOOK, values)
+    booking = booking_of(suite, check_in, check_out, customers)
+    row = prepared.row(_BOOK, vars(booking))
     if row is None:
         raise _refusal(suite, customers)
-    created_at, hotel = row
-    if created_at is None:
+    made, hotel = row
+    if made is None:
         raise errors.slot_taken()
-    made = BookingMade(pk, suite, check_in, check_out, customers, created_at)
-    _tell(made, hotel)
-    return made
+    _tell(booking, hotel)
+    return booking
 
 
-# No row where a check fails, and one without `created_at` where the nights are taken: nothing is
+def booking_of(
+    suite: UUID, check_in: date, check_out: date, customers: list[UUID]
+) -> BookingMade:
+    """The booking that these would make."""
+    return BookingMade(uuid.uuid4(), suite, check_in, check_out, customers, timezone.now())
+
+
+def booking_create_at_once(booking: BookingMade, kept: dict[str, Any]) -> bool:
+    """Like `booking_create_fast`, and in the same statement keep its answer: one round trip
+    instead of five. `kept` are the values of `idempotency.services`' CLAIM and KEEP.
+
+    False where that is not all there is to do: then nothing has happened.
+    """
+    try:
+        with _own_savepoint():
+            row = prepared.row(_BOOK_AT_ONCE, vars(booking) | kept)
+    except IntegrityError:
+        # Another with the key was answered between the statement's snapshot and its lock.
+        return False
+    if row is None:
+        return False
+    _tell(booking, row[0])
+    return True
+
+
+# `suite` has no row where a check fails, `booking` none where the nights are taken: nothing is
 # raised, so a refusal ends no transaction, needs no savepoint, and changes no version. `suite` is
 # locked before anything is inserted; the INSERT then sees what was committed while it waited, since
 # an exclusion constraint looks past the statement's snapshot. So does the UPDATE, which goes by the
 # row as it is at that time. `links` may name the booking that the same statement inserts, since
 # Django's foreign keys are checked at the end of the transaction.
-_BOOK = """
-WITH known AS MATERIALIZED (
+_PARTS = """
+known AS MATERIALIZED (
     SELECT id FROM hotels_customer WHERE id = ANY(%(customers)s::uuid[])
 ), suite AS MATERIALIZED (
     SELECT id, hotel_id FROM hotels_suite
     WHERE id = %(suite)s::uuid
       AND capacity >= cardinality(%(customers)s::uuid[])
       AND (SELECT count(*) FROM known) = cardinality(%(customers)s::uuid[])
+      AND {allowed}
     FOR NO KEY UPDATE
 ), booking AS (
     INSERT INTO hotels_booking (id, suite_id, check_in, check_out, created_at)
-    SELECT %(id)s::uuid, id, %(check_in)s::date, %(check_out)s::date, now() FROM suite
+    SELECT %(id)s::uuid, id, %(check_in)s::date, %(check_out)s::date, %(created_at)s::timestamptz
+    FROM suite
     ON CONFLICT ON CONSTRAINT booking_nights_are_free DO NOTHING
-    RETURNING id, suite_id, created_at
+    RETURNING id, suite_id
 ), links AS (
     INSERT INTO hotels_booking_customers (booking_id, customer_id)
     SELECT booking.id, known.id FROM booking CROSS JOIN known
@@ -111,7 +133,14 @@ WITH known AS MATERIALIZED (
     UPDATE hotels_suite SET version = version + 1
     FROM booking WHERE hotels_suite.id = booking.suite_id
 )
-SELECT booking.created_at, suite.hotel_id FROM suite LEFT JOIN booking ON true
+"""
+_BOOK = f"""
+WITH {_PARTS.format(allowed=True)}
+SELECT booking.id, suite.hotel_id FROM suite LEFT JOIN booking ON true
+"""
+_BOOK_AT_ONCE = f"""
+WITH {CLAIM}, {_PARTS.format(allowed="(SELECT ours FROM claim)")}, {KEEP.format(what="booking")}
+SELECT suite.hotel_id FROM suite JOIN booking ON true
 """
 
 
@@ -147,6 +176,11 @@ def _refusal(suite: UUID, customers: list[UUID]) -> WrongInput:
 def _unknown(customers: list[UUID]) -> list[str]:
     found = set(Customer.objects.filter(pk__in=customers).values_list("pk", flat=True))
     return [str(pk) for pk in set(customers) - found]
+
+
+def _own_savepoint() -> AbstractContextManager[Any]:
+    """Within another transaction a statement that fails must not end it; alone, nothing is needed."""
+    return transaction.atomic() if connection.in_atomic_block else nullcontext()
 
 
 def _explained(error: IntegrityError) -> Exception:

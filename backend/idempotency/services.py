@@ -39,18 +39,8 @@ WHERE key = %(key)s::text AND created_at > now() - {_LIFETIME}
 # No row where the key has an answer that still holds. Up to two answers that are too old go with
 # each new one, so the table does not grow; after it, since a transaction that removed others' keys
 # first and then waited for its own could wait in a circle.
-_STORE = f"""
-WITH stored AS (
-    INSERT INTO idempotency_storedanswer AS old (key, fingerprint, status, body, created_at)
-    VALUES (
-        %(key)s::text, %(fingerprint)s::text, %(status)s::smallint, %(body)s::jsonb, now()
-    )
-    ON CONFLICT (key) DO UPDATE
-    SET (fingerprint, status, body, created_at) =
-        (excluded.fingerprint, excluded.status, excluded.body, excluded.created_at)
-    WHERE old.created_at <= now() - {_LIFETIME}
-    RETURNING key
-), too_old AS MATERIALIZED (
+_CLEAN = f"""
+too_old AS MATERIALIZED (
     SELECT key FROM idempotency_storedanswer
     WHERE created_at <= now() - {_LIFETIME} AND key <> %(key)s::text
       AND EXISTS (SELECT FROM stored)
@@ -58,7 +48,38 @@ WITH stored AS (
 ), removed AS (
     DELETE FROM idempotency_storedanswer WHERE key IN (SELECT key FROM too_old)
 )
+"""  # noqa: S608
+_VALUES = (
+    "%(key)s::text, %(fingerprint)s::text, %(status)s::smallint, %(body)s::jsonb, now()"
+)
+_STORE = f"""
+WITH stored AS (
+    INSERT INTO idempotency_storedanswer AS old (key, fingerprint, status, body, created_at)
+    VALUES ({_VALUES})
+    ON CONFLICT (key) DO UPDATE
+    SET (fingerprint, status, body, created_at) =
+        (excluded.fingerprint, excluded.status, excluded.body, excluded.created_at)
+    WHERE old.created_at <= now() - {_LIFETIME}
+    RETURNING key
+), {_CLEAN}
 SELECT key FROM stored
+"""  # noqa: S608
+
+# For a service that can act and keep its answer in one statement of its own: it acts where
+# `claim.ours`, and keeps with each row of `what` that it made. It need not see an answer that was
+# kept after its snapshot: the key is there twice then, which Postgres refuses, and all is undone.
+CLAIM = """
+claim AS MATERIALIZED (
+    SELECT pg_try_advisory_xact_lock(%(lock)s::bigint)
+       AND NOT EXISTS (SELECT FROM idempotency_storedanswer WHERE key = %(key)s::text) AS ours
+)
+"""
+KEEP = f"""
+stored AS (
+    INSERT INTO idempotency_storedanswer (key, fingerprint, status, body, created_at)
+    SELECT {_VALUES} FROM {{what}}
+    RETURNING key
+), {_CLEAN}
 """  # noqa: S608
 
 
@@ -93,12 +114,29 @@ def read_key(meta: Mapping[str, Any]) -> str | None:
     return key
 
 
+@dataclass(frozen=True)
+class Claim:
+    """A request's wish to be the one that its key stands for."""
+
+    key: str
+    fingerprint: str
+
+    def kept(self, answer: Answer) -> dict[str, Any]:
+        """The values of CLAIM and KEEP."""
+        return {**_stored_values(self.key, self.fingerprint, answer), "lock": lock_number(self.key)}
+
+
 def answer_once(
-    key: str | None, values: dict[str, Any], act: Callable[[dict[str, Any]], Answer]
+    key: str | None,
+    values: dict[str, Any],
+    act: Callable[[dict[str, Any]], Answer],
+    at_once: Callable[[Claim, dict[str, Any]], Answer | None] | None = None,
 ) -> Answer:
     """What `act(values)` answers, or the answer that this key got before.
 
-    What `act` raises is not stored: the client may mend its request and use the key again.
+    What `act` raises is not stored: the client may mend its request and use the key again. A
+    service that has a quicker way where all goes well tries it `at_once`; where it answers None,
+    nothing has happened, and the long way finds out why.
 
     Raises:
         ApplicationError: the key's first request still runs, or had other values.
@@ -106,6 +144,13 @@ def answer_once(
     if key is None:
         return act(values)
     fingerprint = hashlib.sha256(orjson.dumps(values, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    answer = at_once(Claim(key, fingerprint), values) if at_once else None
+    return answer or _answer_once(key, fingerprint, values, act)
+
+
+def _answer_once(
+    key: str, fingerprint: str, values: dict[str, Any], act: Callable[[dict[str, Any]], Answer]
+) -> Answer:
     try:
         with transaction.atomic():
             found = _lock_and_look(key)
@@ -152,15 +197,14 @@ def _acted(key: str, fingerprint: str, answer: Answer) -> Answer:
     Raises:
         ApplicationError: the key has an answer by now, so this one must not have happened.
     """
-    values = {
-        "key": key,
-        "fingerprint": fingerprint,
-        "status": answer.status,
-        "body": orjson.dumps(answer.body).decode(),
-    }
-    if prepared.row(_STORE, values) is None:
+    if prepared.row(_STORE, _stored_values(key, fingerprint, answer)) is None:
         raise _still_running()
     return answer
+
+
+def _stored_values(key: str, fingerprint: str, answer: Answer) -> dict[str, Any]:
+    body = orjson.dumps(answer.body).decode()
+    return {"key": key, "fingerprint": fingerprint, "status": answer.status, "body": body}
 
 
 def _replayed(stored: Stored, fingerprint: str) -> Answer:

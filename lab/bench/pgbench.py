@@ -79,6 +79,7 @@ def _values(suite: str, guests: list[str], slots: Slots) -> dict[str, str]:
         "check_in": f"({night})",
         "check_out": f"({night} + 1)",
         "customers": f"ARRAY[{listed}]",
+        "created_at": "now()",
         "key": f"('{slots.prefix}' || {unique})",
         "lock": ":lock::bigint",
         "fingerprint": f"('{'0' * 44}' || :eight::text || :twelve::text)",

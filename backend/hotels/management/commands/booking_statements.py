@@ -14,7 +14,7 @@ from idempotency.services import answer_once
 from ops.commands import DatabaseCommand
 
 from hotels import services
-from hotels.apis import book
+from hotels.apis import book, book_at_once
 from hotels.models import Customer, Suite
 
 NO_DATA = "There is no suite or no customer to book with. Load the data: manage.py load_db"
@@ -36,7 +36,7 @@ class Command(DatabaseCommand):
     def handle(self, *_args: Any, **_options: Any) -> None:
         wish, sent = _wish(), list[dict[str, Any]]()
         with transaction.atomic(), connection.execute_wrapper(partial(_note, sent)):
-            answer_once(str(uuid4()), wish, partial(book, services.booking_create_fast))
+            answer_once(str(uuid4()), wish, partial(book, services.booking_create_fast), book_at_once)
             transaction.set_rollback(True)
         self.stdout.write(json.dumps(sent, indent=2))
 
