@@ -1,7 +1,10 @@
 """Who was at the limit while something was measured: the generator, or the target."""
 
+import subprocess
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,14 +26,29 @@ class Busy:
 
     generator: float
     target: float
+    # Whether something else took a part of the target's CPUs, which are full then in any case.
+    held_back: bool = False
 
     @property
     def void(self) -> bool:
         """Whether the generator gave way before the target: the figure is then the generator's."""
-        return self.generator >= FULL > self.target
+        return self.generator >= FULL and (self.held_back or self.target < FULL)
 
     def __str__(self) -> str:
         return f"generator {self.generator:.0%} busy, target {self.target:.0%}"
+
+
+@contextmanager
+def held_back(cpus: str) -> Iterator[None]:
+    """On each of these CPUs a program that computes and never waits: others get half of it."""
+    argv = [sys.executable, "-c", "while True: pass"]
+    programs = [subprocess.Popen(["taskset", "-c", str(cpu), *argv]) for cpu in expand(cpus)]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
 
 
 class BusyMeter:

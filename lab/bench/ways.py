@@ -1,11 +1,12 @@
 """One way: made active, proved, warmed, and measured."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from lab.bench import nights, pgbench, wrk
 from lab.bench.answers import Answer, check_equal, check_size, fetch
+from lab.bench.busy import held_back
 from lab.bench.files import kept_file
 from lab.bench.rows import Row, Way, base_assignments
 from lab.bench.sample import Sample
@@ -105,7 +106,9 @@ class Bench:
 
     def _read(self, way: Way, seconds: float) -> Sample:
         asked = wrk.Asked(self.url(way), way.connections, seconds, self._headers(way))
-        sample = wrk.measure(asked, self.cpus)
+        with held_back(self.cpus.target) if way.held_back else nullcontext():
+            sample = wrk.measure(asked, self.cpus)
+        sample = replace(sample, busy=replace(sample.busy, held_back=way.held_back))
         return check_size(sample, len(self._fetched(way).raw), way.connections)
 
     def _book(self, way: Way, seconds: float) -> Sample:
