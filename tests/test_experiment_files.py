@@ -11,7 +11,13 @@ from lab.paths import EXPERIMENTS, ROOT
 from lab.settings import load_settings
 
 BOUNDS = {
-    **{"RATE": "rate", "VUS": "vus", "MAX_VUS": "max_vus", "CONNECTIONS": "connections", "RETRIES": "retries"},
+    **{
+        "RATE": "rate",
+        "VUS": "vus",
+        "MAX_VUS": "max_vus",
+        "CONNECTIONS": "connections",
+        "RETRIES": "retries",
+    },
     "RESPONSE_TIME_BOUND": "bound_ms",
 }
 

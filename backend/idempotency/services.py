@@ -49,9 +49,7 @@ too_old AS MATERIALIZED (
     DELETE FROM idempotency_storedanswer WHERE key IN (SELECT key FROM too_old)
 )
 """  # noqa: S608
-_VALUES = (
-    "%(key)s::text, %(fingerprint)s::text, %(status)s::smallint, %(body)s::jsonb, now()"
-)
+_VALUES = "%(key)s::text, %(fingerprint)s::text, %(status)s::smallint, %(body)s::jsonb, now()"
 _STORE = f"""
 WITH stored AS (
     INSERT INTO idempotency_storedanswer AS old (key, fingerprint, status, body, created_at)

@@ -11,6 +11,7 @@ from django.db import connection
 from hotels import selectors
 from hotels.models import Booking
 from idempotency.models import StoredAnswer
+from psycopg.pq import ExecStatus
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,17 +30,11 @@ def _as_pgbench(statement):
     return connection.connection.pgconn.exec_params(sql.encode(), values)
 
 
-def test_it_prints_one_transaction_of_three_statements(wish):
-    sent = _printed()
-    assert [s["sql"].split()[0] for s in sent] == ["BEGIN", "SELECT", "WITH", "WITH", "COMMIT"]
-    names = [set(statement["values"]) for statement in sent]
-    assert names == [
-        set(),
-        {"key", "lock"},
-        {"id", "suite", "check_in", "check_out", "customers"},
-        {"key", "fingerprint", "status", "body"},
-        set(),
-    ]
+def test_it_prints_one_statement_and_what_varies_in_it(wish):
+    (sent,) = _printed()
+    of_the_booking = {"id", "suite", "check_in", "check_out", "customers", "created_at"}
+    of_its_key = {"key", "lock", "fingerprint", "status", "body"}
+    assert set(sent["values"]) == of_the_booking | of_its_key
 
 
 def test_it_books_nothing(wish, hotel):
@@ -60,18 +55,16 @@ def test_what_it_prints_is_what_a_request_sends(api, wish, caches):
     with connection.execute_wrapper(note):
         api.post("/api/booking/", wish, format="json", headers={"Idempotency-Key": "k"})
     as_printed = [re.sub(r"%\((\w+)\)s", r":\1", statement).strip() for statement in sent]
-    assert [statement["sql"] for statement in _printed()[1:-1]] == as_printed
+    assert [statement["sql"] for statement in _printed()] == as_printed
 
 
 def test_postgres_takes_it_as_it_is_printed_and_books(wish):
-    statements = _printed()
+    (statement,) = _printed()
     connection.ensure_connection()
-    for statement in statements:
-        result = _as_pgbench(statement)
-        assert result.status in (1, 2), result.error_message
-    booking = Booking.objects.get()
-    assert str(booking.pk) == statements[2]["values"]["id"]
-    assert StoredAnswer.objects.get().key == statements[1]["values"]["key"]
+    result = _as_pgbench(statement)
+    assert result.status == ExecStatus.TUPLES_OK, result.error_message
+    assert str(Booking.objects.get().pk) == statement["values"]["id"]
+    assert StoredAnswer.objects.get().key == statement["values"]["key"]
 
 
 def test_without_data_it_says_what_to_do(db):

@@ -7,6 +7,7 @@ import pytest
 from django.db import connection, connections, transaction
 from django.utils import timezone
 from hotels import selectors
+from hotels import services as hotel_services
 from hotels.models import Booking
 from idempotency import services
 from idempotency.models import StoredAnswer
@@ -19,6 +20,9 @@ GATE = 4711
 # The same statement, but between its snapshot and its lock it waits at a gate.
 HELD_UP = services._LOCK_AND_LOOK.replace(
     "FROM (SELECT) here", f"FROM (SELECT pg_advisory_xact_lock_shared({GATE}) OFFSET 0) here"
+)
+HELD_UP_AT_ONCE = hotel_services._BOOK_AT_ONCE.replace(
+    "AS ours", f"AS ours FROM (SELECT pg_advisory_xact_lock_shared({GATE}) OFFSET 0) here"
 )
 UNKNOWN = "6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b10"
 LATER = {"check_in": "2031-09-01", "check_out": "2031-09-02"}
@@ -54,6 +58,7 @@ def _late_look(monkeypatch, wish, first):
         try:
             with monkeypatch.context() as patch:
                 patch.setattr(services, "_LOCK_AND_LOOK", HELD_UP)
+                patch.setattr(hotel_services, "_BOOK_AT_ONCE", HELD_UP_AT_ONCE)
                 late = pool.submit(_post, wish)
                 _wait_for_who_waits_at_the_gate()
             before = APIClient().post(

@@ -18,9 +18,9 @@ from hotels.apis import book, book_at_once
 from hotels.models import Customer, Suite
 
 NO_DATA = "There is no suite or no customer to book with. Load the data: manage.py load_db"
-# The booking is made within a transaction that is given up, where Django has a savepoint for what
-# is a transaction in a request.
-_ALONE = {"SAVEPOINT": "BEGIN", "RELEASE": "COMMIT"}
+# The booking is made within a transaction that is given up, where Django takes a savepoint for what
+# is by itself in a request.
+_OURS = ("SAVEPOINT", "RELEASE")
 # psycopg's place of a value.
 _PLACE = re.compile(r"%\((\w+)\)s")
 
@@ -36,7 +36,9 @@ class Command(DatabaseCommand):
     def handle(self, *_args: Any, **_options: Any) -> None:
         wish, sent = _wish(), list[dict[str, Any]]()
         with transaction.atomic(), connection.execute_wrapper(partial(_note, sent)):
-            answer_once(str(uuid4()), wish, partial(book, services.booking_create_fast), book_at_once)
+            answer_once(
+                str(uuid4()), wish, partial(book, services.booking_create_fast), book_at_once
+            )
             transaction.set_rollback(True)
         self.stdout.write(json.dumps(sent, indent=2))
 
@@ -57,12 +59,9 @@ def _note(
     values: dict[str, Any] | None,
     *more: Any,
 ) -> Any:
-    sent.append(
-        {
-            "sql": _ALONE.get(statement.split()[0]) or _PLACE.sub(r":\1", statement).strip(),
-            "values": {name: _written(value) for name, value in (values or {}).items()},
-        }
-    )
+    if not statement.startswith(_OURS):
+        named = {name: _written(value) for name, value in (values or {}).items()}
+        sent.append({"sql": _PLACE.sub(r":\1", statement).strip(), "values": named})
     return execute(statement, values, *more)
 
 
