@@ -73,6 +73,8 @@ def test_a_generator_at_its_limit_makes_the_figure_void_not_reached(side):
         (Busy(0.95, 0.95), False),  # both at their limit: the target's is one
         (Busy(0.89, 0.1), False),  # neither: somebody waits for something else
         (Busy(0.9, 0.89), True),
+        (Busy(0.95, 1.0, held_back=True), True),  # something else has filled the target's
+        (Busy(0.89, 1.0, held_back=True), False),
     ],
 )
 def test_void_is_when_the_generator_is_full_and_the_target_is_not(busy, void):
@@ -167,12 +169,12 @@ SLOTS = nights.Slots(nights.date(2031, 1, 1), {"s1": ["c1", "c2"], "s2": ["c3"]}
 def test_a_pgbench_script_has_its_suite_and_no_placeholder_left(tmp_path):
     statements = [{"sql": "SELECT :suite::uuid,\n :customers::uuid[], :night_is_not_one"}]
     with pytest.raises(LabError, match=r":night_is_not_one\. Known: id, suite"):
-        pgbench.write_scripts(statements, SLOTS, tmp_path)
+        pgbench.write_scripts(statements, SLOTS, tmp_path, 1000)
     statements = [
         {"sql": "BEGIN"},
         {"sql": "SELECT :suite::uuid, :customers::uuid[], :body::jsonb"},
     ]
-    first, second = pgbench.write_scripts(statements, SLOTS, tmp_path)
+    first, second = pgbench.write_scripts(statements, SLOTS, tmp_path, 1000)
     assert "BEGIN;\nSELECT 's1'::uuid::uuid, ARRAY['c1'::uuid,'c2'::uuid]::uuid[]" in (
         first.read_text()
     )

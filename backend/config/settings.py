@@ -119,8 +119,6 @@ CACHES = {
             "SOCKET_CONNECT_TIMEOUT": 0.08,
             # Nothing is said before the first command: RESP 2 needs no greeting.
             "CONNECTION_POOL_KWARGS": {
-                # A detail in four reads instead of fifteen. Default: 64 KB.
-                "socket_read_size": 256 * 1024,
                 "protocol": 2,
                 "driver_info": None,
                 # Beyond LAB_THREADS' most: a full pool would look like a Redis that is gone.

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,9 @@ from lab.cpus import Cpus, expand
 
 # From this share on a side is taken for full: what is left goes to switching and waiting.
 FULL = 0.9
+
+# Until we are gone, whatever has become of us.
+_COMPUTE = "import os; us = os.getppid()\nwhile os.getppid() == us: pass"
 
 
 @dataclass(frozen=True)
@@ -41,14 +44,18 @@ class Busy:
 @contextmanager
 def held_back(cpus: str) -> Iterator[None]:
     """On each of these CPUs a program that computes and never waits: others get half of it."""
-    argv = [sys.executable, "-c", "while True: pass"]
-    programs = [subprocess.Popen(["taskset", "-c", str(cpu), *argv]) for cpu in expand(cpus)]
-    try:
+    with ExitStack() as running:
+        for cpu in sorted(expand(cpus)):
+            # A session of its own: the terminal's Ctrl-C is for us.
+            argv = ["taskset", "-c", str(cpu), sys.executable, "-c", _COMPUTE]
+            program = subprocess.Popen(argv, start_new_session=True)
+            running.callback(_end, program)
         yield
-    finally:
-        for program in programs:
-            program.kill()
-            program.wait()
+
+
+def _end(program: "subprocess.Popen[bytes]") -> None:
+    program.kill()
+    program.wait()
 
 
 class BusyMeter:

@@ -1,13 +1,13 @@
 """What `lab bench` does around its rows: the stack, the order, the document."""
 
+import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lab import reset
-from lab.bench import rows
+from lab.bench import compression, rows, start
 from lab.bench.busy import Busy
-from lab.bench.compression import compressions
 from lab.bench.machine import facts, stored
 from lab.bench.measure import pairs
 from lab.bench.rows import Row, Way
@@ -98,8 +98,7 @@ def _measured(bench: Bench, what: Asked) -> Iterator[dict[str, Any]]:
         for name in what.names:
             if name == rows.START:
                 progress.begin(name, _START_SECONDS)
-                verdicts = [start_verdict(bench.base, min(what.repeats, _MOST_STARTS))]
-                yield row_document(name, rows.START_PATH, verdicts, [])
+                yield row_document(name, rows.START_PATH, [_start(bench, what.repeats)], [])
             else:
                 yield _row(bench, rows.row(name), what, progress)
 
@@ -119,12 +118,30 @@ def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, A
             found = pairs(row, what.repeats, once)
             verdicts = [judge(target, found, check=what.check) for target in row.targets]
             if row.compressed_once:
-                verdicts.append(compressions(bench, row, what.seconds))
+                verdicts.append(_compressions(bench, row, what.seconds))
     except Interrupted:
         raise
     except LabError as error:
         verdicts = [_failed(judge(each, [], check=what.check), error) for each in row.targets]
     return row_document(row.name, row.path, verdicts, found)
+
+
+def _start(bench: Bench, repeats: int) -> Verdict:
+    try:
+        return start_verdict(bench.base, min(repeats, _MOST_STARTS))
+    except Interrupted:
+        raise
+    except LabError as error:
+        return _failed(start.against_limit([]), error)
+
+
+def _compressions(bench: Bench, row: Row, seconds: float) -> Verdict:
+    try:
+        return compression.compressions(bench, row, seconds)
+    except Interrupted:
+        raise
+    except LabError as error:
+        return _failed(compression.against_limit([]), error)
 
 
 def _sample(bench: Bench, way: Way, seconds: int) -> Sample:
@@ -133,12 +150,12 @@ def _sample(bench: Bench, way: Way, seconds: int) -> Sample:
         return bench.sample(way, seconds)
     except Interrupted:
         raise
-    except LabError as error:
+    except (LabError, subprocess.TimeoutExpired) as error:
         return Sample(0, 0, 0, 0, Busy(0, 0), wrong=str(error))
 
 
 def _failed(verdict: Verdict, error: LabError) -> Verdict:
-    return replace(verdict, why=str(error))
+    return replace(verdict, outcome="failed", why=str(error))
 
 
 def row_document(

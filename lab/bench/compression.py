@@ -15,10 +15,10 @@ _WHAT = "compressions of one new version"
 
 
 def compressions(bench: Bench, row: Row, seconds: float) -> Verdict:
-    """What the backend's counters say of a new version under a load of compressed requests.
+    """What the backend's counters say of a new version that is read by many, compressed.
 
-    A booking makes the version, half-way through the load. A body that Redis does not have is a
-    miss; of the compressed one, a compression.
+    A booking makes the version, between two loads. A body that Redis does not have is a miss; of
+    the compressed one, a compression.
 
     Raises:
         LabError: the booking failed, or nobody asked for the new version.
@@ -31,11 +31,17 @@ def compressions(bench: Bench, row: Row, seconds: float) -> Verdict:
     sample = bench.sample(way, seconds / 2)
     counted = read_counters(settings).since(before)
     missed = counted.by_layer().get("redis", {}).get("miss", 0)
+    if sample.wrong:
+        raise LabError(f"The load of the new version does not count: {sample.wrong}.")
     if not missed:
         raise LabError("A booking made no new version of the page that was loaded.")
-    verdict = against(_WHAT, 1, [missed], at_most=True)
     why = f"{sample.requests} compressed answers, {counted.built:.0f} bodies built"
-    return replace(verdict, why=why)
+    return replace(against_limit([missed]), why=why)
+
+
+def against_limit(found: list[float]) -> Verdict:
+    """The compressions found, against the one that a version needs."""
+    return against(_WHAT, 1, found, at_most=True)
 
 
 def _book(bench: Bench) -> None:
@@ -46,6 +52,9 @@ def _book(bench: Bench) -> None:
     first = slots.first_night
     wish = {"suite": suite, "customers": customers, "check_in": str(first)}
     wish["check_out"] = str(first + nights.ONE_NIGHT)
-    answer = httpx.post(f"{bench.base.server_url}/api/booking/", json=wish, timeout=60)
+    try:
+        answer = httpx.post(f"{bench.base.server_url}/api/booking/", json=wish, timeout=60)
+    except httpx.HTTPError as error:
+        raise LabError(f"A booking was not answered: {error}") from error
     if answer.status_code != httpx.codes.CREATED:
         raise LabError(f"A booking was answered {answer.status_code}: {answer.text[:200]}")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lab.bench.sample import Sample
 from lab.engine import Engine
+from lab.errors import LabError
 from lab.reset import DATABASE
 
 # As the load generator's: far from the data's own bookings (backend/hotels/data.py).
@@ -22,6 +23,8 @@ SUITES = 100
 # As k6's: two guests where the suite has room, so that each booking costs the same.
 _GUESTS = 2
 _EPOCH = date(1970, 1, 1)
+# Years have four digits, here and in the API. ISO dates of that length compare as their text does.
+_LAST_NIGHT = "9500-01-01"
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,16 @@ def free_slots(engine: Engine, hotel: str | None = None) -> Slots:
     """Past every night that anyone has booked, k6's leases (k6/lib/lease.js) included.
 
     With a `hotel` its suites alone.
+
+    Raises:
+        LabError: earlier loads have booked all nights that there are.
     """
     (booked,) = engine.sql(DATABASE, "SELECT coalesce(max(check_out), 'epoch') FROM hotels_booking")
+    if len(booked) > len(_LAST_NIGHT) or booked >= _LAST_NIGHT:
+        raise LabError(
+            f"Bookings reach up to {booked}: no nights are left to measure with. Repeat less often "
+            "or for fewer seconds; the data as loaded are put back when lab bench ends."
+        )
     first = max(_FIRST_NIGHT, date.fromisoformat(booked) + _GAP)
     return Slots(first, _suites(engine, hotel), f"bench-{secrets.token_hex(8)}-")
 

@@ -1,6 +1,7 @@
 """Running pgbench: what Postgres itself bears of the statements that a booking is made of."""
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -26,8 +27,9 @@ from lab.settings import LOOPBACK, Settings
 _PROTOCOL = "prepared"
 _THREADS = 1
 _GRACE_SECONDS = 60
-# Nights of one client's own, from the first free one on: clients never meet in one.
-_NIGHTS_PER_CLIENT = 100_000
+# Nights of one client's own, from the first free one on: clients never meet in one. Several times
+# what a client books in a second, and few enough that the calendar bears many loads.
+_NIGHTS_PER_SECOND = 3_000
 # Each has scripts, and so statements to prepare, of its own: enough that two clients seldom meet in
 # one suite's lock, few enough that preparing is nothing.
 _SUITES = 25
@@ -44,7 +46,8 @@ def measure(
     statements = booking_statements(engine)
     cpus = choose_cpus(settings)
     with tempfile.TemporaryDirectory(prefix="load-lab-pgbench-") as folder:
-        scripts = write_scripts(statements, slots, Path(folder))
+        nights = math.ceil(seconds) * _NIGHTS_PER_SECOND
+        scripts = write_scripts(statements, slots, Path(folder), nights)
         before, meter = cpu_of_children(), BusyMeter(cpus)
         argv = _argv(scripts, cpus.load, clients, seconds)
         done = _run(argv, settings, seconds)
@@ -112,13 +115,16 @@ _VARIABLES = (
 _PLACEHOLDER = re.compile(r"(?<!:):([a-z_]+)\b")
 
 
-def write_scripts(statements: list[dict[str, Any]], slots: Slots, folder: Path) -> list[Path]:
-    """A script for each of some suites; pgbench draws one at random for every booking.
+def write_scripts(
+    statements: list[dict[str, Any]], slots: Slots, folder: Path, nights: int
+) -> list[Path]:
+    """A script for each of some suites; pgbench draws one at random for every booking. Each client
+    has so many `nights`.
 
     Raises:
         LabError: a statement has a placeholder that is not known here.
     """
-    head = "\n".join(line.format(nights=_NIGHTS_PER_CLIENT) for line in _VARIABLES)
+    head = "\n".join(line.format(nights=nights) for line in _VARIABLES)
     scripts = []
     for number, (suite, guests) in enumerate(list(slots.suites.items())[:_SUITES]):
         values = _values(suite, guests, slots)

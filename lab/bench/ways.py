@@ -106,9 +106,11 @@ class Bench:
 
     def _read(self, way: Way, seconds: float) -> Sample:
         asked = wrk.Asked(self.url(way), way.connections, seconds, self._headers(way))
-        with held_back(self.cpus.target) if way.held_back else nullcontext():
+        # On shared CPUs it would hold the generator back as well.
+        held = way.held_back and not self.cpus.shared
+        with held_back(self.cpus.target) if held else nullcontext():
             sample = wrk.measure(asked, self.cpus)
-        sample = replace(sample, busy=replace(sample.busy, held_back=way.held_back))
+        sample = replace(sample, busy=replace(sample.busy, held_back=held))
         return check_size(sample, len(self._fetched(way).raw), way.connections)
 
     def _book(self, way: Way, seconds: float) -> Sample:

@@ -18,6 +18,9 @@ from hotels.apis import book, book_at_once
 from hotels.models import Customer, Suite
 
 NO_DATA = "There is no suite or no customer to book with. Load the data: manage.py load_db"
+# Later than any load books.
+_NIGHT, _NEXT = date(9900, 1, 1), date(9900, 1, 2)
+NIGHT_TAKEN = f"The night of {_NIGHT} is taken. Load fresh data: manage.py load_db --reload"
 # The booking is made within a transaction that is given up, where Django takes a savepoint for what
 # is by itself in a request.
 _OURS = ("SAVEPOINT", "RELEASE")
@@ -40,6 +43,8 @@ class Command(DatabaseCommand):
                 str(uuid4()), wish, partial(book, services.booking_create_fast), book_at_once
             )
             transaction.set_rollback(True)
+        if len(sent) != 1:
+            raise CommandError(NIGHT_TAKEN)
         self.stdout.write(json.dumps(sent, indent=2))
 
 
@@ -47,8 +52,7 @@ def _wish() -> dict[str, Any]:
     suite, customer = Suite.objects.first(), Customer.objects.first()
     if suite is None or customer is None:
         raise CommandError(NO_DATA)
-    # Later than any load books. Where it is taken all the same, the statements are no others.
-    nights = {"check_in": date(9000, 1, 1), "check_out": date(9000, 1, 2)}
+    nights = {"check_in": _NIGHT, "check_out": _NEXT}
     return {"suite": suite.pk, "customers": [customer.pk], **nights}
 
 

@@ -1,0 +1,32 @@
+"""What `lab bench` loads with: nights that are free, and a target that is held back."""
+
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from lab.bench import busy, nights
+from lab.cpus import usable_cpus
+from lab.errors import LabError
+
+
+@pytest.mark.parametrize("booked", ["9500-01-01", "9999-12-31", "10421-01-01"])
+def test_a_calendar_that_is_booked_up_is_one_message(booked):
+    engine = SimpleNamespace(sql=lambda *_: [booked])
+    with pytest.raises(LabError, match=f"reach up to {booked}: no nights are left"):
+        nights.free_slots(engine)
+
+
+def test_what_holds_the_target_back_is_gone_afterwards():
+    def computing():
+        mine = psutil.Process().children()
+        return [child for child in mine if "getppid" in " ".join(child.cmdline())]
+
+    def interrupted():
+        with busy.held_back(str(usable_cpus()[0])):
+            assert len(computing()) == 1
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert computing() == []
