@@ -1,8 +1,9 @@
 """What `lab bench` does around its rows: the stack, the order, the document."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from lab import reset
@@ -12,7 +13,6 @@ from lab.bench.machine import facts, stored
 from lab.bench.measure import pairs
 from lab.bench.rows import Row, Way
 from lab.bench.sample import Pair, Sample, Verdict, judge
-from lab.bench.start import start_verdict
 from lab.bench.ways import Bench
 from lab.borrowed import Borrowed, borrowed
 from lab.engine import Engine
@@ -98,7 +98,10 @@ def _measured(bench: Bench, what: Asked) -> Iterator[dict[str, Any]]:
         for name in what.names:
             if name == rows.START:
                 progress.begin(name, _START_SECONDS)
-                yield row_document(name, rows.START_PATH, [_start(bench, what.repeats)], [])
+                times = min(what.repeats, _MOST_STARTS)
+                timed = partial(start.start_verdict, bench.base, times)
+                verdict = _or_failed(timed, start.against_limit)
+                yield row_document(name, rows.START_PATH, [verdict], [])
             else:
                 yield _row(bench, rows.row(name), what, progress)
 
@@ -118,7 +121,8 @@ def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, A
             found = pairs(row, what.repeats, once)
             verdicts = [judge(target, found, check=what.check) for target in row.targets]
             if row.compressed_once:
-                verdicts.append(_compressions(bench, row, what.seconds))
+                counted = partial(compression.compressions, bench, row, what.seconds)
+                verdicts.append(_or_failed(counted, compression.against_limit))
     except Interrupted:
         raise
     except LabError as error:
@@ -126,22 +130,16 @@ def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, A
     return row_document(row.name, row.path, verdicts, found)
 
 
-def _start(bench: Bench, repeats: int) -> Verdict:
+def _or_failed(
+    measure: Callable[[], Verdict], against_limit: Callable[[list[float]], Verdict]
+) -> Verdict:
+    """A figure that has no samples: what breaks in it is its own."""
     try:
-        return start_verdict(bench.base, min(repeats, _MOST_STARTS))
+        return measure()
     except Interrupted:
         raise
     except LabError as error:
-        return _failed(start.against_limit([]), error)
-
-
-def _compressions(bench: Bench, row: Row, seconds: float) -> Verdict:
-    try:
-        return compression.compressions(bench, row, seconds)
-    except Interrupted:
-        raise
-    except LabError as error:
-        return _failed(compression.against_limit([]), error)
+        return _failed(against_limit([]), error)
 
 
 def _sample(bench: Bench, way: Way, seconds: int) -> Sample:
