@@ -9,11 +9,10 @@ from lab.bench.grown import Size
 from lab.bench.machine import facts, stored
 from lab.bench.rows import Target, Way
 from lab.bench.sample import Pair, Sample, judge
-from lab.bench.ways import Bench
+from lab.bench.ways import Bench, hotel_of
 from lab.borrowed import borrowed
 from lab.console import step
 from lab.engine import Engine
-from lab.experiment.verify import LIST
 
 _REPEATS, _SECONDS = 3, 10
 
@@ -84,7 +83,8 @@ def _pairs(bench: Bench, repeats: int, seconds: int, size: Size) -> list[Pair]:
     bench.proved(_DETAIL)
     hotels = sorted(bench.hotels)
     plain, tenfold = hotels[0], hotels[-1]
-    with grown.grown_database(bench.engine, size, tenfold.removeprefix(LIST).strip("/")):
+    bench.spared |= {hotel_of(plain), hotel_of(tenfold)}
+    with grown.grown_database(bench.engine, size, hotel_of(tenfold)):
         found, in_place = list[Pair](), "small"
         for repeat in range(repeats):
             # The one that is in place comes first: an exchange less.

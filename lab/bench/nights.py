@@ -2,7 +2,7 @@
 
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -42,10 +42,10 @@ class Slots:
         return (self.first_night - _EPOCH).days
 
 
-def free_slots(engine: Engine, hotel: str | None = None) -> Slots:
+def free_slots(engine: Engine, hotel: str | None = None, spared: Iterable[str] = ()) -> Slots:
     """Past every night that anyone has booked, k6's leases (k6/lib/lease.js) included.
 
-    With a `hotel` its suites alone.
+    With a `hotel` its suites alone, and never those of the `spared` hotels.
 
     Raises:
         LabError: earlier loads have booked all nights that there are.
@@ -57,12 +57,14 @@ def free_slots(engine: Engine, hotel: str | None = None) -> Slots:
             "or for fewer seconds; the data as loaded are put back when lab bench ends."
         )
     first = max(_FIRST_NIGHT, date.fromisoformat(booked) + _GAP)
-    return Slots(first, _suites(engine, hotel), f"bench-{secrets.token_hex(8)}-")
+    return Slots(first, _suites(engine, hotel, spared), f"bench-{secrets.token_hex(8)}-")
 
 
-def _suites(engine: Engine, hotel: str | None) -> dict[str, list[str]]:
+def _suites(engine: Engine, hotel: str | None, spared: Iterable[str]) -> dict[str, list[str]]:
     """Suites in the order of their ids, which is that of chance: spread over all hotels."""
-    where = f"WHERE hotel_id = '{hotel}'" if hotel else ""
+    conditions = [f"hotel_id <> '{each}'" for each in spared]
+    conditions += [f"hotel_id = '{hotel}'"] if hotel else []
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     # Numbers and ids of our own.
     guests = f"SELECT id FROM hotels_customer ORDER BY id LIMIT {SUITES}"  # noqa: S608
     suites = f"SELECT id || ' ' || capacity FROM hotels_suite {where} ORDER BY id LIMIT {SUITES}"  # noqa: S608
