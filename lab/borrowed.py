@@ -48,16 +48,22 @@ def _leave(engine: Engine, stack: Borrowed, before: Settings | None) -> None:
         return
     try:
         with step("Leaving the stack as it was, with fresh data"):
-            if before is None:
-                engine.down()
-                return
-            engine.up(before)
-            if stack.prepared:
-                with engine.emptied():
-                    reset.restore(engine)
+            if before is not None:
+                engine.up(before)
+            try:
+                _restore(engine, stack)
+            finally:
+                if before is None:
+                    engine.down()
     except (LabError, OSError) as error:
         # What ended the work inside is the message that counts.
         note(f"The stack could not be left as it was: {error}")
+
+
+def _restore(engine: Engine, stack: Borrowed) -> None:
+    if stack.prepared:
+        with engine.emptied():
+            reset.restore(engine)
 
 
 @contextmanager

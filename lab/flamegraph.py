@@ -4,6 +4,7 @@ A frame is a rectangle: how many samples it was in, where they begin, and at whi
 """
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,8 +42,27 @@ class Hot:
     all_samples: int
 
 
-def hottest(svg: Path, count: int) -> tuple[int, list[Hot]]:
-    """The number of samples, and the `count` functions that the most of them were in."""
+def packages(svg: Path) -> Counter[str]:
+    """Samples in the functions of each Python package itself, without what they called.
+
+    C code counts for the Python function that called it; what has no file, such as a lambda in
+    generated code, has the package "".
+    """
+    _, found = hottest(svg, None)
+    count: Counter[str] = Counter()
+    for hot in found:
+        count[_package(hot.where)] += hot.self_samples
+    return count
+
+
+def _package(where: str) -> str:
+    """Of "django/dispatch/dispatcher.py:159" django; of "uuid.py:233" the standard library."""
+    name = where.partition(":")[0].partition("/")[0].removesuffix(".py")
+    return "stdlib" if name in sys.stdlib_module_names else name
+
+
+def hottest(svg: Path, count: int | None) -> tuple[int, list[Hot]]:
+    """The number of samples, and the `count` functions (all without one) that most were in."""
     # The root's frame holds all others; of no sample at all there is not even that.
     frames = sorted(_frames(svg), key=lambda frame: (frame.first, frame.depth))
     everything, frames = frames[:1], frames[1:]

@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from lab.collect import figure
@@ -17,8 +19,10 @@ from lab.results import host, relative, write_json
 from lab.settings import Settings
 
 _COUNT = 10
+# What k6/main.js says when setup is done.
+_LOAD_BEGINS = "the load begins"
 # Ten functions of fewer samples would be chance.
-_FEWEST = 20
+FEWEST_SAMPLES = 20
 
 # History of the format:
 # 1: first.
@@ -60,17 +64,26 @@ def profile(engine: Engine, wanted: Wanted) -> dict[str, Any]:
         raise LabError("The stack is not running. Start it: lab up")
     load = wanted.load(settings)
     check(engine, load)
-    pid = _backend_of(engine)
+    pid = backend_pid(engine)
     check_permission(pid)
     folder = RESULTS / load.testid
-    recorder = Recorder(pid, folder / "k6.log", folder / "profile.svg")
+    recorder = Recorder(pid, folder / "profile.svg", partial(_has_begun, folder / "k6.log"))
     with step(f"Recording {wanted.seconds} s of {wanted.scenario} under load"), recorder:
         run = run_k6(engine, load, folder)
     check_target_survived(engine, run)
     return _written(run, recorder, wanted, engine)
 
 
-def _backend_of(engine: Engine) -> int:
+def _has_begun(log: Path) -> bool:
+    return log.exists() and _LOAD_BEGINS in log.read_text(errors="replace")
+
+
+def backend_pid(engine: Engine) -> int:
+    """The process at the top of the server's.
+
+    Raises:
+        LabError: it can't be seen from here.
+    """
     pids = engine.pids()
     if "backend" not in pids:
         raise LabError(
@@ -82,7 +95,7 @@ def _backend_of(engine: Engine) -> int:
 
 def _written(run: Run, recorder: Recorder, wanted: Wanted, engine: Engine) -> dict[str, Any]:
     samples, found = hottest(run.folder / "profile.svg", _COUNT)
-    if samples < _FEWEST:
+    if samples < FEWEST_SAMPLES:
         raise LabError(
             f"The backend had next to nothing to do in these {recorder.seconds:.0f} s ({samples} "
             "samples): a cache in front of it answered "
@@ -93,7 +106,7 @@ def _written(run: Run, recorder: Recorder, wanted: Wanted, engine: Engine) -> di
         "scenario": wanted.scenario,
         "samples": samples,
         "samples_per_second": RATE,
-        "hottest": [_shares(hot, samples) for hot in found],
+        "hottest": [shares(hot, samples) for hot in found],
         "settings": run.settings.model_dump(),
         "host": host(run.settings, engine.name),
     }
@@ -120,7 +133,7 @@ def _measured(run: Run, recorder: Recorder) -> dict[str, Any]:
     }
 
 
-def _shares(hot: Hot, samples: int) -> dict[str, Any]:
+def shares(hot: Hot, samples: int) -> dict[str, Any]:
     """Shares of all samples, in percent."""
     percent = {
         "self_percent": round(hot.self_samples / samples * 100, 1),

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from xml.sax.saxutils import escape
@@ -17,8 +18,6 @@ from lab.processes import cpu_seconds
 RATE = 100
 PY_SPY = Path(sys.executable).parent / "py-spy"
 
-# What k6/main.js says when setup is done.
-_LOAD_BEGINS = "the load begins"
 _POLL_SECONDS = 0.1
 # What it needs to write the picture.
 _END_SECONDS = 30
@@ -50,10 +49,10 @@ def without_root(svg: str, root: Path = ROOT) -> str:
 
 
 class Recorder:
-    """Records while the load lasts: from k6's word that it begins, to the end of `with`."""
+    """Records while the load lasts: from when it `has_begun`, to the end of `with`."""
 
-    def __init__(self, pid: int, log: Path, svg: Path) -> None:
-        self._pid, self._log, self._svg = pid, log, svg
+    def __init__(self, pid: int, svg: Path, has_begun: Callable[[], bool] = lambda: True) -> None:
+        self._pid, self._svg, self._has_begun = pid, svg, has_begun
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._record, daemon=True)
         self._process: subprocess.Popen[str] | None = None
@@ -76,7 +75,7 @@ class Recorder:
             self._end(self._process, failed=error is not None)
 
     def _record(self) -> None:
-        while not self._log.exists() or _LOAD_BEGINS not in self._log.read_text(errors="replace"):
+        while not self._has_begun():
             if self._stop.wait(_POLL_SECONDS):
                 return
         self._began, self._cpu_before = time.monotonic(), self._cpu()

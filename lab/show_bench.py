@@ -1,5 +1,6 @@
 """The table of `lab bench` as people read it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -7,6 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 
 _COLOURS = {"reached": "green", "missed": "red", "void": "yellow", "failed": "red"}
+# Packages of less, in percent, are in the document.
+_LEAST_SHARE = 2
 
 
 def bench(document: dict[str, Any]) -> RenderableType:
@@ -21,7 +24,30 @@ def bench(document: dict[str, Any]) -> RenderableType:
             table.add_row(row["row"] if number == 0 else "", *_cells(figure))
     reasons = [_reason(row, figure) for row in document["rows"] for figure in row["figures"]]
     where = f"In full: {document['files']['result']}"
-    return Group(table, *filter(None, reasons), where)
+    return Group(table, *filter(None, reasons), *_profiles(document["rows"]), where)
+
+
+def _profiles(rows: list[dict[str, Any]]) -> Iterator[RenderableType]:
+    """Where each way's time goes, if anybody looked."""
+    found = [(row["row"], each) for row in rows for each in row.get("profiles", ())]
+    if not found:
+        return
+    table = Table(title="CPU per answer, in ms, and where the workers' goes", title_justify="left")
+    services = list(dict.fromkeys(name for _, each in found for name in each["cpu_ms"]))
+    for name in ("row", "way", *services):
+        table.add_column(name, justify="right" if name in services else "left", no_wrap=True)
+    table.add_column("of the workers' samples, % by package", overflow="fold")
+    for number, (row, each) in enumerate(found):
+        first = number == 0 or found[number - 1][0] != row
+        spent = (f"{each['cpu_ms'].get(name, 0):.2f}" for name in services)
+        table.add_row(row if first else "", each["way"], *spent, _packages(each))
+    yield table
+    yield from (f"[dim]{each['way']}:[/dim] {each['file']}" for _, each in found if each["file"])
+
+
+def _packages(profile: dict[str, Any]) -> str:
+    shares = [(n, share) for n, share in profile["packages"].items() if share >= _LEAST_SHARE]
+    return escape(profile["wrong"]) or ", ".join(f"{n or '?'} {share:.0f}" for n, share in shares)
 
 
 def _title(document: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from lab.engine.native.supervision import leftovers
+from lab.paths import State
 
 LAB = Path(sys.executable).parent / "lab"
 
@@ -58,6 +62,17 @@ def written(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("report")
     return folder, write_report(*load(), CLAIMS, folder)
+
+
+@pytest.fixture
+def other(tmp_path, stack):
+    """The environment of a second stack, which has nothing yet."""
+    state = State(Path(os.environ["LAB_STATE_DIR"]).parent / f"test-{tmp_path.name}")
+    ports = {k: str(int(v) + 500) for k, v in os.environ.items() if k.endswith("_PORT")}
+    ports["LAB_POSTGRES_PORT"] = str(int(os.environ["LAB_POSTGRES_PORT"]) - 500)
+    yield {**ports, "LAB_STATE_DIR": str(state.base)}
+    assert leftovers(state) == []
+    shutil.rmtree(state.base, ignore_errors=True)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 from lab.bench import busy, nights
 from lab.cpus import usable_cpus
 from lab.errors import LabError
+from lab.reset import DATABASE
 
 
 @pytest.mark.parametrize("booked", ["9500-01-01", "9999-12-31", "10421-01-01"])
@@ -15,6 +16,17 @@ def test_a_calendar_that_is_booked_up_is_one_message(booked):
     engine = SimpleNamespace(sql=lambda *_: [booked])
     with pytest.raises(LabError, match=f"reach up to {booked}: no nights are left"):
         nights.free_slots(engine)
+
+
+def test_no_load_books_in_a_hotel_that_is_spared(stack):
+    """Its page is read: it has to stay as large as it is."""
+    first, second, *_ = stack.sql(DATABASE, "SELECT id FROM hotels_hotel ORDER BY id")
+    mine = set(stack.sql(DATABASE, f"SELECT id FROM hotels_suite WHERE hotel_id = '{first}'"))
+    assert mine & nights.free_slots(stack, first).suites.keys()
+    assert mine & nights.free_slots(stack).suites.keys()
+    spared = nights.free_slots(stack, spared=[first, second]).suites
+    assert len(spared) == nights.SUITES
+    assert not mine & spared.keys()
 
 
 def test_what_holds_the_target_back_is_gone_afterwards():

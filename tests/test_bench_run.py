@@ -1,15 +1,20 @@
 """`lab bench` on the running stack: measured, stored, missed, and a generator that is full."""
 
 import json
+import math
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from lab.bench import command, rows, wrk
+from lab.bench import command, grown, growth, nights, rows, wrk
+from lab.bench.grown import Size
 from lab.bench.rows import Target, Way
 from lab.bench.sample import judge
 from lab.cpus import choose_cpus
-from lab.paths import ROOT
+from lab.engine.native.supervision import leftovers
+from lab.paths import ROOT, State
 
 # They take the machine to its limit.
 pytestmark = pytest.mark.alone
@@ -33,6 +38,59 @@ def test_a_row_is_measured_stored_and_leaves_the_stack_as_it_was(lab, stack):
     assert len(document["cpu_speed"]) == 2
     assert "revalidation known 2/2" in said.err
     assert stack.settings() == before
+
+
+def test_a_profile_says_where_the_time_of_each_way_goes(lab):
+    asked = ("--only", "revalidation", "--repeat", "1", "--seconds", "2")
+    said = lab("bench", *asked, "--profile", "--json")
+    document = said.json
+    (ROOT / document["files"]["result"]).unlink()
+    found = {each["way"]: each for each in document["rows"][0]["profiles"]}
+    for each in found.values():
+        shutil.rmtree((ROOT / each["file"]).parent)
+    assert list(found) == ["built", "known", "nothing"]
+    assert [each["wrong"] for each in found.values()] == ["", "", ""]
+    spent = {way: each["cpu_ms"] for way, each in found.items()}
+    # What builds the page has Postgres do it; what does nothing asks nobody.
+    assert spent["built"]["postgres"] > 10 * spent["nothing"]["postgres"]
+    assert spent["built"]["backend"] > spent["nothing"]["backend"] > 0
+    assert {"gunicorn", "django"} <= found["nothing"]["packages"].keys()
+    assert "psycopg" not in found["nothing"]["packages"]
+    assert sum(found["built"]["packages"].values()) == pytest.approx(100, abs=1)
+    assert len(found["built"]["hottest"]) == 10
+
+
+def test_a_grown_database_is_measured_beside_the_small_one_and_gone_afterwards(stack, monkeypatch):
+    """A little larger alone: 10 million bookings take half an hour."""
+    monkeypatch.setattr(grown, "_FREE_BYTES", 0)
+    before = nights.bookings(stack)
+    size = Size(hotels=30, bookings=120_000, tenfold=3)
+    document = growth.run(stack, repeats=2, seconds=1, size=size)
+    (ROOT / document["files"]["result"]).unlink()
+    figures = {row["row"]: row["figures"][0] for row in document["rows"]}
+    assert [len(figure["values"]) for figure in figures.values()] == [2, 2, 2]
+    assert not any(figure["why"] for figure in figures.values())
+    pair = document["rows"][0]["pairs"][0]
+    assert pair["tenfold"]["bytes"] == pytest.approx(3 * pair["once"]["bytes"], rel=0.1)
+    assert nights.bookings(stack) == before
+    assert (
+        stack.sql("postgres", "SELECT datname FROM pg_database WHERE datname ~ 'grown|aside'") == []
+    )
+
+
+def test_a_stack_that_was_down_is_down_again_without_the_loads_bookings(lab, other):
+    data = {"HOTELS": 2, "SUITES_PER_HOTEL": 10, "BOOKINGS_PER_SUITE": 3}
+    other |= {f"LAB_DATA_{name}": str(count) for name, count in data.items()}
+    said = lab("bench", "--only", "booking", "--repeat", "1", "--seconds", "1", "--json", **other)
+    document = said.json
+    (ROOT / document["files"]["result"]).unlink()
+    assert document["rows"][0]["pairs"][0]["fast"]["requests"] > 0
+    assert leftovers(State(Path(other["LAB_STATE_DIR"]))) == []
+    assert lab("up", **other).code == 0
+    tables = lab("manage", "table_sizes", "--json", **other).json["tables"]
+    assert lab("down", **other).code == 0
+    (bookings,) = (each["rows"] for each in tables if each["table"] == "hotels_booking")
+    assert bookings == math.prod(data.values())
 
 
 def test_a_slower_path_fails_the_check(stack, monkeypatch):

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lab.flamegraph import hottest
+from lab.flamegraph import hottest, packages
 from lab.paths import ROOT
 from lab.recorder import without_root
 
@@ -102,6 +102,16 @@ def test_a_graph_is_counted_by_function_once_per_sample(tmp_path):
     assert samples == 10
     counted = {hot.function: (hot.where, hot.self_samples, hot.all_samples) for hot in found}
     assert counted == {"b": ("y.py:2", 5, 6), "a": ("x.py:1", 4, 10), "c": ("", 1, 1)}
+
+
+def test_a_packages_samples_are_those_of_its_own_functions(tmp_path):
+    frames = [("all", 0, 0, 10), ("run (gunicorn/workers/sync.py:1)", 1, 0, 10)]
+    frames += [("send (django/dispatch.py:2)", 2, 2, 8), ("loads (json/decoder.py:3)", 3, 2, 3)]
+    frames += [("hex (uuid.py:4)", 3, 5, 2), ("wait (django/db/utils.py:5)", 3, 7, 1)]
+    drawn = (FRAME.format(name, width, y, first, width) for name, y, first, width in frames)
+    svg = tmp_path / "graph.svg"
+    svg.write_text(GRAPH.format("\n".join(drawn)))
+    assert packages(svg) == {"gunicorn": 2, "django": 3, "stdlib": 5}
 
 
 def test_an_unknown_scenario_is_misuse(lab, stack):

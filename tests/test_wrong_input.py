@@ -1,7 +1,6 @@
 """What goes wrong ends in one message that says what happened, what was found, and what to do."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -12,19 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.engine.native.supervision import leftovers
 from lab.paths import ROOT, State
-
-
-@pytest.fixture
-def other(tmp_path, stack):
-    """The environment of a second stack, which has nothing yet."""
-    state = State(Path(os.environ["LAB_STATE_DIR"]).parent / f"test-{tmp_path.name}")
-    ports = {k: str(int(v) + 500) for k, v in os.environ.items() if k.endswith("_PORT")}
-    ports["LAB_POSTGRES_PORT"] = str(int(os.environ["LAB_POSTGRES_PORT"]) - 500)
-    yield {**ports, "LAB_STATE_DIR": str(state.base)}
-    assert leftovers(state) == []
-    shutil.rmtree(state.base, ignore_errors=True)
 
 
 def test_a_taken_port_is_named_before_anything_starts(lab, other):

@@ -11,13 +11,16 @@ from lab.bench import compression, rows, start
 from lab.bench.busy import Busy
 from lab.bench.machine import facts, stored
 from lab.bench.measure import pairs
+from lab.bench.profiles import profiled
 from lab.bench.rows import Row, Way
 from lab.bench.sample import Pair, Sample, Verdict, judge
 from lab.bench.ways import Bench
 from lab.borrowed import Borrowed, borrowed
 from lab.engine import Engine
 from lab.errors import Interrupted, LabError, UsageError
+from lab.profiling import backend_pid
 from lab.progress import Progress
+from lab.recorder import check_permission
 
 _REPEATS, _SECONDS = 5, 5
 _CHECK_REPEATS, _CHECK_SECONDS = 2, 2
@@ -36,9 +39,17 @@ class Asked:
     repeats: int
     seconds: int
     check: bool
+    profile: bool = False
 
 
-def asked(names: list[str], *, repeats: int | None, seconds: int | None, check: bool) -> Asked:
+def asked(
+    names: list[str],
+    *,
+    repeats: int | None,
+    seconds: int | None,
+    check: bool,
+    profile: bool = False,
+) -> Asked:
     """What was asked for, with what is usual where nothing was said.
 
     Raises:
@@ -46,7 +57,7 @@ def asked(names: list[str], *, repeats: int | None, seconds: int | None, check: 
     """
     usual = (_CHECK_REPEATS, _CHECK_SECONDS) if check else (_REPEATS, _SECONDS)
     found = rows.chosen(names, check=check)
-    return Asked(found, repeats or usual[0], seconds or usual[1], check)
+    return Asked(found, repeats or usual[0], seconds or usual[1], check, profile)
 
 
 def run(engine: Engine, what: Asked) -> dict[str, Any]:
@@ -59,6 +70,8 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
     """
     require_native(engine)
     with borrowed(engine) as stack:
+        if what.profile:
+            check_permission(backend_pid(engine))
         prepare(engine, stack)
         with facts(engine, stack.base) as known:
             measured = list(_measured(Bench(engine, stack.base), what))
@@ -116,6 +129,7 @@ def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, A
         return _sample(bench, way, seconds)
 
     found: list[Pair] = []
+    profiles: list[dict[str, Any]] = []
     try:
         with bench.prepared(row):
             found = pairs(row, what.repeats, once)
@@ -123,11 +137,20 @@ def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, A
             if row.compressed_once:
                 counted = partial(compression.compressions, bench, row, what.seconds)
                 verdicts.append(_or_failed(counted, compression.against_limit))
+            profiles = list(_profiled(bench, row, what, progress))
     except Interrupted:
         raise
     except LabError as error:
         verdicts = [_failed(judge(each, [], check=what.check), error) for each in row.targets]
-    return row_document(row.name, row.path, verdicts, found)
+    return row_document(row.name, row.path, verdicts, found) | {"profiles": profiles}
+
+
+def _profiled(bench: Bench, row: Row, what: Asked, progress: Progress) -> Iterator[dict[str, Any]]:
+    """One more load of each way, with py-spy looking on, where that is asked for."""
+    for way in row.ways if what.profile else ():
+        seconds = what.seconds * way.longer
+        progress.begin(f"{row.name} {way.name} profile", seconds + _AROUND_SECONDS)
+        yield asdict(profiled(bench, row, way, seconds))
 
 
 def _or_failed(
@@ -172,4 +195,5 @@ def _expected(what: Asked) -> float:
     """Seconds that the measurements take, about."""
     ways = sum(len(rows.row(name).ways) for name in what.names if name != rows.START)
     start = _START_SECONDS if rows.START in what.names else 0
-    return ways * what.repeats * (what.seconds + _AROUND_SECONDS) + start
+    times = what.repeats + what.profile
+    return ways * times * (what.seconds + _AROUND_SECONDS) + start

@@ -1,7 +1,7 @@
 """One way: made active, proved, warmed, and measured."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from lab.bench import nights, pgbench, wrk
@@ -56,12 +56,15 @@ class Bench:
             check_equal({name: answers[name] for name in row.equal})
             yield
 
-    def sample(self, way: Way, seconds: float) -> Sample:
-        """Measure it once."""
+    def sample(
+        self, way: Way, seconds: float, looking_on: AbstractContextManager[None] | None = None
+    ) -> Sample:
+        """Measure it once, after a warm-up; `looking_on` while it is measured."""
         self.engine.apply(self.settings(way))
         load = self._book if way.page == "booking" else self._read
         load(way, _WARM_SECONDS)
-        return load(way, seconds)
+        with looking_on or nullcontext():
+            return load(way, seconds)
 
     def settings(self, way: Way) -> Settings:
         """The way's settings on this stack."""

@@ -20,15 +20,22 @@ def bench(
     grown: Annotated[
         bool, typer.Option("--growth", help="With 10 million bookings: 30 minutes, 10 GB.")
     ] = False,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="And look where each way's time goes, with py-spy.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Measure the fast path against its own limits; exit code 1 when one is not reached."""
-    if grown and (check or only):
-        raise UsageError("--growth is a benchmark of its own; it takes neither --check nor --only.")
+    if grown and (check or only or profile):
+        raise UsageError(
+            "--growth is a benchmark of its own; it takes no --check, --only or --profile."
+        )
     if grown:
         document = growth.run(engine_here(), repeats=repeat, seconds=seconds)
     else:
-        asked = command.asked(only or [], repeats=repeat, seconds=seconds, check=check)
+        asked = command.asked(
+            only or [], repeats=repeat, seconds=seconds, check=check, profile=profile
+        )
         document = command.run(engine_here(), asked)
     answer(document, as_json, show_bench.bench)
     if not command.is_reached(document):

@@ -1,0 +1,87 @@
+"""`lab bench --profile`: where the time of each way goes, by service and by function."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lab.bench.rows import Row, Way
+from lab.bench.ways import Bench
+from lab.errors import Interrupted, LabError
+from lab.flamegraph import hottest, packages
+from lab.k6 import new_testid
+from lab.paths import RESULTS
+from lab.processes import cpu_seconds
+from lab.profiling import FEWEST_SAMPLES, backend_pid, shares
+from lab.recorder import Recorder
+from lab.results import relative
+
+# What an answer passes through.
+_SERVICES = ("nginx", "backend", "redis", "postgres")
+_FUNCTIONS = 10
+
+
+@dataclass
+class Profile:
+    """Of one way: CPU in ms per answer, by service; and what the server's workers were doing.
+
+    Shares are percent of `samples`. Where the server had nothing to do there are none, and `file`,
+    which is py-spy's flame graph, is None.
+    """
+
+    way: str
+    answers: int = 0
+    cpu_ms: dict[str, float] = field(default_factory=dict)
+    samples: int = 0
+    packages: dict[str, float] = field(default_factory=dict)
+    hottest: list[dict[str, Any]] = field(default_factory=list)
+    file: str | None = None
+    wrong: str = ""
+
+
+def profiled(bench: Bench, row: Row, way: Way, seconds: float) -> Profile:
+    """One load of the way with py-spy looking on. What fails is its own: no figure rests on it."""
+    svg = RESULTS / new_testid(f"bench-{row.name}-{way.name}") / "profile.svg"
+    try:
+        return _profile(bench, way, seconds, svg)
+    except Interrupted:
+        raise
+    except LabError as error:
+        return Profile(way.name, wrong=str(error))
+
+
+def _profile(bench: Bench, way: Way, seconds: float, svg: Path) -> Profile:
+    used: dict[str, float] = {}
+    svg.parent.mkdir(parents=True)
+    sample = bench.sample(way, seconds, _recording(bench, svg, used))
+    answers = max(sample.requests, 1)
+    cpu_ms = {name: round(spent / answers * 1000, 3) for name, spent in used.items()}
+    found = Profile(way.name, sample.requests, cpu_ms, wrong=sample.wrong)
+    return _with_functions(found, svg) if svg.exists() else found
+
+
+@contextmanager
+def _recording(bench: Bench, svg: Path, used: dict[str, float]) -> Iterator[None]:
+    """CPU seconds of each service go to `used`, py-spy's picture to `svg`."""
+    roots = {name: pid for name, pid in bench.engine.pids().items() if name in _SERVICES}
+    before = cpu_seconds(roots)
+    with Recorder(backend_pid(bench.engine), svg):
+        yield
+        after = cpu_seconds(roots)
+    used.update({name: after[name] - before[name] for name in _SERVICES if name in roots})
+
+
+def _with_functions(profile: Profile, svg: Path) -> Profile:
+    samples, found = hottest(svg, _FUNCTIONS)
+    profile.samples = samples
+    if samples < FEWEST_SAMPLES:
+        # Nobody asked the server; what it did besides would be shares of nothing.
+        svg.unlink()
+        svg.parent.rmdir()
+        return profile
+    count = packages(svg)
+    profile.packages = {name: round(n / samples * 100, 1) for name, n in count.most_common()}
+    profile.hottest = [shares(hot, samples) for hot in found]
+    profile.file = relative(svg)
+    return profile
