@@ -15,6 +15,7 @@ from lab.bench.sample import judge
 from lab.cpus import choose_cpus
 from lab.engine.native.supervision import leftovers
 from lab.paths import ROOT, State
+from lab.reset import DATABASE
 
 # They take the machine to its limit.
 pytestmark = pytest.mark.alone
@@ -60,9 +61,25 @@ def test_a_profile_says_where_the_time_of_each_way_goes(lab):
     assert len(found["built"]["hottest"]) == 10
 
 
+def _checked(swap):
+    """The exchange of the two databases, which have the same indexes and constraints."""
+
+    def shape(engine, database):
+        indexes = "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1"
+        keys = "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid > 0 ORDER BY 1"
+        return engine.sql(database, indexes), engine.sql(database, keys)
+
+    def checked(engine):
+        assert shape(engine, grown.GROWN) == shape(engine, DATABASE)
+        swap(engine)
+
+    return checked
+
+
 def test_a_grown_database_is_measured_beside_the_small_one_and_gone_afterwards(stack, monkeypatch):
     """A little larger alone: 10 million bookings take half an hour."""
     monkeypatch.setattr(grown, "_FREE_BYTES", 0)
+    monkeypatch.setattr(grown, "swap", _checked(grown.swap))
     before = nights.bookings(stack)
     size = Size(hotels=30, bookings=120_000, tenfold=3)
     document = growth.run(stack, repeats=2, seconds=1, size=size)

@@ -103,13 +103,14 @@ class Data:
             yield pk, hotel, number, _capacity(number), price, self._version
 
     def bookings(self) -> Iterator[tuple[Row, list[Row]]]:
-        """(id, suite, check_in, check_out, created_at), and its (booking, customer) pairs."""
+        """(id, suite, check_in, check_out, created_at, customers), and its (booking, customer)
+        pairs."""
         for suite, _, number in self._suites:
             for check_in, check_out in self._stays():
                 pk = self._uuid()
                 guests = self._random.sample(self._customers, self._party(_capacity(number)))
                 yield (
-                    (pk, suite, check_in, check_out, CREATED_AT),
+                    (pk, suite, check_in, check_out, CREATED_AT, sorted(guests)),
                     [(pk, customer) for customer in guests],
                 )
 

@@ -12,7 +12,10 @@ _COLUMNS = {
     Customer._meta.db_table: ("id", "name", "email"),
     Hotel._meta.db_table: ("id", "name", "address", "city", "stars", "description", "version"),
     Suite._meta.db_table: ("id", "hotel_id", "number", "capacity", "price", "version"),
-    Booking._meta.db_table: ("id", "suite_id", "check_in", "check_out", "created_at"),
+    Booking._meta.db_table: (
+        *("id", "suite_id", "check_in", "check_out", "created_at"),
+        "customer_ids",
+    ),
     _LINKS: ("booking_id", "customer_id"),
 }
 # Bookings are sent in batches, since a connection can copy into one table at a time.

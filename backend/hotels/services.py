@@ -119,8 +119,9 @@ known AS MATERIALIZED (
       AND {allowed}
     FOR NO KEY UPDATE
 ), booking AS (
-    INSERT INTO hotels_booking (id, suite_id, check_in, check_out, created_at)
-    SELECT %(id)s::uuid, id, %(check_in)s::date, %(check_out)s::date, %(created_at)s::timestamptz
+    INSERT INTO hotels_booking (id, suite_id, check_in, check_out, created_at, customer_ids)
+    SELECT %(id)s::uuid, id, %(check_in)s::date, %(check_out)s::date, %(created_at)s::timestamptz,
+           ARRAY(SELECT id FROM known ORDER BY id)
     FROM suite
     ON CONFLICT ON CONSTRAINT booking_nights_are_free DO NOTHING
     RETURNING id, suite_id
