@@ -73,7 +73,7 @@ bench-check: setup ## The same, quick and against lower floors: for CI
 	$(BIN)/lab bench --check
 
 .PHONY: bench-growth
-bench-growth: setup ## The same with 10 million bookings (30 minutes, 10 GB)
+bench-growth: setup ## The same with 10 million bookings (15 minutes, 10 GB)
 	$(BIN)/lab bench --growth
 
 .PHONY: down

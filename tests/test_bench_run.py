@@ -21,13 +21,23 @@ from lab.reset import DATABASE
 pytestmark = pytest.mark.alone
 
 
-def test_a_row_is_measured_stored_and_leaves_the_stack_as_it_was(lab, stack):
+@pytest.fixture(scope="module")
+def benched(lab, stack):
+    """One row, measured and looked into, and the stack's settings before it."""
     before = stack.settings()
-    said = lab("bench", "--only", "revalidation", "--repeat", "2", "--seconds", "1", "--json")
+    asked = ("--only", "revalidation", "--repeat", "2", "--seconds", "1")
+    said = lab("bench", *asked, "--profile", "--json")
+    yield said, before
     document = said.json
-    stored = ROOT / document["files"]["result"]
-    assert json.loads(stored.read_text()) == document
-    stored.unlink()
+    (ROOT / document["files"]["result"]).unlink()
+    for each in document["rows"][0]["profiles"]:
+        shutil.rmtree((ROOT / each["file"]).parent)
+
+
+def test_a_row_is_measured_stored_and_leaves_the_stack_as_it_was(benched, stack):
+    said, before = benched
+    document = said.json
+    assert json.loads((ROOT / document["files"]["result"]).read_text()) == document
     (row,) = document["rows"]
     (figure,) = row["figures"]
     assert figure["outcome"] != "failed", figure["why"]
@@ -41,14 +51,9 @@ def test_a_row_is_measured_stored_and_leaves_the_stack_as_it_was(lab, stack):
     assert stack.settings() == before
 
 
-def test_a_profile_says_where_the_time_of_each_way_goes(lab):
-    asked = ("--only", "revalidation", "--repeat", "1", "--seconds", "2")
-    said = lab("bench", *asked, "--profile", "--json")
-    document = said.json
-    (ROOT / document["files"]["result"]).unlink()
-    found = {each["way"]: each for each in document["rows"][0]["profiles"]}
-    for each in found.values():
-        shutil.rmtree((ROOT / each["file"]).parent)
+def test_a_profile_says_where_the_time_of_each_way_goes(benched):
+    said, _ = benched
+    found = {each["way"]: each for each in said.json["rows"][0]["profiles"]}
     assert list(found) == ["built", "known", "nothing"]
     assert [each["wrong"] for each in found.values()] == ["", "", ""]
     spent = {way: each["cpu_ms"] for way, each in found.items()}
@@ -57,8 +62,11 @@ def test_a_profile_says_where_the_time_of_each_way_goes(lab):
     assert spent["built"]["backend"] > spent["nothing"]["backend"] > 0
     assert {"gunicorn", "django"} <= found["nothing"]["packages"].keys()
     assert "psycopg" not in found["nothing"]["packages"]
-    assert sum(found["built"]["packages"].values()) == pytest.approx(100, abs=1)
-    assert len(found["built"]["hottest"]) == 10
+    for each in found.values():
+        assert sum(each["packages"].values()) == pytest.approx(100, abs=1)
+        assert len(each["hottest"]) == 10
+        svg = (ROOT / each["file"]).read_text()
+        assert f"({each['samples']:,} samples" in svg
 
 
 def _checked(swap):

@@ -39,14 +39,14 @@ def _filters(settings):
 
 def test_outgoing_is_to_postgres_and_from_the_server():
     assert _filters(_settings()) == [
-        "match ip protocol 6 0xff match ip dport 55432 0xffff flowid 1ab:1",
+        "match ip protocol 6 0xff match ip dport 25432 0xffff flowid 1ab:1",
         "match ip protocol 6 0xff match ip sport 8001 0xffff flowid 1ab:1",
     ]
 
 
 def test_incoming_is_the_other_way_round():
     assert _filters(_settings(LAB_LATENCY_DIRECTION="incoming")) == [
-        "match ip protocol 6 0xff match ip sport 55432 0xffff flowid 1ab:1",
+        "match ip protocol 6 0xff match ip sport 25432 0xffff flowid 1ab:1",
         "match ip protocol 6 0xff match ip dport 8001 0xffff flowid 1ab:1",
     ]
 

@@ -18,7 +18,7 @@ def bench(
         bool, typer.Option("--check", help="Quick, against lower floors: for CI.")
     ] = False,
     grown: Annotated[
-        bool, typer.Option("--growth", help="With 10 million bookings: 30 minutes, 10 GB.")
+        bool, typer.Option("--growth", help="With 10 million bookings: 15 minutes, 10 GB.")
     ] = False,
     profile: Annotated[
         bool, typer.Option("--profile", help="And look where each way's time goes, with py-spy.")

@@ -7,10 +7,7 @@ import pytest
 from lab.paths import ROOT
 
 CELLS = {
-    "thread-sensitivity": (
-        "random-row-lock/five/today/side-by-side-async",
-        "random-row-lock/five/today/uvicorn-1-async",
-    ),
+    "thread-sensitivity": ("random-row-lock/five/today/side-by-side-async",),
     "channels-2016": ("highest/today-layer", "availability/today-granian"),
     "sync-vs-async": ("io-create/100ms/async-100",),
 }
