@@ -82,11 +82,12 @@ def hotel_detail_fast(hotel_id: UUID) -> bytes:
         Http404: there is no such hotel.
     """
     fields = ("id", "name", "address", "city", "stars", "description")
-    hotel = Hotel.objects.filter(pk=hotel_id).values(*fields).first()
-    if hotel is None:
+    found = Hotel.objects.filter(pk=hotel_id).values(*fields).first()
+    if found is None:
         raise Http404
-    hotel["suites"] = [_suite(*found) for found in prepared.rows(_SUITES, {"hotel": hotel_id})]
-    return _escaped(orjson.dumps(hotel))
+    hotel: dict[str, Any] = {name: _escaped(value) for name, value in found.items()}
+    hotel["suites"] = [_suite(*row) for row in prepared.rows(_SUITES, {"hotel": hotel_id})]
+    return orjson.dumps(hotel)
 
 
 def _suite(pk: UUID, number: int, capacity: int, price: Decimal, bookings: str) -> dict[str, Any]:
@@ -99,6 +100,12 @@ def _suite(pk: UUID, number: int, capacity: int, price: Decimal, bookings: str) 
     }
 
 
-def _escaped(document: bytes) -> bytes:
-    """DRF escapes the two line ends that JSON allows in a string and old JavaScript does not."""
-    return document.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
+def _escaped(value: Any) -> orjson.Fragment:
+    """DRF escapes the two line ends that JSON allows in a string and old JavaScript does not.
+
+    Value by value: the page is a megabyte, of which the hotel's own texts alone can have any.
+    """
+    document = orjson.dumps(value)
+    return orjson.Fragment(
+        document.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
+    )
