@@ -42,13 +42,12 @@ class Hot:
     all_samples: int
 
 
-def packages(svg: Path) -> Counter[str]:
+def packages(found: list[Hot]) -> Counter[str]:
     """Samples in the functions of each Python package itself, without what they called.
 
     C code counts for the Python function that called it; what has no file, such as a lambda in
     generated code, has the package "".
     """
-    _, found = hottest(svg, None)
     count: Counter[str] = Counter()
     for hot in found:
         count[_package(hot.where)] += hot.self_samples
@@ -56,18 +55,21 @@ def packages(svg: Path) -> Counter[str]:
 
 
 def _package(where: str) -> str:
-    """Of "django/dispatch/dispatcher.py:159" django; of "uuid.py:233" the standard library."""
+    """Of "django/dispatch/dispatcher.py:159" django; of "uuid.py:233" the standard library, and of
+    "<frozen importlib._bootstrap>:241" as well.
+    """
     name = where.partition(":")[0].partition("/")[0].removesuffix(".py")
-    return "stdlib" if name in sys.stdlib_module_names else name
+    is_ours = name not in sys.stdlib_module_names and not name.startswith("<frozen ")
+    return name if is_ours else "stdlib"
 
 
-def hottest(svg: Path, count: int | None) -> tuple[int, list[Hot]]:
-    """The number of samples, and the `count` functions (all without one) that most were in."""
+def hottest(svg: Path) -> tuple[int, list[Hot]]:
+    """The number of samples, and every function that one was in, those with most of them first."""
     # The root's frame holds all others; of no sample at all there is not even that.
     frames = sorted(_frames(svg), key=lambda frame: (frame.first, frame.depth))
     everything, frames = frames[:1], frames[1:]
     own, cumulative = _counted(frames)
-    found = [_hot(name, own[name], cumulative[name]) for name, _ in own.most_common(count)]
+    found = [_hot(name, own[name], cumulative[name]) for name, _ in own.most_common()]
     return sum(frame.samples for frame in everything), found
 
 

@@ -94,7 +94,7 @@ def backend_pid(engine: Engine) -> int:
 
 
 def _written(run: Run, recorder: Recorder, wanted: Wanted, engine: Engine) -> dict[str, Any]:
-    samples, found = hottest(run.folder / "profile.svg", _COUNT)
+    samples, found = hottest(run.folder / "profile.svg")
     if samples < FEWEST_SAMPLES:
         raise LabError(
             f"The backend had next to nothing to do in these {recorder.seconds:.0f} s ({samples} "
@@ -106,7 +106,7 @@ def _written(run: Run, recorder: Recorder, wanted: Wanted, engine: Engine) -> di
         "scenario": wanted.scenario,
         "samples": samples,
         "samples_per_second": RATE,
-        "hottest": [shares(hot, samples) for hot in found],
+        "hottest": [shares(hot, samples) for hot in found[:_COUNT]],
         "settings": run.settings.model_dump(),
         "host": host(run.settings, engine.name),
     }

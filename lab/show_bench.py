@@ -10,6 +10,7 @@ from rich.table import Table
 _COLOURS = {"reached": "green", "missed": "red", "void": "yellow", "failed": "red"}
 # Packages of less, in percent, are in the document.
 _LEAST_SHARE = 2
+_SMALL_MS = 0.1
 
 
 def bench(document: dict[str, Any]) -> RenderableType:
@@ -39,10 +40,19 @@ def _profiles(rows: list[dict[str, Any]]) -> Iterator[RenderableType]:
     table.add_column("of the workers' samples, % by package", overflow="fold")
     for number, (row, each) in enumerate(found):
         first = number == 0 or found[number - 1][0] != row
-        spent = (f"{each['cpu_ms'].get(name, 0):.2f}" for name in services)
+        spent = (_milliseconds(each["cpu_ms"].get(name)) for name in services)
         table.add_row(row if first else "", each["way"], *spent, _packages(each))
     yield table
-    yield from (f"[dim]{each['way']}:[/dim] {each['file']}" for _, each in found if each["file"])
+    for row, each in found:
+        if each["file"]:
+            yield f"[dim]{row} {each['way']}:[/dim] {each['file']}"
+
+
+def _milliseconds(value: float | None) -> str:
+    """Three digits of what is small; nothing of what was not seen."""
+    if not value:
+        return "" if value is None else "0"
+    return f"{value:.2f}" if value >= _SMALL_MS else f"{value:.3f}"
 
 
 def _packages(profile: dict[str, Any]) -> str:

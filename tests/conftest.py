@@ -65,14 +65,18 @@ def written(tmp_path_factory):
 
 
 @pytest.fixture
-def other(tmp_path, stack):
+def other(tmp_path, lab, stack):
     """The environment of a second stack, which has nothing yet."""
     state = State(Path(os.environ["LAB_STATE_DIR"]).parent / f"test-{tmp_path.name}")
     ports = {k: str(int(v) + 500) for k, v in os.environ.items() if k.endswith("_PORT")}
+    # The first one's is among the last that there are.
     ports["LAB_POSTGRES_PORT"] = str(int(os.environ["LAB_POSTGRES_PORT"]) - 500)
-    yield {**ports, "LAB_STATE_DIR": str(state.base)}
-    assert leftovers(state) == []
+    environ = {**ports, "LAB_STATE_DIR": str(state.base)}
+    yield environ
+    left = leftovers(state)
+    lab("down", **environ)
     shutil.rmtree(state.base, ignore_errors=True)
+    assert left == []
 
 
 @dataclass(frozen=True)

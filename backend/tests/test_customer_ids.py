@@ -2,10 +2,19 @@
 changed them and how.
 """
 
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
 import pytest
+from config.kinds import Implementation
 from django.core.management import call_command
-from django.db import connection
-from hotels.models import Booking, Suite
+from django.db import connection, connections, transaction
+from hotels.models import Booking, Customer, Suite
+
+# A table with checks that wait for the end of a transaction can't be changed within it.
+pytestmark = pytest.mark.django_db(transaction=True)
 
 # Every booking whose copy is not what its links are.
 _WRONG = """
@@ -61,11 +70,69 @@ def test_a_link_that_is_moved_leaves_its_old_booking(suite, customers):
     assert _kept(other) == [customers[0].pk]
 
 
+def _forget(customer_pk) -> None:
+    """As somebody else would, at the same time."""
+    try:
+        Customer.objects.get(pk=customer_pk).delete()
+    finally:
+        connections.close_all()
+
+
+def _wait_for_who_waits() -> None:
+    deadline = time.monotonic() + 20
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        while cursor.fetchone()[0] == 0:
+            assert time.monotonic() < deadline
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+
+
+def test_two_who_change_one_booking_at_once_are_both_seen(suite, customers):
+    """The second waits for the first, and looks again once it need not wait."""
+    bookings = [_booking(suite, day) for day in (1, 3, 5)]
+    for booking in bookings:
+        booking.customers.set(customers[:3])
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            customers[0].delete()
+            other = pool.submit(_forget, customers[1].pk)
+            _wait_for_who_waits()
+        other.result(timeout=20)
+    assert [_kept(booking) for booking in bookings] == [[customers[2].pk]] * 3
+
+
+def test_without_links_nobody_is_in_it(suite, customers):
+    booking = _booking(suite, 1)
+    booking.customers.set(customers[:2])
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE hotels_booking_customers")
+    assert _kept(booking) == []
+
+
 def test_a_customer_who_is_gone_is_gone_from_it(suite, customers):
     booking = _booking(suite, 1)
     booking.customers.set(customers[:2])
     customers[0].delete()
     assert _kept(booking) == [customers[1].pk]
+
+
+@pytest.fixture
+def unkept(db) -> Iterator[None]:
+    """Nobody mends what was written: the triggers are off."""
+    tables = "ALTER TABLE hotels_booking_customers {} TRIGGER USER"
+    with connection.cursor() as cursor:
+        cursor.execute(tables.format("DISABLE"))
+        yield
+        cursor.execute(tables.format("ENABLE"))
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "one"}], ids=["plain", "with a key"])
+def test_a_quick_booking_writes_it_at_once(api, settings, wish, unkept, headers):
+    settings.LAB = replace(settings.LAB, lab_booking=Implementation.FAST)
+    wish = {**wish, "customers": sorted(wish["customers"], reverse=True)}
+    assert api.post("/api/booking/", wish, format="json", headers=headers).status_code == 201
+    assert Booking.objects.get().customers.count() == 2
+    assert _wrong() == 0
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "one"}], ids=["plain", "with a key"])
@@ -79,8 +146,7 @@ def test_a_booking_that_is_made_has_it(api, booking_by, wish, headers):
     assert _wrong() == 0
 
 
-@pytest.mark.django_db(transaction=True)
-def test_data_that_are_loaded_have_it():
+def test_data_that_are_loaded_have_it(unkept):
     call_command("load_db", hotels=1, suites_per_hotel=3, bookings_per_suite=4, customers=30)
     assert Booking.objects.count() > 0
     assert _wrong() == 0

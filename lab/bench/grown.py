@@ -78,6 +78,7 @@ def _rename(engine: Engine, old: str, new: str) -> None:
 
 def _put_back(engine: Engine) -> None:
     """The stack's database as loaded, and nothing beside it."""
+    # A copy, since an exchange may have been broken off anywhere.
     copy_database(engine, TEMPLATE, DATABASE)
     for name in (GROWN, _ASIDE):
         engine.sql("postgres", f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")

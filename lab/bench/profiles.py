@@ -1,11 +1,15 @@
 """`lab bench --profile`: where the time of each way goes, by service and by function."""
 
+import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+from lab.bench.busy import wait_until_idle
 from lab.bench.rows import Row, Way
 from lab.bench.ways import Bench
 from lab.errors import Interrupted, LabError
@@ -25,6 +29,7 @@ _FUNCTIONS = 10
 @dataclass
 class Profile:
     """Of one way: CPU in ms per answer, by service; and what the server's workers were doing.
+    `answers` are those that the server made; a few of them nobody read.
 
     Shares are percent of `samples`. Where the server had nothing to do there are none, and `file`,
     which is py-spy's flame graph, is None.
@@ -42,22 +47,28 @@ class Profile:
 
 def profiled(bench: Bench, row: Row, way: Way, seconds: float) -> Profile:
     """One load of the way with py-spy looking on. What fails is its own: no figure rests on it."""
-    svg = RESULTS / new_testid(f"bench-{row.name}-{way.name}") / "profile.svg"
+    folder = RESULTS / new_testid(f"bench-{row.name}-{way.name}")
+    folder.mkdir(parents=True)
+    found = Profile(way.name)
     try:
-        return _profile(bench, way, seconds, svg)
+        found = _profile(bench, way, seconds, folder / "profile.svg")
     except Interrupted:
         raise
-    except LabError as error:
-        return Profile(way.name, wrong=str(error))
+    except (LabError, OSError, subprocess.TimeoutExpired, ElementTree.ParseError) as error:
+        found.wrong = str(error)
+    finally:
+        if found.file is None:
+            shutil.rmtree(folder)
+    return found
 
 
 def _profile(bench: Bench, way: Way, seconds: float, svg: Path) -> Profile:
     used: dict[str, float] = {}
-    svg.parent.mkdir(parents=True)
     sample = bench.sample(way, seconds, _recording(bench, svg, used))
-    answers = max(sample.requests, 1)
+    # What wrk had asked for when it stopped was answered, too.
+    answers = sample.requests + (way.connections if way.generator == "wrk" else 0)
     cpu_ms = {name: round(spent / answers * 1000, 3) for name, spent in used.items()}
-    found = Profile(way.name, sample.requests, cpu_ms, wrong=sample.wrong)
+    found = Profile(way.name, answers, cpu_ms, wrong=sample.wrong)
     return _with_functions(found, svg) if svg.exists() else found
 
 
@@ -68,20 +79,17 @@ def _recording(bench: Bench, svg: Path, used: dict[str, float]) -> Iterator[None
     before = cpu_seconds(roots)
     with Recorder(backend_pid(bench.engine), svg):
         yield
+        wait_until_idle(bench.cpus)
         after = cpu_seconds(roots)
     used.update({name: after[name] - before[name] for name in _SERVICES if name in roots})
 
 
 def _with_functions(profile: Profile, svg: Path) -> Profile:
-    samples, found = hottest(svg, _FUNCTIONS)
-    profile.samples = samples
-    if samples < FEWEST_SAMPLES:
-        # Nobody asked the server; what it did besides would be shares of nothing.
-        svg.unlink()
-        svg.parent.rmdir()
-        return profile
-    count = packages(svg)
-    profile.packages = {name: round(n / samples * 100, 1) for name, n in count.most_common()}
-    profile.hottest = [shares(hot, samples) for hot in found]
-    profile.file = relative(svg)
+    profile.samples, found = hottest(svg)
+    # With fewer nobody asked the server; what it did besides would be shares of nothing.
+    if profile.samples >= FEWEST_SAMPLES:
+        count = packages(found).most_common()
+        profile.packages = {name: round(n / profile.samples * 100, 1) for name, n in count if n}
+        profile.hottest = [shares(hot, profile.samples) for hot in found[:_FUNCTIONS]]
+        profile.file = relative(svg)
     return profile

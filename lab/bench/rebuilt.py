@@ -39,9 +39,11 @@ def without_indexes(engine: Engine, database: str, *tables: str) -> Iterator[Non
         return engine.sql(database, query.format(tables=listed, **parts))
 
     keys = found(_CONSTRAINTS, form=_ADD)
-    engine.sql(database, *reversed(found(_CONSTRAINTS, form=_DROP)))
+    for statement in reversed(found(_CONSTRAINTS, form=_DROP)):
+        engine.sql(database, statement)
     indexes = found(_INDEXES, what="pg_get_indexdef(indexrelid)")
-    engine.sql(database, *found(_INDEXES, what="'DROP INDEX ' || indexrelid::regclass"))
+    for statement in found(_INDEXES, what="'DROP INDEX ' || indexrelid::regclass"):
+        engine.sql(database, statement)
     yield
     for number, statement in enumerate([*indexes, *keys], 1):
         with step(f"Building the indexes again, {number}/{len(indexes) + len(keys)}"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from lab.bench import nights, pgbench, wrk
 from lab.bench.answers import Answer, check_equal, check_size, fetch
-from lab.bench.busy import held_back
+from lab.bench.busy import held_back, wait_until_idle
 from lab.bench.files import kept_file
 from lab.bench.rows import Row, Way, base_assignments
 from lab.bench.sample import Sample
@@ -59,12 +59,12 @@ class Bench:
     def sample(
         self, way: Way, seconds: float, looking_on: AbstractContextManager[None] | None = None
     ) -> Sample:
-        """Measure it once, after a warm-up; `looking_on` while it is measured."""
+        """Measure it once, after a warm-up; `looking_on` while the generator runs."""
         self.engine.apply(self.settings(way))
         load = self._book if way.page == "booking" else self._read
-        load(way, _WARM_SECONDS)
-        with looking_on or nullcontext():
-            return load(way, seconds)
+        load(way, _WARM_SECONDS, nullcontext())
+        wait_until_idle(self.cpus)
+        return load(way, seconds, looking_on or nullcontext())
 
     def settings(self, way: Way) -> Settings:
         """The way's settings on this stack."""
@@ -109,27 +109,29 @@ class Bench:
             return way.headers
         return {**way.headers, "If-None-Match": fetch(self.url(way), way.headers).etag}
 
-    def _read(self, way: Way, seconds: float) -> Sample:
+    def _read(self, way: Way, seconds: float, looking_on: AbstractContextManager[None]) -> Sample:
         asked = wrk.Asked(self.url(way), way.connections, seconds, self._headers(way))
         # On shared CPUs it would hold the generator back as well.
         held = way.held_back and not self.cpus.shared
-        with held_back(self.cpus.target) if held else nullcontext():
+        with held_back(self.cpus.target) if held else nullcontext(), looking_on:
             sample = wrk.measure(asked, self.cpus)
         sample = replace(sample, busy=replace(sample.busy, held_back=held))
         return check_size(sample, len(self._fetched(way).raw), way.connections)
 
-    def _book(self, way: Way, seconds: float) -> Sample:
+    def _book(self, way: Way, seconds: float, looking_on: AbstractContextManager[None]) -> Sample:
         slots = nights.free_slots(self.engine, spared=sorted(self.spared))
         before = nights.bookings(self.engine)
         if way.generator == "pgbench":
-            sample = pgbench.measure(self.engine, self.base, slots, way.connections, seconds)
+            with looking_on:
+                sample = pgbench.measure(self.engine, self.base, slots, way.connections, seconds)
         else:
             with nights.slots_file(slots) as file:
                 env = {"BENCH_SLOTS": str(file)}
                 asked = wrk.Asked(
                     self.url(way), way.connections, seconds, script="booking.lua", env=env
                 )
-                sample = wrk.measure(asked, self.cpus)
+                with looking_on:
+                    sample = wrk.measure(asked, self.cpus)
         return nights.check_made(sample, nights.bookings(self.engine) - before, way.connections)
 
 
