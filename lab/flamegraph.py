@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from lab.errors import LabError
+
 _SVG = "{http://www.w3.org/2000/svg}"
 _DRAWN = "{http://github.com/jonhoo/inferno}"
 # What py-spy writes: "View.get (hotels/apis.py:41) (12 samples, 3.40%)".
@@ -64,7 +66,11 @@ def _package(where: str) -> str:
 
 
 def hottest(svg: Path) -> tuple[int, list[Hot]]:
-    """The number of samples, and every function that one was in, those with most of them first."""
+    """The number of samples, and every function that one was in, those with most of them first.
+
+    Raises:
+        LabError: the picture can't be read.
+    """
     # The root's frame holds all others; of no sample at all there is not even that.
     frames = sorted(_frames(svg), key=lambda frame: (frame.first, frame.depth))
     everything, frames = frames[:1], frames[1:]
@@ -74,8 +80,12 @@ def hottest(svg: Path) -> tuple[int, list[Hot]]:
 
 
 def _frames(svg: Path) -> Iterator[Frame]:
-    # py-spy wrote it a moment ago, on this machine.
-    for group in ElementTree.parse(svg).iter(f"{_SVG}g"):  # noqa: S314
+    try:
+        # py-spy wrote it a moment ago, on this machine.
+        drawn = ElementTree.parse(svg)  # noqa: S314
+    except ElementTree.ParseError as error:
+        raise LabError(f"py-spy's picture can't be read: {error}. Record again.") from None
+    for group in drawn.iter(f"{_SVG}g"):
         title, box = group.find(f"{_SVG}title"), group.find(f"{_SVG}rect")
         named = _TITLE.fullmatch((title.text or "") if title is not None else "")
         if named and box is not None:

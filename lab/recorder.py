@@ -19,6 +19,8 @@ RATE = 100
 PY_SPY = Path(sys.executable).parent / "py-spy"
 
 _POLL_SECONDS = 0.1
+# A look at a worker that just changes may find a name that is none: XML allows no such characters.
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 # What it needs to write the picture.
 _END_SECONDS = 30
 
@@ -107,7 +109,8 @@ class Recorder:
         if not failed and not self._svg.exists():
             raise LabError(f"py-spy wrote no profile: {_last_line(said)}")
         if self._svg.exists():
-            self._svg.write_text(without_root(self._svg.read_text()))
+            drawn = self._svg.read_text(errors="replace")
+            self._svg.write_text(_NO_XML.sub("", without_root(drawn)))
 
     def _cpu(self) -> float:
         return cpu_seconds({"backend": self._pid})["backend"]

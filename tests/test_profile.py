@@ -11,9 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from lab.errors import LabError
 from lab.flamegraph import hottest, packages
 from lab.paths import ROOT
-from lab.recorder import without_root
+from lab.recorder import Recorder, without_root
 
 LAB = Path(sys.executable).parent / "lab"
 
@@ -116,6 +117,24 @@ def test_a_packages_samples_are_those_of_its_own_functions(tmp_path):
     svg = tmp_path / "graph.svg"
     svg.write_text(GRAPH.format("\n".join(drawn)))
     assert packages(hottest(svg)[1]) == {"gunicorn": 2, "django": 3, "stdlib": 5}
+
+
+def test_a_picture_that_is_none_is_one_message(tmp_path):
+    svg = tmp_path / "graph.svg"
+    svg.write_text(GRAPH.format("<g><title>half"))
+    with pytest.raises(LabError, match=r"can't be read: .* Record again"):
+        hottest(svg)
+
+
+def test_a_name_that_is_none_does_not_spoil_the_picture(tmp_path):
+    """What py-spy reads of a worker that just changes."""
+    svg = tmp_path / "graph.svg"
+    drawn = GRAPH.format(FRAME.format("a\x01\x0c (x.py:1)", 10, 0, 0, 10)).encode()
+    svg.write_bytes(drawn.replace(b"x.py", b"\xff.py"))
+    recorder = Recorder(0, svg)
+    with subprocess.Popen(["true"], stderr=subprocess.PIPE, text=True) as ended:
+        recorder._end(ended, failed=False)
+    assert hottest(svg)[0] == 10
 
 
 def test_an_unknown_scenario_is_misuse(lab, stack):
