@@ -103,8 +103,7 @@ class Data:
             yield pk, hotel, number, _capacity(number), price, self._version
 
     def bookings(self) -> Iterator[tuple[Row, list[Row]]]:
-        """(id, suite, check_in, check_out, created_at, customers), and its (booking, customer)
-        pairs."""
+        """Each booking as loading.py's columns have it, and its (booking, customer) pairs."""
         for suite, _, number in self._suites:
             for check_in, check_out in self._stays():
                 pk = self._uuid()

@@ -13,8 +13,8 @@ _COLUMNS = {
     Hotel._meta.db_table: ("id", "name", "address", "city", "stars", "description", "version"),
     Suite._meta.db_table: ("id", "hotel_id", "number", "capacity", "price", "version"),
     Booking._meta.db_table: (
-        *("id", "suite_id", "check_in", "check_out", "created_at"),
-        "customer_ids",
+        *("id", "suite_id", "check_in", "check_out"),
+        *("created_at", "customer_ids"),
     ),
     _LINKS: ("booking_id", "customer_id"),
 }

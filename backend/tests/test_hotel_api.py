@@ -95,11 +95,13 @@ def test_detail_is_the_same_bytes_either_way(api, settings, suite, customers, te
     for day in (20, 3, 11):
         _book(suite, customers[day % 4 :], day)
     hotel = suite.hotel
-    hotel.description = hotel.name = hotel.address = hotel.city = text
+    hotel.description = hotel.name = hotel.address = text
+    hotel.city += text
     hotel.save()
     naive, fast = _bodies(api, settings, hotel)
     assert naive == fast
-    assert orjson.loads(fast)["city"] == text
+    assert "Kraków".encode() in fast
+    assert orjson.loads(fast)["city"] == hotel.city
 
 
 def test_detail_of_a_hotel_without_suites_is_the_same_bytes(api, settings, hotel):

@@ -7,7 +7,10 @@ import pytest
 from lab.paths import ROOT
 
 CELLS = {
-    "thread-sensitivity": ("random-row-lock/five/today/side-by-side-async",),
+    "thread-sensitivity": (
+        "random-row-lock/five/today/side-by-side-async",
+        "random-row-lock/five/today/uvicorn-1-async",
+    ),
     "channels-2016": ("highest/today-layer", "availability/today-granian"),
     "sync-vs-async": ("io-create/100ms/async-100",),
 }
