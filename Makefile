@@ -69,11 +69,11 @@ bench: setup ## Measure the fast path against its own limits (15 minutes, nothin
 	$(BIN)/lab bench
 
 .PHONY: bench-check
-bench-check: setup ## The same, quick and against lower floors: for CI
+bench-check: setup ## The same, quick and against lower floors: a look before a merge
 	$(BIN)/lab bench --check
 
 .PHONY: bench-growth
-bench-growth: setup ## The same with 10 million bookings (15 minutes, 10 GB)
+bench-growth: setup ## The same with 10 million bookings (15 to 25 minutes, 10 GB)
 	$(BIN)/lab bench --growth
 
 .PHONY: down

@@ -160,7 +160,7 @@ ROWS = (
             # As many clients as there are workers.
             Way("pgbench", "booking", _BOOKING, generator="pgbench", connections=2),
         ),
-        (Target("fast", "naive", 4, 3), Target("fast", "pgbench", 0.4, 0.3)),
+        (Target("fast", "naive", 4, 3), Target("fast", "pgbench", 0.4, 0.2)),
     ),
 )
 

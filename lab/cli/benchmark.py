@@ -15,10 +15,10 @@ def bench(
     repeat: Annotated[int | None, typer.Option(min=1, max=100, help="Repeats.")] = None,
     seconds: Annotated[int | None, typer.Option(min=1, max=600, help="Of each load.")] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Quick, against lower floors: for CI.")
+        bool, typer.Option("--check", help="Quick, against lower floors: before a merge.")
     ] = False,
     grown: Annotated[
-        bool, typer.Option("--growth", help="With 10 million bookings: 15 minutes, 10 GB.")
+        bool, typer.Option("--growth", help="With 10 million bookings: 15 to 25 minutes, 10 GB.")
     ] = False,
     profile: Annotated[
         bool, typer.Option("--profile", help="And look where each way's time goes, with py-spy.")
