@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-Profile = Annotated[str, typer.Argument(help="smoke, breakpoint, hold, closed, closed-ramp, …")]
+Profile = Annotated[str, typer.Argument(help="smoke, breakpoint, hold, spike, closed, …")]
 Scenario = Annotated[
     str | None,
     typer.Option(help="journey, list, detail, booking, staleness, workbench, availability."),

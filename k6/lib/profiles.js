@@ -1,8 +1,16 @@
 // @ts-check
 // The named loads. A profile says how arrivals grow; which requests arrive is SCENARIO's matter.
-import { ARRIVAL_KNOBS, arrivalsRead } from './arrivals.js';
-import { envDuration, envInteger } from './env.js';
+import {
+  articleBuild,
+  articleWarmBuild,
+  breakpointBuild,
+  holdBuild,
+  spikeBuild,
+} from './arrival-loads.js';
+import { ARRIVAL_KNOBS } from './arrivals.js';
+import { closedBuild, closedRampBuild, smokeBuild } from './closed-loads.js';
 import { OPENING_MS } from './opening.js';
+import { seconds } from './seconds.js';
 
 /** @typedef {import('./env.js').Variables} Variables */
 
@@ -34,6 +42,7 @@ const BUILDERS = {
   smoke: { build: smokeBuild, knobs: ['VUS', 'DURATION'] },
   breakpoint: { build: breakpointBuild, knobs: ARRIVAL_KNOBS },
   hold: { build: holdBuild, knobs: ARRIVAL_KNOBS },
+  spike: { build: spikeBuild, knobs: ARRIVAL_KNOBS },
   closed: { build: closedBuild, knobs: ['VUS', 'DURATION'] },
   'closed-ramp': { build: closedRampBuild, knobs: ['VUS', 'DURATION'] },
   'article-breakpoint': { build: articleBuild, knobs: ARRIVAL_KNOBS },
@@ -59,158 +68,6 @@ export function profileBuild(name, variables) {
 }
 
 /**
- * @param {Variables} variables
- * @returns {Load}
- */
-function smokeBuild(variables) {
-  const vus = envInteger(variables, 'VUS', 5, 1, 1000);
-  const durationSeconds = envDuration(variables, 'DURATION', 20);
-  return {
-    unit: 'iterations',
-    plan: null,
-    maxVUs: vus,
-    durationSeconds,
-    checkBodies: true,
-    executor: {
-      executor: 'constant-vus',
-      vus,
-      duration: seconds(durationSeconds),
-      // A journey outlasts the 20 s: without the grace its last step, the booking, is never made.
-      gracefulStop: '2m',
-    },
-  };
-}
-
-/**
- * @param {Variables} variables
- * @returns {Load}
- */
-function breakpointBuild(variables) {
-  const { rate, duration, limits } = arrivalsRead(variables, 500);
-  return rampBuild('requests', [{ duration_seconds: duration, from: 0, to: rate }], limits);
-}
-
-/**
- * @param {Variables} variables
- * @returns {Load}
- */
-function holdBuild(variables) {
-  const { rate, duration, limits } = arrivalsRead(variables, 50);
-  return {
-    ...rampBuild('requests', [{ duration_seconds: duration, from: rate, to: rate }], limits),
-    executor: {
-      executor: 'constant-arrival-rate',
-      rate,
-      timeUnit: '1s',
-      duration: seconds(duration),
-      ...limits,
-    },
-  };
-}
-
-/**
- * As fast as the target answers: each VU sends its next request when it has the answer to its last.
- * Such a load slows down with the target, so it finds no break point.
- * @param {Variables} variables
- * @returns {Load}
- */
-function closedBuild(variables) {
-  const vus = envInteger(variables, 'VUS', 5, 1, 1000);
-  const durationSeconds = envDuration(variables, 'DURATION', 20);
-  return {
-    unit: 'requests',
-    plan: null,
-    maxVUs: vus,
-    durationSeconds,
-    checkBodies: false,
-    executor: { executor: 'constant-vus', vus, duration: seconds(durationSeconds) },
-  };
-}
-
-// Of the published load's 180 s, users arrive for 100.
-const RAMP_SHARE = 100 / 180;
-
-/**
- * The load of "sync vs async": users come one by one, then all of them go on to the end. They do not
- * wait between requests. Nothing is waited for after it, so that each load takes its time and no more.
- * @param {Variables} variables
- * @returns {Load}
- */
-function closedRampBuild(variables) {
-  const vus = envInteger(variables, 'VUS', 500, 1, 1000);
-  const durationSeconds = envDuration(variables, 'DURATION', 180);
-  const rampMs = Math.round(durationSeconds * RAMP_SHARE * 1000);
-  return {
-    unit: 'requests',
-    plan: null,
-    maxVUs: vus,
-    durationSeconds,
-    cutsOff: true,
-    checkBodies: false,
-    executor: {
-      executor: 'ramping-vus',
-      startVUs: 0,
-      stages: [
-        { duration: `${rampMs}ms`, target: vus },
-        { duration: `${Math.round(durationSeconds * 1000) - rampMs}ms`, target: vus },
-      ],
-      gracefulRampDown: '0s',
-      gracefulStop: '0s',
-    },
-  };
-}
-
-/**
- * The article's own stages and VU limits. Its journeys sleep between requests, so a thousand VUs
- * can ask for about a thousand requests/s at most: part of its ceiling is the generator's.
- * @param {Variables} variables
- * @returns {Load}
- */
-function articleBuild(variables) {
-  const { rate, duration, limits } = arrivalsRead(variables, 1000, [100, 1000]);
-  return rampBuild('iterations', [{ duration_seconds: duration, from: 0, to: rate }], limits);
-}
-
-/**
- * @param {Variables} variables
- * @returns {Load}
- */
-function articleWarmBuild(variables) {
-  const { rate, duration, limits } = arrivalsRead(variables, 1000, [100, 10000]);
-  const plan = [
-    { duration_seconds: 60, from: 0, to: 10 },
-    { duration_seconds: duration, from: 10, to: rate },
-  ];
-  return rampBuild('iterations', plan, limits);
-}
-
-/**
- * @param {'requests' | 'iterations'} unit
- * @param {PlanStage[]} plan
- * @param {{ preAllocatedVUs: number, maxVUs: number }} limits
- * @returns {Load}
- */
-function rampBuild(unit, plan, limits) {
-  return {
-    unit,
-    plan,
-    maxVUs: limits.maxVUs,
-    durationSeconds: plan.reduce((sum, stage) => sum + stage.duration_seconds, 0),
-    checkBodies: false,
-    executor: {
-      executor: 'ramping-arrival-rate',
-      startRate: plan[0].from,
-      timeUnit: '1s',
-      stages: plan.map((stage) => ({
-        duration: seconds(stage.duration_seconds),
-        target: stage.to,
-      })),
-      ...limits,
-    },
-  };
-}
-
-/**
  * The profile as its scenario needs it. `availability` makes the arrivals by itself, in one VU.
  * @param {import('./env.js').Env} env
  * @param {Variables} variables
@@ -233,9 +90,4 @@ export function profileFor(env, variables) {
  */
 function besideArrivals(clientTimeoutMs) {
   return (OPENING_MS + clientTimeoutMs) / 1000 + 60;
-}
-
-/** @param {number} value k6 takes fractions as well: 1.5s */
-function seconds(value) {
-  return `${value}s`;
 }

@@ -8,6 +8,7 @@ import { equals, throwsWith } from './expect.js';
 
 export const cases = [
   profilesSmokeAndArrival,
+  profileOfASpike,
   profilesOfTheArticle,
   profileMistakes,
   planArithmetic,
@@ -33,6 +34,27 @@ function profilesSmokeAndArrival() {
 function vusOf(profile) {
   const executor = /** @type {any} */ (profile.executor);
   return [executor.preAllocatedVUs, executor.maxVUs];
+}
+
+function profileOfASpike() {
+  const spike = profileBuild('spike', { RATE: '80', DURATION: '30s' });
+  const plan = [
+    { duration_seconds: 10, from: 20, to: 20 },
+    { duration_seconds: 30, from: 80, to: 80 },
+    { duration_seconds: 20, from: 20, to: 20 },
+  ];
+  equals('spike: plan', [spike.plan, spike.durationSeconds], [plan, 60]);
+  const { startRate, stages } = /** @type {any} */ (spike.executor);
+  const asked = [
+    { duration: '10s', target: 20 },
+    { duration: '0s', target: 80 },
+    { duration: '30s', target: 80 },
+    { duration: '0s', target: 20 },
+    { duration: '20s', target: 20 },
+  ];
+  equals('spike: jumps up and down', [startRate, stages], [20, asked]);
+  const least = profileBuild('spike', { RATE: '1' }).plan || [];
+  equals('spike: someone comes before it', least[0].from, 1);
 }
 
 function profilesOfTheArticle() {
