@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from lab.errors import UsageError
 from lab.experiment import load
 from lab.experiment.run import make_plan
 from lab.experiment.schema import Workload
@@ -50,3 +51,14 @@ def _asked_for(experiment):
     """The cells that some claim needs."""
     said = [text for claim in experiment.claims for text in claim.measures.values()]
     return {name for text in said for name in re.findall(r"'([^']+/[^']+)'", text)}
+
+
+def test_an_experiment_of_ones_own_is_named_by_its_path(tmp_path, monkeypatch):
+    own = tmp_path / "mine.toml"
+    own.write_text((EXPERIMENTS / "cache-ladder.toml").read_text())
+    assert load.definition(str(own)) == ("mine", own.read_text())
+    monkeypatch.chdir(tmp_path)
+    assert load.definition("mine.toml")[0] == "mine"
+    for unknown in ("mine", str(tmp_path / "other.toml"), str(tmp_path)):
+        with pytest.raises(UsageError, match=r"no experiment .* ends in \.toml"):
+            load.definition(unknown)

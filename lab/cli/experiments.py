@@ -13,7 +13,7 @@ from lab.experiment.store import Store, find_store
 
 
 def run(
-    name: Annotated[str, typer.Argument(help="An experiment: a file in experiments/.")],
+    name: Annotated[str, typer.Argument(help="An experiment, or the path of a .toml file.")],
     dry_run: Annotated[bool, typer.Option(help="Print the cells and the time they need.")] = False,
     quick: Annotated[
         bool, typer.Option(help="Shorter loads, fewer cells: a look, no figures.")

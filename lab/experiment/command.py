@@ -26,13 +26,13 @@ from lab.settings import Settings, changed_live, load_settings
 BOUNDS = Bounds()
 
 
-def plan_of(name: str, *, only: list[str], repeats: int | None, quick: bool) -> Plan:
+def plan_of(asked: str, *, only: list[str], repeats: int | None, quick: bool) -> Plan:
     """The plan of a new run.
 
     Raises:
         UsageError: the experiment, a pattern, a setting or a claim is wrong.
     """
-    text = load.definition(name)
+    name, text = load.definition(asked)
     experiment = load.parse(name, text)
     cells = load.checked_cells(name, experiment, load_settings())
     return make_plan(name, text, experiment, cells, only=only, repeats=repeats, quick=quick)
@@ -110,8 +110,8 @@ def _laid_over(base: Settings, experiment: Experiment) -> Settings:
     return changed_live(base, {name: str(value) for name, value in experiment.settings.items()})
 
 
-def _unfinished(name: str) -> tuple[Store, Plan]:
-    text = load.definition(name)
+def _unfinished(asked: str) -> tuple[Store, Plan]:
+    name, text = load.definition(asked)
     experiment: Experiment = load.parse(name, text)
     for store in stores(name):
         head = _begun(store)
@@ -119,11 +119,11 @@ def _unfinished(name: str) -> tuple[Store, Plan]:
             continue
         if head["definition"] != text:
             raise UsageError(
-                f"experiments/{name}.toml has changed since {store.run} began: its cells would not "
-                f"be one experiment. Start a new run: lab run {name}"
+                f"{name}.toml has changed since {store.run} began: its cells would not "
+                f"be one experiment. Start a new run: lab run {asked}"
             )
         return store, _plan_again(name, text, experiment, head)
-    raise UsageError(f"No run of {name} has cells left. Start a new one: lab run {name}")
+    raise UsageError(f"No run of {name} has cells left. Start a new one: lab run {asked}")
 
 
 def _begun(store: Store) -> dict[str, Any] | None:

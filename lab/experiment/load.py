@@ -1,4 +1,4 @@
-"""Reading experiments/*.toml."""
+"""Reading an experiment's file: one of experiments/, or of one's own."""
 
 import tomllib
 from pathlib import Path
@@ -18,17 +18,24 @@ def names() -> list[str]:
     return sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
 
 
-def definition(name: str) -> str:
-    """The text of an experiment's file.
+def definition(asked: str) -> tuple[str, str]:
+    """The name of an experiment, and the text of its file.
+
+    `asked` is its name, or the path of a file of one's own; that is named as the file is.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: there is none.
     """
-    path = EXPERIMENTS / f"{name}.toml"
-    if name not in names():
+    own = Path(asked)
+    if own.suffix == ".toml" and own.is_file():
+        return own.stem, own.read_text()
+    if asked not in names():
         known = ", ".join(names()) or "none"
-        raise UsageError(f"There is no experiment {name}. Known: {known} (in experiments/).")
-    return path.read_text()
+        raise UsageError(
+            f"There is no experiment {asked}. Known: {known} (in experiments/). One of your own is "
+            "named by its path, which ends in .toml."
+        )
+    return asked, (EXPERIMENTS / f"{asked}.toml").read_text()
 
 
 def parse(name: str, text: str) -> Experiment:
@@ -37,7 +44,7 @@ def parse(name: str, text: str) -> Experiment:
     Raises:
         UsageError: it is no TOML, or does not follow the schema; with every place that is wrong.
     """
-    where = Path("experiments", f"{name}.toml")
+    where = f"{name}.toml"
     try:
         return Experiment.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -58,14 +65,14 @@ def checked_cells(name: str, experiment: Experiment, base: Settings) -> list[Cel
     try:
         found = cells(experiment)
     except ValueError as error:
-        raise UsageError(f"experiments/{name}.toml: {error}.") from None
+        raise UsageError(f"{name}.toml: {error}.") from None
     for cell in found:
         try:
             check_legacy(cell, changed_live(base, cell.settings))
         except UsageError as error:
-            raise UsageError(f"experiments/{name}.toml, cell {cell.name}: {error}") from None
+            raise UsageError(f"{name}.toml, cell {cell.name}: {error}") from None
     if not found:
-        raise UsageError(f"experiments/{name}.toml excludes every cell.")
+        raise UsageError(f"{name}.toml excludes every cell.")
     return found
 
 

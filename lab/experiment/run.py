@@ -72,7 +72,7 @@ def _check(name: str, experiment: Experiment, cells: list[Cell]) -> None:
     if experiment.quick and not found:
         found = _not_quick(experiment.quick, asked, cells)
     if found:
-        raise UsageError(f"experiments/{name}.toml:\n" + "\n".join(f"  {line}" for line in found))
+        raise UsageError(f"{name}.toml:\n" + "\n".join(f"  {line}" for line in found))
 
 
 def _not_quick(quick: Quick, asked: list[dict[str, Any]], cells: list[Cell]) -> list[str]:

@@ -81,12 +81,6 @@ def test_a_profile_sees_the_workers_in_their_container(lab_on_docker, up):
     assert len(said.json["hottest"]) == 10
 
 
-def test_an_experiments_cell_is_reset_measured_and_reported(lab_on_docker, up):
-    flags = ("--quick", "--only", "list/naive/redis-versioned", "--json")
-    said = lab_on_docker("run", "cache-ladder", *flags)
-    assert said.code == 0, said.err
-
-
 def test_the_database_answers_and_says_no(engine):
     assert engine.sql("hotel", "SELECT count(*) FROM hotels_hotel") == ["4"]
     from lab.errors import LabError
