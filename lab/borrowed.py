@@ -23,8 +23,10 @@ class Borrowed:
 
 
 @contextmanager
-def borrowed(engine: Engine) -> Iterator[Borrowed]:
+def borrowed(engine: Engine, *, as_set: bool = False) -> Iterator[Borrowed]:
     """The running stack, started if need be; afterwards as it was, with fresh data.
+
+    Its settings are those of a new start, but for where it runs; or, `as_set`, its own.
 
     Raises:
         LabError: somebody else measures, or the stack does not start.
@@ -32,7 +34,8 @@ def borrowed(engine: Engine) -> Iterator[Borrowed]:
     """
     with _alone(), interruptible():
         before = engine.settings()
-        stack = Borrowed(on_site(before) if before else load_settings())
+        own = before if before is None or as_set else on_site(before)
+        stack = Borrowed(own or load_settings())
         try:
             if before is None:
                 engine.up(stack.base)
@@ -40,6 +43,14 @@ def borrowed(engine: Engine) -> Iterator[Borrowed]:
         finally:
             with uninterrupted("Cleaning up first; a moment."):
                 _leave(engine, stack, before)
+
+
+def prepare(engine: Engine, stack: Borrowed) -> None:
+    """The data as load_db makes them, which are put back afterwards."""
+    reset.prepare_template(engine, stack.base)
+    stack.prepared = True
+    with engine.emptied():
+        reset.restore(engine)
 
 
 def _leave(engine: Engine, stack: Borrowed, before: Settings | None) -> None:
@@ -75,6 +86,6 @@ def _alone() -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise LabError(
-                "Another `lab run` or `lab bench` is under way. Wait for it, or stop it."
+                "Another `lab` measures on this stack. Wait for it, or stop it."
             ) from None
         yield

@@ -1,15 +1,15 @@
 """What a document says of the machine, the programs and the time at which it was measured."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from lab.console import note
 from lab.cpu_speed import cpu_speed
 from lab.cpus import choose_cpus, expand
 from lab.engine import Engine
-from lab.engine.native.programs import require, version_of
 from lab.errors import LabError
 from lab.experiment import preflight
 from lab.live import ask_backend
@@ -24,8 +24,12 @@ SCHEMA_VERSION = 1
 
 
 @contextmanager
-def facts(engine: Engine, settings: Settings) -> Iterator[dict[str, Any]]:
+def facts(
+    engine: Engine, settings: Settings, programs: dict[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
     """The machine; what can only be known afterwards is there when the block ends.
+
+    `programs` are versions of what takes part beside the stack.
 
     `cpu_speed` is that of the target's CPUs before and after, see lab/cpu_speed.py.
 
@@ -40,7 +44,7 @@ def facts(engine: Engine, settings: Settings) -> Iterator[dict[str, Any]]:
         "schema_version": SCHEMA_VERSION,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": host(settings, engine.name),
-        "versions": engine.versions() | _generators() | said["versions"],
+        "versions": engine.versions() | (programs or {}) | said["versions"],
         "warnings": preflight.warnings(settings),
         "data": {n: v for n, v in settings.as_env().items() if n.startswith("LAB_DATA_")},
     }
@@ -52,16 +56,16 @@ def facts(engine: Engine, settings: Settings) -> Iterator[dict[str, Any]]:
     found["steal"] = round(steal.share(), 4)
 
 
-def _generators() -> dict[str, str]:
-    return {
-        "wrk": version_of([str(require("wrk")), "-v"]),
-        "pgbench": version_of([str(require("pgbench")), "--version"]),
-    }
-
-
-def stored(kind: str, document: dict[str, Any]) -> dict[str, Any]:
-    """The document with the name of the file in which it is."""
+def stored(
+    kind: str,
+    document: dict[str, Any],
+    draw: Callable[[dict[str, Any], Path], Path] | None = None,
+) -> dict[str, Any]:
+    """The document with the names of the files in which it is, and its picture."""
     path = RESULTS / f"{kind}-{datetime.now(UTC):%Y%m%d-%H%M%S}.json"
-    whole = {**document, "files": {"result": relative(path)}}
+    files = {"result": relative(path)}
+    if draw is not None:
+        files["picture"] = relative(draw(document, path.with_suffix("")))
+    whole = {**document, "files": files}
     write_json(path, whole)
     return whole

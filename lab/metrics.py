@@ -56,6 +56,17 @@ def percentile(testid: str, quantile: float, seconds: int) -> str:
     return f"histogram_quantile({quantile}, {rate})"
 
 
+def percentile_of_successes(testid: str, quantile: float, seconds: int) -> str:
+    """Like `percentile`, of the answers that were as expected."""
+    matchers = f'{selector(testid)},expected_response="true"'
+    return f"histogram_quantile({quantile}, sum(rate({DURATION}{{{matchers}}}[{seconds}s])))"
+
+
+def requests_by_status(testid: str) -> str:
+    """Answers so far, by `status`; 0 where there was none."""
+    return f"sum by (status) ({_kept(REQUESTS, selector(testid))})"
+
+
 def queries(testid: str, seconds: int) -> dict[str, str]:
     """Every query that a run's windows come from, by what it gives."""
     return {

@@ -74,7 +74,10 @@ def _title(run: Run, collected: Collected, settings: Settings) -> str:
 
 def without_series(document: dict[str, Any]) -> dict[str, Any]:
     """The document less its time series, for the terminal."""
-    return {name: value for name, value in document.items() if name not in ("windows", "cpu")}
+    return {name: value for name, value in document.items() if name not in _SERIES}
+
+
+_SERIES = ("windows", "cpu", "looks")
 
 
 def headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]:

@@ -20,9 +20,12 @@ def escaped(error: Exception) -> str:
 
 def compact(document: dict[str, Any]) -> dict[str, Any]:
     """A document for --json: the time series stay in the file that `files` names."""
-    if "runs" in document:
-        return {"runs": [without_series(run) for run in document["runs"]]}
-    return without_series(document)
+    several = {
+        name: [without_series(each) for each in document[name]]
+        for name in ("runs", "arms")
+        if name in document
+    }
+    return without_series(document) | several
 
 
 def down(document: dict[str, Any]) -> RenderableType:

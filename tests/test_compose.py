@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from lab.endurance.memory import LIMITS
 from lab.engine.native.install import TOXIPROXY_VERSION
 from lab.engine.native.render import OPEN_FILES
 from lab.paths import BIN, ROOT
@@ -62,6 +63,11 @@ def test_every_service_has_limits(target, load):
     for services in (target, load):
         for name, service in services.items():
             assert set(service["deploy"]["resources"]["limits"]) >= {"cpus", "memory"}, name
+
+
+def test_an_overload_is_held_to_the_memory_that_containers_have(target):
+    for name, allowed in LIMITS.items():
+        assert int(target[name]["deploy"]["resources"]["limits"]["memory"]) == allowed, name
 
 
 def test_the_backend_may_open_as_many_files_as_on_the_native_engine(target):

@@ -6,18 +6,17 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-from lab import reset
-from lab.bench import compression, rows, start
+from lab.bench import compression, generators, rows, start
 from lab.bench.busy import Busy
-from lab.bench.machine import facts, stored
 from lab.bench.measure import pairs
 from lab.bench.profiles import profiled
 from lab.bench.rows import Row, Way
 from lab.bench.sample import Pair, Sample, Verdict, judge
 from lab.bench.ways import Bench
-from lab.borrowed import Borrowed, borrowed
+from lab.borrowed import borrowed, prepare
 from lab.engine import Engine
 from lab.errors import Interrupted, LabError, UsageError
+from lab.machine import facts, stored
 from lab.profiling import backend_pid
 from lab.progress import Progress
 from lab.recorder import check_permission
@@ -73,7 +72,7 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
         if what.profile:
             check_permission(backend_pid(engine))
         prepare(engine, stack)
-        with facts(engine, stack.base) as known:
+        with facts(engine, stack.base, generators.versions()) as known:
             measured = list(_measured(Bench(engine, stack.base), what))
     head = {name: value for name, value in asdict(what).items() if name != "names"}
     return stored("bench", {**known, **head, "rows": measured})
@@ -89,14 +88,6 @@ def require_native(engine: Engine) -> None:
             "it reach Nginx' files and pin what it starts. Stop this stack (lab down), then: "
             "LAB_ENGINE=native lab bench"
         )
-
-
-def prepare(engine: Engine, stack: Borrowed) -> None:
-    """The data as load_db makes them, which are put back afterwards."""
-    reset.prepare_template(engine, stack.base)
-    stack.prepared = True
-    with engine.emptied():
-        reset.restore(engine)
 
 
 def is_reached(document: dict[str, Any]) -> bool:

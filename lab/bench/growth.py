@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-from lab.bench import grown
-from lab.bench.command import prepare, require_native, row_document
+from lab.bench import generators, grown
+from lab.bench.command import require_native, row_document
 from lab.bench.grown import Size
-from lab.bench.machine import facts, stored
 from lab.bench.rows import Target, Way
 from lab.bench.sample import Pair, Sample, judge
 from lab.bench.ways import Bench, hotel_of
-from lab.borrowed import borrowed
+from lab.borrowed import borrowed, prepare
 from lab.console import step
 from lab.engine import Engine
+from lab.machine import facts, stored
 
 # A neighbour on the disk slows bookings down for half a minute: three could be all of that.
 _REPEATS, _SECONDS = 5, 10
@@ -67,7 +67,7 @@ def run(
     with borrowed(engine) as stack:
         grown.check_disk()
         prepare(engine, stack)
-        with facts(engine, stack.base) as known:
+        with facts(engine, stack.base, generators.versions()) as known:
             found = _pairs(Bench(engine, stack.base), times, each, size or Size())
     rows = [
         row_document(row.name, row.path, [judge(row.target, found, check=False)], found)

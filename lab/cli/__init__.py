@@ -6,7 +6,7 @@ import sys
 import typer
 
 from lab import show
-from lab.cli import benchmark, experiments, loads, stack
+from lab.cli import benchmark, endurance, experiments, loads, stack
 from lab.console import err
 from lab.errors import LabError
 
@@ -28,6 +28,8 @@ app.command()(loads.demo)
 app.command()(experiments.run)
 app.command()(experiments.report)
 app.command()(benchmark.bench)
+app.command()(endurance.overload)
+app.command()(endurance.soak)
 app.command()(stack.logs)
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 app.command(context_settings=_PASSED_ON)(stack.manage)

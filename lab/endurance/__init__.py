@@ -1,0 +1,1 @@
+"""What more load than the target bears does to it, and what a long one does."""

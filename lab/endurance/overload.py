@@ -1,0 +1,199 @@
+"""Twice the breaking rate for a while, once with LAB_SHED and once without it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from lab import metrics
+from lab.borrowed import Borrowed, borrowed, prepare
+from lab.breakpoint import PUSH_SECONDS, WINDOW_SECONDS, Bounds
+from lab.endurance import breaking_rate
+from lab.endurance.breaking_rate import Limit, find_limit
+from lab.endurance.figures import Figure, at_least, at_most
+from lab.endurance.memory import peaks, within_limits
+from lab.endurance.picture import draw
+from lab.engine import Engine
+from lab.errors import LabError
+from lab.k6 import Load, new_testid
+from lab.machine import facts, stored
+from lab.measure import measure
+from lab.paths import ROOT
+from lab.plan import Plan, Stage, read_plan
+from lab.progress import Progress
+from lab.prometheus import Prometheus
+from lab.settings import Settings, changed_live
+
+FACTOR = 2
+# Of the best goodput before the break; of accepted answers; after the overload.
+LEAST_GOODPUT, MOST_P95_MS, MOST_SECONDS = 0.9, 2000, 10
+SECONDS = 20
+# Calm before and after it (k6/lib/arrival-loads.js), settings, and the last answers.
+_AROUND_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One overload: rates per second, of the stretch in which too much arrived.
+
+    `seconds_to_normal` count from its end to the first moment from which every bound is kept; None
+    when that did not come. `statuses` are of the whole run, by status (0: no answer), in requests.
+    """
+
+    shed: str
+    rate: int
+    goodput: float
+    goodput_share: float
+    accepted_p95_ms: float | None
+    seconds_to_normal: float | None
+    statuses: dict[str, int]
+    limited_by: str
+    memory_bytes: dict[str, int]
+    testid: str
+    spike: tuple[float, float]
+    windows: list[dict[str, Any]]
+
+
+def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]:
+    """Find the break point, overload the stack with shedding on and off; the document.
+
+    Raises:
+        LabError: the stack broke, or has no break point that k6 can reach.
+        Interrupted: someone pressed Ctrl-C.
+    """
+    with borrowed(engine, as_set=True) as stack, Progress(_expected(seconds)) as progress:
+        prepare(engine, stack)
+        with facts(engine, stack.base) as known:
+            progress.begin("break point", breaking_rate.SECONDS + _AROUND_SECONDS)
+            _apply(engine, stack, "off")
+            limit = find_limit(engine, scenario)
+            arms = list(_arms(engine, stack, limit, scenario, seconds, progress))
+    document = {
+        **known,
+        "scenario": scenario,
+        "settings": stack.base.model_dump(),
+        "limit": asdict(limit),
+        "arms": [asdict(arm) for arm in arms],
+        "figures": [each.document() for each in judged(arms[0])],
+    }
+    return stored("overload", document, draw)
+
+
+def _expected(seconds: int) -> float:
+    return breaking_rate.SECONDS + _AROUND_SECONDS + 2 * (seconds + _AROUND_SECONDS)
+
+
+def _apply(engine: Engine, stack: Borrowed, shed: str) -> Settings:
+    """The stack with shedding on or off, and nothing left that waits for an answer."""
+    settings = changed_live(stack.base, {"LAB_SHED": shed})
+    with engine.emptied(settings):
+        pass
+    return settings
+
+
+def _arms(
+    engine: Engine,
+    stack: Borrowed,
+    limit: Limit,
+    scenario: str,
+    seconds: int,
+    progress: Progress,
+) -> Iterator[Arm]:
+    rate = round(FACTOR * limit.rate)
+    for shed in ("on", "off"):
+        progress.begin(f"overload, LAB_SHED={shed}", seconds + _AROUND_SECONDS)
+        settings = _apply(engine, stack, shed)
+        testid = new_testid(f"overload-{shed}")
+        load = Load("spike", scenario, rate=rate, duration=f"{seconds}s", testid=testid)
+        document = measure(engine, load, Bounds()).document
+        yield _arm(shed, rate, limit, document, Prometheus(settings.prometheus_url))
+
+
+def _arm(
+    shed: str, rate: int, limit: Limit, document: dict[str, Any], prometheus: Prometheus
+) -> Arm:
+    lab = json.loads((ROOT / Path(document["files"]["summary"])).read_text())["lab"]
+    plan, started, testid = read_plan(lab), float(lab["started_at_seconds"]), document["testid"]
+    if plan is None or not document["windows"]:
+        raise LabError(f"{testid} has no course in time: {document['verdict']}")
+    spike = spike_of(plan)
+    goodput = goodput_in(document["windows"], spike)
+    return Arm(
+        shed=shed,
+        rate=rate,
+        goodput=round(goodput, 1),
+        goodput_share=round(goodput / limit.goodput, 3),
+        accepted_p95_ms=_accepted_p95(prometheus, testid, started, spike),
+        seconds_to_normal=seconds_to_normal(document["windows"], spike),
+        statuses=_statuses(prometheus, testid, started, plan.seconds),
+        limited_by=document["limited_by"],
+        memory_bytes=peaks(prometheus, started, started + plan.seconds),
+        testid=testid,
+        spike=spike,
+        windows=document["windows"],
+    )
+
+
+def spike_of(plan: Plan) -> tuple[float, float]:
+    """When the highest rate begins and ends, in seconds of the plan."""
+    begun = 0.0
+    for stage in plan.stages:
+        if stage == Stage(stage.seconds, plan.top_rate, plan.top_rate):
+            return begun, begun + stage.seconds
+        begun += stage.seconds
+    raise LabError(f"A load without a stretch at its highest rate is no overload: {plan}.")
+
+
+def goodput_in(windows: list[dict[str, Any]], spike: tuple[float, float]) -> float:
+    """The mean goodput of the windows that lie within the spike."""
+    start, end = spike
+    inside = [
+        w["goodput"] for w in windows if w["end"] - WINDOW_SECONDS >= start <= w["end"] <= end
+    ]
+    return fmean(inside) if inside else 0.0
+
+
+def seconds_to_normal(windows: list[dict[str, Any]], spike: tuple[float, float]) -> float | None:
+    """From the spike's end to the first window from which on none breaks a bound."""
+    after = [w for w in windows if w["end"] - WINDOW_SECONDS >= spike[1]]
+    broken = [w["end"] for w in after if w["broken"]]
+    kept = [w["end"] for w in after if w["end"] > max(broken, default=0.0)]
+    return float(min(kept) - WINDOW_SECONDS - spike[1]) if kept else None
+
+
+def _accepted_p95(
+    prometheus: Prometheus, testid: str, started: float, spike: tuple[float, float]
+) -> float | None:
+    """Milliseconds, good to one bucket, of successful answers that came in the spike."""
+    seconds = spike[1] - spike[0]
+    query = metrics.percentile_of_successes(testid, 0.95, round(seconds))
+    end = started + spike[1] + PUSH_SECONDS
+    found = prometheus.over(query, end, end)
+    return round(1000 * found[0][end], 1) if found and end in found[0] else None
+
+
+def _statuses(
+    prometheus: Prometheus, testid: str, started: float, seconds: float
+) -> dict[str, int]:
+    end = started + seconds + 2 * PUSH_SECONDS
+    found = prometheus.by_label(metrics.requests_by_status(testid), "status", end, end)
+    return {status: round(series[end]) for status, series in sorted(found.items()) if end in series}
+
+
+def judged(shedding: Arm) -> list[Figure]:
+    """What the overload with LAB_SHED=on has to keep."""
+    unexpected = sum(n for status, n in shedding.statuses.items() if status not in _PLANNED)
+    return [
+        at_least("goodput ÷ the best before the break", LEAST_GOODPUT, shedding.goodput_share),
+        at_most("p95 of accepted requests, ms", MOST_P95_MS, shedding.accepted_p95_ms),
+        at_most(
+            "seconds until every bound is kept again", MOST_SECONDS, shedding.seconds_to_normal
+        ),
+        at_most("answers other than success, 429 or 503", 0, unexpected),
+        *within_limits(shedding.memory_bytes),
+    ]
+
+
+_PLANNED = ("200", "201", "304", "429", "503")

@@ -1,0 +1,80 @@
+"""What `lab overload` and `lab soak` found, as people read it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+_MIB = 1024**2
+
+
+def overload(document: dict[str, Any]) -> RenderableType:
+    """The overload with shedding beside the one without, then the bounds."""
+    limit, arms = document["limit"], document["arms"]
+    table = Table(
+        title=(
+            f"{document['scenario']}: broke at {limit['rate']:.0f} requests/s with a goodput of "
+            f"{limit['goodput']:.0f}/s at best; then {arms[0]['rate']}/s for "
+            f"{arms[0]['spike'][1] - arms[0]['spike'][0]:.0f} s"
+        ),
+        title_justify="left",
+    )
+    table.add_column("")
+    for arm in arms:
+        table.add_column(f"LAB_SHED={arm['shed']}", justify="right")
+    for name, cells in _rows(arms):
+        table.add_row(name, *cells)
+    return Group(table, *bounds(document["figures"]), *_files(document))
+
+
+def soak(document: dict[str, Any]) -> RenderableType:
+    """What was held, then what grew beside what may."""
+    result, limit = document["result"], document["limit"]
+    half = f", half of the {limit['rate']:.0f}/s at which it broke" if limit else ""
+    said = [
+        f"{document['scenario']}: {document['rate']} requests/s{half}, for "
+        f"{document['seconds']:.0f} s; {result['verdict']}",
+        f"{result['requests']} requests, {result['failed']} failed, {document['bookings']} "
+        f"bookings; p50 {result['p50_ms']} ms, p95 {result['p95_ms']} ms, "
+        f"p99 {result['p99_ms']} ms",
+    ]
+    return Group(*said, *bounds(document["figures"]), *_files(document))
+
+
+def _rows(arms: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
+    said: dict[str, Callable[[dict[str, Any]], str]] = {
+        "goodput, answers/s": lambda arm: f"{arm['goodput']:.1f}",
+        "÷ the best before the break": lambda arm: f"{arm['goodput_share']:.2f}",
+        "p95 of accepted requests": lambda arm: _number(arm["accepted_p95_ms"], " ms"),
+        "answers by status": lambda arm: ", ".join(f"{s}: {n}" for s, n in arm["statuses"].items()),
+        "normal again after": lambda arm: _number(arm["seconds_to_normal"], " s", "not in 20 s"),
+        "limited by": lambda arm: arm["limited_by"],
+        "memory, MiB": lambda arm: ", ".join(
+            f"{name} {size / _MIB:.0f}" for name, size in arm["memory_bytes"].items()
+        ),
+    }
+    for name, cell in said.items():
+        yield name, [cell(arm) for arm in arms]
+
+
+def _number(value: float | None, unit: str, otherwise: str = "none") -> str:
+    return otherwise if value is None else f"{value:.0f}{unit}"
+
+
+def bounds(figures: list[dict[str, Any]]) -> Iterator[RenderableType]:
+    """A line for each bound: what it is, what was found, whether it was kept."""
+    table = Table(title_justify="left")
+    for name, how in (("figure", "left"), ("must be", "right"), ("is", "right"), ("", "right")):
+        table.add_column(name, justify=how)  # type: ignore[arg-type]
+    for each in figures:
+        sign = "<=" if each["at_most"] else ">="
+        found = "not seen" if each["value"] is None else f"{each['value']:g}"
+        kept = "[green]kept[/green]" if each["kept"] else "[red]broken[/red]"
+        table.add_row(each["what"], f"{sign} {each['bound']:g}", found, kept)
+    yield table
+
+
+def _files(document: dict[str, Any]) -> Iterator[str]:
+    for name, path in document["files"].items():
+        yield f"[dim]{name}:[/dim] {path}"

@@ -1,0 +1,55 @@
+"""More load than the target bears: shed it stays useful, unshed it drowns, and it comes back."""
+
+import json
+
+import pytest
+
+from lab.paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def overloaded(lab, stack):
+    """`lab overload` of uncached pages; its exit code says whether every bound is kept."""
+    stack.apply(stack.settings().model_copy(update={"LAB_DETAIL": "fast"}))
+    said = lab("overload", "--scenario", "detail", "--json")
+    assert said.code == 0, said.err + said.out
+    yield said.json
+    for file in said.json["files"].values():
+        (ROOT / file).unlink()
+
+
+@pytest.fixture(scope="module")
+def arms(overloaded):
+    return {arm["shed"]: arm for arm in overloaded["arms"]}
+
+
+def test_twice_of_what_broke_it_was_asked(overloaded):
+    """Not a ramp that stopped short: the overload is one."""
+    limit = overloaded["limit"]["rate"]
+    assert {arm["rate"] for arm in overloaded["arms"]} == {round(2 * limit)}
+    assert all(sum(arm["statuses"].values()) > 15 * limit for arm in overloaded["arms"])
+
+
+def test_shedding_keeps_every_bound(overloaded):
+    broken = [figure for figure in overloaded["figures"] if not figure["kept"]]
+    assert broken == []
+
+
+def test_what_is_shed_is_said_to_be(arms):
+    assert set(arms["on"]["statuses"]) == {"200", "503"}
+    assert arms["on"]["statuses"]["503"] > arms["on"]["statuses"]["200"] / 4
+
+
+def test_without_shedding_the_same_load_drowns_it(arms):
+    """Everybody is served, too late: the collapse that shedding is there for."""
+    assert "503" not in arms["off"]["statuses"]
+    assert arms["off"]["goodput_share"] < arms["on"]["goodput_share"] / 2
+    late = arms["off"]["accepted_p95_ms"]
+    assert late is None or late > 2 * arms["on"]["accepted_p95_ms"]
+
+
+def test_the_document_has_the_course_and_the_machine(overloaded):
+    document = json.loads((ROOT / overloaded["files"]["result"]).read_text())
+    assert all(len(arm["windows"]) > 40 for arm in document["arms"])
+    assert document["host"]["engine"] == "native"
+    assert (ROOT / overloaded["files"]["picture"]).read_bytes().startswith(b"\x89PNG")

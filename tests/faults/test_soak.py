@@ -1,0 +1,35 @@
+"""Three minutes at half of the breaking rate: nothing grows that should not (an hour: docs)."""
+
+import json
+
+import pytest
+
+from lab.paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def soaked(lab, stack):
+    said = lab("set", "--preset", "best")
+    assert said.code == 0, said.err
+    said = lab("soak", "--duration", "3m", "--rate", "300", "--json")
+    assert said.code == 0, said.err + said.out
+    yield json.loads((ROOT / said.json["files"]["result"]).read_text())
+    (ROOT / said.json["files"]["result"]).unlink()
+
+
+def test_every_bound_is_kept(soaked):
+    assert [figure for figure in soaked["figures"] if not figure["kept"]] == []
+
+
+def test_it_was_looked_at_all_the_time(soaked):
+    assert len(soaked["looks"]) > 80
+    assert soaked["looks"][-1]["at"] > 170
+
+
+def test_there_was_something_to_grow_from(soaked):
+    """Pages in Nginx' cache, bookings in the tables, workers with connections."""
+    assert soaked["bookings"] > 300
+    last = soaked["looks"][-1]
+    assert last["folders"]["cache"] > 0
+    assert last["connections"] > 0
+    assert len(last["workers"]) == 2

@@ -1,0 +1,135 @@
+"""What an overload and a soak are judged by, on made-up courses."""
+
+import pytest
+
+from lab.endurance import overload, soak
+from lab.endurance.memory import LIMITS, within_limits
+from lab.endurance.watch import Look
+from lab.errors import LabError, UsageError
+from lab.plan import Plan, Stage
+
+_MIB = 1024**2
+_SPIKE = (10.0, 30.0)
+
+
+def _window(end, goodput=50.0, *, broken=False):
+    return {"end": end, "goodput": goodput, "broken": ("late",) if broken else ()}
+
+
+def _arm(**changed):
+    usual = {
+        "shed": "on",
+        "rate": 200,
+        "goodput": 95.0,
+        "goodput_share": 0.95,
+        "accepted_p95_ms": 700.0,
+        "seconds_to_normal": 2.0,
+        "statuses": {"200": 1900, "503": 2100},
+        "limited_by": "target",
+        "memory_bytes": dict.fromkeys(LIMITS, 100 * _MIB),
+        "testid": "overload-on",
+        "spike": _SPIKE,
+        "windows": [],
+    }
+    return overload.Arm(**(usual | changed))
+
+
+def test_the_spike_is_the_stretch_at_the_highest_rate():
+    plan = Plan((Stage(10, 50, 50), Stage(20, 200, 200), Stage(20, 50, 50)), "requests")
+    assert overload.spike_of(plan) == _SPIKE
+    with pytest.raises(LabError, match="no overload"):
+        overload.spike_of(Plan((Stage(20, 0, 200),), "requests"))
+
+
+def test_goodput_is_that_of_windows_within_the_spike():
+    windows = [_window(12, 10), _window(15, 80), _window(30, 100), _window(31, 10)]
+    assert overload.goodput_in(windows, _SPIKE) == 90
+    assert overload.goodput_in([_window(12)], _SPIKE) == 0
+
+
+@pytest.mark.parametrize(
+    ("broken", "seconds"),
+    [((), 0), ((35,), 1), ((35, 38), 4), ((40,), None)],
+    ids=["at once", "late by one", "once more", "not before the end"],
+)
+def test_it_is_normal_when_no_bound_is_broken_any_more(broken, seconds):
+    windows = [_window(end, broken=end in broken or end < 35) for end in range(5, 41)]
+    assert overload.seconds_to_normal(windows, _SPIKE) == seconds
+
+
+@pytest.mark.parametrize(
+    ("changed", "kept"),
+    [
+        ({}, True),
+        ({"goodput_share": 0.89}, False),
+        ({"accepted_p95_ms": 2001.0}, False),
+        ({"accepted_p95_ms": None}, False),
+        ({"seconds_to_normal": 11.0}, False),
+        ({"seconds_to_normal": None}, False),
+        ({"statuses": {"200": 1900, "500": 1}}, False),
+        ({"statuses": {"200": 1900, "0": 1}}, False),
+        ({"memory_bytes": dict.fromkeys(LIMITS, 2048 * _MIB)}, False),
+        ({"memory_bytes": {"nginx": 1}}, False),
+    ],
+)
+def test_shedding_is_judged_by_each_of_its_promises(changed, kept):
+    assert all(figure.kept for figure in overload.judged(_arm(**changed))) == kept
+
+
+def test_the_memory_of_a_service_that_was_not_seen_keeps_no_bound():
+    kept = {figure.what: figure.kept for figure in within_limits({"redis": 1})}
+    assert kept.pop("memory of redis, MiB")
+    assert not any(kept.values())
+
+
+def _looks(grow=0, count=60):
+    """Each look; everything grows by `grow` from the first to the last."""
+    return [
+        Look(
+            at=float(n),
+            workers={7: 100 * _MIB + grow * n // count, 8: 90 * _MIB},
+            connections=8 + grow * n // count,
+            files=40 + grow * n // count,
+            folders=dict.fromkeys(("cache", "log ahead", "tables", "logs", "metrics"), grow * n),
+        )
+        for n in range(count)
+    ]
+
+
+def test_what_stays_as_it_is_keeps_every_bound():
+    figures = [*soak.of_processes(_looks()), *soak.of_disk(_looks(), 100, 1000, 180)]
+    assert all(figure.kept for figure in figures)
+
+
+def test_whatever_grows_is_named():
+    grown = 40 * 1024 * _MIB
+    processes = {figure.what: figure.kept for figure in soak.of_processes(_looks(grown))}
+    assert processes.pop("growth of worker 2, MiB")
+    assert processes.pop("workers that were replaced")
+    assert len(processes) == 3
+    assert not any(processes.values())
+    assert not any(figure.kept for figure in soak.of_disk(_looks(grown), 100, 1000, 180))
+
+
+def test_a_worker_that_was_replaced_is_no_worker_that_grew_not():
+    looks = _looks()
+    looks[-1].workers.pop(8)
+    figures = {figure.what: figure.value for figure in soak.of_processes(looks)}
+    assert figures["workers that were replaced"] == 1
+
+
+def test_a_rate_that_was_not_held_is_no_soak():
+    held = {"failed": 0, "outcome": "held"}
+    assert all(figure.kept for figure in soak.of_load(held))
+    for wrong in ({"failed": 1}, {"outcome": "broke"}, {"outcome": "unrecorded"}):
+        assert not all(figure.kept for figure in soak.of_load(held | wrong))
+
+
+@pytest.mark.parametrize("duration", ["", "soon", "59s", "10"])
+def test_a_duration_that_says_nothing_is_misuse(duration):
+    with pytest.raises(UsageError, match="--duration"):
+        soak.asked("journey", duration, None)
+
+
+def test_half_of_an_hour_is_asked_for_as_k6_writes_it():
+    assert soak.asked("journey", "30m", 5) == soak.Asked("journey", 1800, 5)
