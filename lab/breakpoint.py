@@ -63,9 +63,15 @@ class Window:
 
 @dataclass(frozen=True)
 class BreakPoint:
-    """The first windows, IN_A_ROW of them, that broke a bound."""
+    """The first windows, IN_A_ROW of them, that broke a bound.
+
+    `rate` is what the target bore: the most that it answered well in any window so far, and no more
+    than was offered when it broke. A target that falls behind a ramp is only seen to when 5 % of
+    what is due are missing, a bound and a push late: by then more is offered than it bears.
+    """
 
     window: Window
+    rate: float
     goodput: float
 
     @property
@@ -83,8 +89,10 @@ def find_break(found: Sequence[Window]) -> BreakPoint | None:
     """The break point; None when the run kept its bounds to the end."""
     for index in range(len(found) - IN_A_ROW + 1):
         if all(window.broken for window in found[index : index + IN_A_ROW]):
-            best = max(window.goodput for window in found[: index + 1])
-            return BreakPoint(found[index], best)
+            so_far = found[: index + 1]
+            borne = max(window.achieved * (1 - window.error_ratio) for window in so_far)
+            best = max(window.goodput for window in so_far)
+            return BreakPoint(found[index], min(borne, found[index].offered), best)
     return None
 
 

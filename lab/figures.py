@@ -25,6 +25,15 @@ def figure_of(result: dict[str, Any], name: str) -> float | None:
     return None if found is None else float(found)
 
 
+def broke_at(result: dict[str, Any]) -> float | None:
+    """What the target bore when it broke; None for a run that held.
+
+    Of results before format 5: what was offered when that was seen, which is more.
+    """
+    point = result.get("break_point")
+    return float(point.get("rate", point["offered"])) if point else None
+
+
 _DELAYS = {"delay_p50_ms": "p(50)", "delay_p95_ms": "p(95)", "delay_max_ms": "max"}
 
 

@@ -140,10 +140,10 @@ def _broke(panel: Any, verdict: Verdict, over: _Over, index: int) -> Any:
     """The panel with the break point across it; the first panel says what that line is."""
     if verdict.break_point is None:
         return panel
-    window = verdict.break_point.window
-    x = over.x(window)
+    found = verdict.break_point
+    x = found.rate if over.rate else found.window.end
     right = x > 0.8 * over.end
-    row = {"x": x, "text": f"broke at {rate(window.offered)}/s"}
+    row = {"x": x, "text": f"broke at {rate(found.rate)}/s"}
     base = chart_of([row]).encode(x="x:Q")
     rule = base.mark_rule(color=VERMILLION, strokeWidth=1.5)
     if index:

@@ -27,7 +27,8 @@ from lab.verdict import Verdict
 # 3: `recorded`: what of the run Prometheus has; `staleness`; outcomes `measured`, `unrecorded`.
 # 4: `successes`, `answers_per_second`, `max_rps`, `p90_ms`, `retries`, `unfinished`, `websockets`,
 #    `steal`, `cpu_speed`, `latency`; times are null where nothing ended that took any.
-SCHEMA_VERSION = 4
+# 5: `rate` of a break point: what the target bore. `offered` is that of when it was seen.
+SCHEMA_VERSION = 5
 
 
 def write_result(
@@ -148,6 +149,7 @@ def _break_point(verdict: Verdict) -> dict[str, Any] | None:
         return None
     use = verdict.cpu_at_break
     return {
+        "rate": round(found.rate, 2),
         "offered": round(found.window.offered, 2),
         "goodput": round(found.goodput, 2),
         "seconds_into_test": found.window.end,

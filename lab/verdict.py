@@ -105,8 +105,8 @@ def _broke(run: Run, collected: Collected, plan: Plan, found: BreakPoint) -> Ver
     use = busy_between(run.cpu, start, end)
     limited = _limited_by(use, found.window.dropped)
     text = (
-        f"broke at {found.window.offered:.1f} {plan.unit}/s "
-        f"(goodput {found.goodput:.1f}/s): {' and '.join(found.reasons)}; "
+        f"broke at {found.rate:.1f} {plan.unit}/s (goodput {found.goodput:.1f}/s, "
+        f"seen at {found.window.offered:.1f}/s): {' and '.join(found.reasons)}; "
         f"limited by {_LIMITS[limited]}"
     )
     return Verdict("broke", limited, text, found, use)

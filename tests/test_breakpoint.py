@@ -46,6 +46,40 @@ def test_it_breaks_where_it_stops_keeping_up():
     assert broke.goodput == pytest.approx(60, rel=0.05)
 
 
+@pytest.mark.parametrize("seconds", [20, 30, 60, 300])
+def test_the_break_point_is_what_the_target_bears_however_steep_the_ramp(seconds):
+    """On a steep one, a fifth more is offered by the time that it is seen to fall behind."""
+    plan = Plan((Stage(seconds, 0, 400),), "requests")
+    full = seconds / 2
+
+    def queue(moment):
+        answers = plan.arrivals(min(moment, full)) + max(moment - full, 0) * 200
+        return Counters(answers, 0, answers, 0, 50)
+
+    broke = find_break(windows(plan, queue, Bounds()))
+    assert broke is not None
+    assert broke.rate == pytest.approx(200, rel=0.01)
+    assert broke.window.offered > 200 * 1.05
+
+
+def test_answers_that_fail_are_not_borne():
+    """All is answered, and from 50/s on what is more is answered with an error."""
+    failing = _counters(errors=lambda moment: max(0.0, moment - 50) ** 2 / 2)
+    broke = find_break(windows(RAMP, failing, Bounds()))
+    assert broke is not None
+    assert broke.rate == pytest.approx(50, rel=0.05)
+
+
+def test_what_is_made_up_for_later_is_not_more_than_was_offered():
+    def stalls(moment):
+        answers = RAMP.arrivals(moment if moment < 20 or moment > 23 else 20)
+        return Counters(answers, 0, answers, 0, 2000 if moment >= 28 else 50)
+
+    broke = find_break(windows(RAMP, stalls, Bounds()))
+    assert broke is not None
+    assert broke.rate <= broke.window.offered
+
+
 def test_slow_answers_break_it_even_when_all_arrive():
     slow = _counters(p95=lambda moment: 1001 if moment >= 40 else 999)
     broke = find_break(windows(RAMP, slow, Bounds()))

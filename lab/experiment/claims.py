@@ -9,7 +9,7 @@ from simpleeval import InvalidExpression, simple_eval
 
 from lab.breakpoint import Bounds
 from lab.experiment.claim_notes import gaps, notes, reasons
-from lab.figures import OF_WEBSOCKETS, figure_of
+from lab.figures import OF_WEBSOCKETS, broke_at, figure_of
 
 HOLDS, HOLDS_NOT, NOT_MEASURED = "holds", "does not hold", "not measured"
 
@@ -68,7 +68,7 @@ class _Anything(dict[str, list[dict[str, Any]]]):
 
     def get(self, _name: str, _default: object = None) -> Any:
         figures = dict.fromkeys(_FIGURES, 1.0)
-        point = {"offered": 1.0}
+        point = {"rate": 1.0, "offered": 1.0}
         window = {"error_ratio": 1.0, "offered": 1.0, "p95_ms": 1.0, "goodput": 1.0}
         sockets = {"websockets": dict.fromkeys(OF_WEBSOCKETS.values(), 1.0)}
         counted = {"builds": {}, "cache": {}, "break_point": point, "windows": [window]}
@@ -118,7 +118,7 @@ def _functions(cells: _Cells, asked: list[str]) -> dict[str, Callable[..., Any]]
         return lambda name: _median(read, name, cells, asked)
 
     figures = {name: of(lambda cell, name=name: figure_of(cell, name)) for name in _FIGURES}  # type: ignore[misc]
-    more = {"broke_at": of(_broke_at), "errors_from": of(_errors_from)}
+    more = {"broke_at": of(broke_at), "errors_from": of(_errors_from)}
     return {**_OVER, **figures, **more, **_with_parameters(of)}
 
 
@@ -153,12 +153,6 @@ def _with_parameters(
         return of(lambda cell: _rate_within(cell, milliseconds))(name)
 
     return {"answers": answers, "builds": builds, "rate_within": rate_within}
-
-
-def _broke_at(cell: dict[str, Any]) -> float | None:
-    """The rate at which it broke; none for a cell that held."""
-    point = cell.get("break_point")
-    return point["offered"] if point else None
 
 
 def _errors_from(cell: dict[str, Any]) -> float:

@@ -177,8 +177,9 @@ def definition(report: Report) -> list[Block]:
 HOW_TO_READ = [
     "Goodput: answers that came without an error and within the bound, per second. It is the most "
     "that any window of 5 s held. Requests/s count late and failed answers too.",
-    "Broke at: the arrival rate of the first of three windows in a row in which a bound gave way: "
-    "p95, errors, or too few answers for what was due.",
+    "Broke at: what the target bore when a bound gave way in three windows in a row: p95, errors, "
+    "or too few answers for what was due. In results of an older lab: the arrival rate of the "
+    "first of those windows, which is more.",
     "Limited by target: the measured system gave way. That is a result.",
     "Limited by generator: the load generator's CPUs were full. The target could bear at least as "
     "much, so the figure is a lower bound (≥).",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from lab.figures import broke_at
 from lab.report.blocks import Column, Entry, Table, Tone, columns, entries
 from lab.report.figures import Figure
 from lab.report.model import LIMITS, Cell, Document, Report
@@ -152,14 +153,14 @@ def cells(report: Report) -> Table:
     return Table(
         titles,
         [_cell(cell, shown) for cell in report.cells],
-        "With repeats: the median (least–most). Broke at: the arrival rate of the first of three "
-        "windows in a row that broke a bound. ≥: a lower bound, see limited by.",
+        "With repeats: the median (least–most). Broke at: the rate that was borne when three "
+        "windows in a row had broken a bound. ≥: a lower bound, see limited by.",
         dense=True,
     )
 
 
 def _cell(cell: Cell, shown: list[_Figure]) -> tuple[Entry, ...]:
-    broke = spread([(run.get("break_point") or {}).get("offered") for run in cell.runs])
+    broke = spread([broke_at(run) for run in cell.runs])
     tone: Tone = "plain" if cell.state == "measured" else "unsure"
     state = {"missing": "not measured", "impossible": "not measured"}.get(cell.state, cell.state)
     return entries(
