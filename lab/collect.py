@@ -6,6 +6,7 @@ from typing import Any
 
 from lab import metrics
 from lab.breakpoint import (
+    PUSH_SECONDS,
     SHORTEST_SECONDS,
     STEP_SECONDS,
     WINDOW_SECONDS,
@@ -19,10 +20,11 @@ from lab.errors import LabError
 from lab.k6 import Run
 from lab.plan import Plan, read_plan
 from lab.prometheus import Prometheus, Series, Unanswered
+from lab.pushed import Pushed
 from lab.recorded import Recorded, recorded
 
-# k6 pushes every second; a value is looked for this far back.
-_REACH_SECONDS = 5
+# Percentiles are asked for each second; one is looked for this far back.
+_REACH_SECONDS = 1.5
 
 
 @dataclass(frozen=True)
@@ -109,55 +111,46 @@ def _recorded(run: Run, summary: dict[str, Any], started: float) -> Recorded:
 
 @dataclass(frozen=True)
 class _Totals:
-    """The series of a run that `started` then."""
+    """What was counted of a run that `started` then."""
 
     started: float
-    good: Series
-    bad: Series
-    in_time: Series
-    dropped: Series
+    good: Pushed
+    bad: Pushed
+    in_time: Pushed
+    dropped: Pushed
     p95: Series
 
     def at(self, moment: float) -> Counters:
         """The running totals at that second of the plan."""
         when = self.started + moment
-        good, errors = _last(self.good, when) or 0, _last(self.bad, when) or 0
-        p95 = _last(self.p95, when, reach=1.5)
+        good, errors = self.good.at(when), self.bad.at(when)
+        p95 = _last(self.p95, when)
         return Counters(
             answers=good + errors,
             errors=errors,
-            in_time=_last(self.in_time, when) or 0,
-            dropped=_last(self.dropped, when) or 0,
+            in_time=self.in_time.at(when),
+            dropped=self.dropped.at(when),
             p95_ms=None if p95 is None else p95 * 1000,
         )
 
     def max_rps(self, seconds: float) -> float | None:
         """See `Collected`."""
         moments = range(0, int(seconds) + 1, STEP_SECONDS)
-        return highest_rate([_last(self.good, self.started + at) or 0 for at in moments])
+        return highest_rate([self.good.at(self.started + at) for at in moments])
 
 
 def _totals(testid: str, started: float, seconds: float, prometheus: Prometheus) -> _Totals:
-    span = (started, started + seconds + 1)
-
-    def series(query: str) -> Series:
-        found = prometheus.over(query, *span)
-        return found[0] if found else {}
-
-    # By whether the answer was the expected one.
-    answers = metrics.requests_by_outcome(testid)
-    by_outcome = prometheus.by_label(answers, "expected_response", *span)
-    return _Totals(
-        started,
-        good=by_outcome.get("true", {}),
-        bad=by_outcome.get("false", {}),
-        in_time=series(metrics.answers_in_time(testid)),
-        dropped=series(metrics.iterations_dropped(testid)),
-        p95=series(metrics.percentile(testid, 0.95, WINDOW_SECONDS)),
-    )
+    ended = started + seconds + 1
+    # From the whole second before it on, in which k6 may have pushed zeros.
+    pushed = {
+        name: Pushed(prometheus.samples(selector, started - PUSH_SECONDS, ended), started)
+        for name, selector in metrics.counters(testid).items()
+    }
+    found = prometheus.over(metrics.percentile(testid, 0.95, WINDOW_SECONDS), started, ended)
+    return _Totals(started, **pushed, p95=found[0] if found else {})
 
 
-def _last(series: Series, when: float, reach: float = _REACH_SECONDS) -> float | None:
+def _last(series: Series, when: float) -> float | None:
     """The newest value at or before `when`. Queries step by whole seconds from the start."""
-    moments = [moment for moment in series if when - reach <= moment <= when + 0.01]
+    moments = [moment for moment in series if when - _REACH_SECONDS <= moment <= when + 0.01]
     return series[max(moments)] if moments else None
