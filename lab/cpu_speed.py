@@ -1,11 +1,12 @@
 """How fast the machine computes just now, by a piece of work that is always the same."""
 
-import os
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from statistics import fmean
+
+from lab.cpus import bind
 
 # From here on cells differ by the machine as much as by what is compared.
 UNSTEADY_RATIO = 1.15
@@ -47,8 +48,7 @@ def extremes(speeds: Iterable[tuple[float | None, str]]) -> Extremes | None:
 
 
 def _measure(cpus: set[int], seconds: float) -> float:
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, cpus)
+    bind(cpus)
     ends, rates = time.monotonic() + seconds, list[float]()
     while not rates or time.monotonic() < ends:
         rates.append(_TURNS / _cpu_seconds() / 1e6)

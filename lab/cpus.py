@@ -57,6 +57,12 @@ def usable_cpus() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
+def bind(cpus: set[int]) -> None:
+    """Keep the calling thread on those CPUs, where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cpus)
+
+
 def _without(usable: list[int], taken: str) -> list[int]:
     """The CPUs that the other side left; all of them when it left none."""
     return [cpu for cpu in usable if cpu not in expand(taken)] or usable

@@ -14,6 +14,8 @@ from lab.errors import UsageError
 
 _SECONDS_BETWEEN_SIGNS = 10
 _LOG_BYTES = 1024**2
+# What k6/main.js says when setup is done.
+_LOAD_BEGINS = "the load begins"
 
 
 def check_load(command: K6Command) -> None:
@@ -81,6 +83,11 @@ def _wait(process: subprocess.Popen[bytes], *, tell: bool) -> int:
         except KeyboardInterrupt:
             process.send_signal(signal.SIGINT)
             note("Interrupted; k6 writes its summary.")
+
+
+def has_begun(log: Path) -> bool:
+    """Whether k6's log says that setup is done and the load has begun."""
+    return log.exists() and _LOAD_BEGINS in log.read_text(errors="replace")
 
 
 def keep_end(log: Path) -> None:

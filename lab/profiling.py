@@ -3,7 +3,6 @@
 import json
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from lab.collect import figure
@@ -12,6 +11,7 @@ from lab.engine import Engine
 from lab.errors import LabError
 from lab.flamegraph import Hot, hottest
 from lab.k6 import Load, Run, check, new_testid, run_k6
+from lab.k6_process import has_begun
 from lab.measure import check_target_survived
 from lab.paths import RESULTS
 from lab.recorder import RATE, Recorder, check_permission
@@ -19,8 +19,6 @@ from lab.results import host, relative, write_json
 from lab.settings import Settings
 
 _COUNT = 10
-# What k6/main.js says when setup is done.
-_LOAD_BEGINS = "the load begins"
 # Ten functions of fewer samples would be chance.
 FEWEST_SAMPLES = 20
 
@@ -67,15 +65,11 @@ def profile(engine: Engine, wanted: Wanted) -> dict[str, Any]:
     pid = backend_pid(engine)
     check_permission(pid)
     folder = RESULTS / load.testid
-    recorder = Recorder(pid, folder / "profile.svg", partial(_has_begun, folder / "k6.log"))
+    recorder = Recorder(pid, folder / "profile.svg", partial(has_begun, folder / "k6.log"))
     with step(f"Recording {wanted.seconds} s of {wanted.scenario} under load"), recorder:
         run = run_k6(engine, load, folder)
     check_target_survived(engine, run)
     return _written(run, recorder, wanted, engine)
-
-
-def _has_begun(log: Path) -> bool:
-    return log.exists() and _LOAD_BEGINS in log.read_text(errors="replace")
 
 
 def backend_pid(engine: Engine) -> int:

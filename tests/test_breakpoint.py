@@ -63,21 +63,32 @@ def test_the_break_point_is_what_the_target_bears_however_steep_the_ramp(seconds
 
 
 def test_answers_that_fail_are_not_borne():
-    """All is answered, and from 50/s on what is more is answered with an error."""
-    failing = _counters(errors=lambda moment: max(0.0, moment - 50) ** 2 / 2)
-    broke = find_break(windows(RAMP, failing, Bounds()))
+    """From 10 s on everything is answered with an error."""
+    plan = Plan((Stage(20, 0, 400),), "requests")
+
+    def fails(moment):
+        bad = plan.arrivals(moment) - plan.arrivals(min(moment, 10))
+        return Counters(plan.arrivals(moment), bad, plan.arrivals(moment) - bad, 0, 50)
+
+    broke = find_break(windows(plan, fails, Bounds()))
     assert broke is not None
-    assert broke.rate == pytest.approx(50, rel=0.05)
+    assert (broke.window.end, broke.window.offered) == (11, 170)
+    # The window before it.
+    assert broke.rate == pytest.approx(150)
 
 
-def test_what_is_made_up_for_later_is_not_more_than_was_offered():
+def test_what_is_made_up_for_later_is_not_borne():
+    """A stall of 2.5 s, then all at once: windows that begin in it have more than was offered."""
+
     def stalls(moment):
-        answers = RAMP.arrivals(moment if moment < 20 or moment > 23 else 20)
-        return Counters(answers, 0, answers, 0, 2000 if moment >= 28 else 50)
+        answers = RAMP.arrivals(20 if 20 < moment < 22.5 else moment)
+        return Counters(answers, 0, answers, 0, 2000 if moment >= 27 else 50)
 
-    broke = find_break(windows(RAMP, stalls, Bounds()))
+    found = windows(RAMP, stalls, Bounds())
+    broke = find_break(found)
     assert broke is not None
-    assert broke.rate <= broke.window.offered
+    assert broke.window.end == 27
+    assert broke.rate == broke.window.offered < broke.window.achieved
 
 
 def test_slow_answers_break_it_even_when_all_arrive():

@@ -6,7 +6,7 @@ import sys
 import typer
 
 from lab import show
-from lab.cli import benchmark, endurance, experiments, loads, stack
+from lab.cli import benchmark, calibration, endurance, experiments, loads, stack
 from lab.console import err
 from lab.errors import LabError
 
@@ -30,6 +30,7 @@ app.command()(experiments.report)
 app.command()(benchmark.bench)
 app.command()(endurance.overload)
 app.command()(endurance.soak)
+app.command()(calibration.calibrate)
 app.command()(stack.logs)
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 app.command(context_settings=_PASSED_ON)(stack.manage)

@@ -1,0 +1,49 @@
+"""One figure of the lab's beside what is known of it."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Outcome = Literal["held", "missed", "void"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """`allowed` is how far `found` may be from `expected`: as a share of it, or, with `factor`, how
+    many times more or less. Words must be equal, and so must counts: nothing is allowed there.
+    """
+
+    what: str
+    expected: float | str
+    found: float | str | None
+    allowed: float = 0.0
+    unit: str = ""
+    factor: bool = False
+    # What makes a miss say nothing.
+    void: str = ""
+
+    @property
+    def off(self) -> float | None:
+        """How far it is, as `allowed` says it; None where there is nothing to compare."""
+        if not isinstance(self.expected, int | float) or not isinstance(self.found, int | float):
+            return None
+        if self.factor:
+            return _factor(self.found, self.expected)
+        return self.found / self.expected - 1 if self.expected else float(self.found)
+
+    @property
+    def outcome(self) -> Outcome:
+        if self._holds():
+            return "held"
+        return "void" if self.void else "missed"
+
+    def _holds(self) -> bool:
+        if not self.allowed:
+            return self.expected == self.found
+        return self.off is not None and abs(self.off) <= self.allowed
+
+
+def _factor(found: float, expected: float) -> float:
+    """How many times the greater is the less; endless where one is nothing."""
+    less, more = sorted((found, expected))
+    return more / less if less > 0 else math.inf

@@ -1,0 +1,144 @@
+"""What `lab calibrate` does around its cells: the stack, the order, the document."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lab.borrowed import borrowed
+from lab.calibrate.cells import Cell, chosen
+from lab.calibrate.check import Check
+from lab.calibrate.judges import Seen, checks
+from lab.calibrate.measure import measure
+from lab.calibrate.noise import Noise, unsteady
+from lab.console import note
+from lab.engine import Engine
+from lab.errors import Interrupted, LabError, UsageError
+from lab.experiment import preflight
+from lab.paths import RESULTS
+from lab.progress import Progress
+from lab.results import host, relative, write_json
+from lab.settings import Settings
+
+# History of the format:
+# 1: first.
+SCHEMA_VERSION = 1
+
+# The server, the floor, k6's start, and reading back.
+_AROUND_SECONDS = 8
+
+
+def run(engine: Engine, names: list[str], *, quick: bool) -> dict[str, Any]:
+    """Measure the cells beside the running stack, store the document, and return it.
+
+    Raises:
+        UsageError: there is no such cell, or this engine can't.
+        LabError: the stack broke.
+        Interrupted: someone pressed Ctrl-C.
+    """
+    cells = chosen(names, quick=quick)
+    _require_native(engine)
+    with borrowed(engine) as stack:
+        folder = RESULTS / f"calibrate-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+        head = _head(engine, stack.base, quick=quick)
+        measured, noises = _measured(engine, stack.base, cells, folder)
+    path = folder / "result.json"
+    warnings = [*head["warnings"], *unsteady(noises)]
+    files = {"result": relative(path)}
+    document = {**head, "warnings": warnings, "cells": measured, "files": files}
+    write_json(path, document)
+    return document
+
+
+def is_calibrated(document: dict[str, Any]) -> bool:
+    """Whether no check of any cell was missed."""
+    return all(
+        check["outcome"] != "missed" for cell in document["cells"] for check in cell["checks"]
+    )
+
+
+def _require_native(engine: Engine) -> None:
+    if engine.name != "native":
+        raise UsageError(
+            f"`lab calibrate` works on the native engine; this one is {engine.name}. Only there "
+            "can it pin its server and starve k6. Stop this stack (lab down), then: "
+            "LAB_ENGINE=native lab calibrate"
+        )
+
+
+def _head(engine: Engine, settings: Settings, *, quick: bool) -> dict[str, Any]:
+    found = preflight.warnings(settings)
+    for warning in found:
+        note(f"Warning: {warning}.")
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "quick": quick,
+        "host": host(settings, engine.name),
+        "versions": engine.versions(),
+        "warnings": found,
+    }
+
+
+def _measured(
+    engine: Engine, settings: Settings, cells: list[Cell], folder: Path
+) -> tuple[list[dict[str, Any]], list[tuple[str, Noise]]]:
+    found, noises = [], []
+    expected = sum(cell.repeats * (cell.seconds + _AROUND_SECONDS) for cell in cells)
+    with Progress(expected) as progress:
+        for cell in cells:
+            try:
+                runs = list(_runs(engine, settings, cell, folder, progress))
+                found.append(cell_document(cell, runs, checks(cell, runs)))
+                # What starves k6 on purpose is no noise.
+                noises += [(cell.name, seen.noise) for seen in runs]
+            except Interrupted:
+                raise
+            except LabError as error:
+                failed = Check("the run", "measured", str(error))
+                found.append(cell_document(cell, [], [failed]))
+    return found, noises
+
+
+def _runs(
+    engine: Engine, settings: Settings, cell: Cell, folder: Path, progress: Progress
+) -> Iterator[Seen]:
+    for number in range(1, cell.repeats + 1):
+        of_several = f" {number}/{cell.repeats}" if cell.repeats > 1 else ""
+        progress.begin(f"{cell.name}{of_several}: {cell.what}", cell.seconds + _AROUND_SECONDS)
+        yield measure(engine, settings, cell, folder / f"{cell.name}-{number}")
+
+
+def cell_document(cell: Cell, runs: list[Seen], judged: list[Check]) -> dict[str, Any]:
+    """A cell as it is stored and shown."""
+    return {
+        "cell": cell.name,
+        "what": cell.what,
+        "server": str(cell.law),
+        "load": {name: value for name, value in asdict(cell).items() if name in _LOAD and value},
+        "runs": [_run_document(seen, timed=cell.law.timed) for seen in runs],
+        "checks": [
+            {**asdict(check), "off": check.off, "outcome": check.outcome} for check in judged
+        ],
+    }
+
+
+_LOAD = ("profile", "seconds", "rate", "vus", "max_vus", "starved")
+
+
+def _run_document(seen: Seen, *, timed: bool) -> dict[str, Any]:
+    truth = seen.truth
+    return {
+        "figures": seen.figures,
+        "server": {
+            "requests": truth.requests,
+            "cut_off": truth.cut_off,
+            "rate": round(truth.rate, 3),
+            "mean_ms": round(truth.mean_ms, 4),
+            "late_p50_ms": round(truth.late_ms(50), 4) if timed else None,
+            "late_p99_ms": round(truth.late_ms(99), 4) if timed else None,
+            "floor_ms": round(seen.floor_ms, 4),
+        },
+        "noise": asdict(seen.noise),
+    }

@@ -1,0 +1,101 @@
+"""What the lab reported, against what is known. The bounds are explained in docs/calibration.md."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+from typing import Any
+
+from lab.calibrate.cells import Cell, Judge
+from lab.calibrate.check import Check
+from lab.calibrate.noise import Noise
+from lab.calibrate.truth import Truth
+
+TIMES, RATES, BREAK, SPREAD = 0.02, 0.01, 0.05, 0.05
+# k6 fixes the growth factor of its native histograms' buckets.
+BUCKET = 1.1
+SHARES = (50, 90, 95, 99)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run: `figures` as the lab reports them, the server's `truth`, what the loopback adds to
+    its times, and what Prometheus has: percentiles in ms by share, and the load's requests.
+    """
+
+    figures: dict[str, Any]
+    truth: Truth
+    floor_ms: float
+    prometheus_ms: dict[int, float | None]
+    prometheus_requests: float | None
+    noise: Noise = field(default_factory=lambda: Noise(0, 0, None))
+
+
+def checks(cell: Cell, runs: list[Seen]) -> list[Check]:
+    """Every check of a cell, of each of its runs."""
+    found: list[Check] = []
+    for judge in cell.judged_by:
+        if judge == "spread":
+            found += _spread(runs)
+        else:
+            found += [check for seen in runs for check in _JUDGES[judge](cell, seen)]
+    return found
+
+
+def _times(_cell: Cell, seen: Seen) -> Iterator[Check]:
+    for share in SHARES:
+        true = seen.truth.milliseconds(share) + seen.floor_ms
+        yield Check(f"k6's p{share}", round(true, 2), seen.figures[f"p{share}_ms"], TIMES, " ms")
+    for share in SHARES:
+        said, there = seen.figures[f"p{share}_ms"], seen.prometheus_ms[share]
+        rounded = None if there is None else round(there, 2)
+        yield Check(f"Prometheus' p{share}", said, rounded, BUCKET, " ms", factor=True)
+
+
+def _rate(cell: Cell, seen: Seen) -> Iterator[Check]:
+    true = round(seen.truth.rate, 2)
+    yield Check("requests per second", true, seen.figures["rps"], RATES, "/s")
+    if cell.rate:
+        best = seen.figures["goodput"]
+        yield Check("goodput, best 5 s", float(cell.rate), best, RATES, "/s")
+
+
+def _counts(_cell: Cell, seen: Seen) -> Iterator[Check]:
+    answered, cut_off = seen.truth.requests, seen.truth.cut_off
+    yield Check("requests in k6's summary", answered + cut_off, seen.figures["requests"])
+    yield Check("requests in Prometheus", answered + cut_off, seen.prometheus_requests)
+    yield Check("failed requests", cut_off, seen.figures["failed"])
+
+
+def _break(cell: Cell, seen: Seen) -> Iterator[Check]:
+    found = seen.figures["break_point"] or {}
+    true = float(cell.breaks_at or 0)
+    yield Check("break point", true, found.get("rate"), BREAK, "/s")
+    yield Check("goodput at the break", true, found.get("goodput"), BREAK, "/s")
+
+
+def _limit(cell: Cell, seen: Seen) -> Iterator[Check]:
+    yield Check("limited by", cell.limit, seen.figures["limited_by"])
+
+
+def _spread(runs: list[Seen]) -> Iterator[Check]:
+    """How far apart repeats are. On a noisy machine that says nothing about the lab."""
+    reasons = [reason for seen in runs for reason in seen.noise.reasons]
+    found = variation([seen.figures["goodput"] for seen in runs])
+    what = f"goodput of {len(runs)}: coefficient of variation"
+    yield Check(what, 0.0, found, SPREAD, void="; ".join(dict.fromkeys(reasons)))
+
+
+def variation(values: list[float]) -> float | None:
+    """The coefficient of variation, a share; None of fewer than two values."""
+    if len(values) < 2 or not fmean(values):
+        return None
+    return round(stdev(values) / fmean(values), 4)
+
+
+_JUDGES: dict[Judge, Callable[[Cell, Seen], Iterator[Check]]] = {
+    "times": _times,
+    "rate": _rate,
+    "counts": _counts,
+    "break": _break,
+    "limit": _limit,
+}

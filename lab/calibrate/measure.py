@@ -1,0 +1,81 @@
+"""One run of one cell: the server, the floor, the load, and everything that was said of it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from lab import metrics
+from lab.breakpoint import Bounds
+from lab.calibrate.cells import Cell
+from lab.calibrate.judges import SHARES, Seen
+from lab.calibrate.noise import ForeignMeter, Noise
+from lab.calibrate.reference import Reference, round_trip_ms, serving
+from lab.calibrate.starved import Starving
+from lab.console import step
+from lab.cpus import choose_cpus, expand
+from lab.engine import Engine
+from lab.k6 import Run, new_testid, run_k6
+from lab.k6_process import has_begun
+from lab.measure import read_back
+from lab.prometheus import Prometheus
+from lab.results import headline
+from lab.settings import Settings
+from lab.steal import mean_share
+
+
+def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Seen:
+    """Load the cell's server with k6, as any target, and read the run back as any run.
+
+    Raises:
+        LabError: the server, k6 or Prometheus could not do their work.
+    """
+    cpus = choose_cpus(settings)
+    with serving(cell.law, cpus.target) as server:
+        with step("the loopback's floor"):
+            round_trip = round_trip_ms(server.port, expand(cpus.load))
+        foreign = ForeignMeter(engine.pids() | {"reference": server.pid})
+        with step("load"), _starving(cell, cpus.load, folder):
+            run = _run(engine, cell, server, folder)
+        noise = Noise(mean_share(use.steal for use in run.cpu), foreign.share(), run.cpu_speed)
+        truth = server.stop()
+    with step("reading it back"):
+        figures = _figures(engine, run)
+    there = Prometheus(settings.prometheus_url)
+    return Seen(
+        figures=figures,
+        truth=truth,
+        floor_ms=max(round_trip - truth.probe_ms(), 0.0),
+        prometheus_ms=_percentiles(there, run),
+        prometheus_requests=there.instant(metrics.requests_of_load(run.load.testid)),
+        noise=noise,
+    )
+
+
+def _run(engine: Engine, cell: Cell, server: Reference, folder: Path) -> Run:
+    load = cell.load(server.url, new_testid(f"calibrate-{cell.name}"))
+    return run_k6(engine, load, folder, {"reference": server.pid})
+
+
+@contextmanager
+def _starving(cell: Cell, cpus: str, folder: Path) -> Iterator[None]:
+    log = folder / "k6.log"
+    with Starving(cpus, lambda: has_begun(log)) if cell.starved else nullcontext():
+        yield
+
+
+def _figures(engine: Engine, run: Run) -> dict[str, Any]:
+    collected, verdict = read_back(engine, run, Bounds())
+    return headline(run, collected, verdict)
+
+
+def _percentiles(there: Prometheus, run: Run) -> dict[int, float | None]:
+    """Of the whole load, in ms: as of its last push, after which k6 ends its series."""
+    pushes = there.samples(metrics.counters(run.load.testid)["good"], run.started, run.ended)
+    last = max((at for series in pushes for at in series), default=run.ended)
+    return {share: _percentile(there, run.load.testid, share, last) for share in SHARES}
+
+
+def _percentile(there: Prometheus, testid: str, share: int, moment: float) -> float | None:
+    seconds = there.instant(metrics.percentile_so_far(testid, share / 100, moment))
+    return None if seconds is None else seconds * 1000

@@ -1,0 +1,244 @@
+"""`lab calibrate`: what the known servers do, what is compared, and when that is missed."""
+
+import re
+import socket
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from lab import show_calibrate
+from lab.calibrate import cells, judges
+from lab.calibrate.cells import CELLS, chosen
+from lab.calibrate.check import Check
+from lab.calibrate.command import cell_document, is_calibrated
+from lab.calibrate.judges import Seen, checks, variation
+from lab.calibrate.laws import Law
+from lab.calibrate.noise import Noise, unsteady
+from lab.calibrate.reference import round_trip_ms, serving
+from lab.calibrate.truth import Truth, percentile, read_truth
+from lab.console import Console
+from lab.cpus import usable_cpus
+from lab.errors import LabError
+from lab.paths import ROOT
+
+BY_NAME = {cell.name: cell for cell in CELLS}
+CPUS = ",".join(map(str, usable_cpus()))
+
+
+# --- The laws
+
+
+def test_a_queue_answers_at_its_rate_whatever_comes():
+    rule = Law("queue", 5).rule()
+    # 300 requests in one second, then one after a pause.
+    due = [rule.due(10 + number / 300) for number in range(300)]
+    assert due[0] == pytest.approx(10.005)
+    apart = [after - before for before, after in pairwise(due)]
+    assert apart == pytest.approx([0.005] * 299)
+    assert rule.due(20) == pytest.approx(20.005)
+    assert Law("queue", 5).capacity == 200
+
+
+def test_exponential_times_have_their_mean_and_can_be_drawn_again():
+    draws = [Law("exponential", 50).rule().due(0) for _ in range(2)]
+    assert draws[0] == draws[1]
+    rule = Law("exponential", 50).rule()
+    ordered = sorted(rule.due(7) - 7 for _ in range(20_000))
+    assert sum(ordered) / len(ordered) == pytest.approx(0.05, rel=0.03)
+    # ln 2 and ln 20 times the mean.
+    assert percentile(ordered, 50) == pytest.approx(0.03466, rel=0.05)
+    assert percentile(ordered, 95) == pytest.approx(0.1498, rel=0.05)
+
+
+def test_a_percentile_lies_between_two_values_as_k6_has_it():
+    assert percentile([1, 2, 4], 50) == 2
+    assert percentile([1, 2, 4], 75) == 3
+    assert percentile([1, 2, 4], 100) == 4
+    assert percentile([], 95) == 0
+
+
+# --- The server itself
+
+
+def _asked(port, *paths):
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        for path in paths:
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            yield connection.recv(4096)
+
+
+def test_the_server_keeps_what_it_did_and_only_the_loads_requests():
+    with serving(Law("fixed", 20), CPUS) as server:
+        answers = list(_asked(server.port, "/api/hotel/?setup=a", *["/api/hotel/"] * 5))
+        round_trip = round_trip_ms(server.port, set(usable_cpus()))
+        truth = server.stop()
+    assert all(answer.startswith(b"HTTP/1.1 200 OK\r\n") for answer in answers)
+    assert truth.requests == 5
+    assert min(truth.seconds) >= 0.02
+    assert min(truth.late) >= 0
+    assert truth.seconds_in_all >= 5 * 0.02
+    assert len(truth.probes) == 150
+    assert 0 < truth.probe_ms() < round_trip
+
+
+def test_a_client_that_left_is_counted_apart():
+    with serving(Law("fixed", 200), CPUS) as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert len(list(_asked(server.port, "/", "/"))) == 2
+        truth = server.stop()
+    assert (truth.requests, truth.cut_off) == (2, 1)
+
+
+def test_a_server_that_does_not_start_is_one_message():
+    with pytest.raises(LabError, match="did not start"), serving(Law("slow", 1), CPUS):  # type: ignore[arg-type]
+        pass
+
+
+# --- What is compared
+
+TRUTH = Truth([0.02] * 1000, [0.0] * 1000, 5.0, [0.0], 0)
+FIGURES = {
+    **{f"p{share}_ms": 20.1 for share in judges.SHARES},
+    **{"rps": 200.0, "goodput": 200.0, "requests": 1000, "failed": 0, "limited_by": "none"},
+    "break_point": {"rate": 201.0, "goodput": 199.0},
+}
+SEEN = Seen(FIGURES, TRUTH, 0.1, dict.fromkeys(judges.SHARES, 21.0), 1000.0)
+
+
+def _missed(name, **changes):
+    """What is missed in a cell when the lab says something else."""
+    figures = {**FIGURES, "limited_by": BY_NAME[name].limit}
+    seen = replace(SEEN, figures={**figures, **changes.pop("figures", {})}, **changes)
+    return [check.what for check in checks(BY_NAME[name], [seen]) if check.outcome != "held"]
+
+
+@pytest.mark.parametrize("name", ["fixed", "exponential", "queue", "capped", "roomy", "starved"])
+def test_what_is_right_is_held(name):
+    assert _missed(name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "missed"),
+    [
+        ("fixed", {"figures": {"p95_ms": 20.6}}, ["k6's p95"]),
+        ("fixed", {"figures": {"p50_ms": 19.6}}, ["k6's p50"]),
+        ("fixed", {"floor_ms": 0.9}, [f"k6's p{share}" for share in judges.SHARES]),
+        ("fixed", {"prometheus_ms": {**SEEN.prometheus_ms, 99: 22.3}}, ["Prometheus' p99"]),
+        ("fixed", {"prometheus_ms": {**SEEN.prometheus_ms, 99: None}}, ["Prometheus' p99"]),
+        ("fixed", {"figures": {"rps": 197.5}}, ["requests per second"]),
+        ("fixed", {"figures": {"goodput": 203.0}}, ["goodput, best 5 s"]),
+        ("fixed", {"figures": {"requests": 999}}, ["requests in k6's summary"]),
+        ("fixed", {"prometheus_requests": 999.0}, ["requests in Prometheus"]),
+        ("fixed", {"prometheus_requests": None}, ["requests in Prometheus"]),
+        ("fixed", {"figures": {"failed": 1}}, ["failed requests"]),
+        ("queue", {"figures": {"break_point": {"rate": 211, "goodput": 200}}}, ["break point"]),
+        (
+            "queue",
+            {"figures": {"break_point": None}},
+            ["break point", "goodput at the break"],
+        ),
+        ("queue", {"figures": {"limited_by": "vu_cap"}}, ["limited by"]),
+        ("capped", {"figures": {"limited_by": "target"}}, ["limited by"]),
+        ("starved", {"figures": {"limited_by": "target"}}, ["limited by"]),
+        ("roomy", {"figures": {"limited_by": "generator_cpu"}}, ["limited by"]),
+    ],
+)
+def test_what_is_wrong_is_missed(name, changes, missed):
+    assert _missed(name, **changes) == missed
+
+
+def _repeats(goodputs, steal=0.0):
+    noise = Noise(steal, 0, 1.0)
+    return [replace(SEEN, figures={**FIGURES, "goodput": each}, noise=noise) for each in goodputs]
+
+
+def _spread(runs):
+    (found,) = [check for check in checks(BY_NAME["repeated"], runs) if check.allowed]
+    return found
+
+
+def test_repeats_may_differ_by_five_percent():
+    assert variation([90, 100, 110]) == pytest.approx(0.1)
+    assert variation([100]) is None
+    assert _spread(_repeats([100, 102, 98])).outcome == "held"
+    assert _spread(_repeats([100, 110, 90])).outcome == "missed"
+    assert _spread(_repeats([100])).outcome == "missed"
+
+
+def test_repeats_on_a_noisy_machine_say_nothing():
+    noisy = _spread(_repeats([100, 110, 90], steal=0.06))
+    assert (noisy.outcome, noisy.void) == ("void", "the hypervisor took 6% of the CPU time")
+    assert _spread(_repeats([100, 101, 99], steal=0.06)).outcome == "held"
+
+
+def test_a_noisy_run_is_named():
+    quiet, loud = Noise(0.0, 0.0, 10.0), Noise(0.0, 0.3, 8.0)
+    assert unsteady([("fixed", quiet), ("queue", quiet)]) == []
+    assert unsteady([("fixed", quiet), ("queue", loud)]) == [
+        "queue: other programs used 30% of the CPU time",
+        "the CPUs were 1.25 times as fast in fixed as in queue",
+    ]
+
+
+# --- The document
+
+
+def _document(*found):
+    return {
+        **{"quick": True, "warnings": ["it is loud"], "files": {"result": "results/x"}},
+        "host": {"shared_cpus": False, "target_cpus": "0", "load_cpus": "1"},
+        "cells": [cell_document(BY_NAME[name], [SEEN], judged) for name, judged in found],
+    }
+
+
+def test_only_a_miss_is_a_failure():
+    held, missed = Check("a", 1.0, 1.0, 0.1), Check("a", 1.0, 2.0, 0.1)
+    assert is_calibrated(_document(("fixed", [held])))
+    assert is_calibrated(_document(("fixed", [held, replace(missed, void="noise")])))
+    assert not is_calibrated(_document(("fixed", [held]), ("queue", [held, missed])))
+
+
+def test_the_table_has_the_worst_of_several_runs_and_every_warning():
+    console = Console(width=160, record=True)
+    several = [Check("rate", 200.0, found, 0.01, "/s") for found in (200.0, 190.0, 201.0)]
+    void = Check("spread", 0.0, 0.07, 0.05, void="the hypervisor took 6%")
+    console.print(show_calibrate.calibration(_document(("fixed", several), ("queue", [void]))))
+    text = console.export_text()
+    assert re.search(r"rate \(worst of 3\).*200/s.*190/s.*-5\.00 %.*1 %.*missed", text)
+    assert "queue, spread: void, since the hypervisor took 6%" in text
+    assert "Warning: it is loud." in text
+    assert "In full: results/x" in text
+
+
+def test_an_empty_record_is_no_crash():
+    empty = {name: [] for name in ("received", "due", "answered", "probes")}
+    truth = read_truth({**empty, "cut_off": 0})
+    assert (truth.requests, truth.rate, truth.milliseconds(95), truth.mean_ms) == (0, 0, 0, 0)
+
+
+# --- What can be asked for
+
+
+def test_a_quick_look_is_shorter_and_long_enough_to_judge():
+    usual, quick = chosen([], quick=False), chosen([], quick=True)
+    assert [cell.name for cell in usual] == [cell.name for cell in quick]
+    assert sum(c.seconds * c.repeats for c in quick) < sum(c.seconds * c.repeats for c in usual) / 2
+    assert all(cell.seconds >= 7 for cell in quick if cell.profile != "closed")
+
+
+def test_wrong_input_is_one_message(lab):
+    said = lab("calibrate", "--only", "quantum")
+    assert said.is_one_message(2)
+    assert "Known: fixed, exponential, queue" in said.err
+
+
+def test_the_docs_have_each_cell_and_each_bound():
+    text = (ROOT / "docs/calibration.md").read_text()
+    for cell in CELLS:
+        assert re.search(rf"^\| `{cell.name}` \|", text, re.MULTILINE), cell.name
+    for bound in (judges.TIMES, judges.RATES, judges.BREAK, judges.SPREAD):
+        assert f"{100 * bound:g} %" in text
+    assert f"factor {judges.BUCKET:g}" in text
+    assert cells.RATE == 200

@@ -1,0 +1,88 @@
+"""`lab calibrate` on the running stack: counts, break points and limits of servers that are known.
+
+How exact the times are is a question to a quiet machine, and not asked here.
+"""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from lab.calibrate import cells, command
+from lab.calibrate.laws import Law
+from lab.paths import ROOT
+
+# They take the machine to its limit.
+pytestmark = pytest.mark.alone
+
+ASKED = ("fixed", "queue", "starved")
+# What no noise of the machine changes.
+EXACT = ("requests in k6's summary", "requests in Prometheus", "failed requests", "limited by")
+
+
+def _by_name(document):
+    return {
+        cell["cell"]: {check["what"]: check for check in cell["checks"]}
+        for cell in document["cells"]
+    }
+
+
+@pytest.fixture(scope="module")
+def calibrated(lab, stack):
+    """A quick look at three cells, and the stack's settings before it."""
+    before = stack.settings()
+    names = [word for name in ASKED for word in ("--only", name)]
+    said = lab("calibrate", "--quick", *names, "--json")
+    assert said.out, said.err
+    yield said, before
+    shutil.rmtree((ROOT / said.json["files"]["result"]).parent)
+
+
+def test_what_is_counted_is_exact_and_the_limit_is_named(calibrated):
+    said, _ = calibrated
+    found = _by_name(said.json)
+    assert list(found) == list(ASKED)
+    for name, checks in found.items():
+        for what in EXACT:
+            assert checks[what]["outcome"] == "held", (name, checks[what])
+        assert checks["requests in Prometheus"]["found"] > 500
+    limits = {name: checks["limited by"]["found"] for name, checks in found.items()}
+    assert limits == {"fixed": "none", "queue": "target", "starved": "generator_cpu"}
+
+
+def test_a_queue_breaks_where_it_is_known_to(calibrated):
+    said, _ = calibrated
+    checks = _by_name(said.json)["queue"]
+    # Twice what a quiet machine is allowed.
+    assert checks["break point"]["found"] == pytest.approx(200, rel=0.1)
+    assert checks["goodput at the break"]["found"] == pytest.approx(200, rel=0.1)
+
+
+def test_the_document_is_stored_and_the_stack_left_as_it_was(calibrated, stack):
+    said, before = calibrated
+    document = said.json
+    assert json.loads((ROOT / document["files"]["result"]).read_text()) == document
+    missed = [c for cell in document["cells"] for c in cell["checks"] if c["outcome"] == "missed"]
+    assert said.code == (1 if missed else 0)
+    for cell in document["cells"]:
+        (run,) = cell["runs"]
+        assert run["server"]["requests"] == run["figures"]["requests"]
+        assert run["server"]["floor_ms"] < 5
+        assert {"steal", "foreign", "cpu_speed"} == run["noise"].keys()
+    assert "queue: a target that bears a known rate" in said.err
+    assert stack.settings() == before
+
+
+def test_a_server_that_is_not_what_it_is_taken_for_is_missed(stack, monkeypatch):
+    """Four users, each held for 30 ms and not for 20: 133/s."""
+    honest = next(cell for cell in cells.CELLS if cell.name == "capped")
+    slower = replace(honest, law=Law("fixed", 30))
+    monkeypatch.setattr(cells, "CELLS", (slower,))
+    document = command.run(stack, [], quick=True)
+    shutil.rmtree((ROOT / document["files"]["result"]).parent)
+    checks = _by_name(document)["capped"]
+    assert checks["limited by"]["found"] == "vu_cap"
+    assert checks["break point"]["outcome"] == "missed"
+    assert checks["break point"]["found"] == pytest.approx(4 / 0.030, rel=0.1)
+    assert not command.is_calibrated(document)
