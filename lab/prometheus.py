@@ -37,6 +37,14 @@ class Prometheus:
         found = self._get("query", {"query": query, "time": end})["result"]
         return [_series(item["values"]) for item in found if "values" in item]
 
+    def by_label(
+        self, query: str, label: str, start: float, end: float, step: float = 1
+    ) -> dict[str, Series]:
+        """Like `over`, keyed by the value of `label`."""
+        params = {"query": query, "start": start, "end": end, "step": step}
+        found = self._get("query_range", params)["result"]
+        return {item["metric"].get(label, ""): _series(item["values"]) for item in found}
+
     def _get(self, path: str, params: dict[str, Any]) -> Any:
         try:
             answer = httpx.get(f"{self._url}/api/v1/{path}", params=params, timeout=self._timeout)
