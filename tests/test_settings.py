@@ -14,6 +14,7 @@ from lab.setting_rules import TIMEOUTS_OUTSIDE_IN
 from lab.settings import Settings, changed, defaults, load_settings
 
 EXAMPLE = (ROOT / ".env.example").read_text()
+COMPOSE = "".join(path.read_text() for path in sorted(ROOT.glob("docker-compose*.yml")))
 
 
 def _allowed(name):
@@ -104,16 +105,15 @@ def test_an_assignment_needs_its_equals_sign():
 
 
 def test_compose_has_no_default_of_its_own():
-    found = re.findall(r"\$\{(LAB_\w+):-([^}]*)\}", (ROOT / "docker-compose.yml").read_text())
+    found = re.findall(r"\$\{(LAB_\w+):-([^}]*)\}", COMPOSE)
     of_settings = {(name, value) for name, value in found if name in Settings.model_fields}
     assert of_settings
     assert {(name, defaults()[name]) for name, _ in of_settings} == of_settings
 
 
 def test_compose_passes_every_setting_that_the_backend_reads():
-    text = (ROOT / "docker-compose.yml").read_text()
     wanted = [*env.lab_settings().as_env(), *(n for n in defaults() if n.startswith("LAB_DATA"))]
-    assert [name for name in wanted if f"    {name}:\n" not in text] == []
+    assert [name for name in wanted if f"    {name}:\n" not in COMPOSE] == []
 
 
 def test_our_variables_never_take_k6s_names():
