@@ -43,7 +43,7 @@ lint: setup-dev ## Check style, types, shell scripts and formatting
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m config.secrets .lab/lint/secrets
 	$(BIN)/mypy lab backend grafana
-	$(BIN)/shellcheck native/*.sh nginx/*.envsh postgres/*.sh backend/bin/* legacy/*.sh .ci/run tests/compose/standins/*/*.sh
+	$(BIN)/shellcheck native/*.sh nginx/*.envsh backend/bin/* legacy/*.sh .ci/run tests/compose/standins/*/*.sh
 	$(BIN)/yamllint --strict .
 	cd k6 && if command -v npm >/dev/null; then npm run --silent format:check; fi
 

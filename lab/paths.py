@@ -44,6 +44,10 @@ class State:
     def secrets(self) -> Path:
         return self.base / "secrets"
 
+    def secret(self, name: str) -> str:
+        """One of the secrets that backend/config/secrets.py made."""
+        return (self.secrets / name).read_text().strip()
+
     @property
     def run(self) -> Path:
         """Rendered configuration, pid files and scratch space."""

@@ -139,6 +139,10 @@ class Settings(BaseModel):
         return f"http://{LOOPBACK}:{self.LAB_METRICS_PORT}/metrics"
 
     @property
+    def redis_url(self) -> str:
+        return f"redis://{LOOPBACK}:{self.LAB_REDIS_PORT}"
+
+    @property
     def nginx_status_url(self) -> str:
         return f"http://{LOOPBACK}:{self.LAB_NGINX_STATUS_PORT}"
 

@@ -126,7 +126,7 @@ def test_a_new_connection_costs_as_many_delays_as_its_login(stack, delayed, logi
 def login(stack):
     """Have Postgres let the backend in otherwise; as it was, afterwards."""
     rules, name = stack._state.postgres / "pg_hba.conf", "hotel"
-    before, password = rules.read_text(), (stack._state.secrets / "postgres_password").read_text()
+    before, password = rules.read_text(), stack._state.secret("hotel_password")
 
     def use(method, kept="md5"):
         rules.write_text(f"host {name} {name} 127.0.0.1/32 {method}\n{before}")

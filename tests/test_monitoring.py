@@ -49,7 +49,7 @@ def test_data_made_without_the_monitor_gets_it(stack):
         "REVOKE pg_monitor FROM lab_monitor",
     )
     for _ in range(2):
-        backend.manage(["-m", "ops.monitoring"], stack.settings(), stack._state)
+        backend.manage(["-m", "ops.roles"], stack.settings(), stack._state)
     with _as_monitor(stack, "postgres") as connection:
         (member,) = connection.execute("SELECT pg_has_role('pg_monitor', 'MEMBER')").fetchone()
         assert member

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 import psutil
+from config import secrets
 
 from lab.engine.native import grafana, shared_memory
 from lab.engine.native.supervision import is_alive, leftovers, wait_for
@@ -130,11 +131,9 @@ def test_management_commands_run_in_the_stack(lab, stack):
 
 def test_secrets_are_for_their_owner_alone(stack):
     modes = {file.name: file.stat().st_mode & 0o777 for file in stack._state.secrets.iterdir()}
-    names = [
-        *("grafana_password", "lab_token", "monitor_password", "postgres_password"),
-        "secret_key",
-    ]
-    assert modes == dict.fromkeys(names, 0o600)
+    made = ("redis.acl", "push.htpasswd", "redis-exporter.json")
+    assert modes == dict.fromkeys([*secrets.NAMES, *made], 0o600)
+    assert stack._state.secrets.stat().st_mode & 0o777 == 0o700
 
 
 def test_everything_listens_on_the_loopback_alone(stack):

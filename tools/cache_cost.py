@@ -35,12 +35,13 @@ def main() -> None:
     settings = engine.settings()
     if settings is None:
         raise SystemExit("The native stack is not running. Start it: lab up")
+    password = current_state().secret("redis_password")
     for redis, detail, local in POSITIONS:
         switches = {"LAB_REDIS_CACHE": redis, "LAB_DETAIL": detail, "LAB_LOCAL_CACHE": local}
         wanted = ["LAB_WORKERS=1", *(f"{name}={value}" for name, value in switches.items())]
         engine.apply(changed(settings, wanted))
         # `page` would go on answering with what another position left there.
-        Redis(port=settings.LAB_REDIS_PORT).flushall()
+        Redis(port=settings.LAB_REDIS_PORT, password=password).flushall()
         _measure_position(settings, f"{redis:9} {detail:5} {local:3}")
 
 

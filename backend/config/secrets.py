@@ -1,14 +1,47 @@
 """The stack's secrets: files of mode 600, made once, never with a default.
 
-python -m config.secrets DIRECTORY
+python -m config.secrets DIRECTORY [READERS]
+
+With READERS, a folder, each program of the docker engine gets a folder of its own below it, with
+copies of what it needs and of nothing else.
 """
 
+import base64
+import hashlib
 import os
 import secrets
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
-NAMES = ("secret_key", "postgres_password", "monitor_password", "lab_token", "grafana_password")
+NAMES = (
+    *("secret_key", "lab_token", "postgres_password", "hotel_password", "monitor_password"),
+    *("redis_password", "grafana_password", "push_password"),
+)
+# Who pushes metrics from another host.
+PUSH_USER = "load-lab"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A program of the docker engine: as which user it runs, and what it may read."""
+
+    uid: int
+    names: tuple[str, ...]
+
+
+_DJANGO = ("secret_key", "lab_token", "hotel_password", "redis_password")
+# By the volume `secrets-…` that has them; tests/test_compose_closed.py compares the users.
+READERS = {
+    "backend": Reader(10001, _DJANGO),
+    "init": Reader(10001, (*_DJANGO, "postgres_password", "monitor_password")),
+    "legacy": Reader(10001, ("hotel_password",)),
+    "postgres": Reader(999, ("postgres_password",)),
+    "redis": Reader(999, ("redis_password", "redis.acl")),
+    "alloy": Reader(0, ("monitor_password", "redis_password")),
+    "grafana": Reader(10001, ("grafana_password",)),
+    "push-gate": Reader(101, ("push.htpasswd",)),
+}
 
 
 def make_secrets(folder: Path) -> list[str]:
@@ -16,17 +49,72 @@ def make_secrets(folder: Path) -> list[str]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     missing = [name for name in NAMES if not (folder / name).exists()]
     for name in missing:
-        handle = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as file:
-            file.write(secrets.token_urlsafe(48))
+        _write(folder / name, secrets.token_urlsafe(48))
+    for name, text in _derived(folder).items():
+        _keep(folder / name, text)
     return missing
 
 
+def hand_out(folder: Path, readers: Path) -> None:
+    """Give each reader its copies, which it alone may read; needs the right to give files away."""
+    for name, reader in READERS.items():
+        target = readers / name
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if target.stat().st_uid != reader.uid:
+            target.chmod(0o700)
+            os.chown(target, reader.uid, -1)
+        for secret in reader.names:
+            _keep(target / secret, _read(folder / secret), reader.uid)
+
+
+def _derived(folder: Path) -> dict[str, str]:
+    """What programs read in a form of their own, which shows nothing of the secret: hashes.
+
+    Unsalted and quick ones do, since a secret is 48 random bytes.
+    """
+    redis = hashlib.sha256(_read(folder / "redis_password").encode()).hexdigest()
+    # The quickest of those that any Nginx knows: it checks one with each push.
+    push = hashlib.sha1(_read(folder / "push_password").encode(), usedforsecurity=False).digest()
+    return {
+        # https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/
+        "redis.acl": f"user default on #{redis} ~* &* +@all\n",
+        # https://nginx.org/en/docs/http/ngx_http_auth_basic_module.html
+        "push.htpasswd": f"{PUSH_USER}:{{SHA}}{base64.b64encode(push).decode()}\n",
+    }
+
+
+def _read(path: Path) -> str:
+    """Of a file that somebody wrote, too: without the line's end that editors add."""
+    return path.read_text().strip()
+
+
+def _keep(path: Path, text: str, uid: int | None = None) -> None:
+    """Have `text` in the file, whole or not at all."""
+    if path.exists() and path.read_text() == text:
+        return
+    scratch = path.with_name(f".{path.name}.new")
+    scratch.unlink(missing_ok=True)
+    _write(scratch, text)
+    if uid is not None:
+        os.chown(scratch, uid, -1)
+    scratch.replace(path)
+
+
+def _write(path: Path, text: str) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+
+
 def main() -> None:
-    if len(sys.argv) != 2:
-        sys.exit(f"usage: python -m config.secrets DIRECTORY (found {len(sys.argv) - 1} arguments)")
-    made = make_secrets(Path(sys.argv[1]))
-    print(f"Made in {sys.argv[1]}: {', '.join(made) or 'nothing, all are there'}.")
+    if len(sys.argv) not in (2, 3):
+        found = len(sys.argv) - 1
+        sys.exit(f"usage: python -m config.secrets DIRECTORY [READERS] (found {found} arguments)")
+    folder, *readers = map(Path, sys.argv[1:])
+    made = make_secrets(folder)
+    for each in readers:
+        hand_out(folder, each)
+    print(f"Made in {folder}: {', '.join(made) or 'nothing, all are there'}.")
 
 
 if __name__ == "__main__":

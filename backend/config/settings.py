@@ -80,7 +80,7 @@ DATABASES = {
         **_postgres_address(),
         "NAME": env.text("PGDATABASE"),
         "USER": env.text("PGUSER"),
-        "PASSWORD": env.secret("postgres_password"),
+        "PASSWORD": env.secret("hotel_password"),
         # A transaction per request would hide which statements need one.
         "ATOMIC_REQUESTS": False,
         # A persistent connection that Postgres closed is replaced (config/postgres/base.py).
@@ -108,6 +108,7 @@ CACHES = {
         "BACKEND": "django_redis.cache.RedisCache",
         "LOCATION": env.text("BACKEND_REDIS_URL"),
         "OPTIONS": {
+            "PASSWORD": env.secret("redis_password"),
             "REDIS_CLIENT_CLASS": "hotels.caching.guard.GuardedRedis",
             # Written in C; named, so that its absence is an error instead of a slow cache.
             "PARSER_CLASS": "redis.connection._HiredisParser",
@@ -117,7 +118,7 @@ CACHES = {
             # chosen. A pool made here does not retry.
             "SOCKET_TIMEOUT": 0.08,
             "SOCKET_CONNECT_TIMEOUT": 0.08,
-            # Nothing is said before the first command: RESP 2 needs no greeting.
+            # Nothing but the password is said before the first command: RESP 2 needs no greeting.
             "CONNECTION_POOL_KWARGS": {
                 "protocol": 2,
                 "driver_info": None,
@@ -130,7 +131,10 @@ CACHES = {
 }
 # Database 1 of the caches' Redis. What is in it is on its way: emptying the caches between two
 # loads takes it along, when nobody waits for it. Subscriptions and waiting workers are no data.
-_CHANNELS = f"{env.text('BACKEND_REDIS_URL').rpartition('/')[0]}/1"
+_CHANNELS = {
+    "address": f"{env.text('BACKEND_REDIS_URL').rpartition('/')[0]}/1",
+    "password": env.secret("redis_password"),
+}
 CHANNEL_LAYERS = {
     # For the workbench: a queue of messages, each taken by one worker.
     "default": {
@@ -138,7 +142,7 @@ CHANNEL_LAYERS = {
         "CONFIG": {
             # Longer than the 5 s for which it asks at a time: Redis' client gives up after 5 by
             # default, and a worker without work would end each time.
-            "hosts": [{"address": _CHANNELS, "socket_timeout": 15}],
+            "hosts": [{**_CHANNELS, "socket_timeout": 15}],
             # Messages that may wait on one channel before senders are refused. The published load
             # has 500 users, and never more requests than that at once. Default: 100.
             "capacity": 2000,

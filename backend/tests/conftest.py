@@ -25,7 +25,8 @@ OUTCOMES = ("hit", "miss", "unavailable")
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(stack) -> None:
-    """pytest-django makes its own database in the stack's Postgres."""
+    """pytest-django makes its own database in the stack's Postgres; the stack itself never does."""
+    stack.sql("postgres", "ALTER ROLE hotel CREATEDB")
 
 
 @pytest.fixture

@@ -151,17 +151,6 @@ def test_no_migration_is_missing(stack):
     assert done.returncode == 0, done.stdout
 
 
-def test_secrets_are_made_once_and_for_their_owner_alone(tmp_path):
-    from config.secrets import NAMES, make_secrets
-
-    assert make_secrets(tmp_path / "s") == list(NAMES)
-    token = (tmp_path / "s/lab_token").read_text()
-    assert (tmp_path / "s/lab_token").stat().st_mode & 0o777 == 0o600
-    assert make_secrets(tmp_path / "s") == []
-    assert (tmp_path / "s/lab_token").read_text() == token
-    assert len(token) >= 48
-
-
 @pytest.mark.parametrize(
     ("name", "value"), [("LAB_DATA_HOTELS", "0"), ("LAB_DATA_BOOKINGS_PER_SUITE", "5000")]
 )

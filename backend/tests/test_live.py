@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import httpx
 import pytest
+from config import env
 from config.settings import BASE_DIR
 from django.db import connection
 from live import push
@@ -212,7 +213,7 @@ def test_a_subscription_that_breaks_is_renewed_and_the_socket_stays(hotel):
     with (
         _server("uvicorn", LAB_WEBSOCKETS="on") as address,
         connect(f"ws://{address}/ws/hotel/{hotel.pk}/") as websocket,
-        Redis.from_url(os.environ["BACKEND_REDIS_URL"]) as redis,
+        _redis() as redis,
     ):
         _said(websocket)
         assert redis.client_kill_filter(_type="pubsub") > 0
@@ -220,6 +221,11 @@ def test_a_subscription_that_breaks_is_renewed_and_the_socket_stays(hotel):
         wait_for(lambda: _watched(hotel) == 1, seconds=SECONDS, what="The subscription")
         _tell(hotel, times=1)
         assert _said(websocket) == {}
+
+
+def _redis():
+    url, password = os.environ["BACKEND_REDIS_URL"], env.secret("redis_password")
+    return Redis.from_url(url, password=password)
 
 
 def _tell(hotel, times):
@@ -245,5 +251,5 @@ def _watching(folder):
 def _watched(hotel):
     """How many processes are subscribed to the hotel's group, as Redis sees it."""
     name = f"asgi__group__{group_of(hotel.pk)}"
-    with Redis.from_url(os.environ["BACKEND_REDIS_URL"]) as redis:
+    with _redis() as redis:
         return dict(redis.pubsub_numsub(name))[name.encode()]

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from asgiref.sync import async_to_sync
 from channels.layers import channel_layers
+from config import env
 from config.settings import BASE_DIR
 from django.test import AsyncClient, Client
 from redis import Redis
@@ -15,6 +16,10 @@ from workbench import layer
 
 PATHS = ("/workbench/layer-hello/", "/async/workbench/layer-hello/")
 REDIS = os.environ["BACKEND_REDIS_URL"].rpartition("/")[0] + "/1"
+
+
+def _redis():
+    return Redis.from_url(REDIS, password=env.secret("redis_password"))
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +36,7 @@ def worker(stack):
 @pytest.fixture(autouse=True)
 def _empty(stack):
     """What an earlier test's requests left waiting."""
-    Redis.from_url(REDIS).flushdb()
+    _redis().flushdb()
 
 
 @pytest.fixture
@@ -56,7 +61,7 @@ def test_threads_of_one_process_each_get_their_answer(worker, path):
 def test_nothing_is_left_in_redis(worker):
     for _ in range(3):
         assert Client().get(PATHS[0]).status_code == 200
-    left = {key for key in Redis.from_url(REDIS).scan_iter() if b"specific" in key}
+    left = {key for key in _redis().scan_iter() if b"specific" in key}
     assert left == set()
 
 

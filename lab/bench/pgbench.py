@@ -180,7 +180,7 @@ def _connection(settings: Settings) -> dict[str, str]:
         "PGPORT": str(settings.LAB_POSTGRES_PORT),
         "PGDATABASE": DATABASE,
         "PGUSER": DATABASE,
-        "PGPASSWORD": (current_state().secrets / "postgres_password").read_text().strip(),
+        "PGPASSWORD": current_state().secret("hotel_password"),
     }
 
 

@@ -26,6 +26,9 @@ _ENDING = {"secrets", "init", "latency"}
 # In its image the program has another name.
 _ASKED = ASKED | {"toxiproxy": ["/toxiproxy", "-version"]}
 
+# Its password stands in no list of processes.
+_FLUSH = 'REDISCLI_AUTH="$(cat /run/lab-secrets/redis_password)" exec redis-cli flushall'
+
 # What keeps pages or requests, outermost first.
 _EMPTIED = ("nginx", "backend-metrics", "backend", "backend-beside")
 
@@ -110,7 +113,7 @@ class DockerEngine:
             self._compose(["up", "-d", "--wait", "postgres", "redis"], after)
             save(after, self._state)
             yield
-            self._compose(["exec", "-T", "redis", "redis-cli", "flushall"], after)
+            self._compose(["exec", "-T", "redis", "sh", "-c", _FLUSH], after)
         finally:
             self._compose(["up", "-d", "--wait"], after)
 
@@ -164,11 +167,12 @@ class DockerEngine:
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         # Inside the container the project's folder has another name, and the target is the host's.
         passed = {**env, "SUMMARY_PATH": env["SUMMARY_PATH"].replace(str(ROOT), "")}
-        flags = [part for name, value in passed.items() for part in ("-e", f"{name}={value}")]
+        # By name: on the command line everyone on this machine could read the lab's token.
+        flags = [part for name in passed for part in ("-e", name)]
         # As the caller, who owns results/.
         flags += ["--user", f"{os.getuid()}:{os.getgid()}"]
         argv = [*compose_argv("docker-compose.load.yml"), "run", "--rm", *flags, "load", "k6"]
-        return K6Command(argv, ROOT, {**os.environ, **_pinned(settings)})
+        return K6Command(argv, ROOT, {**os.environ, **_pinned(settings), **passed})
 
     def _project(self) -> str:
         config = self._run(["config", "--format", "json"], self.settings()).stdout

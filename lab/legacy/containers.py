@@ -92,8 +92,8 @@ class DockerRunner:
         if stack.database:
             env |= {"PGHOST": "postgres", "PGPORT": "5432", "PGUSER": "hotel"}
             env |= {"PGDATABASE": DATABASE}
-            env |= {"LEGACY_PASSWORD_FILE": f"{_SECRETS}/postgres_password"}
-        secrets = f"{self._compose['volumes']['secrets']['name']}:{_SECRETS}:ro"
+            env |= {"LEGACY_PASSWORD_FILE": f"{_SECRETS}/hotel_password"}
+        secrets = f"{self._compose['volumes']['secrets-legacy']['name']}:{_SECRETS}:ro"
         flags = [part for name, value in env.items() for part in ("--env", f"{name}={value}")]
         return [*self._network(), *flags, "--volume", secrets]
 

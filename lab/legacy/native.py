@@ -52,7 +52,7 @@ class NativeRunner:
             "PGPORT": str(self.settings.LAB_POSTGRES_PORT),
             "PGDATABASE": DATABASE,
             "PGUSER": "hotel",
-            "LEGACY_PASSWORD_FILE": str(self.state.secrets / "postgres_password"),
+            "LEGACY_PASSWORD_FILE": str(self.state.secrets / "hotel_password"),
         }
         return {
             **kept,

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 import psutil
 
 from lab.console import note, step
-from lab.engine.native import postgres
 from lab.engine.native.services import BACKEND, backend_env
 from lab.engine.native.supervision import Supervision, is_alive, wait_for
 from lab.errors import LabError
@@ -65,9 +64,8 @@ def manage(
 
 
 def load(settings: Settings, state: State) -> None:
-    """Database, monitoring role and migrations always; data when there is none."""
-    postgres.make_database(settings, state)
-    manage(["-m", "ops.monitoring"], settings, state)
+    """Roles, database and migrations always; data when there is none."""
+    manage(["-m", "ops.roles"], settings, state)
     with step("Migrating the database"):
         manage(["manage.py", "migrate", "--no-input"], settings, state)
     note("Loading the data, if there is none")

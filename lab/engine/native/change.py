@@ -83,7 +83,7 @@ class Change:
             self._adopt()
             yield
             backend.load_what_is_new(self.before, self.after, self.state)
-            _empty_redis(self.after)
+            _empty_redis(self.after, self.state)
             for folder in self.state.run.glob("cache-*"):
                 shutil.rmtree(folder)
         finally:
@@ -185,9 +185,10 @@ def _as_read(settings: Settings) -> dict[str, str]:
     return {name: value for name, value in settings.as_env().items() if name not in _NOT_BACKENDS}
 
 
-def _empty_redis(settings: Settings) -> None:
+def _empty_redis(settings: Settings, state: State) -> None:
+    port, password = settings.LAB_REDIS_PORT, state.secret("redis_password")
     try:
-        redis.Redis(LOOPBACK, settings.LAB_REDIS_PORT, socket_timeout=10).flushall()
+        redis.Redis(LOOPBACK, port, password=password, socket_timeout=10).flushall()
     except redis.RedisError as error:
         raise LabError(f"Redis can't be emptied ({error}). See `lab logs redis`.") from None
 

@@ -98,7 +98,7 @@ class NativeEngine:
         return running_settings(self._state)
 
     def token(self) -> str:
-        return (self._state.secrets / "lab_token").read_text().strip()
+        return self._state.secret("lab_token")
 
     def emptied(self, settings: Settings | None = None) -> AbstractContextManager[None]:
         before = self._running()
@@ -168,6 +168,7 @@ class NativeEngine:
         render.write_nginx(settings, state)
         render.write_prometheus(found, settings, state)
         render.write_process_exporter(found, state)
+        render.write_redis_exporter(settings, state)
         render.write_supervisor(found, choose_cpus(settings), state)
         save(settings, state)
 

@@ -82,10 +82,12 @@ def _postgres(settings: Settings, state: State, port: int) -> Service:
     return _exporter("postgres-exporter", port, ["prometheus-postgres-exporter", *flags], env)
 
 
-def _redis(settings: Settings, _state: State, port: int) -> Service:
+def _redis(settings: Settings, state: State, port: int) -> Service:
     flags = [
         "--web.listen-address={address}",
-        f"--redis.addr=redis://{LOOPBACK}:{settings.LAB_REDIS_PORT}",
+        f"--redis.addr={settings.redis_url}",
+        # Made by lab/engine/native/render.py.
+        f"--redis.password-file={state.secrets / 'redis-exporter.json'}",
     ]
     return _exporter("redis-exporter", port, ["prometheus-redis-exporter", *flags])
 

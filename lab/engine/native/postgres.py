@@ -1,4 +1,4 @@
-"""Postgres' data directory, role and database in the native engine."""
+"""Postgres' data directory in the native engine, and its superuser; roles: backend/ops/roles.py."""
 
 import os
 import pwd
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
-from psycopg import sql
 
 from lab.engine.native.programs import library_env, require
 from lab.engine.native.services import postgres_user
@@ -26,7 +25,7 @@ def make_cluster(state: State) -> None:
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True, mode=0o700)
     with tempfile.NamedTemporaryFile("w", prefix="load-lab-") as password:
-        password.write(_password(state))
+        password.write(state.secret("postgres_password"))
         password.flush()
         _give_to_postgres(target, Path(password.name))
         _initdb(target, password.name)
@@ -76,19 +75,6 @@ def answers(settings: Settings, state: State) -> bool:
     return True
 
 
-def make_database(settings: Settings, state: State) -> None:
-    """The backend's role and database, unless they are there."""
-    with _connect(settings, state) as connection:
-        connection.autocommit = True
-        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'hotel'").fetchone():
-            # Not a superuser, so that it can't use up the connections reserved for repair.
-            # CREATEDB is for the tests, which make a database of their own.
-            statement = sql.SQL("CREATE ROLE hotel LOGIN CREATEDB PASSWORD {}")
-            connection.execute(statement.format(_password(state)))
-        if not connection.execute("SELECT 1 FROM pg_database WHERE datname='hotel'").fetchone():
-            connection.execute("CREATE DATABASE hotel OWNER hotel")
-
-
 def run(database: str, statements: Sequence[str], settings: Settings, state: State) -> list[str]:
     """Run statements as the superuser, each on its own; the last one's first column, as text.
 
@@ -113,13 +99,9 @@ def _connect(settings: Settings, state: State, database: str = "postgres") -> ps
         port=settings.LAB_POSTGRES_PORT,
         user="postgres",
         dbname=database,
-        password=_password(state),
+        password=state.secret("postgres_password"),
         connect_timeout=2,
     )
-
-
-def _password(state: State) -> str:
-    return (state.secrets / "postgres_password").read_text().strip()
 
 
 def _give_to_postgres(*paths: Path) -> None:

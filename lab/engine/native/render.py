@@ -1,5 +1,6 @@
 """The configuration files of the native engine, rendered from the project's own."""
 
+import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -74,6 +75,13 @@ def write_process_exporter(services: list[Service], state: State) -> None:
     """Which processes are which service."""
     groups = yaml.safe_dump(process_groups(services))
     (state.run / "process-exporter.yml").write_text(groups)
+
+
+def write_redis_exporter(settings: Settings, state: State) -> None:
+    """Redis' password in its exporter's own form: by address. For its owner alone, as the others."""
+    target = state.secrets / "redis-exporter.json"
+    target.touch(mode=0o600)
+    target.write_text(json.dumps({settings.redis_url: state.secret("redis_password")}))
 
 
 def write_supervisor(services: list[Service], cpus: Cpus, state: State) -> None:

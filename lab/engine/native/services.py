@@ -48,7 +48,7 @@ def backend_env(settings: Settings, state: State) -> dict[str, str]:
         "PGPORT": str(settings.LAB_POSTGRES_PORT),
         "PGDATABASE": "hotel",
         "PGUSER": "hotel",
-        "BACKEND_REDIS_URL": f"redis://{LOOPBACK}:{settings.LAB_REDIS_PORT}/0",
+        "BACKEND_REDIS_URL": f"{settings.redis_url}/0",
         "BACKEND_BIND": f"{LOOPBACK}:{settings.LAB_BACKEND_PORT}",
         "BACKEND_BESIDE_BIND": f"{LOOPBACK}:{settings.LAB_ASGI_BESIDE_PORT}",
         "BACKEND_METRICS_BIND": f"{LOOPBACK}:{settings.LAB_METRICS_PORT}",
@@ -93,6 +93,8 @@ def _redis(settings: Settings, state: State) -> Service:
         "bind": LOOPBACK,
         "port": settings.LAB_REDIS_PORT,
         "dir": state.run,
+        # Its users: a password's hash (backend/config/secrets.py). Default: everyone may all.
+        "aclfile": state.secrets / "redis.acl",
         # Keeps the command line, by which its processes are measured. Default: yes.
         "set-proc-title": "no",
     }
@@ -105,7 +107,7 @@ def _redis(settings: Settings, state: State) -> Service:
         ],
         mark=f"--dir {state.run}",
         port=settings.LAB_REDIS_PORT,
-        url=f"redis://{LOOPBACK}:{settings.LAB_REDIS_PORT}",
+        url=settings.redis_url,
         env=library_env(),
         cwd=state.run,
     )
@@ -148,7 +150,7 @@ def _worker(settings: Settings, state: State) -> Service:
         # It waits for what comes by Redis, and is there once the backend has an answer of it.
         port=0,
         alive_url=f"{settings.backend_url}/async/workbench/layer-hello/",
-        url=f"redis://{LOOPBACK}:{settings.LAB_REDIS_PORT}/1",
+        url=f"{settings.redis_url}/1",
         env=backend_env(settings, state),
         cwd=BACKEND,
         wanted=settings.LAB_WORKBENCH == "on",

@@ -14,12 +14,16 @@ fi
 
 export POSTGRES_USER="${POSTGRES_USER:-postgres}"
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
+    # Started as 999, nobody made it before.
+    install -d -m 700 "$PGDATA"
+    POSTGRES_PASSWORD="${POSTGRES_PASSWORD:-$(cat "$POSTGRES_PASSWORD_FILE")}"
     # shellcheck disable=SC2086 # several arguments in one variable, as the official image takes them
     initdb --username "$POSTGRES_USER" --pwfile <(echo "$POSTGRES_PASSWORD") ${POSTGRES_INITDB_ARGS:-}
     echo "host all all all scram-sha-256" >> "$PGDATA/pg_hba.conf"
     # On its socket only, until everything is there.
     pg_ctl -w start -o "${*:2} -c listen_addresses=''"
     for script in /docker-entrypoint-initdb.d/*.sh; do
+        [ -e "$script" ] || continue
         # shellcheck disable=SC1090
         . "$script"
     done

@@ -1,0 +1,135 @@
+"""Secrets: made once, for their owner alone, and each reader's own; Postgres is told hashes."""
+
+import os
+import stat
+
+import psycopg
+import pytest
+from config import env
+from config.secrets import NAMES, READERS, hand_out, make_secrets
+from ops import roles
+
+
+def _mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def _text(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_secrets_are_made_once_and_for_their_owner_alone(tmp_path):
+    folder = tmp_path / "s"
+    assert make_secrets(folder) == list(NAMES)
+    before = _text(folder)
+    assert {_mode(path) for path in folder.iterdir()} == {0o600}
+    assert _mode(folder) == 0o700
+    assert make_secrets(folder) == []
+    assert _text(folder) == before
+    assert all(len(before[name]) >= 48 for name in NAMES)
+    assert len({before[name] for name in NAMES}) == len(NAMES)
+
+
+def test_no_secret_has_the_same_value_in_two_stacks(tmp_path):
+    for name in "ab":
+        make_secrets(tmp_path / name)
+    mine, theirs = _text(tmp_path / "a"), _text(tmp_path / "b")
+    assert not set(mine.values()) & set(theirs.values())
+
+
+def test_hashes_follow_a_secret_that_was_replaced_and_do_not_show_it(tmp_path):
+    make_secrets(tmp_path)
+    before = _text(tmp_path)
+    (tmp_path / "redis_password").write_text("another, from an editor\n")
+    assert make_secrets(tmp_path) == []
+    after = _text(tmp_path)
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed == {"redis_password", "redis.acl"}
+    assert "another" not in after["redis.acl"]
+    assert before["push_password"] not in after["push.htpasswd"]
+
+
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another")
+
+
+@needs_root
+def test_each_reader_gets_its_own_and_nothing_else(tmp_path):
+    folder, readers = tmp_path / "all", tmp_path / "readers"
+    make_secrets(folder)
+    for _ in range(2):
+        hand_out(folder, readers)
+    assert {path.name for path in readers.iterdir()} == set(READERS)
+    for name, reader in READERS.items():
+        assert {path.name for path in (readers / name).iterdir()} == set(reader.names)
+        for path in (readers / name, *(readers / name).iterdir()):
+            assert path.stat().st_uid == reader.uid
+            assert _mode(path) == (0o700 if path.is_dir() else 0o600)
+        for secret in reader.names:
+            assert (readers / name / secret).read_text() == (folder / secret).read_text().strip()
+
+
+@needs_root
+def test_a_replaced_secret_reaches_its_readers(tmp_path):
+    folder, readers = tmp_path / "all", tmp_path / "readers"
+    make_secrets(folder)
+    hand_out(folder, readers)
+    (folder / "lab_token").write_text("another")
+    hand_out(folder, readers)
+    assert (readers / "backend/lab_token").read_text() == "another"
+    assert (readers / "backend/lab_token").stat().st_uid == READERS["backend"].uid
+
+
+def test_the_superusers_password_reaches_no_server_of_the_application():
+    holders = {name for name, reader in READERS.items() if "postgres_password" in reader.names}
+    assert holders == {"init", "postgres"}
+
+
+@pytest.fixture
+def superuser(stack):
+    with psycopg.connect(
+        host=os.environ["PGHOST"],
+        port=os.environ["PGPORT"],
+        user="postgres",
+        dbname="postgres",
+        password=env.secret("postgres_password"),
+    ) as connection:
+        connection.autocommit = True
+        yield connection
+    # The tests make a database of their own.
+    stack.sql("postgres", "ALTER ROLE hotel CREATEDB")
+
+
+def test_no_password_stands_in_the_statistics_that_the_monitor_reads(superuser):
+    superuser.execute("SELECT pg_stat_statements_reset()")
+    roles.prepare(superuser)
+    texts = [row[0] for row in superuser.execute("SELECT query FROM pg_stat_statements")]
+    told = [text for text in texts if text.startswith("ALTER ROLE") and "PASSWORD" in text]
+    assert len(told) == 2
+    assert all("SCRAM-SHA-256$" in text for text in told)
+    for name in ("hotel_password", "monitor_password"):
+        assert not [text for text in texts if env.secret(name) in text]
+
+
+def test_a_role_of_an_older_version_is_brought_up_to_date(superuser):
+    superuser.execute("ALTER ROLE hotel CREATEDB CREATEROLE PASSWORD 'another'")
+    roles.prepare(superuser)
+    query = "SELECT rolsuper, rolcreatedb, rolcreaterole FROM pg_roles WHERE rolname = 'hotel'"
+    assert superuser.execute(query).fetchone() == (False, False, False)
+    psycopg.connect(
+        host=os.environ["PGHOST"],
+        port=os.environ["PGPORT"],
+        user="hotel",
+        dbname="hotel",
+        password=env.secret("hotel_password"),
+    ).close()
+
+
+def test_the_application_is_no_superuser_and_its_password_is_not_the_superusers(stack):
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(
+            host=os.environ["PGHOST"],
+            port=os.environ["PGPORT"],
+            user="postgres",
+            dbname="postgres",
+            password=env.secret("hotel_password"),
+        )
