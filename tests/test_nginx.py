@@ -103,7 +103,7 @@ def test_the_backends_own_routes_are_closed(url, stack, path):
     assert json.loads(body)["error"]["code"] == "not_found"
     assert "\r\nServer: nginx\r\n" in head
     # Every answer of Django has that.
-    assert ("X-Frame-Options" in head) == (path in UNKNOWN)
+    assert ("Cross-Origin-Opener-Policy" in head) == (path in UNKNOWN)
 
 
 def test_a_body_over_the_limit_is_413_in_the_error_shape(url):

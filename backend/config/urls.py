@@ -3,14 +3,15 @@
 from django.conf import settings
 from django.contrib.staticfiles.views import serve
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView
 
+from config.docs import DocsView
 from config.kinds import Switch
 
 urlpatterns = [
     path("api/", include("hotels.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("api/docs/", DocsView.as_view(url_name="schema"), name="docs"),
     # Swagger's own files, from its package: a page for people, not a route under load.
     path("static/<path:path>", serve, {"insecure": True}, name="static"),
     path("", include("ops.urls")),
