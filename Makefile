@@ -47,6 +47,10 @@ lint: setup-dev ## Check style, types, shell scripts and formatting
 	$(BIN)/yamllint --strict .
 	cd k6 && if command -v npm >/dev/null; then npm run --silent format:check; fi
 
+.PHONY: audit
+audit: .venv/.setup-dev ## Ask the package indexes for known vulnerabilities of what is pinned
+	$(BIN)/python -m tools.audit
+
 .PHONY: format
 format: setup-dev ## Bring the code into the house format
 	$(BIN)/ruff check --fix .
