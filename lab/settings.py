@@ -31,7 +31,7 @@ NOT_SETTINGS = {"LAB_STATE_DIR", "LAB_STACK", "LAB_TOKEN", "LAB_K6_CPUS"}
 # What ties a stack to its place, and can't change while it runs.
 _SITE = re.compile(r"LAB_(ENGINE|BIND|\w+_PORT|\w+_CPUS|DATA_\w+)")
 
-# Where everything listens that is not for others: all but Nginx and Prometheus.
+# Where everything listens that is not for others: all but Nginx and the push gate.
 LOOPBACK = "127.0.0.1"
 
 
@@ -80,6 +80,7 @@ class Settings(BaseModel):
     LAB_POSTGRES_PORT: Port
     LAB_REDIS_PORT: Port
     LAB_PROMETHEUS_PORT: Port
+    LAB_PUSH_PORT: Port
     LAB_ALLOY_PUSH_PORT: Port
     LAB_EXPORTERS_PORT: PortOfSeveral
     LAB_GRAFANA_PORT: Port
@@ -102,7 +103,8 @@ class Settings(BaseModel):
 
     @property
     def target_url(self) -> str:
-        return f"http://{self._host}:{self.LAB_HTTP_PORT}"
+        host = LOOPBACK if self.LAB_BIND == "0.0.0.0" else self.LAB_BIND  # noqa: S104
+        return f"http://{host}:{self.LAB_HTTP_PORT}"
 
     @property
     def backend_url(self) -> str:
@@ -139,16 +141,12 @@ class Settings(BaseModel):
         return f"http://{LOOPBACK}:{self.LAB_METRICS_PORT}/metrics"
 
     @property
-    def redis_url(self) -> str:
-        return f"redis://{LOOPBACK}:{self.LAB_REDIS_PORT}"
-
-    @property
     def nginx_status_url(self) -> str:
         return f"http://{LOOPBACK}:{self.LAB_NGINX_STATUS_PORT}"
 
     @property
     def prometheus_url(self) -> str:
-        return f"http://{self._host}:{self.LAB_PROMETHEUS_PORT}"
+        return f"http://{LOOPBACK}:{self.LAB_PROMETHEUS_PORT}"
 
     @property
     def push_url(self) -> str:
@@ -158,11 +156,7 @@ class Settings(BaseModel):
     @property
     def alloy_push_url(self) -> str:
         """Alloy's receiver, in front of Prometheus."""
-        return f"http://{self._host}:{self.LAB_ALLOY_PUSH_PORT}/api/v1/metrics/write"
-
-    @property
-    def _host(self) -> str:
-        return LOOPBACK if self.LAB_BIND == "0.0.0.0" else self.LAB_BIND  # noqa: S104
+        return f"http://{LOOPBACK}:{self.LAB_ALLOY_PUSH_PORT}/api/v1/metrics/write"
 
 
 def defaults() -> dict[str, str]:

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from lab.recorded import Recorded
 from lab.results import without_series
+from lab.settings import LOOPBACK
 from lab.steal import NOISY_SHARE
 
 _COLOURS = {"running": "green", "starting": "yellow", "missing": "dim"}
@@ -102,7 +103,7 @@ def demo(document: dict[str, Any]) -> RenderableType:
     host, port = settings["LAB_BIND"], settings["LAB_HTTP_PORT"]
     pages = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     pages.add_row("the API", f"http://{host}:{port}/api/docs/")
-    pages.add_row("metrics", f"http://{host}:{settings['LAB_PROMETHEUS_PORT']}/graph")
+    pages.add_row("metrics", f"http://{LOOPBACK}:{settings['LAB_PROMETHEUS_PORT']}/graph")
     pages.add_row("what runs", "lab status")
     pages.add_row("switch to the quick code", "lab set LAB_DETAIL=fast")
     pages.add_row("find its break point", "lab k6 breakpoint --rate 60 --duration 60s")

@@ -1,45 +1,29 @@
 """The compose files, as docker compose itself reads them; no engine is needed for that."""
 
-import json
 import os
 import re
 import subprocess
 from urllib.parse import urlsplit
 
 import pytest
+from support.compose import config
 
 from lab.endurance.memory import LIMITS
 from lab.engine.native.install import TOXIPROXY_VERSION
 from lab.engine.native.render import OPEN_FILES
-from lab.paths import BIN, ROOT
+from lab.paths import ROOT
 
 ONE_SHOT = {"secrets", "init", "latency"}
 
 
-def _config(*files, **environ):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("LAB_")} | environ
-    flags = [part for name in files for part in ("-f", str(ROOT / name))]
-    done = subprocess.run(
-        [str(BIN / "docker-compose"), *flags, "config", "--format", "json"],
-        env=env,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "variable is not set" not in done.stderr
-    return json.loads(done.stdout)["services"]
-
-
 @pytest.fixture(scope="module")
 def target():
-    return _config("docker-compose.yml")
+    return config("docker-compose.yml")
 
 
 @pytest.fixture(scope="module")
 def load():
-    return _config("docker-compose.load.yml")
+    return config("docker-compose.load.yml")
 
 
 def test_it_is_whole_without_any_env_file(target):
@@ -47,7 +31,7 @@ def test_it_is_whole_without_any_env_file(target):
         *ONE_SHOT,
         *("postgres", "redis", "backend", "backend-metrics", "nginx", "prometheus"),
         *("backend-beside", "backend-worker", "toxiproxy"),
-        *("alloy", "docker-socket", "nginx-exporter", "grafana"),
+        *("alloy", "docker-socket", "nginx-exporter", "grafana", "push-gate"),
     }
 
 
@@ -90,18 +74,18 @@ def test_the_worker_is_asked_and_nobody_waits_for_it(target):
 
 def test_every_port_is_on_the_loopback_unless_asked(target):
     ports = [port for service in target.values() for port in service.get("ports", [])]
-    assert len(ports) == 12
+    assert len(ports) == 13
     assert {port["host_ip"] for port in ports} == {"127.0.0.1"}
-    opened = _config("docker-compose.yml", LAB_BIND="0.0.0.0")
+    opened = config("docker-compose.yml", LAB_BIND="0.0.0.0")
     # Nginx' status page stays shut even then.
     hosts = {
         name: {port["host_ip"] for port in service.get("ports", [])}
         for name, service in opened.items()
     }
     assert hosts["nginx"] == {"0.0.0.0", "127.0.0.1"}
-    # What k6 pushes to, and what the lab reads back from.
-    assert hosts["alloy"] == hosts["prometheus"] == {"0.0.0.0"}
-    closed = ("postgres", "redis", "backend", "grafana", "toxiproxy")
+    # Which asks for a password, as what it hands on to does not.
+    assert hosts["push-gate"] == {"0.0.0.0"}
+    closed = ("postgres", "redis", "backend", "grafana", "toxiproxy", "alloy", "prometheus")
     assert set().union(*(hosts[name] for name in closed)) == {"127.0.0.1"}
     # Who reaches this one can read every container's settings.
     assert target["docker-socket"]["network_mode"] == "none"
@@ -114,14 +98,14 @@ def _has_window(service):
 
 
 def test_settings_of_the_shell_reach_the_backend():
-    services = _config("docker-compose.yml", LAB_DETAIL="fast", LAB_DB_MAX_CONNECTIONS="300")
+    services = config("docker-compose.yml", LAB_DETAIL="fast", LAB_DB_MAX_CONNECTIONS="300")
     assert services["backend"]["environment"]["LAB_DETAIL"] == "fast"
     assert "max_connections=300" in services["postgres"]["command"]
 
 
 @pytest.mark.parametrize("server", ["off", "uvicorn", "daphne", "granian"])
 def test_the_server_beside_the_backend_is_started_and_asked_as_its_setting_says(server):
-    services = _config("docker-compose.yml", LAB_ASGI_BESIDE=server)
+    services = config("docker-compose.yml", LAB_ASGI_BESIDE=server)
     beside, nginx = services["backend-beside"], services["nginx"]
     assert beside["environment"]["LAB_ASGI_BESIDE"] == server
     assert nginx["environment"]["LAB_ASGI_BESIDE"] == server
@@ -142,7 +126,7 @@ def test_the_server_beside_the_backend_is_started_and_asked_as_its_setting_says(
 def test_images_have_exact_tags_and_can_be_replaced(target, name):
     service = name.lower().replace("_", "-")
     assert re.search(r":v?\d+\.\d+(\.\d+)?(-\w+)*$", target[service]["image"])
-    replaced = _config("docker-compose.yml", **{f"LAB_{name}_IMAGE": "mirror/it:1"})
+    replaced = config("docker-compose.yml", **{f"LAB_{name}_IMAGE": "mirror/it:1"})
     assert replaced[service]["image"] == "mirror/it:1"
 
 
@@ -151,7 +135,7 @@ def test_toxiproxy_is_of_the_version_that_the_native_engine_builds(target):
 
 
 def test_the_delay_reaches_all_who_take_part_in_it():
-    services = _config("docker-compose.yml", LAB_LATENCY_MS="100", LAB_LATENCY_DIRECTION="incoming")
+    services = config("docker-compose.yml", LAB_LATENCY_MS="100", LAB_LATENCY_DIRECTION="incoming")
     for name in ("latency", "backend", "nginx"):
         assert services[name]["environment"]["LAB_LATENCY_MS"] == "100", name
     assert services["latency"]["environment"]["LAB_LATENCY_DIRECTION"] == "incoming"
@@ -190,7 +174,7 @@ def test_postgres_keeps_its_data_where_version_18_does(target):
 
 def test_the_load_needs_two_addresses_and_nothing_of_the_target():
     push_url = "http://p:2/api/v1/metrics/write"
-    services = _config("docker-compose.load.yml", BASE_URL="http://t:1", PUSH_URL=push_url)
+    services = config("docker-compose.load.yml", BASE_URL="http://t:1", PUSH_URL=push_url)
     load = services["load"]
     assert load["environment"]["BASE_URL"] == "http://t:1"
     assert load["environment"]["K6_PROMETHEUS_RW_SERVER_URL"] == push_url

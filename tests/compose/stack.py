@@ -56,6 +56,9 @@ class Stack:
     def _write_override(self) -> None:
         """A service of a profile that nobody names is not started."""
         override = STATE / "left-out.yml"
-        services = {name: {"profiles": ["left-out"]} for name in self.left_out}
+        services: dict[str, Any] = {name: {"profiles": ["left-out"]} for name in self.left_out}
+        if "alloy" in self.left_out:
+            receiver = "http://prometheus:9090/api/v1/write"
+            services["push-gate"] = {"environment": {"LAB_PUSH_RECEIVER": receiver}}
         override.write_text(yaml.safe_dump({"services": services}))
         self.environ["COMPOSE_FILE"] = f"{ROOT / 'docker-compose.yml'}:{override}"

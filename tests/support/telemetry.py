@@ -32,6 +32,7 @@ _NATIVE_ONLY: dict[EngineName, str] = {"docker": "native engine only: Alloy does
 _ALONE: dict[str, dict[EngineName, str]] = {
     "alloy": _DOCKER_ONLY,
     "docker-socket": _DOCKER_ONLY,
+    "push-gate": {"native": "runs while LAB_BIND is no loopback"},
     "nginx-exporter": {"native": "measured as `exporters` on the native engine"},
     "exporters": _NATIVE_ONLY,
     "grafana": {"native": "runs where its program is on the PATH"},

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 
 import httpx
 import psutil
-import redis
 
 from lab.console import step
-from lab.engine.native import backend, latency, postgres, render
+from lab.engine.native import backend, latency, postgres, redis_service, render
 from lab.engine.native.services import services
 from lab.engine.native.starting import answers, start
 from lab.engine.native.supervision import Supervision, wait_for
 from lab.errors import LabError
 from lab.live import ask_nginx
 from lab.paths import State
-from lab.settings import LOOPBACK, Settings, running_settings, save
+from lab.settings import Settings, running_settings, save
 
 # What requests in flight have left when a server is restarted: it waits for Nginx' idle connections
 # too, which end later.
@@ -83,7 +82,7 @@ class Change:
             self._adopt()
             yield
             backend.load_what_is_new(self.before, self.after, self.state)
-            _empty_redis(self.after, self.state)
+            redis_service.empty(self.after, self.state)
             for folder in self.state.run.glob("cache-*"):
                 shutil.rmtree(folder)
         finally:
@@ -183,14 +182,6 @@ class Change:
 def _as_read(settings: Settings) -> dict[str, str]:
     """What the backend reads: all but what is for Nginx and the load alone."""
     return {name: value for name, value in settings.as_env().items() if name not in _NOT_BACKENDS}
-
-
-def _empty_redis(settings: Settings, state: State) -> None:
-    port, password = settings.LAB_REDIS_PORT, state.secret("redis_password")
-    try:
-        redis.Redis(LOOPBACK, port, password=password, socket_timeout=10).flushall()
-    except redis.RedisError as error:
-        raise LabError(f"Redis can't be emptied ({error}). See `lab logs redis`.") from None
 
 
 def _is_ready(settings: Settings) -> bool:

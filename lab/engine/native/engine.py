@@ -15,6 +15,7 @@ from lab.engine.native import (
     latency,
     postgres,
     preflight,
+    redis_service,
     render,
     shared_memory,
 )
@@ -166,9 +167,10 @@ class NativeEngine:
         postgres.make_cluster(state)
         postgres.configure(settings, state)
         render.write_nginx(settings, state)
+        render.write_push_gate(settings, state)
         render.write_prometheus(found, settings, state)
         render.write_process_exporter(found, state)
-        render.write_redis_exporter(settings, state)
+        redis_service.write_exporters_password(settings, state)
         render.write_supervisor(found, choose_cpus(settings), state)
         save(settings, state)
 

@@ -3,6 +3,7 @@
 They take the ports from LAB_EXPORTERS_PORT on, in this order.
 """
 
+from lab.engine.native import redis_service
 from lab.engine.native.programs import library_env, require
 from lab.engine.native.service import Service
 from lab.paths import ROOT, State
@@ -85,8 +86,8 @@ def _postgres(settings: Settings, state: State, port: int) -> Service:
 def _redis(settings: Settings, state: State, port: int) -> Service:
     flags = [
         "--web.listen-address={address}",
-        f"--redis.addr={settings.redis_url}",
-        # Made by lab/engine/native/render.py.
+        f"--redis.addr={redis_service.url(settings)}",
+        # Made by lab/engine/native/redis_service.py.
         f"--redis.password-file={state.secrets / 'redis-exporter.json'}",
     ]
     return _exporter("redis-exporter", port, ["prometheus-redis-exporter", *flags])

@@ -1,6 +1,5 @@
 """The configuration files of the native engine, rendered from the project's own."""
 
-import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -9,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from lab.cpus import Cpus, choose_cpus, expand
+from lab.engine.native import push_gate
 from lab.engine.native.measured import process_groups, scrape_targets
 from lab.engine.native.service import Service, pinned
 from lab.paths import ROOT, State
@@ -46,6 +46,14 @@ def write_nginx(settings: Settings, state: State) -> None:
     write_templates(values, state.run)
 
 
+def write_push_gate(settings: Settings, state: State) -> None:
+    """The Nginx that takes pushes from other hosts."""
+    folder = state.run / "push-gate"
+    folder.mkdir(exist_ok=True)
+    text = push_gate.TEMPLATE.read_text()
+    (folder / "nginx.conf").write_text(render(text, push_gate.values(settings, state)))
+
+
 def write_templates(values: Mapping[str, str], folder: Path) -> None:
     """Every template of Nginx rendered below `folder`, as the official image's start script does.
 
@@ -75,13 +83,6 @@ def write_process_exporter(services: list[Service], state: State) -> None:
     """Which processes are which service."""
     groups = yaml.safe_dump(process_groups(services))
     (state.run / "process-exporter.yml").write_text(groups)
-
-
-def write_redis_exporter(settings: Settings, state: State) -> None:
-    """Redis' password in its exporter's own form: by address. For its owner alone, as the others."""
-    target = state.secrets / "redis-exporter.json"
-    target.touch(mode=0o600)
-    target.write_text(json.dumps({settings.redis_url: state.secret("redis_password")}))
 
 
 def write_supervisor(services: list[Service], cpus: Cpus, state: State) -> None:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from lab.cpus import choose_cpus
-from lab.engine.native import grafana, toxiproxy
+from lab.engine.native import grafana, push_gate, redis_service, toxiproxy
 from lab.engine.native.exporters import exporters
 from lab.engine.native.programs import library_env, require
 from lab.engine.native.service import Service
@@ -19,8 +19,8 @@ BACKEND = ROOT / "backend"
 def services(settings: Settings, state: State) -> list[Service]:
     """Every service, in the order in which they are started."""
     builders = (
-        *(_postgres, _redis, toxiproxy.service),
-        *(_backend, _backend_metrics, _nginx, _beside, _worker, _prometheus),
+        *(_postgres, redis_service.service, toxiproxy.service),
+        *(_backend, _backend_metrics, _nginx, _beside, _worker, _prometheus, push_gate.service),
     )
     found = [*(build(settings, state) for build in builders), *exporters(settings, state)]
     program = grafana.installed()
@@ -48,7 +48,7 @@ def backend_env(settings: Settings, state: State) -> dict[str, str]:
         "PGPORT": str(settings.LAB_POSTGRES_PORT),
         "PGDATABASE": "hotel",
         "PGUSER": "hotel",
-        "BACKEND_REDIS_URL": f"{settings.redis_url}/0",
+        "BACKEND_REDIS_URL": f"{redis_service.url(settings)}/0",
         "BACKEND_BIND": f"{LOOPBACK}:{settings.LAB_BACKEND_PORT}",
         "BACKEND_BESIDE_BIND": f"{LOOPBACK}:{settings.LAB_ASGI_BESIDE_PORT}",
         "BACKEND_METRICS_BIND": f"{LOOPBACK}:{settings.LAB_METRICS_PORT}",
@@ -85,31 +85,6 @@ def _postgres(settings: Settings, state: State) -> Service:
         cwd=state.postgres,
         # "Fast" shutdown: TERM would wait for every client to leave.
         stop_signal="INT",
-    )
-
-
-def _redis(settings: Settings, state: State) -> Service:
-    flags = {
-        "bind": LOOPBACK,
-        "port": settings.LAB_REDIS_PORT,
-        "dir": state.run,
-        # Its users: a password's hash (backend/config/secrets.py). Default: everyone may all.
-        "aclfile": state.secrets / "redis.acl",
-        # Keeps the command line, by which its processes are measured. Default: yes.
-        "set-proc-title": "no",
-    }
-    return Service(
-        name="redis",
-        argv=[
-            str(require("redis-server")),
-            str(ROOT / "redis/redis.conf"),
-            *(part for name, value in flags.items() for part in (f"--{name}", str(value))),
-        ],
-        mark=f"--dir {state.run}",
-        port=settings.LAB_REDIS_PORT,
-        url=settings.redis_url,
-        env=library_env(),
-        cwd=state.run,
     )
 
 
@@ -150,7 +125,7 @@ def _worker(settings: Settings, state: State) -> Service:
         # It waits for what comes by Redis, and is there once the backend has an answer of it.
         port=0,
         alive_url=f"{settings.backend_url}/async/workbench/layer-hello/",
-        url=f"{settings.redis_url}/1",
+        url=f"{redis_service.url(settings)}/1",
         env=backend_env(settings, state),
         cwd=BACKEND,
         wanted=settings.LAB_WORKBENCH == "on",
@@ -199,13 +174,13 @@ def _prometheus(settings: Settings, state: State) -> Service:
             str(require("prometheus")),
             f"--config.file={state.run / 'prometheus/prometheus.yml'}",
             f"--storage.tsdb.path={state.data / 'prometheus'}",
-            f"--web.listen-address={settings.LAB_BIND}:{settings.LAB_PROMETHEUS_PORT}",
+            # Whoever reaches it may read and write: from elsewhere, metrics come by the push gate.
+            f"--web.listen-address={LOOPBACK}:{settings.LAB_PROMETHEUS_PORT}",
             "--web.enable-remote-write-receiver",
             "--enable-feature=native-histograms",
         ],
         mark=f"--storage.tsdb.path={state.data / 'prometheus'}",
         port=settings.LAB_PROMETHEUS_PORT,
-        host=settings.LAB_BIND,
         url=settings.prometheus_url,
         side="load",
     )

@@ -1,0 +1,92 @@
+"""What the containers' processes really may do, as the kernel tells it, and who is let in."""
+
+import json
+import os
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from commands import checked
+from config.secrets import PUSH_USER, READERS
+from test_compose_closed import CAPABILITIES, ROOT_USERS
+
+# Bits of a capability set, https://man7.org/linux/man-pages/man7/capabilities.7.html
+_BITS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "SETGID": 6}
+LOOPBACK = "127.0.0.1"
+
+
+@pytest.fixture(scope="module")
+def processes(stack):
+    """Every process of each running container, by service."""
+    found = {}
+    for line in stack.compose("ps", "--format", "json").splitlines():
+        container = json.loads(line)
+        pid = int(checked("docker", "inspect", "-f", "{{.State.Pid}}", container["ID"]))
+        if not psutil.pid_exists(pid):
+            pytest.skip("the engine runs in a machine of its own, whose processes can't be seen")
+        main = psutil.Process(pid)
+        found[container["Service"]] = [main, *main.children(recursive=True)]
+    assert len(found) >= 11 - len(stack.left_out)
+    return found
+
+
+def _status(process):
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    return {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def test_no_process_has_a_capability_beyond_what_is_known(processes):
+    for service, family in processes.items():
+        known = sum(1 << _BITS[name] for name in CAPABILITIES.get(service, ()))
+        for process in family:
+            status = _status(process)
+            assert int(status["CapBnd"][0], 16) == known, (service, process.name())
+            assert int(status["CapEff"][0], 16) in (0, known), (service, process.name())
+            assert status["NoNewPrivs"] == ["1"], (service, process.name())
+
+
+def test_no_process_is_root_that_need_not_be(processes):
+    users = {
+        service: {uid for process in family for uid in _status(process)["Uid"]}
+        for service, family in processes.items()
+    }
+    assert {service for service, uids in users.items() if "0" in uids} <= ROOT_USERS
+    for name, reader in READERS.items():
+        if name in users and reader.uid:
+            assert users[name] == {str(reader.uid)}, name
+
+
+def test_every_containers_own_file_system_is_read_only(processes):
+    for service, family in processes.items():
+        mounts = Path(f"/proc/{family[0].pid}/mountinfo").read_text().splitlines()
+        (root,) = (fields[5] for fields in map(str.split, mounts) if fields[4] == "/")
+        assert "ro" in root.split(","), service
+
+
+@pytest.mark.parametrize("service", ["postgres", "redis", "backend"])
+def test_a_program_finds_its_own_secrets_and_no_others(stack, service):
+    found = stack.compose("exec", "-T", service, "ls", "/run/lab-secrets").split()
+    assert sorted(found) == sorted(READERS[service].names)
+
+
+def test_redis_and_postgres_ask_the_other_containers_for_a_password(stack):
+    said = stack.compose("exec", "-T", "redis", "redis-cli", "-h", "redis", "ping")
+    assert "NOAUTH" in said
+    wrong = "psql 'postgresql://postgres:wrong@postgres/postgres' -c 'SELECT 1' 2>&1; true"
+    said = stack.compose("exec", "-T", "postgres", "sh", "-c", wrong)
+    assert "password authentication failed" in said
+    # Not even from inside, over the network.
+    none = "psql -w -h 127.0.0.1 -U postgres -c 'SELECT 1' 2>&1; true"
+    assert "no password supplied" in stack.compose("exec", "-T", "postgres", "sh", "-c", none)
+
+
+def test_the_push_gate_asks_for_the_password_that_the_readme_shows(stack):
+    argv = ("run", "--rm", "-T", "secrets", "cat", "/run/lab-secrets/push_password")
+    password = stack.compose(*argv).strip()
+    url = f"http://{LOOPBACK}:{os.environ['LAB_PUSH_PORT']}/api/v1/write"
+    assert httpx.post(url).status_code == 401
+    assert httpx.post(url, auth=(PUSH_USER, "wrong")).status_code == 401
+    assert httpx.get(url, auth=(PUSH_USER, password)).status_code == 403
+    # Let in, and told by the receiver that this is no push.
+    assert httpx.post(url, auth=(PUSH_USER, password), content=b"x").status_code == 400

@@ -1,0 +1,25 @@
+"""The compose files as docker compose itself reads them; no engine is needed for that."""
+
+import json
+import os
+import subprocess
+from typing import Any
+
+from lab.paths import BIN, ROOT
+
+
+def config(*files: str, **environ: str) -> dict[str, Any]:
+    """Every service of `files`, resolved; of the profiles too, where the environment names them."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("LAB_")} | environ
+    flags = [part for name in files for part in ("-f", str(ROOT / name))]
+    done = subprocess.run(
+        [str(BIN / "docker-compose"), *flags, "config", "--format", "json"],
+        env=env,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "variable is not set" not in done.stderr
+    return dict(json.loads(done.stdout)["services"])

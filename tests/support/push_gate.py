@@ -1,0 +1,65 @@
+"""What the push gate of a running native stack does, asked from another address."""
+
+import os
+import subprocess
+
+import httpx
+from config.secrets import PUSH_USER
+
+from lab.engine.native.programs import require
+from lab.engine.native.supervision import wait_for
+from lab.paths import ROOT, State
+from lab.prometheus import Prometheus
+from lab.settings import Settings
+
+TESTID = "from-elsewhere"
+
+
+class PushGate:
+    def __init__(self, settings: Settings, state: State, host: str) -> None:
+        self._settings, self._host = settings, host
+        self._url = f"http://{host}:{settings.LAB_PUSH_PORT}"
+        self._right = (PUSH_USER, state.secret("push_password"))
+
+    def lets_in_with_the_password_alone(self) -> None:
+        url, (user, password) = f"{self._url}/api/v1/write", self._right
+        for auth in (None, (user, ""), (user, "wrong"), ("admin", password)):
+            assert httpx.post(url, auth=auth).status_code == 401
+        # Let in, and told by Prometheus that this is no push.
+        assert httpx.post(url, auth=self._right, content=b"x").status_code == 400
+        # More than a push may have.
+        assert self._asked("POST", "/api/v1/write", b"x" * (17 << 20)) == 413
+        # To read, and whatever else Prometheus has.
+        assert self._asked("GET", "/api/v1/write") == 403
+        for path in ("/", "/api/v1/query?query=up", "/api/v1/write/", "/metrics", "/graph"):
+            assert self._asked("POST", path) == 404
+
+    def hands_on_what_k6_pushes(self) -> None:
+        """k6 by hand, as on another host: with the password its run is in Prometheus."""
+        script = ". ./push.env; export K6_PROMETHEUS_RW_SERVER_URL=$GATE; exec $K6 run -q main.js"
+        argv = ["sh", "-c", script]
+        done = subprocess.run(
+            argv, cwd=ROOT / "k6", env=self._k6_env(), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        query = f'sum(last_over_time(k6_http_reqs_total{{testid="{TESTID}"}}[5m]))'
+        prometheus = Prometheus(self._settings.prometheus_url)
+        wait_for(lambda: (prometheus.instant(query) or 0) > 0, seconds=20, what="What was pushed")
+
+    def _asked(self, method: str, path: str, content: bytes = b"") -> int:
+        url = f"{self._url}{path}"
+        return httpx.request(method, url, auth=self._right, content=content).status_code
+
+    def _k6_env(self) -> dict[str, str]:
+        user, password = self._right
+        return {
+            **os.environ,
+            "K6": str(require("k6")),
+            "GATE": f"{self._url}/api/v1/write",
+            "K6_PROMETHEUS_RW_USERNAME": user,
+            "K6_PROMETHEUS_RW_PASSWORD": password,
+            "BASE_URL": f"http://{self._host}:{self._settings.LAB_HTTP_PORT}",
+            "TESTID": TESTID,
+            "DURATION": "3s",
+            "VUS": "1",
+        }

@@ -1,0 +1,139 @@
+"""What must be refused is asked for on a running stack, one by one."""
+
+import os
+import socket
+
+import httpx
+import psycopg
+import pytest
+import redis
+
+# However the path is written.
+CLOSED = (
+    *("/healthz", "/readyz", "/metrics", "/lab/settings", "/lab/latency", "/lab/"),
+    *("/admin/", "/stub_status", "/settings", "/static/../lab/settings", "/workbench/hello/"),
+    *("//lab/settings", "/./lab/settings", "/api/../lab/settings", "/lab%2fsettings"),
+    *("/%6cab/settings", "/api/%2e%2e/lab/settings", "/lab%252fsettings", "/lab;x/settings"),
+    *("/healthz/", "/%68ealthz", "/api/..%2fhealthz", "/static/config/settings.py"),
+    *("/static/%252e%252e/config/settings.py", "/static/..;/config/settings.py"),
+)
+
+
+@pytest.mark.parametrize("path", CLOSED)
+def test_what_is_the_labs_own_is_not_to_be_had_through_nginx(stack, path):
+    """Asked with the lab's own token, which opens it at the server's port."""
+    said = _raw(stack.settings().LAB_HTTP_PORT, path, f"X-Lab-Token: {stack.token()}")
+    assert said.startswith("HTTP/1.1 404 "), said[:300]
+    assert "LAB_" not in said
+
+
+@pytest.mark.parametrize("up", ["..", "%2e%2e", "%2E.", "..%2f..", "....//", "%5c..%5c"])
+def test_no_path_leads_out_of_the_static_files(stack, up):
+    said = _raw(stack.settings().LAB_HTTP_PORT, f"/static/{up}/config/settings.py")
+    assert said.split()[1] in ("400", "404"), said[:300]
+    assert "SECRET_KEY" not in said
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        *("SCRIPT_NAME: /api", "PATH_INFO: /lab/settings", "X-Original-URL: /lab/settings"),
+        *("X-Rewrite-URL: /lab/settings", "X-Accel-Redirect: /lab/settings"),
+    ],
+)
+def test_no_header_leads_to_another_route(stack, header):
+    said = _raw(stack.settings().LAB_HTTP_PORT, "/api/hotel/", header)
+    assert said.startswith("HTTP/1.1 200 "), said[:300]
+    assert "LAB_" not in said
+
+
+def _raw(port, path, *headers):
+    """One request in exactly this spelling."""
+    lines = [f"GET {path} HTTP/1.1", "Host: lab", "Connection: close", *headers, "", ""]
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        with connection.makefile("rb") as answer:
+            return answer.read().decode()
+
+
+def test_the_token_opens_the_servers_own_routes_and_nothing_else_does(stack):
+    url = f"{stack.settings().backend_url}/lab/settings"
+    for headers in ({}, {"X-Lab-Token": ""}, {"X-Lab-Token": "x" * 64}):
+        assert httpx.get(url, headers=headers).status_code == 404
+    assert httpx.get(url, headers={"X-Lab-Token": stack.token()}).status_code == 200
+
+
+@pytest.mark.parametrize("password", [None, "", "postgres", "wrong"])
+def test_redis_asks_for_its_password(stack, password):
+    with (
+        redis.Redis(port=stack.settings().LAB_REDIS_PORT, password=password) as client,
+        pytest.raises((redis.AuthenticationError, redis.ResponseError)),
+    ):
+        client.info()
+
+
+@pytest.mark.parametrize("user", ["postgres", "hotel", "lab_monitor"])
+@pytest.mark.parametrize("password", ["", "postgres", "hotel"])
+def test_postgres_asks_everyone_for_a_password(stack, user, password):
+    with pytest.raises(psycopg.OperationalError, match="password"):
+        psycopg.connect(
+            host="127.0.0.1",
+            port=stack.settings().LAB_POSTGRES_PORT,
+            user=user,
+            dbname="postgres",
+            password=password,
+        )
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/api/v1/admin/tsdb/delete_series?match[]=up", "admin APIs disabled"),
+        ("/api/v1/admin/tsdb/snapshot", "admin APIs disabled"),
+        *(("/-/reload", "not enabled"), ("/-/quit", "not enabled")),
+    ],
+)
+def test_prometheus_can_be_neither_emptied_nor_stopped_by_who_asks(stack, path, said):
+    answer = httpx.post(f"{stack.settings().prometheus_url}{path}")
+    assert answer.status_code >= 400
+    assert said in answer.text
+
+
+def test_no_browser_may_talk_to_toxiproxy(stack):
+    """A page of the web would do it in its visitor's name."""
+    url = f"http://127.0.0.1:{stack.settings().LAB_TOXIPROXY_PORT}/proxies"
+    assert httpx.get(url, headers={"User-Agent": "Mozilla/5.0"}).status_code == 403
+    assert httpx.get(url).status_code == 200
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user for a moment")
+def test_supervisors_socket_and_the_secrets_are_their_owners_alone(stack):
+    path = str(stack._state.socket)
+    assert _is_refused_to_nobody(lambda: socket.socket(socket.AF_UNIX).connect(path))
+    for name in ("lab_token", "redis.acl", "redis-exporter.json"):
+        assert _is_refused_to_nobody((stack._state.secrets / name).read_text)
+    # What is no secret shows that another user gets that far.
+    if stack._state.settings.exists() and _is_refused_to_nobody(stack._state.settings.read_text):
+        pytest.skip("another user can't enter the clone at all, so it can't reach them either")
+
+
+def _is_refused_to_nobody(action):
+    """Whether the user nobody is forbidden `action`. A fork: programs may be out of its reach."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            action()
+        except PermissionError:
+            os._exit(13)
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 13
+
+
+def test_nginx_does_not_tell_its_version(stack):
+    for path in ("/api/hotel/", "/none", "/api/%"):
+        said = _raw(stack.settings().LAB_HTTP_PORT, path)
+        assert "server: nginx\r\n" in said.lower()
