@@ -24,11 +24,6 @@ from lab.settings import LOOPBACK, Settings
 
 # Inside the containers.
 _PORT, _REDIS_PORT, _SECRETS = 8000, 6379, "/run/lab-secrets"
-# As docker-compose.base.yml has it for the stack's own.
-_CLOSED = (
-    *("--security-opt", "no-new-privileges:true", "--cap-drop", "ALL"),
-    *("--read-only", "--tmpfs", "/tmp:size=64m,mode=1777"),  # noqa: S108
-)
 # Two channel layers of asgi_ipc take 120 MB; Docker's own default is 64.
 _SHARED_MEMORY = "256m"
 
@@ -115,9 +110,7 @@ class DockerRunner:
         """The layer's own: it keeps every message, where the cache forgets the oldest."""
         flags = ["--save", "", "--appendonly", "no", "--protected-mode", "no"]
         image = self._compose["services"]["redis"]["image"]
-        user = self._compose["services"]["redis"]["user"]
-        where = [*self._network(), "--user", user, "--cpuset-cpus", cpus]
-        return [*where, image, "redis-server", *flags]
+        return [*self._network(), "--cpuset-cpus", cpus, image, "redis-server", *flags]
 
 
 @dataclass
@@ -129,7 +122,7 @@ class _Containers:
 
     def run(self, name: str, *argv: str) -> None:
         flags = ["--name", f"{self.project}-{name}", "--label", f"{LEGACY_LABEL}={self.project}"]
-        flags += ["--ulimit", f"nofile={OPEN_FILES}", *_CLOSED]
+        flags += ["--ulimit", f"nofile={OPEN_FILES}", "--security-opt", "no-new-privileges:true"]
         done = _docker("run", "--detach", *flags, *argv)
         if done.returncode:
             raise LabError(f"The container {name} did not start:\n{_end(done)}")
