@@ -5,6 +5,7 @@ from typing import Any
 
 from config import env
 from config.kinds import Switch
+from config.postgres import pool
 
 BASE_DIR = Path(__file__).resolve().parents[1]
 LAB = env.lab_settings()
@@ -61,8 +62,8 @@ def _connection_handling() -> dict[str, Any]:
         # Under ASGI each request has a thread of its own; nobody would have its connection later.
         age = 0 if env.is_asgi() else LAB.lab_conn_max_age
         return {"CONN_MAX_AGE": age, "OPTIONS": {}}
-    pool = {"min_size": 1, "max_size": LAB.lab_db_pool, "timeout": LAB.lab_db_connect_timeout}
-    return {"CONN_MAX_AGE": 0, "OPTIONS": {"pool": pool}}
+    options = pool.options(LAB.lab_db_pool, LAB.lab_db_connect_timeout)
+    return {"CONN_MAX_AGE": 0, "OPTIONS": {"pool": options}}
 
 
 def _postgres_address() -> dict[str, str]:
