@@ -7,7 +7,9 @@ import typer
 Profile = Annotated[str, typer.Argument(help="smoke, breakpoint, hold, spike, closed, …")]
 Scenario = Annotated[
     str | None,
-    typer.Option(help="journey, list, detail, booking, staleness, workbench, availability."),
+    typer.Option(
+        help="journey, list, detail, booking, staleness, workbench, availability, faults."
+    ),
 ]
 Rate = Annotated[int | None, typer.Option(min=1, help="Top requests per second.")]
 Duration = Annotated[str | None, typer.Option(help="For example 90s or 5m.")]

@@ -6,6 +6,9 @@ import { checksBuild } from './checks.js';
 import { REQUESTS, answerRecord, bookingRecord } from './metrics.js';
 
 /** @typedef {ReturnType<typeof apiBuild>} Api */
+/** @typedef {import('k6/http').RefinedResponse<'text'>} Text */
+
+const TEXT = /** @type {const} */ ('text');
 
 /**
  * Everything that does not change between requests is made once here.
@@ -66,11 +69,41 @@ export function apiBuild(env, profile) {
      * @returns {Promise<string | null>} its id; null if it was not made
      */
     async bookingSend(body) {
-      const answered = { ...booking, responseType: /** @type {const} */ ('text') };
+      const answered = { ...booking, responseType: TEXT };
       const text = JSON.stringify(body);
       const response = await http.asyncRequest('POST', bookingsUrl, text, answered);
       bookingAnswered(response);
       return bookingId(response);
+    },
+
+    /**
+     * One try of a booking, for a client that tries again.
+     * @param {import('./slots.js').Booking} body
+     * @param {string} key the same for each try of one booking
+     * @param {number} timeoutMs
+     * @returns {Promise<Text>}
+     */
+    bookingTry(body, key, timeoutMs) {
+      const headers = { ...booking.headers, 'Idempotency-Key': key };
+      const tried = { ...booking, responseType: TEXT, headers, timeout: timeoutMs };
+      return http.asyncRequest('POST', bookingsUrl, JSON.stringify(body), tried).then((answer) => {
+        bookingAnswered(answer);
+        return answer;
+      });
+    },
+
+    /**
+     * The page as it is, without waiting for it.
+     * @param {string} id
+     * @returns {Promise<Text>}
+     */
+    hotelAsk(id) {
+      const asked = { ...detail, responseType: TEXT };
+      return http.asyncRequest('GET', `${hotelsUrl}${id}/`, null, asked).then((answer) => {
+        answerRecord(answer, REQUESTS.detail, env.boundMs);
+        check(answer, statuses.detail);
+        return answer;
+      });
     },
   };
 

@@ -4,7 +4,7 @@
 import { ROUTES } from './routes.js';
 
 export const SCENARIOS = [
-  ...['journey', 'list', 'detail', 'booking', 'staleness', 'workbench', 'availability'],
+  ...['journey', 'list', 'detail', 'booking', 'staleness', 'workbench', 'availability', 'faults'],
 ];
 
 // Scenarios that need one certain profile, and why.
@@ -15,6 +15,7 @@ const NEEDS = {
     because: 'it asks until it sees, so no rate can be planned. Run the load beside it',
   },
   availability: { profile: 'hold', because: 'its bookings come at RATE, whatever the sockets do' },
+  faults: { profile: 'hold', because: 'it goes on at RATE, whatever breaks' },
 };
 
 // Variables that one scenario alone reads.

@@ -26,6 +26,7 @@ const SCENARIO_REQUESTS = {
   booking: [REQUESTS.booking],
   staleness: [REQUESTS.detail, REQUESTS.booking],
   availability: [REQUESTS.booking],
+  faults: [REQUESTS.detail, REQUESTS.booking],
 };
 
 /**

@@ -25,7 +25,7 @@ import { PAUSE_SECONDS } from './pause.js';
  * @property {import('./slots.js').Lease | null} lease null when the scenario books nothing
  */
 
-const BOOKING_SCENARIOS = ['journey', 'booking', 'staleness', 'availability'];
+const BOOKING_SCENARIOS = ['journey', 'booking', 'staleness', 'availability', 'faults'];
 
 // Each VU holds a copy of the suites picked from these hotels, and a slow target takes half a second
 // for each: a run that books little reads few, always the sentinel's first.
@@ -119,8 +119,8 @@ function hotelsRead(env, source) {
 function leaseBook(env, profile, hotels, source) {
   const planned = bookingsPlanned(env, profile, hotels.length);
   const byBookings = Math.max(Math.ceil(planned / BOOKINGS_PER_HOTEL_READ), HOTELS_READ_MIN);
-  // Those who watch a hotel want to hear of a booking there.
-  const enough = env.scenario === 'availability' ? hotels.length : byBookings;
+  // Those who watch or read a hotel wait for a booking there.
+  const enough = ['availability', 'faults'].includes(env.scenario) ? hotels.length : byBookings;
   // Sorted, so that every generator agrees on the sentinel, whatever order the list has.
   const read = [...hotels].sort().slice(0, Math.min(enough, HOTELS_READ_MAX));
   const details = read.map((id) => detailRead(env, id, source));

@@ -67,17 +67,20 @@ export function profileBuild(name, variables) {
   return { name, ...build(variables) };
 }
 
+// These make the arrivals by themselves, in one VU.
+const ALONE = ['availability', 'faults'];
+
 /**
- * The profile as its scenario needs it. `availability` makes the arrivals by itself, in one VU.
+ * The profile as its scenario needs it.
  * @param {import('./env.js').Env} env
  * @param {Variables} variables
  * @returns {Profile}
  */
 export function profileFor(env, variables) {
   const profile = profileBuild(env.profile, variables);
-  if (env.scenario !== 'availability') return profile;
+  if (!ALONE.includes(env.scenario)) return profile;
   if (variables.MAX_VUS || variables.PRE_ALLOCATED_VUS) {
-    throw new Error('SCENARIO=availability has one VU. Unset MAX_VUS and PRE_ALLOCATED_VUS.');
+    throw new Error(`SCENARIO=${env.scenario} has one VU. Unset MAX_VUS and PRE_ALLOCATED_VUS.`);
   }
   const maxDuration = seconds(profile.durationSeconds + besideArrivals(env.clientTimeoutMs));
   const executor = /** @type {const} */ ('per-vu-iterations');

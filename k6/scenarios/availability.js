@@ -2,10 +2,10 @@
 // WebSockets that watch hotels, and bookings that each of a hotel's watchers has to be told of. All
 // in one VU: VUs share no memory, and the ids of the bookings have to meet those of the messages.
 import exec from 'k6/execution';
-import { clearInterval, setInterval, setTimeout } from 'k6/timers';
+import { clearInterval, setInterval } from 'k6/timers';
+import { arrivals, until } from '../lib/arriving.js';
 import { pulseRecord } from '../lib/metrics.js';
 import { OPENING_MS } from '../lib/opening.js';
-import { iterationsPlanned } from '../lib/plan.js';
 import { connectionsRecord, messageRecord, totalsRecord } from '../lib/socket-metrics.js';
 import { hotelsInTurn, socketUrl, socketsBuild } from '../lib/sockets.js';
 import { tallyBuild } from '../lib/tally.js';
@@ -66,23 +66,6 @@ async function load(profile, held, send) {
 }
 
 /**
- * Each at its moment, whether those before it are answered or not.
- * @param {number} startedAt
- * @param {Profile} profile
- * @param {(n: number) => Promise<void>} send
- */
-async function arrivals(startedAt, profile, send) {
-  const planned = iterationsPlanned(profile, 0);
-  const spacingMs = (profile.durationSeconds * 1000) / planned;
-  const sent = [];
-  for (let n = 0; n < planned; n++) {
-    await until(startedAt + n * spacingMs);
-    sent.push(send(n));
-  }
-  await Promise.all([...sent, until(startedAt + profile.durationSeconds * 1000)]);
-}
-
-/**
  * @param {Api} api
  * @param {Prepared} data
  * @param {Tally} tally
@@ -109,17 +92,6 @@ async function lateMessages(tally, held) {
     lost = now;
   }
   await until(Date.now() + DOUBLES_MS);
-}
-
-/**
- * @param {number} moment Unix time in ms
- * @returns {Promise<void>}
- */
-function until(moment) {
-  const waitMs = moment - Date.now();
-  return waitMs > 0
-    ? new Promise((resolve) => void setTimeout(resolve, waitMs))
-    : Promise.resolve();
 }
 
 /**

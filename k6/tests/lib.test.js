@@ -3,6 +3,7 @@
 import * as bookings from './bookings.js';
 import * as env from './env.js';
 import { completes } from './expect.js';
+import * as faults from './faults.js';
 import * as profiles from './profiles.js';
 import * as servers from './servers.js';
 import * as staleness from './staleness.js';
@@ -10,6 +11,6 @@ import * as staleness from './staleness.js';
 export const options = { thresholds: { checks: ['rate==1.00'] } };
 
 export default function () {
-  const all = [env, profiles, bookings, staleness, servers];
+  const all = [env, profiles, bookings, staleness, servers, faults];
   all.flatMap(({ cases }) => cases).forEach(completes);
 }
