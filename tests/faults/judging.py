@@ -1,0 +1,159 @@
+"""What a fault did to bookings and pages, held against what is promised."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from tests.faults.ledger import Answer, Ledger, Page, Wish
+
+# docs/nginx-cache.md: LAB_NGINX_CACHE_TTL, which is 1 s here, and 2 s; one answer's time is added.
+PROMISE_SECONDS = 1 + 2
+# An outage may add so much, where the page is marked STALE.
+STALE_IF_ERROR_SECONDS = 60
+# A failed refresh is shared for a second, counted in whole ones.
+SHARED_FAILURE_SECONDS = 2
+RECOVERY_SECONDS = 10
+# Of the bookings, where nobody is to notice anything.
+SHED_SHARE = 0.05
+
+# What a client may be told when it is to come again.
+COME_AGAIN = {"overloaded", "unavailable", "timeout", "too_many_requests", "in_progress"}
+NO_ANSWER = "no answer"
+
+
+@dataclass(frozen=True)
+class Outage:
+    """From the fault to its repair, Unix times. One that is `unseen` no client may notice."""
+
+    began: float
+    repaired: float
+    unseen: bool = False
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What Postgres has: each booking of the load's suites and nights, by its id; pairs of bookings
+    of one suite that share a night, in the whole table.
+    """
+
+    bookings: dict[str, Wish]
+    overlapping: int
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One row of the table. Times in seconds."""
+
+    fault: str
+    unseen: bool
+    sent: int
+    acknowledged: int
+    lost: int
+    doubled: int
+    overlapping: int
+    pages: int
+    pages_failed: int
+    stale_beyond: int
+    oldest_unmarked: float
+    oldest_marked: float
+    slowest_page: float
+    failures: dict[str, int]
+    unfit: list[str]
+    recovered_after: float
+
+    def complaints(self) -> list[str]:
+        """What does not hold."""
+        zeros = ("lost", "doubled", "overlapping", "pages_failed", "stale_beyond")
+        said = [f"{name} = {getattr(self, name)}" for name in zeros if getattr(self, name)]
+        if self.acknowledged < self.sent:
+            said.append(f"{self.sent - self.acknowledged} of {self.sent} bookings never succeeded")
+        if self.recovered_after > RECOVERY_SECONDS:
+            said.append(f"failed until {self.recovered_after:.1f} s after the repair")
+        if self.unseen and not self._is_unnoticed:
+            said.append(f"clients noticed: {self.failures}")
+        return said + self.unfit
+
+    @property
+    def _is_unnoticed(self) -> bool:
+        """No failure but the few requests that a busy machine has wait until they are shed."""
+        shed = self.failures.get("503", 0)
+        return shed == sum(self.failures.values()) and shed <= SHED_SHARE * self.sent
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def judged(fault: str, ledger: Ledger, outage: Outage, stored: Stored) -> Figures:
+    """The figures of one fault."""
+    answers: list[Answer] = [*ledger.tries, *ledger.pages]
+    recovered = _recovered_after(answers, outage.repaired)
+    # Nothing is an outage of which nobody may notice anything.
+    end = 0 if outage.unseen else outage.repaired + recovered + SHARED_FAILURE_SECONDS
+    slowest = max(page.answered - page.asked for page in ledger.pages)
+    marked = {id(page) for page in ledger.pages if _is_marked(page, outage.began, end)}
+    return Figures(
+        fault=fault,
+        unseen=outage.unseen,
+        sent=len(ledger.wishes),
+        acknowledged=len(ledger.acknowledged),
+        lost=_lost(ledger, stored.bookings),
+        doubled=_doubled(ledger, stored.bookings),
+        overlapping=stored.overlapping,
+        pages=len(ledger.pages),
+        pages_failed=sum(page.status != 200 for page in ledger.pages),
+        stale_beyond=sum(_is_beyond(page, slowest, id(page) in marked) for page in ledger.pages),
+        oldest_unmarked=max((p.stale for p in ledger.pages if id(p) not in marked), default=0),
+        oldest_marked=max((p.stale for p in ledger.pages if id(p) in marked), default=0),
+        slowest_page=slowest,
+        failures=dict(Counter(_kind(each) for each in answers if _is_failure(each))),
+        unfit=sorted({_named(each) for each in answers if _is_unfit(each)}),
+        recovered_after=recovered,
+    )
+
+
+def _lost(ledger: Ledger, bookings: dict[str, Wish]) -> int:
+    """Bookings that were answered 201 and are not there as they were asked for."""
+    told = ledger.acknowledged.items()
+    return sum(bookings.get(booking) != ledger.wishes[key] for key, booking in told)
+
+
+def _doubled(ledger: Ledger, bookings: dict[str, Wish]) -> int:
+    """Bookings that are there and have no wish of their own: each wish has nights of its own."""
+    wished = Counter(ledger.wishes.values())
+    return (Counter(bookings.values()) - wished).total()
+
+
+def _recovered_after(answers: Iterable[Answer], repaired: float) -> float:
+    """Until the last failure of a request that was made after the repair had been answered."""
+    late = [a.answered for a in answers if a.asked > repaired and _is_failure(a)]
+    return max((answered - repaired for answered in late), default=0.0)
+
+
+def _is_failure(answer: Answer) -> bool:
+    return answer.status not in (200, 201) and answer.code != "in_progress"
+
+
+def _is_unfit(answer: Answer) -> bool:
+    """An error that does not say, in the API's own shape, when to come again."""
+    if answer.status in (0, 200, 201):
+        return False
+    fits = answer.status in (409, 429, 503, 504) and answer.code in COME_AGAIN
+    return not (fits and answer.retry_after)
+
+
+def _named(answer: Answer) -> str:
+    after = "with" if answer.retry_after else "without"
+    return f"answered {answer.status} {answer.code} {after} Retry-After"
+
+
+def _kind(answer: Answer) -> str:
+    return str(answer.status or NO_ANSWER)
+
+
+def _is_marked(page: Page, began: float, end: float) -> bool:
+    return page.cache == "STALE" and page.answered >= began and page.asked <= end
+
+
+def _is_beyond(page: Page, slowest: float, marked: bool) -> bool:
+    promise = PROMISE_SECONDS + slowest + (STALE_IF_ERROR_SECONDS if marked else 0)
+    return page.stale > promise

@@ -1,0 +1,105 @@
+"""Bookings and readers by k6, the fault in their midst, and what Postgres has of it afterwards."""
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lab.engine import Engine
+from lab.engine.native.supervision import wait_for
+from lab.k6 import Load, k6_env, new_testid
+from tests.faults.catalogue import Fault
+from tests.faults.hand import Hand
+from tests.faults.judging import Figures, Outage, Stored, judged
+from tests.faults.ledger import Ledger, Wish, read
+
+# Bookings per second, and as many pages.
+RATE = 10
+# Seconds of load before the fault, in which all pages come into the caches, and after its repair.
+BEFORE = 3
+AFTER = 10
+# A reader's patience, in seconds: longer than a backend hangs here.
+CLIENT_TIMEOUT = 10
+# k6 starts, and clients that failed at the end try for 30 s more.
+LONGEST = 90
+
+_BOOKINGS = """
+SELECT json_build_object(
+    'id', id, 'suite', suite_id, 'check_in', check_in, 'check_out', check_out
+)::text
+FROM hotels_booking WHERE check_in BETWEEN '{first}' AND '{last}' AND suite_id IN ({suites})
+"""
+_OVERLAPPING = """
+SELECT count(*) FROM hotels_booking one JOIN hotels_booking other
+  ON one.suite_id = other.suite_id AND one.id < other.id
+ AND one.check_in < other.check_out AND other.check_in < one.check_out
+"""
+
+
+def figures_of(fault: Fault, hand: Hand, folder: Path) -> Figures:
+    """The load with `fault` in it, judged; its files are in `folder`."""
+    with fault.prepares(hand):
+        seconds = BEFORE + fault.lasts + AFTER
+        with _k6(hand.engine, seconds, folder) as ledger:
+            # The fault's own place in the load.
+            time.sleep(BEFORE)
+            outage = _broken(fault, hand)
+    found = read(ledger)
+    return judged(fault.name, found, outage, stored(hand.engine, found))
+
+
+def _broken(fault: Fault, hand: Hand) -> Outage:
+    """When it began, and when the repair was asked for."""
+    began = time.time()
+    with fault.breaks(hand):
+        time.sleep(fault.lasts if fault.waits else 0)
+        repaired = time.time()
+    return Outage(began, repaired, fault.unseen)
+
+
+@contextmanager
+def _k6(engine: Engine, seconds: int, folder: Path) -> Iterator[Path]:
+    """k6 under load inside; it has ended after it. Yields where it writes its ledger."""
+    ledger, said = folder / "ledger.jsonl", folder / "k6.log"
+    with said.open("w") as log:
+        process = _start_k6(engine, seconds, folder, ledger, log)
+        try:
+            wait_for(lambda: _begun(process, ledger), seconds=30, what=f"k6's load, see {said}")
+            yield ledger
+            process.wait(LONGEST)
+        finally:
+            process.kill()
+            process.wait()
+    assert process.returncode == 0, f"k6 ended with {process.returncode}:\n{said.read_text()}"
+
+
+def _start_k6(engine, seconds, folder, ledger, log) -> "subprocess.Popen[bytes]":
+    load = Load("hold", "faults", rate=RATE, duration=f"{seconds}s", testid=new_testid("faults"))
+    settings = engine.settings()
+    env = k6_env(engine, settings, load, folder) | {"CLIENT_TIMEOUT": str(CLIENT_TIMEOUT)}
+    command = engine.k6(settings, env)
+    flags = ["--quiet", "--log-format", "json", "--console-output", str(ledger)]
+    argv = [*command.argv, "run", *flags, "main.js"]
+    return subprocess.Popen(argv, cwd=command.cwd, env=command.env, stdout=log, stderr=log)
+
+
+def _begun(process: "subprocess.Popen[bytes]", ledger: Path) -> bool:
+    assert process.poll() is None, "k6 ended before its load began"
+    return ledger.exists() and "the load begins" in ledger.read_text()
+
+
+def stored(engine: Engine, ledger: Ledger) -> Stored:
+    """What Postgres has in the suites and nights of the load, and whether anything overlaps."""
+    nights = [wish.check_in for wish in ledger.wishes.values()]
+    suites = ", ".join(sorted({f"'{wish.suite}'" for wish in ledger.wishes.values()}))
+    asked = _BOOKINGS.format(first=min(nights), last=max(nights), suites=suites)
+    rows = [_row(text) for text in engine.sql("hotel", asked)]
+    (overlapping,) = engine.sql("hotel", _OVERLAPPING)
+    return Stored(dict(rows), int(overlapping))
+
+
+def _row(text: str) -> tuple[str, Wish]:
+    row = json.loads(text)
+    return row["id"], Wish(row["suite"], row["check_in"], row["check_out"])

@@ -1,0 +1,15 @@
+"""k6 books and reads at a constant rate while one thing breaks: no booking is lost or made twice,
+no page is older than promised, and all is well again soon after the repair.
+"""
+
+import pytest
+
+from tests.faults.catalogue import FAULTS
+from tests.faults.load import figures_of
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name.replace(" ", "-") for fault in FAULTS])
+def test_fault(fault, hand, figures, tmp_path):
+    found = figures_of(fault, hand, tmp_path)
+    figures.append(found)
+    assert found.complaints() == []

@@ -1,0 +1,132 @@
+"""The judge of faults finds what is wrong, and nothing where nothing is."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from tests.faults.judging import Outage, Stored, judged
+from tests.faults.ledger import Ledger, Page, Try, Wish, read
+
+OUTAGE = Outage(began=100, repaired=105)
+
+
+def _wish(night):
+    return Wish("suite", f"2030-01-0{night}", f"2030-01-0{night + 1}")
+
+
+@pytest.fixture
+def sound():
+    """Two bookings, one of them at the second try, and a page."""
+    tries = [
+        Try(101, 101.1, 503, "overloaded", 1, key="a"),
+        Try(102, 102.1, 201, key="a", booking="1"),
+        Try(103, 103.1, 201, key="b", booking="2"),
+    ]
+    return Ledger({"a": _wish(1), "b": _wish(2)}, tries, [Page(104, 104.5, 200, cache="HIT")])
+
+
+@pytest.fixture
+def stored():
+    return Stored({"1": _wish(1), "2": _wish(2)}, overlapping=0)
+
+
+def _complaints(ledger, stored, outage=OUTAGE):
+    return judged("a fault", ledger, outage, stored).complaints()
+
+
+def test_nothing_is_wrong_where_nothing_is(sound, stored):
+    assert _complaints(sound, stored) == []
+
+
+def test_a_failure_is_wrong_where_nobody_may_notice(sound, stored):
+    found = _complaints(sound, stored, replace(OUTAGE, unseen=True))
+    assert found == ["clients noticed: {'503': 1}"]
+
+
+def test_a_few_that_a_busy_machine_sheds_are_no_notice(sound, stored):
+    sound.wishes |= {str(n): _wish(3) for n in range(18)}
+    found = judged("a fault", sound, replace(OUTAGE, unseen=True), stored)
+    assert not any(said.startswith("clients noticed") for said in found.complaints())
+
+
+def test_a_mark_makes_no_page_younger_where_nothing_is_an_outage(sound, stored):
+    sound.tries.pop(0)
+    sound.pages.append(Page(104, 104.5, 200, cache="STALE", stale=3.6))
+    assert _complaints(sound, stored, replace(OUTAGE, unseen=True)) == ["stale_beyond = 1"]
+
+
+@pytest.mark.parametrize("bookings", [{"1": _wish(1)}, {"1": _wish(1), "2": _wish(3)}])
+def test_a_booking_that_is_not_there_as_it_was_asked_for_is_lost(sound, bookings):
+    assert "lost = 1" in _complaints(sound, Stored(bookings, 0))
+
+
+def test_a_booking_that_nobody_asked_for_is_a_double(sound, stored):
+    assert _complaints(sound, Stored({**stored.bookings, "3": _wish(2)}, 0)) == ["doubled = 1"]
+
+
+def test_bookings_that_overlap_are_told(sound, stored):
+    assert _complaints(sound, Stored(stored.bookings, 1)) == ["overlapping = 1"]
+
+
+def test_a_booking_that_never_succeeded_is_told(sound, stored):
+    sound.wishes["c"] = _wish(4)
+    assert _complaints(sound, stored) == ["1 of 3 bookings never succeeded"]
+
+
+@pytest.mark.parametrize(
+    ("page", "beyond"),
+    [
+        (Page(104, 104.5, 200, cache="HIT", stale=3.4), False),
+        (Page(104, 104.5, 200, cache="HIT", stale=3.6), True),
+        (Page(104, 104.5, 200, cache="STALE", stale=63.4), False),
+        (Page(104, 104.5, 200, cache="STALE", stale=63.6), True),
+        # Before the outage, and long after it.
+        (Page(98, 98.5, 200, cache="STALE", stale=3.6), True),
+        (Page(107.1, 107.6, 200, cache="STALE", stale=3.6), True),
+    ],
+)
+def test_a_page_may_be_as_old_as_promised(sound, stored, page, beyond):
+    sound.pages.append(page)
+    assert _complaints(sound, stored) == (["stale_beyond = 1"] if beyond else [])
+
+
+def test_a_page_that_fails_is_told(sound, stored):
+    sound.pages.append(Page(104, 104.5, 503, "unavailable", 1))
+    assert _complaints(sound, stored) == ["pages_failed = 1"]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "after"),
+    [(500, "server_error", 1), (503, "overloaded", None), (503, None, 1), (502, None, None)],
+)
+def test_an_error_that_could_say_come_again_has_to(sound, stored, status, code, after):
+    sound.tries.append(Try(104, 104.1, status, code, after, key="b"))
+    (said,) = _complaints(sound, stored)
+    assert said.startswith(f"answered {status}")
+
+
+@pytest.mark.parametrize(("answered", "late"), [(114.9, False), (115.1, True)])
+def test_recovery_ends_with_the_last_failure_of_what_was_asked_after_the_repair(
+    sound, stored, answered, late
+):
+    sound.tries.append(Try(99, 140, 0, key="b"))
+    sound.tries.append(Try(105.5, answered, 503, "overloaded", 1, key="b"))
+    said = _complaints(sound, stored)
+    assert said == (["failed until 10.1 s after the repair"] if late else [])
+
+
+def test_a_ledger_is_read_as_it_is_written(tmp_path):
+    answer = {"asked": 1000, "answered": 1500, "status": 201, "code": None, "retry_after": None}
+    wish = {"suite": "s", "check_in": "2030-01-01", "check_out": "2030-01-02"}
+    lines = [
+        {"line": "wish", "key": "a", **wish},
+        {"line": "booking", "key": "a", **answer, "id": "1", "replayed": False},
+        {"line": "page", "hotel": "h", **answer, "status": 200, "cache": "HIT", "stale_ms": 200},
+    ]
+    texts = ["setup is done, the load begins", *map(json.dumps, lines)]
+    (tmp_path / "ledger").write_text("\n".join(json.dumps({"msg": text}) for text in texts))
+    found = read(tmp_path / "ledger")
+    assert found.wishes == {"a": Wish(**wish)}
+    assert found.acknowledged == {"a": "1"}
+    assert found.pages == [Page(1, 1.5, 200, cache="HIT", stale=0.2)]
