@@ -19,7 +19,7 @@ SECONDS = _FULL_SECONDS + _RAMP_SECONDS
 
 @dataclass(frozen=True)
 class Limit:
-    """The offered requests/s at which a bound gave way, and the best goodput before it."""
+    """The requests/s that were borne when a bound gave way, and the best goodput before it."""
 
     rate: float
     goodput: float
@@ -62,4 +62,4 @@ def find_limit(engine: Engine, scenario: str) -> Limit:
             f"No answer to {scenario} came in time, however few were asked for: "
             f"{document['verdict']}. See where the time goes (lab profile), or try LAB_DETAIL=fast."
         )
-    return Limit(found["offered"], found["goodput"], ramp.testid)
+    return Limit(found["rate"], found["goodput"], ramp.testid)
