@@ -11,6 +11,7 @@ import pytest
 
 from lab.calibrate import cells, command
 from lab.calibrate.laws import Law
+from lab.calibrate.noise import Noise
 from lab.paths import ROOT
 
 # They take the machine to its limit.
@@ -18,7 +19,15 @@ pytestmark = pytest.mark.alone
 
 ASKED = ("fixed", "queue", "starved")
 # What no noise of the machine changes.
-EXACT = ("requests in k6's summary", "requests in Prometheus", "failed requests", "limited by")
+COUNTS = ("requests in k6's summary", "requests in Prometheus", "failed requests")
+
+
+def _require_quiet(document):
+    """Where other programs have the CPUs, they are the limit, and break what should not break."""
+    runs = [run for cell in document["cells"] for run in cell["runs"]]
+    reasons = {reason for run in runs for reason in Noise(**run["noise"]).reasons}
+    if reasons:
+        pytest.skip(f"This machine is too noisy to ask for limits: {'; '.join(sorted(reasons))}.")
 
 
 def _by_name(document):
@@ -39,20 +48,27 @@ def calibrated(lab, stack):
     shutil.rmtree((ROOT / said.json["files"]["result"]).parent)
 
 
-def test_what_is_counted_is_exact_and_the_limit_is_named(calibrated):
+def test_what_is_counted_is_exact_whatever_else_runs(calibrated):
     said, _ = calibrated
     found = _by_name(said.json)
     assert list(found) == list(ASKED)
     for name, checks in found.items():
-        for what in EXACT:
+        for what in COUNTS:
             assert checks[what]["outcome"] == "held", (name, checks[what])
         assert checks["requests in Prometheus"]["found"] > 500
+
+
+def test_the_limit_is_named(calibrated):
+    said, _ = calibrated
+    _require_quiet(said.json)
+    found = _by_name(said.json)
     limits = {name: checks["limited by"]["found"] for name, checks in found.items()}
     assert limits == {"fixed": "none", "queue": "target", "starved": "generator_cpu"}
 
 
 def test_a_queue_breaks_where_it_is_known_to(calibrated):
     said, _ = calibrated
+    _require_quiet(said.json)
     checks = _by_name(said.json)["queue"]
     # Twice what a quiet machine is allowed.
     assert checks["break point"]["found"] == pytest.approx(200, rel=0.1)
@@ -82,7 +98,8 @@ def test_a_server_that_is_not_what_it_is_taken_for_is_missed(stack, monkeypatch)
     document = command.run(stack, [], quick=True)
     shutil.rmtree((ROOT / document["files"]["result"]).parent)
     checks = _by_name(document)["capped"]
-    assert checks["limited by"]["found"] == "vu_cap"
     assert checks["break point"]["outcome"] == "missed"
-    assert checks["break point"]["found"] == pytest.approx(4 / 0.030, rel=0.1)
     assert not command.is_calibrated(document)
+    _require_quiet(document)
+    assert checks["limited by"]["found"] == "vu_cap"
+    assert checks["break point"]["found"] == pytest.approx(4 / 0.030, rel=0.1)
