@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parent
@@ -54,6 +56,20 @@ TOGETHER = {
         *("test_metrics_overhead.py", "test_legacy_arms.py"),
     ),
 }
+
+
+def _profile(name: str, **values: Any) -> None:
+    """Examples talk to the real database, which takes as long as it takes."""
+    slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    hypothesis_settings.register_profile(
+        name, deadline=None, database=None, suppress_health_check=slow, **values
+    )
+
+
+# The same examples each time, for CI; `pytest --hypothesis-profile=thorough` draws new ones.
+_profile("same", max_examples=12, stateful_step_count=25, derandomize=True)
+_profile("thorough", max_examples=1000, stateful_step_count=50)
+hypothesis_settings.load_profile("same")
 
 
 class FileScheduling(LoadScopeScheduling):

@@ -9,9 +9,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 # Before the settings are read: a persistent connection to Postgres would leak.
 os.environ["BACKEND_INTERFACE"] = "asgi"
 
-from django.core.asgi import get_asgi_application
-
 from config import caller
+from config.requests import asgi_application
 
 # https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
 _PR_SET_PDEATHSIG = 1
@@ -52,7 +51,7 @@ def _end_with_the_server() -> None:
 
 
 def _build() -> _Application:
-    http = get_asgi_application()
+    http = asgi_application()
     from django.conf import settings
 
     if settings.LAB.lab_websockets == "off":

@@ -1,0 +1,81 @@
+"""A Content-Type that makes no sense: by WSGI and by ASGI a request all the same."""
+
+import io
+from functools import cache
+from wsgiref.util import setup_testing_defaults
+
+import pytest
+from config.requests import asgi_application, wsgi_application
+from hypothesis import given
+from hypothesis import strategies as st
+from rest_framework.test import APIClient
+
+# Made once: it loads the middleware.
+_application = cache(wsgi_application)
+SENSELESS = [
+    "application/json; charset=rot13",
+    "application/json; charset=undefined",
+    "application/json; charset*=utf-8''%00",
+    "application/json; x*=none'en'y",
+]
+
+
+def _by_wsgi(content_type, method="GET", path="/healthz", body=b""):
+    """Status and body."""
+    environ = {
+        "CONTENT_TYPE": content_type,
+        "REQUEST_METHOD": method,
+        "PATH_INFO": path,
+        "QUERY_STRING": "a=%41%ff",
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.input": io.BytesIO(body),
+    }
+    setup_testing_defaults(environ)
+    environ["HTTP_HOST"] = "localhost"
+    statuses = []
+    answer = _application()(environ, lambda status, _headers: statuses.append(int(status[:3])))
+    try:
+        return statuses[0], b"".join(answer)
+    finally:
+        answer.close()
+
+
+# A request's end closes connections, as in a worker.
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("said", SENSELESS)
+def test_by_wsgi_it_changes_no_answer(hotel, said):
+    plain = _by_wsgi("", path="/api/hotel/")
+    assert plain[0] == 200
+    assert _by_wsgi(said, path="/api/hotel/") == plain
+
+
+@pytest.mark.parametrize("said", SENSELESS)
+def test_by_asgi_it_is_read(said):
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/healthz",
+        "query_string": b"a=%41",
+        "headers": [(b"content-type", said.encode())],
+    }
+    request, refused = asgi_application().create_request(scope, io.BytesIO())
+    assert refused is None
+    assert (request.content_type, request.GET["a"]) == ("application/json", "A")
+
+
+@pytest.mark.django_db(transaction=True)
+# What a header may hold.
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=255)))
+def test_no_parameters_make_an_error(said):
+    """The booking is read as JSON, or refused for what is before the semicolon."""
+    status, _ = _by_wsgi(f"application/json;{said}", "POST", "/api/booking/", b"{}")
+    assert status == 400
+    assert _by_wsgi(said)[0] == 200
+
+
+@pytest.mark.django_db
+def test_a_charset_is_not_looked_at(wish):
+    """JSON is UTF-8; a client that means another gets told that it can't be read."""
+    said = "application/json; charset=utf-16"
+    answer = APIClient().generic("POST", "/api/booking/", "{}".encode("utf-16"), content_type=said)
+    assert answer.status_code == 400
