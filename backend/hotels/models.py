@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from datetime import date
 
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.fields import DateRangeField, RangeOperators
@@ -91,6 +92,12 @@ class Booking(models.Model):
         constraints = (
             models.CheckConstraint(
                 condition=models.Q(check_out__gt=models.F("check_in")), name="booking_has_a_night"
+            ),
+            # Postgres knows more days than Python: one outside of these would make every reader of
+            # its hotel fail.
+            models.CheckConstraint(
+                condition=models.Q(check_in__gte=date.min, check_out__lte=date.max),
+                name="booking_is_in_years_1_to_9999",
             ),
             # Postgres decides who gets a night, not Python.
             ExclusionConstraint(

@@ -1,0 +1,35 @@
+"""Postgres' dates go further than Python's: no booking may lie where its page can't be read."""
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+pytestmark = pytest.mark.django_db
+
+
+def _book(api, wish, **days):
+    return api.post("/api/booking/", {**wish, **days}, format="json")
+
+
+@pytest.mark.parametrize(
+    ("column", "day"),
+    [
+        ("check_out", "10000-01-01"),
+        ("check_out", "infinity"),
+        ("check_in", "0001-12-31 BC"),
+        ("check_in", "-infinity"),
+    ],
+)
+def test_postgres_refuses_a_day_that_python_does_not_know(api, wish, column, day):
+    made = _book(api, wish).json()
+    change = f"UPDATE hotels_booking SET {column} = %s::date WHERE id = %s"
+    refused = pytest.raises(IntegrityError, match="booking_is_in_years_1_to_9999")
+    with refused, transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(change, [day, made["id"]])
+
+
+def test_the_first_and_the_last_day_can_be_booked_and_read(api, booking_by, wish, suite):
+    edges = [("0001-01-01", "0001-01-02"), ("9999-12-30", "9999-12-31")]
+    for check_in, check_out in edges:
+        assert _book(api, wish, check_in=check_in, check_out=check_out).status_code == 201
+    (shown,) = api.get(f"/api/hotel/{suite.hotel_id}/").json()["suites"]
+    assert [(b["check_in"], b["check_out"]) for b in shown["bookings"]] == edges
