@@ -54,7 +54,7 @@ def cached(view: View, route: str, version: Callable[..., str | None]) -> View:
     def answer(request: HttpRequest, **ids: Any) -> HttpResponse:
         if not _may_be_kept(request):
             return view(request, **ids)
-        _forget_accept(request)
+        _forget_the_reader(request)
         try:
             response = _through_layers(Ask(request, route, view, version, ids))
         except errors.DATABASE_AWAY as error:
@@ -75,11 +75,16 @@ def _may_be_kept(request: HttpRequest) -> bool:
     )
 
 
-def _forget_accept(request: HttpRequest) -> None:
-    """Everyone gets the same body: nothing of this header may reach what makes it."""
-    request.META["HTTP_ACCEPT"] = JSON
-    # Django keeps a copy of META here.
-    vars(request).pop("headers", None)
+def _forget_the_reader(request: HttpRequest) -> None:
+    """Everyone gets the same body: nothing of these may reach what makes it, or tell two pages
+    apart. (cache_page goes by the whole address, and by the credentials where there are some: a
+    client could fill Redis with copies of one page.)
+    """
+    request.META |= {"HTTP_ACCEPT": JSON, "HTTP_HOST": "localhost", "QUERY_STRING": ""}
+    request.META.pop("HTTP_AUTHORIZATION", None)
+    # Django keeps what it read of META here.
+    for read in ("headers", "GET"):
+        vars(request).pop(read, None)
 
 
 def _takes_json(accept: str) -> bool:
