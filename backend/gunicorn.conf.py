@@ -2,10 +2,12 @@
 keeps the socket, new workers import Django afresh, old ones finish what they have.
 """
 
+import json
 from typing import Any
 
 from config import env, serving
 from config.kinds import Server
+from gunicorn import util
 from prometheus_client import multiprocess
 
 _lab = env.lab_settings()
@@ -31,6 +33,8 @@ backlog = serving.BACKLOG
 asgi_lifespan = "off"
 # Uvicorn's worker takes it too, and says each WebSocket at "info", as an access log. Default: info.
 loglevel = "warning"
+# As Nginx' (8k), which says no first. Default: 4094.
+limit_request_line = 8190
 # Recycling workers drops connections in the middle of a measurement. Default: 0.
 max_requests = 0
 # Supervisor and compose hold the server; a control socket in the user's home is not needed.
@@ -52,3 +56,20 @@ def post_worker_init(worker: Any) -> None:
 def child_exit(_server: Any, worker: Any) -> None:
     """Take the gauges of a worker that ended out of the sum."""
     multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+
+
+def _refuse(sock: Any, status: int, reason: str, _message: str) -> None:
+    """What gunicorn answers to a request that it can't read, in the one error shape, not a page."""
+    # Imported here: in the master it would load Django.
+    from config import errors
+
+    fault = ("bad_request", errors.BAD_REQUEST)
+    if status >= 500:
+        fault = ("server_error", errors.SERVER_ERROR)
+    said = json.dumps(errors.body(*fault))
+    head = f"HTTP/1.1 {status} {reason}\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    util.write_nonblock(sock, f"{head}Content-Length: {len(said)}\r\n\r\n{said}".encode())
+
+
+# It has no setting for this.
+util.write_error = _refuse
