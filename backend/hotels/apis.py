@@ -9,8 +9,6 @@ from config.errors import ApplicationError, body
 from config.kinds import Implementation
 from django.conf import settings
 from django.http import HttpResponse
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from idempotency.services import Answer, Claim, answer_once, read_key
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -18,11 +16,10 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
-from hotels import errors, selectors, services
+from hotels import documented, errors, selectors, services
 from hotels.serializers import (
     BookingInputSerializer,
     BookingSerializer,
-    ErrorSerializer,
     HotelDetailSerializer,
     HotelSerializer,
 )
@@ -53,17 +50,11 @@ _FORM = BookingInputSerializer()
 _MADE = BookingSerializer()
 NOTHING = "No data provided"
 
-_OVERLOADED = OpenApiResponse(ErrorSerializer, "Overloaded; Retry-After says when to come again.")
-_NOT_FOUND = OpenApiResponse(ErrorSerializer, "No such hotel.")
-
 
 class HotelListApi(APIView):
     """Every hotel, without its suites."""
 
-    @extend_schema(
-        operation_id="hotel_list",
-        responses={200: HotelSerializer(many=True), 503: _OVERLOADED},
-    )
+    @documented.hotel_list
     def get(self, _request: Request) -> Response:
         return Response(HotelSerializer(selectors.hotel_list(), many=True).data)
 
@@ -71,10 +62,7 @@ class HotelListApi(APIView):
 class HotelDetailApi(APIView):
     """One hotel with its suites and their bookings."""
 
-    @extend_schema(
-        operation_id="hotel_detail",
-        responses={200: HotelDetailSerializer, 404: _NOT_FOUND, 503: _OVERLOADED},
-    )
+    @documented.hotel_detail
     def get(self, _request: Request, hotel_id: UUID) -> HttpResponse:
         return _DETAIL[settings.LAB.lab_detail](hotel_id)
 
@@ -82,28 +70,7 @@ class HotelDetailApi(APIView):
 class BookingCreateApi(APIView):
     """Book a suite for some nights."""
 
-    @extend_schema(
-        operation_id="booking_create",
-        request=BookingInputSerializer,
-        parameters=[
-            OpenApiParameter(
-                "Idempotency-Key",
-                OpenApiTypes.STR,
-                OpenApiParameter.HEADER,
-                description="The same key and body again get the first answer, for 24 hours.",
-            )
-        ],
-        responses={
-            201: BookingSerializer,
-            400: OpenApiResponse(ErrorSerializer, "Wrong values; `fields` says which."),
-            404: OpenApiResponse(ErrorSerializer, "No such suite or customer."),
-            409: OpenApiResponse(ErrorSerializer, "Nights taken, or the key's request still runs."),
-            413: OpenApiResponse(ErrorSerializer, "The body is too large."),
-            415: OpenApiResponse(ErrorSerializer, "Not JSON."),
-            422: OpenApiResponse(ErrorSerializer, "The key was used with another body."),
-            503: _OVERLOADED,
-        },
-    )
+    @documented.booking_create
     def post(self, request: Request) -> Response:
         key = read_key(request.META)
         how = settings.LAB.lab_booking

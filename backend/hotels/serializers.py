@@ -1,5 +1,6 @@
 """What goes out, and what may come in."""
 
+import re
 from typing import Any
 
 from rest_framework import serializers
@@ -40,22 +41,40 @@ class HotelDetailSerializer(serializers.ModelSerializer[Hotel]):
         fields = ("id", "name", "address", "city", "stars", "description", "suites")
 
 
+# As the schema's formats have them.
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
 class IdField(serializers.UUIDField):
-    """A UUID as a string; DRF would take 5 for 00000000-0000-0000-0000-000000000005."""
+    """A UUID in its one form; DRF would take 5 for 00000000-0000-0000-0000-000000000005, braces,
+    and digits of any script.
+    """
 
     def to_internal_value(self, data: Any) -> Any:
-        if not isinstance(data, str):
+        if not isinstance(data, str) or not _ID.fullmatch(data):
             self.fail("invalid", value=data)
         return super().to_internal_value(data)
+
+
+class DayField(serializers.DateField):
+    """A date in its one form; DRF would take 2031-W18-4, 2031-5-1, and digits of any script."""
+
+    def to_internal_value(self, value: Any) -> Any:
+        if not isinstance(value, str) or not _DAY.fullmatch(value):
+            self.fail("invalid", format="YYYY-MM-DD")
+        return super().to_internal_value(value)
 
 
 class BookingInputSerializer(serializers.Serializer[Any]):
     """The form of a booking; whether suite and customers exist is the service's to find."""
 
     suite = IdField()
-    check_in = serializers.DateField()
-    check_out = serializers.DateField()
-    customers = serializers.ListField(child=IdField(), allow_empty=False, max_length=100)
+    check_in = DayField()
+    check_out = DayField()
+    customers = serializers.ListField(
+        child=IdField(), allow_empty=False, min_length=1, max_length=100
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["check_out"] <= attrs["check_in"]:

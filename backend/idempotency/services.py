@@ -23,7 +23,8 @@ KEY_MALFORMED = "Must be 1 to 255 printable ASCII characters, without spaces."
 STILL_RUNNING = "The first request with this Idempotency-Key still runs."
 OTHER_BODY = "This Idempotency-Key was used with another body."
 
-_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+KEY_PATTERN = r"[\x21-\x7e]{1,255}"
+_KEY = re.compile(KEY_PATTERN)
 
 # Takes the key's lock, held to the end of the transaction, and looks the answer up. One that is
 # there holds whether the lock was free or not: another repeat may have it.

@@ -1,0 +1,81 @@
+"""What the schema says of each route: every answer that it may give, Nginx' own among them."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from idempotency.services import KEY_PATTERN
+
+from hotels.serializers import (
+    BookingInputSerializer,
+    BookingSerializer,
+    ErrorSerializer,
+    HotelDetailSerializer,
+    HotelSerializer,
+)
+
+
+def _error(description: str) -> OpenApiResponse:
+    return OpenApiResponse(ErrorSerializer, description)
+
+
+_ANYWHERE = {
+    400: _error("Not valid HTTP, or not for this host."),
+    405: _error("Another method than those in Allow."),
+    406: _error("Accept allows no JSON."),
+    413: _error("The body is too large."),
+    414: _error("The address is too long."),
+    431: _error("The headers are too large."),
+    503: _error("Overloaded; Retry-After says when to come again."),
+    504: _error("The backend took too long to answer."),
+}
+_RETRY_AFTER = OpenApiParameter(
+    "Retry-After",
+    OpenApiTypes.INT,
+    OpenApiParameter.HEADER,
+    description="Seconds.",
+    response=[503, 504],
+)
+_KEY: Any = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "pattern": f"^{KEY_PATTERN}$"},
+    OpenApiParameter.HEADER,
+    description="The same key and body again get the first answer, for 24 hours.",
+)
+_REPLAYED = OpenApiParameter(
+    "Idempotency-Replayed",
+    {"type": "string", "enum": ["true"]},
+    OpenApiParameter.HEADER,
+    description="There when this is the answer that the key got before.",
+    response=[201, 409],
+)
+
+hotel_list = extend_schema(
+    operation_id="hotel_list",
+    parameters=[_RETRY_AFTER],
+    responses={
+        200: HotelSerializer(many=True),
+        404: _error("Another `format` than JSON."),
+        **_ANYWHERE,
+    },
+)
+hotel_detail = extend_schema(
+    operation_id="hotel_detail",
+    parameters=[_RETRY_AFTER],
+    responses={200: HotelDetailSerializer, 404: _error("No such hotel."), **_ANYWHERE},
+)
+booking_create = extend_schema(
+    operation_id="booking_create",
+    request=BookingInputSerializer,
+    parameters=[_KEY, _REPLAYED, _RETRY_AFTER],
+    responses={
+        **_ANYWHERE,
+        201: BookingSerializer,
+        400: _error("Wrong values; `fields` says which. Or not valid HTTP."),
+        404: _error("No such suite or customer."),
+        409: _error("Nights taken, or the key's request still runs."),
+        415: _error("Not JSON."),
+        422: _error("The key was used with another body."),
+        429: _error("Too many bookings from this address (LAB_NGINX_CACHE=protected)."),
+    },
+)

@@ -1,0 +1,74 @@
+"""schemathesis against the API's own schema, through Nginx (test_schema.py)."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+HERE = Path(__file__).parent
+PROGRAM = Path(sys.executable).parent / "schemathesis"
+OPERATIONS = ("GET /api/hotel/", "GET /api/hotel/{hotel_id}/", "POST /api/booking/")
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What schemathesis said, and how often each operation gave each status."""
+
+    code: int
+    said: str
+    seen: Counter[str]
+
+    @property
+    def cases(self) -> int:
+        return self.seen.total()
+
+    def table(self) -> str:
+        lines = (f"  {count:6} {what}" for what, count in sorted(self.seen.items()))
+        return "\n".join([f"{self.cases} cases", *lines])
+
+
+def try_cases(url: str, examples: int, folder: Path) -> Tried:
+    """So many examples of each operation, besides those of schemathesis' other phases; the same
+    ones each time.
+    """
+    seen = folder / "seen.json"
+    environ = {
+        "SCHEMATHESIS_HOOKS": str(HERE / "schema_hooks.py"),
+        "SCHEMA_KNOWN": json.dumps(_known(url)),
+        "SCHEMA_SEEN": str(seen),
+    }
+    done = subprocess.run(
+        _argv(url, examples),
+        cwd=folder,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    counted = Counter(json.loads(seen.read_text())) if seen.exists() else Counter()
+    return Tried(done.returncode, done.stdout + done.stderr, counted)
+
+
+def _argv(url: str, examples: int) -> list[str]:
+    return [
+        *(str(PROGRAM), "--no-color", "--config-file", str(HERE / "schemathesis.toml")),
+        *("run", f"{url}/api/schema/?format=json", "--max-examples", str(examples)),
+        *("--generation-deterministic", "--request-timeout", "60", "--no-shrink"),
+    ]
+
+
+def _known(url: str) -> dict[str, list[str]]:
+    """Ids that the API shows; suites with room for two."""
+    hotels = [hotel["id"] for hotel in httpx.get(f"{url}/api/hotel/").json()]
+    suites = httpx.get(f"{url}/api/hotel/{hotels[0]}/").json()["suites"]
+    guests = {guest for suite in suites for b in suite["bookings"] for guest in b["customers"]}
+    return {
+        "hotels": hotels,
+        "suites": [suite["id"] for suite in suites],
+        "customers": sorted(guests),
+    }
