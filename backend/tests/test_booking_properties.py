@@ -1,0 +1,133 @@
+"""Bookings and keys in any order, drawn by Hypothesis, against the real database.
+
+The same examples each time; more of them: pytest --hypothesis-profile=thorough.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import date, timedelta
+from itertools import combinations
+
+import pytest
+from django.db import connections
+from hotels.models import Booking
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import run_state_machine_as_test
+from idempotency.models import StoredAnswer
+from rest_framework.test import APIClient
+from support.booking_machine import BookingMachine
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# At both ends of what a date may be, and around a leap day.
+ANCHORS = (date.min, date(2032, 2, 25), date.max - timedelta(days=12))
+AT_ONCE = 6
+
+
+@contextmanager
+def _example() -> Iterator[None]:
+    """Nothing of one example is there for the next."""
+    try:
+        yield
+    finally:
+        StoredAnswer.objects.all().delete()
+        Booking.objects.all().delete()
+
+
+def _nights(wish, check_in, nights):
+    return {**wish, "check_in": str(check_in), "check_out": str(check_in + timedelta(days=nights))}
+
+
+def test_a_key_stands_for_one_request(booking_by):
+    run_state_machine_as_test(BookingMachine)
+
+
+offsets = st.tuples(st.integers(0, 8), st.integers(1, 4))
+
+
+@given(anchor=st.sampled_from(ANCHORS), stays=st.lists(offsets, min_size=1, max_size=10))
+def test_a_stay_is_refused_exactly_when_it_shares_a_night(
+    booking_by, api, wish, suite, anchor, stays
+):
+    with _example():
+        taken = {}
+        for first, nights in stays:
+            mine = set(range(first, first + nights))
+            free = all(mine.isdisjoint(others) for others in taken.values())
+            body = _nights(wish, anchor + timedelta(days=first), nights)
+            assert api.post("/api/booking/", body, format="json").status_code == (
+                201 if free else 409
+            )
+            taken |= {(body["check_in"], body["check_out"]): mine} if free else {}
+        (shown,) = api.get(f"/api/hotel/{suite.hotel_id}/").json()["suites"]
+        assert [(b["check_in"], b["check_out"]) for b in shown["bookings"]] == sorted(taken)
+
+
+requests = st.tuples(st.sampled_from([None, "k1", "k2"]), st.integers(0, 2), st.integers(1, 2))
+
+
+@given(asked=st.lists(requests, min_size=AT_ONCE, max_size=AT_ONCE))
+def test_of_any_requests_at_once_each_key_has_one_effect(booking_by, wish, asked):
+    bodies = [_nights(wish, date(2031, 5, 1 + first), nights) for _, first, nights in asked]
+    keys = [key for key, _, _ in asked]
+    with _example(), ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = list(pool.map(_post, bodies, keys))
+        _check_bookings(bodies, answers)
+        for key in {"k1", "k2"} & set(keys):
+            mine = [number for number, asked_with in enumerate(keys) if asked_with == key]
+            _check_key([bodies[n] for n in mine], [answers[n] for n in mine])
+
+
+def _post(body, key):
+    """As a worker of its own would."""
+    headers = {} if key is None else {"Idempotency-Key": key}
+    try:
+        return APIClient().post("/api/booking/", body, format="json", headers=headers)
+    finally:
+        connections.close_all()
+
+
+def _is_replay(answer):
+    return "Idempotency-Replayed" in answer.headers
+
+
+def _code(answer):
+    return answer.json()["error"]["code"] if answer.status_code != 201 else None
+
+
+def _shares(one, other):
+    return one["check_in"] < other["check_out"] and other["check_in"] < one["check_out"]
+
+
+def _check_bookings(bodies, answers):
+    """Those that were made, and no others, are there; who was refused was so by one of them."""
+    asked = list(zip(bodies, answers, strict=True))
+    made = {a.json()["id"]: b for b, a in asked if a.status_code == 201 and not _is_replay(a)}
+    assert {str(pk) for pk in Booking.objects.values_list("pk", flat=True)} == set(made)
+    assert not any(_shares(one, other) for one, other in combinations(made.values(), 2))
+    for body, answer in asked:
+        if _code(answer) == "slot_taken":
+            assert any(_shares(body, other) for other in made.values())
+
+
+def _check_key(bodies, answers):
+    """One acted; the others hear what it was answered, or that it runs, or that it is another's."""
+    acted = [n for n, a in enumerate(answers) if _acted(a)]
+    assert len(acted) == 1
+    first, body = answers[acted[0]], bodies[acted[0]]
+    for other, answer in zip(bodies, answers, strict=True):
+        if _is_replay(answer):
+            assert (answer.status_code, answer.json(), other) == (
+                first.status_code,
+                first.json(),
+                body,
+            )
+        elif answer is not first and _code(answer) != "in_progress":
+            assert (answer.status_code, _code(answer)) == (422, "key_reused")
+            assert other != body
+
+
+def _acted(answer):
+    return not _is_replay(answer) and (answer.status_code == 201 or _code(answer) == "slot_taken")
