@@ -20,6 +20,13 @@ test: setup-dev ## Run every test, against the real programs
 	$(BIN)/pytest --numprocesses 2 --no-loadscope-reorder -m "not alone"
 	$(BIN)/pytest -m alone
 
+.PHONY: test-input
+test-input: export CONTENTION_ROUNDS = 1000
+test-input: export SCHEMA_EXAMPLES = 2000
+test-input: setup-dev ## Contention, keys and bad input at full size: 1,000 rounds, 5,000 cases (20 minutes)
+	$(BIN)/pytest --hypothesis-profile=thorough tests/test_contention.py tests/test_schema.py \
+		backend/tests/test_booking_properties.py backend/tests/test_requests.py
+
 .PHONY: test-compose
 test-compose: setup-dev ## Run the compose stack for real, on a Docker engine that it starts if none runs
 	$(BIN)/python -m lab.engine.native.install --with-compose --with-docker
