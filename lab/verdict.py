@@ -34,7 +34,7 @@ def judge(run: Run, collected: Collected, bounds: Bounds) -> Verdict:
     if collected.plan is None:
         return _judge_closed(run, collected)
     if not collected.recorded.readable:
-        return _unrecorded(collected)
+        return _unrecorded(run, collected)
     found = find_break(collected.windows)
     if found:
         return _broke(run, collected, collected.plan, found)
@@ -68,12 +68,17 @@ def _judge_closed(run: Run, collected: Collected) -> Verdict:
     return Verdict(outcome, "none", text)
 
 
-def _unrecorded(collected: Collected) -> Verdict:
-    """k6's own summary has no course in time, in which a break point could be sought."""
+def _unrecorded(run: Run, collected: Collected) -> Verdict:
+    """k6's own summary has no course in time, in which a break point could be sought. A k6 without
+    CPU time does not push either.
+    """
     text = (
         f"not recorded, so not judged: {collected.recorded.text}. No break point can be found from "
         f"it. By k6's own count: {_figures_of_k6(collected)}"
     )
+    use = busy_between(run.cpu, collected.load_started, run.ended)
+    if use is not None and _generator_queued(use):
+        return Verdict("unrecorded", "generator_cpu", f"{text}; limited by {_GENERATOR}")
     return Verdict("unrecorded", "none", text)
 
 
@@ -112,9 +117,10 @@ def _broke(run: Run, collected: Collected, plan: Plan, found: BreakPoint) -> Ver
     return Verdict("broke", limited, text, found, use)
 
 
+_GENERATOR = "the load generator's CPU, so this is no limit of the target"
 _LIMITS: dict[LimitedBy, str] = {
     "target": "the target",
-    "generator_cpu": "the load generator's CPU, so this is no limit of the target",
+    "generator_cpu": _GENERATOR,
     "vu_cap": "the number of virtual users, all held by a slow target",
     "none": "nothing",
 }

@@ -91,6 +91,14 @@ def test_what_prometheus_lacks_a_part_of_is_not_judged(there, said):
     assert "No break point can be found" in verdict.text
 
 
+@pytest.mark.parametrize(("busy", "limit"), [(0.95, "generator_cpu"), (0.5, "none")])
+def test_a_generator_that_is_too_full_to_push_is_the_limit(busy, limit):
+    there = Recorded(70, 70, 60, 8)
+    verdict = judge(_run(busy), replace(_collected(), recorded=there), Bounds())
+    assert (verdict.outcome, verdict.limited_by) == ("unrecorded", limit)
+    assert ("limited by the load generator" in verdict.text) == (limit == "generator_cpu")
+
+
 def test_a_count_that_differs_alone_does_not_void_the_verdict():
     there = Recorded(70, 69, 60, 0)
     assert judge(_run(0.5), replace(_collected(), recorded=there), Bounds()).outcome == "broke"
