@@ -8,7 +8,7 @@ import pytest
 from tests.contention import race, racing
 
 # What takes some ten seconds for each; `make test-input` has a thousand.
-ROUNDS = int(os.environ.get("CONTENTION_ROUNDS", "15"))
+ROUNDS = int(os.environ.get("CONTENTION_ROUNDS", "5"))
 
 
 def _deadlocks_logged(stack):

@@ -5,7 +5,7 @@ import os
 from tests.schema_cases import OPERATIONS, try_cases
 
 # For each operation; `make test-input` has enough for 5,000 cases.
-EXAMPLES = int(os.environ.get("SCHEMA_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("SCHEMA_EXAMPLES", "40"))
 
 
 def test_every_answer_is_one_that_the_schema_names(stack, tmp_path, capsys):

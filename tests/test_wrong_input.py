@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from lab import metrics
+from lab.engine.native.supervision import wait_for
+from lab.k6 import new_testid
 from lab.paths import ROOT, State
+from lab.prometheus import Prometheus
 
 
 def test_a_taken_port_is_named_before_anything_starts(lab, other):
@@ -132,13 +136,17 @@ with transaction.atomic(), connection.cursor() as cursor:
 
 
 def test_a_target_that_goes_down_in_the_middle_is_not_called_a_break(lab, stack):
+    testid = new_testid("down")
+    prometheus = Prometheus(stack.settings().prometheus_url)
+
     def stop_backend():
-        time.sleep(4)
+        answered = metrics.requests_of_load(testid)
+        wait_for(lambda: prometheus.instant(answered), seconds=60, what="The load's first answer")
         stack._supervision._call("stopProcess", "backend")
 
     stopper = threading.Thread(target=stop_backend)
     stopper.start()
-    flags = ("--rate", "20", "--duration", "10s", "--scenario", "list")
+    flags = ("--rate", "20", "--duration", "10s", "--scenario", "list", "--testid", testid)
     said = lab("k6", "hold", *flags)
     stopper.join()
     assert lab("up").code == 0
