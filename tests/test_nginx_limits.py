@@ -10,7 +10,7 @@ from lab.engine.native.supervision import wait_for
 from tests.nginx_front import LIST, Backend, front
 
 BOOKING = "/api/booking/"
-CONNECTIONS = 64
+CONNECTIONS = 32
 
 
 @pytest.fixture
