@@ -33,7 +33,7 @@ test-compose: setup-dev ## Run the compose stack for real, on a Docker engine th
 	$(BIN)/pytest tests/compose
 
 .PHONY: test-faults
-test-faults: setup-dev ## Break one thing after the other under load (5 minutes); JSON=FILE for the figures
+test-faults: setup-dev ## Break one thing after the other under load, overload it, soak it (12 minutes); JSON=FILE for the figures
 	FAULTS_JSON="$(JSON)" $(BIN)/pytest tests/faults
 
 # mypy's plugin loads Django's settings with every app, which need a database's address but no
