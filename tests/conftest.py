@@ -46,7 +46,8 @@ def lab():
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            # Against one that hangs: on containers a run of two cells takes 200 s.
+            timeout=600,
         )
         return Said(done.returncode, done.stdout, done.stderr)
 

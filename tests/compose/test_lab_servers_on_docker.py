@@ -10,7 +10,7 @@ import pytest
 from lab.paths import ROOT
 
 CELLS = Path(__file__).with_name("containers.toml")
-# Two of a run: a cell takes a minute, most of it compose's, and `lab` is given five.
+# Two of a run: a cell takes a minute, most of it compose's.
 PAIRS = [("cached", "beside"), ("async-views", "layer"), ("sockets", "delayed")]
 
 
