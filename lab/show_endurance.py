@@ -31,15 +31,25 @@ def overload(document: dict[str, Any]) -> RenderableType:
 def soak(document: dict[str, Any]) -> RenderableType:
     """What was held, then what grew beside what may."""
     result, limit = document["result"], document["limit"]
-    half = f", half of the {limit['rate']:.0f}/s at which it broke" if limit else ""
     said = [
-        f"{document['scenario']}: {document['rate']} requests/s{half}, for "
+        f"{document['scenario']}: {document['rate']} requests/s{half_of(limit)}, for "
         f"{document['seconds']:.0f} s; {result['verdict']}",
         f"{result['requests']} requests, {result['failed']} failed, {document['bookings']} "
         f"bookings; p50 {result['p50_ms']} ms, p95 {result['p95_ms']} ms, "
         f"p99 {result['p99_ms']} ms",
     ]
     return Group(*said, *bounds(document["figures"]), *_files(document))
+
+
+def half_of(limit: dict[str, Any] | None) -> str:
+    """Of what the rate is the half, and why of that; nothing where the rate was given."""
+    if limit is None:
+        return ""
+    why = {
+        "none": "which it bore without breaking",
+        "generator_cpu": "that k6 could ask for: the stack bears more",
+    }
+    return f", half of the {limit['rate']:.0f}/s {why.get(limit['by'], 'at which it broke')}"
 
 
 def _rows(arms: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:

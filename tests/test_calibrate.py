@@ -6,23 +6,22 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from support.calibrate_samples import BY_NAME, FIGURES, SEEN
 
 from lab import show_calibrate
 from lab.calibrate import cells, judges
 from lab.calibrate.cells import CELLS, chosen
 from lab.calibrate.check import Check
 from lab.calibrate.command import cell_document, is_calibrated
-from lab.calibrate.judges import Seen, checks, variation
+from lab.calibrate.judges import checks
 from lab.calibrate.laws import Law
-from lab.calibrate.noise import Noise, unsteady
 from lab.calibrate.reference import round_trip_ms, serving
-from lab.calibrate.truth import Truth, percentile, read_truth
+from lab.calibrate.truth import percentile, read_truth
 from lab.console import Console
 from lab.cpus import usable_cpus
 from lab.errors import LabError
 from lab.paths import ROOT
 
-BY_NAME = {cell.name: cell for cell in CELLS}
 CPUS = ",".join(map(str, usable_cpus()))
 
 
@@ -91,20 +90,22 @@ def test_a_client_that_left_is_counted_apart():
     assert (truth.requests, truth.cut_off) == (2, 1)
 
 
+def test_the_server_keeps_what_the_work_took():
+    with serving(Law("work", 4), CPUS) as server:
+        assert len(list(_asked(server.port, *["/"] * 5))) == 5
+        truth = server.stop()
+    assert 0.5 < truth.work_ms < truth.mean_ms * 1.5
+    with serving(Law("fixed", 20), CPUS) as server:
+        assert len(list(_asked(server.port, "/"))) == 1
+        assert server.stop().work_ms < 0.5
+
+
 def test_a_server_that_does_not_start_is_one_message():
     with pytest.raises(LabError, match="did not start"), serving(Law("slow", 1), CPUS):  # type: ignore[arg-type]
         pass
 
 
 # --- What is compared
-
-TRUTH = Truth([0.02] * 1000, [0.0] * 1000, 5.0, [0.0], 0)
-FIGURES = {
-    **{f"p{share}_ms": 20.1 for share in judges.SHARES},
-    **{"rps": 200.0, "goodput": 200.0, "requests": 1000, "failed": 0, "limited_by": "none"},
-    "break_point": {"rate": 201.0, "goodput": 199.0},
-}
-SEEN = Seen(FIGURES, TRUTH, 0.1, dict.fromkeys(judges.SHARES, 21.0), 1000.0)
 
 
 def _missed(name, **changes):
@@ -128,7 +129,7 @@ def test_what_is_right_is_held(name):
         ("fixed", {"prometheus_ms": {**SEEN.prometheus_ms, 99: 22.3}}, ["Prometheus' p99"]),
         ("fixed", {"prometheus_ms": {**SEEN.prometheus_ms, 99: None}}, ["Prometheus' p99"]),
         ("fixed", {"figures": {"rps": 197.5}}, ["requests per second"]),
-        ("fixed", {"figures": {"goodput": 203.0}}, ["goodput, best 5 s"]),
+        ("fixed", {"figures": {"goodput": 172.0}}, ["goodput, best 5 s"]),
         ("fixed", {"figures": {"requests": 999}}, ["requests in k6's summary"]),
         ("fixed", {"prometheus_requests": 999.0}, ["requests in Prometheus"]),
         ("fixed", {"prometheus_requests": None}, ["requests in Prometheus"]),
@@ -147,39 +148,6 @@ def test_what_is_right_is_held(name):
 )
 def test_what_is_wrong_is_missed(name, changes, missed):
     assert _missed(name, **changes) == missed
-
-
-def _repeats(goodputs, steal=0.0):
-    noise = Noise(steal, 0, 1.0)
-    return [replace(SEEN, figures={**FIGURES, "goodput": each}, noise=noise) for each in goodputs]
-
-
-def _spread(runs):
-    (found,) = [check for check in checks(BY_NAME["repeated"], runs) if check.allowed]
-    return found
-
-
-def test_repeats_may_differ_by_five_percent():
-    assert variation([90, 100, 110]) == pytest.approx(0.1)
-    assert variation([100]) is None
-    assert _spread(_repeats([100, 102, 98])).outcome == "held"
-    assert _spread(_repeats([100, 110, 90])).outcome == "missed"
-    assert _spread(_repeats([100])).outcome == "missed"
-
-
-def test_repeats_on_a_noisy_machine_say_nothing():
-    noisy = _spread(_repeats([100, 110, 90], steal=0.06))
-    assert (noisy.outcome, noisy.void) == ("void", "the hypervisor took 6% of the CPU time")
-    assert _spread(_repeats([100, 101, 99], steal=0.06)).outcome == "held"
-
-
-def test_a_noisy_run_is_named():
-    quiet, loud = Noise(0.0, 0.0, 10.0), Noise(0.0, 0.3, 8.0)
-    assert unsteady([("fixed", quiet), ("queue", quiet)]) == []
-    assert unsteady([("fixed", quiet), ("queue", loud)]) == [
-        "queue: other programs used 30% of the CPU time",
-        "the CPUs were 1.25 times as fast in fixed as in queue",
-    ]
 
 
 # --- The document
@@ -214,8 +182,9 @@ def test_the_table_has_the_worst_of_several_runs_and_every_warning():
 
 def test_an_empty_record_is_no_crash():
     empty = {name: [] for name in ("received", "due", "answered", "probes")}
-    truth = read_truth({**empty, "cut_off": 0})
-    assert (truth.requests, truth.rate, truth.milliseconds(95), truth.mean_ms) == (0, 0, 0, 0)
+    truth = read_truth({**empty, "cut_off": 0, "computed": 0.0})
+    assert (truth.requests, truth.rate, truth.milliseconds(95)) == (0, 0, 0)
+    assert (truth.mean_ms, truth.work_ms) == (0, 0)
 
 
 # --- What can be asked for

@@ -1,8 +1,12 @@
 """What an overload and a soak are judged by, on made-up courses."""
 
+from dataclasses import asdict
+
 import pytest
 
+from lab import show_endurance
 from lab.endurance import overload, soak
+from lab.endurance.breaking_rate import limit_of
 from lab.endurance.memory import LIMITS, within_limits
 from lab.endurance.watch import Look
 from lab.errors import LabError, UsageError
@@ -123,6 +127,32 @@ def test_a_rate_that_was_not_held_is_no_soak():
     assert all(figure.kept for figure in soak.of_load(held))
     for wrong in ({"failed": 1}, {"outcome": "broke"}, {"outcome": "unrecorded"}):
         assert not all(figure.kept for figure in soak.of_load(held | wrong))
+
+
+def _ramp(by, rate, goodput):
+    found = {"rate": rate, "goodput": goodput} if rate else None
+    named = {"scenario": "journey", "testid": "breakpoint-1", "verdict": "broke"}
+    return {**named, "break_point": found, "goodput": 700.0, "limited_by": by}
+
+
+@pytest.mark.parametrize(
+    ("ramp", "rate", "said"),
+    [
+        (_ramp("target", 500.0, 450.0), 500, "at which it broke"),
+        (_ramp("generator_cpu", 900.0, 890.0), 900, "that k6 could ask for: the stack bears more"),
+        (_ramp("none", None, None), 700, "which it bore without breaking"),
+    ],
+)
+def test_a_soak_goes_by_what_was_borne_whatever_the_limit_was(ramp, rate, said):
+    limit = limit_of(ramp)
+    assert limit.rate == rate
+    assert f"half of the {rate}/s {said}" in show_endurance.half_of(asdict(limit))
+    assert show_endurance.half_of(None) == ""
+
+
+def test_nothing_borne_is_no_rate_to_hold():
+    with pytest.raises(LabError, match="No answer to journey came in time"):
+        limit_of(_ramp("target", 500.0, 0))
 
 
 @pytest.mark.parametrize("duration", ["", "soon", "59s", "10"])

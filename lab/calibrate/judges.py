@@ -9,6 +9,7 @@ from lab.calibrate.cells import Cell, Judge
 from lab.calibrate.check import Check
 from lab.calibrate.noise import Noise
 from lab.calibrate.truth import Truth
+from lab.cpu_speed import UNSTEADY_RATIO
 
 TIMES, RATES, BREAK, SPREAD = 0.02, 0.01, 0.05, 0.05
 # k6 fixes the growth factor of its native histograms' buckets.
@@ -19,7 +20,8 @@ SHARES = (50, 90, 95, 99)
 @dataclass(frozen=True)
 class Seen:
     """One run: `figures` as the lab reports them, the server's `truth`, what the loopback adds to
-    its times, and what Prometheus has: percentiles in ms by share, and the load's requests.
+    its times, and what Prometheus has: percentiles in ms by share, and the load's requests. It is
+    the quietest of so many `tries`.
     """
 
     figures: dict[str, Any]
@@ -28,6 +30,7 @@ class Seen:
     prometheus_ms: dict[int, float | None]
     prometheus_requests: float | None
     noise: Noise = field(default_factory=lambda: Noise(0, 0, None))
+    tries: int = 1
 
 
 def checks(cell: Cell, runs: list[Seen]) -> list[Check]:
@@ -43,8 +46,9 @@ def checks(cell: Cell, runs: list[Seen]) -> list[Check]:
 
 def _times(_cell: Cell, seen: Seen) -> Iterator[Check]:
     for share in SHARES:
-        true = seen.truth.milliseconds(share) + seen.floor_ms
-        yield Check(f"k6's p{share}", round(true, 2), seen.figures[f"p{share}_ms"], TIMES, " ms")
+        true = round(seen.truth.milliseconds(share) + seen.floor_ms, 2)
+        said, void = seen.figures[f"p{share}_ms"], seen.noise.in_times
+        yield Check(f"k6's p{share}", true, said, TIMES, " ms", void=void)
     for share in SHARES:
         said, there = seen.figures[f"p{share}_ms"], seen.prometheus_ms[share]
         rounded = None if there is None else round(there, 2)
@@ -78,11 +82,23 @@ def _limit(cell: Cell, seen: Seen) -> Iterator[Check]:
 
 
 def _spread(runs: list[Seen]) -> Iterator[Check]:
-    """How far apart repeats are. On a noisy machine that says nothing about the lab."""
-    reasons = [reason for seen in runs for reason in seen.noise.reasons]
-    found = variation([seen.figures["goodput"] for seen in runs])
+    """How far apart repeats are, and how far they would be on CPUs that were always as fast: by the
+    CPU time of one answer, which is always the same work. Only the former is the machine's, too.
+    """
+    goodputs = [seen.figures["goodput"] for seen in runs]
+    works = [seen.truth.work_ms for seen in runs]
+    noise = [reason for seen in runs for reason in seen.noise.reasons]
+    void = "; ".join(dict.fromkeys([*noise, *_uneven(works)]))
     what = f"goodput of {len(runs)}: coefficient of variation"
-    yield Check(what, 0.0, found, SPREAD, void="; ".join(dict.fromkeys(reasons)))
+    yield Check(what, 0.0, variation(goodputs), SPREAD, void=void)
+    even = variation([each * work for each, work in zip(goodputs, works, strict=True)])
+    yield Check(f"{what}, at one speed", 0.0, even, SPREAD, void="; ".join(dict.fromkeys(noise)))
+
+
+def _uneven(works: list[float]) -> Iterator[str]:
+    least, most = min(works), max(works)
+    if least and most / least >= UNSTEADY_RATIO:
+        yield f"the same work took {least:.1f} ms of the CPU in one run and {most:.1f} in another"
 
 
 def variation(values: list[float]) -> float | None:

@@ -12,6 +12,8 @@ from lab.steal import NOISY_SHARE
 
 # From here on other programs take what the load or its target would have had.
 _FOREIGN_SHARE = 0.1
+# As much of the machine as a p99 leaves out: its times may all be from when k6 had no CPU.
+_TAIL_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,18 @@ class Noise:
     steal: float
     foreign: float
     cpu_speed: float | None
+
+    @property
+    def taken(self) -> float:
+        """What neither the stack nor the lab had, though it was wanted."""
+        return self.steal + self.foreign
+
+    @property
+    def in_times(self) -> str:
+        """Why a percentile says nothing; empty where it does."""
+        if self.taken < _TAIL_SHARE:
+            return ""
+        return f"{self.taken:.1%} of the CPU time was taken, by the hypervisor or other programs"
 
     @property
     def reasons(self) -> list[str]:

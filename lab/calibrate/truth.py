@@ -9,7 +9,8 @@ from typing import Any
 @dataclass(frozen=True)
 class Truth:
     """Of each request of the load: seconds from its arrival to its answer, and how late its answer
-    was by the law. `seconds_in_all` goes from the first arrival to the last answer.
+    was by the law. `seconds_in_all` goes from the first arrival to the last answer, `computed` is
+    the CPU time in seconds that the law's work took.
     """
 
     seconds: list[float]
@@ -17,6 +18,7 @@ class Truth:
     seconds_in_all: float
     probes: list[float]
     cut_off: int
+    computed: float = 0.0
 
     @property
     def requests(self) -> int:
@@ -35,6 +37,11 @@ class Truth:
     def mean_ms(self) -> float:
         return 1000 * sum(self.seconds) / self.requests if self.requests else 0.0
 
+    @property
+    def work_ms(self) -> float:
+        """CPU time of one answer: of work that is always the same, how slow the CPU was."""
+        return 1000 * self.computed / self.requests if self.requests else 0.0
+
     def late_ms(self, share: float) -> float:
         """A percentile of how late the timer was."""
         return 1000 * percentile(self.late, share)
@@ -52,6 +59,7 @@ def read_truth(record: dict[str, Any]) -> Truth:
         seconds_in_all=max(answered) - min(received) if received else 0.0,
         probes=record["probes"],
         cut_off=record["cut_off"],
+        computed=record["computed"],
     )
 
 

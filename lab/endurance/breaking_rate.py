@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from lab.breakpoint import Bounds
 from lab.engine import Engine
 from lab.errors import LabError
 from lab.k6 import Load, new_testid
 from lab.measure import measure
+from lab.verdict import LimitedBy
 
 # Enough for some more workers than two, few enough that answers stay quick.
 _FULL_VUS, _FULL_SECONDS = 8, 6
@@ -19,11 +21,14 @@ SECONDS = _FULL_SECONDS + _RAMP_SECONDS
 
 @dataclass(frozen=True)
 class Limit:
-    """The requests/s that were borne when a bound gave way, and the best goodput before it."""
+    """The requests/s that were borne when a bound gave way, and the best goodput before it. `by` is
+    what was the limit: where it is the generator the target bears more.
+    """
 
     rate: float
     goodput: float
     testid: str
+    by: LimitedBy = "target"
 
 
 def find_limit(engine: Engine, scenario: str) -> Limit:
@@ -32,6 +37,26 @@ def find_limit(engine: Engine, scenario: str) -> Limit:
     Raises:
         LabError: the stack did not break, or something else was the limit.
     """
+    document = _ramp(engine, scenario)
+    if document["break_point"] is None or document["limited_by"] == "generator_cpu":
+        raise LabError(
+            f"The break point of {scenario} is not known: {document['verdict']}. The generator "
+            "must be the stronger side; try a dearer scenario, or LAB_NGINX_CACHE=off."
+        )
+    return limit_of(document)
+
+
+def find_borne(engine: Engine, scenario: str) -> Limit:
+    """Like `find_limit`; where the generator gives way first, what it could ask for until then.
+
+    Raises:
+        LabError: nothing was borne.
+    """
+    return limit_of(_ramp(engine, scenario))
+
+
+def _ramp(engine: Engine, scenario: str) -> dict[str, Any]:
+    """The document of a ramp to more than is answered without a pause."""
     full = Load(
         "closed",
         scenario,
@@ -42,24 +67,27 @@ def find_limit(engine: Engine, scenario: str) -> Limit:
     answered = measure(engine, full, Bounds()).document["answers_per_second"]
     if not answered:
         raise LabError(f"No request of {full.testid} was answered. See `lab logs backend`.")
-    top = math.ceil(_RAMP_FACTOR * answered)
     ramp = Load(
         "breakpoint",
         scenario,
-        rate=top,
+        rate=math.ceil(_RAMP_FACTOR * answered),
         duration=f"{_RAMP_SECONDS}s",
         testid=new_testid("breakpoint"),
     )
-    document = measure(engine, ramp, Bounds()).document
-    found = document["break_point"]
-    if found is None or document["limited_by"] == "generator_cpu":
-        raise LabError(
-            f"The break point of {scenario} is not known: {document['verdict']}. The generator "
-            "must be the stronger side; try a dearer scenario, or LAB_NGINX_CACHE=off."
-        )
+    return measure(engine, ramp, Bounds()).document
+
+
+def limit_of(document: dict[str, Any]) -> Limit:
+    """What a ramp's document says was borne; of one that held, the best of what it answered.
+
+    Raises:
+        LabError: nothing was borne.
+    """
+    best = {"rate": document["goodput"], "goodput": document["goodput"]}
+    found = document["break_point"] or best
     if not found["goodput"]:
         raise LabError(
-            f"No answer to {scenario} came in time, however few were asked for: "
+            f"No answer to {document['scenario']} came in time, however few were asked for: "
             f"{document['verdict']}. See where the time goes (lab profile), or try LAB_DETAIL=fast."
         )
-    return Limit(found["rate"], found["goodput"], ramp.testid)
+    return Limit(found["rate"], found["goodput"], document["testid"], document["limited_by"])

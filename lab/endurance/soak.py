@@ -1,4 +1,4 @@
-"""Half of the breaking rate for a long time: does anything grow that should not?"""
+"""Half of what it bears for a long time: does anything grow that should not?"""
 
 import re
 import time
@@ -11,7 +11,7 @@ from lab import durations
 from lab.borrowed import borrowed, prepare
 from lab.breakpoint import Bounds
 from lab.endurance import breaking_rate
-from lab.endurance.breaking_rate import Limit, find_limit
+from lab.endurance.breaking_rate import Limit, find_borne
 from lab.endurance.figures import Figure, at_most
 from lab.endurance.memory import peaks, within_limits
 from lab.endurance.watch import Look, Watch
@@ -47,7 +47,7 @@ METRICS_BYTES, METRICS_BYTES_PER_HOUR = 100 * _MIB, 1024 * _MIB
 
 @dataclass(frozen=True)
 class Asked:
-    """What to hold: `rate` requests/s of the scenario, or half of what breaks it."""
+    """What to hold: `rate` requests/s of the scenario, or half of what is borne."""
 
     scenario: str
     seconds: float
@@ -74,7 +74,7 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
 
     Raises:
         UsageError: this engine can't.
-        LabError: the stack broke, or has no break point.
+        LabError: the stack broke, or bears nothing.
         Interrupted: someone pressed Ctrl-C.
     """
     if engine.name != "native":
@@ -96,11 +96,13 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
 
 
 def _limit(engine: Engine, what: Asked, progress: Progress) -> Limit | None:
-    """Where the stack breaks, unless the rate was given."""
+    """What the stack bears, unless the rate was given. It need not be the limit itself: half of
+    what the generator can ask for is a load, too.
+    """
     if what.rate is not None:
         return None
     progress.begin("break point", breaking_rate.SECONDS + 60)
-    return find_limit(engine, what.scenario)
+    return find_borne(engine, what.scenario)
 
 
 def _held(engine: Engine, what: Asked, rate: int, prometheus: Prometheus) -> dict[str, Any]:
