@@ -2,6 +2,11 @@
 
 Under more load than the target bears, a queue grows before the server until every answer is late;
 work is then spent on clients that have given up. Nginx says when it took a request in.
+
+A burst, as when many kept pages come due in one moment, is no such queue: it is gone soon, and what
+waits in it is answered in time. So the patience goes by whether the queue was empty lately. After
+K. Nichols and V. Jacobson, "Controlling Queue Delay", ACM Queue 10(5), 2012, and for requests
+B. Maurer, "Fail at Scale", ACM Queue 13(8), 2015.
 """
 
 import re
@@ -17,11 +22,32 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from ops import metrics
 
-# Half of the bound of 1 s is left for the answer itself, and some for the way.
+# In a queue that stands; half of the bound of 1 s is left for the answer itself, some for the way.
 LONGEST_WAIT_SECONDS = 0.3
+# In a burst: some 0.3 s are left for the answer.
+BURST_WAIT_SECONDS = 0.7
+# Who waited for no longer found no queue; without such a one for so long, the queue stands.
+NO_WAIT_SECONDS, STANDING_SECONDS = 0.05, 1.0
 
 # Nginx' $msec.
 _START = re.compile(r"\d{1,12}\.\d{3}")
+
+
+class Queue:
+    """What one process knows of the queue before it; `now` is in seconds of a monotonic clock."""
+
+    def __init__(self, now: float) -> None:
+        self._empty_at = now
+
+    def is_too_long(self, wait: float, now: float) -> bool:
+        """Whether who was taken `now`, after so many seconds, is to be refused."""
+        if wait <= NO_WAIT_SECONDS:
+            self._empty_at = now
+        stands = now - self._empty_at > STANDING_SECONDS
+        return wait > (LONGEST_WAIT_SECONDS if stands else BURST_WAIT_SECONDS)
+
+
+_queue = Queue(time.monotonic())
 
 
 class Shedding:
@@ -53,7 +79,10 @@ class Shedding:
 
 
 def _refusal(request: HttpRequest) -> HttpResponse | None:
-    if settings.LAB.lab_shed is Switch.OFF or waited(request) <= LONGEST_WAIT_SECONDS:
+    if settings.LAB.lab_shed is Switch.OFF:
+        return None
+    wait = waited(request)
+    if wait is None or not _queue.is_too_long(wait, time.monotonic()):
         return None
     metrics.SHED_REQUESTS.inc()
     return JsonResponse(
@@ -63,7 +92,7 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
     )
 
 
-def waited(request: HttpRequest) -> float:
-    """Seconds since Nginx took the request in; 0 when nobody says so."""
+def waited(request: HttpRequest) -> float | None:
+    """Seconds since Nginx took the request in; None when nobody says so."""
     start = request.META.get("HTTP_X_REQUEST_START", "")
-    return time.time() - float(start) if _START.fullmatch(start) else 0.0
+    return time.time() - float(start) if _START.fullmatch(start) else None

@@ -4,6 +4,8 @@ import time
 
 import pytest
 from config.kinds import RedisCache, Switch
+from ops import shedding as module
+from ops.shedding import Queue
 from prometheus_client import REGISTRY
 
 pytestmark = pytest.mark.django_db
@@ -19,7 +21,9 @@ def _shed() -> float:
 
 
 @pytest.fixture
-def shedding(caches) -> None:
+def shedding(caches, monkeypatch) -> None:
+    """On, before a queue that has stood for long."""
+    monkeypatch.setattr(module, "_queue", Queue(float("-inf")))
     caches.on(lab_shed=Switch.ON, lab_redis_cache=RedisCache.VERSIONED)
 
 
@@ -41,6 +45,33 @@ def test_who_waited_too_long_is_503_and_nothing_was_done(
     assert _shed() == before + 3
     assert redis() == {}
     assert REGISTRY.get_sample_value("lab_http_requests_total", labels) == counted + 1
+
+
+def test_a_burst_is_waited_for_longer_than_a_queue_that_stands(api, shedding, pages):
+    def asked(seconds):
+        return api.get(pages[1], headers=_since(seconds)).status_code
+
+    assert asked(0.4) == 503
+    # Nobody was before this one, so what comes now has come at once.
+    assert asked(0) == 200
+    assert [asked(0.4), asked(0.6), asked(0.8)] == [200, 200, 503]
+
+
+@pytest.mark.parametrize(
+    ("since_empty", "wait", "too_long"),
+    [(0.9, 0.69, False), (0.9, 0.71, True), (1.1, 0.29, False), (1.1, 0.31, True)],
+)
+def test_the_patience_goes_by_when_the_queue_was_empty(since_empty, wait, too_long):
+    queue = Queue(-60)
+    assert not queue.is_too_long(0.04, 100)
+    # These found a queue, and say nothing of when it was empty.
+    assert not queue.is_too_long(0.06, 100 + since_empty)
+    assert queue.is_too_long(wait, 100 + since_empty) == too_long
+
+
+def test_who_says_nothing_does_not_make_the_queue_an_empty_one(api, shedding, pages):
+    assert api.get(pages[1]).status_code == 200
+    assert api.get(pages[1], headers=_since(0.4)).status_code == 503
 
 
 @pytest.mark.parametrize("seconds", [None, 0, -60])
