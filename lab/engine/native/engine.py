@@ -17,6 +17,7 @@ from lab.engine.native import (
     preflight,
     redis_service,
     render,
+    served_first,
     shared_memory,
 )
 from lab.engine.native.change import Change
@@ -132,8 +133,8 @@ class NativeEngine:
 
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         self._bound_logs()
-        argv = ["taskset", "-c", choose_cpus(settings).load, str(require("k6"))]
-        return K6Command(argv, ROOT / "k6", {**os.environ, **env})
+        pinned = ["taskset", "-c", choose_cpus(settings).load, str(require("k6"))]
+        return K6Command([*served_first.BECOME, *pinned], ROOT / "k6", {**os.environ, **env})
 
     def _bound_logs(self) -> None:
         """Nginx appends, so that cutting the file off between tests loses old lines only."""
