@@ -123,16 +123,18 @@ def test_a_worker_that_was_replaced_is_no_worker_that_grew_not():
 
 
 def test_a_rate_that_was_not_held_is_no_soak():
-    held = {"failed": 0, "outcome": "held"}
-    assert all(figure.kept for figure in soak.of_load(held))
-    for wrong in ({"failed": 1}, {"outcome": "broke"}, {"outcome": "unrecorded"}):
-        assert not all(figure.kept for figure in soak.of_load(held | wrong))
+    held = {"failed": 5, "requests": 10_000, "outcome": "held"}
+    assert all(figure.kept for figure in soak.of_load(held, refused=5))
+    for wrong in ({"failed": 6}, {"outcome": "broke"}, {"outcome": "unrecorded"}):
+        assert not all(figure.kept for figure in soak.of_load(held | wrong, refused=5))
+    assert not all(figure.kept for figure in soak.of_load(held | {"failed": 11}, refused=11))
 
 
 def _ramp(by, rate, goodput):
     found = {"rate": rate, "goodput": goodput} if rate else None
     named = {"scenario": "journey", "testid": "breakpoint-1", "verdict": "broke"}
-    return {**named, "break_point": found, "goodput": 700.0, "limited_by": by}
+    said = {"outcome": "broke" if rate else "held", "goodput": 700.0, "limited_by": by}
+    return {**named, **said, "break_point": found}
 
 
 @pytest.mark.parametrize(
@@ -153,6 +155,11 @@ def test_a_soak_goes_by_what_was_borne_whatever_the_limit_was(ramp, rate, said):
 def test_nothing_borne_is_no_rate_to_hold():
     with pytest.raises(LabError, match="No answer to journey came in time"):
         limit_of(_ramp("target", 500.0, 0))
+
+
+def test_a_ramp_that_was_not_recorded_says_no_rate():
+    with pytest.raises(LabError, match="--rate 100"):
+        limit_of(_ramp("none", None, None) | {"outcome": "unrecorded"})
 
 
 @pytest.mark.parametrize("duration", ["", "soon", "59s", "10"])

@@ -81,8 +81,13 @@ def limit_of(document: dict[str, Any]) -> Limit:
     """What a ramp's document says was borne; of one that held, the best of what it answered.
 
     Raises:
-        LabError: nothing was borne.
+        LabError: nothing was borne, or it is not known.
     """
+    if document["outcome"] == "unrecorded":
+        raise LabError(
+            f"What {document['scenario']} bears is not known: {document['verdict']}. Try again "
+            "when nothing else runs here, or say the rate yourself: lab soak --rate 100"
+        )
     best = {"rate": document["goodput"], "goodput": document["goodput"]}
     found = document["break_point"] or best
     if not found["goodput"]:

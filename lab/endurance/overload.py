@@ -1,9 +1,7 @@
 """Twice the breaking rate for a while, once with LAB_SHED and once without it."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -12,6 +10,7 @@ from lab.borrowed import Borrowed, borrowed, prepare
 from lab.breakpoint import PUSH_SECONDS, WINDOW_SECONDS, Bounds
 from lab.endurance import breaking_rate
 from lab.endurance.breaking_rate import Limit, find_limit
+from lab.endurance.course import by_status, course
 from lab.endurance.figures import Figure, at_least, at_most
 from lab.endurance.memory import peaks, within_limits
 from lab.endurance.picture import draw
@@ -20,8 +19,7 @@ from lab.errors import LabError
 from lab.k6 import Load, new_testid
 from lab.machine import facts, stored
 from lab.measure import measure
-from lab.paths import ROOT
-from lab.plan import Plan, Stage, read_plan
+from lab.plan import Plan, Stage
 from lab.progress import Progress
 from lab.prometheus import Prometheus
 from lab.settings import Settings, changed_live
@@ -114,10 +112,8 @@ def _arms(
 def _arm(
     shed: str, rate: int, limit: Limit, document: dict[str, Any], prometheus: Prometheus
 ) -> Arm:
-    lab = json.loads((ROOT / Path(document["files"]["summary"])).read_text())["lab"]
-    plan, started, testid = read_plan(lab), float(lab["started_at_seconds"]), document["testid"]
-    if plan is None or not document["windows"]:
-        raise LabError(f"{testid} has no course in time: {document['verdict']}")
+    testid = document["testid"]
+    plan, started = course(document)
     spike = spike_of(plan)
     goodput = goodput_in(document["windows"], spike)
     return Arm(
@@ -127,7 +123,7 @@ def _arm(
         goodput_share=round(goodput / limit.goodput, 3),
         accepted_p95_ms=_accepted_p95(prometheus, testid, started, spike),
         seconds_to_normal=seconds_to_normal(document["windows"], spike),
-        statuses=_statuses(prometheus, testid, started, plan.seconds),
+        statuses=by_status(prometheus, testid, started, plan.seconds),
         limited_by=document["limited_by"],
         memory_bytes=peaks(prometheus, started, started + plan.seconds),
         testid=testid,
@@ -172,14 +168,6 @@ def _accepted_p95(
     end = started + spike[1] + PUSH_SECONDS
     found = prometheus.over(query, end, end)
     return round(1000 * found[0][end], 1) if found and end in found[0] else None
-
-
-def _statuses(
-    prometheus: Prometheus, testid: str, started: float, seconds: float
-) -> dict[str, int]:
-    end = started + seconds + 2 * PUSH_SECONDS
-    found = prometheus.by_label(metrics.requests_by_status(testid), "status", end, end)
-    return {status: round(series[end]) for status, series in sorted(found.items()) if end in series}
 
 
 def judged(shedding: Arm) -> list[Figure]:

@@ -12,6 +12,7 @@ from lab.borrowed import borrowed, prepare
 from lab.breakpoint import Bounds
 from lab.endurance import breaking_rate
 from lab.endurance.breaking_rate import Limit, find_borne
+from lab.endurance.course import by_status, course
 from lab.endurance.figures import Figure, at_most
 from lab.endurance.memory import peaks, within_limits
 from lab.endurance.watch import Look, Watch
@@ -31,6 +32,8 @@ _MIB = 1024**2
 # Caches fill and pools open in the first sixth; what the second has is compared with the last.
 _PARTS = 6
 
+# Of the requests, with 503.
+REFUSED_SHARE, _REFUSED = 0.001, "503"
 # What may grow, and by how much. A worker's memory moves by some MiB with what it last answered.
 WORKER_BYTES, WORKER_SHARE = 8 * _MIB, 0.05
 CONNECTIONS, FILES = 2, 20
@@ -114,14 +117,17 @@ def _held(engine: Engine, what: Asked, rate: int, prometheus: Prometheus) -> dic
     with Watch(engine, current_state(), step) as watch:
         result = measure(engine, load, Bounds()).document
     memory = peaks(prometheus, began, time.time(), step=max(5.0, step))
+    plan, started = course(result)
+    statuses = by_status(prometheus, testid, started, plan.seconds)
     figures = [
-        *of_load(result),
+        *of_load(result, statuses.get(_REFUSED, 0)),
         *of_processes(watch.looks),
         *of_disk(watch.looks, watch.bookings, result["requests"], what.seconds),
         *within_limits(memory),
     ]
     return {
         "result": {name: result[name] for name in _TOLD},
+        "statuses": statuses,
         "bookings": watch.bookings,
         "figures": [each.document() for each in figures],
         "looks": [asdict(look) for look in watch.looks],
@@ -131,9 +137,13 @@ def _held(engine: Engine, what: Asked, rate: int, prometheus: Prometheus) -> dic
 _TOLD = ("testid", "verdict", "outcome", "requests", "failed", "rps", "p50_ms", "p95_ms", "p99_ms")
 
 
-def of_load(result: dict[str, Any]) -> Iterator[Figure]:
-    """Whether the rate was held to the end."""
-    yield at_most("requests that failed", 0, result["failed"])
+def of_load(result: dict[str, Any], refused: int) -> Iterator[Figure]:
+    """Whether the rate was held to the end. `refused`: of those that failed, how many were told to
+    come again; with LAB_SHED some are, while the caches are empty.
+    """
+    yield at_most("requests that failed, and were not refused", 0, result["failed"] - refused)
+    most = round(REFUSED_SHARE * result["requests"])
+    yield at_most("requests that were refused", most, refused)
     yield at_most("windows in a row that broke a bound", 0, int(result["outcome"] != "held"))
 
 

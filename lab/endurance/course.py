@@ -1,0 +1,34 @@
+"""What a load was to do second by second, and how it was answered."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from lab import metrics
+from lab.breakpoint import PUSH_SECONDS
+from lab.errors import LabError
+from lab.paths import ROOT
+from lab.plan import Plan, read_plan
+from lab.prometheus import Prometheus
+
+
+def course(document: dict[str, Any]) -> tuple[Plan, float]:
+    """The plan of a measured load, and when it began (Unix time).
+
+    Raises:
+        LabError: it has none, or Prometheus has nothing of it.
+    """
+    lab = json.loads((ROOT / Path(document["files"]["summary"])).read_text())["lab"]
+    plan = read_plan(lab)
+    if plan is None or not document["windows"]:
+        raise LabError(f"{document['testid']} has no course in time: {document['verdict']}")
+    return plan, float(lab["started_at_seconds"])
+
+
+def by_status(
+    prometheus: Prometheus, testid: str, started: float, seconds: float
+) -> dict[str, int]:
+    """How many answers of the load had each status."""
+    end = started + seconds + 2 * PUSH_SECONDS
+    found = prometheus.by_label(metrics.requests_by_status(testid), "status", end, end)
+    return {status: round(series[end]) for status, series in sorted(found.items()) if end in series}
