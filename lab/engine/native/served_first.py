@@ -32,7 +32,7 @@ def ask_for_short_slices() -> bool:
         return False
     nice = os.getpriority(os.PRIO_PROCESS, 0)
     asked = _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, 0, nice, 0, SLICE_NANOSECONDS, 0, 0)
-    return ctypes.CDLL(None).syscall(number, 0, asked, 0) == 0
+    return bool(ctypes.CDLL(None).syscall(number, 0, asked, 0) == 0)
 
 
 if __name__ == "__main__":
