@@ -2,33 +2,54 @@
 
 import json
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from lab.engine.choice import why_not_docker
+from lab.engine.docker import DockerEngine
 from lab.engine.native import NativeEngine
-from lab.paths import current_state
+from lab.paths import RESULTS, current_state
 from lab.presets import preset_assignments
 from lab.settings import changed, load_settings
+from tests.faults.docker import DockerHand
 from tests.faults.native import NativeHand
 from tests.faults.table import lines
 
 _FIGURES = pytest.StashKey()
 
 
-@pytest.fixture(scope="session")
-def hand():
-    """The stack under `best`, its data as they were made, and what breaks it."""
-    state = current_state()
-    engine = NativeEngine(state)
-    engine.down()
-    engine.up(changed(load_settings(), preset_assignments("best")))
+@pytest.fixture(scope="session", params=["native", "docker"])
+def hand(request):
+    """The stack under `best` on one engine, its data as they were made, and what breaks it."""
+    reason = why_not_docker() if request.param == "docker" else None
+    if reason:
+        pytest.skip(f"on the docker engine: {reason}")
+    breaks = _native() if request.param == "native" else DockerHand(DockerEngine())
+    breaks.engine.down()
+    breaks.engine.up(changed(load_settings(), preset_assignments("best")))
     try:
-        done = engine.exec("backend", ["python", "manage.py", "load_db", "--reload"])
+        done = breaks.engine.exec("backend", ["python", "manage.py", "load_db", "--reload"])
         assert done.returncode == 0, done.stderr
-        yield NativeHand(engine, state)
+        yield breaks
     finally:
-        engine.down()
+        breaks.engine.down()
+
+
+@pytest.fixture
+def folder(hand):
+    """For a load's files: a container sees results/ and no other folder of this machine."""
+    RESULTS.mkdir(exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix="faults-", dir=RESULTS))
+    yield made
+    shutil.rmtree(made)
+
+
+def _native():
+    state = current_state()
+    return NativeHand(NativeEngine(state), state)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """The hand that breaks and mends: what an engine has to be able to do for these tests.
 
-`native.py` is that of the native engine. One for the docker engine would kill, stop, pause and
-restart containers; it is not written.
+`native.py` has that of the native engine, `docker.py` that of the docker engine, `shared.py` what
+is the same for both.
 """
 
 from contextlib import AbstractContextManager
@@ -21,7 +21,7 @@ class Hand(Protocol):
         """kill -9 of one of the server's workers, which its master replaces."""
 
     def master_killed(self) -> Broken:
-        """kill -9 of the server's first process, which supervisor starts again."""
+        """kill -9 of the server's first process, which is started again."""
 
     def stopped(self, service: str) -> Broken:
         """Told to stop, and started again."""

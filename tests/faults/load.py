@@ -1,6 +1,7 @@
 """Bookings and readers by k6, the fault in their midst, and what Postgres has of it afterwards."""
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from lab.engine import Engine
 from lab.engine.native.supervision import wait_for
 from lab.k6 import Load, k6_env, new_testid
+from lab.paths import ROOT
 from tests.faults.catalogue import Fault
 from tests.faults.hand import Hand
 from tests.faults.judging import Figures, Outage, Stored, judged
@@ -47,7 +49,8 @@ def figures_of(fault: Fault, hand: Hand, folder: Path) -> Figures:
             time.sleep(BEFORE)
             outage = _broken(fault, hand)
     found = read(ledger)
-    return judged(fault.name, found, outage, stored(hand.engine, found))
+    name = fault.name if hand.engine.name == "native" else f"{fault.name}, {hand.engine.name}"
+    return judged(name, found, outage, stored(hand.engine, found))
 
 
 def _broken(fault: Fault, hand: Hand) -> Outage:
@@ -80,7 +83,9 @@ def _start_k6(engine, seconds, folder, ledger, log) -> "subprocess.Popen[bytes]"
     settings = engine.settings()
     env = k6_env(engine, settings, load, folder) | {"CLIENT_TIMEOUT": str(CLIENT_TIMEOUT)}
     command = engine.k6(settings, env)
-    flags = ["--quiet", "--log-format", "json", "--console-output", str(ledger)]
+    # By the way from the scripts, since in a container the project's folder has another name.
+    console = os.path.relpath(ledger, ROOT / "k6")
+    flags = ["--quiet", "--log-format", "json", "--console-output", console]
     argv = [*command.argv, "run", *flags, "main.js"]
     return subprocess.Popen(argv, cwd=command.cwd, env=command.env, stdout=log, stderr=log)
 

@@ -9,7 +9,7 @@ from tests.faults.load import figures_of
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=[fault.name.replace(" ", "-") for fault in FAULTS])
-def test_fault(fault, hand, figures, tmp_path):
-    found = figures_of(fault, hand, tmp_path)
+def test_fault(fault, hand, figures, folder):
+    found = figures_of(fault, hand, folder)
     figures.append(found)
     assert found.complaints() == []

@@ -1,0 +1,97 @@
+"""How things break on the docker engine: containers are stopped, paused, signalled and killed."""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+from lab.engine.docker import DockerEngine, compose_argv
+from lab.engine.native.supervision import wait_for
+from tests.faults.shared import BACKEND, SharedHand
+
+# Fills the tmpfs on which Nginx keeps its pages, and takes at once what is freed.
+_FILL = """
+until [ -e /tmp/enough ]; do cat /dev/zero >> /run/nginx/filling 2> /dev/null; sleep 0.005; done
+rm /run/nginx/filling /tmp/enough
+"""
+
+
+class DockerHand(SharedHand):
+    """See `tests.faults.hand.Hand`."""
+
+    engine: DockerEngine
+
+    def __init__(self, engine: DockerEngine) -> None:
+        self.engine = engine
+
+    def family(self, service: str) -> list[psutil.Process]:
+        """Docker restarts what is killed like this; `docker kill` means that it is to stay dead."""
+        if os.geteuid() != 0:
+            pytest.skip("a container's process can be killed by root alone")
+        process = psutil.Process(self.engine.pids()[service])
+        return [process, *process.children(recursive=True)]
+
+    def password(self, name: str) -> str:
+        # The one that has them all; of those that stay, each knows its own.
+        owner = "postgres" if name == "postgres_password" else BACKEND
+        return self.engine.exec(owner, ["cat", f"/run/lab-secrets/{name}"]).stdout.strip()
+
+    @contextmanager
+    def stopped(self, service: str) -> Iterator[None]:
+        self._compose("stop", service)
+        try:
+            yield
+        finally:
+            self._compose("start", service)
+
+    @contextmanager
+    def frozen(self, service: str) -> Iterator[None]:
+        self._compose("pause", service)
+        try:
+            yield
+        finally:
+            self._compose("unpause", service)
+
+    @contextmanager
+    def nginx_reloaded(self) -> Iterator[None]:
+        self._compose("kill", "--signal", "HUP", "nginx")
+        yield
+
+    @contextmanager
+    def own_disk(self) -> Iterator[None]:
+        # A tmpfs of the container's own, of 1 GB.
+        yield
+
+    @contextmanager
+    def disk_full(self) -> Iterator[None]:
+        argv = [*compose_argv(), "exec", "-T", "nginx", "sh", "-c", _FILL]
+        with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as filling:
+            try:
+                wait_for(self._is_full, seconds=10, what="a full disk")
+                yield
+            finally:
+                self.engine.exec("nginx", ["touch", "/tmp/enough"])
+                filling.wait(10)
+
+    @contextmanager
+    def deployed(self) -> Iterator[None]:
+        """`lab set` makes another container here; a server that reads its code again is told so."""
+        before = self._workers()
+        self._compose("kill", "--signal", "HUP", BACKEND)
+        wait_for(lambda: self._workers().isdisjoint(before), seconds=30, what="new workers")
+        yield
+
+    def _is_full(self) -> bool:
+        done = self.engine.exec("nginx", ["sh", "-c", "df /run/nginx | tail -1"])
+        return "100%" in done.stdout
+
+    def _workers(self) -> set[int]:
+        time.sleep(0.1)
+        return {process.pid for process in self.family(BACKEND)[1:]}
+
+    def _compose(self, *argv: str) -> None:
+        self.engine._compose(list(argv), self.engine.settings())
