@@ -23,7 +23,7 @@ test: setup-dev ## Run every test, against the real programs
 .PHONY: test-input
 test-input: export CONTENTION_ROUNDS = 1000
 test-input: export SCHEMA_EXAMPLES = 2000
-test-input: setup-dev ## Contention, keys and bad input at full size: 1,000 rounds, 5,000 cases (20 minutes)
+test-input: setup-dev ## Contention, keys and bad input at full size: 1,000 rounds, 5,000 cases (over an hour)
 	$(BIN)/pytest --hypothesis-profile=thorough tests/test_contention.py tests/test_schema.py \
 		backend/tests/test_booking_properties.py backend/tests/test_requests.py
 
