@@ -114,6 +114,8 @@ def _arm(
 ) -> Arm:
     testid = document["testid"]
     plan, started = course(document)
+    if not document["windows"]:
+        raise LabError(f"{testid} can't be judged: {document['verdict']}")
     spike = spike_of(plan)
     goodput = goodput_in(document["windows"], spike)
     return Arm(

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -36,7 +35,7 @@ class DockerHand(SharedHand):
         return [process, *process.children(recursive=True)]
 
     def password(self, name: str) -> str:
-        # The one that has them all; of those that stay, each knows its own.
+        # Each container has its own program's secrets and no others.
         owner = "postgres" if name == "postgres_password" else BACKEND
         return self.engine.exec(owner, ["cat", f"/run/lab-secrets/{name}"]).stdout.strip()
 
@@ -82,15 +81,18 @@ class DockerHand(SharedHand):
         """`lab set` makes another container here; a server that reads its code again is told so."""
         before = self._workers()
         self._compose("kill", "--signal", "HUP", BACKEND)
-        wait_for(lambda: self._workers().isdisjoint(before), seconds=30, what="new workers")
+        wait_for(lambda: self._are_new(before), seconds=30, what="new workers")
         yield
 
     def _is_full(self) -> bool:
         done = self.engine.exec("nginx", ["sh", "-c", "df /run/nginx | tail -1"])
         return "100%" in done.stdout
 
+    def _are_new(self, before: set[int]) -> bool:
+        now = self._workers()
+        return bool(now) and now.isdisjoint(before)
+
     def _workers(self) -> set[int]:
-        time.sleep(0.1)
         return {process.pid for process in self.family(BACKEND)[1:]}
 
     def _compose(self, *argv: str) -> None:
