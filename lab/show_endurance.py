@@ -1,10 +1,13 @@
 """What `lab overload` and `lab soak` found, as people read it."""
 
 from collections.abc import Callable, Iterator
+from math import nan
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
+
+from lab.cpu_speed import UNSTEADY_RATIO, extremes
 
 _MIB = 1024**2
 
@@ -25,7 +28,8 @@ def overload(document: dict[str, Any]) -> RenderableType:
         table.add_column(f"LAB_SHED={arm['shed']}", justify="right")
     for name, cells in _rows(arms):
         table.add_row(name, *cells)
-    return Group(table, *bounds(document["figures"]), *_files(document))
+    said = (*bounds(document["figures"]), *_unsteady(limit, arms), *_files(document))
+    return Group(table, *said)
 
 
 def soak(document: dict[str, Any]) -> RenderableType:
@@ -60,12 +64,26 @@ def _rows(arms: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
         "answers by status": lambda arm: ", ".join(f"{s}: {n}" for s, n in arm["statuses"].items()),
         "normal again after": lambda arm: _number(arm["seconds_to_normal"], " s", "not in 20 s"),
         "limited by": lambda arm: arm["limited_by"],
+        "CPU speed, million turns/s": lambda arm: f"{arm['cpu_speed'] or nan:.1f}",
         "memory, MiB": lambda arm: ", ".join(
             f"{name} {size / _MIB:.0f}" for name, size in arm["memory_bytes"].items()
         ),
     }
     for name, cell in said.items():
         yield name, [cell(arm) for arm in arms]
+
+
+def _unsteady(limit: dict[str, Any], arms: list[dict[str, Any]]) -> Iterator[str]:
+    """A warning where the CPU was another in the ramp than in the overload: so is the goodput."""
+    speeds = [(limit["cpu_speed"], "the ramp")]
+    speeds += [(arm["cpu_speed"], f"LAB_SHED={arm['shed']}") for arm in arms]
+    found = extremes(speeds)
+    if found and found.ratio >= UNSTEADY_RATIO:
+        yield (
+            f"[yellow]The target's CPUs were {found.ratio:.2f} times as fast in {found.fastest} as "
+            f"in {found.slowest}, and goodputs go with them. Measure again when the machine is "
+            "steady.[/yellow]"
+        )
 
 
 def _number(value: float | None, unit: str, otherwise: str = "none") -> str:

@@ -1,12 +1,14 @@
 """What an overload and a soak are judged by, on made-up courses."""
 
+import io
 from dataclasses import asdict
 
 import pytest
+from rich.console import Console
 
 from lab import show_endurance
 from lab.endurance import overload, soak
-from lab.endurance.breaking_rate import limit_of
+from lab.endurance.breaking_rate import Limit, limit_of
 from lab.endurance.memory import LIMITS, within_limits
 from lab.endurance.watch import Look
 from lab.errors import LabError, UsageError
@@ -30,6 +32,7 @@ def _arm(**changed):
         "seconds_to_normal": 2.0,
         "statuses": {"200": 1900, "503": 2100},
         "limited_by": "target",
+        "cpu_speed": 12.0,
         "memory_bytes": dict.fromkeys(LIMITS, 100 * _MIB),
         "testid": "overload-on",
         "spike": _SPIKE,
@@ -78,6 +81,22 @@ def test_it_is_normal_when_no_bound_is_broken_any_more(broken, seconds):
 )
 def test_shedding_is_judged_by_each_of_its_promises(changed, kept):
     assert all(figure.kept for figure in overload.judged(_arm(**changed))) == kept
+
+
+@pytest.mark.parametrize(("speed", "warned"), [(12.0, False), (10.2, True), (None, False)])
+def test_a_cpu_that_was_another_in_the_ramp_is_told(speed, warned):
+    limit = Limit(rate=100.0, goodput=95.0, testid="breakpoint", cpu_speed=12.0)
+    arms = [asdict(_arm(shed=shed, cpu_speed=speed)) for shed in ("on", "off")]
+    known = {"scenario": "detail", "limit": asdict(limit), "files": {}}
+    figures = [each.document() for each in overload.judged(_arm())]
+    said = _printed(show_endurance.overload({**known, "arms": arms, "figures": figures}))
+    assert ("1.18 times as fast in the ramp as in LAB_SHED=o" in said) == warned
+
+
+def _printed(what):
+    console = Console(width=200, file=io.StringIO())
+    console.print(what)
+    return console.file.getvalue()
 
 
 def test_the_memory_of_a_service_that_was_not_seen_keeps_no_bound():
@@ -134,7 +153,7 @@ def _ramp(by, rate, goodput):
     found = {"rate": rate, "goodput": goodput} if rate else None
     named = {"scenario": "journey", "testid": "breakpoint-1", "verdict": "broke"}
     said = {"outcome": "broke" if rate else "held", "goodput": 700.0, "limited_by": by}
-    return {**named, **said, "break_point": found}
+    return {**named, **said, "break_point": found, "cpu_speed": 12.0}
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,15 @@ SECONDS = _FULL_SECONDS + _RAMP_SECONDS
 @dataclass(frozen=True)
 class Limit:
     """The requests/s that were borne when a bound gave way, and the best goodput before it. `by` is
-    what was the limit: where it is the generator the target bears more.
+    what was the limit: where it is the generator the target bears more. `cpu_speed` is that of the
+    ramp, see lab/cpu_speed.py.
     """
 
     rate: float
     goodput: float
     testid: str
     by: LimitedBy = "target"
+    cpu_speed: float | None = None
 
 
 def find_limit(engine: Engine, scenario: str) -> Limit:
@@ -95,4 +97,10 @@ def limit_of(document: dict[str, Any]) -> Limit:
             f"No answer to {document['scenario']} came in time, however few were asked for: "
             f"{document['verdict']}. See where the time goes (lab profile), or try LAB_DETAIL=fast."
         )
-    return Limit(found["rate"], found["goodput"], document["testid"], document["limited_by"])
+    return Limit(
+        found["rate"],
+        found["goodput"],
+        document["testid"],
+        document["limited_by"],
+        document["cpu_speed"],
+    )

@@ -38,6 +38,7 @@ class Arm:
 
     `seconds_to_normal` count from its end to the first moment from which every bound is kept; None
     when that did not come. `statuses` are of the whole run, by status (0: no answer), in requests.
+    `cpu_speed`: see lab/cpu_speed.py.
     """
 
     shed: str
@@ -48,6 +49,7 @@ class Arm:
     seconds_to_normal: float | None
     statuses: dict[str, int]
     limited_by: str
+    cpu_speed: float | None
     memory_bytes: dict[str, int]
     testid: str
     spike: tuple[float, float]
@@ -127,6 +129,7 @@ def _arm(
         seconds_to_normal=seconds_to_normal(document["windows"], spike),
         statuses=by_status(prometheus, testid, started, plan.seconds),
         limited_by=document["limited_by"],
+        cpu_speed=document["cpu_speed"],
         memory_bytes=peaks(prometheus, started, started + plan.seconds),
         testid=testid,
         spike=spike,
