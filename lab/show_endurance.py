@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from lab.cpu_speed import UNSTEADY_RATIO, extremes
+from lab.endurance.figures import SOONEST_SECONDS
 
 _MIB = 1024**2
 
@@ -62,7 +63,8 @@ def _rows(arms: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
         "÷ the best before the break": lambda arm: f"{arm['goodput_share']:.2f}",
         "p95 of accepted requests": lambda arm: _number(arm["accepted_p95_ms"], " ms"),
         "answers by status": lambda arm: ", ".join(f"{s}: {n}" for s, n in arm["statuses"].items()),
-        "normal again after": lambda arm: _number(arm["seconds_to_normal"], " s", "not in 20 s"),
+        "requests that k6 could not send": lambda arm: str(arm["dropped"]),
+        "normal again after": lambda arm: _normal_after(arm["seconds_to_normal"]),
         "limited by": lambda arm: arm["limited_by"],
         "CPU speed, million turns/s": lambda arm: f"{arm['cpu_speed'] or nan:.1f}",
         "memory, MiB": lambda arm: ", ".join(
@@ -86,8 +88,15 @@ def _unsteady(limit: dict[str, Any], arms: list[dict[str, Any]]) -> Iterator[str
         )
 
 
-def _number(value: float | None, unit: str, otherwise: str = "none") -> str:
-    return otherwise if value is None else f"{value:.0f}{unit}"
+def _normal_after(seconds: float | None) -> str:
+    if seconds is None:
+        return "not within the rest"
+    soonest = SOONEST_SECONDS
+    return f"{soonest:.0f} s or less" if seconds <= soonest else f"{seconds:.0f} s"
+
+
+def _number(value: float | None, unit: str) -> str:
+    return "none" if value is None else f"{value:.0f}{unit}"
 
 
 def bounds(figures: list[dict[str, Any]]) -> Iterator[RenderableType]:

@@ -40,12 +40,13 @@ def find_limit(engine: Engine, scenario: str) -> Limit:
         LabError: the stack did not break, or something else was the limit.
     """
     document = _ramp(engine, scenario)
-    if document["break_point"] is None or document["limited_by"] == "generator_cpu":
+    limit = limit_of(document)
+    if document["break_point"] is None or limit.by != "target":
         raise LabError(
             f"The break point of {scenario} is not known: {document['verdict']}. The generator "
             "must be the stronger side; try a dearer scenario, or LAB_NGINX_CACHE=off."
         )
-    return limit_of(document)
+    return limit
 
 
 def find_borne(engine: Engine, scenario: str) -> Limit:
@@ -88,7 +89,8 @@ def limit_of(document: dict[str, Any]) -> Limit:
     if document["outcome"] == "unrecorded":
         raise LabError(
             f"What {document['scenario']} bears is not known: {document['verdict']}. Try again "
-            "when nothing else runs here, or say the rate yourself: lab soak --rate 100"
+            "when nothing else runs here; a soak whose rate is given needs no ramp: "
+            "lab soak --rate 100"
         )
     best = {"rate": document["goodput"], "goodput": document["goodput"]}
     found = document["break_point"] or best

@@ -28,7 +28,7 @@ def course(document: dict[str, Any]) -> tuple[Plan, float]:
 def by_status(
     prometheus: Prometheus, testid: str, started: float, seconds: float
 ) -> dict[str, int]:
-    """How many answers of the load had each status."""
+    """How many answers of the load had each status; `seconds` with its last answers."""
     end = started + seconds + 2 * PUSH_SECONDS
     found = prometheus.by_label(metrics.requests_by_status(testid), "status", end, end)
     return {status: round(series[end]) for status, series in sorted(found.items()) if end in series}

@@ -3,6 +3,12 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lab.breakpoint import PUSH_SECONDS, Bounds
+
+# What arrives just before the end of an overload is due a bound and a push later
+# (lab/breakpoint.py): no window that begins before then can be a good one.
+SOONEST_SECONDS = Bounds().p95_ms / 1000 + PUSH_SECONDS
+
 
 @dataclass(frozen=True)
 class Figure:

@@ -16,7 +16,7 @@ from lab.endurance.memory import peaks, within_limits
 from lab.endurance.picture import draw
 from lab.engine import Engine
 from lab.errors import LabError
-from lab.k6 import Load, new_testid
+from lab.k6 import Load, check, new_testid
 from lab.machine import facts, stored
 from lab.measure import measure
 from lab.plan import Plan, Stage
@@ -27,6 +27,8 @@ from lab.settings import Settings, changed_live
 FACTOR = 2
 # Of the best goodput before the break; of accepted answers; after the overload.
 LEAST_GOODPUT, MOST_P95_MS, MOST_SECONDS = 0.9, 2000, 10
+# Of the overload's requests, that k6 had nobody left to send: with more it is none.
+MOST_UNSENT = 0.05
 SECONDS = 20
 # Calm before and after it (k6/lib/arrival-loads.js), settings, and the last answers.
 _AROUND_SECONDS = 60
@@ -36,17 +38,21 @@ _AROUND_SECONDS = 60
 class Arm:
     """One overload: rates per second, of the stretch in which too much arrived.
 
-    `seconds_to_normal` count from its end to the first moment from which every bound is kept; None
-    when that did not come. `statuses` are of the whole run, by status (0: no answer), in requests.
-    `cpu_speed`: see lab/cpu_speed.py.
+    `unsent_share` of it k6 had no free virtual user for. `seconds_to_normal` count from its end to
+    the first moment from which every bound is kept; None when that did not come, and never less
+    than figures.SOONEST_SECONDS. `requests`, `dropped` and `statuses` (requests by status, 0: no
+    answer) are of the whole run. `cpu_speed`: see lab/cpu_speed.py.
     """
 
     shed: str
     rate: int
     goodput: float
     goodput_share: float
+    unsent_share: float
     accepted_p95_ms: float | None
     seconds_to_normal: float | None
+    requests: int
+    dropped: int
     statuses: dict[str, int]
     limited_by: str
     cpu_speed: float | None
@@ -64,6 +70,8 @@ def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]
         Interrupted: someone pressed Ctrl-C.
     """
     with borrowed(engine, as_set=True) as stack, Progress(_expected(seconds)) as progress:
+        # Before the data are made anew, which a wrong name is not worth.
+        check(engine, _load(scenario, 1, seconds, "on"))
         prepare(engine, stack)
         with facts(engine, stack.base) as known:
             progress.begin("break point", breaking_rate.SECONDS + _AROUND_SECONDS)
@@ -105,10 +113,13 @@ def _arms(
     for shed in ("on", "off"):
         progress.begin(f"overload, LAB_SHED={shed}", seconds + _AROUND_SECONDS)
         settings = _apply(engine, stack, shed)
-        testid = new_testid(f"overload-{shed}")
-        load = Load("spike", scenario, rate=rate, duration=f"{seconds}s", testid=testid)
-        document = measure(engine, load, Bounds()).document
+        document = measure(engine, _load(scenario, rate, seconds, shed), Bounds()).document
         yield _arm(shed, rate, limit, document, Prometheus(settings.prometheus_url))
+
+
+def _load(scenario: str, rate: int, seconds: int, shed: str) -> Load:
+    testid = new_testid(f"overload-{shed}")
+    return Load("spike", scenario, rate=rate, duration=f"{seconds}s", testid=testid)
 
 
 def _arm(
@@ -119,15 +130,20 @@ def _arm(
     if not document["windows"]:
         raise LabError(f"{testid} can't be judged: {document['verdict']}")
     spike = spike_of(plan)
-    goodput = goodput_in(document["windows"], spike)
+    goodput, dropped, offered = (
+        mean_in(document["windows"], spike, name) for name in ("goodput", "dropped", "offered")
+    )
     return Arm(
         shed=shed,
         rate=rate,
         goodput=round(goodput, 1),
         goodput_share=round(goodput / limit.goodput, 3),
+        unsent_share=round(dropped / offered, 3) if offered else 1.0,
         accepted_p95_ms=_accepted_p95(prometheus, testid, started, spike),
         seconds_to_normal=seconds_to_normal(document["windows"], spike),
-        statuses=by_status(prometheus, testid, started, plan.seconds),
+        requests=document["requests"],
+        dropped=document["dropped_iterations"],
+        statuses=by_status(prometheus, testid, started, document["seconds"]),
         limited_by=document["limited_by"],
         cpu_speed=document["cpu_speed"],
         memory_bytes=peaks(prometheus, started, started + plan.seconds),
@@ -147,17 +163,19 @@ def spike_of(plan: Plan) -> tuple[float, float]:
     raise LabError(f"A load without a stretch at its highest rate is no overload: {plan}.")
 
 
-def goodput_in(windows: list[dict[str, Any]], spike: tuple[float, float]) -> float:
-    """The mean goodput of the windows that lie within the spike."""
+def mean_in(windows: list[dict[str, Any]], spike: tuple[float, float], name: str) -> float:
+    """The mean of a figure over the windows that lie within the spike."""
     start, end = spike
-    inside = [
-        w["goodput"] for w in windows if w["end"] - WINDOW_SECONDS >= start <= w["end"] <= end
-    ]
+    inside = [w[name] for w in windows if w["end"] - WINDOW_SECONDS >= start <= w["end"] <= end]
     return fmean(inside) if inside else 0.0
 
 
 def seconds_to_normal(windows: list[dict[str, Any]], spike: tuple[float, float]) -> float | None:
-    """From the spike's end to the first window from which on none breaks a bound."""
+    """From the spike's end to the first window from which on none breaks a bound.
+
+    What arrives last in the spike is due in the first figures.SOONEST_SECONDS after it, and missing
+    there however soon the target is back.
+    """
     after = [w for w in windows if w["end"] - WINDOW_SECONDS >= spike[1]]
     broken = [w["end"] for w in after if w["broken"]]
     kept = [w["end"] for w in after if w["end"] > max(broken, default=0.0)]
@@ -177,8 +195,9 @@ def _accepted_p95(
 
 def judged(shedding: Arm) -> list[Figure]:
     """What the overload with LAB_SHED=on has to keep."""
-    unexpected = sum(n for status, n in shedding.statuses.items() if status not in _PLANNED)
+    unexpected = shedding.requests - sum(shedding.statuses.get(status, 0) for status in _PLANNED)
     return [
+        at_most("share of the overload that k6 could not send", MOST_UNSENT, shedding.unsent_share),
         at_least("goodput ÷ the best before the break", LEAST_GOODPUT, shedding.goodput_share),
         at_most("p95 of accepted requests, ms", MOST_P95_MS, shedding.accepted_p95_ms),
         at_most(

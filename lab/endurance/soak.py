@@ -3,8 +3,8 @@
 import re
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from statistics import median
 from typing import Any
 
 from lab import durations
@@ -13,39 +13,22 @@ from lab.breakpoint import Bounds
 from lab.endurance import breaking_rate
 from lab.endurance.breaking_rate import Limit, find_borne
 from lab.endurance.course import by_status, course
-from lab.endurance.figures import Figure, at_most
+from lab.endurance.growth import of_load, of_looks
 from lab.endurance.memory import peaks, within_limits
-from lab.endurance.watch import Look, Watch
+from lab.endurance.watch import Watch
 from lab.engine import Engine
-from lab.errors import UsageError
-from lab.k6 import Load, new_testid
+from lab.errors import Interrupted, UsageError
+from lab.k6 import Load, check, new_testid
 from lab.machine import facts, stored
 from lab.measure import measure
 from lab.paths import current_state
 from lab.progress import Progress
-from lab.prometheus import Prometheus
+from lab.prometheus import Prometheus, Unanswered
+from lab.settings import Settings
 
 SHARE = 0.5
 LEAST_SECONDS = 60
 LOOKS = 120
-_MIB = 1024**2
-# Caches fill and pools open in the first sixth; what the second has is compared with the last.
-_PARTS = 6
-
-# Of the requests, with 503.
-REFUSED_SHARE, _REFUSED = 0.001, "503"
-# What may grow, and by how much. A worker's memory moves by some MiB with what it last answered.
-WORKER_BYTES, WORKER_SHARE = 8 * _MIB, 0.05
-CONNECTIONS, FILES = 2, 20
-# Both caches of `protected` with their scratch files: max_size in nginx/templates/switches.
-CACHE_BYTES = (1024 + 256 + 64) * _MIB
-# max_wal_size in postgres/postgresql.conf, which Postgres may pass by a quarter under load.
-LOG_AHEAD_BYTES = 5 * 1024 * _MIB
-# Measured: 0.9 KB for a booking with its guests, key, answer and indexes; tables grow in steps.
-BYTES_PER_BOOKING, TABLE_BYTES = 2048, 32 * _MIB
-# A line of Nginx' access log; `lab k6` cuts it off before each test. Others are cut at 20 MB.
-BYTES_PER_REQUEST, LOG_BYTES = 400, 100 * _MIB
-METRICS_BYTES, METRICS_BYTES_PER_HOUR = 100 * _MIB, 1024 * _MIB
 
 
 @dataclass(frozen=True)
@@ -87,12 +70,14 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
         )
     expected = breaking_rate.SECONDS + what.seconds + 90
     with borrowed(engine, as_set=True) as stack, Progress(expected) as progress:
+        # Before the data are made anew, which a wrong name is not worth.
+        check(engine, _load(what, rate=1))
         prepare(engine, stack)
         with facts(engine, stack.base) as known:
             limit = _limit(engine, what, progress)
             held = what.rate or max(1, round(SHARE * limit.rate)) if limit else what.rate or 1
             progress.begin(f"{held} requests/s for {what.seconds:.0f} s", what.seconds + 30)
-            found = _held(engine, what, held, Prometheus(stack.base.prometheus_url))
+            found = _held(engine, what, _load(what, held), stack.base)
     named = {"scenario": what.scenario, "seconds": what.seconds, "rate": held}
     settings = {"settings": stack.base.model_dump(), "limit": asdict(limit) if limit else None}
     return stored("soak", {**known, **named, **settings, **found})
@@ -108,21 +93,21 @@ def _limit(engine: Engine, what: Asked, progress: Progress) -> Limit | None:
     return find_borne(engine, what.scenario)
 
 
-def _held(engine: Engine, what: Asked, rate: int, prometheus: Prometheus) -> dict[str, Any]:
+def _load(what: Asked, rate: int) -> Load:
+    duration, testid = f"{what.seconds:g}s", new_testid("soak")
+    return Load("hold", what.scenario, rate=rate, duration=duration, testid=testid)
+
+
+def _held(engine: Engine, what: Asked, load: Load, settings: Settings) -> dict[str, Any]:
     """The load with all that was looked at meanwhile."""
-    testid, duration = new_testid("soak"), f"{what.seconds:g}s"
-    load = Load("hold", what.scenario, rate=rate, duration=duration, testid=testid)
     step = max(1.0, what.seconds / LOOKS)
     began = time.time()
-    with Watch(engine, current_state(), step) as watch:
+    with Watch(engine, current_state(), step) as watch, _keeping(watch):
         result = measure(engine, load, Bounds()).document
-    memory = peaks(prometheus, began, time.time(), step=max(5.0, step))
-    plan, started = course(result)
-    statuses = by_status(prometheus, testid, started, plan.seconds)
+    memory, statuses = _from_prometheus(result, settings, began, step)
     figures = [
-        *of_load(result, statuses.get(_REFUSED, 0)),
-        *of_processes(watch.looks),
-        *of_disk(watch.looks, watch.bookings, result["requests"], what.seconds),
+        *of_load(result, statuses),
+        *of_looks(watch, result["requests"], what.seconds, settings.LAB_NGINX_CACHE),
         *within_limits(memory),
     ]
     return {
@@ -134,53 +119,31 @@ def _held(engine: Engine, what: Asked, rate: int, prometheus: Prometheus) -> dic
     }
 
 
+@contextmanager
+def _keeping(watch: Watch) -> Iterator[None]:
+    """An hour's looks are not lost because its last minutes are not waited for."""
+    try:
+        yield
+    except Interrupted as interrupted:
+        path = stored("soak-interrupted", {"looks": [asdict(look) for look in watch.looks]})
+        raise Interrupted(
+            f"{interrupted} What was looked at until then is in {path['files']['result']}."
+        ) from None
+
+
+def _from_prometheus(
+    result: dict[str, Any], settings: Settings, began: float, step: float
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The services' memory, and how the requests were answered; nothing where it is down."""
+    prometheus = Prometheus(settings.prometheus_url)
+    _, started = course(result)
+    try:
+        return (
+            peaks(prometheus, began, time.time(), step=max(5.0, step)),
+            by_status(prometheus, result["testid"], started, result["seconds"]),
+        )
+    except Unanswered:
+        return {}, {}
+
+
 _TOLD = ("testid", "verdict", "outcome", "requests", "failed", "rps", "p50_ms", "p95_ms", "p99_ms")
-
-
-def of_load(result: dict[str, Any], refused: int) -> Iterator[Figure]:
-    """Whether the rate was held to the end. `refused`: of those that failed, how many were told to
-    come again; with LAB_SHED some are, while the caches are empty.
-    """
-    yield at_most("requests that failed, and were not refused", 0, result["failed"] - refused)
-    most = round(REFUSED_SHARE * result["requests"])
-    yield at_most("requests that were refused", most, refused)
-    yield at_most("windows in a row that broke a bound", 0, int(result["outcome"] != "held"))
-
-
-def of_processes(looks: list[Look]) -> Iterator[Figure]:
-    """The server's: medians of the last part beside those of the first that is warm."""
-    first, last = parts(looks)
-    kept = [pid for pid in first[0].workers if pid in last[-1].workers]
-    yield at_most("workers that were replaced", 0, len(first[0].workers) - len(kept))
-    for number, pid in enumerate(kept, 1):
-        before, after = (median(look.workers[pid] for look in part) for part in (first, last))
-        bound = max(WORKER_BYTES, WORKER_SHARE * before)
-        yield at_most(f"growth of worker {number}, MiB", _mib(bound), _mib(after - before))
-    connections = [max(look.connections for look in part) for part in (first, last)]
-    yield at_most("growth of database connections", CONNECTIONS, connections[1] - connections[0])
-    files = [max(look.files for look in part) for part in (first, last)]
-    yield at_most("growth of open files", FILES, files[1] - files[0])
-
-
-def of_disk(looks: list[Look], bookings: int, requests: int, seconds: float) -> Iterator[Figure]:
-    """What lies on the disk at the end, or what was added to it from the first look on."""
-    first, last = looks[0].folders, looks[-1].folders
-    added = {name: last[name] - first[name] for name in last}
-    yield at_most("cache directory, MiB", _mib(CACHE_BYTES), _mib(last["cache"]))
-    yield at_most("Postgres' log, MiB", _mib(LOG_AHEAD_BYTES), _mib(last["log ahead"]))
-    tables = TABLE_BYTES + BYTES_PER_BOOKING * bookings
-    yield at_most(f"tables, MiB for {bookings} bookings", _mib(tables), _mib(added["tables"]))
-    logs = LOG_BYTES + BYTES_PER_REQUEST * requests
-    yield at_most(f"logs, MiB for {requests} requests", _mib(logs), _mib(added["logs"]))
-    metrics = METRICS_BYTES + METRICS_BYTES_PER_HOUR * seconds / 3600
-    yield at_most("Prometheus' data, MiB", _mib(metrics), _mib(added["metrics"]))
-
-
-def parts(looks: list[Look]) -> tuple[list[Look], list[Look]]:
-    """The second sixth of the looks and the last."""
-    size = max(1, len(looks) // _PARTS)
-    return looks[size : 2 * size], looks[-size:]
-
-
-def _mib(size: float) -> float:
-    return round(size / _MIB, 1)

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 
 from lab.engine import Engine
+from lab.errors import LabError
 from lab.memory import tree_bytes
 from lab.paths import State
 from lab.reset import DATABASE
@@ -35,7 +36,10 @@ class Look:
 
 
 class Watch:
-    """Looks every `step_seconds` between `with` and its end, in a thread of its own."""
+    """Looks every `step_seconds` between `with` and its end, in a thread of its own.
+
+    `missed` looks could not be made: Postgres did not answer, or the server had just ended.
+    """
 
     def __init__(self, engine: Engine, state: State, step_seconds: float) -> None:
         self._engine, self._state, self._step = engine, state, step_seconds
@@ -44,6 +48,7 @@ class Watch:
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._began = time.monotonic()
         self.looks: list[Look] = []
+        self.missed = 0
         self.bookings = 0
 
     def __enter__(self) -> "Watch":
@@ -52,14 +57,19 @@ class Watch:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        self.bookings += self._booked()
+        # What ended the work inside is what counts, not that Postgres is down by now.
+        if kind is None:
+            self.bookings += self._booked()
 
     def _watch(self) -> None:
         while not self._stop.wait(self._step):
-            self.looks.append(self._look())
+            try:
+                self.looks.append(self._look())
+            except (LabError, psutil.Error):
+                self.missed += 1
 
     def _look(self) -> Look:
         return Look(

@@ -42,7 +42,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Figures:
-    """One row of the table. Times in seconds."""
+    """One row of the table. Times in seconds; `shed` of the failures are LAB_SHED's."""
 
     fault: str
     unseen: bool
@@ -58,6 +58,7 @@ class Figures:
     oldest_marked: float
     slowest_page: float
     failures: dict[str, int]
+    shed: int
     unfit: list[str]
     recovered_after: float
 
@@ -76,8 +77,7 @@ class Figures:
     @property
     def _is_unnoticed(self) -> bool:
         """No failure but the few requests that a busy machine has wait until they are shed."""
-        shed = self.failures.get("503", 0)
-        return shed == sum(self.failures.values()) and shed <= SHED_SHARE * self.sent
+        return self.shed == sum(self.failures.values()) and self.shed <= SHED_SHARE * self.sent
 
     def as_json(self) -> dict[str, object]:
         return asdict(self)
@@ -106,6 +106,7 @@ def judged(fault: str, ledger: Ledger, outage: Outage, stored: Stored) -> Figure
         oldest_marked=max((p.stale for p in ledger.pages if id(p) in marked), default=0),
         slowest_page=slowest,
         failures=dict(Counter(_kind(each) for each in answers if _is_failure(each))),
+        shed=sum(each.code == "overloaded" for each in answers),
         unfit=sorted({_named(each) for each in answers if _is_unfit(each)}),
         recovered_after=recovered,
     )

@@ -50,6 +50,13 @@ def test_a_few_that_a_busy_machine_sheds_are_no_notice(sound, stored):
     assert not any(said.startswith("clients noticed") for said in found.complaints())
 
 
+def test_what_a_service_that_is_away_makes_fail_is_noticed_however_little(sound, stored):
+    sound.wishes |= {str(n): _wish(3) for n in range(18)}
+    sound.tries[0] = replace(sound.tries[0], code="unavailable")
+    found = judged("a fault", sound, replace(OUTAGE, unseen=True), stored)
+    assert "clients noticed: {'503': 1}" in found.complaints()
+
+
 def test_a_mark_makes_no_page_younger_where_nothing_is_an_outage(sound, stored):
     sound.tries.pop(0)
     sound.pages.append(Page(104, 104.5, 200, cache="STALE", stale=3.6))
