@@ -102,7 +102,7 @@ lock: setup-dev ## Pin the newest versions that the requirements allow, with has
 .PHONY: clean
 clean: ## Stop the native stack and remove its data, programs and environment
 	-$(BIN)/lab down
-	-$(BIN)/python -m lab.paths | xargs -r rm -rf
+	-$(BIN)/python -m lab.paths | xargs -0 -r rm -rf --
 	rm -rf .lab .venv k6/node_modules
 
 .venv/.setup: $(REQUIREMENTS) pyproject.toml native/make-venv.sh

@@ -6,6 +6,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.errors import LabError
+
 
 def open_to_all(folder: Path) -> Path:
     """`folder`, or one below /var/lib where root keeps it shut to the user that Postgres runs as.
@@ -76,6 +78,24 @@ class State:
         return Path(f"/tmp/load-lab-{os.getuid()}-{digest}") / "supervisor.sock"  # noqa: S108
 
 
+def require_own(folder: Path) -> None:
+    """What answers in a folder that another user has made is not to be believed: all may make one
+    in /tmp.
+
+    Raises:
+        LabError: it is another user's, or a link.
+    """
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise LabError(
+            f"{folder} must be a folder of this user's; it is another's, or a link. Remove it, or "
+            "put the project where its path is shorter."
+        )
+
+
 def outside() -> list[Path]:
     """What lies outside the clone and goes with it: see `open_to_all`."""
     return [path for path in (PROGRAMS, current_state().postgres) if ROOT not in path.parents]
@@ -87,4 +107,5 @@ def current_state() -> State:
 
 
 if __name__ == "__main__":
-    print(*outside(), sep="\n")
+    # For xargs -0: a name may have spaces in it.
+    print(*outside(), sep="\0", end="")

@@ -43,7 +43,13 @@ def test_only_those_that_must_be_are_root(services):
 
 
 def test_whoever_is_root_or_on_the_hosts_network_listens_to_nobody_else(services):
-    """Alloy alone is root and has a port: on the loopback, whatever LAB_BIND says."""
+    """Alloy alone is root and has a port: on the loopback, whatever LAB_BIND says. Of those on the
+    host's network the load generator listens to nobody (tests/test_listening.py).
+    """
+    on_host = {n for n, service in services.items() if service.get("network_mode") == "host"}
+    assert on_host == {"load", "generator-metrics"}
+    (listens,) = (w for w in services["generator-metrics"]["command"] if "listen-addr" in w)
+    assert listens == "--server.http.listen-addr=127.0.0.1:12346"
     opened = config("docker-compose.yml", LAB_BIND="0.0.0.0")
     for name in ROOT_USERS:
         ports = opened[name].get("ports", [])

@@ -1,6 +1,7 @@
 """What listens where is SECURITY.md's table: on running stacks and in the compose files."""
 
 import socket
+import subprocess
 from pathlib import Path
 
 import psutil
@@ -57,6 +58,25 @@ def test_the_table_has_every_port_setting_with_its_default():
 
 def test_a_running_stack_listens_on_what_the_table_says_and_on_nothing_else(stack):
     assert _listening(stack._state) == _due(stack.settings())
+
+
+WAITS = """
+import { sleep } from 'k6';
+export default function () { console.log('begun'); sleep(60); }
+"""
+
+
+def test_k6_listens_to_nobody(stack, tmp_path):
+    script = tmp_path / "waits.js"
+    script.write_text(WAITS)
+    argv = [*stack.k6(stack.settings(), {}).argv, "run", "--quiet", str(script)]
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert any("begun" in line for line in process.stderr)
+            found = psutil.Process(process.pid).net_connections()
+            assert [each.laddr for each in found if each.status == "LISTEN"] == []
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1", "0.0.0.0"])

@@ -43,6 +43,6 @@ def test_k6_is_started_by_it(stack):
     assert version.stdout.startswith("k6 v")
 
 
-def test_an_older_kernel_is_no_error(monkeypatch):
+def test_a_machine_whose_call_is_not_known_is_no_error(monkeypatch):
     monkeypatch.setattr(served_first, "_SETATTR", {})
     assert not served_first.ask_for_short_slices()

@@ -47,6 +47,9 @@ READERS = {
 def make_secrets(folder: Path) -> list[str]:
     """Make the files that are missing in `folder`, and keep the others; returns what was made."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # A volume's root is there already, and open to all.
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
     missing = [name for name in NAMES if not (folder / name).exists()]
     for name in missing:
         _write(folder / name, secrets.token_urlsafe(48))
@@ -60,8 +63,9 @@ def hand_out(folder: Path, readers: Path) -> None:
     for name, reader in READERS.items():
         target = readers / name
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if target.stat().st_uid != reader.uid:
+        if target.stat().st_uid == os.geteuid():
             target.chmod(0o700)
+        if target.stat().st_uid != reader.uid:
             os.chown(target, reader.uid, -1)
         for secret in reader.names:
             _keep(target / secret, _read(folder / secret), reader.uid)

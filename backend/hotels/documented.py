@@ -50,19 +50,27 @@ _REPLAYED = OpenApiParameter(
     response=[201, 409],
 )
 
+_KEPT = {412: _error("The page that a cache keeps is not the one that If-Match asks for.")}
+
 hotel_list = extend_schema(
     operation_id="hotel_list",
     parameters=[_RETRY_AFTER],
     responses={
         200: HotelSerializer(many=True),
         404: _error("Another `format` than JSON."),
+        **_KEPT,
         **_ANYWHERE,
     },
 )
 hotel_detail = extend_schema(
     operation_id="hotel_detail",
     parameters=[_RETRY_AFTER],
-    responses={200: HotelDetailSerializer, 404: _error("No such hotel."), **_ANYWHERE},
+    responses={
+        200: HotelDetailSerializer,
+        404: _error("No such hotel."),
+        **_KEPT,
+        **_ANYWHERE,
+    },
 )
 booking_create = extend_schema(
     operation_id="booking_create",

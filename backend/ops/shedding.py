@@ -1,7 +1,7 @@
 """LAB_SHED=on: who waited too long is told so at once, instead of being served too late.
 
 Under more load than the target bears, a queue grows before the server until every answer is late;
-work is then spent on clients that have given up. Nginx says when it took a request in.
+work is then spent on clients that have given up. Nginx says when it handed a request over.
 
 A burst, as when many kept pages come due in one moment, is no such queue: it is gone soon, and what
 waits in it is answered in time. So the patience goes by whether the queue was empty lately. After
@@ -37,12 +37,14 @@ class Queue:
     """What one process knows of the queue before it; `now` is in seconds of a monotonic clock."""
 
     def __init__(self, now: float) -> None:
-        self._empty_at = now
+        self._empty_at = self._seen_at = now
 
     def is_too_long(self, wait: float, now: float) -> bool:
         """Whether who was taken `now`, after so many seconds, is to be refused."""
-        if wait <= NO_WAIT_SECONDS:
+        # Where nobody came for so long, nothing stood.
+        if wait <= NO_WAIT_SECONDS or now - self._seen_at > STANDING_SECONDS:
             self._empty_at = now
+        self._seen_at = now
         stands = now - self._empty_at > STANDING_SECONDS
         return wait > (LONGEST_WAIT_SECONDS if stands else BURST_WAIT_SECONDS)
 
@@ -93,6 +95,6 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
 
 
 def waited(request: HttpRequest) -> float | None:
-    """Seconds since Nginx took the request in; None when nobody says so."""
+    """Seconds since Nginx handed the request over; None when nobody says so."""
     start = request.META.get("HTTP_X_REQUEST_START", "")
     return time.time() - float(start) if _START.fullmatch(start) else None

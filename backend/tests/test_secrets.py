@@ -69,6 +69,18 @@ def test_each_reader_gets_its_own_and_nothing_else(tmp_path):
 
 
 @needs_root
+def test_folders_that_are_there_are_shut(tmp_path):
+    """As Docker makes a volume's root."""
+    folder, readers = tmp_path / "all", tmp_path / "readers"
+    folder.mkdir(mode=0o755)
+    for name in READERS:
+        (readers / name).mkdir(mode=0o755, parents=True)
+    make_secrets(folder)
+    hand_out(folder, readers)
+    assert {_mode(path) for path in (folder, *readers.iterdir())} == {0o700}
+
+
+@needs_root
 def test_a_replaced_secret_reaches_its_readers(tmp_path):
     folder, readers = tmp_path / "all", tmp_path / "readers"
     make_secrets(folder)

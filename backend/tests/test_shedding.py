@@ -23,7 +23,9 @@ def _shed() -> float:
 @pytest.fixture
 def shedding(caches, monkeypatch) -> None:
     """On, before a queue that has stood for long."""
-    monkeypatch.setattr(module, "_queue", Queue(float("-inf")))
+    queue = Queue(time.monotonic())
+    queue._empty_at = float("-inf")
+    monkeypatch.setattr(module, "_queue", queue)
     caches.on(lab_shed=Switch.ON, lab_redis_cache=RedisCache.VERSIONED)
 
 
@@ -69,8 +71,17 @@ def test_the_patience_goes_by_when_the_queue_was_empty(since_empty, wait, too_lo
     queue = Queue(-60)
     assert not queue.is_too_long(0.04, 100)
     # These found a queue, and say nothing of when it was empty.
+    assert not queue.is_too_long(0.06, 100.5)
     assert not queue.is_too_long(0.06, 100 + since_empty)
     assert queue.is_too_long(wait, 100 + since_empty) == too_long
+
+
+def test_where_nobody_came_for_long_no_queue_stood():
+    queue = Queue(100)
+    assert not queue.is_too_long(0.6, 160)
+    # From then on this is a queue like any other.
+    assert not queue.is_too_long(0.6, 160.9)
+    assert queue.is_too_long(0.6, 161.1)
 
 
 def test_who_says_nothing_does_not_make_the_queue_an_empty_one(api, shedding, pages):

@@ -43,11 +43,24 @@ def run(engine: Engine, names: list[str], *, quick: bool) -> dict[str, Any]:
     with borrowed(engine) as stack:
         folder = RESULTS / f"calibrate-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         head = _head(engine, stack.base, quick=quick)
-        measured, noises = _measured(engine, stack.base, cells, folder)
+        found, noises = list[dict[str, Any]](), list[tuple[str, Noise]]()
+        for document, noise in _measured(engine, stack.base, cells, folder):
+            found.append(document)
+            noises += noise
+            # After each: what was measured is not lost with what is interrupted.
+            whole = _kept(folder, head, found, noises)
+    return whole
+
+
+def _kept(
+    folder: Path, head: dict[str, Any], cells: list[dict[str, Any]], noises: list[tuple[str, Noise]]
+) -> dict[str, Any]:
+    """The document so far, as it was written."""
     path = folder / "result.json"
+    folder.mkdir(parents=True, exist_ok=True)
     warnings = [*head["warnings"], *unsteady(noises)]
     files = {"result": relative(path)}
-    document = {**head, "warnings": warnings, "cells": measured, "files": files}
+    document = {**head, "warnings": warnings, "cells": cells, "files": files}
     write_json(path, document)
     return document
 
@@ -84,22 +97,20 @@ def _head(engine: Engine, settings: Settings, *, quick: bool) -> dict[str, Any]:
 
 def _measured(
     engine: Engine, settings: Settings, cells: list[Cell], folder: Path
-) -> tuple[list[dict[str, Any]], list[tuple[str, Noise]]]:
-    found, noises = [], []
+) -> Iterator[tuple[dict[str, Any], list[tuple[str, Noise]]]]:
+    """Each cell's document, and the noise of its runs."""
     expected = sum(cell.repeats * (cell.seconds + _AROUND_SECONDS) for cell in cells)
     with Progress(expected) as progress:
         for cell in cells:
             try:
                 runs = list(_runs(engine, settings, cell, folder, progress))
-                found.append(cell_document(cell, runs, checks(cell, runs)))
-                # What starves k6 on purpose is no noise.
-                noises += [(cell.name, seen.noise) for seen in runs]
+                noises = [(cell.name, seen.noise) for seen in runs]
+                yield cell_document(cell, runs, checks(cell, runs)), noises
             except Interrupted:
                 raise
             except LabError as error:
                 failed = Check("the run", "measured", str(error))
-                found.append(cell_document(cell, [], [failed]))
-    return found, noises
+                yield cell_document(cell, [], [failed]), []
 
 
 def _runs(

@@ -29,7 +29,6 @@ class Reference:
 
     def __init__(self, process: "subprocess.Popen[str]", port: int) -> None:
         self._process, self.port = process, port
-        self.truth: Truth | None = None
 
     @property
     def url(self) -> str:
@@ -47,10 +46,9 @@ class Reference:
         """
         try:
             said, _ = self._process.communicate(timeout=_END_SECONDS)
-            self.truth = read_truth(json.loads(said))
+            return read_truth(json.loads(said))
         except (ValueError, KeyError, subprocess.TimeoutExpired) as error:
             raise LabError(f"The reference server ended without its record ({error}).") from None
-        return self.truth
 
 
 @contextmanager
@@ -86,10 +84,16 @@ def _port(process: "subprocess.Popen[str]") -> int:
 def round_trip_ms(port: int, cpus: set[int]) -> float:
     """What a client without a load generator measures of an answer that is given at once: the
     median, in ms. The server's own part of it is in its record.
+
+    Raises:
+        LabError: it does not answer within 5 s.
     """
     # A thread of its own, since a thread keeps the CPUs that it is bound to.
     with ThreadPoolExecutor(1) as pool:
-        return 1000 * median(pool.submit(_round_trips, port, cpus).result())
+        try:
+            return 1000 * median(pool.submit(_round_trips, port, cpus).result())
+        except OSError as error:
+            raise LabError(f"The reference server does not answer ({error}).") from None
 
 
 def _round_trips(port: int, cpus: set[int]) -> list[float]:

@@ -21,6 +21,10 @@ class ServiceStatus:
     detail: str = ""
 
 
+# k6 would let everyone on this machine stop a run, or change it, at 127.0.0.1:6565.
+UNHEARD = ("--address", "")
+
+
 @dataclass(frozen=True)
 class K6Command:
     """How to run k6: the argument list before the script's name, in which folder."""

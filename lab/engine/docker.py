@@ -10,7 +10,7 @@ import psutil
 
 from lab.console import step
 from lab.cpus import choose_cpus
-from lab.engine.base import K6Command, ServiceState, ServiceStatus
+from lab.engine.base import UNHEARD, K6Command, ServiceState, ServiceStatus
 from lab.engine.versions import ASKED, version_in
 from lab.errors import LabError, UsageError
 from lab.paths import ROOT, State, current_state
@@ -172,6 +172,7 @@ class DockerEngine:
         # As the caller, who owns results/.
         flags += ["--user", f"{os.getuid()}:{os.getgid()}"]
         argv = [*compose_argv("docker-compose.load.yml"), "run", "--rm", *flags, "load", "k6"]
+        argv += UNHEARD
         return K6Command(argv, ROOT, {**os.environ, **_pinned(settings), **passed})
 
     def _project(self) -> str:

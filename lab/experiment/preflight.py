@@ -30,7 +30,7 @@ def check_disk() -> None:
         raise LabError(
             f"Too little disk: {free / 1024**3:.1f} GiB are free in results/, needed "
             f"{_FREE_BYTES / 1024**3:.0f} GiB. Nothing that was measured is lost. Make room, then "
-            "go on with --resume."
+            "start again; `lab run` goes on with --resume."
         )
 
 

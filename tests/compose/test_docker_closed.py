@@ -9,7 +9,10 @@ import psutil
 import pytest
 from commands import checked
 from config.secrets import PUSH_USER, READERS
+from support.compose import config
 from test_compose_closed import CAPABILITIES, ROOT_USERS
+
+from lab.engine.docker import _ENDING
 
 # Bits of a capability set, https://man7.org/linux/man-pages/man7/capabilities.7.html
 _BITS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "SETGID": 6}
@@ -27,7 +30,8 @@ def processes(stack):
             pytest.skip("the engine runs in a machine of its own, whose processes can't be seen")
         main = psutil.Process(pid)
         found[container["Service"]] = [main, *main.children(recursive=True)]
-    assert len(found) >= 11 - len(stack.left_out)
+    due = config("docker-compose.yml").keys() - set(_ENDING) - stack.left_out.keys()
+    assert found.keys() == due
     return found
 
 

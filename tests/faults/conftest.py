@@ -21,21 +21,46 @@ from tests.faults.table import lines
 _FIGURES = pytest.StashKey()
 
 
-@pytest.fixture(scope="session", params=["native", "docker"])
+# Its own: a stack that runs here otherwise keeps its containers and its data.
+PROJECT = "load-lab-faults"
+
+
+@pytest.fixture(scope="module", params=["native", "docker"])
 def hand(request):
-    """The stack under `best` on one engine, its data as they were made, and what breaks it."""
-    reason = why_not_docker() if request.param == "docker" else None
-    if reason:
+    """The stack under `best` on one engine, its data as they were made, and what breaks it.
+
+    Gone when its module ends: others' stacks need the same ports.
+    """
+    if request.param == "docker":
+        _require_docker()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPOSE_PROJECT_NAME", PROJECT)
+        breaks = _native() if request.param == "native" else DockerHand(DockerEngine())
+        breaks.remove()
+        try:
+            breaks.engine.up(changed(load_settings(), preset_assignments("best")))
+            done = breaks.engine.exec("backend", ["python", "manage.py", "load_db", "--reload"])
+            assert done.returncode == 0, done.stderr
+            yield breaks
+        finally:
+            breaks.remove()
+
+
+def _require_docker():
+    if os.geteuid() != 0:
+        pytest.skip("on the docker engine: a container's process can be killed by root alone")
+    if reason := why_not_docker():
         pytest.skip(f"on the docker engine: {reason}")
-    breaks = _native() if request.param == "native" else DockerHand(DockerEngine())
-    breaks.engine.down()
-    breaks.engine.up(changed(load_settings(), preset_assignments("best")))
-    try:
-        done = breaks.engine.exec("backend", ["python", "manage.py", "load_db", "--reload"])
-        assert done.returncode == 0, done.stderr
-        yield breaks
-    finally:
-        breaks.engine.down()
+
+
+@pytest.fixture(scope="module")
+def results():
+    """What runs leave in results/ goes with the module."""
+    RESULTS.mkdir(exist_ok=True)
+    before = set(RESULTS.iterdir())
+    yield
+    for path in set(RESULTS.iterdir()) - before:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 @pytest.fixture

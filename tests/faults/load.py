@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -73,9 +74,19 @@ def _k6(engine: Engine, seconds: int, folder: Path) -> Iterator[Path]:
             yield ledger
             process.wait(LONGEST)
         finally:
-            process.kill()
-            process.wait()
+            _end(process)
     assert process.returncode == 0, f"k6 ended with {process.returncode}:\n{said.read_text()}"
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """As Ctrl-C does, which compose tells the container; killed alone it would leave it running."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(LONGEST)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _start_k6(engine, seconds, folder, ledger, log) -> "subprocess.Popen[bytes]":

@@ -24,6 +24,10 @@ class SharedHand:
 
     engine: Engine
 
+    def remove(self) -> None:
+        """The stack is down, and has kept nothing that another would find."""
+        self.engine.down()
+
     def family(self, service: str) -> list[psutil.Process]:
         """The service's first process and all that descend from it, as this machine sees them."""
         raise NotImplementedError

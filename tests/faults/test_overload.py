@@ -11,15 +11,13 @@ SURELY_USEFUL = 0.6
 
 
 @pytest.fixture(scope="module")
-def overloaded(lab, stack):
+def overloaded(lab, stack, results):
     """`lab overload` of uncached pages; its exit code says whether every bound is kept."""
     stack.apply(stack.settings().model_copy(update={"LAB_DETAIL": "fast"}))
     said = lab("overload", "--scenario", "detail", "--json")
     assert said.out, said.err
     assert said.code == (0 if all(each["kept"] for each in said.json["figures"]) else 1)
-    yield said.json
-    for file in said.json["files"].values():
-        (ROOT / file).unlink()
+    return said.json
 
 
 @pytest.fixture(scope="module")

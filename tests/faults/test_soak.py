@@ -8,13 +8,12 @@ from lab.paths import ROOT
 
 
 @pytest.fixture(scope="module")
-def soaked(lab, stack):
+def soaked(lab, stack, results):
     said = lab("set", "--preset", "best")
     assert said.code == 0, said.err
     said = lab("soak", "--duration", "3m", "--rate", "300", "--json")
     assert said.code == 0, said.err + said.out
-    yield json.loads((ROOT / said.json["files"]["result"]).read_text())
-    (ROOT / said.json["files"]["result"]).unlink()
+    return json.loads((ROOT / said.json["files"]["result"]).read_text())
 
 
 def test_every_bound_is_kept(soaked):

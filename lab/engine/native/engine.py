@@ -8,7 +8,7 @@ import httpx
 
 from lab.console import note, step
 from lab.cpus import choose_cpus
-from lab.engine.base import K6Command, ServiceStatus
+from lab.engine.base import UNHEARD, K6Command, ServiceStatus
 from lab.engine.native import (
     backend,
     grafana,
@@ -133,7 +133,7 @@ class NativeEngine:
 
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         self._bound_logs()
-        pinned = ["taskset", "-c", choose_cpus(settings).load, str(require("k6"))]
+        pinned = ["taskset", "-c", choose_cpus(settings).load, str(require("k6")), *UNHEARD]
         return K6Command([*served_first.BECOME, *pinned], ROOT / "k6", {**os.environ, **env})
 
     def _bound_logs(self) -> None:

@@ -13,10 +13,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.console import step
+from lab.console import note, step
 from lab.engine.native.programs import find, find_browser
 from lab.errors import LabError
 from lab.paths import BIN, PROGRAMS, ROOT
+from lab.settings import load_settings
 
 K6_VERSION = "1.8.1"
 TOXIPROXY_VERSION = "2.12.0"
@@ -160,6 +161,9 @@ def _run(argv: list[str], env: dict[str, str] | None = None) -> None:
 
 def main() -> None:
     try:
+        if load_settings().LAB_ENGINE == "docker" and not sys.argv[1:]:
+            note("LAB_ENGINE=docker: the programs are in its images, and none is needed here.")
+            return
         install()
         if "--with-compose" in sys.argv[1:]:
             install_compose()

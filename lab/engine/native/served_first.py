@@ -26,7 +26,9 @@ BECOME = (sys.executable, "-I", __file__)
 
 
 def ask_for_short_slices() -> bool:
-    """Of the calling process and all that it starts; False where the kernel knows of none."""
+    """Of the calling process and all that it starts; False where the call is not known or refused.
+    Before Linux 6.12 it is taken, and changes nothing.
+    """
     number = _SETATTR.get(platform.machine())
     if number is None or sys.platform != "linux":
         return False

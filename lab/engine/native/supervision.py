@@ -17,7 +17,7 @@ from supervisor.xmlrpc import SupervisorTransport
 
 from lab.engine.base import ServiceState
 from lab.errors import LabError
-from lab.paths import State
+from lab.paths import State, require_own
 
 # Supervisor's states, http://supervisord.org/subprocess.html#process-states
 _STATES: dict[str, ServiceState] = {
@@ -140,6 +140,7 @@ class Supervision:
             ) from None
 
     def _ask(self, method: str, *arguments: object) -> Any:
+        require_own(self._state.socket.parent)
         transport = SupervisorTransport(serverurl=f"unix://{self._state.socket}")
         proxy = xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport)
         try:
