@@ -53,7 +53,7 @@ TOGETHER = {
     "watched": ("test_telemetry.py", "test_dashboard_queries.py", "test_grafana.py"),
     "results": (
         *("test_k6_run.py", "test_profile.py"),
-        *("test_metrics_overhead.py", "test_legacy_arms.py"),
+        *("test_metrics_overhead.py", "test_legacy_arms.py", "test_bench_stacks.py"),
     ),
 }
 

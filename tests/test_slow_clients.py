@@ -8,7 +8,7 @@ import resource
 import selectors
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from statistics import quantiles
 
 import pytest
@@ -117,3 +117,17 @@ def test_slow_clients_do_not_stop_others(stack, capsys):
     with capsys.disabled():
         print(f"\np95 {alone * 1000:.1f} ms alone, {beside * 1000:.1f} ms beside {IDLE + SLOW}")
     assert beside <= max(MOST_TIMES * alone, FLOOR_SECONDS)
+
+
+def test_who_sends_no_whole_header_is_let_go(stack):
+    """After client_header_timeout, 10 s; a byte now and then does not make it longer."""
+    began = time.monotonic()
+    with Client(stack.settings().LAB_HTTP_PORT) as client:
+        client.socket.settimeout(1)
+        with pytest.raises((ConnectionError, EOFError)):
+            while time.monotonic() < began + 30:
+                client.send(b"G")
+                with suppress(TimeoutError):
+                    if not client.socket.recv(1):
+                        raise EOFError
+    assert 8 < time.monotonic() - began < 25
