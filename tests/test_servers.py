@@ -71,6 +71,7 @@ def test_a_server_says_who_it_is_lists_hotels_and_books(stack, server):
     assert len(_workers(stack)) == 3
     _check_metrics(stack, settings)
     _check_beside(stack, settings)
+    _check_place(settings)
     if settings.LAB_WEBSOCKETS == "on":
         # By way of Nginx, which lets each message through, perhaps to the server beside; then not.
         _check_socket(settings.target_url, load)
@@ -79,6 +80,17 @@ def test_a_server_says_who_it_is_lists_hotels_and_books(stack, server):
     assert stack.sql("postgres", "SHOW max_connections") == limit
     if server in KILLED:
         _kill(stack, server)
+
+
+def _check_place(settings):
+    """No client's header makes a server take the project for one below another path: closed routes
+    would be open, and limits passed by.
+    """
+    for name in ("Daphne-Root-Path", "SCRIPT_NAME", "Script-Name", "X-Forwarded-Prefix"):
+        asked = httpx.get(f"{settings.target_url}/x/readyz", headers={name: "/x"})
+        assert asked.status_code == 404, name
+    asked = httpx.get(f"{settings.server_url}/x/readyz", headers={"Daphne-Root-Path": "/x"})
+    assert asked.status_code == 404
 
 
 def _check_metrics(stack, settings):
