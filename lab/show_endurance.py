@@ -9,6 +9,7 @@ from rich.table import Table
 
 from lab.cpu_speed import UNSTEADY_RATIO, extremes
 from lab.endurance.figures import SOONEST_SECONDS
+from lab.steal import NOISY_SHARE
 
 _MIB = 1024**2
 
@@ -29,8 +30,8 @@ def overload(document: dict[str, Any]) -> RenderableType:
         table.add_column(f"LAB_SHED={arm['shed']}", justify="right")
     for name, cells in _rows(arms):
         table.add_row(name, *cells)
-    said = (*bounds(document["figures"]), *_unsteady(limit, arms), *_files(document))
-    return Group(table, *said)
+    warned = (*_unsteady(limit, arms), *_noise(document))
+    return Group(table, *bounds(document["figures"]), *warned, *_files(document))
 
 
 def soak(document: dict[str, Any]) -> RenderableType:
@@ -43,7 +44,7 @@ def soak(document: dict[str, Any]) -> RenderableType:
         f"bookings; p50 {result['p50_ms']} ms, p95 {result['p95_ms']} ms, "
         f"p99 {result['p99_ms']} ms",
     ]
-    return Group(*said, *bounds(document["figures"]), *_files(document))
+    return Group(*said, *bounds(document["figures"]), *_noise(document), *_files(document))
 
 
 def half_of(limit: dict[str, Any] | None) -> str:
@@ -85,6 +86,16 @@ def _unsteady(limit: dict[str, Any], arms: list[dict[str, Any]]) -> Iterator[str
             f"[yellow]The target's CPUs were {found.ratio:.2f} times as fast in {found.fastest} as "
             f"in {found.slowest}, and goodputs go with them. Measure again when the machine is "
             "steady.[/yellow]"
+        )
+
+
+def _noise(document: dict[str, Any]) -> Iterator[str]:
+    """What others took of the machine while it was loaded."""
+    share = document["steal"]
+    if share >= NOISY_SHARE:
+        yield (
+            f"[yellow]The hypervisor took {share:.0%} of the CPU time: what was late, refused or "
+            "not recorded may be its doing. Measure again when the machine is quiet.[/yellow]"
         )
 
 

@@ -93,10 +93,19 @@ def test_shedding_is_judged_by_each_of_its_promises(changed, kept):
 def test_a_cpu_that_was_another_in_the_ramp_is_told(speed, warned):
     limit = Limit(rate=100.0, goodput=95.0, testid="breakpoint", cpu_speed=12.0)
     arms = [asdict(_arm(shed=shed, cpu_speed=speed)) for shed in ("on", "off")]
-    known = {"scenario": "detail", "limit": asdict(limit), "files": {}}
+    known = {"scenario": "detail", "limit": asdict(limit), "files": {}, "steal": 0.0}
     figures = [each.document() for each in overload.judged(_arm())]
     said = _printed(show_endurance.overload({**known, "arms": arms, "figures": figures}))
     assert ("1.18 times as fast in the ramp as in LAB_SHED=o" in said) == warned
+
+
+@pytest.mark.parametrize(("steal", "warned"), [(0.049, False), (0.051, True)])
+def test_a_machine_that_was_taken_away_is_told(steal, warned):
+    result = {"verdict": "held", "requests": 9, "failed": 0, "p50_ms": 1, "p95_ms": 2, "p99_ms": 3}
+    asked = {"scenario": "journey", "rate": 9, "seconds": 60.0, "limit": None, "bookings": 1}
+    document = {**asked, "result": result, "figures": [], "files": {}, "steal": steal}
+    said = _printed(show_endurance.soak(document))
+    assert ("The hypervisor took 5% of the CPU time" in said) == warned
 
 
 def _printed(what):

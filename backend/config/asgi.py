@@ -25,9 +25,6 @@ class _Application:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if caller.found() is None:
             caller.called_with(send)
-        # The project lies at the root. Daphne takes another place for it from a client's header.
-        if scope.get("root_path"):
-            scope = {**scope, "root_path": ""}
         await self._inner(scope, receive, send)
 
 

@@ -34,7 +34,12 @@ class _WsgiRequest(_ReadsContentType, WSGIRequest):
 
 
 class _AsgiRequest(_ReadsContentType, ASGIRequest):
-    pass
+    """Of a project that lies at the root: daphne takes another place for it from a client's header,
+    and Django would look for the rest of the path alone.
+    """
+
+    def __init__(self, scope: dict[str, Any], body_file: Any) -> None:
+        super().__init__({**scope, "root_path": ""}, body_file)
 
 
 class _WsgiHandler(WSGIHandler):

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 import ops.middleware
 import ops.shedding
 import pytest
-from asgiref.sync import async_to_sync
 from config import caller
 from config.kinds import Switch
 from django.core.handlers.asgi import ASGIHandler
@@ -101,29 +100,6 @@ def test_who_waited_too_long_is_refused(hotel, caches):
     caches.on(lab_shed=Switch.ON)
     answer = asyncio.run(AsyncClient().get("/api/hotel/", headers={"X-Request-Start": "1.000"}))
     assert answer.status_code == 503
-
-
-def test_a_client_can_not_move_the_project_to_another_path(db):
-    """As daphne hands on Daphne-Root-Path: /x, with which /x/healthz would be /healthz."""
-    assert _status_of("/healthz", root_path="") == 200
-    assert _status_of("/x/healthz", root_path="/x") == 404
-
-
-def _status_of(path, **scope):
-    from config.asgi import application
-
-    asked = {"type": "http", "method": "GET", "path": path, "query_string": b""}
-    said = []
-
-    async def receive():
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message):
-        said.append(message)
-
-    headers = [(b"host", b"localhost")]
-    async_to_sync(application)({**asked, "headers": headers, **scope}, receive, send)
-    return said[0]["status"]
 
 
 def test_only_the_labs_token_is_told_who_serves(client, settings):

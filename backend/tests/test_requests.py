@@ -63,6 +63,14 @@ def test_by_asgi_it_is_read(said):
     assert (request.content_type, request.GET["a"]) == ("application/json", "A")
 
 
+def test_by_asgi_nobody_moves_the_project_to_another_path():
+    """As daphne hands on Daphne-Root-Path: /x, with which /x/healthz would be /healthz."""
+    scope = {"type": "http", "method": "GET", "path": "/x/healthz", "root_path": "/x"}
+    said = {**scope, "query_string": b"", "headers": []}
+    request, _ = asgi_application().create_request(said, io.BytesIO())
+    assert (request.path, request.path_info) == ("/x/healthz", "/x/healthz")
+
+
 @pytest.mark.django_db(transaction=True)
 # What a header may hold.
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=255)))

@@ -13,11 +13,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from dotenv import dotenv_values
+
 from lab.console import note, step
 from lab.engine.native.programs import find, find_browser
 from lab.errors import LabError
 from lab.paths import BIN, PROGRAMS, ROOT
-from lab.settings import load_settings
 
 K6_VERSION = "1.8.1"
 TOXIPROXY_VERSION = "2.12.0"
@@ -159,9 +160,14 @@ def _run(argv: list[str], env: dict[str, str] | None = None) -> None:
         raise LabError(f"`{' '.join(argv)}` failed with exit code {done.returncode}:\n{said}")
 
 
+def _engine() -> str | None:
+    """What is asked for; the other settings need not be right to install something."""
+    return os.environ.get("LAB_ENGINE") or dotenv_values(ROOT / ".env").get("LAB_ENGINE")
+
+
 def main() -> None:
     try:
-        if load_settings().LAB_ENGINE == "docker" and not sys.argv[1:]:
+        if _engine() == "docker" and not sys.argv[1:]:
             note("LAB_ENGINE=docker: the programs are in its images, and none is needed here.")
             return
         install()
