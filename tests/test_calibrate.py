@@ -129,7 +129,7 @@ def test_what_is_right_is_held(name):
         ("fixed", {"prometheus_ms": {**SEEN.prometheus_ms, 99: 22.3}}, ["Prometheus' p99"]),
         ("fixed", {"prometheus_ms": {**SEEN.prometheus_ms, 99: None}}, ["Prometheus' p99"]),
         ("fixed", {"figures": {"rps": 197.5}}, ["requests per second"]),
-        ("fixed", {"figures": {"goodput": 172.0}}, ["goodput, best 5 s"]),
+        ("fixed", {"figures": {"goodput": 173.0}}, ["goodput, best 5 s"]),
         ("fixed", {"figures": {"requests": 999}}, ["requests in k6's summary"]),
         ("fixed", {"prometheus_requests": 999.0}, ["requests in Prometheus"]),
         ("fixed", {"prometheus_requests": None}, ["requests in Prometheus"]),
@@ -180,11 +180,20 @@ def test_the_table_has_the_worst_of_several_runs_and_every_warning():
     assert "In full: results/x" in text
 
 
+def test_the_best_five_seconds_are_what_the_server_answered_in_them():
+    """A stall of 0.1 s before the seventh second, whose answers come together after it."""
+    received = [0.5 + number / 100 for number in range(1200)]
+    answered = [7.51 if 7.4 <= at < 7.5 else at + 0.005 for at in received]
+    empty = {"due": received, "probes": [], "cut_off": 0, "computed": 0.0}
+    truth = read_truth({**empty, "received": received, "answered": answered})
+    assert truth.best_rate == pytest.approx((5 * 100 + 10) / 5)
+
+
 def test_an_empty_record_is_no_crash():
     empty = {name: [] for name in ("received", "due", "answered", "probes")}
     truth = read_truth({**empty, "cut_off": 0, "computed": 0.0})
     assert (truth.requests, truth.rate, truth.milliseconds(95)) == (0, 0, 0)
-    assert (truth.mean_ms, truth.work_ms) == (0, 0)
+    assert (truth.mean_ms, truth.work_ms, truth.best_rate) == (0, 0, None)
 
 
 # --- What can be asked for

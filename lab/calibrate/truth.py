@@ -1,16 +1,20 @@
 """What the reference server says that it did: the truth, as far as a server can know it."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
+
+from lab.breakpoint import STEP_SECONDS, highest_rate
 
 
 @dataclass(frozen=True)
 class Truth:
     """Of each request of the load: seconds from its arrival to its answer, and how late its answer
     was by the law. `seconds_in_all` goes from the first arrival to the last answer, `computed` is
-    the CPU time in seconds that the law's work took.
+    the CPU time in seconds that the law's work took. `best_rate` is the most answers per second in
+    any of the lab's windows, which begin with the first arrival.
     """
 
     seconds: list[float]
@@ -19,6 +23,7 @@ class Truth:
     probes: list[float]
     cut_off: int
     computed: float = 0.0
+    best_rate: float | None = None
 
     @property
     def requests(self) -> int:
@@ -60,7 +65,16 @@ def read_truth(record: dict[str, Any]) -> Truth:
         probes=record["probes"],
         cut_off=record["cut_off"],
         computed=record["computed"],
+        best_rate=_best_rate(min(received), sorted(answered)) if received else None,
     )
+
+
+def _best_rate(began: float, answered: list[float]) -> float | None:
+    """`answered` sorted. At a constant rate it is more than that rate: answers vary, and what a
+    stall held back comes together.
+    """
+    moments = range(0, round(answered[-1] - began) + 1, STEP_SECONDS)
+    return highest_rate([bisect_right(answered, began + moment) for moment in moments])
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
