@@ -10,8 +10,8 @@ import pytest
 from lab.paths import ROOT
 
 CELLS = Path(__file__).with_name("containers.toml")
-# Two of a run: a cell takes a minute, most of it compose's.
-PAIRS = [("cached", "beside"), ("async-views", "layer"), ("sockets", "delayed")]
+# Three of a run: a cell takes a minute, most of it compose's, and what is around them one, too.
+TRIPLES = [("cached", "beside", "layer"), ("async-views", "sockets", "delayed")]
 
 
 @pytest.fixture(scope="module")
@@ -23,16 +23,16 @@ def up(lab_on_docker):
 
 def test_every_cell_is_measured_below():
     named = tomllib.loads(CELLS.read_text())["axis"][0]["positions"]
-    assert sorted(named) == sorted(name for pair in PAIRS for name in pair)
+    assert sorted(named) == sorted(name for triple in TRIPLES for name in triple)
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_every_kind_of_server_is_measured(up, lab_on_docker, pair):
-    only = (part for name in pair for part in ("--only", name))
+@pytest.mark.parametrize("triple", TRIPLES, ids="-".join)
+def test_every_kind_of_server_is_measured(up, lab_on_docker, triple):
+    only = (part for name in triple for part in ("--only", name))
     said = lab_on_docker("run", str(CELLS), *only, "--json")
     assert said.code == 0, said.err
     folder = (ROOT / said.json["files"]["html"]).parent
     cells = [json.loads(file.read_text()) for file in folder.glob("cells/*/cell.json")]
-    assert {cell["name"]: cell["state"] for cell in cells} == dict.fromkeys(pair, "measured")
+    assert {cell["name"]: cell["state"] for cell in cells} == dict.fromkeys(triple, "measured")
     assert all(cell["successes"] > 0 for cell in cells)
     shutil.rmtree(folder)
