@@ -1,0 +1,139 @@
+"""WebSockets where something breaks: Redis, Postgres, the subscription, the client."""
+
+import asyncio
+import os
+import socket
+import struct
+from contextlib import ExitStack
+
+import pytest
+from config import env
+from live import push
+from live.push import group_of
+from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client.multiprocess import MultiProcessCollector
+from redis import Redis
+from support.live_servers import SECONDS, closed_with, heard, served
+from websockets.sync.client import connect
+
+from lab.engine.native.supervision import wait_for
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _pushes(outcome):
+    return REGISTRY.get_sample_value("lab_live_pushes_total", {"outcome": outcome}) or 0
+
+
+def test_a_redis_that_is_away_costs_a_booking_nothing_and_is_counted(wish, api, settings):
+    settings.CHANNEL_LAYERS = _elsewhere(settings, "redis://127.0.0.1:1/1")
+    before = _pushes("failed")
+    assert api.post("/api/booking/", wish, format="json").status_code == 201
+    wait_for(lambda: _pushes("failed") == before + 1, seconds=SECONDS, what="The count")
+
+
+def test_a_frozen_redis_costs_a_booking_nothing_and_is_counted(wish, api, settings, monkeypatch):
+    monkeypatch.setattr(push, "TIMEOUT_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as frozen:
+        url = f"redis://127.0.0.1:{frozen.getsockname()[1]}/1"
+        settings.CHANNEL_LAYERS = _elsewhere(settings, url)
+        before = _pushes("failed")
+        assert api.post("/api/booking/", wish, format="json").status_code == 201
+        assert _pushes("failed") == before
+        wait_for(lambda: _pushes("failed") == before + 1, seconds=SECONDS, what="The count")
+
+
+def _elsewhere(settings, url):
+    live = settings.CHANNEL_LAYERS["live"] | {"CONFIG": {"hosts": [url]}}
+    return settings.CHANNEL_LAYERS | {"live": live}
+
+
+AWAY = {
+    "Redis": {"BACKEND_REDIS_URL": "redis://127.0.0.1:1/0"},
+    "Postgres": {"PGPORT": "1"},
+}
+
+
+@pytest.mark.parametrize("what", AWAY)
+def test_what_is_away_closes_with_try_again_and_no_traceback(what, hotel, capfd):
+    with (
+        served("uvicorn", LAB_WEBSOCKETS="on", **AWAY[what]) as address,
+        connect(f"ws://{address}/ws/hotel/{hotel.pk}/") as websocket,
+    ):
+        assert closed_with(websocket) == 1013
+    said = capfd.readouterr().err
+    assert "A WebSocket was closed: " in said
+    assert "Traceback" not in said
+
+
+def test_who_drops_while_being_told_is_not_counted_any_more(hotel, tmp_path, capfd):
+    with served("uvicorn", LAB_WEBSOCKETS="on", PROMETHEUS_MULTIPROC_DIR=str(tmp_path)) as address:
+        with ExitStack() as open_:
+            url = f"ws://{address}/ws/hotel/{hotel.pk}/"
+            dropping = [open_.enter_context(connect(url)) for _ in range(20)]
+            for websocket in dropping:
+                heard(websocket)
+            assert _watching(tmp_path) == _watched(hotel) * 20 == 20
+            for websocket in dropping:
+                _tell(hotel, times=20)
+                _abort(websocket)
+        wait_for(lambda: _watching(tmp_path) == 0, seconds=SECONDS, what="The end of all")
+        wait_for(lambda: _watched(hotel) == 0, seconds=SECONDS, what="The end of the group")
+    said = capfd.readouterr().err
+    assert "Traceback" not in said
+    assert "A WebSocket was closed" not in said
+
+
+def test_a_subscription_that_breaks_is_renewed_and_the_socket_stays(hotel):
+    with (
+        served("uvicorn", LAB_WEBSOCKETS="on") as address,
+        connect(f"ws://{address}/ws/hotel/{hotel.pk}/") as websocket,
+        _redis() as redis,
+    ):
+        heard(websocket)
+        killed = _subscribers(redis)
+        assert redis.client_kill_filter(_type="pubsub") == len(killed) > 0
+
+        def is_renewed():
+            now = _subscribers(redis)
+            return now and now.isdisjoint(killed) and _watched(hotel) == 1
+
+        wait_for(is_renewed, seconds=SECONDS, what="The subscription")
+        _tell(hotel, times=1)
+        assert heard(websocket) == {}
+
+
+def _redis():
+    url, password = os.environ["BACKEND_REDIS_URL"], env.secret("redis_password")
+    return Redis.from_url(url, password=password)
+
+
+def _subscribers(redis):
+    return {client["id"] for client in redis.client_list(_type="pubsub")}
+
+
+def _tell(hotel, times):
+    for _ in range(times):
+        message = {"type": "availability", "text": "{}"}
+        sending = push._send(group_of(hotel.pk), message)
+        asyncio.run_coroutine_threadsafe(sending, push._loop()).result(SECONDS)
+
+
+def _abort(websocket):
+    """As a client that is killed: no close frame, a reset."""
+    linger = struct.pack("ii", 1, 0)
+    websocket.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    websocket.socket.close()
+
+
+def _watching(folder):
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, path=str(folder))
+    return registry.get_sample_value("lab_live_connections")
+
+
+def _watched(hotel):
+    """How many processes are subscribed to the hotel's group, as Redis sees it."""
+    name = f"asgi__group__{group_of(hotel.pk)}"
+    with _redis() as redis:
+        return dict(redis.pubsub_numsub(name))[name.encode()]

@@ -1,0 +1,51 @@
+"""Servers with WebSockets on the tests' database, and what is heard there (test_live*.py)."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+from config.settings import BASE_DIR
+from django.db import connection
+from websockets.exceptions import ConnectionClosed
+
+from lab.engine.native.supervision import port_is_taken, wait_for
+
+SECONDS = 10
+COMMANDS = {
+    "uvicorn": ["uvicorn", "config.asgi:application", "--lifespan", "off", "--port"],
+    "daphne": ["daphne", "config.asgi:application", "-p"],
+}
+
+
+@contextmanager
+def served(name, **environ):
+    """A server of the tests' database; gives its address without the scheme."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    env = {**os.environ, "PGDATABASE": connection.settings_dict["NAME"], **environ}
+    env |= {"DJANGO_SETTINGS_MODULE": "config.settings", "BACKEND_ALLOWED_HOSTS": "*"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", *COMMANDS[name], str(port)], cwd=BASE_DIR, env=env
+    )
+    try:
+        wait_for(lambda: port_is_taken("127.0.0.1", port), seconds=30, what=name)
+        yield f"127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def heard(websocket):
+    return json.loads(websocket.recv(timeout=SECONDS))
+
+
+def closed_with(websocket):
+    """The code, when that is the first thing that comes."""
+    with pytest.raises(ConnectionClosed) as closed:
+        websocket.recv(timeout=SECONDS)
+    return closed.value.rcvd.code
