@@ -4,7 +4,8 @@ Under more load than the target bears, a queue grows before the server until eve
 work is then spent on clients that have given up. Nginx says when it handed a request over.
 
 A burst, as when many kept pages come due in one moment, is no such queue: it is gone soon, and what
-waits in it is answered in time. So the patience goes by whether the queue was empty lately. After
+waits in it is answered in time. So the patience goes by whether the queue was empty lately. Nor is
+it one when a server starts: who came before it was ready waited for that. After
 K. Nichols and V. Jacobson, "Controlling Queue Delay", ACM Queue 10(5), 2012, and for requests
 B. Maurer, "Fail at Scale", ACM Queue 13(8), 2015.
 """
@@ -38,9 +39,14 @@ class Queue:
 
     def __init__(self, now: float) -> None:
         self._empty_at = self._seen_at = now
+        self._first_at: float | None = None
 
     def is_too_long(self, wait: float, now: float) -> bool:
         """Whether who was taken `now`, after so many seconds, is to be refused."""
+        if self._first_at is None:
+            self._first_at = now
+        # Before its first request this process could not have served anyone.
+        wait = min(wait, now - self._first_at)
         # Where nobody came for so long, nothing stood.
         if wait <= NO_WAIT_SECONDS or now - self._seen_at > STANDING_SECONDS:
             self._empty_at = now

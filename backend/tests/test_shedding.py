@@ -20,10 +20,17 @@ def _shed() -> float:
     return REGISTRY.get_sample_value("lab_shed_requests_total") or 0
 
 
+def _queue(now: float) -> Queue:
+    """Of a process that has served for long."""
+    queue = Queue(now)
+    queue._first_at = float("-inf")
+    return queue
+
+
 @pytest.fixture
 def shedding(caches, monkeypatch) -> None:
     """On, before a queue that has stood for long."""
-    queue = Queue(time.monotonic())
+    queue = _queue(time.monotonic())
     queue._empty_at = float("-inf")
     monkeypatch.setattr(module, "_queue", queue)
     caches.on(lab_shed=Switch.ON, lab_redis_cache=RedisCache.VERSIONED)
@@ -68,7 +75,7 @@ def test_a_burst_is_waited_for_longer_than_a_queue_that_stands(api, shedding, pa
     [(0.9, 0.69, False), (0.9, 0.71, True), (1.1, 0.29, False), (1.1, 0.31, True)],
 )
 def test_the_patience_goes_by_when_the_queue_was_empty(since_empty, wait, too_long):
-    queue = Queue(-60)
+    queue = _queue(99)
     assert not queue.is_too_long(0.04, 100)
     # These found a queue, and say nothing of when it was empty.
     assert not queue.is_too_long(0.06, 100.5)
@@ -76,8 +83,16 @@ def test_the_patience_goes_by_when_the_queue_was_empty(since_empty, wait, too_lo
     assert queue.is_too_long(wait, 100 + since_empty) == too_long
 
 
+def test_who_waited_for_the_server_to_start_is_served_for_as_long_as_a_burst():
+    queue = Queue(98)
+    assert not queue.is_too_long(5, 100)
+    assert not queue.is_too_long(5, 100.69)
+    assert queue.is_too_long(5, 100.71)
+    assert queue.is_too_long(0.8, 101)
+
+
 def test_where_nobody_came_for_long_no_queue_stood():
-    queue = Queue(100)
+    queue = _queue(100)
     assert not queue.is_too_long(0.6, 160)
     # From then on this is a queue like any other.
     assert not queue.is_too_long(0.6, 160.9)

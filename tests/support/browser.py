@@ -2,11 +2,13 @@
 
 import base64
 import json
+import os
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,19 +75,25 @@ class Page:
 @contextmanager
 def browser(program: Path, env: dict[str, str]) -> Iterator[Page]:
     """A page of a Chromium of our own, which ends with the block."""
-    with tempfile.TemporaryDirectory() as profile, Path(profile, "log").open("wb") as log:
+    with (
+        # Its children may write there for a moment after it has ended.
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
+        Path(profile, "log").open("wb") as log,
+    ):
         argv = [
             *(str(program), "--headless=new", "--no-sandbox", "--disable-gpu"),
             *("--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-port=0"),
             *(f"--user-data-dir={profile}/profile", "about:blank"),
         ]
-        process = subprocess.Popen(argv, env=env, stdout=log, stderr=log)
+        process = subprocess.Popen(argv, env=env, stdout=log, stderr=log, start_new_session=True)
         try:
             with connect(_address(Path(profile), process), max_size=None) as socket:
                 yield Page(socket)
         finally:
             process.terminate()
             process.wait(30)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def _address(profile: Path, process: subprocess.Popen[bytes]) -> str:
