@@ -92,7 +92,7 @@ def test_a_subscription_that_breaks_is_renewed_and_the_socket_stays(hotel):
     ):
         heard(websocket)
         killed = _subscribers(redis)
-        assert redis.client_kill_filter(_type="pubsub") == len(killed) > 0
+        assert redis.client_kill_filter(_type="pubsub") > 0
 
         def is_renewed():
             now = _subscribers(redis)
