@@ -68,7 +68,7 @@ def _profile(name: str, **values: Any) -> None:
 
 # The same examples each time, for CI; `pytest --hypothesis-profile=thorough` draws new ones.
 _profile("same", max_examples=12, stateful_step_count=25, derandomize=True)
-_profile("thorough", max_examples=1000, stateful_step_count=50)
+_profile("thorough", max_examples=300, stateful_step_count=50)
 hypothesis_settings.load_profile("same")
 
 
