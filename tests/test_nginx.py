@@ -112,15 +112,33 @@ def test_a_body_over_the_limit_is_413_in_the_error_shape(url):
     assert answer.json()["error"]["code"] == "too_large"
 
 
-def test_the_access_log_is_json_with_timings_and_cache_status(url, stack):
-    httpx.get(f"{url}/api/hotel/?q=%22quote")
+@pytest.fixture
+def logged(stack):
+    """What is in the access log of the requests since then."""
     log = stack._state.logs / "nginx-access.log"
-    wait_for(lambda: "/api/hotel/" in log.read_text(), seconds=5, what="The access log's line")
-    entries = [json.loads(line) for line in log.read_text().splitlines()]
-    entry = next(e for e in entries if e["path"] == "/api/hotel/")
+    size = log.stat().st_size
+
+    def entries():
+        return [json.loads(line) for line in log.read_bytes()[size:].decode("utf-8").splitlines()]
+
+    return entries
+
+
+def test_the_access_log_is_json_with_timings_and_cache_status(url, logged):
+    httpx.get(f"{url}/api/hotel/?q=%22quote")
+    wait_for(logged, seconds=5, what="The access log's line")
+    (entry,) = [entry for entry in logged() if entry["path"] == "/api/hotel/"]
     assert entry["status"] == 200
     assert 0 <= float(entry["upstream_response_time"]) <= entry["request_time"] + 0.002
     assert set(entry) >= {"upstream_connect_time", "upstream_status", "cache_status", "bytes"}
+
+
+def test_bytes_in_a_path_leave_the_access_log_json(url, logged):
+    for path in ("%FF%FE", "%C3%A9", "%22%5C%0A"):
+        assert httpx.get(f"{url}/api/hotel/{path}/").status_code == 404
+    wait_for(lambda: len(logged()) == 3, seconds=5, what="The access log's lines")
+    paths = [entry["path"] for entry in logged()]
+    assert paths == ["not ASCII", "not ASCII", '/api/hotel/"\\\n/']
 
 
 def test_the_status_page_is_on_a_port_of_its_own(url, stack):
