@@ -4,8 +4,8 @@ Under more load than the target bears, a queue grows before the server until eve
 work is then spent on clients that have given up. Nginx says when it handed a request over.
 
 A burst, as when many kept pages come due in one moment, is no such queue: it is gone soon, and what
-waits in it is answered in time. So the patience goes by whether the queue was empty lately. Nor is
-it one when a server starts: who came before it was ready waited for that. After
+waits in it is answered in time. So the patience goes by whether the queue was empty lately. A
+server's start is no queue either: who came before it was ready waited for that. After
 K. Nichols and V. Jacobson, "Controlling Queue Delay", ACM Queue 10(5), 2012, and for requests
 B. Maurer, "Fail at Scale", ACM Queue 13(8), 2015.
 """
