@@ -161,7 +161,9 @@ def test_bookings_never_meet_across_scenarios_and_reruns(lab, stack):
         ("smoke", "--vus", "3", "--duration", "5s"),
     ):
         said = lab("k6", *flags, "--scenario", "booking", "--json")
-        assert said.code == 0, said.err
+        # Whether 40/s are held is a question to the machine, not to the bookings.
+        assert said.code in (0, 1), said.err
+        assert said.json["failed"] == 0
         summary = json.loads((ROOT / said.json["files"]["summary"]).read_text())["metrics"]
         assert "lab_bookings_conflicted" not in summary
         created = summary["lab_bookings_created"]["values"]["count"]
