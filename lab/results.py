@@ -149,9 +149,9 @@ def _break_point(verdict: Verdict) -> dict[str, Any] | None:
         return None
     use = verdict.cpu_at_break
     return {
-        "rate": round(found.rate, 2),
-        "offered": round(found.window.offered, 2),
-        "goodput": round(found.goodput, 2),
+        "rate": found.rate,
+        "offered": found.offered,
+        "goodput": found.goodput,
         "seconds_into_test": found.window.end,
         "reasons": list(found.reasons),
         "target_cpu": None if use is None else round(use.target, 3),

@@ -111,7 +111,7 @@ def _broke(run: Run, collected: Collected, plan: Plan, found: BreakPoint) -> Ver
     limited = _limited_by(use, found.window.dropped)
     text = (
         f"broke at {found.rate:.1f} {plan.unit}/s (goodput {found.goodput:.1f}/s, "
-        f"seen at {found.window.offered:.1f}/s): {' and '.join(found.reasons)}; "
+        f"seen at {found.offered:.1f}/s): {' and '.join(found.reasons)}; "
         f"limited by {_LIMITS[limited]}"
     )
     return Verdict("broke", limited, text, found, use)

@@ -39,6 +39,20 @@ def test_the_target_is_the_limit_when_the_generator_had_room():
     assert "broke at 27.5 requests/s" in verdict.text
 
 
+def test_a_break_point_is_rounded_once_so_its_verdict_and_its_document_say_one_rate():
+    """24.254 is 24.3 in a verdict, and 24.25 in a document, which is 24.2 to who rounds that."""
+    collected = _collected()
+    said = [
+        replace(window, achieved=24.254, offered=24.254, goodput=24.254, error_ratio=0)
+        for window in collected.windows
+    ]
+    verdict = judge(_run(0.5), replace(collected, windows=said), Bounds())
+    found = verdict.break_point
+    assert found is not None
+    assert (found.rate, found.goodput, found.offered) == (24.25, 24.25, 24.25)
+    assert "broke at 24.2 requests/s (goodput 24.2/s, seen at 24.2/s)" in verdict.text
+
+
 def test_a_full_generator_is_the_limit_whatever_else_happened():
     assert judge(_run(0.95), _collected(dropped=1), Bounds()).limited_by == "generator_cpu"
 
