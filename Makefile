@@ -15,7 +15,7 @@ demo: setup ## Set everything up, start the stack, smoke test it and find its br
 	$(BIN)/lab demo
 
 .PHONY: test
-test: setup-dev ## Run every test, against the real programs
+test: setup-dev ## Run every test but those of faults and compose, against the real programs
 	$(BIN)/python -m lab.engine.native.install --with-compose --with-browser
 	$(BIN)/pytest --numprocesses 2 --no-loadscope-reorder -m "not alone"
 	$(BIN)/pytest -m alone
@@ -66,14 +66,14 @@ audit: .venv/.setup-dev ## Ask the package indexes for known vulnerabilities of 
 format: setup-dev ## Bring the code into the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	cd k6 && npm run --silent format
+	cd k6 && if command -v npm >/dev/null; then npm run --silent format; fi
 
 .PHONY: setup
 setup: .venv/.setup ## Put the `lab` command and the programs it needs below .venv and .lab
 	@$(BIN)/python -m lab.engine.native.install
 
 .PHONY: setup-dev
-setup-dev: setup .venv/.setup-dev k6/node_modules/.setup
+setup-dev: setup .venv/.setup-dev k6/node_modules/.setup ## The same, and what the tests need
 
 .PHONY: dashboards
 dashboards: setup-dev ## Generate grafana/dashboards from grafana/src and docs/dashboards.md

@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 import typer
 
-from lab import k6_options as options
 from lab import show_endurance
 from lab.cli.common import Json, answer, engine_here
 from lab.endurance import overload as overloading
@@ -25,7 +24,10 @@ def overload(
 def soak(
     duration: Annotated[str, typer.Option(help="For example 3m or 1h.")] = "1h",
     scenario: Annotated[str, typer.Option(help="journey, booking, detail or list.")] = "journey",
-    rate: options.Rate = None,
+    rate: Annotated[
+        int | None,
+        typer.Option(min=1, help="Requests per second; half of what it bears, if left out."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Half of the breaking rate for long; exit code 1 when something grows beyond its bound."""

@@ -50,7 +50,7 @@ def profile(
     scenario: Annotated[str, typer.Option(help="detail, list, booking or journey.")] = "detail",
     seconds: Annotated[int, typer.Option(min=1, max=600, help="How long to record.")] = 20,
     rate: Annotated[
-        int | None, typer.Option(min=1, help="Requests per second, not at will.")
+        int | None, typer.Option(min=1, help="Requests per second; at will, if left out.")
     ] = None,
     as_json: Json = False,
 ) -> None:
