@@ -69,6 +69,11 @@ class State:
         return open_to_all(self.base) / "postgres"
 
     @property
+    def postgres_configuration(self) -> Path:
+        """Beside the data: what root writes there Postgres' user could have lead elsewhere."""
+        return open_to_all(self.base) / "postgresql.conf"
+
+    @property
     def socket(self) -> Path:
         """Supervisor's socket; elsewhere when the project lies too deep for a socket's name."""
         path = self.run / "supervisor.sock"
@@ -76,6 +81,15 @@ class State:
             return path
         digest = hashlib.sha256(str(self.base).encode()).hexdigest()[:12]
         return Path(f"/tmp/load-lab-{os.getuid()}-{digest}") / "supervisor.sock"  # noqa: S108
+
+
+def make_open(folder: Path) -> None:
+    """A folder that others may enter, as Postgres' user must, whatever this user's umask is. One
+    that is there already is its owner's to open.
+    """
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        folder.chmod(0o755)
 
 
 def require_own(folder: Path) -> None:
@@ -98,7 +112,9 @@ def require_own(folder: Path) -> None:
 
 def outside() -> list[Path]:
     """What lies outside the clone and goes with it: see `open_to_all`."""
-    return [path for path in (PROGRAMS, current_state().postgres) if ROOT not in path.parents]
+    state = current_state()
+    known = (PROGRAMS, state.postgres, state.postgres_configuration)
+    return [path for path in known if ROOT not in path.parents]
 
 
 def current_state() -> State:

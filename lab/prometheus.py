@@ -21,10 +21,20 @@ class Prometheus:
         self._url = url
         self._timeout = timeout_seconds
 
-    def instant(self, query: str) -> float | None:
-        """The single value of `query` now; None when it has none."""
-        found = self._get("query", {"query": query})["result"]
-        return float(found[0]["value"][1]) if found else None
+    def instant(self, query: str, at: float | None = None) -> float | None:
+        """The single value of `query`, `at` a Unix time or now; None when it has none."""
+        return next(iter(self._values(query, at).values()), None)
+
+    def instant_by_label(self, query: str, label: str, at: float | None = None) -> dict[str, float]:
+        """Like `instant`, keyed by the value of `label`."""
+        return self._values(query, at, label)
+
+    def _values(self, query: str, at: float | None, label: str = "") -> dict[str, float]:
+        """Prometheus knows milliseconds: what it says of a moment bears another time than that."""
+        when = {} if at is None else {"time": at}
+        found = self._get("query", {"query": query, **when})["result"]
+        values = {item["metric"].get(label, ""): float(item["value"][1]) for item in found}
+        return {name: value for name, value in values.items() if not math.isnan(value)}
 
     def over(self, query: str, start: float, end: float, step: float = 1) -> list[Series]:
         """The series of `query`, each as {unix time: value}, without the NaN of empty windows."""

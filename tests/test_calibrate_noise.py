@@ -72,6 +72,16 @@ def test_times_from_a_machine_that_was_taken_away_are_void(taken, outcome):
 
 
 @pytest.mark.parametrize(
+    "wrong", [{"p50_ms": 21}, {"p95_ms": None}, {"p99_ms": 61}], ids=["p50", "none", "thrice"]
+)
+def test_noise_makes_no_median_late_and_no_figure_go_or_grow_to_thrice(wrong):
+    run = replace(_run_in(0.5), figures={**FIGURES, **wrong})
+    (name,) = wrong
+    found = {check.what: check.outcome for check in checks(BY_NAME["fixed"], [run])}
+    assert found[f"k6's {name.removesuffix('_ms')}"] == "missed"
+
+
+@pytest.mark.parametrize(
     ("name", "taken", "chosen_run", "tries"),
     [
         ("fixed", [0.0, 0.5], 0.0, 1),

@@ -99,6 +99,13 @@ def test_prometheus_can_be_neither_emptied_nor_stopped_by_who_asks(stack, path, 
     assert said in answer.text
 
 
+def test_no_web_page_may_read_prometheus(stack):
+    url = f"{stack.settings().prometheus_url}/api/v1/query?query=up"
+    answer = httpx.get(url, headers={"Origin": "https://page.example"})
+    assert answer.status_code == 200
+    assert "Access-Control-Allow-Origin" not in answer.headers
+
+
 def test_no_browser_may_talk_to_toxiproxy(stack):
     """A page of the web would do it in its visitor's name."""
     url = f"http://127.0.0.1:{stack.settings().LAB_TOXIPROXY_PORT}/proxies"
@@ -115,6 +122,14 @@ def test_supervisors_socket_and_the_secrets_are_their_owners_alone(stack):
     # What is no secret shows that another user gets that far.
     if stack._state.settings.exists() and _is_refused_to_nobody(stack._state.settings.read_text):
         pytest.skip("another user can't enter the clone at all, so it can't reach them either")
+
+
+def test_nobody_else_can_lead_elsewhere_what_is_written_for_postgres(stack):
+    path = stack._state.postgres_configuration
+    assert stack.sql("postgres", "SHOW config_file") == [str(path)]
+    for each in (path, path.parent):
+        found = each.lstat()
+        assert (found.st_uid, found.st_mode & 0o022) == (os.getuid(), 0)
 
 
 def _is_refused_to_nobody(action):

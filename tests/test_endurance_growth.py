@@ -21,7 +21,7 @@ def _looks(grow=0, count=60):
     """Each look; everything grows by `grow` from the first to the last."""
     return [
         Look(
-            at=float(n),
+            at=3.0 * n,
             workers={7: 100 * _MIB + grow * n // count, 8: 90 * _MIB},
             connections=8 + grow * n // count,
             files=40 + grow * n // count,
@@ -80,6 +80,12 @@ def test_a_watch_that_saw_little_keeps_no_bound(looks, missed, kept):
     watch = SimpleNamespace(looks=_looks(count=looks), missed=missed, bookings=100)
     figures = list(growth.of_looks(watch, 1000, 180, "protected"))
     assert all(figure.kept for figure in figures) == kept
+
+
+def test_a_watch_that_ended_before_the_load_did_keeps_no_bound():
+    watch = SimpleNamespace(looks=_looks(), missed=0, bookings=100)
+    broken = [each.what for each in growth.of_looks(watch, 1000, 200, "protected") if not each.kept]
+    assert broken == ["the last look, s into it"]
 
 
 ENGINE = SimpleNamespace(pids=lambda: {"backend": 1})

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from lab import metrics
+from lab.endurance.course import by_status
 from lab.paths import ROOT
 from lab.plan import read_plan
 from lab.prometheus import Prometheus
@@ -126,6 +127,17 @@ def test_answers_in_time_are_counted_exactly(smoke, smoke_summary, prometheus):
     counted = smoke_summary["metrics"]["lab_answers_in_time"]["values"]["count"]
     assert prometheus.instant(query) == counted
     assert smoke["goodput"] == pytest.approx(counted / smoke["seconds"], rel=0.01)
+
+
+def test_what_is_asked_of_a_moment_is_answered_whatever_its_fraction_of_a_second(
+    smoke, smoke_summary, prometheus
+):
+    """Prometheus rounds it to milliseconds."""
+    started = smoke_summary["lab"]["started_at_seconds"]
+    for nth in range(20):
+        seconds = smoke["seconds"] + nth * math.pi / 100
+        found = by_status(prometheus, smoke["testid"], started, seconds)
+        assert found == {"200": smoke["requests"]}
 
 
 def test_a_breakpoint_ends_with_a_number_a_reason_and_what_limited_it(broken):

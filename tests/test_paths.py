@@ -9,7 +9,7 @@ import pytest
 
 from lab.engine.native.supervision import Supervision
 from lab.errors import LabError
-from lab.paths import ROOT, State
+from lab.paths import ROOT, State, make_open
 
 # Too deep for a socket's name, which then lies in /tmp.
 DEEP = "a" * 100
@@ -54,3 +54,17 @@ def test_what_make_clean_removes_is_told_apart_by_what_no_name_has(tmp_path):
     assert "\n" not in done.stdout
     makefile = (ROOT / "Makefile").read_text()
     assert "-m lab.paths | xargs -0 -r rm -rf --" in makefile
+
+
+def test_a_folder_that_was_there_is_its_owners_to_open(tmp_path):
+    """/tmp, or one that is nobody's business."""
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0o700)
+    umask = os.umask(0o077)
+    try:
+        for folder in (shut, shut, tmp_path / "made"):
+            make_open(folder)
+    finally:
+        os.umask(umask)
+    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("shut", "made")]
+    assert modes == [0o700, 0o755]

@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+from pathlib import Path
 
 import psutil
 import pytest
@@ -10,7 +11,7 @@ from config.secrets import NAMES
 
 from lab.engine.docker import DockerEngine
 from lab.k6 import Load, k6_env
-from lab.paths import RESULTS
+from lab.paths import RESULTS, State
 
 TESTID = "keeps-secrets"
 
@@ -68,6 +69,27 @@ def test_no_command_line_has_one(run, secrets):
     assert [each.code for each in said] == [0] * len(said), [each.err for each in said]
     assert any("k6" in line and " run " in line for line in lines), "the run was not seen"
     assert _containing({line: line for line in lines}, secrets) == []
+
+
+def test_no_command_line_of_a_first_start_has_one(lab, other):
+    """It makes the secrets themselves, Postgres' data, and the roles."""
+    lines = CommandLines()
+    lines.start()
+    try:
+        said = lab("up", **other)
+    finally:
+        seen = lines.stop()
+    assert said.code == 0, said.err
+    assert lab("down", **other).code == 0
+    state = State(Path(other["LAB_STATE_DIR"]))
+    secrets = {name: state.secret(name) for name in NAMES}
+    assert {"initdb", "ops.roles", "load_db"} <= {word for line in seen for word in _words(line)}
+    texts = {line: line for line in seen} | {"said": said.out + said.err}
+    assert _containing(texts, secrets) == []
+
+
+def _words(line):
+    return (word.rsplit("/", 1)[-1] for word in line.split())
 
 
 def test_nothing_that_the_lab_says_has_one(run, secrets):

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = 1
 
-OVERLOADED = "The database is overloaded or away. Try again."
+NO_DATABASE = "The database is overloaded or away. Try again."
 TOO_LARGE = "The body is larger than 64 KB."
 WRONG_INPUT = "The request has wrong values; see fields."
 NOT_FOUND = "There is nothing at this address."
@@ -69,7 +69,7 @@ def exception_handler(error: Exception, _context: dict[str, Any]) -> HttpRespons
     if isinstance(error, ApplicationError):
         return _application_error(error)
     if isinstance(error, DATABASE_AWAY):
-        return overloaded(error)
+        return database_away(error)
     if isinstance(error, RequestDataTooBig):
         return Response(body("too_large", TOO_LARGE), 413)
     if isinstance(error, Http404):
@@ -88,7 +88,7 @@ def foreseen(error: Exception) -> JsonResponse:
         return JsonResponse(said, status=error.status_code, headers=headers)
     if isinstance(error, RequestDataTooBig):
         return JsonResponse(body("too_large", TOO_LARGE), status=413)
-    return overloaded(error)
+    return database_away(error)
 
 
 def method_not_allowed(request: HttpRequest, allowed: Iterable[str]) -> JsonResponse:
@@ -125,11 +125,11 @@ def _said(error: ApplicationError) -> tuple[dict[str, Any], dict[str, str]]:
     return body(error.code, error.message, fields), headers
 
 
-def overloaded(error: Exception) -> JsonResponse:
+def database_away(error: Exception) -> JsonResponse:
     """503: too many connections, refused, cancelled by a timeout: the client may come again."""
     logger.warning("database: %s", str(error).strip().splitlines()[0] if str(error) else error)
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
-    return JsonResponse(body("overloaded", OVERLOADED), status=503, headers=headers)
+    return JsonResponse(body("unavailable", NO_DATABASE), status=503, headers=headers)
 
 
 def _api_exception(error: exceptions.APIException) -> Response:

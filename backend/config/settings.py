@@ -91,6 +91,9 @@ DATABASES = {
             **_HANDLING["OPTIONS"],
             "connect_timeout": LAB.lab_db_connect_timeout,
             "application_name": "load-lab",
+            # Who says that it is Postgres, and asks for the password itself, does not get it. Other
+            # logins than SCRAM can be measured (docs/latency.md).
+            "require_auth": "!password",
             # How often a connection has seen a statement of config.postgres.prepared before
             # Postgres keeps it prepared: one that serves a single request prepares nothing, which
             # would cost it a round trip. psycopg's default; Django's is never.

@@ -49,6 +49,7 @@ def main() -> None:
             dbname="postgres",
             password=env.secret("postgres_password"),
             connect_timeout=10,
+            require_auth="scram-sha-256",
         ) as connection:
             prepare(connection)
     except psycopg.OperationalError as error:

@@ -17,7 +17,7 @@ from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from config import errors
-from config.kinds import Switch
+from config.kinds import Direction, Switch
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
@@ -101,6 +101,14 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
 
 
 def waited(request: HttpRequest) -> float | None:
-    """Seconds since Nginx handed the request over; None when nobody says so."""
+    """Seconds for which the request stood before the server; None when nobody says so.
+
+    They begin when Nginx handed it over. The lab's own delay on that way is no queue.
+    """
     start = request.META.get("HTTP_X_REQUEST_START", "")
-    return time.time() - float(start) if _START.fullmatch(start) else None
+    return time.time() - float(start) - _on_the_way() if _START.fullmatch(start) else None
+
+
+def _on_the_way() -> float:
+    incoming = settings.LAB.lab_latency_direction is Direction.INCOMING
+    return settings.LAB.lab_latency_ms / 1000 if incoming else 0.0

@@ -196,7 +196,7 @@ def test_a_database_that_is_away_is_503_in_every_position(api, position, pages, 
         answer = api.get(path)
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "1"
-        assert answer.json()["error"]["code"] == "overloaded"
+        assert answer.json()["error"]["code"] == "unavailable"
 
 
 @pytest.mark.parametrize("implementation", list(Implementation))

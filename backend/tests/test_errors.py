@@ -20,7 +20,7 @@ def test_a_statement_that_takes_too_long_is_503_with_retry_after(api, hotel, mon
     answer = api.get("/api/hotel/")
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == str(errors.RETRY_AFTER_SECONDS)
-    assert answer.json()["error"]["code"] == "overloaded"
+    assert answer.json()["error"]["code"] == "unavailable"
 
 
 @pytest.mark.django_db
@@ -53,7 +53,7 @@ def test_lab_settings_without_a_database_are_503(api, monkeypatch, settings):
     monkeypatch.setattr(apis, "_versions", refused)
     answer = api.get("/lab/settings", headers={"X-Lab-Token": settings.LAB_TOKEN})
     assert answer.status_code == 503
-    assert answer.json()["error"]["code"] == "overloaded"
+    assert answer.json()["error"]["code"] == "unavailable"
 
 
 @pytest.mark.django_db

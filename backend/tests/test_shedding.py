@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from config.kinds import RedisCache, Switch
+from config.kinds import Direction, RedisCache, Switch
 from ops import shedding as module
 from ops.shedding import Queue
 from prometheus_client import REGISTRY
@@ -102,6 +102,15 @@ def test_where_nobody_came_for_long_no_queue_stood():
 def test_who_says_nothing_does_not_make_the_queue_an_empty_one(api, shedding, pages):
     assert api.get(pages[1]).status_code == 200
     assert api.get(pages[1], headers=_since(0.4)).status_code == 503
+
+
+@pytest.mark.parametrize(("direction", "status"), [("incoming", 200), ("outgoing", 503)])
+def test_the_labs_own_delay_on_the_way_in_is_no_queue(
+    api, shedding, caches, pages, direction, status
+):
+    caches.on(lab_shed=Switch.ON, lab_latency_ms=5000, lab_latency_direction=Direction(direction))
+    assert api.get(pages[1], headers=_since(5)).status_code == status
+    assert api.get(pages[1], headers=_since(6)).status_code == 503
 
 
 @pytest.mark.parametrize("seconds", [None, 0, -60])

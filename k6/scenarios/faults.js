@@ -44,8 +44,7 @@ async function book(api, data, memory, n) {
   const wish = bookingNth(data, n);
   if (!wish || !data.lease) return;
   const key = `${data.testid}-${n}`;
-  const { suite, check_in, check_out } = wish;
-  note({ line: 'wish', key, suite, check_in, check_out });
+  note({ line: 'wish', key, ...wish });
   const givenUpAt = Date.now() + GIVE_UP_MS;
   for (let tries = 1; ; tries++) {
     const asked = Date.now();

@@ -4,6 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+# Noise adds some milliseconds; a figure that is more than twice as much is a wrong one.
+MOST_NOISE = 1.0
+
 Outcome = Literal["held", "missed", "void"]
 
 
@@ -19,7 +22,7 @@ class Check:
     allowed: float = 0.0
     unit: str = ""
     factor: bool = False
-    # What makes a miss say nothing.
+    # What makes a miss say nothing, unless there is no figure, or one of another order.
     void: str = ""
 
     @property
@@ -35,7 +38,10 @@ class Check:
     def outcome(self) -> Outcome:
         if self._holds():
             return "held"
-        return "void" if self.void else "missed"
+        return "void" if self.void and self._may_be_noise() else "missed"
+
+    def _may_be_noise(self) -> bool:
+        return self.off is not None and abs(self.off) <= MOST_NOISE
 
     def _holds(self) -> bool:
         if not self.allowed:

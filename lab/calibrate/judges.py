@@ -47,7 +47,9 @@ def checks(cell: Cell, runs: list[Seen]) -> list[Check]:
 def _times(_cell: Cell, seen: Seen) -> Iterator[Check]:
     for share in SHARES:
         true = round(seen.truth.milliseconds(share) + seen.floor_ms, 2)
-        said, void = seen.figures[f"p{share}_ms"], seen.noise.in_times
+        said = seen.figures[f"p{share}_ms"]
+        # Half of the requests are never late by the machine alone.
+        void = seen.noise.in_times if share > SHARES[0] else ""
         yield Check(f"k6's p{share}", true, said, TIMES, " ms", void=void)
     for share in SHARES:
         said, there = seen.figures[f"p{share}_ms"], seen.prometheus_ms[share]

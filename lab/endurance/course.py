@@ -30,5 +30,5 @@ def by_status(
 ) -> dict[str, int]:
     """How many answers of the load had each status; `seconds` with its last answers."""
     end = started + seconds + 2 * PUSH_SECONDS
-    found = prometheus.by_label(metrics.requests_by_status(testid), "status", end, end)
-    return {status: round(series[end]) for status, series in sorted(found.items()) if end in series}
+    found = prometheus.instant_by_label(metrics.requests_by_status(testid), "status", end)
+    return {status: round(count) for status, count in sorted(found.items())}

@@ -14,6 +14,8 @@ _MIB = 1024**2
 _PARTS = 6
 # Of the looks, that could not be made.
 MISSED_SHARE = 0.05
+# Of the load, that had passed when the last look was made.
+SEEN_SHARE = 0.9
 
 # Of the requests, with 503.
 REFUSED_SHARE, _REFUSED = 0.001, "503"
@@ -59,6 +61,7 @@ def of_looks(watch: Watch, requests: int, seconds: float, nginx_cache: str) -> I
     if len(looks) < 2 * _PARTS:
         yield at_least("looks", 2 * _PARTS, len(looks))
         return
+    yield at_least("the last look, s into it", round(SEEN_SHARE * seconds), looks[-1].at)
     yield from of_processes(looks)
     yield from of_disk(looks, watch.bookings, requests, seconds, nginx_cache)
 

@@ -189,8 +189,8 @@ def _accepted_p95(
     seconds = spike[1] - spike[0]
     query = metrics.percentile_of_successes(testid, 0.95, round(seconds))
     end = started + spike[1] + PUSH_SECONDS
-    found = prometheus.over(query, end, end)
-    return round(1000 * found[0][end], 1) if found and end in found[0] else None
+    found = prometheus.instant(query, end)
+    return None if found is None else round(1000 * found, 1)
 
 
 def judged(shedding: Arm) -> list[Figure]:

@@ -27,7 +27,7 @@ _ENDING = {"secrets", "init", "latency"}
 _ASKED = ASKED | {"toxiproxy": ["/toxiproxy", "-version"]}
 
 # Its password stands in no list of processes.
-_FLUSH = 'REDISCLI_AUTH="$(cat /run/lab-secrets/redis_password)" exec redis-cli flushall'
+_FLUSH = 'REDISCLI_AUTH="$(cat /run/lab-secrets/redis_password)" exec redis-cli -e flushall'
 
 # What keeps pages or requests, outermost first.
 _EMPTIED = ("nginx", "backend-metrics", "backend", "backend-beside")

@@ -13,6 +13,8 @@ STALE_IF_ERROR_SECONDS = 60
 # A failed refresh is shared for a second, counted in whole ones.
 SHARED_FAILURE_SECONDS = 2
 RECOVERY_SECONDS = 10
+# Of load after the repair; with less, nobody saw whether all was well again.
+WATCHED_SECONDS = 5
 # Of the bookings, where nobody is to notice anything.
 SHED_SHARE = 0.05
 
@@ -23,11 +25,14 @@ NO_ANSWER = "no answer"
 
 @dataclass(frozen=True)
 class Outage:
-    """From the fault to its repair, Unix times. One that is `unseen` no client may notice."""
+    """From the fault to its repair, Unix times. One that is `unseen` no client may notice; one that
+    is `felt` some must.
+    """
 
     began: float
     repaired: float
     unseen: bool = False
+    felt: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,10 +47,15 @@ class Stored:
 
 @dataclass(frozen=True)
 class Figures:
-    """One row of the table. Times in seconds; `shed` of the failures are LAB_SHED's."""
+    """One row of the table. Times in seconds; `due` bookings should have been sent, and as many
+    pages asked for; `shed` of the failures are LAB_SHED's; there was load for `watched` after the
+    repair.
+    """
 
     fault: str
     unseen: bool
+    felt: bool
+    due: int
     sent: int
     acknowledged: int
     lost: int
@@ -61,6 +71,7 @@ class Figures:
     shed: int
     unfit: list[str]
     recovered_after: float
+    watched: float
 
     def complaints(self) -> list[str]:
         """What does not hold."""
@@ -72,7 +83,18 @@ class Figures:
             said.append(f"failed until {self.recovered_after:.1f} s after the repair")
         if self.unseen and not self._is_unnoticed:
             said.append(f"clients noticed: {self.failures}")
-        return said + self.unfit
+        return said + self.unfit + self._doubts()
+
+    def _doubts(self) -> list[str]:
+        """Why the other figures say nothing."""
+        said = []
+        if min(self.sent, self.pages) < self.due:
+            said.append(f"{self.sent} bookings and {self.pages} pages of {self.due} were asked for")
+        if self.watched < WATCHED_SECONDS:
+            said.append(f"the load ended {self.watched:.1f} s after the repair")
+        if self.felt and not self.failures:
+            said.append("nobody noticed anything, so nothing was broken")
+        return said
 
     @property
     def _is_unnoticed(self) -> bool:
@@ -83,17 +105,19 @@ class Figures:
         return asdict(self)
 
 
-def judged(fault: str, ledger: Ledger, outage: Outage, stored: Stored) -> Figures:
-    """The figures of one fault."""
+def judged(fault: str, ledger: Ledger, outage: Outage, stored: Stored, due: int) -> Figures:
+    """The figures of one fault, under a load of `due` bookings and as many pages."""
     answers: list[Answer] = [*ledger.tries, *ledger.pages]
     recovered = _recovered_after(answers, outage.repaired)
     # Nothing is an outage of which nobody may notice anything.
     end = 0 if outage.unseen else outage.repaired + recovered + SHARED_FAILURE_SECONDS
-    slowest = max(page.answered - page.asked for page in ledger.pages)
+    slowest = max((page.answered - page.asked for page in ledger.pages), default=0.0)
     marked = {id(page) for page in ledger.pages if _is_marked(page, outage.began, end)}
     return Figures(
         fault=fault,
         unseen=outage.unseen,
+        felt=outage.felt,
+        due=due,
         sent=len(ledger.wishes),
         acknowledged=len(ledger.acknowledged),
         lost=_lost(ledger, stored.bookings),
@@ -109,6 +133,7 @@ def judged(fault: str, ledger: Ledger, outage: Outage, stored: Stored) -> Figure
         shed=sum(each.code == "overloaded" for each in answers),
         unfit=sorted({_named(each) for each in answers if _is_unfit(each)}),
         recovered_after=recovered,
+        watched=max((each.asked for each in answers), default=0.0) - outage.repaired,
     )
 
 

@@ -35,11 +35,12 @@ class Page(Answer):
 
 @dataclass(frozen=True)
 class Wish:
-    """What a booking asked for."""
+    """What a booking asked for; customers in the order of their ids."""
 
     suite: str
     check_in: str
     check_out: str
+    customers: tuple[str, ...]
 
 
 @dataclass
@@ -68,13 +69,18 @@ def read(file: Path) -> Ledger:
 
 def _enter(ledger: Ledger, said: dict[str, Any]) -> None:
     if said["line"] == "wish":
-        wish = Wish(said["suite"], said["check_in"], said["check_out"])
-        ledger.wishes[said["key"]] = wish
+        ledger.wishes[said["key"]] = wish_of(said)
     elif said["line"] == "booking":
         ledger.tries.append(Try(**_answer(said), key=said["key"], booking=said["id"]))
     else:
         stale = (said["stale_ms"] or 0) / 1000
         ledger.pages.append(Page(**_answer(said), cache=said["cache"], stale=stale))
+
+
+def wish_of(said: dict[str, Any]) -> Wish:
+    """As the clients and the database write it."""
+    customers = tuple(sorted(said["customers"]))
+    return Wish(said["suite"], said["check_in"], said["check_out"], customers)
 
 
 def _answer(said: dict[str, Any]) -> dict[str, Any]:

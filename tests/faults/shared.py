@@ -51,10 +51,9 @@ class SharedHand:
         # Before there are none: those that Postgres keeps for its superuser go to whoever tries.
         with ExitStack() as held, self._connect("postgres", "postgres_password") as ours:
             ours.autocommit = True
-            taken = self._take_connections(held)
-            while ours.execute(f"SELECT pg_terminate_backend(pid) {_OURS}").fetchall():
-                taken += self._take_connections(held)
-            assert taken, "Postgres had none left before this began"
+            assert self._take_connections(held), "Postgres had none left before this began"
+            while not self._has_none(held, ours):
+                pass
             yield
 
     @contextmanager
@@ -78,6 +77,14 @@ class SharedHand:
         running = self.engine.settings()
         assert running is not None
         self.engine.apply(changed(running, [assignment]))
+
+    def _has_none(self, held: ExitStack, ours: psycopg.Connection) -> bool:
+        """Whether the backend has no connection, and Postgres none for it. One that is ended is on
+        no list before its place is free: so it is asked for before and after a place was not.
+        """
+        asked = f"SELECT pg_terminate_backend(pid) {_OURS}"
+        before, taken = ours.execute(asked).fetchall(), self._take_connections(held)
+        return not (before or taken or ours.execute(asked).fetchall())
 
     def _delay(self, milliseconds: int) -> None:
         url = f"http://{LOOPBACK}:{self.engine.settings().LAB_TOXIPROXY_PORT}"

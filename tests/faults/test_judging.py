@@ -9,21 +9,24 @@ from tests.faults.judging import Outage, Stored, judged
 from tests.faults.ledger import Ledger, Page, Try, Wish, read
 
 OUTAGE = Outage(began=100, repaired=105)
+# Bookings, and as many pages, at least.
+DUE = 2
 
 
 def _wish(night):
-    return Wish("suite", f"2030-01-0{night}", f"2030-01-0{night + 1}")
+    return Wish("suite", f"2030-01-0{night}", f"2030-01-0{night + 1}", ("guest",))
 
 
 @pytest.fixture
 def sound():
-    """Two bookings, one of them at the second try, and a page."""
+    """Two bookings, one of them at the second try, and two pages, the last after the repair."""
     tries = [
         Try(101, 101.1, 503, "overloaded", 1, key="a"),
         Try(102, 102.1, 201, key="a", booking="1"),
         Try(103, 103.1, 201, key="b", booking="2"),
     ]
-    return Ledger({"a": _wish(1), "b": _wish(2)}, tries, [Page(104, 104.5, 200, cache="HIT")])
+    pages = [Page(104, 104.5, 200, cache="HIT"), Page(110, 110.5, 200, cache="HIT")]
+    return Ledger({"a": _wish(1), "b": _wish(2)}, tries, pages)
 
 
 @pytest.fixture
@@ -32,7 +35,7 @@ def stored():
 
 
 def _complaints(ledger, stored, outage=OUTAGE):
-    return judged("a fault", ledger, outage, stored).complaints()
+    return judged("a fault", ledger, outage, stored, DUE).complaints()
 
 
 def test_nothing_is_wrong_where_nothing_is(sound, stored):
@@ -46,14 +49,15 @@ def test_a_failure_is_wrong_where_nobody_may_notice(sound, stored):
 
 def test_a_few_that_a_busy_machine_sheds_are_no_notice(sound, stored):
     sound.wishes |= {str(n): _wish(3) for n in range(18)}
-    found = judged("a fault", sound, replace(OUTAGE, unseen=True), stored)
+    found = judged("a fault", sound, replace(OUTAGE, unseen=True), stored, DUE)
     assert not any(said.startswith("clients noticed") for said in found.complaints())
 
 
 def test_what_a_service_that_is_away_makes_fail_is_noticed_however_little(sound, stored):
     sound.wishes |= {str(n): _wish(3) for n in range(18)}
+    # As the backend says it of Postgres.
     sound.tries[0] = replace(sound.tries[0], code="unavailable")
-    found = judged("a fault", sound, replace(OUTAGE, unseen=True), stored)
+    found = judged("a fault", sound, replace(OUTAGE, unseen=True), stored, DUE)
     assert "clients noticed: {'503': 1}" in found.complaints()
 
 
@@ -63,7 +67,14 @@ def test_a_mark_makes_no_page_younger_where_nothing_is_an_outage(sound, stored):
     assert _complaints(sound, stored, replace(OUTAGE, unseen=True)) == ["stale_beyond = 1"]
 
 
-@pytest.mark.parametrize("bookings", [{"1": _wish(1)}, {"1": _wish(1), "2": _wish(3)}])
+@pytest.mark.parametrize(
+    "bookings",
+    [
+        {"1": _wish(1)},
+        {"1": _wish(1), "2": _wish(3)},
+        {"1": _wish(1), "2": replace(_wish(2), customers=())},
+    ],
+)
 def test_a_booking_that_is_not_there_as_it_was_asked_for_is_lost(sound, bookings):
     assert "lost = 1" in _complaints(sound, Stored(bookings, 0))
 
@@ -123,17 +134,40 @@ def test_recovery_ends_with_the_last_failure_of_what_was_asked_after_the_repair(
     assert said == (["failed until 10.1 s after the repair"] if late else [])
 
 
+def test_a_load_that_did_not_come_is_told(sound, stored):
+    assert "0 bookings and 0 pages of 2 were asked for" in _complaints(Ledger(), Stored({}, 0))
+    sound.pages.pop(0)
+    assert _complaints(sound, stored) == ["2 bookings and 1 pages of 2 were asked for"]
+
+
+@pytest.mark.parametrize(("last", "told"), [(109.9, True), (110, False)])
+def test_a_load_that_ends_with_the_fault_says_nothing_of_the_time_after_it(
+    sound, stored, last, told
+):
+    sound.pages[1] = replace(sound.pages[1], asked=last)
+    said = ["the load ended 4.9 s after the repair"] if told else []
+    assert _complaints(sound, stored) == said
+
+
+def test_a_fault_that_nobody_felt_was_none(sound, stored):
+    assert _complaints(sound, stored, replace(OUTAGE, felt=True)) == []
+    sound.tries.pop(0)
+    said = _complaints(sound, stored, replace(OUTAGE, felt=True))
+    assert said == ["nobody noticed anything, so nothing was broken"]
+
+
 def test_a_ledger_is_read_as_it_is_written(tmp_path):
     answer = {"asked": 1000, "answered": 1500, "status": 201, "code": None, "retry_after": None}
     wish = {"suite": "s", "check_in": "2030-01-01", "check_out": "2030-01-02"}
+    guests = {"customers": ["b", "a"]}
     lines = [
-        {"line": "wish", "key": "a", **wish},
+        {"line": "wish", "key": "a", **wish, **guests},
         {"line": "booking", "key": "a", **answer, "id": "1", "replayed": False},
         {"line": "page", "hotel": "h", **answer, "status": 200, "cache": "HIT", "stale_ms": 200},
     ]
     texts = ["setup is done, the load begins", *map(json.dumps, lines)]
     (tmp_path / "ledger").write_text("\n".join(json.dumps({"msg": text}) for text in texts))
     found = read(tmp_path / "ledger")
-    assert found.wishes == {"a": Wish(**wish)}
+    assert found.wishes == {"a": Wish(**wish, customers=("a", "b"))}
     assert found.acknowledged == {"a": "1"}
     assert found.pages == [Page(1, 1.5, 200, cache="HIT", stale=0.2)]

@@ -58,7 +58,7 @@ def cached(view: View, route: str, version: Callable[..., str | None]) -> View:
         try:
             response = _through_layers(Ask(request, route, view, version, ids))
         except errors.DATABASE_AWAY as error:
-            return errors.overloaded(error)
+            return errors.database_away(error)
         if response.status_code in (200, 304):
             _NGINX[settings.LAB.lab_nginx_cache](response)
         return _without_body(response) if request.method == "HEAD" else response

@@ -27,7 +27,7 @@ from lab.engine.native.services import BACKEND, backend_env, services, start_gro
 from lab.engine.native.starting import start
 from lab.engine.native.supervision import Supervision, remove_socket, stop_leftovers, wait_for
 from lab.errors import LabError, UsageError
-from lab.paths import ROOT, State
+from lab.paths import ROOT, State, make_open
 from lab.settings import Settings, is_live, running_settings, save
 
 # About half a million requests.
@@ -159,8 +159,7 @@ class NativeEngine:
     def _prepare(self, settings: Settings) -> None:
         state = self._state
         for folder in (state.base, state.run, state.logs, state.data):
-            folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(0o755)
+            make_open(folder)
         (state.run / "metrics").mkdir(exist_ok=True)
         found = services(settings, state)
         preflight.check(settings, state, found)

@@ -36,9 +36,9 @@ def configure(settings: Settings, state: State) -> None:
     clone; with what may change between two starts of a running stack.
     """
     common = (ROOT / "postgres/postgresql.conf").read_text()
-    target = state.postgres / "postgresql.conf"
+    target = state.postgres_configuration
     target.write_text(f"{common}\nmax_connections = {settings.LAB_DB_MAX_CONNECTIONS}\n")
-    _give_to_postgres(target)
+    target.chmod(0o644)
 
 
 def _initdb(target: Path, password_file: str) -> None:
@@ -101,6 +101,8 @@ def _connect(settings: Settings, state: State, database: str = "postgres") -> ps
         dbname=database,
         password=state.secret("postgres_password"),
         connect_timeout=2,
+        # Another program that got hold of the port is not told the password.
+        require_auth="scram-sha-256",
     )
 
 

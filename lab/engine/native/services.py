@@ -69,6 +69,7 @@ def postgres_user() -> str | None:
 
 def _postgres(settings: Settings, state: State) -> Service:
     options = {
+        "config_file": state.postgres_configuration,
         "listen_addresses": LOOPBACK,
         "port": settings.LAB_POSTGRES_PORT,
         "unix_socket_directories": "",
@@ -176,6 +177,8 @@ def _prometheus(settings: Settings, state: State) -> Service:
             f"--storage.tsdb.path={state.data / 'prometheus'}",
             # Whoever reaches it may read and write: from elsewhere, metrics come by the push gate.
             f"--web.listen-address={LOOPBACK}:{settings.LAB_PROMETHEUS_PORT}",
+            # Default: every page that a browser on this machine shows may read.
+            "--web.cors.origin=^$",
             "--web.enable-remote-write-receiver",
             "--enable-feature=native-histograms",
         ],

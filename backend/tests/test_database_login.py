@@ -1,0 +1,82 @@
+"""The database's password is not told to whoever listens in Postgres' place."""
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection
+from ops import roles
+
+# https://www.postgresql.org/docs/current/protocol-message-formats.html
+_ASKS_FOR_SSL, _CLEARTEXT = 80877103, struct.pack("!cII", b"R", 8, 3)
+
+
+class Impostor:
+    """Takes one connection, says that the password is wanted as it is, keeps what it is told."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+        self.port = listener.getsockname()[1]
+        self.told = b""
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        taken, _ = self._listener.accept()
+        with taken:
+            taken.settimeout(5)
+            while (first := _message(taken))[:4] != struct.pack("!I", 3 << 16):
+                assert first == struct.pack("!I", _ASKS_FOR_SSL)
+                taken.sendall(b"N")
+            taken.sendall(_CLEARTEXT)
+            self.told = taken.recv(1024)
+
+    def ended(self) -> None:
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+
+
+def _message(taken: socket.socket) -> bytes:
+    """One of those that come before the login: its length, and the rest."""
+    (length,) = struct.unpack("!I", taken.recv(4, socket.MSG_WAITALL))
+    return taken.recv(length - 4, socket.MSG_WAITALL)
+
+
+@pytest.fixture
+def impostor() -> Iterator[Impostor]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield Impostor(listener)
+
+
+def test_the_impostor_is_told_by_who_does_not_insist(impostor):
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(
+            host="127.0.0.1", port=impostor.port, user="hotel", dbname="hotel", password="secret"
+        )
+    impostor.ended()
+    assert impostor.told == b"p" + struct.pack("!I", 11) + b"secret\0"
+
+
+@pytest.mark.django_db
+def test_the_application_tells_nobody(impostor):
+    fresh = connection.copy()
+    fresh.settings_dict["OPTIONS"].pop("pool", None)
+    fresh.settings_dict |= {"HOST": "127.0.0.1", "PORT": impostor.port, "PASSWORD": "secret"}
+    with pytest.raises(OperationalError, match="authentication method requirement"):
+        fresh.ensure_connection()
+    impostor.ended()
+    assert impostor.told == b""
+
+
+def test_the_superuser_tells_nobody(impostor, monkeypatch, tmp_path):
+    (tmp_path / "postgres_password").write_text("secret")
+    monkeypatch.setenv("BACKEND_SECRETS_DIR", str(tmp_path))
+    monkeypatch.setenv("PGHOST", "127.0.0.1")
+    monkeypatch.setenv("PGPORT", str(impostor.port))
+    with pytest.raises(SystemExit, match="authentication method requirement"):
+        roles.main()
+    impostor.ended()
+    assert impostor.told == b""
