@@ -50,7 +50,7 @@ async function book(api, data, memory, n) {
     const asked = Date.now();
     const found = answerOf(asked, await api.bookingTry(wish, key, BOOKING_TIMEOUT_MS));
     note({ line: 'booking', key, ...found });
-    if (found.id) memory.booked(data.lease.hotels[suite], found.id, found.answered);
+    if (found.id) memory.booked(data.lease.hotels[wish.suite], found.id, found.answered);
     const next = Date.now() + pauseMs(tries, found.retry_after);
     if (!worthAgain(found.status, found.code) || next > givenUpAt) return;
     retryRecord(REQUESTS.booking);
