@@ -63,7 +63,8 @@ def _connection_handling() -> dict[str, Any]:
         age = 0 if env.is_asgi() else LAB.lab_conn_max_age
         return {"CONN_MAX_AGE": age, "OPTIONS": {}}
     options = pool.options(LAB.lab_db_pool, LAB.lab_db_connect_timeout)
-    return {"CONN_MAX_AGE": 0, "OPTIONS": {"pool": options}}
+    # config.postgres looks at what the pool gives; psycopg's own check pauses between two of them.
+    return {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False, "OPTIONS": {"pool": options}}
 
 
 def _postgres_address() -> dict[str, str]:

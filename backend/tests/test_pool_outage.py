@@ -84,6 +84,53 @@ def test_a_connection_that_is_in_use_is_waited_for(postgres):
         pool.putconn(used)
 
 
+@pytest.fixture
+def pooled(stack):
+    """Connections of one pool, as Django opens them; more than one is in use at a time."""
+    handling = {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False}
+    first = connection.copy()
+    first.settings_dict |= handling
+    first.settings_dict["OPTIONS"]["pool"] = options(4, TIMEOUT)
+    found = [first, *(first.copy() for _ in range(3))]
+    yield found
+    for each in found:
+        each.close()
+    first.close_pool()
+
+
+def _pid(one) -> int:
+    with one.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return cursor.fetchone()[0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_however_many_connections_were_lost_nobody_pauses(pooled, monkeypatch):
+    pids = [_pid(each) for each in pooled]
+    assert len(set(pids)) == 4
+    for each in pooled:
+        each.close()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(pid, 5000) FROM unnest(%s) AS pid", [pids])
+    paused = []
+    monkeypatch.setattr("psycopg_pool.pool.sleep", paused.append)
+    began = time.monotonic()
+    assert _pid(pooled[0]) not in pids
+    assert time.monotonic() - began < AT_ONCE
+    assert paused == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_lives_is_taken_without_a_question(pooled):
+    pid = _pid(pooled[0])
+    pooled[0].close()
+    assert _pid(pooled[0]) == pid
+    pooled[0].close()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT query FROM pg_stat_activity WHERE pid = %s", [pid])
+        assert cursor.fetchone() == ("SELECT pg_backend_pid()",)
+
+
 def _errors(pool) -> int:
     return pool.get_stats().get("connections_errors", 0)
 

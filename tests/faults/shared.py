@@ -1,7 +1,8 @@
 """What breaks in the same way on both engines, whose services answer at the same ports."""
 
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import httpx
@@ -15,6 +16,24 @@ BACKEND = "backend"
 _OURS = "FROM pg_stat_activity WHERE application_name = 'load-lab'"
 # What Postgres says to who comes when its connections are used up.
 _FULL = re.compile("connection slots are reserved|too many clients")
+
+
+@contextmanager
+def _repeated(action: Callable[[], object]) -> Iterator[None]:
+    """Ten times a second, in a thread of its own."""
+    done = threading.Event()
+
+    def repeat() -> None:
+        while not done.wait(0.1):
+            action()
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 class SharedHand:
@@ -54,7 +73,9 @@ class SharedHand:
             assert self._take_connections(held), "Postgres had none left before this began"
             while not self._has_none(held, ours):
                 pass
-            yield
+            # What measures Postgres comes and goes, and leaves a place.
+            with _repeated(lambda: self._take_connections(held)):
+                yield
 
     @contextmanager
     def behind_proxy(self) -> Iterator[None]:
