@@ -136,7 +136,7 @@ def test_a_statement_that_is_cancelled_is_503(workbench):
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = 1")
     answer = workbench("pg_sleep", query_params={"seconds": 5})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "overloaded")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
     assert answer.headers["Retry-After"] == "1"
 
 
