@@ -46,8 +46,8 @@ def lab():
             capture_output=True,
             text=True,
             check=False,
-            # Against one that hangs: on containers a run of three cells takes 280 s on a quiet machine,
-            # and over 600 s beside other work.
+            # Against one that hangs: on containers a run of three cells takes 280 s on a quiet
+            # machine, and over 600 s beside other work.
             timeout=1200,
         )
         return Said(done.returncode, done.stdout, done.stderr)
