@@ -70,7 +70,7 @@ class State:
 
     @property
     def postgres_configuration(self) -> Path:
-        """Beside the data: what root writes there Postgres' user could have lead elsewhere."""
+        """Beside the data: what root writes there Postgres' user could have led elsewhere."""
         return open_to_all(self.base) / "postgresql.conf"
 
     @property
