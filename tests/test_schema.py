@@ -4,7 +4,7 @@ import os
 
 from tests.schema_cases import OPERATIONS, try_cases
 
-# For each operation; `make test-input` has enough for 5,000 cases.
+# For each operation; `make test-input` has enough for 16,000 cases.
 EXAMPLES = int(os.environ.get("SCHEMA_EXAMPLES", "40"))
 
 
