@@ -14,10 +14,19 @@ SURELY_USEFUL = 0.6
 def overloaded(lab, stack, results):
     """`lab overload` of uncached pages; its exit code says whether every bound is kept."""
     stack.apply(stack.settings().model_copy(update={"LAB_DETAIL": "fast"}))
-    said = lab("overload", "--scenario", "detail", "--json")
+    said = _said(lab)
     assert said.out, said.err
     assert said.code == (0 if all(each["kept"] for each in said.json["figures"]) else 1)
     return said.json
+
+
+def _said(lab):
+    """Once more where the lab says that it can't judge, as when k6 had no CPU to push with."""
+    said = lab("overload", "--scenario", "detail", "--json")
+    if "can't be judged" not in said.err:
+        return said
+    print(f"measured again, since: {said.err.strip().splitlines()[-1]}")
+    return lab("overload", "--scenario", "detail", "--json")
 
 
 @pytest.fixture(scope="module")
