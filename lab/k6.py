@@ -1,5 +1,6 @@
 """Running k6: its environment, its CPUs, its outcome."""
 
+import os
 import re
 import secrets
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import httpx
 from dotenv import dotenv_values
 
+from lab.cpus import choose_cpus, expand
 from lab.engine import Engine
 from lab.engine.base import K6Command
 from lab.errors import Interrupted, LabError, UsageError
@@ -23,6 +25,9 @@ from lab.settings import Settings
 # k6's exit codes, https://pkg.go.dev/go.k6.io/k6/errext/exitcodes
 _THRESHOLDS_FAILED = 99
 _INTERRUPTED = 105
+# How many of k6's threads may want a CPU at once, at least. Go takes one for each CPU; on a single
+# one its garbage collector then holds up each answer that comes meanwhile (docs/calibration.md).
+LEAST_THREADS = 2
 # What decides which code answers: k6 stops unless the backend says the same of itself.
 _VERIFIED = (
     *("LAB_SERVER", "LAB_WORKERS", "LAB_THREADS", "LAB_DETAIL", "LAB_BOOKING", "LAB_LOCAL_CACHE"),
@@ -192,11 +197,16 @@ def k6_env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict
         **push,
         "K6_PROMETHEUS_RW_SERVER_URL": engine.push_url(settings),
         "BASE_URL": settings.target_url,
+        "GOMAXPROCS": os.environ.get("GOMAXPROCS") or str(_threads(settings)),
         "CLIENT_TIMEOUT": str(settings.LAB_CLIENT_TIMEOUT),
         **(_verification(engine, settings) if load.verified else {}),
         "SUMMARY_PATH": str(folder / "k6-summary.json"),
         **load.env(),
     }
+
+
+def _threads(settings: Settings) -> int:
+    return max(LEAST_THREADS, len(expand(choose_cpus(settings).load)))
 
 
 def _verification(engine: Engine, settings: Settings) -> dict[str, str]:

@@ -76,7 +76,10 @@ def _off(check: dict[str, Any]) -> str:
 def _allowed(check: dict[str, Any]) -> str:
     if not check["allowed"]:
         return "equal"
-    return f"× {check['allowed']:g}" if check["factor"] else f"{100 * check['allowed']:g} %"
+    if check["factor"]:
+        return f"× {check['allowed']:g}"
+    above = check["allowed_above"]
+    return f"+{100 * above:.3g} %" if above > check["allowed"] else f"{100 * check['allowed']:g} %"
 
 
 def _servers(document: dict[str, Any]) -> list[RenderableType]:

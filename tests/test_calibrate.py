@@ -17,6 +17,9 @@ from lab.paths import ROOT
 
 # --- What is compared
 
+# As Prometheus has them where k6's p99 is 25 ms.
+AT_25_MS = {**SEEN.prometheus_ms, 99: 25.0}
+
 
 def _missed(name, **changes):
     """What is missed in a cell when the lab says something else."""
@@ -33,7 +36,9 @@ def test_what_is_right_is_held(name):
 @pytest.mark.parametrize(
     ("name", "changes", "missed"),
     [
-        ("fixed", {"figures": {"p95_ms": 20.6}}, ["k6's p95"]),
+        ("fixed", {"figures": {"p95_ms": 22.2}}, ["k6's p95"]),
+        ("fixed", {"figures": {"p99_ms": 25.2}, "prometheus_ms": AT_25_MS}, ["k6's p99"]),
+        ("fixed", {"figures": {"p99_ms": 19.6}}, ["k6's p99"]),
         ("fixed", {"figures": {"p50_ms": 19.6}}, ["k6's p50"]),
         ("fixed", {"floor_ms": 0.9}, [f"k6's p{share}" for share in judges.SHARES]),
         ("fixed", {"prometheus_ms": {**SEEN.prometheus_ms, 99: 22.3}}, ["Prometheus' p99"]),
@@ -58,6 +63,15 @@ def test_what_is_right_is_held(name):
 )
 def test_what_is_wrong_is_missed(name, changes, missed):
     assert _missed(name, **changes) == missed
+
+
+def test_what_k6s_own_work_adds_is_allowed_above_alone():
+    """And is nothing beside longer times."""
+    own = {"p50_ms": 20.6, "p90_ms": 21.0, "p95_ms": 22.0, "p99_ms": 25.0}
+    assert _missed("fixed", figures=own, prometheus_ms=AT_25_MS) == []
+    seen = replace(SEEN, floor_ms=400.0, figures={**FIGURES, "p99_ms": 430.0})
+    found = {check.what: check for check in checks(BY_NAME["fixed"], [seen])}
+    assert found["k6's p99"].outcome == "missed"
 
 
 # --- The document
@@ -140,6 +154,13 @@ def test_the_docs_have_each_cell_with_its_load(cell):
 )
 def test_the_docs_have_each_bound(figure, bound):
     assert _row(figure)[-1] == f"{100 * bound:g} %"
+
+
+def test_the_docs_have_what_k6s_own_work_may_add():
+    own = judges.OWN_WORK_MS
+    more = [f"{own[share]:g} ms" for share in judges.SHARES]
+    said = "up to {} more at p50, {} at p90, {} at p95 and {} at p99".format(*more)
+    assert said in PAGE
 
 
 def test_the_docs_have_the_bucket():

@@ -6,7 +6,10 @@ import sys
 
 import pytest
 
+from lab.cpus import Cpus
 from lab.engine.native import served_first
+from lab.k6 import LEAST_THREADS, Load, k6_env
+from lab.paths import RESULTS
 from lab.settings import load_settings
 
 # What a process that asked is given, read back: sched_getattr(2) of itself.
@@ -46,3 +49,19 @@ def test_k6_is_started_by_it(stack):
 def test_a_machine_whose_call_is_not_known_is_no_error(monkeypatch):
     monkeypatch.setattr(served_first, "_SETATTR", {})
     assert not served_first.ask_for_short_slices()
+
+
+@pytest.mark.parametrize(
+    ("cpus", "said", "threads"),
+    [("0", None, str(LEAST_THREADS)), ("0-3", None, "4"), ("0", "1", "1")],
+    ids=["one CPU", "four", "asked for"],
+)
+def test_k6s_garbage_collector_has_a_thread_beside_the_one_that_reads_answers(
+    stack, monkeypatch, cpus, said, threads
+):
+    monkeypatch.setattr("lab.k6.choose_cpus", lambda _: Cpus("0", cpus))
+    monkeypatch.delenv("GOMAXPROCS", raising=False)
+    if said:
+        monkeypatch.setenv("GOMAXPROCS", said)
+    env = k6_env(stack, stack.settings(), Load("smoke"), RESULTS / "x")
+    assert env["GOMAXPROCS"] == threads

@@ -14,6 +14,7 @@ Outcome = Literal["held", "missed", "void"]
 class Check:
     """`allowed` is how far `found` may be from `expected`: as a share of it, or, with `factor`, how
     many times more or less. Words must be equal, and so must counts: nothing is allowed there.
+    `allowed_above` is for what can only be added: how much more it may be, where that is further.
     """
 
     what: str
@@ -22,6 +23,7 @@ class Check:
     allowed: float = 0.0
     unit: str = ""
     factor: bool = False
+    allowed_above: float = 0.0
     # What makes a miss say nothing, unless there is no figure, or one of another order.
     void: str = ""
 
@@ -46,7 +48,9 @@ class Check:
     def _holds(self) -> bool:
         if not self.allowed:
             return self.expected == self.found
-        return self.off is not None and abs(self.off) <= self.allowed
+        if self.off is None:
+            return False
+        return -self.allowed <= self.off <= max(self.allowed, self.allowed_above)
 
 
 def _factor(found: float, expected: float) -> float:
