@@ -73,8 +73,8 @@ class SharedHand:
             assert self._take_connections(held), "Postgres had none left before this began"
             while not self._has_none(held, ours):
                 pass
-            # What measures Postgres comes and goes, and leaves a place.
-            with _repeated(lambda: self._take_connections(held)):
+            # What measures Postgres comes and goes, and leaves a place, which the backend may find.
+            with _repeated(lambda: self._has_none(held, ours)):
                 yield
 
     @contextmanager
