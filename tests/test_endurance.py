@@ -76,6 +76,7 @@ def test_it_is_normal_when_no_bound_is_broken_any_more(broken, seconds):
         ({"seconds_to_normal": 11.0}, False),
         ({"seconds_to_normal": None}, False),
         ({"unsent_share": 0.06}, False),
+        ({"goodput": 182.0, "goodput_share": 1.82}, False),
         ({"statuses": {"200": 1900, "503": 2099, "500": 1}}, False),
         ({"statuses": {"200": 1900, "503": 2099, "0": 1}}, False),
         # One that hung is answered, or given up, after the plan's end; k6 counts it.

@@ -8,7 +8,7 @@ import pytest
 
 from lab.cpus import Cpus
 from lab.engine.native import served_first
-from lab.k6 import LEAST_THREADS, Load, k6_env
+from lab.k6 import Load, k6_env
 from lab.paths import RESULTS
 from lab.settings import load_settings
 
@@ -53,7 +53,7 @@ def test_a_machine_whose_call_is_not_known_is_no_error(monkeypatch):
 
 @pytest.mark.parametrize(
     ("cpus", "said", "threads"),
-    [("0", None, str(LEAST_THREADS)), ("0-3", None, "4"), ("0", "1", "1")],
+    [("0", None, "2"), ("0-3", None, "4"), ("0", "1", "1")],
     ids=["one CPU", "four", "asked for"],
 )
 def test_k6s_garbage_collector_has_a_thread_beside_the_one_that_reads_answers(

@@ -27,8 +27,10 @@ from lab.settings import Settings, changed_live
 FACTOR = 2
 # Of the best goodput before the break; of accepted answers; after the overload.
 LEAST_GOODPUT, MOST_P95_MS, MOST_SECONDS = 0.9, 2000, 10
-# Of the overload's requests, that k6 had nobody left to send: with more it is none.
-MOST_UNSENT = 0.05
+# Of the overload's requests: what k6 had nobody left to send, and what was answered well. With more
+# it was none.
+SERVED = "share of the overload that was answered well"
+MOST_UNSENT, MOST_SERVED = 0.05, 0.9
 SECONDS = 20
 # Calm before and after it (k6/lib/arrival-loads.js), settings, and the last answers.
 _AROUND_SECONDS = 60
@@ -198,6 +200,7 @@ def judged(shedding: Arm) -> list[Figure]:
     unexpected = shedding.requests - sum(shedding.statuses.get(status, 0) for status in _PLANNED)
     return [
         at_most("share of the overload that k6 could not send", MOST_UNSENT, shedding.unsent_share),
+        at_most(SERVED, MOST_SERVED, round(shedding.goodput / shedding.rate, 3)),
         at_least("goodput ÷ the best before the break", LEAST_GOODPUT, shedding.goodput_share),
         at_most("p95 of accepted requests, ms", MOST_P95_MS, shedding.accepted_p95_ms),
         at_most(
