@@ -3,7 +3,15 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from lab.breakpoint import IN_A_ROW, STEP_SECONDS, WINDOW_SECONDS, Bounds, BreakPoint, find_break
+from lab.breakpoint import (
+    IN_A_ROW,
+    STEP_SECONDS,
+    WINDOW_SECONDS,
+    Bounds,
+    BreakPoint,
+    Window,
+    find_break,
+)
 from lab.collect import Collected
 from lab.figures import websockets
 from lab.k6 import Run
@@ -98,9 +106,21 @@ def _held(run: Run, collected: Collected, plan: Plan, bounds: Bounds) -> Verdict
     text = (
         f"held: up to {plan.top_rate:.1f} {plan.unit}/s no bound gave way "
         f"(p95 {bounds.p95_ms:.0f} ms, errors {bounds.error_ratio:.0%}, "
-        f"achieved {bounds.achieved_ratio:.0%})"
+        f"achieved {bounds.achieved_ratio:.0%}){_gave_way(collected.windows)}"
     )
     return Verdict("held", limited, text, cpu_at_break=use)
+
+
+def _gave_way(found: list[Window]) -> str:
+    """The windows that broke a bound, too few in a row for a break; a load may end too soon."""
+    broken = [window for window in found if window.broken]
+    if not broken:
+        return ""
+    last = broken[-1]
+    return (
+        f" for {IN_A_ROW} windows in a row; {len(broken)} of {len(found)} windows broke one, the "
+        f"last at {last.end:.0f} s of {found[-1].end:.0f} s: {' and '.join(last.broken)}"
+    )
 
 
 def _broke(run: Run, collected: Collected, plan: Plan, found: BreakPoint) -> Verdict:

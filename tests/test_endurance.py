@@ -2,12 +2,13 @@
 
 import io
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from lab import show_endurance
-from lab.endurance import overload, soak
+from lab.endurance import breaking_rate, overload, soak
 from lab.endurance.breaking_rate import Limit, limit_of
 from lab.endurance.memory import LIMITS, within_limits
 from lab.errors import LabError, UsageError
@@ -88,6 +89,29 @@ def test_it_is_normal_when_no_bound_is_broken_any_more(broken, seconds):
 )
 def test_shedding_is_judged_by_each_of_its_promises(changed, kept):
     assert all(figure.kept for figure in overload.judged(_arm(**changed))) == kept
+
+
+_HELD = {"outcome": "held", "limited_by": "none", "goodput": 400.0}
+_BROKE = {"outcome": "broke", "limited_by": "target", "goodput": 500.0}
+_GENERATORS = {"outcome": "held", "limited_by": "generator_cpu", "goodput": 400.0}
+
+
+@pytest.mark.parametrize(
+    ("ramps", "rates"),
+    [([_BROKE], [340]), ([_HELD, _BROKE], [340, 680]), ([_GENERATORS], [340])],
+    ids=["broke", "faster than when it was asked", "no more can be asked for"],
+)
+def test_a_ramp_that_was_borne_is_followed_by_a_higher_one(monkeypatch, ramps, rates):
+    documents = iter([{"answers_per_second": 200.0}, *ramps])
+    loads = []
+
+    def measure(_engine, load, _bounds):
+        loads.append(load)
+        return SimpleNamespace(document=next(documents))
+
+    monkeypatch.setattr(breaking_rate, "measure", measure)
+    assert breaking_rate._ramp(None, "detail") == ramps[-1]
+    assert [load.rate for load in loads[1:]] == rates
 
 
 @pytest.mark.parametrize(("speed", "warned"), [(12.0, False), (10.2, True), (None, False)])

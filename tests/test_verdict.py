@@ -70,6 +70,16 @@ def test_what_held_was_limited_by_nothing_and_names_its_top_rate():
     verdict = judge(_run(0.5), _collected(slow_from=99), Bounds())
     assert (verdict.outcome, verdict.limited_by) == ("held", "none")
     assert "60.0 requests/s" in verdict.text
+    assert verdict.text.endswith("achieved 95%)")
+
+
+def test_a_bound_that_gave_way_too_late_for_a_break_is_told():
+    """Not "no bound gave way": the load's end, and not the target, is why nothing broke."""
+    verdict = judge(_run(0.5), _collected(slow_from=59), Bounds())
+    assert verdict.outcome == "held"
+    assert "no bound gave way (" in verdict.text
+    said = "for 3 windows in a row; 2 of 56 windows broke one, the last at 60 s of 60 s: p95 4000"
+    assert said in verdict.text
 
 
 @pytest.mark.parametrize(("failed", "outcome"), [(False, "passed"), (True, "failed")])

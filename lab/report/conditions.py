@@ -185,7 +185,8 @@ HOW_TO_READ = [
     "much, so the figure is a lower bound (≥).",
     "Limited by VU cap: all virtual users waited for answers, so requests were dropped before they "
     "were sent. The figure is a lower bound (≥).",
-    "Held: no bound gave way before the load ended. The figure is a lower bound (≥).",
+    "Held: no bound gave way for three windows in a row before the load ended. The figure is a "
+    "lower bound (≥).",
     "p50, p95, p99: half, 95 % and 99 % of the answers took no longer than this.",
     "Bodies built: how often the backend made a page from its rows. A cache that protects builds "
     "each page once per version.",
