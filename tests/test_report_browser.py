@@ -21,7 +21,7 @@ DRAWN = """
 def page():
     program = find_browser()
     if program is None:
-        pytest.skip("No Chromium on the PATH, and none unpacked: this system has no apt.")
+        pytest.skip("No Chromium on the PATH, and none unpacked: `make test` does by apt.")
     with browser(program, browser_env(program)) as opened:
         yield opened
 
