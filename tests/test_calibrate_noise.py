@@ -63,6 +63,14 @@ def _run_in(taken, p95=20.1):
     return replace(SEEN, figures={**FIGURES, "p95_ms": p95}, noise=Noise(taken, 0.0, None))
 
 
+def test_what_was_taken_of_the_generators_cpu_alone_counts():
+    """One CPU of two lacks 1.8 % where the machine lacks 0.9 %."""
+    seen = replace(_run_in(0.009, p95=23), noise=Noise(0.009, 0.0, None, load_steal=0.018))
+    found = {check.what: check for check in checks(BY_NAME["fixed"], [seen])}
+    assert found["k6's p95"].void == "the hypervisor took 1.8% of the generator's CPU time"
+    assert found["k6's p95"].outcome == "void"
+
+
 @pytest.mark.parametrize(("taken", "outcome"), [(0.009, "missed"), (0.02, "void")])
 def test_times_from_a_machine_that_was_taken_away_are_void(taken, outcome):
     found = {check.what: check for check in checks(BY_NAME["fixed"], [_run_in(taken, p95=23)])}

@@ -85,7 +85,7 @@ def test_the_document_is_stored_and_the_stack_left_as_it_was(calibrated, stack):
         (run,) = cell["runs"]
         assert run["server"]["requests"] == run["figures"]["requests"]
         assert run["server"]["floor_ms"] < 5
-        assert {"steal", "foreign", "cpu_speed"} == run["noise"].keys()
+        assert {"steal", "foreign", "cpu_speed", "load_steal"} == run["noise"].keys()
     assert "queue: a target that bears a known rate" in said.err
     assert stack.settings() == before
 

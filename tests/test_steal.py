@@ -18,6 +18,13 @@ def test_the_share_is_of_what_passed_since_the_last_look(monkeypatch):
     assert meter.share() == 0
 
 
+def test_some_cpus_have_a_share_of_their_own(monkeypatch):
+    one, other, later = Times(10, 80, 10, 0), Times(10, 90, 0, 0), Times(20, 170, 30, 0)
+    looks = iter([[one, other], [one, later]])
+    monkeypatch.setattr(steal.psutil, "cpu_times", lambda percpu: next(looks))
+    assert StealMeter({1}).share() == pytest.approx(30 / 120)
+
+
 def test_a_system_that_knows_no_steal_has_none(monkeypatch):
     monkeypatch.setattr(steal.psutil, "cpu_times", lambda: namedtuple("T", "user idle")(1, 2))
     assert StealMeter().share() == 0

@@ -21,7 +21,7 @@ from lab.measure import read_back
 from lab.prometheus import Prometheus
 from lab.results import headline
 from lab.settings import Settings
-from lab.steal import mean_share
+from lab.steal import StealMeter, mean_share
 
 
 def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Seen:
@@ -35,9 +35,15 @@ def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> See
         with step("the loopback's floor"):
             round_trip = round_trip_ms(server.port, expand(cpus.load))
         foreign = ForeignMeter(engine.pids() | {"reference": server.pid})
+        of_load = StealMeter(expand(cpus.load))
         with step("load"), _starving(cell, cpus.load, folder):
             run = _run(engine, cell, server, folder)
-        noise = Noise(mean_share(use.steal for use in run.cpu), foreign.share(), run.cpu_speed)
+        noise = Noise(
+            steal=mean_share(use.steal for use in run.cpu),
+            foreign=foreign.share(),
+            cpu_speed=run.cpu_speed,
+            load_steal=round(of_load.share(), 4),
+        )
         truth = server.stop()
     with step("reading it back"):
         figures = _figures(engine, run)

@@ -19,23 +19,27 @@ _TAIL_SHARE = 0.01
 @dataclass(frozen=True)
 class Noise:
     """Shares (0 to 1) of all CPU time: what the hypervisor gave to others, and what programs used
-    that are neither the stack's nor ours. `cpu_speed`: see lab/cpu_speed.py.
+    that are neither the stack's nor ours. `load_steal` is the hypervisor's share of the time of the
+    generator's CPUs alone. `cpu_speed`: see lab/cpu_speed.py.
     """
 
     steal: float
     foreign: float
     cpu_speed: float | None
+    load_steal: float = 0.0
 
     @property
     def taken(self) -> float:
-        """What neither the stack nor the lab had, though it was wanted."""
-        return self.steal + self.foreign
+        """What the stack and the lab lacked, or k6 alone, where that is more: 0 to 1."""
+        return max(self.steal + self.foreign, self.load_steal)
 
     @property
     def in_times(self) -> str:
         """Why a percentile says nothing; empty where it does."""
         if self.taken < _TAIL_SHARE:
             return ""
+        if self.taken == self.load_steal:
+            return f"the hypervisor took {self.taken:.1%} of the generator's CPU time"
         return f"{self.taken:.1%} of the CPU time was taken, by the hypervisor or other programs"
 
     @property
