@@ -16,7 +16,7 @@ demo: setup ## Set everything up, start the stack, smoke test it and find its br
 
 .PHONY: test
 test: setup-dev ## Run every test but those of faults and compose, against the real programs
-	$(BIN)/python -m lab.engine.native.install --with-compose --with-browser
+	$(BIN)/python -m lab.stack.native.install --with-compose --with-browser
 	$(BIN)/pytest --numprocesses 2 --no-loadscope-reorder -m "not alone"
 	$(BIN)/pytest -m alone
 
@@ -25,12 +25,12 @@ test-input: export CONTENTION_ROUNDS = 1000
 test-input: export SCHEMA_EXAMPLES = 2000
 test-input: export BAD_INPUT_SERVERS = all
 test-input: setup-dev ## Contention, keys and bad input at full size: 1,000 rounds, 16,000 cases (80 minutes)
-	$(BIN)/pytest --hypothesis-profile=thorough tests/test_contention.py tests/test_schema.py \
-		tests/test_bad_input.py backend/tests/test_booking_properties.py backend/tests/test_requests.py
+	$(BIN)/pytest --hypothesis-profile=thorough tests/stack/test_contention.py tests/stack/test_schema.py \
+		tests/stack/test_bad_input.py backend/tests/test_booking_properties.py backend/tests/test_requests.py
 
 .PHONY: test-compose
 test-compose: setup-dev ## Run the compose stack for real, on a Docker engine that it starts if none runs
-	$(BIN)/python -m lab.engine.native.install --with-compose --with-docker
+	$(BIN)/python -m lab.stack.native.install --with-compose --with-docker
 	$(BIN)/pytest tests/compose
 
 .PHONY: test-faults
@@ -55,13 +55,13 @@ lint: setup-dev ## Check style, types, shell scripts and formatting
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m config.secrets .lab/lint/secrets
 	$(BIN)/mypy lab backend grafana
-	$(BIN)/shellcheck native/*.sh nginx/*.envsh backend/bin/* legacy/*.sh .ci/run tests/compose/standins/*/*.sh
+	$(BIN)/shellcheck native/*.sh nginx/*.envsh backend/bin/* experiments/legacy/*.sh .ci/run tests/compose/standins/*/*.sh
 	$(BIN)/yamllint --strict .
 	cd k6 && if command -v npm >/dev/null; then npm run --silent format:check; fi
 
 .PHONY: audit
 audit: .venv/.setup-dev ## Ask the package indexes for known vulnerabilities of what is pinned
-	$(BIN)/python -m tools.audit
+	$(BIN)/python -m native.audit
 
 .PHONY: format
 format: setup-dev ## Bring the code into the house format
@@ -71,7 +71,7 @@ format: setup-dev ## Bring the code into the house format
 
 .PHONY: setup
 setup: .venv/.setup ## Put the `lab` command and the programs it needs below .venv and .lab
-	@$(BIN)/python -m lab.engine.native.install
+	@$(BIN)/python -m lab.stack.native.install
 
 .PHONY: setup-dev
 setup-dev: setup .venv/.setup-dev k6/node_modules/.setup ## The same, and what the tests need

@@ -95,9 +95,9 @@ def _set_environment() -> None:
         del os.environ[name]
     os.environ.update(DATA, **_ports(), LAB_ENGINE="native", LAB_STATE_DIR=str(STATE))
 
-    from lab.engine.native.services import backend_env
     from lab.paths import State
     from lab.settings import load_settings
+    from lab.stack.native.services import backend_env
 
     django = backend_env(load_settings(), State(STATE))
     # Django reads the settings file of a running stack again and again; the tests have none yet.
@@ -134,9 +134,9 @@ _set_environment()
 @pytest.fixture(scope="session")
 def stack() -> Iterator["NativeEngine"]:  # noqa: F821 - imported once the environment stands
     """The native engine with everything running; stopped when the tests end."""
-    from lab.engine.native import NativeEngine
     from lab.paths import State
     from lab.settings import load_settings
+    from lab.stack.native import NativeEngine
 
     engine = NativeEngine(State(STATE))
     engine.down()

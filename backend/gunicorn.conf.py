@@ -5,8 +5,9 @@ keeps the socket, new workers import Django afresh, old ones finish what they ha
 import json
 from typing import Any
 
-from config import env, serving
+from config import env
 from config.kinds import Server
+from config.server import start
 from gunicorn import util
 from prometheus_client import multiprocess
 
@@ -19,7 +20,7 @@ _WORKER_CLASSES = {
     Server.GUNICORN_ASGI: "asgi",
 }
 
-wsgi_app = serving.ASGI_APP if _lab.lab_server.is_asgi else "config.wsgi:application"
+wsgi_app = start.ASGI_APP if _lab.lab_server.is_asgi else "config.wsgi:application"
 bind = env.text("BACKEND_BIND")
 worker_class = _WORKER_CLASSES[_lab.lab_server]
 workers = _lab.lab_workers
@@ -27,8 +28,8 @@ threads = _lab.lab_threads if worker_class == "gthread" else 1
 timeout = _lab.lab_timeout
 graceful_timeout = _lab.lab_timeout
 # `sync` has none. Default: 2.
-keepalive = serving.KEEPALIVE_SECONDS
-backlog = serving.BACKLOG
+keepalive = start.KEEPALIVE_SECONDS
+backlog = start.BACKLOG
 # Django has none. Default: auto.
 asgi_lifespan = "off"
 # Uvicorn's worker takes it too, and says each WebSocket at "info", as an access log. Default: info.
@@ -48,7 +49,7 @@ def post_worker_init(worker: Any) -> None:
     if _lab.lab_server.is_asgi:
         return
     # Imported here: in the master it would open the metrics' files under the master's id.
-    from ops import metrics
+    from observability import metrics
 
     metrics.WORKER_SLOTS.set(worker.cfg.threads)
 
@@ -61,7 +62,7 @@ def child_exit(_server: Any, worker: Any) -> None:
 def _refuse(sock: Any, status: int, reason: str, _message: str) -> None:
     """What gunicorn answers to a request that it can't read, in the one error shape, not a page."""
     # Imported here: in the master it would load Django.
-    from config import errors
+    from config.http import errors
 
     fault = ("bad_request", errors.BAD_REQUEST)
     if status >= 500:

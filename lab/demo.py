@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lab.k6 import Load, new_testid
+from lab.load.k6 import Load, new_testid
 
 
 def demo_loads() -> Iterator[Load]:

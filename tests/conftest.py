@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from lab.engine.native.supervision import leftovers
 from lab.paths import State
+from lab.stack.native.supervision import leftovers
 
 LAB = Path(sys.executable).parent / "lab"
 
@@ -58,9 +58,8 @@ def lab():
 @pytest.fixture(scope="session")
 def written(tmp_path_factory):
     """The sample's report, for all who only read it: its folder, and its files."""
-    from support.report_samples import CLAIMS, load
-
     from lab.report import write_report
+    from tests.support.report_samples import CLAIMS, load
 
     folder = tmp_path_factory.mktemp("report")
     return folder, write_report(*load(), CLAIMS, folder)
@@ -93,11 +92,10 @@ class Watched:
 @pytest.fixture(scope="session")
 def watched(lab, stack):
     """One real run for all tests that look at what a run leaves."""
-    from support.answers import run_for_dashboards
-    from support.telemetry import arrivals, due
-
-    from lab.engine.native.supervision import wait_for
-    from lab.prometheus import Prometheus
+    from lab.analysis.prometheus import Prometheus
+    from lab.stack.native.supervision import wait_for
+    from tests.support.answers import run_for_dashboards
+    from tests.support.telemetry import arrivals, due
 
     url, began = stack.settings().prometheus_url, []
     # A stack that has just started has no rates yet, and the run is short.

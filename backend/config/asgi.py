@@ -9,8 +9,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 # Before the settings are read: a persistent connection to Postgres would leak.
 os.environ["BACKEND_INTERFACE"] = "asgi"
 
-from config import caller
-from config.requests import asgi_application
+from config.http.requests import asgi_application
+from config.server import caller
 
 # https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
 _PR_SET_PDEATHSIG = 1

@@ -31,7 +31,7 @@ class Reader:
 
 
 _DJANGO = ("secret_key", "lab_token", "hotel_password", "redis_password")
-# By the volume `secrets-…` that has them; tests/test_compose_closed.py compares the users.
+# By the volume `secrets-…` that has them; tests/stack/test_compose_closed.py compares the users.
 READERS = {
     "backend": Reader(10001, _DJANGO),
     "init": Reader(10001, (*_DJANGO, "postgres_password", "monitor_password")),

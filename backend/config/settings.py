@@ -43,11 +43,11 @@ if LAB.lab_websockets is Switch.ON:
     INSTALLED_APPS += ["live"]
 # No sessions, no cookies, no users: nothing here may make an answer private.
 MIDDLEWARE = [
-    "ops.middleware.RequestMetrics",
+    "observability.middleware.RequestMetrics",
     "ops.shedding.Shedding",
-    "config.middleware.Security",
-    "config.middleware.Common",
-    "config.middleware.XFrameOptions",
+    "config.http.middleware.Security",
+    "config.http.middleware.Common",
+    "config.http.middleware.XFrameOptions",
 ]
 # For the Swagger page alone.
 TEMPLATES = [
@@ -169,13 +169,13 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 
 REST_FRAMEWORK = {
     # One renderer, so that no answer says `Vary: Accept`.
-    "DEFAULT_RENDERER_CLASSES": ["config.renderers.OneFormJSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["config.parsers.BoundedJSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.negotiation.ContentNegotiation",
+    "DEFAULT_RENDERER_CLASSES": ["config.http.renderers.OneFormJSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["config.http.parsers.BoundedJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.http.negotiation.ContentNegotiation",
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "UNAUTHENTICATED_USER": None,
-    "EXCEPTION_HANDLER": "config.errors.exception_handler",
+    "EXCEPTION_HANDLER": "config.http.errors.exception_handler",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     # The schema's view would write any other `?version=` into a header: a line end there is a 500.
     "ALLOWED_VERSIONS": ["1.0.0"],
@@ -198,7 +198,7 @@ USE_I18N = False
 
 # TLS ends in front of the lab, and there is no browser session to protect.
 SILENCED_SYSTEM_CHECKS = [
-    "security.W001",  # config.middleware has SecurityMiddleware under a name of its own
+    "security.W001",  # config.http.middleware has SecurityMiddleware under a name of its own
     "security.W002",  # and XFrameOptionsMiddleware
     "security.W003",  # no forms, hence no CSRF middleware
     "security.W004",  # HSTS belongs to whoever ends TLS

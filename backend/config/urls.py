@@ -5,7 +5,7 @@ from django.contrib.staticfiles.views import serve
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView
 
-from config.docs import DocsView
+from config.http.docs import DocsView
 from config.kinds import Switch
 
 urlpatterns = [
@@ -19,6 +19,6 @@ urlpatterns = [
 if settings.LAB.lab_workbench is Switch.ON:
     urlpatterns.append(path("", include("workbench.urls")))
 
-handler400 = "config.errors.bad_request"
-handler404 = "config.errors.not_found"
-handler500 = "config.errors.server_error"
+handler400 = "config.http.errors.bad_request"
+handler404 = "config.http.errors.not_found"
+handler500 = "config.http.errors.server_error"

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from config import caller
-from config.requests import wsgi_application
+from config.http.requests import wsgi_application
+from config.server import caller
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 

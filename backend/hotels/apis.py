@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from config.errors import ApplicationError, body
+from config.http.errors import ApplicationError, body
 from config.kinds import Implementation
 from django.conf import settings
 from django.http import HttpResponse

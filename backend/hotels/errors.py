@@ -1,6 +1,6 @@
 """What the domain says no with."""
 
-from config.errors import ApplicationError, WrongInput
+from config.http.errors import ApplicationError, WrongInput
 
 NIGHTS_MISSING = "Must be after check_in."
 TOO_MANY_CUSTOMERS = "The suite takes {capacity} customers."

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from config.errors import WrongInput
+from config.http.errors import WrongInput
 from config.postgres import prepared
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F

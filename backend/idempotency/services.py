@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 import orjson
-from config.errors import RETRY_AFTER_SECONDS, ApplicationError, WrongInput
+from config.http.errors import RETRY_AFTER_SECONDS, ApplicationError, WrongInput
 from config.postgres import prepared
 from django.db import transaction
 

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from config.errors import DATABASE_AWAY
+from config.http.errors import DATABASE_AWAY
 from hotels.models import Hotel
-from ops import metrics
+from observability import metrics
 from redis.exceptions import RedisError
 
 from live.push import LAYER, group_of

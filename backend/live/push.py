@@ -12,7 +12,7 @@ from uuid import UUID
 
 from channels.layers import get_channel_layer
 from hotels.services import BookingMade
-from ops import metrics
+from observability import metrics
 
 logger = logging.getLogger(__name__)
 

@@ -6,16 +6,17 @@ from typing import Any
 
 import django
 import rest_framework
-from config import caller, errors
+from config.http import errors
+from config.server import caller
 from django.conf import settings
 from django.db import connection
 from django.http import Http404, JsonResponse
 from drf_spectacular.utils import extend_schema
 from hotels.models import Hotel
+from observability import latency
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
 
-from ops import latency
 from ops.token import has_lab_token
 
 NO_DATA = "No data is loaded. Load it: manage.py load_db"

@@ -16,12 +16,11 @@ from collections.abc import Callable
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
-from config import errors
+from config.http import errors
 from config.kinds import Direction, Switch
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
-
-from ops import metrics
+from observability import metrics
 
 # In a queue that stands; half of the bound of 1 s is left for the answer itself, some for the way.
 LONGEST_WAIT_SECONDS = 0.3

@@ -7,19 +7,19 @@ import sys
 import threading
 from contextlib import contextmanager
 
-import ops.middleware
+import observability.middleware
 import ops.shedding
 import pytest
 from asgiref.sync import sync_to_async
-from config import caller
 from config.kinds import Switch
+from config.server import caller
 from django.core.handlers.asgi import ASGIHandler
 from django.db import connections
 from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.common import CommonMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.test import AsyncClient
-from ops import metrics
+from observability import metrics
 from prometheus_client import REGISTRY
 
 # Beyond what Linux gives: 2**22 at most.
@@ -36,7 +36,7 @@ def test_no_middleware_is_adapted_to_async(settings, caplog):
 
 # What each does that could have been put into a thread.
 WORK = {
-    "RequestMetrics": ops.middleware._counted,
+    "RequestMetrics": observability.middleware._counted,
     "Shedding": ops.shedding._refusal,
     "Security": SecurityMiddleware.process_response,
     "Common, before": CommonMiddleware.process_request,

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 from idempotency.models import StoredAnswer
 from rest_framework.test import APIClient
-from support.booking_machine import BookingMachine
+
+from tests.support.booking_machine import BookingMachine
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

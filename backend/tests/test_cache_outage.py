@@ -12,7 +12,7 @@ from hotels.caching import guard
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from lab.engine.native.supervision import wait_for
+from lab.stack.native.supervision import wait_for
 
 REQUESTS = 10
 

@@ -4,8 +4,8 @@ import os
 import socket
 
 import pytest
-from ops.collectors import AcceptQueue, ActiveSettings, PinnedCpus
-from ops.pool_waits import Counted
+from observability.collectors import AcceptQueue, ActiveSettings, PinnedCpus
+from observability.pool_waits import Counted
 from prometheus_client import REGISTRY, CollectorRegistry
 
 

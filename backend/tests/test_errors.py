@@ -1,7 +1,7 @@
 """What the database refuses is the client's to try again, never a 500."""
 
 import pytest
-from config import errors
+from config.http import errors
 from django.db import OperationalError
 from rest_framework.test import APIClient
 

@@ -5,9 +5,10 @@ from contextlib import suppress
 
 import httpx
 import pytest
-from support.live_servers import COMMANDS, SECONDS, closed_with, heard, served
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
+
+from tests.support.live_servers import COMMANDS, SECONDS, closed_with, heard, served
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

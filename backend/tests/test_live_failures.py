@@ -13,10 +13,10 @@ from live.push import group_of
 from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 from redis import Redis
-from support.live_servers import SECONDS, closed_with, heard, served
 from websockets.sync.client import connect
 
-from lab.engine.native.supervision import wait_for
+from lab.stack.native.supervision import wait_for
+from tests.support.live_servers import SECONDS, closed_with, heard, served
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

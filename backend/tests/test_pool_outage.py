@@ -9,7 +9,7 @@ from django.db import connection
 from psycopg import OperationalError
 from psycopg_pool import ConnectionPool
 
-from lab.engine.native.supervision import wait_for
+from lab.stack.native.supervision import wait_for
 
 TIMEOUT = 8
 # Refused within moments, on whatever machine.

@@ -5,7 +5,7 @@ from functools import cache
 from wsgiref.util import setup_testing_defaults
 
 import pytest
-from config.requests import asgi_application, wsgi_application
+from config.http.requests import asgi_application, wsgi_application
 from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.test import APIClient

@@ -5,7 +5,7 @@ from functools import wraps
 from inspect import iscoroutinefunction
 from typing import Any
 
-from config.errors import FORESEEN, foreseen, method_not_allowed
+from config.http.errors import FORESEEN, foreseen, method_not_allowed
 from django.http import HttpRequest, HttpResponse
 
 View = Callable[..., Any]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from config.errors import WrongInput
+from config.http.errors import WrongInput
 from django import forms
 from django.http import HttpRequest
 

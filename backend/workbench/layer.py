@@ -8,7 +8,7 @@ from channels.exceptions import ChannelFull
 from channels.layers import channel_layers, get_channel_layer
 from channels_redis.core import RedisChannelLayer
 from config.env import is_asgi
-from config.errors import RETRY_AFTER_SECONDS, ApplicationError
+from config.http.errors import RETRY_AFTER_SECONDS, ApplicationError
 from redis.exceptions import RedisError
 
 # What the worker listens to: manage.py runworker workbench-hello

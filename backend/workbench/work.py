@@ -4,7 +4,7 @@ import random
 import time
 from typing import Any
 
-from config.errors import RETRY_AFTER_SECONDS, ApplicationError
+from config.http.errors import RETRY_AFTER_SECONDS, ApplicationError
 from django.db import connection, transaction
 from django.db.models import QuerySet
 

@@ -5,8 +5,8 @@ import sys
 
 import typer
 
-from lab import show
 from lab.cli import benchmark, calibration, endurance, experiments, loads, stack
+from lab.cli.output import runs
 from lab.console import err
 from lab.errors import LabError
 
@@ -43,8 +43,8 @@ def main() -> None:
     try:
         app()
     except LabError as error:
-        err.print(f"[red]error:[/red] {show.escaped(error)}")
+        err.print(f"[red]error:[/red] {runs.escaped(error)}")
         sys.exit(error.exit_code)
     except OSError as error:
-        err.print(f"[red]error:[/red] {show.escaped(error)}. Check the disk and its permissions.")
+        err.print(f"[red]error:[/red] {runs.escaped(error)}. Check the disk and its permissions.")
         sys.exit(LabError.exit_code)

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from lab import show_bench
-from lab.bench import command, growth
 from lab.cli.common import Json, answer, engine_here
+from lab.cli.output.bench import bench_table
 from lab.errors import UsageError
+from lab.suites.bench import command, growth
 
 
 def bench(
@@ -37,6 +37,6 @@ def bench(
             only or [], repeats=repeat, seconds=seconds, check=check, profile=profile
         )
         document = command.run(engine_here(), asked)
-    answer(document, as_json, show_bench.bench)
+    answer(document, as_json, bench_table)
     if not command.is_reached(document):
         raise typer.Exit(1)

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from lab import show_calibrate
-from lab.calibrate import command
 from lab.cli.common import Json, answer, engine_here
+from lab.cli.output import calibration
+from lab.suites.calibration import command
 
 
 def calibrate(
@@ -16,6 +16,6 @@ def calibrate(
 ) -> None:
     """Measure servers that are known, and say how far off the lab was; exit code 1 when too far."""
     document = command.run(engine_here(), only or [], quick=quick)
-    answer(document, as_json, show_calibrate.calibration)
+    answer(document, as_json, calibration.calibration)
     if not command.is_calibrated(document):
         raise typer.Exit(1)

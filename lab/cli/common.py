@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 import typer
 
-from lab import show
+from lab.cli.output import runs
 from lab.console import out, print_json
-from lab.engine import choose_engine
-from lab.engine.base import Engine
 from lab.settings import load_settings
+from lab.stack.choice import choose_engine
+from lab.stack.engine import Engine
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
@@ -21,6 +21,6 @@ def engine_here() -> Engine:
 def answer(document: dict[str, Any], as_json: bool, readable: Any) -> None:
     """The result on standard output: one JSON document, or what `readable` makes of it."""
     if as_json:
-        print_json(show.compact(document))
+        print_json(runs.compact(document))
     else:
         out.print(readable(document))

@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from lab import show_endurance
 from lab.cli.common import Json, answer, engine_here
-from lab.endurance import overload as overloading
-from lab.endurance import soak as soaking
+from lab.cli.output import endurance
+from lab.suites import overload as overloading
+from lab.suites.soak import run as soaking
 
 
 def overload(
@@ -17,7 +17,7 @@ def overload(
 ) -> None:
     """Twice the breaking rate, with LAB_SHED and without; exit code 1 when shedding fails."""
     document = overloading.run(engine_here(), scenario, seconds)
-    answer(document, as_json, show_endurance.overload)
+    answer(document, as_json, endurance.overload)
     _exit_unless_kept(document)
 
 
@@ -32,7 +32,7 @@ def soak(
 ) -> None:
     """Half of the breaking rate for long; exit code 1 when something grows beyond its bound."""
     document = soaking.run(engine_here(), soaking.asked(scenario, duration, rate))
-    answer(document, as_json, show_endurance.soak)
+    answer(document, as_json, endurance.soak)
     _exit_unless_kept(document)
 
 

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from lab import show_experiment
 from lab.cli.common import Json, answer, engine_here
+from lab.cli.output import experiments
 from lab.console import step
 from lab.errors import LabError, UsageError
-from lab.experiment import command
-from lab.experiment.store import Store, find_store
+from lab.experiments import command
+from lab.experiments.store import Store, find_store
 
 
 def run(
@@ -31,7 +31,7 @@ def run(
         return
     plan = command.plan_of(name, only=only or [], repeats=repeat, quick=quick)
     if dry_run:
-        answer(show_experiment.plan_document(plan), as_json, show_experiment.plan)
+        answer(experiments.plan_document(plan), as_json, experiments.plan)
         return
     _finish(name, *command.start(engine_here(), plan), as_json)
 
@@ -56,8 +56,8 @@ def _finish(name: str, store: Store, failures: list[str], as_json: bool) -> None
 
 def _report(store: Store, as_json: bool) -> None:
     # Altair takes half a second to import, which every other command would pay.
-    from lab.experiment.reporting import report_of
+    from lab.report.reporting import report_of
 
     with step("Drawing the report"):
         document = report_of(store)
-    answer(document, as_json, show_experiment.report)
+    answer(document, as_json, experiments.report)

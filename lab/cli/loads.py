@@ -4,17 +4,17 @@ from typing import Annotated
 
 import typer
 
-from lab import k6_options as options
-from lab import show
-from lab.breakpoint import Bounds
+from lab.analysis.breakpoint import Bounds
+from lab.analysis.measure import Measured, measure
+from lab.cli import k6_options as options
 from lab.cli.common import Json, answer, engine_here
+from lab.cli.output import runs
 from lab.demo import demo_loads
-from lab.engine import choose_engine
-from lab.k6 import Load, new_testid
-from lab.measure import Measured, measure
-from lab.profiling import Wanted
-from lab.profiling import profile as profiled
+from lab.load.k6 import Load, new_testid
+from lab.profiling.profile import Wanted
+from lab.profiling.profile import profile as profiled
 from lab.settings import load_settings
+from lab.stack.choice import choose_engine
 
 
 def k6(
@@ -42,7 +42,7 @@ def k6(
         testid=testid or new_testid(profile),
     )
     measured = measure(engine_here(), load, Bounds(p95, max_errors, min_achieved))
-    answer(measured.document, as_json, show.run)
+    answer(measured.document, as_json, runs.run)
     _exit_unless_fine(measured)
 
 
@@ -55,7 +55,7 @@ def profile(
     as_json: Json = False,
 ) -> None:
     """Record where the backend's time goes under load, as it is set: flame graph and top ten."""
-    answer(profiled(engine_here(), Wanted(scenario, seconds, rate)), as_json, show.profile)
+    answer(profiled(engine_here(), Wanted(scenario, seconds, rate)), as_json, runs.profile)
 
 
 def demo(as_json: Json = False) -> None:
@@ -64,7 +64,7 @@ def demo(as_json: Json = False) -> None:
     engine = choose_engine(settings)
     engine.up(settings)
     measured = [measure(engine, load, Bounds()) for load in demo_loads()]
-    answer({"runs": [m.document for m in measured]}, as_json, show.demo)
+    answer({"runs": [m.document for m in measured]}, as_json, runs.demo)
     for each in measured:
         _exit_unless_fine(each)
 

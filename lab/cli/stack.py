@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from lab import show
 from lab.cli.common import Json, answer, engine_here
-from lab.engine import choose_engine
+from lab.cli.output import runs
 from lab.errors import LabError, UsageError
-from lab.presets import preset_assignments
 from lab.settings import changed, load_settings
-from lab.status import stack_status
+from lab.settings.presets import preset_assignments
+from lab.stack.choice import choose_engine
+from lab.stack.status import stack_status
 
 
 def up(as_json: Json = False) -> None:
@@ -20,19 +20,19 @@ def up(as_json: Json = False) -> None:
     settings = load_settings()
     engine = choose_engine(settings)
     engine.up(settings)
-    answer(stack_status(engine), as_json, show.status)
+    answer(stack_status(engine), as_json, runs.status)
 
 
 def down(as_json: Json = False) -> None:
     """Stop everything that `lab up` started; the data stays."""
     engine = engine_here()
     engine.down()
-    answer({"engine": engine.name, "state": "down"}, as_json, show.down)
+    answer({"engine": engine.name, "state": "down"}, as_json, runs.down)
 
 
 def status(as_json: Json = False) -> None:
     """Show every service and the settings that are really active, asked of the services."""
-    answer(stack_status(engine_here()), as_json, show.status)
+    answer(stack_status(engine_here()), as_json, runs.status)
 
 
 def set_(
@@ -49,7 +49,7 @@ def set_(
     if settings is None:
         raise LabError("The stack is not running. Start it: lab up. Or write the setting to .env.")
     engine.apply(changed(settings, wanted))
-    answer(stack_status(engine), as_json, show.status)
+    answer(stack_status(engine), as_json, runs.status)
 
 
 def logs(

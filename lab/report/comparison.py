@@ -6,10 +6,8 @@ from typing import Any
 
 import altair as alt
 
-from lab.report.blocks import Key, Picture
-from lab.report.figures import Figure
-from lab.report.model import LIMITS, SHORT_LIMITS, Cell, Report
-from lab.report.style import (
+from lab.analysis.formatting import listed
+from lab.charts.style import (
     BLUE,
     GREEN,
     ORANGE,
@@ -22,7 +20,9 @@ from lab.report.style import (
     spec_of,
     wide,
 )
-from lab.report.words import listed
+from lab.report.blocks import Key, Picture
+from lab.report.figures import Figure
+from lab.report.model import LIMITS, SHORT_LIMITS, Cell, Report
 
 _COLOURS = (ORANGE, BLUE, GREEN, PURPLE)
 _SHAPES = ("circle", "square", "diamond", "triangle-up")

@@ -1,10 +1,10 @@
 """Under which conditions it was measured, and what the page must warn of."""
 
-from lab.cpu_speed import UNSTEADY_RATIO, extremes
+from lab.analysis.formatting import NOTHING, several, times
+from lab.host.cpu_speed import UNSTEADY_RATIO, extremes
+from lab.host.steal import NOISY_SHARE
 from lab.report.blocks import Block, Code, Items, Paragraph, Table, columns, entries
 from lab.report.model import Document, Report
-from lab.report.words import NOTHING, several, times
-from lab.steal import NOISY_SHARE
 
 
 def notices(report: Report) -> list[Block]:

@@ -7,11 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from lab.limits import limit_of
-from lab.report import looks
-from lab.report.blocks import Picture, slug
-from lab.report.model import Cell, Document, Report
-from lab.report.style import (
+from lab.analysis.limits import limit_of
+from lab.charts.style import (
     GREY,
     chart_of,
     log_domain,
@@ -21,6 +18,9 @@ from lab.report.style import (
     spec_of,
     wide,
 )
+from lab.report import looks
+from lab.report.blocks import Picture, slug
+from lab.report.model import Cell, Document, Report
 
 # Windows are 5 s long and lie a second apart: every fifth still covers the whole run.
 _MOST_POINTS = 60

@@ -1,9 +1,17 @@
 """Tables that only some experiments have: response times, WebSockets, delays, memory."""
 
+from lab.analysis.formatting import (
+    NOTHING,
+    Spread,
+    mebibytes,
+    percent,
+    ranged,
+    spread,
+    whole,
+)
 from lab.report.blocks import Block, Entry, Table, columns, entries
 from lab.report.figures import milliseconds
 from lab.report.model import Cell, Report
-from lab.report.words import NOTHING, Spread, mebibytes, percent, ranged, spread, whole
 
 _PERCENTILES = ("p50_ms", "p90_ms", "p95_ms", "p99_ms")
 # With more panels a column for each would be too narrow to read.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lab.report.words import Spread, ranged, rate, whole
+from lab.analysis.formatting import Spread, ranged, rate, whole
 
 
 @dataclass(frozen=True)

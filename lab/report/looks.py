@@ -4,9 +4,9 @@ from typing import Any
 
 import altair as alt
 
+from lab.charts.style import GREY, colour, dash
 from lab.report.blocks import Key
 from lab.report.model import Report
-from lab.report.style import GREY, colour, dash
 
 Rows = list[dict[str, Any]]
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from lab.figures import figure_of
-from lab.limits import limit_of
+from lab.analysis.figures import figure_of
+from lab.analysis.formatting import Spread, spread
+from lab.analysis.limits import limit_of
 from lab.report.figures import FIGURES, Figure
-from lab.report.words import Spread, spread
 
 Document = dict[str, Any]
 

@@ -9,9 +9,9 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
+from lab.charts.style import CONFIG, VEGA_LITE, page_spec
 from lab.report.blocks import Picture, Section
 from lab.report.model import Report
-from lab.report.style import CONFIG, VEGA_LITE, page_spec
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("lab.report"),

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from lab.analysis.formatting import NOTHING, times
 from lab.report import published_picture
 from lab.report.blocks import Block, Entry, Paragraph, Table, columns, entries
 from lab.report.model import Report
 from lab.report.published_lines import Group, Kind, Line, groups
-from lab.report.words import NOTHING, times
 
 _NOTE = (
     "The source measured on its own machines. So compare the steps from one {row} to the next; the "

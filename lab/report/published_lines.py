@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lab.analysis.formatting import percent, rate, whole
 from lab.report.figures import milliseconds
 from lab.report.model import Cell, Document, Report
-from lab.report.words import percent, rate, whole
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from typing import Any
 
 import altair as alt
 
-from lab.report.blocks import Key, Picture
-from lab.report.published_lines import Group, Line
-from lab.report.style import (
+from lab.analysis.formatting import NOTHING, times
+from lab.charts.style import (
     BLUE,
     ORANGE,
     chart_of,
@@ -18,7 +17,8 @@ from lab.report.style import (
     spec_of,
     wide,
 )
-from lab.report.words import NOTHING, times
+from lab.report.blocks import Key, Picture
+from lab.report.published_lines import Group, Line
 
 _KINDS = {"published": ORANGE, "measured": BLUE}
 _WHOSE = {"published": "theirs", "measured": "ours"}

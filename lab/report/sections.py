@@ -1,11 +1,11 @@
 """The page from top to bottom."""
 
+from lab.analysis.formatting import NOTHING
 from lab.report import comparison, curves, details, published, shares, tables
-from lab.report.answer import answer, tally
 from lab.report.blocks import Block, Items, Paragraph, Section, Table, columns, entries, slug
 from lab.report.conditions import HOW_TO_READ, conditions, definition, notices
 from lab.report.model import Report
-from lab.report.words import NOTHING
+from lab.report.summary import answer, tally
 
 
 def sections(report: Report) -> list[Section]:

@@ -2,7 +2,7 @@
 
 import re
 
-from lab.report.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
+from lab.charts.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 
 OTHERS = "others"
 COLOURS = {

@@ -5,10 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from lab.report import services
-from lab.report.blocks import Key, Picture, slug
-from lab.report.model import Cell, Document, Report
-from lab.report.style import (
+from lab.charts.style import (
     BLUE,
     GREEN,
     GREY,
@@ -21,6 +18,9 @@ from lab.report.style import (
     significant,
     spec_of,
 )
+from lab.report import services
+from lab.report.blocks import Key, Picture, slug
+from lab.report.model import Cell, Document, Report
 
 _STEP = 24  # points per bar
 _LETTER = 6.8  # points

@@ -4,11 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lab.figures import broke_at
+from lab.analysis.figures import broke_at
+from lab.analysis.formatting import (
+    NOTHING,
+    mebibytes,
+    percent,
+    ranged,
+    rate,
+    spread,
+    whole,
+)
 from lab.report.blocks import Column, Entry, Table, Tone, columns, entries
 from lab.report.figures import Figure
 from lab.report.model import LIMITS, Cell, Document, Report
-from lab.report.words import NOTHING, mebibytes, percent, ranged, rate, spread, whole
 
 _VERDICTS: dict[str, Tone] = {"holds": "good", "does not hold": "bad", "not measured": "unsure"}
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from lab.charts.style import save, static_spec
 from lab.report import page
 from lab.report.blocks import Picture, Section
 from lab.report.model import Document, build
 from lab.report.sections import sections
-from lab.report.style import save, static_spec
 
 
 def write_report(

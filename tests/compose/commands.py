@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import IO, Any
 
-from lab.engine.native.programs import library_env
 from lab.paths import BIN, PROGRAMS
+from lab.stack.native.programs import library_env
 
 STATE = PROGRAMS.parent / "compose-test"
 

@@ -14,7 +14,7 @@ from engine import docker_engine
 from stack import PROJECT, Stack
 from standins import remove_names
 
-from lab.prometheus import Prometheus
+from lab.analysis.prometheus import Prometheus
 from lab.settings import LOOPBACK, load_settings
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from commands import STATE, checked, run
 
-from lab.engine.native.programs import require
-from lab.legacy.pythons import NotHere, find_python
+from lab.experiments.old_stacks.pythons import NotHere, find_python
 from lab.paths import PROGRAMS
+from lab.stack.native.programs import require
 
 FOLDER = Path(__file__).parent / "standins"
 KEPT = "load-lab-standin/"

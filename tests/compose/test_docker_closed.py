@@ -9,10 +9,10 @@ import psutil
 import pytest
 from commands import checked
 from config.secrets import PUSH_USER, READERS
-from support.compose import config
-from test_compose_closed import CAPABILITIES, ROOT_USERS
 
-from lab.engine.docker import _ENDING
+from lab.stack.docker import _ENDING
+from tests.stack.test_compose_closed import CAPABILITIES, ROOT_USERS
+from tests.support.compose import config
 
 # Bits of a capability set, https://man7.org/linux/man-pages/man7/capabilities.7.html
 _BITS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "SETGID": 6}

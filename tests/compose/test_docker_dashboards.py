@@ -1,10 +1,10 @@
 """Every expression of every dashboard, with what Alloy measures of the containers."""
 
 import pytest
-from support.answers import MAY_BE_EMPTY, NATIVE_ONLY, check_answers, run_for_dashboards
-from support.dashboards import measuring
 
 from lab.settings import load_settings
+from tests.support.answers import MAY_BE_EMPTY, NATIVE_ONLY, check_answers, run_for_dashboards
+from tests.support.dashboards import measuring
 
 
 @pytest.fixture(scope="module")

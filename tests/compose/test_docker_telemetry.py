@@ -6,9 +6,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from support.telemetry import TABLE, arrivals, due
 
-from lab.metrics import heartbeat
+from lab.analysis.queries import heartbeat
+from tests.support.telemetry import TABLE, arrivals, due
 
 TESTID = "compose-outage"
 OUTAGE_SECONDS = 10

@@ -5,9 +5,9 @@ import threading
 import httpx
 import pytest
 
-from lab.engine.docker import DockerEngine
-from lab.k6 import new_testid
-from lab.metrics import heartbeat
+from lab.analysis.queries import heartbeat
+from lab.load.k6 import new_testid
+from lab.stack.docker import DockerEngine
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import pytest
 from commands import run
 from standins import provide_old_python
 
-from lab.engine.docker import LEGACY_LABEL, DockerEngine
-from lab.legacy import arm
-from lab.legacy.stacks import stack as stack_named
+from lab.experiments.old_stacks.arms import arm
+from lab.experiments.old_stacks.stacks import stack as stack_named
+from lab.stack.docker import LEGACY_LABEL, DockerEngine
 
 
 @pytest.fixture(scope="module")

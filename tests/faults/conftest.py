@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.engine.choice import why_not_docker
-from lab.engine.docker import DockerEngine
-from lab.engine.native import NativeEngine
 from lab.paths import RESULTS, current_state
-from lab.presets import preset_assignments
 from lab.settings import changed, load_settings
+from lab.settings.presets import preset_assignments
+from lab.stack.choice import why_not_docker
+from lab.stack.docker import DockerEngine
+from lab.stack.native import NativeEngine
 from tests.faults.docker import DockerHand
 from tests.faults.native import NativeHand
 from tests.faults.table import lines

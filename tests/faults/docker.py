@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import psutil
 
-from lab.engine.docker import DockerEngine, compose_argv
-from lab.engine.native.supervision import wait_for
+from lab.stack.docker import DockerEngine, compose_argv
+from lab.stack.native.supervision import wait_for
 from tests.faults.shared import BACKEND, SharedHand
 
 # Fills the tmpfs on which Nginx keeps its pages, and takes at once what is freed.

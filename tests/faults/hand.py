@@ -7,7 +7,7 @@ is the same for both.
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from lab.engine import Engine
+from lab.stack.engine import Engine
 
 Broken = AbstractContextManager[None]
 

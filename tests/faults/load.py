@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab.engine import Engine
-from lab.engine.native.supervision import wait_for
-from lab.k6 import Load, k6_env, new_testid
+from lab.load.k6 import Load, k6_env, new_testid
 from lab.paths import ROOT
+from lab.stack.engine import Engine
+from lab.stack.native.supervision import wait_for
 from tests.faults.catalogue import Fault
 from tests.faults.hand import Hand
 from tests.faults.judging import Figures, Outage, Stored, judged

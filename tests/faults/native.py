@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab.engine.native import NativeEngine
 from lab.paths import State
+from lab.stack.native import NativeEngine
 from tests.faults.shared import SharedHand
 
 _CACHES = ("cache-protected", "cache-refreshes")

@@ -9,8 +9,8 @@ import httpx
 import psutil
 import psycopg
 
-from lab.engine import Engine
 from lab.settings import LOOPBACK, changed
+from lab.stack.engine import Engine
 
 BACKEND = "backend"
 _OURS = "FROM pg_stat_activity WHERE application_name = 'load-lab'"

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from lab.endurance.overload import SERVED
 from lab.paths import ROOT
+from lab.suites.overload import SERVED
 
 # Without shedding it is 0.02; `lab overload` itself asks for 0.9.
 SURELY_USEFUL = 0.6

@@ -8,9 +8,9 @@ import pytest
 
 from grafana.src.queries import backend, caches, knee, load, resources
 from grafana.src.queries.selection import chosen
-from lab.engine.native.supervision import wait_for
 from lab.errors import LabError
-from support.dashboards import Asked, Questions, of_annotations, of_panels
+from lab.stack.native.supervision import wait_for
+from tests.support.dashboards import Asked, Questions, of_annotations, of_panels
 
 TESTS = chosen()
 # The one table of expressions that may have no result, and why.

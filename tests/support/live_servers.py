@@ -12,7 +12,7 @@ from config.settings import BASE_DIR
 from django.db import connection
 from websockets.exceptions import ConnectionClosed
 
-from lab.engine.native.supervision import port_is_taken, wait_for
+from lab.stack.native.supervision import port_is_taken, wait_for
 
 SECONDS = 10
 COMMANDS = {

@@ -6,11 +6,11 @@ import subprocess
 import httpx
 from config.secrets import PUSH_USER
 
-from lab.engine.native.programs import require
-from lab.engine.native.supervision import wait_for
+from lab.analysis.prometheus import Prometheus
 from lab.paths import ROOT, State
-from lab.prometheus import Prometheus
 from lab.settings import Settings
+from lab.stack.native.programs import require
+from lab.stack.native.supervision import wait_for
 
 TESTID = "from-elsewhere"
 

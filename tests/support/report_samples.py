@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[1] / "samples/cache-ladder-sample"
+FOLDER = Path(__file__).parent / "samples/cache-ladder-sample"
 Document = dict[str, Any]
 
 CLAIMS: list[Document] = [

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lab.prometheus import Prometheus
+from lab.analysis.prometheus import Prometheus
 
 EngineName = Literal["native", "docker"]
 

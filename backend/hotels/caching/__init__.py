@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from config import errors
+from config.http import errors
 from config.kinds import LocalCache, NginxCache, RedisCache
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from ops import metrics
+from observability import metrics
 from ops.token import has_lab_token
 
 JSON = "application/json"

@@ -2,7 +2,7 @@
 
 from grafana.src.queries.load import counted
 from grafana.src.queries.selection import K6_WINDOW, WINDOW
-from lab.metrics import CACHE_DURATION, CACHE_STATUS, STALENESS
+from lab.analysis.queries import CACHE_DURATION, CACHE_STATUS, STALENESS
 
 # What Nginx answered without waiting for the backend, or after hearing that its page still holds.
 _NGINX_HITS = 'cache=~"HIT|STALE|UPDATING|REVALIDATED"'

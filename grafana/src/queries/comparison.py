@@ -2,7 +2,7 @@
 
 from grafana.src.queries.marks import RUNNING
 from grafana.src.queries.selection import of_load
-from lab.metrics import DURATION, IN_TIME, REQUESTS, SCENARIO_START
+from lab.analysis.queries import DURATION, IN_TIME, REQUESTS, SCENARIO_START
 
 # Where both tests are drawn: midnight of 2000-01-01, UTC.
 ANCHOR = 946684800

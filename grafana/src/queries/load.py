@@ -1,7 +1,7 @@
 """What k6 sends, and what it gets."""
 
 from grafana.src.queries.selection import HEAT_BOUNDS, K6_WINDOW, K6_WINDOW_SECONDS, of_load
-from lab.metrics import (
+from lab.analysis.queries import (
     DURATION,
     IN_TIME,
     ITERATIONS_DROPPED,

@@ -1,6 +1,6 @@
 """Which runs there are, and what is marked."""
 
-from lab.metrics import SCENARIO_START, TARGET_RATE
+from lab.analysis.queries import SCENARIO_START, TARGET_RATE
 
 
 def newest_tests(past: str) -> str:

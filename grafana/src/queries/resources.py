@@ -1,7 +1,7 @@
 """What each service uses; most of it recorded by prometheus/rules/resources.yml."""
 
 from grafana.src.queries.selection import WINDOW, of_load
-from lab.metrics import REQUESTS
+from lab.analysis.queries import REQUESTS
 
 CPU = "service:cpu_cores:rate"
 CPU_LIMIT = "service:cpu_cores:limit"

@@ -1,6 +1,6 @@
 """Which runs, over which windows."""
 
-from lab.metrics import LOAD_ONLY
+from lab.analysis.queries import LOAD_ONLY
 
 # Of a moving figure: four scrapes of 5 s, as the recorded rates have it.
 WINDOW = "20s"

@@ -1,7 +1,13 @@
 """Whole runs: those that pushed within the dashboard's range."""
 
 from grafana.src.queries.selection import of_load
-from lab.metrics import CHECKS, DURATION, IN_TIME, ITERATIONS_DROPPED, REQUESTS
+from lab.analysis.queries import (
+    CHECKS,
+    DURATION,
+    IN_TIME,
+    ITERATIONS_DROPPED,
+    REQUESTS,
+)
 
 
 def total(counter: str, matchers: str, by: str = "") -> str:

@@ -1,0 +1,13 @@
+"""Compose's health check of `backend-beside`: python -m config.server.beside_check
+
+It is well when its server answers, and when the settings want none.
+"""
+
+from urllib.request import urlopen
+
+from config import env
+from config.kinds import AsgiBeside
+
+if env.lab_settings().lab_asgi_beside is not AsgiBeside.OFF:
+    # Raises on any status from 400 on.
+    urlopen("http://127.0.0.1:8000/readyz", timeout=10)

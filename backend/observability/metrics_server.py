@@ -1,0 +1,45 @@
+"""Serves /metrics in a process of its own, so that saturated workers do not hide it.
+
+python -m observability.metrics_server [STACK]
+
+STACK is for those who look at the list of processes: it tells which stack this one belongs to.
+"""
+
+import signal
+import socket
+import sys
+import threading
+
+from config import env
+from prometheus_client import CollectorRegistry, start_http_server
+
+from observability import collectors
+
+_SECONDS_BETWEEN_LOOKS = 2
+
+
+def main() -> None:
+    """Serve until told to stop."""
+    host, _, port = env.text("BACKEND_METRICS_BIND").rpartition(":")
+    registry = CollectorRegistry()
+    collectors.register(registry)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    server, thread = start_http_server(int(port), host, registry)
+    had_network = _has_network()
+    while not stop.wait(_SECONDS_BETWEEN_LOOKS):
+        if had_network and not _has_network():
+            sys.exit("The network that was the backend's is gone; a new start joins the new one.")
+    server.shutdown()
+    thread.join()
+
+
+def _has_network() -> bool:
+    """Whether there is more than the loopback: the network that compose lends us, the backend's,
+    loses the rest when its owner starts again."""
+    return len(socket.if_nameindex()) > 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Counts and times every request, by route: never by path, which would make a series per hotel."""
+
+import time
+from collections.abc import Awaitable, Callable
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from config.server import caller
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from ops.token import has_lab_token
+
+from observability import metrics, pool_waits
+
+# Clients may invent methods; each would be a series of its own.
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class RequestMetrics:
+    """By WSGI and by ASGI, where it takes no thread."""
+
+    sync_capable = async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+        self._is_async = iscoroutinefunction(get_response)
+        if self._is_async:
+            markcoroutinefunction(self)
+        metrics.worker_begins()
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        if self._is_async:
+            return self._answer_async(request)
+        started = time.perf_counter()
+        with metrics.IN_FLIGHT.track_inprogress():
+            response = self._get_response(request)
+        return _counted(request, response, started)
+
+    async def _answer_async(self, request: HttpRequest) -> HttpResponseBase:
+        started = time.perf_counter()
+        # A client that leaves ends the request here too.
+        with metrics.IN_FLIGHT.track_inprogress():
+            response = await self._get_response(request)  # type: ignore[misc]
+        return _counted(request, response, started)
+
+
+def _counted(request: HttpRequest, response: HttpResponseBase, started: float) -> HttpResponseBase:
+    route = request.resolver_match.view_name if request.resolver_match else "unknown"
+    method = request.method if request.method in _METHODS else "other"
+    metrics.DURATION.labels(route, method).observe(time.perf_counter() - started)
+    metrics.REQUESTS.labels(route, method, str(response.status_code)).inc()
+    pool_waits.count()
+    if has_lab_token(request):
+        # The proof of who answered, for the lab alone.
+        response["X-Lab-Server"] = caller.found() or "unknown"
+        # Or Nginx would keep it, and tell everyone (LAB_NGINX_CACHE=basic).
+        response["X-Accel-Expires"] = "0"
+    return response

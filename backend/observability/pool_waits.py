@@ -1,0 +1,42 @@
+"""Takes what psycopg's pool of this process has counted over into the metrics."""
+
+import threading
+from collections.abc import Mapping
+
+from django.conf import settings
+from django.db import connection
+
+from observability import metrics
+
+
+class Counted:
+    """What was taken over already, since the pool counts from its own start."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: object = None
+        self._waits = self._milliseconds = 0
+
+    def take(self, pool: object, stats: Mapping[str, int]) -> None:
+        """Add what `pool` counted since the last call; a new pool starts at nothing."""
+        waits, milliseconds = stats.get("requests_queued", 0), stats.get("requests_wait_ms", 0)
+        with self._lock:
+            if pool is not self._pool:
+                self._pool, self._waits, self._milliseconds = pool, 0, 0
+            # Another thread may have read later and come here first.
+            new_waits = max(0, waits - self._waits)
+            new_milliseconds = max(0, milliseconds - self._milliseconds)
+            self._waits += new_waits
+            self._milliseconds += new_milliseconds
+        metrics.POOL_WAITS.inc(new_waits)
+        metrics.POOL_WAIT_SECONDS.inc(new_milliseconds / 1000)
+
+
+_counted = Counted()
+
+
+def count() -> None:
+    """Called after each request; without a pool there is nothing to count."""
+    if settings.LAB.lab_db_pool is not None:
+        pool = connection.pool  # type: ignore[attr-defined]
+        _counted.take(pool, pool.get_stats())

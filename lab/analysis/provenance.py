@@ -1,0 +1,71 @@
+"""What a document says of the machine, the programs and the time at which it was measured."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lab.analysis.result import host, relative, write_json
+from lab.console import note
+from lab.errors import LabError
+from lab.host import preflight
+from lab.host.cpu_speed import cpu_speed
+from lab.host.cpus import choose_cpus, expand
+from lab.host.steal import StealMeter
+from lab.paths import RESULTS
+from lab.settings import Settings
+from lab.stack.engine import Engine
+from lab.stack.live import ask_backend
+
+# History of the format:
+# 1: first.
+SCHEMA_VERSION = 1
+
+
+@contextmanager
+def facts(
+    engine: Engine, settings: Settings, programs: dict[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The machine; what can only be known afterwards is there when the block ends.
+
+    `programs` are versions of what takes part beside the stack.
+
+    `cpu_speed` is that of the target's CPUs before and after, see lab/host/cpu_speed.py.
+
+    Raises:
+        LabError: the backend runs with DEBUG on.
+    """
+    said = ask_backend(settings, engine.token())
+    if said["debug"]:
+        raise LabError("The backend runs with DEBUG on: its figures would mean nothing.")
+    target = expand(choose_cpus(settings).target)
+    found: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": host(settings, engine.name),
+        "versions": engine.versions() | (programs or {}) | said["versions"],
+        "warnings": preflight.warnings(settings),
+        "data": {n: v for n, v in settings.as_env().items() if n.startswith("LAB_DATA_")},
+    }
+    for warning in found["warnings"]:
+        note(f"Warning: {warning}.")
+    steal, speed = StealMeter(), cpu_speed(target)
+    yield found
+    found["cpu_speed"] = [round(speed, 2), round(cpu_speed(target), 2)]
+    found["steal"] = round(steal.share(), 4)
+
+
+def stored(
+    kind: str,
+    document: dict[str, Any],
+    draw: Callable[[dict[str, Any], Path], Path] | None = None,
+) -> dict[str, Any]:
+    """The document with the names of the files in which it is, and its picture."""
+    path = RESULTS / f"{kind}-{datetime.now(UTC):%Y%m%d-%H%M%S}.json"
+    files = {"result": relative(path)}
+    if draw is not None:
+        files["picture"] = relative(draw(document, path.with_suffix("")))
+    whole = {**document, "files": files}
+    write_json(path, whole)
+    return whole

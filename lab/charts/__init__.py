@@ -1,0 +1,1 @@
+"""The charts of a run, and the style that all charts share."""

@@ -1,0 +1,154 @@
+"""The picture of an open-model run: response time, goodput and errors over the arrival rate."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from lab.analysis.breakpoint import Bounds, Window
+from lab.analysis.formatting import rate
+from lab.analysis.verdict import Verdict
+from lab.charts.style import (
+    BLUE,
+    CONFIG,
+    GREEN,
+    GREY,
+    PURPLE,
+    VERMILLION,
+    chart_of,
+    log_domain,
+    log_scale,
+    plain_axis,
+    save,
+    titled,
+)
+
+# One meaning, one look, in all three panels; the legend has them in this order.
+_LOOKS: dict[str, tuple[str, list[int]]] = {
+    "p95": (BLUE, [1, 0]),
+    "offered": (GREY, [6, 3]),
+    "achieved": (PURPLE, [1, 0]),
+    "goodput": (GREEN, [1, 0]),
+    "errors": (VERMILLION, [1, 0]),
+    "bound": (GREY, [2, 3]),
+}
+_WIDTH = 760  # points, as the heights
+_HEIGHT, _LOW_HEIGHT = 210, 100
+_EXTENT = 48
+
+
+@dataclass(frozen=True)
+class _Over:
+    """What the curves are drawn over: the arrival rate where it only rises, else time."""
+
+    rate: bool
+    end: float
+
+    def x(self, window: Window) -> float:
+        return window.offered if self.rate else window.end
+
+    def channel(self, *, labelled: bool) -> alt.X:
+        """Only the lowest panel is labelled: all share the axis."""
+        title = "offered arrival rate, per second" if self.rate else "seconds into the load"
+        axis = plain_axis(title if labelled else "", labels=labelled, ticks=labelled)
+        return alt.X("x:Q", axis=axis, scale=alt.Scale(domain=[0, self.end], nice=False))
+
+
+def draw(
+    windows: Sequence[Window], verdict: Verdict, bounds: Bounds, title: str, path: Path
+) -> Path:
+    """Write the picture as `path`.svg and `path`.png; returns the PNG."""
+    rising = all(a.offered < b.offered for a, b in pairwise(windows))
+    over = _Over(rising, max(w.offered if rising else w.end for w in windows))
+    panels = [
+        _times(windows, bounds, over),
+        _rates(windows, over),
+        _errors(windows, bounds, over),
+    ]
+    chart = alt.vconcat(*[_broke(panel, verdict, over, i) for i, panel in enumerate(panels)])
+    # One legend for all panels, though no panel has all lines.
+    spec = chart.resolve_scale(color="shared", strokeDash="shared").to_dict()
+    name, _, settings = title.partition("; ")
+    said = [line for part in (settings, verdict.text) for line in textwrap.wrap(part, 125)]
+    looks = {"config": CONFIG, "padding": 14, "spacing": 14, "title": titled(name, said)}
+    return save({**spec, **looks}, path)
+
+
+def _times(windows: Sequence[Window], bounds: Bounds, over: _Over) -> Any:
+    rows = [_row(over.x(w), w.p95_ms, "p95") for w in windows if w.p95_ms]
+    rows += _flat(over, bounds.p95_ms)
+    domain = log_domain([row["y"] for row in rows])
+    axis = plain_axis("response time (ms)", domain, minExtent=_EXTENT)
+    return _panel(rows, alt.Y("y:Q", axis=axis, scale=log_scale(domain)), over, _HEIGHT)
+
+
+def _rates(windows: Sequence[Window], over: _Over) -> Any:
+    rows = [
+        _row(over.x(window), getattr(window, name), name)
+        for name in ("offered", "achieved", "goodput")
+        for window in windows
+    ]
+    return _panel(rows, _from_zero("per second", rows), over, _HEIGHT)
+
+
+def _errors(windows: Sequence[Window], bounds: Bounds, over: _Over) -> Any:
+    rows = [_row(over.x(window), 100 * window.error_ratio, "errors") for window in windows]
+    rows += _flat(over, 100 * bounds.error_ratio)
+    y = _from_zero("errors (%)", rows, 200 * bounds.error_ratio, ticks=3)
+    return _panel(rows, y, over, _LOW_HEIGHT, labelled=True)
+
+
+def _row(x: float, y: float | None, what: str) -> dict[str, Any]:
+    return {"x": x, "y": y, "what": what}
+
+
+def _flat(over: _Over, bound: float) -> list[dict[str, Any]]:
+    return [_row(x, bound, "bound") for x in (0, over.end)]
+
+
+def _from_zero(title: str, rows: list[dict[str, Any]], least: float = 0, ticks: int = 5) -> alt.Y:
+    top = max(1.1 * max(row["y"] for row in rows), least) or 1.0
+    axis = plain_axis(title, minExtent=_EXTENT, tickCount=ticks)
+    return alt.Y("y:Q", axis=axis, scale=alt.Scale(domain=[0, top], nice=False))
+
+
+def _panel(
+    rows: list[dict[str, Any]], y: alt.Y, over: _Over, height: int, *, labelled: bool = False
+) -> Any:
+    names = list(_LOOKS)
+    colours = alt.Scale(domain=names, range=[colour for colour, _ in _LOOKS.values()])
+    dashes = alt.Scale(domain=names, range=[dash for _, dash in _LOOKS.values()])
+    legend = alt.Legend(symbolType="stroke", symbolSize=500, columns=len(names))
+    lines = (
+        chart_of(rows)
+        .mark_line(strokeWidth=2, clip=True)
+        .encode(
+            x=over.channel(labelled=labelled),
+            y=y,
+            color=alt.Color("what:N", scale=colours, legend=legend),
+            strokeDash=alt.StrokeDash("what:N", scale=dashes, legend=legend),
+        )
+    )
+    return alt.layer(lines).properties(width=_WIDTH, height=height)
+
+
+def _broke(panel: Any, verdict: Verdict, over: _Over, index: int) -> Any:
+    """The panel with the break point across it; the first panel says what that line is."""
+    if verdict.break_point is None:
+        return panel
+    found = verdict.break_point
+    x = found.rate if over.rate else found.window.end
+    right = x > 0.8 * over.end
+    row = {"x": x, "text": f"broke at {rate(found.rate)}/s"}
+    base = chart_of([row]).encode(x="x:Q")
+    rule = base.mark_rule(color=VERMILLION, strokeWidth=1.5)
+    if index:
+        return panel + rule
+    label = base.mark_text(
+        align="right" if right else "left", baseline="top", dx=-5 if right else 5, color=VERMILLION
+    ).encode(y=alt.value(3), text="text:N")
+    return panel + rule + label

@@ -1,0 +1,91 @@
+"""The table of `lab bench` as people read it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+_COLOURS = {"reached": "green", "missed": "red", "void": "yellow", "failed": "red"}
+# Packages of less, in percent, are in the document.
+_LEAST_SHARE = 2
+_SMALL_MS = 0.1
+
+
+def bench_table(document: dict[str, Any]) -> RenderableType:
+    """A line for each figure: what it must reach beside what it reached."""
+    table = Table(title=_title(document), title_justify="left")
+    for name, how in (("row", "left"), ("figure", "left"), ("must reach", "right")):
+        table.add_column(name, justify=how, overflow="fold")  # type: ignore[arg-type]
+    for name in ("reached", "spread", ""):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in document["rows"]:
+        for number, figure in enumerate(row["figures"]):
+            table.add_row(row["row"] if number == 0 else "", *_cells(figure))
+    reasons = [_reason(row, figure) for row in document["rows"] for figure in row["figures"]]
+    where = f"In full: {document['files']['result']}"
+    return Group(table, *filter(None, reasons), *_profiles(document["rows"]), where)
+
+
+def _profiles(rows: list[dict[str, Any]]) -> Iterator[RenderableType]:
+    """Where each way's time goes, if anybody looked."""
+    found = [(row["row"], each) for row in rows for each in row.get("profiles", ())]
+    if not found:
+        return
+    table = Table(title="CPU per answer, in ms, and where the workers' goes", title_justify="left")
+    services = list(dict.fromkeys(name for _, each in found for name in each["cpu_ms"]))
+    for name in ("row", "way", *services):
+        table.add_column(name, justify="right" if name in services else "left", no_wrap=True)
+    table.add_column("of the workers' samples, % by package", overflow="fold")
+    for number, (row, each) in enumerate(found):
+        first = number == 0 or found[number - 1][0] != row
+        spent = (_milliseconds(each["cpu_ms"].get(name)) for name in services)
+        table.add_row(row if first else "", each["way"], *spent, _packages(each))
+    yield table
+    for row, each in found:
+        if each["file"]:
+            yield f"[dim]{row} {each['way']}:[/dim] {each['file']}"
+
+
+def _milliseconds(value: float | None) -> str:
+    """Three digits of what is small; nothing of what was not seen."""
+    if not value:
+        return "" if value is None else "0"
+    return f"{value:.2f}" if value >= _SMALL_MS else f"{value:.3f}"
+
+
+def _packages(profile: dict[str, Any]) -> str:
+    shares = [(n, share) for n, share in profile["packages"].items() if share >= _LEAST_SHARE]
+    return escape(profile["wrong"]) or ", ".join(f"{n or '?'} {share:.0f}" for n, share in shares)
+
+
+def _title(document: dict[str, Any]) -> str:
+    host = document["host"]
+    by = "floors" if document["check"] else "targets"
+    shared = " (shared!)" if host["shared_cpus"] else ""
+    return (
+        f"Ratios of this run against their {by}: medians of {document['repeats']}, "
+        f"{document['seconds']} s each; target on CPU {host['target_cpus']}, load on CPU "
+        f"{host['load_cpus']}{shared}"
+    )
+
+
+def _cells(figure: dict[str, Any]) -> tuple[str, ...]:
+    sign, unit = "<=" if figure["at_most"] else ">=", figure["unit"]
+    values, colour = figure["values"], _COLOURS[figure["outcome"]]
+    reached = "–" if figure["reached"] is None else f"{_short(figure['reached'])}{unit}"
+    spread = f"{_short(min(values))} to {_short(max(values))}" if values else "–"
+    outcome = f"[{colour}]{figure['outcome']}[/{colour}]"
+    return figure["what"], f"{sign} {figure['limit']:g}{unit}", reached, spread, outcome
+
+
+def _short(value: float) -> str:
+    """Two digits after the point where there is one before it, three significant ones at least."""
+    return f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
+
+
+def _reason(row: dict[str, Any], figure: dict[str, Any]) -> str:
+    if not figure["why"]:
+        return ""
+    return f"[dim]{row['row']}, {escape(figure['what'])}:[/dim] {escape(figure['why'])}"

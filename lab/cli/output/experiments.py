@@ -1,0 +1,116 @@
+"""Plans and reports of experiments as people read them in a terminal."""
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from lab.experiments.runner import Plan
+
+_COLOURS = {"holds": "green", "does not hold": "red", "not measured": "dim"}
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """What `--dry-run` tells."""
+    cells = [
+        {
+            "name": cell.name,
+            "repeat": repeat,
+            "settings": cell.settings,
+            "workload": cell.workload.model_dump(exclude_none=True),
+            "warm": cell.warm if isinstance(cell.warm, str) else cell.warm.model_dump(),
+            "expected_seconds": cell.expected_seconds,
+        }
+        for cell, repeat in plan.todo
+    ]
+    return {"experiment": plan.name, "cells": cells, "expected_seconds": plan.seconds}
+
+
+def plan(document: dict[str, Any]) -> RenderableType:
+    """The cells in their order, and how long they take."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("cell", overflow="fold")
+    for column in ("load", "rate", "for", "warmed by"):
+        table.add_column(column, overflow="fold")
+    table.add_column("repeat", justify="right")
+    for cell in document["cells"]:
+        work, warm = cell["workload"], cell["warm"]
+        table.add_row(
+            cell["name"],
+            f"{work['profile']} of {work.get('route') or work['scenario']}",
+            str(work.get("rate", "")),
+            work["duration"],
+            warm if isinstance(warm, str) else f"{warm['profile']} of {warm['scenario']}",
+            str(cell["repeat"]),
+        )
+    minutes = document["expected_seconds"] / 60
+    return Group(
+        table, f"{len(document['cells'])} cells, about {minutes:.0f} minutes. Nothing was run."
+    )
+
+
+def report(document: dict[str, Any]) -> RenderableType:
+    """The claims first, then the cells, then where to look further."""
+    parts = [_claims(document["claims"]), _cells(document["cells"]), _files(document)]
+    return Group(*_warnings(document), *(each for part in parts for each in (part, "")))
+
+
+def _warnings(document: dict[str, Any]) -> list[str]:
+    quick = "[yellow]Quick: durations were scaled down. A look, no figures.[/yellow]"
+    state = f"[yellow]The run is {document['state']}: cells are missing.[/yellow]"
+    return [
+        *([quick] if document["quick"] else []),
+        *([state] if document["state"] != "finished" else []),
+    ]
+
+
+def _claims(claims: list[dict[str, Any]]) -> RenderableType:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("", "claim", "measured"):
+        table.add_column(column)
+    for claim in claims:
+        colour = _COLOURS[claim["verdict"]]
+        figures = ", ".join(
+            f"{name} {value:,g}" for name, value in claim["measured"].items() if value is not None
+        )
+        said = "\n".join([figures, *claim["notes"]])
+        table.add_row(
+            f"[{colour}]{claim['verdict']}[/{colour}]", escape(claim["text"]), escape(said)
+        )
+    return table
+
+
+def _cells(cells: list[dict[str, Any]]) -> RenderableType:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("cell", overflow="fold")
+    for column in ("goodput/s", "requests/s", "successes", "failed", "p95 ms", "dropped"):
+        table.add_column(column, justify="right", no_wrap=True, min_width=len(column))
+    table.add_column("limited by", overflow="fold")
+    for cell in cells:
+        table.add_row(f"{cell['name']} r{cell['repeat']}", *_figures(cell))
+    return table
+
+
+def _figures(cell: dict[str, Any]) -> list[str]:
+    if cell.get("rps") is None:
+        why = escape(str(cell.get("error") or "not measured"))
+        colour = "red" if cell["state"] == "failed" else "dim"
+        return [*[""] * 6, f"[{colour}]{why}[/{colour}]"]
+    return [
+        f"{cell['goodput']:,g}",
+        f"{cell['rps']:,g}",
+        "" if cell.get("successes") is None else f"{cell['successes']:,}",
+        f"{cell['failed_ratio']:.1%}",
+        "" if cell.get("p95_ms") is None else f"{cell['p95_ms']:,.0f}",
+        f"{cell['dropped_iterations']:,}",
+        cell["limited_by"],
+    ]
+
+
+def _files(document: dict[str, Any]) -> RenderableType:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, path in document["files"].items():
+        if isinstance(path, str):
+            table.add_row(name, path)
+    return table

@@ -1,1 +1,0 @@
-"""What more load than the target bears does to it, and what a long one does."""

@@ -1,0 +1,184 @@
+"""One cell: the same start, the layer proved, warmed or cold, loaded, and written down."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from lab.analysis import queries
+from lab.analysis.breakpoint import WINDOW_SECONDS, Bounds
+from lab.analysis.completeness import Recorded
+from lab.analysis.measure import check_target_survived, read_back
+from lab.analysis.result import headline, series
+from lab.errors import LabError
+from lab.experiments.matrix import Cell
+from lab.experiments.schema import Workload
+from lab.host.sampler import memory_peak
+from lab.load.k6 import Load, Run, new_testid, run_k6
+from lab.settings import Settings, changed, changed_live
+from lab.stack import database, latency
+from lab.stack.backend_counters import read_counters
+from lab.stack.engine import Engine
+from lab.stack.verify import LIST, target_of, verify
+
+
+class Bench(Protocol):
+    """What a cell needs done, in the order in which it is done."""
+
+    def apply(self, cell: Cell) -> None:
+        """Take the cell's settings for the reset that follows."""
+
+    def reset(self) -> None:
+        """The database as loaded, caches empty, the settings active: one stop and one start."""
+
+    def verify(self) -> None:
+        """Prove the layers, and leave the caches empty."""
+
+    def warm(self, cell: Cell, folder: Path) -> None:
+        """Fill the caches as the cell says."""
+
+    def measure(self, cell: Cell, folder: Path) -> dict[str, Any]:
+        """Load it, and give its figures."""
+
+
+def run_cell(bench: Bench, cell: Cell, folder: Path, said: Callable[[str], None]) -> dict[str, Any]:
+    """The steps of one cell; returns its figures.
+
+    Raises:
+        LabError: a step failed, with what it found.
+    """
+    said("settings")
+    bench.apply(cell)
+    said("reset")
+    bench.reset()
+    said("verify")
+    bench.verify()
+    said("warm")
+    bench.warm(cell, folder)
+    said("measure")
+    return bench.measure(cell, folder)
+
+
+@dataclass
+class StackBench:
+    """The bench on a running stack. `base` are the settings that a cell's are laid over."""
+
+    engine: Engine
+    base: Settings
+    bounds: Bounds
+    # Whether something was written since the database was last put back.
+    _written: bool = True
+
+    def apply(self, cell: Cell) -> None:
+        self._cell = cell
+        self._settings = changed_live(self.base, cell.settings)
+        # Layers are proved before the delay is in the way: it would make half a minute of it.
+        self._undelayed = changed(self._settings, ["LAB_LATENCY_MS=0"])
+
+    def reset(self) -> None:
+        with self.engine.emptied(self._undelayed):
+            if self._written:
+                database.restore(self.engine)
+        self._written = self._cell.reset == "database"
+
+    def verify(self) -> None:
+        verify(target_of(self.engine, self._undelayed))
+        # Not for the caches alone: a page that the proof has read stays in the workers' memory.
+        with self.engine.emptied(self._settings):
+            pass
+        self._latency = latency.verified(self._settings, self.engine.token())
+
+    def warm(self, cell: Cell, folder: Path) -> None:
+        if cell.warm == "pages":
+            self._visit_each_page()
+        elif isinstance(cell.warm, Workload):
+            run_k6(self.engine, self._load(cell.warm), folder / "warm")
+
+    def measure(self, cell: Cell, folder: Path) -> dict[str, Any]:
+        before = read_counters(self._settings)
+        run = run_k6(self.engine, self._load(cell.workload), folder)
+        counted = read_counters(self._settings).since(before)
+        if counted.built < 0:
+            raise LabError("The backend was restarted during the load: its counters began anew.")
+        figures = figures_of(self.engine, run, self.bounds)
+        check_target_survived(self.engine, run)
+        return {
+            **figures,
+            "settings": self._settings.as_env(),
+            "latency": self._latency,
+            "builds": {route: int(count) for route, count in counted.builds.items()},
+            "cache": figures["cache"] | counted.by_layer(),
+        }
+
+    def _visit_each_page(self) -> None:
+        target = target_of(self.engine, self._settings)
+        for path in (LIST, *target.hotels()):
+            target.get(self._settings.target_url, path)
+
+    def _load(self, workload: Workload) -> Load:
+        return load_of(workload, self._settings, new_testid(workload.profile))
+
+
+def load_of(workload: Workload, settings: Settings, testid: str) -> Load:
+    """The workload as k6 is asked for it, on a stack with those settings."""
+    asked = workload.model_dump(exclude={"entry"}, exclude_none=True)
+    return Load(**asked, base_url=_entry(workload, settings), testid=testid)
+
+
+def _entry(workload: Workload, settings: Settings) -> str | None:
+    """The address that k6 asks, where it is not Nginx' own."""
+    found = {"server": settings.server_url, "async": f"{settings.target_url}/async"}
+    return found.get(workload.entry)
+
+
+def figures_of(engine: Engine, run: Run, bounds: Bounds) -> dict[str, Any]:
+    """What a load says of whatever answered it.
+
+    Raises:
+        LabError: the run could not be read back.
+    """
+    collected, verdict = read_back(engine, run, replace(bounds, p95_ms=run.load.bound_ms))
+    if verdict.outcome == "unrecorded":
+        raise LabError(f"{verdict.text}. See `lab logs prometheus`.")
+    figures = headline(run, collected, verdict)
+    return {
+        **figures,
+        "hotels": collected.summary["lab"]["hotels"],
+        "unit": collected.plan.unit if collected.plan else None,
+        "failed_ratio": round(figures["failed"] / max(figures["requests"], 1), 4),
+        "builds": {},
+        "missing_in_prometheus": _missing(collected.recorded),
+        "cache": _nginx_answers(collected.summary),
+        "services_cpu": _mean_cores(run.cpu),
+        "memory_peak_bytes": memory_peak(run.cpu),
+        "prometheus": {
+            "start": collected.load_started,
+            "end": run.ended,
+            "queries": queries.queries(run.load.testid, WINDOW_SECONDS),
+        },
+        **series(run, collected),
+    }
+
+
+def _missing(found: Recorded) -> int:
+    """Requests, setup's included, that k6 counted and Prometheus does not have."""
+    return found.k6 - (found.prometheus or 0)
+
+
+def _nginx_answers(summary: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """Answers by X-Cache-Status, as the load saw them; nothing when no answer had the header."""
+    prefix = "lab_cache_status{cache_status:"
+    counts = {
+        name.removeprefix(prefix).rstrip("}"): int(metric["values"].get("count", 0))
+        for name, metric in summary["metrics"].items()
+        if name.startswith(prefix)
+    }
+    found = {status: count for status, count in counts.items() if count}
+    return {"nginx": found} if set(found) - {"NONE"} else {}
+
+
+def _mean_cores(cpu: list[Any]) -> dict[str, float]:
+    names = cpu[0].services if cpu else {}
+    return {
+        name: round(sum(use.services.get(name, 0.0) for use in cpu) / len(cpu), 3) for name in names
+    }

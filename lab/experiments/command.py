@@ -1,0 +1,190 @@
+"""What `lab run` does around its cells: the stack, the folder, the clean-up, the report."""
+
+from contextlib import closing
+from typing import Any
+
+from lab.analysis.breakpoint import Bounds
+from lab.analysis.result import host
+from lab.console import note, step
+from lab.errors import Interrupted, LabError, UsageError
+from lab.experiments import files
+from lab.experiments.cell import StackBench, load_of
+from lab.experiments.old_stack_cell import EitherBench, LegacyBench
+from lab.experiments.old_stacks import presence
+from lab.experiments.runner import Plan, close, header, make_plan, run_plan
+from lab.experiments.schema import Experiment
+from lab.experiments.store import Store, new_store, stores
+from lab.host import preflight
+from lab.load.k6 import check
+from lab.paths import RESULTS
+from lab.settings import Settings, changed_live, load_settings
+from lab.stack import database
+from lab.stack.engine import Engine
+from lab.stack.exclusive import Borrowed, borrowed
+from lab.stack.latency import postgres_auth
+from lab.stack.live import ask_backend
+
+BOUNDS = Bounds()
+
+
+def plan_of(asked: str, *, only: list[str], repeats: int | None, quick: bool) -> Plan:
+    """The plan of a new run.
+
+    Raises:
+        UsageError: the experiment, a pattern, a setting or a claim is wrong.
+    """
+    name, text = files.definition(asked)
+    experiment = files.parse(name, text)
+    cells = files.checked_cells(name, experiment, load_settings())
+    return make_plan(name, text, experiment, cells, only=only, repeats=repeats, quick=quick)
+
+
+def start(engine: Engine, plan: Plan) -> tuple[Store, list[str]]:
+    """Measure a new run; with a line for each cell that failed.
+
+    Raises:
+        LabError: the machine is not fit, or the stack broke.
+        Interrupted: someone pressed Ctrl-C.
+    """
+    store = new_store(plan.name)
+    with borrowed(engine) as stack:
+        warnings = preflight.warnings(stack.base)
+        machine = _machine(engine, stack.base)
+        _check_loads(engine, plan, stack.base)
+        store.write_header(header(plan, store, BOUNDS, machine, warnings))
+        return store, _measure(engine, plan, store, stack)
+
+
+def resume(engine: Engine, name: str) -> tuple[Store, list[str]]:
+    """Go on with the newest run of `name` that has cells left.
+
+    Raises:
+        UsageError: there is none, or it was begun elsewhere, with other programs or another file.
+    """
+    store, plan = _unfinished(name)
+    with borrowed(engine) as stack:
+        head = store.header()
+        warnings = [*head["warnings"], *preflight.warnings(stack.base)]
+        _check_same_machine(store.run, head, _machine(engine, stack.base))
+        again = {"state": "running", "ended": None, "warnings": list(dict.fromkeys(warnings))}
+        store.write_header(head | again)
+        return store, _measure(engine, plan, store, stack)
+
+
+def _measure(engine: Engine, plan: Plan, store: Store, stack: Borrowed) -> list[str]:
+    for warning in store.header()["warnings"]:
+        note(f"Warning: {warning}.")
+    where = store.folder.relative_to(RESULTS.parent)
+    note(f"Results go to {where}.")
+    state = "interrupted"
+    try:
+        absent = _absent(engine, plan, stack.base)
+        stack.base = _laid_over(stack.base, plan.experiment)
+        engine.apply(stack.base)
+        database.prepare_template(engine, stack.base)
+        stack.prepared = True
+        with closing(LegacyBench(engine, stack.base, BOUNDS)) as legacy:
+            bench = EitherBench(StackBench(engine, stack.base, BOUNDS), legacy)
+            failures = run_plan(plan, store, bench, absent)
+        state = "incomplete" if failures or absent else "finished"
+    except (Interrupted, KeyboardInterrupt):
+        raise Interrupted(
+            f"Interrupted. What was measured is in {where}. "
+            f"Go on with: lab run {plan.name} --resume"
+        ) from None
+    finally:
+        close(store, state)
+    return failures
+
+
+def _absent(engine: Engine, plan: Plan, base: Settings) -> dict[str, str]:
+    """The old stacks of the plan that can't run here, and why; said before anything is measured."""
+    asked = [cell.legacy.stack or "" for cell, _ in plan.todo if cell.legacy]
+    found = presence.absent(engine, base, asked)
+    for name, why in found.items():
+        note(f"Not measured: {asked.count(name)} cells of {name}. {why}")
+    return found
+
+
+def _laid_over(base: Settings, experiment: Experiment) -> Settings:
+    """The settings that all cells share, among them whether there is a workbench to load."""
+    return changed_live(base, {name: str(value) for name, value in experiment.settings.items()})
+
+
+def _unfinished(asked: str) -> tuple[Store, Plan]:
+    name, text = files.definition(asked)
+    experiment: Experiment = files.parse(name, text)
+    for store in stores(name):
+        head = _begun(store)
+        if head is None:
+            continue
+        if head["definition"] != text:
+            raise UsageError(
+                f"{name}.toml has changed since {store.run} began: its cells would not "
+                f"be one experiment. Start a new run: lab run {asked}"
+            )
+        return store, _plan_again(name, text, experiment, head)
+    raise UsageError(f"No run of {name} has cells left. Start a new one: lab run {asked}")
+
+
+def _begun(store: Store) -> dict[str, Any] | None:
+    """The header of a run that has cells left; None for one that has none, or can't be read."""
+    try:
+        head, cells = store.header(), store.cells()
+    except LabError as error:
+        note(f"Passed over: {error}")
+        return None
+    done = {(cell["name"], cell["repeat"]) for cell in cells if cell["state"] == "measured"}
+    left = [each for each in head["plan"] if (each["name"], each["repeat"]) not in done]
+    return head if left else None
+
+
+def _plan_again(name: str, text: str, experiment: Experiment, head: dict[str, Any]) -> Plan:
+    cells = files.checked_cells(name, experiment, load_settings())
+    names = list(dict.fromkeys(each["name"] for each in head["plan"]))
+    return make_plan(
+        name, text, experiment, cells, only=names, repeats=head["repeats"], quick=head["quick"]
+    )
+
+
+def _machine(engine: Engine, settings: Settings) -> dict[str, Any]:
+    said = ask_backend(settings, engine.token())
+    if said["debug"]:
+        raise LabError("The backend runs with DEBUG on: its figures would mean nothing.")
+    versions = engine.versions() | said["versions"]
+    return {
+        "engine": engine.name,
+        "host": host(settings, engine.name),
+        "limits": engine.limits(),
+        "data": {n: v for n, v in settings.as_env().items() if n.startswith("LAB_DATA_")},
+        "versions": versions,
+        "postgres_auth": postgres_auth(settings, engine.token()),
+    }
+
+
+def _check_loads(engine: Engine, plan: Plan, base: Settings) -> None:
+    """Let k6 say what it thinks of each load, before hours are spent."""
+    loads = {cell.workload.model_dump_json(): cell.workload for cell, _ in plan.todo}
+    with step("Checking the loads"):
+        for workload in loads.values():
+            check(engine, load_of(workload, base, "check"))
+
+
+def _check_same_machine(run: str, head: dict[str, Any], machine: dict[str, Any]) -> None:
+    """Cells of two machines, engines, programs, commits or data are not one experiment."""
+    before, now = _facts(head), _facts(machine)
+    changed = {name: (before[name], now[name]) for name in now if before[name] != now[name]}
+    if changed:
+        said = "; ".join(f"{name} was {old}, is {new}" for name, (old, new) in changed.items())
+        raise UsageError(
+            f"{run} can't be gone on with: {said}. Figures of both would not be comparable. "
+            "Start a new run."
+        )
+
+
+def _facts(machine: dict[str, Any]) -> dict[str, Any]:
+    """What has to be the same in all cells of a run."""
+    names = ("cpus", "memory_bytes", "system", "target_cpus", "load_cpus", "commit")
+    of_host = {name: machine["host"].get(name) for name in names}
+    others = ("engine", "versions", "limits", "postgres_auth", "data")
+    return of_host | {name: machine.get(name) for name in others}

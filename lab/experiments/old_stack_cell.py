@@ -1,0 +1,161 @@
+"""Cells that an old stack's arm answers; the backend is idle meanwhile."""
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from lab.analysis.breakpoint import Bounds
+from lab.errors import LabError, UsageError
+from lab.experiments.cell import Bench, figures_of, load_of
+from lab.experiments.matrix import Cell
+from lab.experiments.old_stacks.arms import arm
+from lab.experiments.old_stacks.runner import Running
+from lab.experiments.old_stacks.stacks import find
+from lab.experiments.schema import Legacy, Workload
+from lab.host.processes import cpu_seconds
+from lab.load.k6 import Run, new_testid, run_k6
+from lab.settings import Settings, changed, changed_live
+from lab.stack.engine import Engine
+
+# What of a cell's settings reaches an old stack: they are Postgres' and k6's, not the backend's.
+_SHARED = (
+    *("LAB_LATENCY_MS", "LAB_LATENCY_DIRECTION", "LAB_LATENCY_BY"),
+    *("LAB_DB_MAX_CONNECTIONS", "LAB_CLIENT_TIMEOUT"),
+)
+# A master that looks after idle workers uses a thousandth of a core.
+_IDLE_CORES, _IDLE_SECONDS = 0.05, 0.5
+
+
+def check_legacy(cell: Cell, settings: Settings) -> None:
+    """Raises:
+    UsageError: a cell asks an old stack for what it does not have.
+    """
+    if cell.legacy is None:
+        return
+    stack, _ = find(*_names(cell.legacy))
+    load = cell.workload
+    if load.scenario != "workbench" or load.route not in stack.routes:
+        raise UsageError(
+            f"{stack.name} can't answer the scenario {load.scenario}, route {load.route}. It has "
+            f"the scenario workbench with the routes {', '.join(stack.routes)}."
+        )
+    _check_delay(stack.name, settings)
+    if cell.warm == "pages":
+        raise UsageError(f'{stack.name} has no pages: warm = "pages" is for the hotels.')
+
+
+def _check_delay(stack: str, settings: Settings) -> None:
+    """Raises:
+    UsageError: a delay that would not be there: toxiproxy stands before the backend alone.
+    """
+    latency = settings.LAB_LATENCY_MS
+    if latency > 0 and settings.LAB_LATENCY_BY == "toxiproxy":
+        raise UsageError(
+            f"{stack} can't be delayed by toxiproxy: LAB_LATENCY_MS={latency} would be measured as "
+            "0. Delay it with LAB_LATENCY_BY=netem, or not at all."
+        )
+
+
+def _names(legacy: Legacy) -> tuple[str, str]:
+    return legacy.stack or "", legacy.arm or ""
+
+
+@dataclass
+class LegacyBench:
+    """See `lab.experiments.cell.Bench`. The arm runs from `verify` to the end of `measure`."""
+
+    engine: Engine
+    base: Settings
+    bounds: Bounds
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    def apply(self, cell: Cell) -> None:
+        self._cell = cell
+        running = self.engine.settings() or self.base
+        wanted = changed_live(self.base, cell.settings).as_env()
+        self._settings = changed(running, [f"{name}={wanted[name]}" for name in _SHARED])
+        if self._settings != running:
+            self.engine.apply(self._settings)
+
+    def reset(self) -> None:
+        """Its load writes nothing; what an overload left in the backend must not go on."""
+        if _busy(self.engine):
+            with self.engine.emptied():
+                pass
+
+    def verify(self) -> None:
+        names = _names(self._cell.legacy or Legacy())
+        self._running: Running = self._open.enter_context(arm(self.engine, *names))
+
+    def warm(self, cell: Cell, folder: Path) -> None:
+        if isinstance(cell.warm, Workload):
+            self._load(cell.warm, folder / "warm")
+
+    def measure(self, cell: Cell, folder: Path) -> dict[str, Any]:
+        with self._open:
+            run = self._load(cell.workload, folder)
+            self._running.check()
+        figures = figures_of(self.engine, run, self.bounds)
+        _check_idle(figures["services_cpu"])
+        facts = self._running.facts
+        return {**figures, "settings": self._settings.as_env(), "legacy": facts}
+
+    def close(self) -> None:
+        """Stop the arm of a cell that was not measured to its end."""
+        self._open.close()
+
+    def _load(self, workload: Workload, folder: Path) -> Run:
+        asked = load_of(workload, self._settings, new_testid(workload.profile))
+        load = replace(asked, base_url=self._running.base_url, verified=False)
+        return run_k6(self.engine, load, folder, self._running.pids)
+
+
+@dataclass
+class EitherBench:
+    """Today's stack or an old one's arm, as the cell says; never both at work."""
+
+    today: Bench
+    legacy: LegacyBench
+
+    def apply(self, cell: Cell) -> None:
+        self.legacy.close()
+        self._bench: Bench = self.legacy if cell.legacy else self.today
+        self._bench.apply(cell)
+
+    def reset(self) -> None:
+        self._bench.reset()
+
+    def verify(self) -> None:
+        self._bench.verify()
+
+    def warm(self, cell: Cell, folder: Path) -> None:
+        self._bench.warm(cell, folder)
+
+    def measure(self, cell: Cell, folder: Path) -> dict[str, Any]:
+        return self._bench.measure(cell, folder)
+
+
+def _busy(engine: Engine) -> bool:
+    """Whether the backend or Nginx works at something."""
+    pids = {name: pid for name, pid in engine.pids().items() if _is_target(name)}
+    before = sum(cpu_seconds(pids).values())
+    time.sleep(_IDLE_SECONDS)
+    return sum(cpu_seconds(pids).values()) - before > _IDLE_CORES * _IDLE_SECONDS
+
+
+def _check_idle(cores: dict[str, float]) -> None:
+    """Raises:
+    LabError: the backend took CPU that the arm lacked.
+    """
+    busy = {name: used for name, used in cores.items() if _is_target(name) and used > _IDLE_CORES}
+    if busy:
+        raise LabError(
+            f"The running stack was at work while the old one was measured (cores: {busy}): what "
+            "was measured is not one thing. Let nothing else ask it meanwhile."
+        )
+
+
+def _is_target(name: str) -> bool:
+    return name == "nginx" or (name.startswith("backend") and name != "backend-metrics")

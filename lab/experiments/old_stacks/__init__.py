@@ -1,0 +1,1 @@
+"""Pinned old stacks, as published experiments used them: experiments/legacy/ made to run."""

@@ -1,0 +1,119 @@
+"""`arm`: an old stack's arm that answers, proved to be what it says."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from lab.console import step
+from lab.errors import LabError
+from lab.experiments.old_stacks.containers import DockerRunner
+from lab.experiments.old_stacks.native import NativeRunner
+from lab.experiments.old_stacks.runner import DATABASE, LegacyRunner, Running
+from lab.experiments.old_stacks.stacks import Arm, Stack, find
+from lab.host.processes import cpu_seconds
+from lab.paths import current_state
+from lab.settings import Settings
+from lab.stack.engine import Engine
+
+_SECONDS_TO_ANSWER = 60
+# Processes that still import their code take the CPU: all of them are up when that ends.
+_SETTLED_CORES, _SETTLE_SECONDS, _SECONDS_TO_SETTLE = 0.3, 0.3, 20
+
+
+def runner_for(engine: Engine, settings: Settings) -> LegacyRunner:
+    """What runs old stacks beside the stack of `engine`."""
+    if engine.name == "docker":
+        return DockerRunner(settings)
+    return NativeRunner(settings, current_state())
+
+
+@contextmanager
+def arm(engine: Engine, stack_name: str, arm_name: str) -> Iterator[Running]:
+    """The arm inside, answering and verified; after it nothing of it runs.
+
+    Raises:
+        UsageError: the stack or the arm is not known.
+        NotHere: this machine lacks what the stack needs.
+        LabError: it did not start, or is not what it should be.
+    """
+    stack, chosen = find(stack_name, arm_name)
+    runner = runner_for(engine, _settings(engine))
+    runner.make(stack)
+    if stack.database:
+        _make_database(engine)
+        runner.prepare(stack)
+    with runner.running(stack, chosen) as running:
+        with step(f"Starting {chosen.title}"):
+            answer = _first_answer(running)
+            _settle(running)
+        said = _verified(answer, stack, chosen)
+        named = {"stack": stack.name, "arm": arm_name, "title": f"{stack.title}: {chosen.title}"}
+        running.facts.update(named | said)
+        yield running
+
+
+def _settings(engine: Engine) -> Settings:
+    settings = engine.settings()
+    if settings is None:
+        raise LabError("The stack is not running. Start it: lab up")
+    return settings
+
+
+def _make_database(engine: Engine) -> None:
+    asked = f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'"  # noqa: S608
+    if not engine.sql("postgres", asked):
+        engine.sql("postgres", f"CREATE DATABASE {DATABASE} OWNER hotel")
+
+
+def _first_answer(running: Running) -> httpx.Response:
+    """Raises:
+    LabError: there is none in time, or a process ended.
+    """
+    url = f"{running.base_url}/lab/verify"
+    deadline, found = time.monotonic() + _SECONDS_TO_ANSWER, "nothing"
+    while time.monotonic() < deadline:
+        running.check()
+        try:
+            answer = httpx.get(url, timeout=5)
+            if answer.status_code == httpx.codes.OK:
+                return answer
+            found = f"{answer.status_code}: {answer.text[:200]}"
+        except httpx.HTTPError as error:
+            found = str(error)
+        time.sleep(0.1)
+    raise LabError(f"{url} did not answer within {_SECONDS_TO_ANSWER} s; the last was: {found}")
+
+
+def _settle(running: Running) -> None:
+    deadline = time.monotonic() + _SECONDS_TO_SETTLE
+    while time.monotonic() < deadline:
+        before = sum(cpu_seconds(running.pids).values())
+        time.sleep(_SETTLE_SECONDS)
+        running.check()
+        if sum(cpu_seconds(running.pids).values()) - before < _SETTLED_CORES * _SETTLE_SECONDS:
+            return
+
+
+def _verified(answer: httpx.Response, stack: Stack, chosen: Arm) -> dict[str, Any]:
+    """What it says of itself, compared with what is pinned.
+
+    Raises:
+        LabError: it is something else.
+    """
+    said: dict[str, Any] = answer.json()
+    wanted = {**stack.expected, "server": chosen.server}
+    if chosen.layer:
+        wanted["layer"] = f"asgi_{chosen.layer}"
+    wrong = {key: said.get(key) for key, value in wanted.items() if said.get(key) != value}
+    if not said["python"].startswith(f"{stack.python}."):
+        wrong["python"] = said["python"]
+    if wrong:
+        raise LabError(
+            f"{stack.name} says {wrong} of itself, where {wanted} on Python {stack.python} is "
+            "pinned. Remove its environment below .lab/legacy; it is made again."
+        )
+    header = answer.headers.get("server")
+    return said | ({"server_header": header} if header else {})

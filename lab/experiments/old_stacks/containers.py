@@ -1,0 +1,168 @@
+"""Arms of old stacks as containers beside the compose stack, in its network."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+import psutil
+
+from lab.console import step
+from lab.errors import LabError
+from lab.experiments.old_stacks.cpus import arm_cpus
+from lab.experiments.old_stacks.pythons import NotHere
+from lab.experiments.old_stacks.reach import is_unreachable
+from lab.experiments.old_stacks.runner import (
+    DATABASE,
+    Running,
+    address_facts,
+    free_ports,
+)
+from lab.experiments.old_stacks.stacks import FOLDER, Arm, Stack
+from lab.settings import LOOPBACK, Settings
+from lab.stack.docker import LEGACY_LABEL, compose_argv, remove_legacy
+from lab.stack.native.render import OPEN_FILES
+
+# Inside the containers.
+_PORT, _REDIS_PORT, _SECRETS = 8000, 6379, "/run/lab-secrets"
+# Two channel layers of asgi_ipc take 120 MB; Docker's own default is 64.
+_SHARED_MEMORY = "256m"
+
+
+@dataclass(frozen=True)
+class DockerRunner:
+    """See `lab.experiments.old_stacks.runner.LegacyRunner`."""
+
+    settings: Settings
+
+    def make(self, stack: Stack) -> None:
+        image = _image(stack)
+        if _docker("image", "inspect", image).returncode == 0:
+            return
+        argv = ("build", "--tag", image, "--file", str(stack.folder / "Dockerfile"), str(FOLDER))
+        with step(f"Building the image of {stack.title}, once (minutes, with its base image)"):
+            done = _docker(*argv)
+        if done.returncode:
+            what = f"The image of {stack.name} could not be built"
+            if is_unreachable(done.stdout + done.stderr):
+                needs = "it needs its base image and the package index, this once"
+                raise NotHere(f"{what}; {needs}:\n{_end(done)}")
+            raise LabError(f"{what}:\n{_end(done)}")
+
+    def prepare(self, stack: Stack) -> None:
+        argv = [*self._place(stack), _image(stack), *stack.prepare]
+        done = _docker("run", "--rm", *argv)
+        if done.returncode:
+            raise LabError(f"`{' '.join(stack.prepare)}` of {stack.name} failed:\n{_end(done)}")
+
+    @contextmanager
+    def running(self, stack: Stack, arm: Arm) -> Iterator[Running]:
+        (port,) = free_ports(self.settings, 1)
+        cpus = arm_cpus(arm, self.settings)
+        started = _Containers(self._compose["name"])
+        remove_legacy(started.project)
+        try:
+            if arm.layer == "redis":
+                started.run("legacy-redis", *self._redis(cpus.layer))
+            place = [*self._place(stack, arm), "--cpuset-cpus", cpus.server]
+            for name, argv in arm.commands("0.0.0.0", _PORT):  # noqa: S104
+                own = self._own(arm, name, port, started.project)
+                started.run(name, *own, *place, _image(stack), *argv)
+            facts = address_facts(arm, cpus, port, _REDIS_PORT)
+            yield Running(f"http://{LOOPBACK}:{port}", started.pids(), started.check, facts)
+        finally:
+            remove_legacy(started.project)
+
+    @cached_property
+    def _compose(self) -> dict[str, Any]:
+        argv = [*compose_argv(), "config", "--format", "json"]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise LabError(f"docker compose config failed: {done.stderr.strip()[-500:]}")
+        return dict(json.loads(done.stdout))
+
+    def _network(self) -> list[str]:
+        return ["--network", self._compose["networks"]["default"]["name"]]
+
+    def _place(self, stack: Stack, arm: Arm | None = None) -> list[str]:
+        """Where every container of the stack runs, and what it reads."""
+        redis = f"redis://{self._compose['name']}-legacy-redis:{_REDIS_PORT}/0"
+        env = {"LEGACY_REDIS_URL": redis}
+        if arm and arm.layer:
+            env["LEGACY_LAYER"] = arm.layer
+        if stack.database:
+            env |= {"PGHOST": "postgres", "PGPORT": "5432", "PGUSER": "hotel"}
+            env |= {"PGDATABASE": DATABASE}
+            env |= {"LEGACY_PASSWORD_FILE": f"{_SECRETS}/hotel_password"}
+        secrets = f"{self._compose['volumes']['secrets-legacy']['name']}:{_SECRETS}:ro"
+        flags = [part for name, value in env.items() for part in ("--env", f"{name}={value}")]
+        return [*self._network(), *flags, "--volume", secrets]
+
+    def _own(self, arm: Arm, name: str, port: int, project: str) -> list[str]:
+        """What the server has alone, and what its workers share with it."""
+        if name == "legacy-web":
+            return [
+                *("--publish", f"{LOOPBACK}:{port}:{_PORT}"),
+                *("--ipc", "shareable", "--shm-size", _SHARED_MEMORY),
+            ]
+        return ["--ipc", f"container:{project}-legacy-web"] if arm.layer == "ipc" else []
+
+    def _redis(self, cpus: str) -> list[str]:
+        """The layer's own: it keeps every message, where the cache forgets the oldest."""
+        flags = ["--save", "", "--appendonly", "no", "--protected-mode", "no"]
+        image = self._compose["services"]["redis"]["image"]
+        return [*self._network(), "--cpuset-cpus", cpus, image, "redis-server", *flags]
+
+
+@dataclass
+class _Containers:
+    """Those of one arm; all bear the label by which they are removed."""
+
+    project: str
+    names: list[str] = field(default_factory=list)
+
+    def run(self, name: str, *argv: str) -> None:
+        flags = ["--name", f"{self.project}-{name}", "--label", f"{LEGACY_LABEL}={self.project}"]
+        flags += ["--ulimit", f"nofile={OPEN_FILES}", "--security-opt", "no-new-privileges:true"]
+        done = _docker("run", "--detach", *flags, *argv)
+        if done.returncode:
+            raise LabError(f"The container {name} did not start:\n{_end(done)}")
+        self.names.append(name)
+
+    def pids(self) -> dict[str, int]:
+        """On Linux the containers' processes are the host's too; elsewhere they can't be seen."""
+        found = {name: int(self._asked(name, "{{.State.Pid}}")) for name in self.names}
+        return {name: pid for name, pid in found.items() if pid and psutil.pid_exists(pid)}
+
+    def check(self) -> None:
+        """Raises:
+        LabError: one has ended; with the end of its log.
+        """
+        for name in self.names:
+            if self._asked(name, "{{.State.Running}}") != "true":
+                log = _end(_docker("logs", "--tail", "8", f"{self.project}-{name}"))
+                raise LabError(f"The container {name} ended. Its log ends:\n{log}")
+
+    def _asked(self, name: str, shape: str) -> str:
+        return _docker("inspect", "--format", shape, f"{self.project}-{name}").stdout.strip()
+
+
+def _image(stack: Stack) -> str:
+    """Another name when anything that it is made of is another."""
+    project = sorted(path for path in stack.project_folder.rglob("*.py"))
+    made_of = [stack.requirements, stack.folder / "Dockerfile", FOLDER / "bootstrap.txt", *project]
+    made_of.append(FOLDER / "projects/lab_verify.py")
+    digest = sha256(b"".join(path.read_bytes() for path in made_of)).hexdigest()[:12]
+    return f"load-lab-legacy-{stack.name}:{digest}"
+
+
+def _docker(*argv: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(["docker", *argv], capture_output=True, text=True, check=False)
+
+
+def _end(done: "subprocess.CompletedProcess[str]") -> str:
+    return "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])

@@ -1,0 +1,220 @@
+"""`lab run`: every cell of an experiment, written as it is measured, resumable at any moment."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from lab.analysis.breakpoint import Bounds
+from lab.console import note
+from lab.errors import Interrupted, LabError, UsageError
+from lab.experiments import claims, matrix
+from lab.experiments.cell import Bench, run_cell
+from lab.experiments.matrix import Cell
+from lab.experiments.schema import Axis, Experiment, Quick
+from lab.experiments.store import Store
+from lab.host import preflight
+from lab.progress import Progress
+
+# So many failures in a row are no cell's own: the stack is broken.
+_GIVE_UP_AFTER = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be measured: the cells in their order, as the user asked."""
+
+    name: str
+    text: str
+    experiment: Experiment
+    todo: list[tuple[Cell, int]]
+    quick: bool
+    repeats: int
+
+    @property
+    def seconds(self) -> float:
+        return sum(cell.expected_seconds for cell, _ in self.todo)
+
+
+def make_plan(
+    name: str,
+    text: str,
+    experiment: Experiment,
+    cells: list[Cell],
+    *,
+    only: list[str],
+    repeats: int | None,
+    quick: bool,
+) -> Plan:
+    """The plan of a run.
+
+    Raises:
+        UsageError: a pattern of `only` matches no cell, or a claim asks for what is not there
+            or what the quick cells lack.
+    """
+    _check(name, experiment, cells)
+    short = experiment.quick if quick else None
+    chosen = _chosen(cells, only or (short.only if short else []))
+    times = repeats or (1 if short else experiment.repeats)
+    shown = [matrix.quick(cell, short) for cell in chosen] if quick else chosen
+    return Plan(name, text, experiment, matrix.order(shown, times), quick, times)
+
+
+def _check(name: str, experiment: Experiment, cells: list[Cell]) -> None:
+    """Everything that names a cell, before hours are spent."""
+    known = {cell.name for cell in cells}
+    asked = [claim.model_dump() for claim in experiment.claims]
+    found = claims.problems(asked, known)
+    found += [f"published: no cell {p.cell}" for p in experiment.published if p.cell not in known]
+    shown = {p.cell for p in experiment.published}
+    bases = [p.base for p in experiment.published if p.base and p.base not in shown]
+    found += [f"published: base {base} is no published cell" for base in bases]
+    if experiment.quick and not found:
+        found = _not_quick(experiment.quick, asked, cells)
+    if found:
+        raise UsageError(f"{name}.toml:\n" + "\n".join(f"  {line}" for line in found))
+
+
+def _not_quick(quick: Quick, asked: list[dict[str, Any]], cells: list[Cell]) -> list[str]:
+    """Claims that the quick cells could not decide."""
+    unfit = [one for one in quick.only if not matrix.chosen(cells, [one])]
+    found = [f"quick: {pattern} fits no cell" for pattern in unfit]
+    there = {cell.name for cell in matrix.chosen(cells, quick.only)}
+    return found + [f"{said}, among those of [quick]" for said in claims.problems(asked, there)]
+
+
+def run_plan(
+    plan: Plan, store: Store, bench: Bench, absent: Mapping[str, str] | None = None
+) -> list[str]:
+    """Measure what is not measured yet; returns a line for each cell that failed.
+
+    `absent` has the old stacks that can't run here, and why: their cells are not measured.
+
+    Raises:
+        Interrupted: someone pressed Ctrl-C; what was measured is written.
+        LabError: so many failed in a row that the stack must be broken.
+    """
+    done = {(c["name"], c["repeat"]) for c in store.cells() if c["state"] == "measured"}
+    left = [
+        (index, cell, repeat)
+        for index, (cell, repeat) in enumerate(plan.todo, start=1)
+        if (cell.name, repeat) not in done
+    ]
+    left = [each for each in left if not _is_absent(*each, store, absent or {})]
+    with Progress(sum(cell.expected_seconds for _, cell, _ in left)) as progress:
+        return _run_cells(left, len(plan.todo), store, bench, progress)
+
+
+def _is_absent(
+    index: int, cell: Cell, repeat: int, store: Store, absent: Mapping[str, str]
+) -> bool:
+    """Whether it can't be measured here; then it is written so, with the reason."""
+    why = absent.get(cell.legacy.stack or "") if cell.legacy else None
+    if why:
+        state = {"state": "not measured", "error": why}
+        folder = store.cell_folder(index, cell.name, repeat)
+        store.write_cell(folder, describe(cell, repeat, time.time()) | state)
+    return bool(why)
+
+
+def _run_cells(
+    left: list[tuple[int, Cell, int]], count: int, store: Store, bench: Bench, progress: Progress
+) -> list[str]:
+    failures: list[str] = []
+    in_a_row = 0
+    for index, cell, repeat in left:
+        preflight.check_disk()
+        progress.begin(f"{index}/{count} {cell.name}, repeat {repeat}", cell.expected_seconds)
+        error = _run_one(index, cell, repeat, store, bench, progress.say)
+        in_a_row = in_a_row + 1 if error else 0
+        if error:
+            failures.append(f"  {cell.name}, repeat {repeat}: {error}")
+            note(failures[-1])
+        if in_a_row == _GIVE_UP_AFTER:
+            raise LabError(f"{in_a_row} cells in a row failed:\n" + "\n".join(failures))
+    return failures
+
+
+def _run_one(
+    index: int, cell: Cell, repeat: int, store: Store, bench: Bench, said: Callable[[str], None]
+) -> str | None:
+    """Measure one cell and write it at once; returns its error, if it has one."""
+    folder = store.cell_folder(index, cell.name, repeat)
+    folder.mkdir(parents=True, exist_ok=True)
+    began, error = time.time(), None
+    try:
+        figures = run_cell(bench, cell, folder, said)
+    except Interrupted:
+        raise
+    except LabError as found:
+        error, figures = str(found), {}
+    state = {"state": "failed" if error else "measured", "error": error}
+    store.write_cell(folder, describe(cell, repeat, began) | state | figures)
+    return error
+
+
+def describe(cell: Cell, repeat: int, began: float) -> dict[str, Any]:
+    """What a cell is, whether or not it could be measured."""
+    warm = cell.warm if isinstance(cell.warm, str) else cell.warm.model_dump(exclude_none=True)
+    return {
+        "name": cell.name,
+        "repeat": repeat,
+        "title": cell.title,
+        "axes": cell.axes,
+        "settings": cell.settings,
+        "workload": cell.workload.model_dump(exclude_none=True),
+        "warm": warm,
+        "legacy": cell.legacy.model_dump() if cell.legacy else None,
+        "began": datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
+        "cell_seconds": round(time.time() - began, 1),
+    }
+
+
+def header(
+    plan: Plan, store: Store, bounds: Bounds, machine: dict[str, Any], warnings: list[str]
+) -> dict[str, Any]:
+    """What is known before the first cell is measured."""
+    experiment = plan.experiment
+    return {
+        "run": store.run,
+        "experiment": plan.name,
+        **experiment.model_dump(include={"title", "question", "source"}),
+        "started": _now(),
+        "ended": None,
+        "state": "running",
+        "quick": plan.quick,
+        "repeats": plan.repeats,
+        "definition": plan.text,
+        "axes": [_axis(axis) for axis in experiment.axis],
+        "plan": [{"name": cell.name, "repeat": repeat} for cell, repeat in plan.todo],
+        "excluded": matrix.excluded(experiment),
+        "bounds": vars(bounds),
+        **machine,
+        "warnings": warnings,
+        "published": [each.model_dump() for each in experiment.published],
+        "claims": [claim.model_dump() for claim in experiment.claims],
+        "report": experiment.report.model_dump(),
+    }
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    positions = [{"name": name, "title": each.title} for name, each in axis.positions.items()]
+    return {"name": axis.name, "positions": positions}
+
+
+def close(store: Store, state: str) -> None:
+    """Say in the header how it ended."""
+    store.write_header(store.header() | {"state": state, "ended": _now()})
+
+
+def _chosen(cells: list[Cell], only: list[str]) -> list[Cell]:
+    for pattern in only:
+        if not matrix.chosen(cells, [pattern]):
+            names = "\n  ".join(cell.name for cell in cells)
+            raise UsageError(f"--only {pattern} fits no cell. The cells are:\n  {names}")
+    return matrix.chosen(cells, only) if only else cells
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

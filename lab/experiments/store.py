@@ -1,0 +1,116 @@
+"""A run's folder: written step by step, so that nothing measured is ever lost."""
+
+import json
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lab.analysis.result import write_json
+from lab.errors import LabError, UsageError
+from lab.paths import RESULTS
+
+# History of the format:
+# 1: first.
+SCHEMA_VERSION = 1
+
+_HEADERS = "*/experiment.json"
+_NAME = re.compile(r"(?P<experiment>.+)-(?P<stamp>\d{8}-\d{6}-[0-9a-f]{4})")
+_HEADER = ("experiment", "definition", "plan", "claims", "axes", "quick", "repeats", "host")
+_CELL = ("name", "repeat", "state", "axes")
+
+
+@dataclass(frozen=True)
+class Store:
+    """One run below results/; its name begins with the experiment's."""
+
+    folder: Path
+
+    @property
+    def run(self) -> str:
+        return self.folder.name
+
+    @property
+    def header_file(self) -> Path:
+        return self.folder / "experiment.json"
+
+    def header(self) -> dict[str, Any]:
+        """What was to be measured, where and how.
+
+        Raises:
+            UsageError: it is no run's, or one of a format that this lab does not know.
+        """
+        return _read(self.header_file, _HEADER)
+
+    def write_header(self, header: dict[str, Any]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_json(self.header_file, {"schema_version": SCHEMA_VERSION, **header})
+
+    def cell_folder(self, index: int, name: str, repeat: int) -> Path:
+        return self.folder / "cells" / f"{index:03}-{name.replace('/', '+')}.r{repeat}"
+
+    def write_cell(self, folder: Path, document: dict[str, Any]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "cell.json", {"schema_version": SCHEMA_VERSION, **document})
+
+    def cells(self) -> list[dict[str, Any]]:
+        """Every cell so far, measured or failed, in the order of the plan."""
+        return [_read(path, _CELL) for path in sorted(self.folder.glob("cells/*/cell.json"))]
+
+
+def new_store(experiment: str) -> Store:
+    """A folder that is not there yet."""
+    stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    return Store(RESULTS / f"{experiment}-{stamp}")
+
+
+def stores(experiment: str | None = None) -> Iterator[Store]:
+    """The runs that there are, newest first by the time in their names."""
+    found = {path.parent: _NAME.fullmatch(path.parent.name) for path in RESULTS.glob(_HEADERS)}
+    named = [(match, folder) for folder, match in found.items() if match]
+    for match, folder in sorted(named, key=lambda pair: pair[0]["stamp"], reverse=True):
+        if experiment in (None, match["experiment"]):
+            yield Store(folder)
+
+
+def find_store(name: str | None) -> Store:
+    """The run called `name`, the newest of the experiment `name`, or the newest of all.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name and (RESULTS / name / "experiment.json").exists():
+        return Store(RESULTS / name)
+    found = next(stores(name), None)
+    if found is None:
+        known = ", ".join(store.run for store in stores()) or "none yet; `lab run` makes one"
+        what = f"There is no result of {name}" if name else "There is no result"
+        raise UsageError(f"{what}. Known: {known}.")
+    return found
+
+
+def _read(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text())
+        version = document["schema_version"]
+        missing = [key for key in keys if key not in document]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _unreadable(path, f"{type(error).__name__}: {error}") from None
+    if version != SCHEMA_VERSION:
+        raise UsageError(
+            f"{path} has schema version {version}; this lab reads {SCHEMA_VERSION}. Nothing was "
+            "changed. Use the lab that wrote it: its commit stands in the file."
+        )
+    if missing:
+        raise _unreadable(path, f"it lacks {', '.join(missing)}")
+    return dict(document)
+
+
+def _unreadable(path: Path, why: str) -> LabError:
+    return LabError(
+        f"{path} can't be read as a result of `lab run` ({why}). Nothing was changed. Move it away "
+        "to report the rest."
+    )

@@ -1,0 +1,1 @@
+"""The machine: its CPUs, how noisy it is, its processes, and whether it is fit to measure on."""

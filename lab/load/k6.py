@@ -1,0 +1,225 @@
+"""Running k6: its environment, its CPUs, its outcome."""
+
+import os
+import re
+import secrets
+import sys
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+from dotenv import dotenv_values
+
+from lab.errors import Interrupted, LabError, UsageError
+from lab.host.cpus import choose_cpus, expand
+from lab.host.sampler import CpuSampler, CpuUse
+from lab.load.process import check_load, execute, keep_end
+from lab.paths import RESULTS, ROOT
+from lab.settings import Settings
+from lab.stack.engine import Engine, K6Command
+
+# k6's exit codes, https://pkg.go.dev/go.k6.io/k6/errext/exitcodes
+_THRESHOLDS_FAILED = 99
+_INTERRUPTED = 105
+# How many of k6's threads may want a CPU at once, at least. Go takes one for each CPU; on a single
+# one its garbage collector then holds up each answer that comes meanwhile (docs/calibration.md).
+LEAST_THREADS = 2
+# What decides which code answers: k6 stops unless the backend says the same of itself.
+_VERIFIED = (
+    *("LAB_SERVER", "LAB_WORKERS", "LAB_THREADS", "LAB_DETAIL", "LAB_BOOKING", "LAB_LOCAL_CACHE"),
+    *("LAB_REDIS_CACHE", "LAB_NGINX_CACHE", "LAB_NGINX_CACHE_TTL", "LAB_SHED", "LAB_DB_POOL"),
+    *("LAB_CONN_MAX_AGE", "LAB_VIEWS", "LAB_WORKBENCH", "LAB_WEBSOCKETS", "LAB_ASGI_BESIDE"),
+    *("LAB_LATENCY_MS", "LAB_LATENCY_DIRECTION", "LAB_LATENCY_BY"),
+)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What k6 is asked for; what is not set is the profile's own.
+
+    `base_url` is the target, if it is not the stack's own. Without `verified` k6 does not ask the
+    target for its settings: another program answers than the lab's backend.
+    """
+
+    profile: str
+    scenario: str | None = None
+    rate: int | None = None
+    duration: str | None = None
+    vus: int | None = None
+    route: str | None = None
+    connections: int | None = None
+    retries: int | None = None
+    bound_ms: int = 1000
+    max_vus: int | None = None
+    testid: str = field(default="")
+    base_url: str | None = None
+    verified: bool = True
+
+    def env(self) -> dict[str, str]:
+        """The variables that k6/main.js reads."""
+        given = {
+            "PROFILE": self.profile,
+            "SCENARIO": self.scenario,
+            "RATE": self.rate,
+            "DURATION": self.duration,
+            "VUS": self.vus,
+            "MAX_VUS": self.max_vus,
+            "ROUTE": self.route,
+            "CONNECTIONS": self.connections,
+            "RETRIES": self.retries,
+            "BASE_URL": self.base_url,
+            "RESPONSE_TIME_BOUND": self.bound_ms,
+            "TESTID": self.testid,
+        }
+        return {name: str(value) for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A k6 run that ended: where its files are, and what the CPUs did meanwhile.
+
+    `cpu_speed` is that of the target's CPUs just before and just after, see lab/host/cpu_speed.py.
+    """
+
+    load: Load
+    folder: Path
+    started: float
+    ended: float
+    thresholds_failed: bool
+    cpu: list[CpuUse]
+    settings: Settings
+    cpu_speed: float | None = None
+
+    @property
+    def summary(self) -> Path:
+        return self.folder / "k6-summary.json"
+
+
+def new_testid(profile: str) -> str:
+    """A name for one run: profile, UTC time, and four digits against equal seconds."""
+    return f"{profile}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def _new_folder(testid: str) -> Path:
+    """Where the run's files will be.
+
+    Raises:
+        UsageError: the name can't be a folder's and a label's, or is taken.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", testid):
+        raise UsageError(
+            f"'{testid}' can't name a run. Up to 80 letters, digits, dots, dashes and underscores."
+        )
+    folder = RESULTS / testid
+    if folder.exists():
+        raise UsageError(f"There is a run named {testid} already, in {folder}. Name it otherwise.")
+    return folder
+
+
+def check(engine: Engine, load: Load) -> None:
+    """Like `check_load`, for a load that is to be run later.
+
+    Raises:
+        UsageError: k6 does not know what it would be asked for.
+    """
+    settings = _settings_of_ready_stack(engine, load)
+    check_load(engine.k6(settings, k6_env(engine, settings, load, ROOT)))
+
+
+def run_k6(
+    engine: Engine, load: Load, folder: Path | None = None, pids: dict[str, int] | None = None
+) -> Run:
+    """Run k6 on the running stack and wait for its end.
+
+    With a `folder` the run's files go there, and what k6 says into its k6.log. `pids` are watched
+    beside the stack's own.
+
+    Raises:
+        UsageError: k6 does not know what it is asked for.
+        Interrupted: someone pressed Ctrl-C.
+        LabError: the stack or its data is not there, or k6 could not do its work.
+    """
+    settings = _settings_of_ready_stack(engine, load)
+    log = folder / "k6.log" if folder else None
+    folder = folder or _new_folder(load.testid)
+    command = engine.k6(settings, k6_env(engine, settings, load, folder))
+    check_load(command)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "k6-summary.json").unlink(missing_ok=True)
+    sampler = CpuSampler(settings, engine.pids() | (pids or {}))
+    with sampler:
+        started = time.time()
+        code = _execute(command, log)
+        ended = time.time()
+    failed = code == _THRESHOLDS_FAILED
+    run = Run(load, folder, started, ended, failed, sampler.uses, settings, sampler.speed())
+    _check_outcome(code, run, f"see {log}" if log else "its message stands above")
+    return run
+
+
+def _execute(command: K6Command, log: Path | None) -> int:
+    """k6's exit code. What it says goes to the terminal, or to the log, whose end is kept."""
+    with log.open("w") if log else nullcontext(sys.stderr) as said:
+        code = execute(command, said)
+    if log:
+        keep_end(log)
+    return code
+
+
+def _settings_of_ready_stack(engine: Engine, load: Load) -> Settings:
+    settings = engine.settings()
+    if settings is None:
+        raise LabError("The stack is not running. Start it: lab up")
+    if load.verified:
+        _require_ready_backend(settings)
+    return settings
+
+
+def _require_ready_backend(settings: Settings) -> None:
+    try:
+        answer = httpx.get(f"{settings.backend_url}/readyz", timeout=10)
+    except httpx.HTTPError as error:
+        raise LabError(
+            f"The backend does not answer at {settings.backend_url} ({error}). "
+            "See `lab status` and `lab logs backend`."
+        ) from None
+    if answer.status_code != httpx.codes.OK:
+        raise LabError(f"The stack is not ready: {answer.text}")
+
+
+def k6_env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict[str, str]:
+    push = {name: value or "" for name, value in dotenv_values(ROOT / "k6/push.env").items()}
+    return {
+        **push,
+        "K6_PROMETHEUS_RW_SERVER_URL": engine.push_url(settings),
+        "BASE_URL": settings.target_url,
+        "GOMAXPROCS": os.environ.get("GOMAXPROCS") or str(_threads(settings)),
+        "CLIENT_TIMEOUT": str(settings.LAB_CLIENT_TIMEOUT),
+        **(_verification(engine, settings) if load.verified else {}),
+        "SUMMARY_PATH": str(folder / "k6-summary.json"),
+        **load.env(),
+    }
+
+
+def _threads(settings: Settings) -> int:
+    return max(LEAST_THREADS, len(expand(choose_cpus(settings).load)))
+
+
+def _verification(engine: Engine, settings: Settings) -> dict[str, str]:
+    return {
+        "SETTINGS_URL": f"{settings.backend_url}/lab/settings",
+        "LAB_TOKEN": engine.token(),
+        "EXPECT_SETTINGS": ",".join(f"{name}={settings.as_env()[name]}" for name in _VERIFIED),
+    }
+
+
+def _check_outcome(code: int, run: Run, where: str) -> None:
+    if code == _INTERRUPTED:
+        raise Interrupted(f"The test was interrupted. What k6 counted is in {run.folder}.")
+    if code not in (0, _THRESHOLDS_FAILED):
+        raise LabError(f"k6 ended with exit code {code}; {where}.")
+    if not run.summary.exists():
+        raise LabError(f"k6 ended without a summary at {run.summary}; {where}.")

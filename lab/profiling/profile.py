@@ -1,0 +1,136 @@
+"""`lab profile`: where the backend's time goes while it is loaded, as the stack is set now."""
+
+import json
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+from lab.analysis.collect import figure
+from lab.analysis.measure import check_target_survived
+from lab.analysis.result import host, relative, write_json
+from lab.console import step
+from lab.errors import LabError
+from lab.load.k6 import Load, Run, check, new_testid, run_k6
+from lab.load.process import has_begun
+from lab.paths import RESULTS
+from lab.profiling.flamegraph import Hot, hottest
+from lab.profiling.recorder import RATE, Recorder, check_permission
+from lab.settings import Settings
+from lab.stack.engine import Engine
+
+_COUNT = 10
+# Ten functions of fewer samples would be chance.
+FEWEST_SAMPLES = 20
+
+# History of the format:
+# 1: first.
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to load the backend with. Without a rate, one client for each request it can answer at
+    once: every worker is busy and none has a queue.
+    """
+
+    scenario: str
+    seconds: int
+    rate: int | None = None
+
+    def load(self, settings: Settings) -> Load:
+        arrivals = self.rate is not None
+        threads = settings.LAB_THREADS if settings.LAB_SERVER == "gunicorn-gthread" else 1
+        return Load(
+            profile="hold" if arrivals else "closed",
+            scenario=self.scenario,
+            rate=self.rate,
+            vus=None if arrivals else settings.LAB_WORKERS * threads,
+            duration=f"{self.seconds}s",
+            testid=new_testid("profile"),
+        )
+
+
+def profile(engine: Engine, wanted: Wanted) -> dict[str, Any]:
+    """Load the running stack, record its workers, write both, and give the figures.
+
+    Raises:
+        UsageError: k6 does not know what it is asked for.
+        LabError: the stack is not running, may not be looked into, or had nothing to do.
+    """
+    settings = engine.settings()
+    if settings is None:
+        raise LabError("The stack is not running. Start it: lab up")
+    load = wanted.load(settings)
+    check(engine, load)
+    pid = backend_pid(engine)
+    check_permission(pid)
+    folder = RESULTS / load.testid
+    recorder = Recorder(pid, folder / "profile.svg", partial(has_begun, folder / "k6.log"))
+    with step(f"Recording {wanted.seconds} s of {wanted.scenario} under load"), recorder:
+        run = run_k6(engine, load, folder)
+    check_target_survived(engine, run)
+    return _written(run, recorder, wanted, engine)
+
+
+def backend_pid(engine: Engine) -> int:
+    """The process at the top of the server's.
+
+    Raises:
+        LabError: it can't be seen from here.
+    """
+    pids = engine.pids()
+    if "backend" not in pids:
+        raise LabError(
+            "The backend's processes can't be seen from here: it does not run, or runs in a "
+            "machine of its own (Docker Desktop). See `lab status`."
+        )
+    return pids["backend"]
+
+
+def _written(run: Run, recorder: Recorder, wanted: Wanted, engine: Engine) -> dict[str, Any]:
+    samples, found = hottest(run.folder / "profile.svg")
+    if samples < FEWEST_SAMPLES:
+        raise LabError(
+            f"The backend had next to nothing to do in these {recorder.seconds:.0f} s ({samples} "
+            "samples): a cache in front of it answered "
+            f"(LAB_NGINX_CACHE={run.settings.LAB_NGINX_CACHE}), or k6 sent too little. Give it "
+            f"more --seconds, no --rate, or LAB_NGINX_CACHE=off. k6's log: {run.folder / 'k6.log'}"
+        )
+    document = _measured(run, recorder) | {
+        "scenario": wanted.scenario,
+        "samples": samples,
+        "samples_per_second": RATE,
+        "hottest": [shares(hot, samples) for hot in found[:_COUNT]],
+        "settings": run.settings.model_dump(),
+        "host": host(run.settings, engine.name),
+    }
+    write_json(run.folder / "profile.json", document)
+    return document
+
+
+def _measured(run: Run, recorder: Recorder) -> dict[str, Any]:
+    """What was sent, what it cost, and where it lies."""
+    summary = json.loads(run.summary.read_text())
+    requests = int(figure(summary, "http_reqs", "count"))
+    per_request = round(recorder.cpu_seconds / requests * 1000, 3) if requests else None
+    files = {"svg": "profile.svg", "profile": "profile.json", "summary": "k6-summary.json"}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "testid": run.load.testid,
+        "load": run.load.env(),
+        "seconds": round(recorder.seconds, 1),
+        "requests": requests,
+        "failed": int(figure(summary, "http_req_failed", "passes")),
+        "cpu_seconds": round(recorder.cpu_seconds, 2),
+        "cpu_ms_per_request": per_request,
+        "files": {name: relative(run.folder / file) for name, file in files.items()},
+    }
+
+
+def shares(hot: Hot, samples: int) -> dict[str, Any]:
+    """Shares of all samples, in percent."""
+    percent = {
+        "self_percent": round(hot.self_samples / samples * 100, 1),
+        "cumulative_percent": round(hot.all_samples / samples * 100, 1),
+    }
+    return percent | {name: asdict(hot)[name] for name in ("function", "where")}

@@ -1,0 +1,121 @@
+"""py-spy beside a load: which function the backend's workers are in, a hundred times a second."""
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from xml.sax.saxutils import escape
+
+from lab.errors import LabError
+from lab.host.processes import cpu_seconds
+from lab.paths import ROOT
+
+RATE = 100
+PY_SPY = Path(sys.executable).parent / "py-spy"
+
+_POLL_SECONDS = 0.1
+# A look at a worker that just changes may find a name that is none: XML allows no such characters.
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+# What it needs to write the picture.
+_END_SECONDS = 30
+
+
+def check_permission(pid: int) -> None:
+    """Look into the process once.
+
+    Raises:
+        LabError: the kernel forbids it.
+    """
+    argv = [str(PY_SPY), "dump", "--nonblocking", "--pid", str(pid)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LabError(
+            f"py-spy can't look into the backend (process {pid}): {_last_line(done.stderr)} Run "
+            "this command as root; or, where the stack is your own, let processes look into each "
+            "other: sysctl kernel.yama.ptrace_scope=0"
+        )
+
+
+def without_root(svg: str, root: Path = ROOT) -> str:
+    """The picture's text with paths below `root` as seen from there: it is made to be shown."""
+    absolute = escape(str(root))
+    # A label that has no room is cut, maybe within the path: "/home/me/la..".
+    cut = "|".join(re.escape(absolute[:end]) for end in range(len(absolute), 1, -1))
+    path = rf"(?<![\w./-])(?:{re.escape(absolute)}(?:(/)|(?![\w.-]))|(?:{cut})(?P<cut>\.\.))"
+    return re.sub(path, lambda found: found["cut"] or ("" if found[1] else "."), svg)
+
+
+class Recorder:
+    """Records while the load lasts: from when it `has_begun`, to the end of `with`."""
+
+    def __init__(self, pid: int, svg: Path, has_begun: Callable[[], bool] = lambda: True) -> None:
+        self._pid, self._svg, self._has_begun = pid, svg, has_begun
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._record, daemon=True)
+        self._process: subprocess.Popen[str] | None = None
+        self._cpu_before, self._began = 0.0, 0.0
+        self.cpu_seconds, self.seconds = 0.0, 0.0
+
+    def __enter__(self) -> "Recorder":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        if self._process is not None:
+            self._end(self._process, failed=error is not None)
+
+    def _record(self) -> None:
+        while not self._has_begun():
+            if self._stop.wait(_POLL_SECONDS):
+                return
+        self._began, self._cpu_before = time.monotonic(), self._cpu()
+        self._process = subprocess.Popen(
+            self._argv(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Ctrl-C is k6's; this one ends after it.
+            start_new_session=True,
+        )
+
+    def _argv(self) -> list[str]:
+        # Not paused at each look (--nonblocking): that would slow the workers down, and wake the
+        # arbiter, which then seems busy. Some looks fail instead, and count nothing.
+        flags = ["--subprocesses", "--function", "--nonblocking", "--rate", str(RATE)]
+        return [str(PY_SPY), "record", *flags, "--pid", str(self._pid), "--output", str(self._svg)]
+
+    def _end(self, process: subprocess.Popen[str], *, failed: bool) -> None:
+        self.seconds = time.monotonic() - self._began
+        self.cpu_seconds = self._cpu() - self._cpu_before
+        process.send_signal(signal.SIGINT)
+        try:
+            _, said = process.communicate(timeout=_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            _, said = process.communicate()
+        if not failed and not self._svg.exists():
+            raise LabError(f"py-spy wrote no profile: {_last_line(said)}")
+        if self._svg.exists():
+            drawn = self._svg.read_text(errors="replace")
+            self._svg.write_text(_NO_XML.sub("", without_root(drawn)))
+
+    def _cpu(self) -> float:
+        return cpu_seconds({"backend": self._pid})["backend"]
+
+
+def _last_line(said: str) -> str:
+    lines = said.strip().splitlines()
+    return lines[-1].strip() if lines else "it said nothing."

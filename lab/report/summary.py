@@ -1,0 +1,148 @@
+"""The paragraph at the top: what each layer, server or arm bought, said from the figures."""
+
+from lab.analysis.formatting import listed, several, times
+from lab.report.figures import Figure
+from lab.report.model import LIMITS, Cell, Report
+
+# More would be a table, not a paragraph.
+_MOST_PAIRS = 12
+_MOST_ROWS = 12
+
+
+def answer(report: Report) -> str:
+    """What each row bought, in one paragraph."""
+    pairs = _pairs(report)
+    if not pairs:
+        return _no_base(report)
+    others = [text for pair in pairs[1:] if (text := _best(report, *pair))]
+    first = _ladder(report, *pairs[0])
+    if not others:
+        return first
+    what = report.rows.name or "cell"
+    return f"{first} From {report.base_row} to the best {what}: {'; '.join(others)}."
+
+
+def tally(report: Report) -> str:
+    """How many claims hold, and what is missing."""
+    return " ".join([*_claims(report), *_gaps(report)])
+
+
+def _pairs(report: Report) -> list[tuple[str, str]]:
+    """Series and panels that have something to compare with.
+
+    Of very many only those in whose panel the source has a figure.
+    """
+    pairs = [
+        (series, panel)
+        for panel in report.panels.positions
+        for series in report.series_with_cells
+        if _base(report, series, panel)
+    ]
+    if len(pairs) <= _MOST_PAIRS:
+        return pairs
+    panels = {report.place(cell)[2] for cell in _published(report)}
+    return [pair for pair in pairs if pair[1] in panels] or pairs[:_MOST_PAIRS]
+
+
+def _rows(report: Report) -> list[str]:
+    """All rows; of very many only those of which the source has a figure."""
+    rows = list(report.rows.positions)
+    named = {report.place(cell)[0] for cell in _published(report)}
+    return rows if len(rows) <= _MOST_ROWS or not named else [r for r in rows if r in named]
+
+
+def _published(report: Report) -> list[Cell]:
+    named = {figure["cell"] for figure in report.header.get("published", [])}
+    return [cell for cell in report.cells if cell.name in named]
+
+
+def _base(report: Report, series: str, panel: str) -> Cell | None:
+    """The cell of the base row: what every other one is compared with."""
+    cell = report.at(report.base_row, series, panel)
+    return cell if cell and cell.median(report.figure(panel).name) is not None else None
+
+
+def _no_base(report: Report) -> str:
+    if not report.runs:
+        return "Nothing was measured."
+    what = report.base_row or "What all is compared with"
+    return f"{what} was not measured, so no step can be told."
+
+
+def _ladder(report: Report, series: str, panel: str) -> str:
+    base, figure = _base(report, series, panel), report.figure(panel)
+    if base is None:
+        return _no_base(report)
+    steps = [
+        f"{name} {_step(cell, base, figure)}"
+        for name in _rows(report)
+        if (cell := report.at(name, series, panel)) and cell is not base
+        if cell.median(figure.name) is not None
+    ]
+    where = _where(series, panel)
+    amount = _amount(base, figure)
+    start = f"{where}: {report.base_row} {figure.verb} {amount} {figure.unit}"
+    return f"{start}, {listed(steps)}." if steps else f"{start}."
+
+
+def _where(series: str, panel: str) -> str:
+    names = [name for name in (panel, series) if name]
+    return f"For {', '.join(names)}" if names else "Over all"
+
+
+def _amount(cell: Cell, figure: Figure) -> str:
+    least = "at least " if figure.bounded and cell.limit else ""
+    return least + figure.form(cell.median(figure.name))
+
+
+def _step(cell: Cell, base: Cell, figure: Figure) -> str:
+    why = f", {LIMITS[cell.limit]}" if figure.bounded and cell.limit else ""
+    return f"{_amount(cell, figure)} ({_factor(cell, base, figure)}{why})"
+
+
+def _factor(cell: Cell, base: Cell, figure: Figure) -> str:
+    value, first = cell.median(figure.name) or 0, base.median(figure.name) or 0
+    return times(value / first) if first else "from nothing"
+
+
+def _best(report: Report, series: str, panel: str) -> str | None:
+    """From the base to the best one; None where that is the base."""
+    base, figure = _base(report, series, panel), report.figure(panel)
+    rows = (report.at(row, series, panel) for row in report.rows.positions)
+    found = [c for c in rows if c and c.median(figure.name) is not None]
+    choose = min if figure.less_is_better else max
+    best = choose(found, key=lambda cell: cell.median(figure.name) or 0)
+    if base is None or best is base:
+        return None
+    where = ", ".join(name for name in (panel, series) if name)
+    unit = f" {figure.unit}" if len(report.figures) > 1 else ""
+    steps = f"{_amount(base, figure)}{unit} → {_step(best, base, figure)}"
+    return f"{where} {steps} by {report.place(best)[0]}"
+
+
+def _claims(report: Report) -> list[str]:
+    if not report.claims:
+        return []
+    verdicts = [claim["verdict"] for claim in report.claims]
+    holding, not_holding, open_ = (
+        verdicts.count(verdict) for verdict in ("holds", "does not hold", "not measured")
+    )
+    counted = [
+        f"{holding} {'holds' if holding == 1 else 'hold'}",
+        f"{not_holding} {'does' if not_holding == 1 else 'do'} not hold",
+        f"{open_} {'was' if open_ == 1 else 'were'} not measured",
+    ]
+    return [f"Of {several(len(verdicts), 'claim')}, {listed(counted)}."]
+
+
+def _gaps(report: Report) -> list[str]:
+    states = [cell.state for cell in report.cells]
+    failed, impossible, missing = (
+        states.count(state) for state in ("failed", "impossible", "missing")
+    )
+    total = several(len(report.cells), "planned cell")
+    if not missing + failed + impossible:
+        return [f"All {total} were measured."]
+    could_not = [f"{impossible} could not be measured here"] if impossible else []
+    gone = f"{missing} {'is' if missing == 1 else 'are'} missing"
+    return [f"Of {total}, {listed([f'{failed} failed', *could_not, gone])}."]

@@ -1,0 +1,248 @@
+"""The settings table of `.env.example`, read and checked in this one place."""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from dotenv import dotenv_values
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from lab.errors import UsageError
+from lab.paths import ROOT, State
+from lab.settings import rules
+from lab.settings.errors import explain
+from lab.settings.types import (
+    Address,
+    AsgiServer,
+    CpuList,
+    PoolSize,
+    Port,
+    PortOfSeveral,
+    Seconds,
+    Ttl,
+    WsgiServer,
+)
+
+# Variables that begin LAB_ and are not settings: where a stack keeps its state, and what the lab
+# hands to its own programs.
+NOT_SETTINGS = {"LAB_STATE_DIR", "LAB_STACK", "LAB_TOKEN", "LAB_K6_CPUS"}
+
+# What ties a stack to its place, and can't change while it runs.
+_SITE = re.compile(r"LAB_(ENGINE|BIND|\w+_PORT|\w+_CPUS|DATA_\w+)")
+
+# Where everything listens that is not for others: all but Nginx and the push gate.
+LOOPBACK = "127.0.0.1"
+
+
+class Settings(BaseModel):
+    """Every setting; names, values and meaning as in `.env.example`, which has the defaults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    LAB_ENGINE: Literal["auto", "docker", "native"]
+    LAB_SERVER: Literal[WsgiServer, AsgiServer]
+    LAB_WORKERS: Annotated[int, Field(ge=1, le=256)]
+    LAB_THREADS: Annotated[int, Field(ge=1, le=1024)]
+    LAB_ASGI_BESIDE: Literal["off", "uvicorn", "daphne", "granian"]
+    LAB_WORKBENCH: Literal["off", "on"]
+    LAB_VIEWS: Literal["sync", "async"]
+    LAB_WEBSOCKETS: Literal["off", "on"]
+    LAB_DETAIL: Literal["naive", "fast"]
+    LAB_BOOKING: Literal["naive", "fast"]
+    LAB_LOCAL_CACHE: Literal["off", "lru"]
+    LAB_REDIS_CACHE: Literal["off", "page", "versioned"]
+    LAB_NGINX_CACHE: Literal["off", "basic", "protected"]
+    LAB_NGINX_CACHE_TTL: Ttl
+    LAB_LATENCY_MS: Annotated[int, Field(ge=0, le=10_000)]
+    LAB_LATENCY_DIRECTION: Literal["outgoing", "incoming"]
+    LAB_LATENCY_BY: Literal["toxiproxy", "netem"]
+    LAB_SHED: Literal["off", "on"]
+    LAB_NGINX_POST_RATE: Annotated[int, Field(ge=1, le=100_000)]
+    LAB_DB_POOL: PoolSize
+    LAB_CONN_MAX_AGE: Annotated[int, Field(ge=0, le=86400)]
+    LAB_DB_MAX_CONNECTIONS: Annotated[int, Field(ge=10, le=10000)]
+    LAB_CLIENT_TIMEOUT: Seconds
+    LAB_PROXY_TIMEOUT: Seconds
+    LAB_TIMEOUT: Seconds
+    LAB_DB_STATEMENT_TIMEOUT: Seconds
+    LAB_DB_LOCK_TIMEOUT: Seconds
+    LAB_DB_CONNECT_TIMEOUT: Seconds
+    LAB_TARGET_CPUS: CpuList
+    LAB_LOAD_CPUS: CpuList
+    LAB_BIND: Address
+    LAB_HTTP_PORT: Port
+    LAB_NGINX_STATUS_PORT: Port
+    LAB_BACKEND_PORT: Port
+    LAB_ASGI_BESIDE_PORT: Port
+    LAB_TOXIPROXY_PORT: PortOfSeveral
+    LAB_METRICS_PORT: Port
+    LAB_POSTGRES_PORT: Port
+    LAB_REDIS_PORT: Port
+    LAB_PROMETHEUS_PORT: Port
+    LAB_PUSH_PORT: Port
+    LAB_ALLOY_PUSH_PORT: Port
+    LAB_EXPORTERS_PORT: PortOfSeveral
+    LAB_GRAFANA_PORT: Port
+    LAB_DATA_SEED: Annotated[int, Field(ge=0)]
+    LAB_DATA_HOTELS: Annotated[int, Field(ge=1, le=100_000)]
+    LAB_DATA_SUITES_PER_HOTEL: Annotated[int, Field(ge=1, le=10_000)]
+    LAB_DATA_BOOKINGS_PER_SUITE: Annotated[int, Field(ge=0, le=700)]
+    LAB_DATA_CUSTOMERS: Annotated[int, Field(ge=10, le=10_000_000)]
+    LAB_DATA_POSTS: Annotated[int, Field(ge=100, le=100_000_000)]
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> "Settings":
+        for check in rules.CHECKS:
+            check(self.model_dump())
+        return self
+
+    def as_env(self) -> dict[str, str]:
+        """The settings as environment variables."""
+        return {name: str(value) for name, value in self.model_dump().items()}
+
+    @property
+    def target_url(self) -> str:
+        host = LOOPBACK if self.LAB_BIND == "0.0.0.0" else self.LAB_BIND  # noqa: S104
+        return f"http://{host}:{self.LAB_HTTP_PORT}"
+
+    @property
+    def backend_url(self) -> str:
+        return f"http://{LOOPBACK}:{self.LAB_BACKEND_PORT}"
+
+    @property
+    def delayed_by_proxy(self) -> bool:
+        """Whether the backend is behind toxiproxy, and Postgres too as the backend sees it."""
+        return self.LAB_LATENCY_MS > 0 and self.LAB_LATENCY_BY == "toxiproxy"
+
+    @property
+    def delayed_by_netem(self) -> bool:
+        """Whether the kernel delays what backend, Postgres and Nginx say to each other."""
+        return self.LAB_LATENCY_MS > 0 and self.LAB_LATENCY_BY == "netem"
+
+    @property
+    def delayed_postgres_port(self) -> int:
+        """Toxiproxy's, in front of Postgres."""
+        return self.LAB_TOXIPROXY_PORT + 1
+
+    @property
+    def delayed_backend_port(self) -> int:
+        """Toxiproxy's, in front of the backend."""
+        return self.LAB_TOXIPROXY_PORT + 2
+
+    @property
+    def server_url(self) -> str:
+        """The server itself as its clients reach it, Nginx among them: delayed, while it is."""
+        port = self.delayed_backend_port if self.delayed_by_proxy else self.LAB_BACKEND_PORT
+        return f"http://{LOOPBACK}:{port}"
+
+    @property
+    def metrics_url(self) -> str:
+        return f"http://{LOOPBACK}:{self.LAB_METRICS_PORT}/metrics"
+
+    @property
+    def nginx_status_url(self) -> str:
+        return f"http://{LOOPBACK}:{self.LAB_NGINX_STATUS_PORT}"
+
+    @property
+    def prometheus_url(self) -> str:
+        return f"http://{LOOPBACK}:{self.LAB_PROMETHEUS_PORT}"
+
+    @property
+    def push_url(self) -> str:
+        """Prometheus' own receiver."""
+        return f"{self.prometheus_url}/api/v1/write"
+
+    @property
+    def alloy_push_url(self) -> str:
+        """Alloy's receiver, in front of Prometheus."""
+        return f"http://{LOOPBACK}:{self.LAB_ALLOY_PUSH_PORT}/api/v1/metrics/write"
+
+
+def defaults() -> dict[str, str]:
+    """The values of `.env.example`."""
+    return _read(ROOT / ".env.example")
+
+
+def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings for a stack that is to be started: shell over `.env` over `.env.example`.
+
+    Raises:
+        UsageError: a name or a value is not known.
+    """
+    shell = os.environ if environ is None else environ
+    return _checked({**defaults(), **_ours(_read(ROOT / ".env")), **_ours(shell)})
+
+
+def on_site(running: Settings) -> Settings:
+    """The settings of a new start, where the running stack is: its ports, CPUs and data."""
+    here = {name: value for name, value in running.as_env().items() if not is_live(name)}
+    return _checked({**load_settings().as_env(), **here})
+
+
+def running_settings(state: State) -> Settings | None:
+    """The settings of the running stack, or None when none was started."""
+    if not state.settings.exists():
+        return None
+    # Written by another version of the lab, perhaps: what it lacks has its default.
+    known = {k: v for k, v in _read(state.settings).items() if k in Settings.model_fields}
+    return _checked({**defaults(), **known})
+
+
+def changed(settings: Settings, assignments: list[str]) -> Settings:
+    """`settings` with NAME=VALUE `assignments` applied.
+
+    Raises:
+        UsageError: an assignment has another form, or a name or value that is not known.
+    """
+    pairs = [a.partition("=") for a in assignments]
+    for assignment, (_, equals, _) in zip(assignments, pairs, strict=True):
+        if not equals:
+            raise UsageError(f"'{assignment}' is not a setting. Write NAME=VALUE.")
+    return _checked({**settings.as_env(), **{name: value for name, _, value in pairs}})
+
+
+def changed_live(settings: Settings, values: Mapping[str, str]) -> Settings:
+    """`settings` with `values` that a running stack can take.
+
+    Raises:
+        UsageError: a name or value is not known, or is one that a stack keeps while it runs.
+    """
+    for name in values:
+        if not is_live(name):
+            raise UsageError(f"{name} can't change while the stack runs; set it before `lab up`.")
+    return changed(settings, [f"{name}={value}" for name, value in values.items()])
+
+
+def is_live(name: str) -> bool:
+    """Whether a running stack can take another value of that setting."""
+    return not _SITE.fullmatch(name)
+
+
+def save(settings: Settings, state: State) -> None:
+    """Write the settings file of the running stack, whole or not at all."""
+    lines = [f"{name}={value}\n" for name, value in settings.as_env().items()]
+    scratch = state.settings.with_suffix(".new")
+    scratch.write_text("".join(lines))
+    scratch.replace(state.settings)
+
+
+def _ours(values: Mapping[str, str]) -> dict[str, str]:
+    """What is meant as a setting; compose's images have variables of their own."""
+    return {
+        name: value
+        for name, value in values.items()
+        if name.startswith("LAB_") and name not in NOT_SETTINGS and not name.endswith("_IMAGE")
+    }
+
+
+def _read(path: os.PathLike[str]) -> dict[str, str]:
+    return {name: value or "" for name, value in dotenv_values(path, interpolate=False).items()}
+
+
+def _checked(values: Mapping[str, Any]) -> Settings:
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        said = [explain(each, Settings.model_fields) for each in error.errors()]
+        raise UsageError("\n".join(said)) from None

@@ -1,0 +1,97 @@
+"""Which settings fit together; a rule raises ValueError with what was found and what would fit."""
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any, get_args
+
+from lab.settings.types import AsgiServer
+
+TIMEOUTS_OUTSIDE_IN = (
+    "LAB_CLIENT_TIMEOUT",
+    "LAB_PROXY_TIMEOUT",
+    "LAB_TIMEOUT",
+    "LAB_DB_STATEMENT_TIMEOUT",
+    "LAB_DB_LOCK_TIMEOUT",
+    "LAB_DB_CONNECT_TIMEOUT",
+)
+
+# Postgres keeps three for its superuser, the exporter takes one, and a check of the lab one more.
+RESERVED_CONNECTIONS = 5
+
+# Of one way each, with SCRAM (docs/latency.md): the connection's five, and its first statement.
+DELAYS_TO_FIRST_ANSWER = 6
+
+NO_NETEM = (
+    "containers have networks of their own, whose packets only a container with the right to "
+    "change them could delay. Use LAB_LATENCY_BY=toxiproxy, or LAB_ENGINE=native"
+)
+
+
+def _each_timeout_is_shorter_than_the_one_outside(values: Mapping[str, Any]) -> None:
+    for outer, inner in pairwise(TIMEOUTS_OUTSIDE_IN):
+        if values[inner] >= values[outer]:
+            raise ValueError(
+                f"{inner}={values[inner]} must be shorter than "
+                f"{outer}={values[outer]}, the timeout outside it"
+            )
+
+
+def _pools_fit_into_postgres(values: Mapping[str, Any]) -> None:
+    """While they serve. At a reload old workers finish beside the new ones: whose pool then gets no
+    connection asks again until an old worker has ended, or LAB_DB_CONNECT_TIMEOUT is over.
+    """
+    if values["LAB_DB_POOL"] == "off":
+        return
+    processes = values["LAB_WORKERS"] + (values["LAB_ASGI_BESIDE"] != "off")
+    wanted = processes * int(values["LAB_DB_POOL"])
+    there = values["LAB_DB_MAX_CONNECTIONS"] - RESERVED_CONNECTIONS
+    if wanted > there:
+        raise ValueError(
+            f"{processes} processes with LAB_DB_POOL={values['LAB_DB_POOL']} take {wanted} "
+            f"connections; LAB_DB_MAX_CONNECTIONS={values['LAB_DB_MAX_CONNECTIONS']} leaves "
+            f"{there} of them. Lower the pool or LAB_WORKERS, or raise LAB_DB_MAX_CONNECTIONS"
+        )
+
+
+def _websockets_need_asgi(values: Mapping[str, Any]) -> None:
+    served = values["LAB_SERVER"] in get_args(AsgiServer) or values["LAB_ASGI_BESIDE"] != "off"
+    if values["LAB_WEBSOCKETS"] == "on" and not served:
+        raise ValueError(
+            f"LAB_WEBSOCKETS=on needs a server that speaks ASGI; LAB_SERVER={values['LAB_SERVER']} "
+            f"does not. Take one of {', '.join(get_args(AsgiServer))}, or set LAB_ASGI_BESIDE"
+        )
+
+
+def _a_delayed_connection_comes_in_time(values: Mapping[str, Any]) -> None:
+    most = values["LAB_DB_CONNECT_TIMEOUT"] * 1000 // DELAYS_TO_FIRST_ANSWER
+    if values["LAB_LATENCY_MS"] >= most:
+        raise ValueError(
+            f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} is too long: a new connection to Postgres "
+            f"and its first answer take up to {DELAYS_TO_FIRST_ANSWER} delays, and "
+            f"LAB_DB_CONNECT_TIMEOUT={values['LAB_DB_CONNECT_TIMEOUT']} ends them. Allowed: less "
+            f"than {most}, or more with a longer timeout"
+        )
+
+
+def _one_server_is_delayed(values: Mapping[str, Any]) -> None:
+    if values["LAB_LATENCY_MS"] and values["LAB_ASGI_BESIDE"] != "off":
+        raise ValueError(
+            f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} delays LAB_SERVER alone, and would compare "
+            f"it to LAB_ASGI_BESIDE={values['LAB_ASGI_BESIDE']} without a delay. Set one of them "
+            "to its default: LAB_LATENCY_MS=0 or LAB_ASGI_BESIDE=off"
+        )
+
+
+def _netem_is_for_plain_processes(values: Mapping[str, Any]) -> None:
+    if values["LAB_LATENCY_BY"] == "netem" and values["LAB_ENGINE"] == "docker":
+        raise ValueError(f"LAB_LATENCY_BY=netem does not go with LAB_ENGINE=docker: {NO_NETEM}")
+
+
+CHECKS: tuple[Callable[[Mapping[str, Any]], None], ...] = (
+    _each_timeout_is_shorter_than_the_one_outside,
+    _pools_fit_into_postgres,
+    _websockets_need_asgi,
+    _a_delayed_connection_comes_in_time,
+    _one_server_is_delayed,
+    _netem_is_for_plain_processes,
+)

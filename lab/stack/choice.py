@@ -1,0 +1,70 @@
+"""Which engine runs: what was asked for, or what this machine can do."""
+
+import subprocess
+
+from lab.console import note
+from lab.errors import LabError
+from lab.paths import current_state
+from lab.settings import Settings
+from lab.stack.docker import DockerEngine, compose_argv
+from lab.stack.engine import Engine
+from lab.stack.native import NativeEngine
+
+
+def choose_engine(settings: Settings) -> Engine:
+    """The engine of the running stack; when none runs, the one that `settings` ask for.
+
+    Raises:
+        LabError: the engine that was asked for can't run here, or another one runs.
+    """
+    engines: tuple[Engine, ...] = (NativeEngine(current_state()), DockerEngine())
+    for engine in engines:
+        if engine.settings() is not None:
+            return _checked(engine, settings)
+    native, docker = engines
+    if settings.LAB_ENGINE == "native":
+        return native
+    reason = why_not_docker()
+    if settings.LAB_ENGINE == "docker" and reason:
+        raise LabError(f"LAB_ENGINE=docker, but {reason}. Start it, or use LAB_ENGINE=native.")
+    if settings.LAB_ENGINE == "auto":
+        note(f"Engine: {'native, because ' + reason if reason else 'docker, which answers here'}.")
+    return native if reason else docker
+
+
+def _checked(running: Engine, settings: Settings) -> Engine:
+    if settings.LAB_ENGINE not in ("auto", running.name):
+        raise LabError(
+            f"LAB_ENGINE={settings.LAB_ENGINE}, but a stack of the {running.name} engine runs. "
+            f"Stop it first: LAB_ENGINE={running.name} lab down"
+        )
+    return running
+
+
+def why_not_docker() -> str | None:
+    """Why the docker engine can't run the stack here, or None when it can."""
+    if not _succeeds(["docker", "info"]):
+        return "no Docker engine answers"
+    if not _succeeds([*compose_argv(), "version"]):
+        return "docker has no compose plugin"
+    images = _images()
+    if any(not _succeeds(["docker", "image", "inspect", image]) for image in images) and not (
+        _succeeds(["docker", "manifest", "inspect", images[0]])
+    ):
+        return "its images are neither here nor can they be pulled"
+    return None
+
+
+def _images() -> list[str]:
+    """The images that compose would pull; what it builds needs only its base image."""
+    listed = subprocess.run(
+        [*compose_argv(), "config", "--images"], capture_output=True, text=True, check=False
+    )
+    return [name for name in listed.stdout.split() if not name.startswith("load-lab-")]
+
+
+def _succeeds(argv: list[str]) -> bool:
+    try:
+        return subprocess.run(argv, capture_output=True, timeout=30, check=False).returncode == 0
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        return False

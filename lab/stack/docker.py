@@ -1,0 +1,227 @@
+"""The docker engine: the stack of docker-compose.yml, driven by docker compose."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+
+from lab.console import step
+from lab.errors import LabError, UsageError
+from lab.host.cpus import choose_cpus
+from lab.paths import ROOT, State, current_state
+from lab.settings import Settings, running_settings, save
+from lab.settings.rules import NO_NETEM
+from lab.stack.engine import UNHEARD, K6Command, ServiceState, ServiceStatus
+from lab.stack.versions import ASKED, version_in
+
+# On the containers of an old stack's arm, with the compose project beside which they run.
+LEGACY_LABEL = "load-lab.legacy"
+
+# Done once they have ended.
+_ENDING = {"secrets", "init", "latency"}
+
+# In its image the program has another name.
+_ASKED = ASKED | {"toxiproxy": ["/toxiproxy", "-version"]}
+
+# Its password stands in no list of processes.
+_FLUSH = 'REDISCLI_AUTH="$(cat /run/lab-secrets/redis_password)" exec redis-cli -e flushall'
+
+# What keeps pages or requests, outermost first.
+_EMPTIED = ("nginx", "backend-metrics", "backend", "backend-beside")
+
+_STATES: dict[str, ServiceState] = {
+    "running": "running",
+    "created": "starting",
+    "restarting": "failed",
+    "exited": "stopped",
+    "dead": "failed",
+}
+
+
+def compose_argv(*files: str) -> list[str]:
+    """docker compose on `files`, or on what it finds itself.
+
+    That is docker-compose.yml with docker-compose.override.yml, or what COMPOSE_FILE names.
+    """
+    named = [part for name in files for part in ("-f", str(ROOT / name))]
+    return ["docker", "compose", "--project-directory", str(ROOT), *named]
+
+
+class DockerEngine:
+    """See `lab.stack.engine.Engine`."""
+
+    name = "docker"
+
+    def __init__(self) -> None:
+        # Beside the native engine's state, so that each knows its own running stack.
+        self._state = State(current_state().base / "docker")
+
+    def up(self, settings: Settings) -> None:
+        _refuse_netem(settings)
+        self._state.base.mkdir(parents=True, exist_ok=True)
+        with step("docker compose up (builds and pulls the first time)"):
+            self._compose(["up", "-d", "--wait", "--build"], settings)
+        save(settings, self._state)
+
+    def down(self) -> None:
+        with step("docker compose down"):
+            # They would keep the stack's network.
+            remove_legacy(self._project())
+            self._compose(["down"], self.settings())
+            _run(compose_argv("docker-compose.load.yml"), ["down"], self.settings())
+        self._state.settings.unlink(missing_ok=True)
+
+    def apply(self, settings: Settings) -> None:
+        if self.settings() is None:
+            raise LabError("The stack is not running. Start it: lab up")
+        _refuse_netem(settings)
+        with step("Recreating what changed; it refuses for some seconds"):
+            self._compose(["up", "-d", "--wait"], settings)
+        save(settings, self._state)
+
+    def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
+        return self._run(["exec", "-T", service, *argv], self.settings())
+
+    def services(self) -> list[ServiceStatus]:
+        listed = self._run(["ps", "--all", "--format", "json"], self.settings()).stdout
+        found = [json.loads(line) for line in listed.splitlines() if line.startswith("{")]
+        return [_status(container) for container in found if container["Service"] not in _ENDING]
+
+    def settings(self) -> Settings | None:
+        return running_settings(self._state)
+
+    def token(self) -> str:
+        done = self.exec("backend", ["cat", "/run/lab-secrets/lab_token"])
+        if done.returncode:
+            raise LabError(f"The backend's token can't be read: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    @contextmanager
+    def emptied(self, settings: Settings | None = None) -> Iterator[None]:
+        # Nginx keeps its pages on a tmpfs and the workers theirs in memory: both end with them.
+        after = settings or self.settings()
+        if after is None:
+            raise LabError("The stack is not running. Start it: lab up")
+        try:
+            # Killed after a second: what an overload left is dropped anyway. What shares the
+            # backend's network must end with it, or it stays in one that is gone.
+            self._compose(["stop", "-t", "1", *_EMPTIED], self.settings())
+            # Another limit of connections makes another container.
+            self._compose(["up", "-d", "--wait", "postgres", "redis"], after)
+            save(after, self._state)
+            yield
+            self._compose(["exec", "-T", "redis", "sh", "-c", _FLUSH], after)
+        finally:
+            self._compose(["up", "-d", "--wait"], after)
+
+    def sql(self, database: str, *statements: str) -> list[str]:
+        flags = [part for statement in statements for part in ("-c", statement)]
+        argv = ["psql", "-AtqX", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", database, *flags]
+        done = self.exec("postgres", argv)
+        if done.returncode:
+            raise LabError(f"Postgres said no: {done.stderr.strip()}. See `lab logs postgres`.")
+        return done.stdout.splitlines()
+
+    def pids(self) -> dict[str, int]:
+        # On Linux the containers' processes are the host's too; elsewhere they are in a machine of
+        # their own and can't be seen.
+        return {service: pid for service, pid in self._main_pids() if psutil.pid_exists(pid)}
+
+    def versions(self) -> dict[str, str]:
+        # Of the programs, not of their images: a tag is what someone called an image.
+        running = {service.name for service in self.services() if service.state == "running"}
+        said = {name: self.exec(name, argv) for name, argv in _ASKED.items() if name in running}
+        load = compose_argv("docker-compose.load.yml")
+        said["k6"] = _run(load, ["run", "--rm", "load", *ASKED["k6"]], self.settings())
+        return {name: version_in(done.stdout + done.stderr) for name, done in said.items()}
+
+    def limits(self) -> dict[str, str]:
+        config = self._run(["config", "--format", "json"], self.settings()).stdout
+        services = json.loads(config)["services"] if config.strip() else {}
+        found = {name: each.get("deploy", {}).get("resources") for name, each in services.items()}
+        return {name: json.dumps(bound["limits"]) for name, bound in found.items() if bound}
+
+    def _main_pids(self) -> Iterator[tuple[str, int]]:
+        ids = self._run(["ps", "--quiet"], self.settings()).stdout.split()
+        label = '{{index .Config.Labels "com.docker.compose.service"}} {{.State.Pid}}'
+        argv = ["docker", "inspect", "--format", label, *ids]
+        said = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+        for line in said.splitlines():
+            service, pid = line.split()
+            yield service, int(pid)
+
+    def logs(self, service: str, follow: bool) -> list[str]:
+        known = self._run(["config", "--services"], self.settings()).stdout.split()
+        if service not in known:
+            raise UsageError(f"There is no service '{service}'. Known: {', '.join(known)}.")
+        return [*compose_argv(), "logs", "--tail", "200", *(["-f"] if follow else []), service]
+
+    def push_url(self, settings: Settings) -> str:
+        # Alloy keeps a log on disk, so that an outage of Prometheus leaves no hole.
+        states = {service.name: service.state for service in self.services()}
+        return settings.alloy_push_url if states.get("alloy") == "running" else settings.push_url
+
+    def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
+        # Inside the container the project's folder has another name, and the target is the host's.
+        passed = {**env, "SUMMARY_PATH": env["SUMMARY_PATH"].replace(str(ROOT), "")}
+        # By name: on the command line everyone on this machine could read the lab's token.
+        flags = [part for name in passed for part in ("-e", name)]
+        # As the caller, who owns results/.
+        flags += ["--user", f"{os.getuid()}:{os.getgid()}"]
+        argv = [*compose_argv("docker-compose.load.yml"), "run", "--rm", *flags, "load", "k6"]
+        argv += UNHEARD
+        return K6Command(argv, ROOT, {**os.environ, **_pinned(settings), **passed})
+
+    def _project(self) -> str:
+        config = self._run(["config", "--format", "json"], self.settings()).stdout
+        return str(json.loads(config)["name"]) if config.strip() else ""
+
+    def _compose(self, argv: list[str], settings: Settings | None) -> None:
+        done = self._run(argv, settings)
+        if done.returncode:
+            raise LabError(f"docker compose {argv[0]} failed:\n{done.stderr.strip()[-2000:]}")
+
+    def _run(self, argv: list[str], settings: Settings | None) -> subprocess.CompletedProcess[str]:
+        return _run(compose_argv(), argv, settings)
+
+
+def _run(
+    compose: list[str], argv: list[str], settings: Settings | None
+) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **(_pinned(settings) if settings else {})}
+    return subprocess.run([*compose, *argv], env=env, capture_output=True, text=True, check=False)
+
+
+def remove_legacy(project: str) -> None:
+    """Remove the containers of old stacks (lab/experiments/old_stacks) that were left behind."""
+    flags = ["--all", "--quiet", "--filter", f"label={LEGACY_LABEL}={project}"]
+    listed = subprocess.run(["docker", "ps", *flags], capture_output=True, text=True, check=False)
+    if listed.stdout.split():
+        argv = ["docker", "rm", "--force", "--volumes", *listed.stdout.split()]
+        subprocess.run(argv, capture_output=True, check=False)
+
+
+def _pinned(settings: Settings) -> dict[str, str]:
+    """The settings with the CPUs that results will name; compose alone would pin nothing."""
+    cpus = choose_cpus(settings)
+    return settings.as_env() | {
+        "LAB_TARGET_CPUS": cpus.target,
+        "LAB_LOAD_CPUS": cpus.load,
+        "TOXIPROXY_BACKEND_PORT": str(settings.delayed_backend_port),
+    }
+
+
+def _refuse_netem(settings: Settings) -> None:
+    """Where the engine was chosen for them, the settings alone could not say it."""
+    if settings.LAB_LATENCY_BY == "netem":
+        raise UsageError(f"LAB_LATENCY_BY=netem does not go with the docker engine: {NO_NETEM}.")
+
+
+def _status(container: dict[str, str]) -> ServiceStatus:
+    state = _STATES.get(container.get("State", ""), "failed")
+    return ServiceStatus(
+        container["Service"], state, container.get("Ports") or None, container.get("Status", "")
+    )

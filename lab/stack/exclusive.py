@@ -1,0 +1,91 @@
+"""The running stack as something that measures may use it: alone, and left as it was."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from lab.console import note, step
+from lab.errors import LabError
+from lab.interrupts import interruptible, uninterrupted
+from lab.paths import RESULTS
+from lab.settings import Settings, load_settings, on_site
+from lab.stack import database
+from lab.stack.engine import Engine
+
+
+@dataclass
+class Borrowed:
+    """The stack's settings for this use, and whether its data are ours to reset."""
+
+    base: Settings
+    prepared: bool = False
+
+
+@contextmanager
+def borrowed(engine: Engine, *, as_set: bool = False) -> Iterator[Borrowed]:
+    """The running stack, started if need be; afterwards as it was, with fresh data.
+
+    Its settings are those of a new start, but for where it runs; or, `as_set`, its own.
+
+    Raises:
+        LabError: somebody else measures, or the stack does not start.
+        Interrupted: someone pressed Ctrl-C inside.
+    """
+    with _alone(), interruptible():
+        before = engine.settings()
+        own = before if before is None or as_set else on_site(before)
+        stack = Borrowed(own or load_settings())
+        try:
+            if before is None:
+                engine.up(stack.base)
+            yield stack
+        finally:
+            with uninterrupted("Cleaning up first; a moment."):
+                _leave(engine, stack, before)
+
+
+def prepare(engine: Engine, stack: Borrowed) -> None:
+    """The data as load_db makes them, which are put back afterwards."""
+    database.prepare_template(engine, stack.base)
+    stack.prepared = True
+    with engine.emptied():
+        database.restore(engine)
+
+
+def _leave(engine: Engine, stack: Borrowed, before: Settings | None) -> None:
+    if engine.settings() is None:
+        note("The stack is down: it was taken down meanwhile, or did not start.")
+        return
+    try:
+        with step("Leaving the stack as it was, with fresh data"):
+            if before is not None:
+                engine.up(before)
+            try:
+                _restore(engine, stack)
+            finally:
+                if before is None:
+                    engine.down()
+    except (LabError, OSError) as error:
+        # What ended the work inside is the message that counts.
+        note(f"The stack could not be left as it was: {error}")
+
+
+def _restore(engine: Engine, stack: Borrowed) -> None:
+    if stack.prepared:
+        with engine.emptied():
+            database.restore(engine)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Two that measure at once would measure each other."""
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / ".run.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LabError(
+                "Another `lab` measures on this stack. Wait for it, or stop it."
+            ) from None
+        yield

@@ -1,0 +1,116 @@
+"""The Django project in the native engine: its commands, its data, its reload."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+
+import psutil
+
+from lab.console import note, step
+from lab.errors import LabError
+from lab.paths import State
+from lab.settings import Settings
+from lab.stack.native.services import BACKEND, backend_env
+from lab.stack.native.supervision import Supervision, is_alive, wait_for
+
+# Most have gone by then.
+_SECONDS_BEFORE_FREEING = 2
+
+
+def python(
+    argv: list[str],
+    settings: Settings,
+    state: State,
+    *,
+    show: bool = False,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run Python in `backend/` with the stack's environment.
+
+    With `show` its output goes to our standard error: progress is for the user, while standard
+    output belongs to the result of the command that called us.
+    """
+    whole = {**os.environ, **backend_env(settings, state), **(env or {})}
+    # It would go over `settings`, which the running stack may not have yet.
+    del whole["BACKEND_SETTINGS_FILE"]
+    output = (
+        {"stdout": sys.stderr} if show else {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    )
+    return subprocess.run(
+        [sys.executable, *argv], cwd=BACKEND, env=whole, text=True, check=False, **output
+    )
+
+
+def manage(
+    argv: list[str],
+    settings: Settings,
+    state: State,
+    *,
+    show: bool = False,
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Like `python`.
+
+    Raises:
+        LabError: it failed; with what it said.
+    """
+    done = python(argv, settings, state, show=show, env=env)
+    if done.returncode:
+        said = (done.stderr or done.stdout or "").strip()
+        raise LabError(f"`python {' '.join(argv)}` failed in backend/:\n{said}")
+
+
+def load(settings: Settings, state: State) -> None:
+    """Roles, database and migrations always; data when there is none."""
+    manage(["-m", "ops.roles"], settings, state)
+    with step("Migrating the database"):
+        manage(["manage.py", "migrate", "--no-input"], settings, state)
+    note("Loading the data, if there is none")
+    load_db = ["manage.py", "load_db", "--if-empty"]
+    manage(load_db, settings, state, show=True)
+    if settings.LAB_WORKBENCH == "on":
+        manage([*load_db, "--workbench"], settings, state, show=True)
+
+
+def load_what_is_new(before: Settings, after: Settings, state: State) -> None:
+    """Tables and data of a workbench that was off until now; before the backend has its routes."""
+    if before.LAB_WORKBENCH == "off" and after.LAB_WORKBENCH == "on":
+        load(after, state)
+
+
+def reload_workers(supervision: Supervision, settings: Settings, free: Callable[[], None]) -> None:
+    """HUP: the master keeps the socket, new workers read the settings file, old ones finish.
+
+    For gunicorn's kinds. `free` is called now and then while old workers have not ended.
+    """
+    with step("Restarting the backend's workers"):
+        pid = supervision.pid("backend")
+        if not pid:
+            raise LabError(
+                "The backend is not running. `lab up` starts it; `lab logs backend` shows why."
+            )
+        try:
+            _replace_workers(psutil.Process(pid), supervision, settings, free)
+        except psutil.NoSuchProcess:
+            raise LabError(
+                "The backend ended instead of taking its settings. `lab logs backend` shows why."
+            ) from None
+
+
+def _replace_workers(
+    master: psutil.Process, supervision: Supervision, settings: Settings, free: Callable[[], None]
+) -> None:
+    old, asked = set(master.children()), [time.monotonic()]
+    supervision.signal_service("backend", signal.SIGHUP)
+
+    def replaced() -> bool:
+        if time.monotonic() - asked[-1] > _SECONDS_BEFORE_FREEING:
+            asked.append(time.monotonic())
+            free()
+        new = set(master.children()) - old
+        return len(new) == settings.LAB_WORKERS and not any(map(is_alive, old))
+
+    wait_for(replaced, seconds=settings.LAB_TIMEOUT + 10, what="The backend's new workers")

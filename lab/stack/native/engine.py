@@ -1,0 +1,236 @@
+"""The native engine: the stack as plain processes, all state below one directory."""
+
+import os
+import subprocess
+from contextlib import AbstractContextManager
+
+import httpx
+
+from lab.console import note, step
+from lab.errors import LabError, UsageError
+from lab.host.cpus import choose_cpus
+from lab.paths import ROOT, State, make_open
+from lab.settings import Settings, is_live, running_settings, save
+from lab.stack.engine import UNHEARD, K6Command, ServiceStatus
+from lab.stack.native import (
+    backend,
+    grafana,
+    latency,
+    postgres,
+    preflight,
+    redis_service,
+    render,
+    scheduling,
+    shared_memory,
+)
+from lab.stack.native.change import Change
+from lab.stack.native.programs import program_versions, require
+from lab.stack.native.service import Service
+from lab.stack.native.services import BACKEND, backend_env, services, start_groups
+from lab.stack.native.starting import start
+from lab.stack.native.supervision import (
+    Supervision,
+    remove_socket,
+    stop_leftovers,
+    wait_for,
+)
+
+# About half a million requests.
+_LOG_BYTES = 200 * 1024**2
+_NOT_WANTED = "the settings want none"
+
+
+class NativeEngine:
+    """See `lab.stack.engine.Engine`."""
+
+    name = "native"
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._supervision = Supervision(state)
+
+    def up(self, settings: Settings) -> None:
+        if self._supervision.alive:
+            self._resume(settings)
+            return
+        self._clear_leftovers()
+        self._prepare(settings)
+        try:
+            self._start(settings)
+        except BaseException:
+            # A stack that is half up would hold its ports and answer nothing.
+            self.down()
+            raise
+
+    def down(self) -> None:
+        if self._supervision.alive:
+            with step("Stopping the stack"):
+                self._supervision.stop()
+        stop_leftovers(self._state)
+        shared_memory.remove(self._state)
+        latency.remove(self._state)
+        remove_socket(self._state)
+        self._state.settings.unlink(missing_ok=True)
+
+    def apply(self, settings: Settings) -> None:
+        before = self._running()
+        changed = _differences(before, settings)
+        _refuse_fixed(changed)
+        change = Change(before, settings, self._supervision, self._state)
+        if changed or not change.is_done():
+            change.apply()
+
+    def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
+        settings = self._running()
+        env = {**os.environ, **backend_env(settings, self._state)}
+        folder = BACKEND if service == "backend" else ROOT
+        return subprocess.run(
+            argv, cwd=folder, env=env, capture_output=True, text=True, check=False
+        )
+
+    def services(self) -> list[ServiceStatus]:
+        settings = self.settings()
+        if settings is None:
+            return []
+        states = self._supervision.states() if self._supervision.alive else {}
+        found = [
+            ServiceStatus(s.name, states.get(s.name, "stopped"), s.url)
+            if s.wanted
+            else ServiceStatus(s.name, "missing", None, _NOT_WANTED)
+            for s in services(settings, self._state)
+        ]
+        return found + _absent()
+
+    def settings(self) -> Settings | None:
+        return running_settings(self._state)
+
+    def token(self) -> str:
+        return self._state.secret("lab_token")
+
+    def emptied(self, settings: Settings | None = None) -> AbstractContextManager[None]:
+        before = self._running()
+        after = settings or before
+        _refuse_fixed(_differences(before, after))
+        return Change(before, after, self._supervision, self._state).emptied()
+
+    def sql(self, database: str, *statements: str) -> list[str]:
+        return postgres.run(database, statements, self._running(), self._state)
+
+    def pids(self) -> dict[str, int]:
+        return self._supervision.pids() if self._supervision.alive else {}
+
+    def versions(self) -> dict[str, str]:
+        return program_versions()
+
+    def limits(self) -> dict[str, str]:
+        return render.limits(self._running())
+
+    def logs(self, service: str, follow: bool) -> list[str]:
+        known = sorted(log.stem for log in self._state.logs.glob("*.log"))
+        if service not in known:
+            listed = ", ".join(known) or "none yet; `lab up` starts the stack"
+            raise UsageError(f"There is no log of '{service}'. Known: {listed}.")
+        flags = ["-n", "200", *(["-f"] if follow else [])]
+        return ["tail", *flags, str(self._state.logs / f"{service}.log")]
+
+    def push_url(self, settings: Settings) -> str:
+        return settings.push_url
+
+    def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
+        self._bound_logs()
+        pinned = ["taskset", "-c", choose_cpus(settings).load, str(require("k6")), *UNHEARD]
+        return K6Command([*scheduling.BECOME, *pinned], ROOT / "k6", {**os.environ, **env})
+
+    def _bound_logs(self) -> None:
+        """Nginx appends, so that cutting the file off between tests loses old lines only."""
+        for name in ("nginx-access.log", "nginx-error.log"):
+            log = self._state.logs / name
+            if log.exists() and log.stat().st_size > _LOG_BYTES:
+                os.truncate(log, 0)
+
+    def _resume(self, settings: Settings) -> None:
+        """The stack runs: start what stopped, and make the settings active."""
+        running = self._running()
+        for group in start_groups(services(running, self._state)):
+            self._start_group(group, running)
+        self.apply(settings)
+
+    def _clear_leftovers(self) -> None:
+        count = stop_leftovers(self._state)
+        if count:
+            note(f"Stopped {count} processes that a killed supervisor had left running.")
+        remove_socket(self._state)
+
+    def _prepare(self, settings: Settings) -> None:
+        state = self._state
+        for folder in (state.base, state.run, state.logs, state.data):
+            make_open(folder)
+        (state.run / "metrics").mkdir(exist_ok=True)
+        found = services(settings, state)
+        preflight.check(settings, state, found)
+        backend.manage(["-m", "config.secrets", str(state.secrets)], settings, state)
+        postgres.make_cluster(state)
+        postgres.configure(settings, state)
+        render.write_nginx(settings, state)
+        render.write_push_gate(settings, state)
+        render.write_prometheus(found, settings, state)
+        render.write_process_exporter(found, state)
+        redis_service.write_exporters_password(settings, state)
+        render.write_supervisor(found, choose_cpus(settings), state)
+        save(settings, state)
+
+    def _start(self, settings: Settings) -> None:
+        self._supervision.start()
+        for group in start_groups(services(settings, self._state)):
+            self._start_group(group, settings)
+            if group[0].name == "postgres":
+                backend.load(settings, self._state)
+        with step("Waiting for the API's first answer"):
+            wait_for(lambda: self._ready(settings), seconds=60, what="The API's first answer")
+            wait_for(self._all_run, seconds=10, what="The last service")
+
+    def _start_group(self, group: list[Service], settings: Settings) -> None:
+        start(group, self._supervision, settings, self._state)
+        if group[0].name == "toxiproxy":  # It starts empty.
+            latency.apply(settings, self._state)
+
+    def _ready(self, settings: Settings) -> bool:
+        try:
+            answer = httpx.get(f"{settings.target_url}/api/hotel/", timeout=5)
+        except httpx.HTTPError:
+            return False
+        return answer.status_code == 200
+
+    def _all_run(self) -> bool:
+        """Supervisor calls a service running once it has lived for a second."""
+        states = self._supervision.states()
+        wanted = [s.name for s in services(self._running(), self._state) if s.wanted]
+        return {states[name] for name in wanted} == {"running"}
+
+    def _running(self) -> Settings:
+        settings = self.settings()
+        if settings is None or not self._supervision.alive:
+            raise LabError("The stack is not running. Start it: lab up")
+        return settings
+
+
+def _differences(before: Settings, after: Settings) -> set[str]:
+    return {name for name, value in after.as_env().items() if before.as_env()[name] != value}
+
+
+def _refuse_fixed(names: set[str]) -> None:
+    # `choose_engine` has seen to LAB_ENGINE: auto and native are the same stack here.
+    fixed = ", ".join(sorted(name for name in names - {"LAB_ENGINE"} if not is_live(name)))
+    if fixed:
+        raise UsageError(
+            f"{fixed} can't change while the stack runs. Put it into .env, then "
+            "`lab down` and `lab up`."
+        )
+
+
+def _absent() -> list[ServiceStatus]:
+    """What the docker engine has and this one lacks, said rather than left out."""
+    missing = {"alloy": "not in the native engine: exporters take its place"}
+    if grafana.installed() is None:
+        missing["grafana"] = grafana.why_absent()
+    return [ServiceStatus(name, "missing", None, why) for name, why in missing.items()]

@@ -1,0 +1,123 @@
+"""What measures the native engine's services, each a process of its own beside Prometheus.
+
+They take the ports from LAB_EXPORTERS_PORT on, in this order.
+"""
+
+from lab.paths import ROOT, State
+from lab.settings import LOOPBACK, Settings
+from lab.stack.native import redis_service
+from lab.stack.native.programs import library_env, require
+from lab.stack.native.service import Service
+
+# Whose series a scrape of each exporter brings (label `service`).
+MEASURED = {
+    "node-exporter": "host",
+    "process-exporter": "processes",
+    "postgres-exporter": "postgres",
+    "redis-exporter": "redis",
+    "nginx-exporter": "nginx",
+    "mtail": "nginx",
+}
+
+# Of the host: who else used the CPUs, and how long work waited for them.
+_HOST = (
+    *("cpu", "diskstats", "filesystem", "loadavg", "meminfo", "netdev", "netstat", "pressure"),
+    *("stat", "uname", "vmstat"),
+)
+
+
+def exporters(settings: Settings, state: State) -> list[Service]:
+    """Every exporter; they need nothing of each other."""
+    builders = (_node, _process, _postgres, _redis, _nginx, _access_log)
+    ports = range(settings.LAB_EXPORTERS_PORT, 65536)
+    return [build(settings, state, port) for build, port in zip(builders, ports, strict=False)]
+
+
+def _exporter(name: str, port: int, argv: list[str], env: dict[str, str] | None = None) -> Service:
+    address = f"{LOOPBACK}:{port}"
+    program, *flags = argv
+    return Service(
+        name=name,
+        argv=[str(require(program)), *(flag.format(address=address) for flag in flags)],
+        mark=f"--web.listen-address={address}",
+        group="exporters",
+        port=port,
+        url=f"http://{address}/metrics",
+        side="load",
+        env={**library_env(), **(env or {})},
+    )
+
+
+def _node(_settings: Settings, _state: State, port: int) -> Service:
+    flags = [
+        "--web.listen-address={address}",
+        "--collector.disable-defaults",
+        *(f"--collector.{name}" for name in _HOST),
+        # The services talk over the loopback, which is left out by default.
+        "--collector.netdev.device-exclude=^$",
+    ]
+    return _exporter("node-exporter", port, ["prometheus-node-exporter", *flags])
+
+
+def _process(_settings: Settings, state: State, port: int) -> Service:
+    flags = [
+        "--web.listen-address={address}",
+        f"--config.path={state.run / 'process-exporter.yml'}",
+        "--threads=false",
+        # A process that was seen between fork and exec would never be measured.
+        "--recheck",
+    ]
+    return _exporter("process-exporter", port, ["prometheus-process-exporter", *flags])
+
+
+def _postgres(settings: Settings, state: State, port: int) -> Service:
+    flags = [
+        "--web.listen-address={address}",
+        f"--extend.query-path={ROOT / 'postgres/exporter-queries.yml'}",
+    ]
+    env = {
+        "DATA_SOURCE_URI": f"{LOOPBACK}:{settings.LAB_POSTGRES_PORT}/postgres?sslmode=disable",
+        "DATA_SOURCE_USER": "lab_monitor",
+        "DATA_SOURCE_PASS_FILE": str(state.secrets / "monitor_password"),
+    }
+    return _exporter("postgres-exporter", port, ["prometheus-postgres-exporter", *flags], env)
+
+
+def _redis(settings: Settings, state: State, port: int) -> Service:
+    flags = [
+        "--web.listen-address={address}",
+        f"--redis.addr={redis_service.url(settings)}",
+        # Made by lab/stack/native/redis_service.py.
+        f"--redis.password-file={state.secrets / 'redis-exporter.json'}",
+    ]
+    return _exporter("redis-exporter", port, ["prometheus-redis-exporter", *flags])
+
+
+def _nginx(settings: Settings, _state: State, port: int) -> Service:
+    flags = [
+        "--web.listen-address={address}",
+        f"--nginx.scrape-uri={settings.nginx_status_url}/stub_status",
+        # It ends when Nginx does not answer at once. Defaults: 0, 5s.
+        *("--nginx.retries=60", "--nginx.retry-interval=1s"),
+    ]
+    return _exporter("nginx-exporter", port, ["prometheus-nginx-exporter", *flags])
+
+
+def _access_log(_settings: Settings, state: State, port: int) -> Service:
+    argv = [
+        str(require("mtail")),
+        *("--address", LOOPBACK, "--port", str(port)),
+        *("--progs", str(ROOT / "nginx/access-log.mtail")),
+        *("--logs", str(state.logs / "nginx-access.log")),
+        *("--emit_prog_label=false", "--logtostderr"),
+    ]
+    return Service(
+        name="mtail",
+        argv=argv,
+        mark=f"--logs {state.logs / 'nginx-access.log'}",
+        group="exporters",
+        port=port,
+        url=f"http://{LOOPBACK}:{port}/metrics",
+        side="load",
+        env=library_env(),
+    )

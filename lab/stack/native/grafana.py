@@ -1,0 +1,89 @@
+"""Grafana as a service of the native engine, where the machine has the program.
+
+No package of the distribution has it, so the lab does not bring it.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.paths import ROOT, State
+from lab.settings import LOOPBACK, Settings
+from lab.stack.native.programs import find
+from lab.stack.native.service import Service
+
+FOLDER = ROOT / "grafana"
+# What its first page shows.
+_FIRST = "lab-load-test.json"
+
+# Where packages keep what is not beside the program.
+_PACKAGED = Path("/usr/share/grafana")
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A Grafana that can be started: how, and the folder of its pages and defaults."""
+
+    command: list[str]
+    home: Path
+
+
+def installed() -> Installed | None:
+    """The Grafana of this machine; None when it has none, or not the whole of one."""
+    home = _home()
+    command = _command()
+    return Installed(command, home) if command and home else None
+
+
+def why_absent() -> str:
+    """For whoever misses it."""
+    if _command() is None:
+        return "no grafana on the PATH; install it, then `lab down` and `lab up`"
+    return "its folder conf/defaults.ini was not found; name its home in GF_PATHS_HOME"
+
+
+def service(settings: Settings, state: State, program: Installed) -> Service:
+    """Grafana, seen on 127.0.0.1 by anyone, changed by its administrator alone."""
+    data = state.data / "grafana"
+    port = settings.LAB_GRAFANA_PORT
+    return Service(
+        name="grafana",
+        argv=[
+            *program.command,
+            *("--homepath", str(program.home), "--config", str(FOLDER / "grafana.ini")),
+            f"cfg:paths.data={data}",
+        ],
+        mark=f"cfg:paths.data={data}",
+        port=port,
+        url=f"http://{LOOPBACK}:{port}",
+        side="load",
+        env={
+            "GF_SERVER_HTTP_ADDR": LOOPBACK,
+            "GF_SERVER_HTTP_PORT": str(port),
+            "GF_PATHS_LOGS": str(state.logs),
+            "GF_PATHS_PLUGINS": str(data / "plugins"),
+            "GF_PATHS_PROVISIONING": str(FOLDER / "provisioning"),
+            "GF_SECURITY_ADMIN_PASSWORD": f"$__file{{{state.secrets / 'grafana_password'}}}",
+            "GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH": str(FOLDER / "dashboards" / _FIRST),
+            # Read by the files below grafana/provisioning.
+            "PROMETHEUS_URL": settings.prometheus_url,
+            "DASHBOARDS_PATH": str(FOLDER / "dashboards"),
+        },
+    )
+
+
+def _command() -> list[str] | None:
+    if program := find("grafana"):
+        return [str(program), "server"]
+    # Until version 9.3 this was the program's name.
+    program = find("grafana-server")
+    return [str(program)] if program else None
+
+
+def _home() -> Path | None:
+    """Beside the program, where an archive has it, or where packages put it."""
+    named = os.environ.get("GF_PATHS_HOME")
+    program = find("grafana") or find("grafana-server")
+    beside = [program.resolve().parent.parent] if program else []
+    candidates = [Path(named)] if named else [*beside, _PACKAGED]
+    return next((home for home in candidates if (home / "conf/defaults.ini").exists()), None)

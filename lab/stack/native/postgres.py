@@ -1,0 +1,114 @@
+"""Postgres' data directory in the native engine, and its superuser; roles: backend/ops/roles.py."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import psycopg
+
+from lab.errors import LabError
+from lab.paths import ROOT, State
+from lab.settings import LOOPBACK, Settings
+from lab.stack.native.programs import library_env, require
+from lab.stack.native.services import postgres_user
+
+
+def make_cluster(state: State) -> None:
+    """`initdb`, unless it was done; a directory half made by an earlier try is made again."""
+    target = state.postgres
+    if (target / "global/pg_control").exists():
+        return
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True, mode=0o700)
+    with tempfile.NamedTemporaryFile("w", prefix="load-lab-") as password:
+        password.write(state.secret("postgres_password"))
+        password.flush()
+        _give_to_postgres(target, Path(password.name))
+        _initdb(target, password.name)
+
+
+def configure(settings: Settings, state: State) -> None:
+    """The project's postgresql.conf, copied, since Postgres' user may not be able to enter the
+    clone; with what may change between two starts of a running stack.
+    """
+    common = (ROOT / "postgres/postgresql.conf").read_text()
+    target = state.postgres_configuration
+    target.write_text(f"{common}\nmax_connections = {settings.LAB_DB_MAX_CONNECTIONS}\n")
+    target.chmod(0o644)
+
+
+def _initdb(target: Path, password_file: str) -> None:
+    argv = [
+        *(str(require("initdb")), "-D", str(target)),
+        *("--username", "postgres", "--pwfile", password_file, "--auth", "scram-sha-256"),
+        *("--encoding", "UTF8", "--locale", "C.UTF-8", "--no-instructions"),
+    ]
+    done = subprocess.run(
+        argv,
+        user=postgres_user(),
+        cwd="/",
+        env={**os.environ, **library_env()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        shutil.rmtree(target, ignore_errors=True)
+        raise LabError(f"Postgres' data directory could not be made:\n{done.stderr.strip()}")
+
+
+def answers(settings: Settings, state: State) -> bool:
+    """Whether Postgres takes connections."""
+    try:
+        _connect(settings, state).close()
+    except psycopg.OperationalError as error:
+        if "password authentication failed" in str(error):
+            raise LabError(
+                f"Postgres' data in {state.postgres} was made with another password than the "
+                f"one in {state.secrets}. Put that file back, or remove the data."
+            ) from None
+        return False
+    return True
+
+
+def run(database: str, statements: Sequence[str], settings: Settings, state: State) -> list[str]:
+    """Run statements as the superuser, each on its own; the last one's first column, as text.
+
+    Raises:
+        LabError: Postgres refused one.
+    """
+    try:
+        with _connect(settings, state, database) as connection:
+            connection.autocommit = True
+            for statement in statements:
+                cursor = connection.execute(statement)
+            return [str(row[0]) for row in cursor] if cursor.description else []
+    except psycopg.Error as error:
+        raise LabError(
+            f"Postgres said no: {str(error).strip()}. See `lab logs postgres`."
+        ) from None
+
+
+def _connect(settings: Settings, state: State, database: str = "postgres") -> psycopg.Connection:
+    return psycopg.connect(
+        host=LOOPBACK,
+        port=settings.LAB_POSTGRES_PORT,
+        user="postgres",
+        dbname=database,
+        password=state.secret("postgres_password"),
+        connect_timeout=2,
+        # Another program that got hold of the port is not told the password.
+        require_auth="scram-sha-256",
+    )
+
+
+def _give_to_postgres(*paths: Path) -> None:
+    user = postgres_user()
+    if user is not None:
+        account = pwd.getpwnam(user)
+        for path in paths:
+            os.chown(path, account.pw_uid, account.pw_gid)

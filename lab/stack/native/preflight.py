@@ -1,0 +1,61 @@
+"""What is checked before anything is started."""
+
+import resource
+import shutil
+
+from lab.errors import LabError
+from lab.paths import State
+from lab.settings import LOOPBACK, Settings
+from lab.stack.native import latency
+from lab.stack.native.render import OPEN_FILES
+from lab.stack.native.service import Service
+from lab.stack.native.supervision import port_is_taken
+
+# Data, write-ahead log (up to 4 GB in a long run, see postgresql.conf) and Prometheus' blocks of a
+# first run come to about 1 GB.
+FREE_BYTES_NEEDED = 2 * 1024**3
+
+
+def check(settings: Settings, state: State, services: list[Service]) -> None:
+    """Raises LabError when the stack could not run here."""
+    _check_ports(settings, services)
+    _check_disk(state)
+    _check_open_files()
+    latency.check(settings, state)
+
+
+def _check_ports(settings: Settings, services: list[Service]) -> None:
+    wanted = {service.port: service.host for service in services if service.port}
+    wanted[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
+    wanted[settings.delayed_postgres_port] = wanted[settings.delayed_backend_port] = LOOPBACK
+    names = {s.port: "LAB_EXPORTERS_PORT" for s in services if s.group == "exporters"}
+    delayed = (settings.delayed_postgres_port, settings.delayed_backend_port)
+    names |= dict.fromkeys(delayed, "LAB_TOXIPROXY_PORT")
+    names |= {int(v): k for k, v in settings.as_env().items() if k.endswith("_PORT")}
+    taken = [port for port, host in sorted(wanted.items()) if port_is_taken(host, port)]
+    if taken:
+        listed = ", ".join(f"{port} ({names[port]})" for port in taken)
+        other = taken[0] + (1000 if taken[0] < 60_000 else -1000)
+        raise LabError(
+            f"Something already listens on port {listed}. Nothing was started. Stop it, or "
+            f"choose another port: {names[taken[0]]}={other} lab up"
+        )
+
+
+def _check_disk(state: State) -> None:
+    free = shutil.disk_usage(state.base).free
+    if free < FREE_BYTES_NEEDED:
+        raise LabError(
+            f"The disk of {state.base} has {free / 1e9:.1f} GB free; the stack needs "
+            f"{FREE_BYTES_NEEDED / 1e9:.1f} GB. Nothing was started. Make room, or put the state "
+            "elsewhere with LAB_STATE_DIR."
+        )
+
+
+def _check_open_files() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < OPEN_FILES:
+        raise LabError(
+            f"This shell may open {hard} files; a stack under load needs {OPEN_FILES}. "
+            f"Raise the limit (`ulimit -Hn {OPEN_FILES}` as root, or limits.conf)."
+        )

@@ -1,0 +1,144 @@
+"""The configuration files of the native engine, rendered from the project's own."""
+
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from lab.host.cpus import Cpus, choose_cpus, expand
+from lab.paths import ROOT, State
+from lab.settings import LOOPBACK, Settings
+from lab.stack.native import metrics_ingress
+from lab.stack.native.measured import process_groups, scrape_targets
+from lab.stack.native.service import Service, pinned
+
+_VARIABLE = re.compile(r"\$\{(LAB_\w+)\}")
+
+# A stack under load holds a few thousand connections; supervisor raises its own limit to this.
+OPEN_FILES = 8192
+
+
+def render(text: str, values: Mapping[str, str]) -> str:
+    """`text` with ${LAB_…} replaced, as envsubst does in the official Nginx image.
+
+    Raises:
+        KeyError: the text names a variable that `values` lacks.
+    """
+    return _VARIABLE.sub(lambda match: values[match[1]], text)
+
+
+def write_nginx(settings: Settings, state: State) -> None:
+    """nginx.conf and what it includes, with every path below the state directory."""
+    values = {
+        **settings.as_env(),
+        "LAB_NGINX_WORKERS": str(len(expand(choose_cpus(settings).target))),
+        "LAB_NGINX_RUN_DIR": str(state.run),
+        "LAB_NGINX_SNIPPETS": str(ROOT / "nginx/snippets"),
+        "LAB_NGINX_ACCESS_LOG": str(state.logs / "nginx-access.log"),
+        "LAB_NGINX_ERROR_LOG": str(state.logs / "nginx-error.log"),
+        "LAB_NGINX_LISTEN": f"{settings.LAB_BIND}:{settings.LAB_HTTP_PORT}",
+        "LAB_NGINX_STATUS_LISTEN": f"{LOOPBACK}:{settings.LAB_NGINX_STATUS_PORT}",
+        "LAB_BACKEND_UPSTREAM": settings.server_url.removeprefix("http://"),
+        "LAB_BESIDE_UPSTREAM": f"{LOOPBACK}:{settings.LAB_ASGI_BESIDE_PORT}",
+    }
+    write_templates(values, state.run)
+
+
+def write_push_gate(settings: Settings, state: State) -> None:
+    """The Nginx that takes pushes from other hosts."""
+    folder = state.run / "push-gate"
+    folder.mkdir(exist_ok=True)
+    text = metrics_ingress.TEMPLATE.read_text()
+    (folder / "nginx.conf").write_text(render(text, metrics_ingress.values(settings, state)))
+
+
+def write_templates(values: Mapping[str, str], folder: Path) -> None:
+    """Every template of Nginx rendered below `folder`, as the official image's start script does.
+
+    Raises:
+        KeyError: a template names a variable that `values` lacks.
+    """
+    templates = ROOT / "nginx/templates"
+    for template in sorted(templates.rglob("*.template")):
+        rendered = folder / template.relative_to(templates).with_suffix("")
+        rendered.parent.mkdir(parents=True, exist_ok=True)
+        rendered.write_text(render(template.read_text(), values))
+
+
+def write_prometheus(services: list[Service], settings: Settings, state: State) -> None:
+    """The project's prometheus.yml and rules, beside this engine's own list of targets."""
+    folder = state.run / "prometheus"
+    (folder / "targets").mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "prometheus/prometheus.yml", folder)
+    # A rule that was removed must not live on in the copy.
+    shutil.rmtree(folder / "rules", ignore_errors=True)
+    shutil.copytree(ROOT / "prometheus/rules", folder / "rules")
+    targets = scrape_targets(services, settings)
+    (folder / "targets/native.yml").write_text(yaml.safe_dump(targets))
+
+
+def write_process_exporter(services: list[Service], state: State) -> None:
+    """Which processes are which service."""
+    groups = yaml.safe_dump(process_groups(services))
+    (state.run / "process-exporter.yml").write_text(groups)
+
+
+def write_supervisor(services: list[Service], cpus: Cpus, state: State) -> None:
+    """supervisord.conf: one program per service; the lab starts them, in order."""
+    head = (ROOT / "native/supervisord.conf.template").read_text()
+    values = {
+        "LAB_SOCKET": str(state.socket),
+        "LAB_RUN": str(state.run),
+        "LAB_LOGS": str(state.logs),
+        "LAB_OPEN_FILES": str(OPEN_FILES),
+        "LAB_STATE": str(state.base),
+    }
+    programs = [_program(service, cpus, state) for service in services]
+    (state.run / "supervisord.conf").write_text("\n".join([render(head, values), *programs]))
+
+
+def limits(settings: Settings) -> dict[str, str]:
+    """What the native engine bounds: plain processes have the whole of their side's CPUs."""
+    cpus = choose_cpus(settings)
+    return {
+        "target": f"CPU {cpus.target} for all services together",
+        "load": f"CPU {cpus.load} for k6, Prometheus, exporters and the backend's metrics",
+        "open files": str(OPEN_FILES),
+    }
+
+
+def _program(service: Service, cpus: Cpus, state: State) -> str:
+    lines = {
+        "command": " ".join(map(_quoted, pinned(service, cpus))),
+        "directory": service.cwd,
+        "environment": ",".join(f"{k}={_quoted(v)}" for k, v in service.env.items()),
+        "user": service.user,
+        "stopsignal": service.stop_signal,
+        "stdout_logfile": state.logs / f"{service.name}.log",
+    }
+    body = "".join(f"{key}={_escaped(value)}\n" for key, value in lines.items() if value)
+    return f"[program:{service.name}]\n{body}{_COMMON}"
+
+
+# A service that ends was broken or killed: it is started again, as compose's restart policy does.
+_COMMON = """\
+redirect_stderr=true
+stdout_logfile_maxbytes=20MB
+stdout_logfile_backups=1
+autostart=false
+autorestart=true
+startsecs=1
+startretries=3
+stopwaitsecs=15
+"""
+
+
+def _quoted(value: str) -> str:
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _escaped(value: object) -> str:
+    """Supervisor expands %(…)s in its configuration."""
+    return str(value).replace("%", "%%")

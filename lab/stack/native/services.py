@@ -1,0 +1,197 @@
+"""The services of the native engine: how each is started, pinned and found ready."""
+
+import os
+import pwd
+import sys
+from pathlib import Path
+
+from lab.host.cpus import choose_cpus
+from lab.paths import ROOT, State
+from lab.settings import LOOPBACK, Settings
+from lab.stack.native import grafana, metrics_ingress, redis_service, toxiproxy
+from lab.stack.native.exporters import exporters
+from lab.stack.native.programs import library_env, require
+from lab.stack.native.service import Service
+
+BACKEND = ROOT / "backend"
+
+
+def services(settings: Settings, state: State) -> list[Service]:
+    """Every service, in the order in which they are started."""
+    builders = (
+        *(_postgres, redis_service.service, toxiproxy.service),
+        *(
+            _backend,
+            _backend_metrics,
+            _nginx,
+            _beside,
+            _worker,
+            _prometheus,
+            metrics_ingress.service,
+        ),
+    )
+    found = [*(build(settings, state) for build in builders), *exporters(settings, state)]
+    program = grafana.installed()
+    return [*found, grafana.service(settings, state, program)] if program else found
+
+
+def start_groups(found: list[Service]) -> list[list[Service]]:
+    """One service after the other; what measures them, last and all at once."""
+    target = [service for service in found if service.side == "target"]
+    return [*([service] for service in target), [s for s in found if s.side == "load"]]
+
+
+def backend_env(settings: Settings, state: State) -> dict[str, str]:
+    """What the backend and its management commands read."""
+    cpus = choose_cpus(settings)
+    return {
+        **settings.as_env(),
+        # What was chosen, where the settings leave the choice to the lab.
+        "LAB_TARGET_CPUS": cpus.target,
+        "LAB_LOAD_CPUS": cpus.load,
+        # Goes over the rest, and is read again when the server reloads.
+        "BACKEND_SETTINGS_FILE": str(state.settings),
+        "BACKEND_SECRETS_DIR": str(state.secrets),
+        "PGHOST": LOOPBACK,
+        "PGPORT": str(settings.LAB_POSTGRES_PORT),
+        "PGDATABASE": "hotel",
+        "PGUSER": "hotel",
+        "BACKEND_REDIS_URL": f"{redis_service.url(settings)}/0",
+        "BACKEND_BIND": f"{LOOPBACK}:{settings.LAB_BACKEND_PORT}",
+        "BACKEND_BESIDE_BIND": f"{LOOPBACK}:{settings.LAB_ASGI_BESIDE_PORT}",
+        "BACKEND_METRICS_BIND": f"{LOOPBACK}:{settings.LAB_METRICS_PORT}",
+        "BACKEND_ALLOWED_HOSTS": "*",
+        "BACKEND_METRICS_DIR": str(state.run / "metrics"),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def postgres_user() -> str | None:
+    """Whom Postgres runs as: nobody in particular, but never root."""
+    if os.getuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in names else "nobody"
+
+
+def _postgres(settings: Settings, state: State) -> Service:
+    options = {
+        "config_file": state.postgres_configuration,
+        "listen_addresses": LOOPBACK,
+        "port": settings.LAB_POSTGRES_PORT,
+        "unix_socket_directories": "",
+    }
+    flags = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+    return Service(
+        name="postgres",
+        argv=[str(require("postgres")), "-D", str(state.postgres), *flags],
+        mark=f"-D {state.postgres}",
+        port=settings.LAB_POSTGRES_PORT,
+        url=f"postgresql://hotel@{LOOPBACK}:{settings.LAB_POSTGRES_PORT}/hotel",
+        env=library_env(),
+        user=postgres_user(),
+        cwd=state.postgres,
+        # "Fast" shutdown: TERM would wait for every client to leave.
+        stop_signal="INT",
+    )
+
+
+def _backend(settings: Settings, state: State) -> Service:
+    return Service(
+        name="backend",
+        argv=[str(BACKEND / "bin/serve"), "backend", str(state.base)],
+        # The command line that bin/serve becomes (backend/config/server/start.py).
+        mark=f"-X lab-backend={state.base}",
+        port=settings.LAB_BACKEND_PORT,
+        url=settings.backend_url,
+        env=backend_env(settings, state) | toxiproxy.server_env(settings),
+        cwd=BACKEND,
+        alive_url=f"{settings.backend_url}/healthz",
+    )
+
+
+def _beside(settings: Settings, state: State) -> Service:
+    url = f"http://{LOOPBACK}:{settings.LAB_ASGI_BESIDE_PORT}"
+    return Service(
+        name="backend-beside",
+        argv=[str(BACKEND / "bin/serve"), "beside", str(state.base)],
+        mark=f"-X lab-beside={state.base}",
+        port=settings.LAB_ASGI_BESIDE_PORT,
+        url=url,
+        env=backend_env(settings, state),
+        cwd=BACKEND,
+        alive_url=f"{url}/healthz",
+        wanted=settings.LAB_ASGI_BESIDE != "off",
+    )
+
+
+def _worker(settings: Settings, state: State) -> Service:
+    return Service(
+        name="backend-worker",
+        argv=[str(BACKEND / "bin/work"), str(state.base)],
+        mark=f"-X lab-worker={state.base}",
+        # It waits for what comes by Redis, and is there once the backend has an answer of it.
+        port=0,
+        alive_url=f"{settings.backend_url}/async/workbench/layer-hello/",
+        url=f"{redis_service.url(settings)}/1",
+        env=backend_env(settings, state),
+        cwd=BACKEND,
+        wanted=settings.LAB_WORKBENCH == "on",
+    )
+
+
+def _backend_metrics(settings: Settings, state: State) -> Service:
+    return Service(
+        name="backend-metrics",
+        argv=[sys.executable, "-m", "observability.metrics_server", str(state.base)],
+        mark=f"observability.metrics_server {state.base}",
+        port=settings.LAB_METRICS_PORT,
+        url=f"http://{LOOPBACK}:{settings.LAB_METRICS_PORT}/metrics",
+        env=backend_env(settings, state),
+        cwd=BACKEND,
+        side="load",
+    )
+
+
+def _nginx(settings: Settings, state: State) -> Service:
+    # Workers run as whoever started the lab: the distribution's user may not enter the clone.
+    globals_ = "daemon off;" + (" user root;" if os.getuid() == 0 else "")
+    return Service(
+        name="nginx",
+        argv=[
+            str(require("nginx")),
+            *("-e", str(state.logs / "nginx-error.log")),
+            *("-c", str(state.run / "nginx.conf")),
+            *("-g", globals_),
+        ],
+        mark=f"-c {state.run / 'nginx.conf'}",
+        port=settings.LAB_HTTP_PORT,
+        host=settings.LAB_BIND,
+        url=settings.target_url,
+        env=library_env(),
+        cwd=state.run,
+        # Lets requests in flight end.
+        stop_signal="QUIT",
+    )
+
+
+def _prometheus(settings: Settings, state: State) -> Service:
+    return Service(
+        name="prometheus",
+        argv=[
+            str(require("prometheus")),
+            f"--config.file={state.run / 'prometheus/prometheus.yml'}",
+            f"--storage.tsdb.path={state.data / 'prometheus'}",
+            # Whoever reaches it may read and write: from elsewhere, metrics come by the push gate.
+            f"--web.listen-address={LOOPBACK}:{settings.LAB_PROMETHEUS_PORT}",
+            # Default: every page that a browser on this machine shows may read.
+            "--web.cors.origin=^$",
+            "--web.enable-remote-write-receiver",
+            "--enable-feature=native-histograms",
+        ],
+        mark=f"--storage.tsdb.path={state.data / 'prometheus'}",
+        port=settings.LAB_PROMETHEUS_PORT,
+        url=settings.prometheus_url,
+        side="load",
+    )

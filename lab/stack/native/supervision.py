@@ -1,0 +1,239 @@
+"""The lab's hold on supervisor: starting it, asking it, and finding what it left behind."""
+
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import xmlrpc.client
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+from supervisor.xmlrpc import SupervisorTransport
+
+from lab.errors import LabError
+from lab.paths import State, require_own
+from lab.stack.engine import ServiceState
+
+# Supervisor's states, http://supervisord.org/subprocess.html#process-states
+_STATES: dict[str, ServiceState] = {
+    "RUNNING": "running",
+    "STARTING": "starting",
+    "BACKOFF": "failed",
+    "EXITED": "failed",
+    "FATAL": "failed",
+    "STOPPING": "stopped",
+    "STOPPED": "stopped",
+}
+
+
+class Supervision:
+    """Supervisor of one stack."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @property
+    def alive(self) -> bool:
+        """Whether supervisor answers."""
+        try:
+            self._ask("getState")
+        except OSError:
+            return False
+        return True
+
+    def start(self) -> None:
+        """Start supervisord on the configuration that was rendered."""
+        self._state.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        program = Path(sys.executable).parent / "supervisord"
+        config = self._state.run / "supervisord.conf"
+        done = subprocess.run(
+            [str(program), "-c", str(config)], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise LabError(f"supervisord did not start: {(done.stderr or done.stdout).strip()}")
+        wait_for(lambda: self.alive, seconds=10, what="supervisord")
+
+    def stop(self) -> None:
+        """Stop every service, last started first, then supervisor itself."""
+        supervisor = psutil.Process(self._call("getPID"))
+        for name in reversed(list(self.states())):
+            if self.states()[name] in ("running", "starting"):
+                self._call("stopProcess", name)
+        self._call("shutdown")
+        wait_for(lambda: not is_alive(supervisor), seconds=30, what="the end of supervisord")
+
+    def start_service(self, name: str) -> None:
+        """Start one service and return at once; readiness is the caller's to find."""
+        state = self.states().get(name)
+        if state == "failed":
+            self._stop(name, wait=True)
+        if state not in ("running", "starting"):
+            # Another may just have been told to end it.
+            wait_for(lambda: not self._is_held(name), seconds=20, what=f"The end of {name}")
+            self._call("startProcess", name, False)
+
+    def stop_service(self, name: str) -> None:
+        """Stop one service, and return when it has ended."""
+        self._stop(name, wait=True)
+
+    def stop_quickly(self, *names: str, seconds: float = 1) -> None:
+        """Stop services at once: what has not ended within `seconds` is killed, with its children.
+
+        An overload leaves work that nobody waits for any more.
+        """
+        held = [name for name in names if self._is_held(name)]
+        processes = [each for name in held for each in _family(self.pid(name))]
+        for name in held:
+            self._stop(name, wait=False)
+        with suppress(LabError):
+            wait_for(lambda: not any(map(is_alive, processes)), seconds=seconds, what="The end")
+        for process in filter(is_alive, processes):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        wait_for(lambda: not any(map(self._is_held, held)), seconds=10, what=f"The end of {held}")
+
+    def signal_service(self, name: str, sent: signal.Signals) -> None:
+        """Send a signal to the main process of one service."""
+        self._call("signalProcess", name, sent.name.removeprefix("SIG"))
+
+    def states(self) -> dict[str, ServiceState]:
+        """The state of every service, in the order of the configuration file."""
+        return {p["name"]: _STATES.get(p["statename"], "failed") for p in self._processes()}
+
+    def pid(self, name: str) -> int:
+        """The main process of a service; 0 when it is not running."""
+        return next((p["pid"] for p in self._processes() if p["name"] == name), 0)
+
+    def pids(self) -> dict[str, int]:
+        """The main process of each service that runs."""
+        return {p["name"]: p["pid"] for p in self._processes() if p["pid"]}
+
+    def _stop(self, name: str, *, wait: bool) -> None:
+        try:
+            self._call("stopProcess", name, wait)
+        except LabError as error:
+            if "NOT_RUNNING" not in str(error):
+                raise
+
+    def _is_held(self, name: str) -> bool:
+        """Whether supervisor runs it, will (it tries again after a failure), or still ends it."""
+        names = {p["name"]: p["statename"] for p in self._processes()}
+        return names.get(name) in ("STARTING", "RUNNING", "BACKOFF", "STOPPING")
+
+    def _processes(self) -> list[dict[str, Any]]:
+        listed = self._call("getAllProcessInfo")
+        # Supervisor sorts by name; the configuration file has the order of starting.
+        text = (self._state.run / "supervisord.conf").read_text()
+        return sorted(listed, key=lambda p: text.index(f"[program:{p['name']}]"))
+
+    def _call(self, method: str, *arguments: object) -> Any:
+        try:
+            return self._ask(method, *arguments)
+        except OSError as error:
+            raise LabError(
+                f"supervisor does not answer ({error}). `lab up` starts what is missing."
+            ) from None
+
+    def _ask(self, method: str, *arguments: object) -> Any:
+        require_own(self._state.socket.parent)
+        transport = SupervisorTransport(serverurl=f"unix://{self._state.socket}")
+        proxy = xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport)
+        try:
+            return getattr(proxy.supervisor, method)(*arguments)
+        except xmlrpc.client.Fault as fault:
+            raise LabError(f"supervisor: {fault.faultString}. `lab logs` shows why.") from None
+        finally:
+            transport.close()
+
+
+def leftovers(state: State) -> list[psutil.Process]:
+    """Processes of this stack, whoever holds them."""
+    return [p for p in psutil.process_iter() if _belongs(p, state)]
+
+
+def stop_leftovers(state: State) -> int:
+    """Stop what a killed supervisor left running; returns how many processes that were."""
+    found = leftovers(state)
+    for process in found:
+        # Any of them may end by itself meanwhile, most of all when its parent was just told to.
+        with suppress(psutil.NoSuchProcess):
+            if process.parent() not in found:
+                # Postgres waits for its clients on TERM, and would rather be interrupted.
+                interrupt = process.name() == "postgres"
+                process.send_signal(signal.SIGINT if interrupt else signal.SIGTERM)
+    _, alive = psutil.wait_procs(found, timeout=10)
+    for process in alive:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(alive, timeout=5)
+    return len(found)
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    """A process with all that it started; nothing when there is none."""
+    try:
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)] if pid else []
+    except psutil.NoSuchProcess:
+        return []
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether a process runs; one that ended and was not waited for does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def port_is_taken(host: str, port: int) -> bool:
+    """Whether something listens there."""
+    with socket.socket() as probe:
+        probe.settimeout(0.5)
+        return probe.connect_ex((host, port)) == 0
+
+
+def wait_for(condition: Callable[[], object], *, seconds: float, what: str) -> None:
+    """Poll until `condition` holds.
+
+    Raises:
+        LabError: it did not within `seconds`.
+    """
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise LabError(f"{what} did not come within {seconds:.0f} s. `lab logs` shows why.")
+        time.sleep(0.05)
+
+
+def last_lines(log: Path, count: int = 8) -> str:
+    """The end of a log file, for an error message."""
+    if not log.exists():
+        return "(it wrote nothing)"
+    lines = log.read_text(errors="replace").strip().splitlines()[-count:]
+    return "\n".join(f"    {line}" for line in lines) or "(it wrote nothing)"
+
+
+def remove_socket(state: State) -> None:
+    """Remove the socket of a supervisor that is gone."""
+    state.socket.unlink(missing_ok=True)
+    if state.socket.parent != state.run:
+        shutil.rmtree(state.socket.parent, ignore_errors=True)
+
+
+# These write their titles over their environment; they are known by where they work instead.
+_RETITLED = {"postgres", "redis-server", "nginx"}
+
+
+def _belongs(process: psutil.Process, state: State) -> bool:
+    try:
+        if process.name() in _RETITLED:
+            return Path(process.cwd()) in (state.run, state.postgres)
+        return process.environ().get("LAB_STACK") == str(state.base)
+    except (psutil.Error, OSError):
+        return False

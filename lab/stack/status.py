@@ -1,0 +1,33 @@
+"""What runs, and which settings are really active: asked of the services, not of a file."""
+
+from dataclasses import asdict
+from typing import Any
+
+from lab.errors import LabError
+from lab.stack.engine import Engine
+from lab.stack.latency import of_running
+from lab.stack.live import ask_backend, ask_nginx
+
+
+def stack_status(engine: Engine) -> dict[str, Any]:
+    """Engine, services, and the active settings; `settings` is empty when nothing runs."""
+    return {
+        "engine": engine.name,
+        "services": [asdict(service) for service in engine.services()],
+        "settings": active_settings(engine),
+        "latency": of_running(engine),
+    }
+
+
+def active_settings(engine: Engine) -> dict[str, Any]:
+    """The settings as the backend answers them, over the rest that the stack was started with."""
+    settings = engine.settings()
+    if settings is None:
+        return {}
+    started_with = settings.model_dump()
+    try:
+        said: dict[str, Any] = ask_backend(settings, engine.token())["settings"]
+        said |= ask_nginx(settings)
+    except (LabError, OSError) as error:
+        return started_with | {"note": f"not confirmed: {error}"}
+    return started_with | said

@@ -1,0 +1,1 @@
+"""Fixed questions with an exit code each: bench, calibration, overload, soak."""

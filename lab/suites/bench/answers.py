@@ -1,0 +1,67 @@
+"""What a way answers, byte for byte; and whether what a generator read can have been that."""
+
+import gzip
+from dataclasses import dataclass, replace
+
+import httpx
+
+from lab.errors import LabError
+from lab.suites.bench.sample import Sample
+
+# The headers of an answer take less.
+_HEADERS_BYTES = 1500
+_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer: `raw` as it came, `body` after decompression."""
+
+    status: int
+    raw: bytes
+    body: bytes
+    etag: str
+
+
+def fetch(url: str, headers: dict[str, str], status: int = 200) -> Answer:
+    """One answer, asked for as wrk asks: no compression, unless `headers` say so.
+
+    Raises:
+        LabError: there is none, or it has another status.
+    """
+    asked = {"Accept-Encoding": "identity", **headers}
+    try:
+        with httpx.stream("GET", url, headers=asked, timeout=_SECONDS) as answer:
+            raw = b"".join(answer.iter_raw())
+    except httpx.HTTPError as error:
+        raise LabError(f"{url} does not answer: {error}. See `lab status`.") from None
+    if answer.status_code != status:
+        raise LabError(f"{url} answers {answer.status_code} instead of {status}: {raw[:200]!r}")
+    packed = answer.headers.get("Content-Encoding") == "gzip"
+    if packed != (asked["Accept-Encoding"] == "gzip"):
+        raise LabError(f"{url} was asked for {asked['Accept-Encoding']}; gzip came: {packed}.")
+    body = gzip.decompress(raw) if packed else raw
+    return Answer(answer.status_code, raw, body, answer.headers.get("ETag", ""))
+
+
+def check_equal(answers: dict[str, Answer]) -> None:
+    """Raises:
+    LabError: the bodies are not all the same bytes.
+    """
+    if len({answer.body for answer in answers.values()}) > 1:
+        sizes = ", ".join(f"{name} {len(answer.body)} bytes" for name, answer in answers.items())
+        raise LabError(f"These should answer the same bytes and do not: {sizes}.")
+
+
+def check_size(sample: Sample, body: int, connections: int) -> Sample:
+    """`sample`, wrong unless its bytes can be answers with a body of that size.
+
+    wrk tells no status below 400 from another: what is not a 304 has a body. Its bytes hold answers
+    that were cut off at the end, one for each connection.
+    """
+    least = sample.requests * body
+    most = (sample.requests + connections) * (body + _HEADERS_BYTES)
+    read = round(sample.bytes * sample.requests)
+    if sample.wrong or least <= read <= most:
+        return sample
+    return replace(sample, wrong=f"{read} bytes in {sample.requests} answers of {body} each")

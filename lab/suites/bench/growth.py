@@ -1,0 +1,119 @@
+"""`lab bench --growth`: what becomes of the fast path with a hundred times as much data."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from lab.analysis.provenance import facts, stored
+from lab.console import step
+from lab.stack.engine import Engine
+from lab.stack.exclusive import borrowed, prepare
+from lab.suites.bench import generators, large_dataset
+from lab.suites.bench.command import require_native, row_document
+from lab.suites.bench.large_dataset import Size
+from lab.suites.bench.rows import Target, Way
+from lab.suites.bench.sample import Pair, Sample, judge
+from lab.suites.bench.variants import Bench, hotel_of
+
+# A neighbour on the disk slows bookings down for half a minute: three could be all of that.
+_REPEATS, _SECONDS = 5, 10
+
+_FAST = {"LAB_DETAIL": "fast", "LAB_BOOKING": "fast"}
+_DETAIL = Way("detail", "detail", _FAST)
+_BOOKING = Way("booking", "booking", _FAST)
+
+
+@dataclass(frozen=True)
+class GrowthRow:
+    """One figure, from the samples `target` names in each pair."""
+
+    name: str
+    path: str
+    target: Target
+
+
+# small, grown: which database; once, tenfold: the bookings of the hotel.
+ROWS = (
+    GrowthRow(
+        "growth-detail",
+        "hotel detail with ten times the bookings",
+        Target("tenfold", "once", 11, 11, figure="time"),
+    ),
+    GrowthRow(
+        "growth-booking",
+        "POST /api/booking/ with 10 million bookings",
+        Target("booking grown", "booking small", 0.8, 0.8),
+    ),
+    GrowthRow(
+        "growth-hotels",
+        "hotel detail with 2,000 hotels",
+        # Flat, but for what two measurements of one thing differ by.
+        Target("detail grown", "detail small", 0.9, 0.9),
+    ),
+)
+
+
+def run(
+    engine: Engine, *, repeats: int | None, seconds: int | None, size: Size | None = None
+) -> dict[str, Any]:
+    """Grow a copy of the data, measure beside the data as loaded, and store the document.
+
+    Raises:
+        UsageError: this engine can't.
+        LabError: there is too little disk, or the stack broke.
+        Interrupted: someone pressed Ctrl-C.
+    """
+    require_native(engine)
+    times, each = repeats or _REPEATS, seconds or _SECONDS
+    with borrowed(engine) as stack:
+        large_dataset.check_disk()
+        prepare(engine, stack)
+        with facts(engine, stack.base, generators.versions()) as known:
+            found = _pairs(Bench(engine, stack.base), times, each, size or Size())
+    rows = [
+        row_document(row.name, row.path, [judge(row.target, found, check=False)], found)
+        for row in ROWS
+    ]
+    return stored(
+        "bench-growth",
+        {**known, "repeats": times, "seconds": each, "check": False, "rows": rows},
+    )
+
+
+def _pairs(bench: Bench, repeats: int, seconds: int, size: Size) -> list[Pair]:
+    """All figures, `repeats` times; every other time the grown database comes first."""
+    bench.proved(_DETAIL)
+    hotels = sorted(bench.hotels)
+    plain, tenfold = hotels[0], hotels[-1]
+    bench.spared |= {hotel_of(plain), hotel_of(tenfold)}
+    with large_dataset.grown_database(bench.engine, size, hotel_of(tenfold)):
+        found, in_place = list[Pair](), "small"
+        for repeat in range(repeats):
+            # The one that is in place comes first: an exchange less.
+            pair = _samples(bench, in_place, seconds, plain, tenfold, repeat)
+            in_place = _other(in_place)
+            with step(f"Putting the {in_place} database in place"):
+                large_dataset.swap(bench.engine)
+            found.append(pair | _samples(bench, in_place, seconds, plain, tenfold, repeat))
+        return found
+
+
+def _other(database: str) -> str:
+    return "grown" if database == "small" else "small"
+
+
+def _samples(
+    bench: Bench, database: str, seconds: int, plain: str, tenfold: str, repeat: int
+) -> dict[str, Sample]:
+    """What is measured with that database in place."""
+
+    def detail(path: str) -> Sample:
+        bench.paths["detail"] = path
+        return bench.sample(_DETAIL, seconds)
+
+    with step(f"Measuring with the {database} database, {repeat + 1}"):
+        once = detail(plain)
+        found = {f"detail {database}": once}
+        if database == "grown":
+            found |= {"once": once, "tenfold": detail(tenfold)}
+        found[f"booking {database}"] = bench.sample(_BOOKING, seconds)
+    return found

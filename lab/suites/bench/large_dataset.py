@@ -1,0 +1,160 @@
+"""A database that has grown: beside the stack's own, put in its place and taken out again."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from lab.console import step
+from lab.errors import LabError
+from lab.interrupts import uninterrupted
+from lab.paths import current_state
+from lab.stack.database import DATABASE, TEMPLATE, copy_database
+from lab.stack.engine import Engine
+from lab.suites.bench.reindex import without_indexes
+
+GROWN = "hotel_grown"
+_ASIDE = "hotel_aside"
+# The grown data, their indexes, and the log that is written meanwhile.
+_FREE_BYTES = 10 * 1024**3
+_BATCHES = 20
+# The nights of the data themselves (backend/hotels/data.py): copies lie past each other.
+_NIGHTS = 1461
+_SUITES_PER_HOTEL = 100
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much the grown database has, and how many times the bookings of the hotel that grew."""
+
+    hotels: int = 2_000
+    bookings: int = 10_000_000
+    tenfold: int = 10
+
+
+def check_disk() -> None:
+    """Raises:
+    LabError: there is too little room where Postgres keeps its data.
+    """
+    folder = current_state().postgres
+    free = shutil.disk_usage(folder).free
+    if free < _FREE_BYTES:
+        raise LabError(
+            f"Too little disk: {free / 1024**3:.1f} GiB are free in {folder}, needed "
+            f"{_FREE_BYTES / 1024**3:.0f} GiB for the grown database. Make room, or put the "
+            "stack's state elsewhere (LAB_STATE_DIR)."
+        )
+
+
+@contextmanager
+def grown_database(engine: Engine, size: Size, tenfold_hotel: str) -> Iterator[None]:
+    """The grown database beside the stack's own; gone afterwards, whichever is in place."""
+    try:
+        copy_database(engine, TEMPLATE, GROWN)
+        _fill(engine, size, tenfold_hotel)
+        yield
+    finally:
+        with uninterrupted("Removing the grown database first; a moment."), engine.emptied():
+            _put_back(engine)
+
+
+def swap(engine: Engine) -> None:
+    """The other of the two databases is the stack's: without a copy, by their names."""
+    with uninterrupted("Exchanging the databases first; a moment."), engine.emptied():
+        for old, new in ((DATABASE, _ASIDE), (GROWN, DATABASE), (_ASIDE, GROWN)):
+            _rename(engine, old, new)
+
+
+def _rename(engine: Engine, old: str, new: str) -> None:
+    """Postgres renames only a database that nobody is connected to."""
+    engine.sql(
+        "postgres",
+        f"ALTER DATABASE {old} ALLOW_CONNECTIONS false",
+        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{old}'",  # noqa: S608
+        f"ALTER DATABASE {old} RENAME TO {new}",
+        f"ALTER DATABASE {new} ALLOW_CONNECTIONS true",
+    )
+
+
+def _put_back(engine: Engine) -> None:
+    """The stack's database as loaded, and nothing beside it."""
+    # A copy, since an exchange may have been broken off anywhere.
+    copy_database(engine, TEMPLATE, DATABASE)
+    for name in (GROWN, _ASIDE):
+        engine.sql("postgres", f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def _fill(engine: Engine, size: Size, tenfold_hotel: str) -> None:
+    with without_indexes(engine, GROWN, "hotels_booking", "hotels_booking_customers"):
+        _add(engine, size, tenfold_hotel)
+    with step("Collecting statistics"):
+        engine.sql(GROWN, "VACUUM ANALYZE", "CHECKPOINT")
+
+
+def _add(engine: Engine, size: Size, tenfold_hotel: str) -> None:
+    with step(f"Adding bookings to one hotel, {size.tenfold} times what it had"):
+        _sql(engine, *_tenfold(size.tenfold, tenfold_hotel))
+    hotels = size.hotels - _count(engine, "hotel")
+    with step(f"Adding {hotels} hotels"):
+        _sql(engine, *_hotels(hotels))
+    missing = max(size.bookings - _count(engine, "booking"), 0)
+    each = -(-missing // max(hotels * _SUITES_PER_HOTEL, 1))
+    for batch in range(_BATCHES):
+        with step(f"Adding {missing} bookings, {batch + 1}/{_BATCHES}"):
+            _sql(engine, *_bookings(each, batch))
+
+
+def _count(engine: Engine, table: str) -> int:
+    return int(engine.sql(GROWN, f"SELECT count(*) FROM hotels_{table}")[0])  # noqa: S608
+
+
+def _sql(engine: Engine, *statements: str) -> None:
+    """Without triggers: to look each row's foreign keys up would take longer than the rows."""
+    engine.sql(GROWN, "SET session_replication_role = replica", *statements)
+
+
+def _tenfold(times: int, hotel: str) -> Iterator[str]:
+    """The hotel's own bookings again, each time in the years after, with the same guests."""
+    copies = f"generate_series(1, {times - 1}) AS copy"
+    of_hotel = f"JOIN hotels_suite s ON s.id = b.suite_id AND s.hotel_id = '{hotel}'"
+    new_id = "md5(b.id::text || copy)::uuid"
+    yield f"""
+        INSERT INTO hotels_booking_customers (booking_id, customer_id)
+        SELECT {new_id}, link.customer_id FROM hotels_booking b {of_hotel}
+        JOIN hotels_booking_customers link ON link.booking_id = b.id, {copies}"""  # noqa: S608
+    yield f"""
+        INSERT INTO hotels_booking (id, suite_id, check_in, check_out, created_at, customer_ids)
+        SELECT {new_id}, b.suite_id, b.check_in + copy * {_NIGHTS}, b.check_out + copy * {_NIGHTS},
+               b.created_at, b.customer_ids
+        FROM hotels_booking b {of_hotel}, {copies}"""  # noqa: S608
+
+
+def _hotels(count: int) -> Iterator[str]:
+    """Hotels with their suites; an address tells the batch in which one gets its bookings."""
+    yield f"""
+        INSERT INTO hotels_hotel (id, name, address, city, stars, description, version)
+        SELECT gen_random_uuid(), 'Grown ' || n, n % {_BATCHES}, 'Grown', 3, 'One of many.', 1
+        FROM generate_series(1, {count}) AS n"""  # noqa: S608
+    yield f"""
+        INSERT INTO hotels_suite (id, hotel_id, number, capacity, price, version)
+        SELECT gen_random_uuid(), h.id, n, 4, 100, 1
+        FROM hotels_hotel h, generate_series(1, {_SUITES_PER_HOTEL}) AS n
+        WHERE h.city = 'Grown'"""  # noqa: S608
+
+
+def _bookings(each: int, batch: int) -> Iterator[str]:
+    """A night every other day in every suite of the batch, with one guest."""
+    yield f"""
+        WITH guests AS (
+            SELECT array_agg(id) AS ids FROM (SELECT id FROM hotels_customer LIMIT 1000) AS picked
+        ), booked AS (
+            INSERT INTO hotels_booking (id, suite_id, check_in, check_out, created_at, customer_ids)
+            SELECT gen_random_uuid(), s.id, night + 2 * n, night + 2 * n + 1, now(),
+                   ARRAY[ids[1 + (random() * (cardinality(ids) - 1))::int]]
+            FROM hotels_suite s JOIN hotels_hotel h ON h.id = s.hotel_id, guests,
+                 generate_series(1, {each}) AS n, (SELECT date '2026-01-01' AS night) AS first
+            WHERE h.city = 'Grown' AND h.address = '{batch}'
+            RETURNING id, customer_ids
+        )
+        INSERT INTO hotels_booking_customers (booking_id, customer_id)
+        SELECT id, unnest(customer_ids) FROM booked"""  # noqa: S608

@@ -1,0 +1,200 @@
+"""Running pgbench: what Postgres itself bears of the statements that a booking is made of."""
+
+import json
+import math
+import os
+import re
+import subprocess
+import tempfile
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from lab.errors import LabError
+from lab.host.cpus import choose_cpus
+from lab.paths import current_state
+from lab.settings import LOOPBACK, Settings
+from lab.stack.database import DATABASE
+from lab.stack.engine import Engine
+from lab.stack.native.programs import library_env, require
+from lab.suites.bench.busy import Busy, BusyMeter
+from lab.suites.bench.free_slots import Slots
+from lab.suites.bench.sample import Sample
+from lab.suites.bench.wrk import cpu_of_children
+
+# As the backend sends the statements of its quick path (backend/config/postgres/prepared.py):
+# parsed once for a connection. The simple protocol would be a lower limit than it has.
+_PROTOCOL = "prepared"
+_THREADS = 1
+_GRACE_SECONDS = 60
+# Nights of one client's own, from the first free one on: clients never meet in one. Several times
+# what a client books in a second, and few enough that the calendar bears many loads.
+_NIGHTS_PER_SECOND = 3_000
+# Each has scripts, and so statements to prepare, of its own: enough that two clients seldom meet in
+# one suite's lock, few enough that preparing is nothing.
+_SUITES = 25
+
+
+def measure(
+    engine: Engine, settings: Settings, slots: Slots, clients: int, seconds: float
+) -> Sample:
+    """Run the statements of a booking on the load's CPUs with so many clients.
+
+    Raises:
+        LabError: the backend can't tell its statements, or pgbench could not run them.
+    """
+    statements = booking_statements(engine)
+    cpus = choose_cpus(settings)
+    with tempfile.TemporaryDirectory(prefix="load-lab-pgbench-") as folder:
+        nights = math.ceil(seconds) * _NIGHTS_PER_SECOND
+        scripts = write_scripts(statements, slots, Path(folder), nights)
+        before, meter = cpu_of_children(), BusyMeter(cpus)
+        argv = _argv(scripts, cpus.load, clients, seconds)
+        done = _run(argv, settings, seconds)
+        busy = meter.busy(cpu_of_children() - before, _THREADS)
+    return sample_of(done, busy, seconds)
+
+
+def booking_statements(engine: Engine) -> list[dict[str, Any]]:
+    """What `manage.py booking_statements` prints: one object per statement, in their order.
+
+    Raises:
+        LabError: the backend has no such command.
+    """
+    done = engine.exec("backend", ["python", "manage.py", "booking_statements"])
+    if done.returncode:
+        raise LabError(f"`manage.py booking_statements` failed: {done.stderr.strip()[-300:]}")
+    return list(json.loads(done.stdout))
+
+
+def _values(suite: str, guests: list[str], slots: Slots) -> dict[str, str]:
+    """What differs between bookings, by the names that `booking_statements` gives it.
+
+    The suite and its guests are the script's. pgbench's own variables are numbers, so that ids are
+    put together of them by Postgres: decimal digits are hexadecimal ones, too.
+    """
+    listed = ",".join(f"'{guest}'::uuid" for guest in guests)
+    unique = ":eight::text || '-0000-4000-8000-' || :twelve::text"
+    night = f"'{slots.first_night}'::date + :night::int"
+    return {
+        "id": f"({unique})::uuid",
+        "suite": f"'{suite}'::uuid",
+        "check_in": f"({night})",
+        "check_out": f"({night} + 1)",
+        "customers": f"ARRAY[{listed}]",
+        "created_at": "now()",
+        "key": f"('{slots.prefix}' || {unique})",
+        "lock": ":lock::bigint",
+        "fingerprint": f"('{'0' * 44}' || :eight::text || :twelve::text)",
+        "status": "201",
+        "body": f"'{_body(suite, guests)}'",
+    }
+
+
+def _body(suite: str, guests: list[str]) -> str:
+    """An answer as long as a booking's. Colons before a digit would be variables to pgbench."""
+    answer = {
+        "id": suite,
+        "suite": suite,
+        "check_in": str(date.max),
+        "check_out": str(date.max),
+        "customers": guests,
+        "created_at": datetime.max.isoformat() + "Z",
+    }
+    return re.sub(r":(?=\d)", r"\\u003a", json.dumps(answer))
+
+
+_VARIABLES = (
+    r"\set night :client_id * {nights} + :taken",
+    r"\set taken :taken + 1",
+    r"\set eight random(10000000, 99999999)",
+    r"\set twelve random(100000000000, 999999999999)",
+    r"\set lock random(1, 9000000000000000000)",
+)
+# A name after one colon; a cast has two.
+_PLACEHOLDER = re.compile(r"(?<!:):([a-z_]+)\b")
+
+
+def write_scripts(
+    statements: list[dict[str, Any]], slots: Slots, folder: Path, nights: int
+) -> list[Path]:
+    """A script for each of some suites; pgbench draws one at random for every booking. Each client
+    has so many `nights`.
+
+    Raises:
+        LabError: a statement has a placeholder that is not known here.
+    """
+    head = "\n".join(line.format(nights=nights) for line in _VARIABLES)
+    scripts = []
+    for number, (suite, guests) in enumerate(list(slots.suites.items())[:_SUITES]):
+        values = _values(suite, guests, slots)
+        body = "\n".join(f"{_filled(each['sql'], values)};" for each in statements)
+        scripts.append(folder / f"{number:03}.sql")
+        scripts[-1].write_text(f"{head}\n{body}\n")
+    return scripts
+
+
+def _filled(statement: str, values: dict[str, str]) -> str:
+    """The statement on one line, with a value for each placeholder."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in values:
+            raise LabError(
+                f"`manage.py booking_statements` has a placeholder :{found[1]}. Known: "
+                f"{', '.join(values)} (lab/suites/bench/pgbench.py)."
+            )
+        return values[found[1]]
+
+    return _PLACEHOLDER.sub(value, " ".join(statement.rstrip("; \n").split()))
+
+
+def _argv(scripts: list[Path], cpus: str, clients: int, seconds: float) -> list[str]:
+    return [
+        *("taskset", "-c", cpus, str(require("pgbench"))),
+        *("--client", str(clients), "--jobs", str(_THREADS), "--protocol", _PROTOCOL),
+        # No VACUUM of pgbench's own tables, which are not here.
+        *("--no-vacuum", "--time", str(max(round(seconds), 1))),
+        *("--define", "taken=0"),
+        *(part for script in scripts for part in ("--file", str(script))),
+    ]
+
+
+def _run(argv: list[str], settings: Settings, seconds: float) -> str:
+    done = subprocess.run(
+        argv,
+        env={**os.environ, **library_env(), **_connection(settings)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds + _GRACE_SECONDS,
+    )
+    if done.returncode:
+        raise LabError(f"pgbench failed: {done.stderr.strip()[-500:]}")
+    return done.stdout
+
+
+def _connection(settings: Settings) -> dict[str, str]:
+    """As the backend connects: the same role, the same way in."""
+    return {
+        "PGHOST": LOOPBACK,
+        "PGPORT": str(settings.LAB_POSTGRES_PORT),
+        "PGDATABASE": DATABASE,
+        "PGUSER": DATABASE,
+        "PGPASSWORD": current_state().secret("hotel_password"),
+    }
+
+
+def sample_of(said: str, busy: Busy, seconds: float) -> Sample:
+    """The figures of what pgbench printed: bookings per second once it was connected.
+
+    Raises:
+        LabError: it printed something else.
+    """
+    made = re.search(r"^number of transactions actually processed: (\d+)", said, re.MULTILINE)
+    rate = re.search(r"^tps = ([\d.]+) \(without initial connection time\)", said, re.MULTILINE)
+    failed = re.search(r"^number of failed transactions: (\d+)", said, re.MULTILINE)
+    if made is None or rate is None:
+        raise LabError(f"pgbench printed no rate: {said[-500:]}")
+    count = int(failed[1]) if failed else 0
+    wrong = f"{count} failed transactions" if count else ""
+    return Sample(float(rate[1]), 0.0, int(made[1]), seconds, busy, wrong)

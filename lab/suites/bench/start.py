@@ -1,0 +1,108 @@
+"""How long `lab up` takes to the first 200: in a state of its own, beside the running stack."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from lab.console import step
+from lab.errors import LabError
+from lab.interrupts import uninterrupted
+from lab.paths import ROOT, State
+from lab.settings import Settings, changed
+from lab.suites.bench.rows import START_SECONDS
+from lab.suites.bench.sample import Verdict, against
+
+_LAB = Path(sys.executable).parent / "lab"
+# Added to every port: past those of the running stack.
+_PORTS_APART = 500
+_LONGEST_SECONDS = 120
+_PAUSE_SECONDS = 0.01
+
+
+def start_verdict(base: Settings, repeats: int) -> Verdict:
+    """Seconds from the call of `lab up` to the API's first 200, with data loaded.
+
+    Raises:
+        LabError: it did not start.
+    """
+    with _second_stack(base) as (settings, env):
+        with step("Loading the data of a second stack"):
+            _lab("up", env)
+        seconds = [_seconds_to_first_answer(settings, env) for _ in range(repeats)]
+    return against_limit(seconds)
+
+
+def against_limit(seconds: list[float]) -> Verdict:
+    """The seconds that starts took, against what is allowed."""
+    return against("seconds to the first 200", START_SECONDS, seconds, at_most=True, unit=" s")
+
+
+@contextmanager
+def _second_stack(base: Settings) -> Iterator[tuple[Settings, dict[str, str]]]:
+    """Settings and environment of a stack that is gone afterwards, data and all."""
+    ports = {name: int(value) for name, value in base.as_env().items() if name.endswith("_PORT")}
+    settings = changed(base, [f"{name}={port + _PORTS_APART}" for name, port in ports.items()])
+    state = State(ROOT / ".lab" / "bench-start")
+    env = {**os.environ, **settings.as_env(), "LAB_STATE_DIR": str(state.base)}
+    try:
+        yield settings, env
+    finally:
+        with uninterrupted("Taking the second stack down first; a moment."):
+            subprocess.run([str(_LAB), "down"], env=env, capture_output=True, check=False)
+            for folder in {state.base, state.postgres}:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _seconds_to_first_answer(settings: Settings, env: dict[str, str]) -> float:
+    _lab("down", env)
+    with step("Timing `lab up`"):
+        began = time.monotonic()
+        process = subprocess.Popen(
+            [str(_LAB), "up"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        try:
+            answered = _first_answer(f"{settings.target_url}/api/hotel/", process)
+            _, said = process.communicate(timeout=_LONGEST_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise LabError(f"`lab up` has not ended after {_LONGEST_SECONDS} s.") from None
+        finally:
+            # What it would start now, nobody would stop.
+            process.kill()
+    if answered is None or process.returncode:
+        raise LabError(f"`lab up` failed: {said.strip()[-500:]}")
+    return answered - began
+
+
+def _first_answer(url: str, process: subprocess.Popen[str]) -> float | None:
+    """When the first 200 came; None when `lab up` ended without one."""
+    ends = time.monotonic() + _LONGEST_SECONDS
+    while time.monotonic() < ends:
+        ended = process.poll() is not None
+        if _is_answered(url):
+            return time.monotonic()
+        if ended:
+            return None
+        time.sleep(_PAUSE_SECONDS)
+    return None
+
+
+def _is_answered(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=5).status_code == httpx.codes.OK
+    except httpx.HTTPError:
+        return False
+
+
+def _lab(command: str, env: dict[str, str]) -> None:
+    done = subprocess.run(
+        [str(_LAB), command], env=env, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise LabError(f"`lab {command}` failed: {done.stderr.strip()[-500:]}")

@@ -1,0 +1,112 @@
+"""Running wrk: where k6 itself would be the limit."""
+
+import json
+import os
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+from typing import Any
+
+from lab.errors import LabError
+from lab.host.cpus import Cpus
+from lab.stack.native.programs import library_env, require
+from lab.suites.bench.busy import BusyMeter
+from lab.suites.bench.sample import Sample
+
+_SCRIPTS = Path(__file__).parent / "scripts"
+_REPORT = re.compile(r"^REPORT (\{.*\})$", re.MULTILINE)
+# One: a script counts its requests in one thread. Where that is full, the sample is void.
+_THREADS = 1
+# Longer than a naive answer waits behind the other clients'.
+_TIMEOUT_SECONDS = 30
+# wrk stops at its time, whatever is under way; it never takes much longer.
+_GRACE_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What wrk is to send, and for how long. `env` is what `script` reads."""
+
+    url: str
+    connections: int
+    seconds: float
+    headers: dict[str, str] = field(default_factory=dict)
+    script: str = "report.lua"
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def measure(asked: Asked, cpus: Cpus) -> Sample:
+    """Run wrk on the load's CPUs, once.
+
+    Raises:
+        LabError: wrk could not do its work.
+    """
+    before, meter = cpu_of_children(), BusyMeter(cpus)
+    said = _run(asked, cpus)
+    busy = meter.busy(cpu_of_children() - before, _THREADS)
+    return sample_of(_reported(said), busy)
+
+
+def sample_of(report: dict[str, Any], busy: Any) -> Sample:
+    """The figures of what report.lua wrote; an answer that failed makes the sample wrong."""
+    seconds = report["microseconds"] / 1e6
+    requests = report["requests"]
+    return Sample(
+        rate=requests / seconds if seconds else 0.0,
+        bytes=report["bytes"] / requests if requests else 0.0,
+        requests=requests,
+        seconds=seconds,
+        busy=busy,
+        wrong=_wrong(report),
+    )
+
+
+def _wrong(report: dict[str, Any]) -> str:
+    if not report["requests"]:
+        return "no request was answered"
+    found = {
+        "answers of 400 and above": report["refused"],
+        "socket errors": report["socket_errors"],
+    }
+    return ", ".join(f"{count} {what}" for what, count in found.items() if count)
+
+
+def _run(asked: Asked, cpus: Cpus) -> str:
+    done = subprocess.run(
+        [
+            *("taskset", "-c", cpus.load, str(require("wrk"))),
+            *("-t", str(_THREADS), "-c", str(asked.connections)),
+            *("-d", f"{max(round(asked.seconds), 1)}s", "--timeout", f"{_TIMEOUT_SECONDS}s"),
+            *("-s", str(_SCRIPTS / asked.script)),
+            *(part for name, value in asked.headers.items() for part in ("-H", f"{name}: {value}")),
+            asked.url,
+        ],
+        env={
+            **os.environ,
+            **library_env(),
+            **asked.env,
+            "BENCH_REPORT": str(_SCRIPTS / "report.lua"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=asked.seconds + _GRACE_SECONDS,
+    )
+    if done.returncode:
+        raise LabError(f"wrk failed with exit code {done.returncode}: {done.stderr[-500:]}")
+    return done.stdout
+
+
+def _reported(said: str) -> dict[str, Any]:
+    found = _REPORT.search(said)
+    if found is None:
+        raise LabError(f"wrk said nothing that scripts/report.lua should have: {said[-500:]}")
+    return dict(json.loads(found[1]))
+
+
+def cpu_of_children() -> float:
+    """CPU seconds of every program that we started and that has ended."""
+    used = getrusage(RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

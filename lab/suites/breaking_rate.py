@@ -1,0 +1,122 @@
+"""At which rate the stack breaks, as it is set: what overloads and soaks go by."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from lab.analysis.breakpoint import Bounds
+from lab.analysis.measure import measure
+from lab.analysis.verdict import LimitedBy
+from lab.errors import LabError
+from lab.load.k6 import Load, new_testid
+from lab.stack.engine import Engine
+
+# Enough for some more workers than two, few enough that answers stay quick.
+_FULL_VUS, _FULL_SECONDS = 8, 6
+# The ramp goes to this multiple of what the target answers when it is asked without a pause: there
+# its queue has grown for long enough to break the bound on p95.
+_RAMP_FACTOR, _RAMP_SECONDS = 1.7, 40
+SECONDS = _FULL_SECONDS + _RAMP_SECONDS
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The requests/s that were borne when a bound gave way, and the best goodput before it. `by` is
+    what was the limit: where it is the generator the target bears more. `cpu_speed` is that of the
+    ramp, see lab/host/cpu_speed.py.
+    """
+
+    rate: float
+    goodput: float
+    testid: str
+    by: LimitedBy = "target"
+    cpu_speed: float | None = None
+
+
+def find_limit(engine: Engine, scenario: str) -> Limit:
+    """Ask without a pause for a moment, then ramp up to more than was answered, twice if need be.
+
+    Raises:
+        LabError: the stack did not break, or something else was the limit.
+    """
+    document = _ramp(engine, scenario)
+    limit = limit_of(document)
+    if document["break_point"] is None or limit.by != "target":
+        raise LabError(
+            f"The break point of {scenario} is not known: {document['verdict']}. The generator "
+            "must be the stronger side; try a dearer scenario, or LAB_NGINX_CACHE=off."
+        )
+    return limit
+
+
+def find_borne(engine: Engine, scenario: str) -> Limit:
+    """Like `find_limit`; where the generator gives way first, what it could ask for until then.
+
+    Raises:
+        LabError: nothing was borne.
+    """
+    return limit_of(_ramp(engine, scenario))
+
+
+def _ramp(engine: Engine, scenario: str) -> dict[str, Any]:
+    """The document of a ramp to more than is answered without a pause; where that was borne, of one
+    to more than it answered: a CPU that is lent may have become faster in between.
+    """
+    document = _ramp_to(engine, scenario, _answered(engine, scenario))
+    if document["outcome"] == "held" and document["limited_by"] == "none":
+        return _ramp_to(engine, scenario, document["goodput"])
+    return document
+
+
+def _answered(engine: Engine, scenario: str) -> float:
+    """Answers per second, asked without a pause."""
+    full = Load(
+        "closed",
+        scenario,
+        vus=_FULL_VUS,
+        duration=f"{_FULL_SECONDS}s",
+        testid=new_testid("capacity"),
+    )
+    answered: float = measure(engine, full, Bounds()).document["answers_per_second"]
+    if not answered:
+        raise LabError(f"No request of {full.testid} was answered. See `lab logs backend`.")
+    return answered
+
+
+def _ramp_to(engine: Engine, scenario: str, answered: float) -> dict[str, Any]:
+    ramp = Load(
+        "breakpoint",
+        scenario,
+        rate=math.ceil(_RAMP_FACTOR * answered),
+        duration=f"{_RAMP_SECONDS}s",
+        testid=new_testid("breakpoint"),
+    )
+    return measure(engine, ramp, Bounds()).document
+
+
+def limit_of(document: dict[str, Any]) -> Limit:
+    """What a ramp's document says was borne; of one that held, the best of what it answered.
+
+    Raises:
+        LabError: nothing was borne, or it is not known.
+    """
+    if document["outcome"] == "unrecorded":
+        raise LabError(
+            f"What {document['scenario']} bears is not known: {document['verdict']}. Try again "
+            "when nothing else runs here; a soak whose rate is given needs no ramp: "
+            "lab soak --rate 100"
+        )
+    best = {"rate": document["goodput"], "goodput": document["goodput"]}
+    found = document["break_point"] or best
+    if not found["goodput"]:
+        raise LabError(
+            f"No answer to {document['scenario']} came in time, however few were asked for: "
+            f"{document['verdict']}. See where the time goes (lab profile), or try LAB_DETAIL=fast."
+        )
+    return Limit(
+        found["rate"],
+        found["goodput"],
+        document["testid"],
+        document["limited_by"],
+        document["cpu_speed"],
+    )

@@ -1,0 +1,172 @@
+"""What `lab calibrate` does around its cells: the stack, the order, the document."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lab.analysis.result import host, relative, write_json
+from lab.console import note
+from lab.errors import Interrupted, LabError, UsageError
+from lab.host import preflight
+from lab.paths import RESULTS
+from lab.progress import Progress
+from lab.settings import Settings
+from lab.stack.engine import Engine
+from lab.stack.exclusive import borrowed
+from lab.suites.calibration.cells import Cell, chosen
+from lab.suites.calibration.check import Check
+from lab.suites.calibration.checks import Seen, compare
+from lab.suites.calibration.measure import measure
+from lab.suites.calibration.noise import Noise, unsteady
+
+# History of the format:
+# 1: first.
+# 2: `tries` of each run, and `work_ms` of its server.
+SCHEMA_VERSION = 2
+
+# The server, the floor, k6's start, and reading back.
+_AROUND_SECONDS = 8
+
+
+def run(engine: Engine, names: list[str], *, quick: bool) -> dict[str, Any]:
+    """Measure the cells beside the running stack, store the document, and return it.
+
+    Raises:
+        UsageError: there is no such cell, or this engine can't.
+        LabError: the stack broke.
+        Interrupted: someone pressed Ctrl-C.
+    """
+    cells = chosen(names, quick=quick)
+    _require_native(engine)
+    with borrowed(engine) as stack:
+        folder = RESULTS / f"calibrate-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+        head = _head(engine, stack.base, quick=quick)
+        found, noises = list[dict[str, Any]](), list[tuple[str, Noise]]()
+        for document, noise in _measured(engine, stack.base, cells, folder):
+            found.append(document)
+            noises += noise
+            # After each: what was measured is not lost with what is interrupted.
+            whole = _kept(folder, head, found, noises)
+    return whole
+
+
+def _kept(
+    folder: Path, head: dict[str, Any], cells: list[dict[str, Any]], noises: list[tuple[str, Noise]]
+) -> dict[str, Any]:
+    """The document so far, as it was written."""
+    path = folder / "result.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    warnings = [*head["warnings"], *unsteady(noises)]
+    files = {"result": relative(path)}
+    document = {**head, "warnings": warnings, "cells": cells, "files": files}
+    write_json(path, document)
+    return document
+
+
+def is_calibrated(document: dict[str, Any]) -> bool:
+    """Whether no check of any cell was missed."""
+    return all(
+        check["outcome"] != "missed" for cell in document["cells"] for check in cell["checks"]
+    )
+
+
+def _require_native(engine: Engine) -> None:
+    if engine.name != "native":
+        raise UsageError(
+            f"`lab calibrate` works on the native engine; this one is {engine.name}. Only there "
+            "can it pin its server and starve k6. Stop this stack (lab down), then: "
+            "LAB_ENGINE=native lab calibrate"
+        )
+
+
+def _head(engine: Engine, settings: Settings, *, quick: bool) -> dict[str, Any]:
+    found = preflight.warnings(settings)
+    for warning in found:
+        note(f"Warning: {warning}.")
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "quick": quick,
+        "host": host(settings, engine.name),
+        "versions": engine.versions(),
+        "warnings": found,
+    }
+
+
+def _measured(
+    engine: Engine, settings: Settings, cells: list[Cell], folder: Path
+) -> Iterator[tuple[dict[str, Any], list[tuple[str, Noise]]]]:
+    """Each cell's document, and the noise of its runs."""
+    expected = sum(cell.repeats * (cell.seconds + _AROUND_SECONDS) for cell in cells)
+    with Progress(expected) as progress:
+        for cell in cells:
+            try:
+                runs = list(_runs(engine, settings, cell, folder, progress))
+                noises = [(cell.name, seen.noise) for seen in runs]
+                yield cell_document(cell, runs, compare(cell, runs)), noises
+            except Interrupted:
+                raise
+            except LabError as error:
+                failed = Check("the run", "measured", str(error))
+                yield cell_document(cell, [], [failed]), []
+
+
+def _runs(
+    engine: Engine, settings: Settings, cell: Cell, folder: Path, progress: Progress
+) -> Iterator[Seen]:
+    for number in range(1, cell.repeats + 1):
+        of_several = f" {number}/{cell.repeats}" if cell.repeats > 1 else ""
+        progress.begin(f"{cell.name}{of_several}: {cell.what}", cell.seconds + _AROUND_SECONDS)
+        yield _quietest(engine, settings, cell, folder / f"{cell.name}-{number}")
+
+
+def _quietest(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Seen:
+    """One run; of a cell whose times are judged the first in quiet, or the quietest of a few. What
+    was found in them has no part in the choice.
+    """
+    runs: list[Seen] = []
+    while not runs or (runs[-1].noise.in_times and len(runs) < cell.tries):
+        if runs:
+            note(f"Warning: {runs[-1].noise.in_times}. {cell.name} is measured again.")
+        again = f"-again-{len(runs)}" if runs else ""
+        runs.append(measure(engine, settings, cell, folder.with_name(folder.name + again)))
+    chosen_run = min(runs, key=lambda seen: seen.noise.taken)
+    return replace(chosen_run, tries=len(runs))
+
+
+def cell_document(cell: Cell, runs: list[Seen], judged: list[Check]) -> dict[str, Any]:
+    """A cell as it is stored and shown."""
+    return {
+        "cell": cell.name,
+        "what": cell.what,
+        "server": str(cell.law),
+        "load": {name: value for name, value in asdict(cell).items() if name in _LOAD and value},
+        "runs": [_run_document(seen, timed=cell.law.timed) for seen in runs],
+        "checks": [
+            {**asdict(check), "off": check.off, "outcome": check.outcome} for check in judged
+        ],
+    }
+
+
+_LOAD = ("profile", "seconds", "rate", "vus", "max_vus", "starved")
+
+
+def _run_document(seen: Seen, *, timed: bool) -> dict[str, Any]:
+    truth = seen.truth
+    return {
+        "figures": seen.figures,
+        "server": {
+            "requests": truth.requests,
+            "cut_off": truth.cut_off,
+            "rate": round(truth.rate, 3),
+            "mean_ms": round(truth.mean_ms, 4),
+            "late_p50_ms": round(truth.late_ms(50), 4) if timed else None,
+            "late_p99_ms": round(truth.late_ms(99), 4) if timed else None,
+            "floor_ms": round(seen.floor_ms, 4),
+            "work_ms": round(truth.work_ms, 4),
+        },
+        "tries": seen.tries,
+        "noise": asdict(seen.noise),
+    }

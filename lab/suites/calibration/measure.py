@@ -1,0 +1,87 @@
+"""One run of one cell: the server, the floor, the load, and everything that was said of it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from lab.analysis import queries
+from lab.analysis.breakpoint import Bounds
+from lab.analysis.measure import read_back
+from lab.analysis.prometheus import Prometheus
+from lab.analysis.result import headline
+from lab.console import step
+from lab.host.cpus import choose_cpus, expand
+from lab.host.steal import StealMeter, mean_share
+from lab.load.k6 import Run, new_testid, run_k6
+from lab.load.process import has_begun
+from lab.settings import Settings
+from lab.stack.engine import Engine
+from lab.suites.calibration.cells import Cell
+from lab.suites.calibration.checks import SHARES, Seen
+from lab.suites.calibration.noise import ForeignMeter, Noise
+from lab.suites.calibration.reference import Reference, round_trip_ms, serving
+from lab.suites.calibration.starved import Starving
+
+
+def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Seen:
+    """Load the cell's server with k6, as any target, and read the run back as any run.
+
+    Raises:
+        LabError: the server, k6 or Prometheus could not do their work.
+    """
+    cpus = choose_cpus(settings)
+    with serving(cell.law, cpus.target) as server:
+        with step("the loopback's floor"):
+            round_trip = round_trip_ms(server.port, expand(cpus.load))
+        foreign = ForeignMeter(engine.pids() | {"reference": server.pid})
+        of_load = StealMeter(expand(cpus.load))
+        with step("load"), _starving(cell, cpus.load, folder):
+            run = _run(engine, cell, server, folder)
+        noise = Noise(
+            steal=mean_share(use.steal for use in run.cpu),
+            foreign=foreign.share(),
+            cpu_speed=run.cpu_speed,
+            load_steal=round(of_load.share(), 4),
+        )
+        truth = server.stop()
+    with step("reading it back"):
+        figures = _figures(engine, run)
+    there = Prometheus(settings.prometheus_url)
+    return Seen(
+        figures=figures,
+        truth=truth,
+        floor_ms=max(round_trip - truth.probe_ms(), 0.0),
+        prometheus_ms=_percentiles(there, run),
+        prometheus_requests=there.instant(queries.requests_of_load(run.load.testid)),
+        noise=noise,
+    )
+
+
+def _run(engine: Engine, cell: Cell, server: Reference, folder: Path) -> Run:
+    load = cell.load(server.url, new_testid(f"calibrate-{cell.name}"))
+    return run_k6(engine, load, folder, {"reference": server.pid})
+
+
+@contextmanager
+def _starving(cell: Cell, cpus: str, folder: Path) -> Iterator[None]:
+    log = folder / "k6.log"
+    with Starving(cpus, lambda: has_begun(log)) if cell.starved else nullcontext():
+        yield
+
+
+def _figures(engine: Engine, run: Run) -> dict[str, Any]:
+    collected, verdict = read_back(engine, run, Bounds())
+    return headline(run, collected, verdict)
+
+
+def _percentiles(there: Prometheus, run: Run) -> dict[int, float | None]:
+    """Of the whole load, in ms: as of its last push, after which k6 ends its series."""
+    pushes = there.samples(queries.counters(run.load.testid)["good"], run.started, run.ended)
+    last = max((at for series in pushes for at in series), default=run.ended)
+    return {share: _percentile(there, run.load.testid, share, last) for share in SHARES}
+
+
+def _percentile(there: Prometheus, testid: str, share: int, moment: float) -> float | None:
+    seconds = there.instant(queries.percentile_so_far(testid, share / 100, moment))
+    return None if seconds is None else seconds * 1000

@@ -1,0 +1,119 @@
+"""The reference server: it answers by a law, and keeps what it really did.
+
+`python -m lab.suites.calibration.server KIND MILLISECONDS` says its port, answers until its
+standard input ends, and then writes its record. One thread, so that its clock
+readings have one order.
+"""
+
+import asyncio
+import gc
+import json
+import resource
+import select
+import selectors
+import sys
+import time
+from array import array
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from lab.suites.calibration.service_times import Kind, Law, Rule
+
+# What k6's setup() wants to see, and the scenario `list` reads.
+_BODY = b'[{"id": "00000000-0000-4000-8000-000000000001"}]'
+_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
+    len(_BODY),
+    _BODY,
+)
+_END = b"\r\n\r\n"
+# By their addresses: what setup() asks, and what the loopback's floor is measured with.
+SETUP, PROBE = b"setup=", b"/probe"
+
+
+class PreciseSelector(selectors.EpollSelector):
+    """epoll_wait(2) counts its patience in milliseconds, select(2) in microseconds."""
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        if timeout is None or timeout > 0:
+            # An epoll is a file like others: it can be waited for.
+            select.select([self.fileno()], [], [], timeout)
+        return super().select(0)
+
+
+@dataclass
+class Record:
+    """Of each request of the load, in seconds of the monotonic clock: when it had come, when it was
+    to be answered, when it was. `probes` has how long each probe took, `cut_off` counts requests
+    whose client left first, `computed` is the CPU time of the law itself.
+    """
+
+    received: "array[float]" = field(default_factory=lambda: array("d"))
+    due: "array[float]" = field(default_factory=lambda: array("d"))
+    answered: "array[float]" = field(default_factory=lambda: array("d"))
+    probes: "array[float]" = field(default_factory=lambda: array("d"))
+    cut_off: int = 0
+    computed: float = 0.0
+
+    def as_json(self) -> str:
+        lists = {name: list(getattr(self, name)) for name in ("received", "due", "answered")}
+        rest = {"probes": list(self.probes), "cut_off": self.cut_off, "computed": self.computed}
+        return json.dumps({**lists, **rest})
+
+
+class Connection(asyncio.Protocol):
+    """One client's; it asks one thing at a time."""
+
+    def __init__(self, rule: Rule, record: Record, loop: asyncio.AbstractEventLoop) -> None:
+        self._rule, self._record, self._loop = rule, record, loop
+        self._read = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        now = self._loop.time()
+        self._read += data
+        while _END in self._read:
+            head, _, self._read = self._read.partition(_END)
+            self._take(head.partition(b"\r\n")[0], now)
+
+    def _take(self, line: bytes, now: float) -> None:
+        if SETUP in line:
+            self._transport.write(_ANSWER)
+        elif PROBE in line:
+            self._transport.write(_ANSWER)
+            self._record.probes.append(self._loop.time() - now)
+        else:
+            began = time.thread_time()
+            due = self._rule.due(now)
+            self._record.computed += time.thread_time() - began
+            self._loop.call_at(due, self._answer, now, due)
+
+    def _answer(self, received: float, due: float) -> None:
+        if self._transport.is_closing():
+            self._record.cut_off += 1
+            return
+        self._transport.write(_ANSWER)
+        self._record.received.append(received)
+        self._record.due.append(due)
+        self._record.answered.append(self._loop.time())
+
+
+def main(kind: str, milliseconds: str) -> None:
+    """Serve until standard input ends."""
+    rule, record = Law(cast(Kind, kind), float(milliseconds)).rule(), Record()
+    # A collection would be a pause in every answer that is due meanwhile.
+    gc.disable()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    loop = asyncio.SelectorEventLoop(PreciseSelector())
+    made = loop.create_server(lambda: Connection(rule, record, loop), "127.0.0.1", 0, backlog=4096)
+    port = loop.run_until_complete(made).sockets[0].getsockname()[1]
+    print(port, flush=True)
+    loop.add_reader(sys.stdin, loop.stop)
+    loop.run_forever()
+    print(record.as_json(), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,155 @@
+"""What pushing metrics costs the load generator, on the running stack.
+
+.venv/bin/python lab/suites/metrics_overhead.py [--pairs 3] [--seconds 20] [--vus 8] [--json]
+
+Each pair is one k6 run with its metrics pushed and one without (K6_OUT unset), in turns first. The
+load is closed, against the list under LAB_NGINX_CACHE=protected: Nginx answers from memory, so that
+k6 itself is what limits. The stack has its own settings back afterwards. Exit code 1 when the
+median of the ratios is below 0.95.
+
+A ratio of rates is one of this machine at this time: neighbours move it by more than metrics do.
+The ratio by CPU is that of k6's own CPU times per request, which the native engine can tell: what
+the rates would be if k6 had its CPU to itself.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+from statistics import median
+from typing import Any
+
+from lab.errors import LabError
+from lab.load.k6 import Load, k6_env, new_testid
+from lab.load.process import captured
+from lab.paths import RESULTS
+from lab.settings import Settings, changed, load_settings
+from lab.stack.choice import choose_engine
+from lab.stack.engine import Engine
+
+ENOUGH = 0.95
+
+_LINE = (
+    "with {with[rps]:8.1f}/s, {with[cpu_us]} µs of k6's CPU per request; "
+    "without {without[rps]:8.1f}/s, {without[cpu_us]} µs; ratio {ratio}, by CPU {ratio_by_cpu} "
+    "({first} first, load average {load_average})"
+)
+
+
+def main() -> int:
+    """Measure the pairs, print them and their median."""
+    asked = _asked()
+    engine = choose_engine(load_settings())
+    before = engine.settings()
+    if before is None:
+        raise LabError("The stack is not running. Start it: lab up")
+    cached = changed(before, ["LAB_NGINX_CACHE=protected", "LAB_NGINX_CACHE_TTL=1h"])
+    engine.apply(cached)
+    try:
+        _run(engine, cached, asked, pushed=True)  # Fills the cache and every buffer; not counted.
+        pairs = [_pair(engine, cached, asked, number) for number in range(asked.pairs)]
+    finally:
+        engine.apply(before)
+    middle, by_cpu = _median(pairs, "ratio"), _median(pairs, "ratio_by_cpu")
+    if asked.json:
+        medians = {"median_ratio": middle, "median_ratio_by_cpu": by_cpu}
+        print(json.dumps({**medians, "runs": pairs, **vars(asked)}, indent=2))
+    else:
+        print(f"medians: {middle} of the rates (enough: {ENOUGH}), {by_cpu} by k6's CPU")
+    return 0 if middle is not None and middle >= ENOUGH else 1
+
+
+def _median(pairs: list[dict[str, Any]], name: str) -> float | None:
+    found = [pair[name] for pair in pairs if pair[name] is not None]
+    return round(median(found), 3) if found else None
+
+
+def _asked() -> Namespace:
+    parser = ArgumentParser(description="What pushing metrics costs the load generator.")
+    parser.add_argument("--pairs", type=int, default=3, choices=range(1, 101), metavar="1..100")
+    parser.add_argument("--seconds", type=int, default=20, choices=range(2, 601), metavar="2..600")
+    parser.add_argument("--vus", type=int, default=8, choices=range(1, 1001), metavar="1..1000")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    return parser.parse_args()
+
+
+def _pair(engine: Engine, settings: Settings, asked: Namespace, number: int) -> dict[str, Any]:
+    """Both runs. They take turns: the second finds the machine as the first left it."""
+    order = (True, False) if number % 2 == 0 else (False, True)
+    runs = {pushed: _run(engine, settings, asked, pushed=pushed) for pushed in order}
+    pair = {
+        "first": "with" if order[0] else "without",
+        "with": runs[True],
+        "without": runs[False],
+        "ratio": round(runs[True]["rps"] / runs[False]["rps"], 3),
+        "ratio_by_cpu": _ratio_by_cpu(runs),
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+    if not asked.json:
+        print(_LINE.format(**pair), flush=True)
+    return pair
+
+
+def _run(engine: Engine, settings: Settings, asked: Namespace, *, pushed: bool) -> dict[str, Any]:
+    """Requests per second of one run by k6's own count, and k6's CPU time for one of them."""
+    load = Load(
+        "closed",
+        "list",
+        vus=asked.vus,
+        duration=f"{asked.seconds}s",
+        testid=new_testid("overhead"),
+    )
+    before = _cpu_of_children()
+    summary = _summary(engine, settings, load, pushed=pushed)
+    count = _counted(summary)
+    cpu_us = (_cpu_of_children() - before) / count * 1e6
+    return {
+        "rps": round(count / summary["lab"]["load_seconds"], 1),
+        # In a container k6 is no child of ours.
+        "cpu_us": round(cpu_us, 1) if engine.name == "native" else None,
+    }
+
+
+def _summary(engine: Engine, settings: Settings, load: Load, *, pushed: bool) -> dict[str, Any]:
+    """k6's own summary of one run, which leaves nothing behind."""
+    with tempfile.TemporaryDirectory(dir=RESULTS, prefix="overhead-") as folder:
+        env = k6_env(engine, settings, load, Path(folder))
+        if not pushed:
+            env = {name: value for name, value in env.items() if name != "K6_OUT"}
+        done = captured(engine.k6(settings, env), "run", "--quiet")
+        if done.returncode:
+            raise LabError(f"k6 failed: {done.stderr[-2000:]}")
+        summary: dict[str, Any] = json.loads((Path(folder) / "k6-summary.json").read_text())
+    return summary
+
+
+def _counted(summary: dict[str, Any]) -> float:
+    """Requests of the load.
+
+    Raises:
+        LabError: some failed.
+    """
+    failed = summary["metrics"]["http_req_failed{scenario:list}"]["values"]["passes"]
+    if failed:
+        raise LabError(f"{failed:.0f} requests failed: this is no measurement of k6.")
+    return float(summary["metrics"]["http_reqs{scenario:list}"]["values"]["count"])
+
+
+def _ratio_by_cpu(runs: dict[bool, dict[str, Any]]) -> float | None:
+    pushed, bare = runs[True]["cpu_us"], runs[False]["cpu_us"]
+    return None if pushed is None else round(bare / pushed, 3)
+
+
+def _cpu_of_children() -> float:
+    used = getrusage(RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except LabError as error:
+        sys.exit(f"error: {error}")

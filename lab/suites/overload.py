@@ -1,0 +1,214 @@
+"""Twice the breaking rate for a while, once with LAB_SHED and once without it."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Any
+
+from lab.analysis import queries
+from lab.analysis.breakpoint import PUSH_SECONDS, WINDOW_SECONDS, Bounds
+from lab.analysis.measure import measure
+from lab.analysis.prometheus import Prometheus
+from lab.analysis.provenance import facts, stored
+from lab.charts.soak import draw
+from lab.errors import LabError
+from lab.load.k6 import Load, check, new_testid
+from lab.load.plan import Plan, Stage
+from lab.progress import Progress
+from lab.settings import Settings, changed_live
+from lab.stack.engine import Engine
+from lab.stack.exclusive import Borrowed, borrowed, prepare
+from lab.suites import breaking_rate
+from lab.suites.breaking_rate import Limit, find_limit
+from lab.suites.soak.course import by_status, course
+from lab.suites.soak.figures import Figure, at_least, at_most
+from lab.suites.soak.memory import peaks, within_limits
+
+FACTOR = 2
+# Of the best goodput before the break; of accepted answers; after the overload.
+LEAST_GOODPUT, MOST_P95_MS, MOST_SECONDS = 0.9, 2000, 10
+# Of the overload's requests: what k6 had nobody left to send, and what was answered well. With more
+# it was none.
+SERVED = "share of the overload that was answered well"
+MOST_UNSENT, MOST_SERVED = 0.05, 0.9
+SECONDS = 20
+# Calm before and after it (k6/lib/arrival-loads.js), settings, and the last answers.
+_AROUND_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One overload: rates per second, of the stretch in which too much arrived.
+
+    `unsent_share` of it k6 had no free virtual user for. `seconds_to_normal` count from its end to
+    the first moment from which every bound is kept; None when that did not come, and never less
+    than figures.SOONEST_SECONDS. `requests`, `dropped` and `statuses` (requests by status, 0: no
+    answer) are of the whole run. `cpu_speed`: see lab/host/cpu_speed.py.
+    """
+
+    shed: str
+    rate: int
+    goodput: float
+    goodput_share: float
+    unsent_share: float
+    accepted_p95_ms: float | None
+    seconds_to_normal: float | None
+    requests: int
+    dropped: int
+    statuses: dict[str, int]
+    limited_by: str
+    cpu_speed: float | None
+    memory_bytes: dict[str, int]
+    testid: str
+    spike: tuple[float, float]
+    windows: list[dict[str, Any]]
+
+
+def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]:
+    """Find the break point, overload the stack with shedding on and off; the document.
+
+    Raises:
+        LabError: the stack broke, or has no break point that k6 can reach.
+        Interrupted: someone pressed Ctrl-C.
+    """
+    with borrowed(engine, as_set=True) as stack, Progress(_expected(seconds)) as progress:
+        # Before the data are made anew, which a wrong name is not worth.
+        check(engine, _load(scenario, 1, seconds, "on"))
+        prepare(engine, stack)
+        with facts(engine, stack.base) as known:
+            progress.begin("break point", breaking_rate.SECONDS + _AROUND_SECONDS)
+            _apply(engine, stack, "off")
+            limit = find_limit(engine, scenario)
+            arms = list(_arms(engine, stack, limit, scenario, seconds, progress))
+    document = {
+        **known,
+        "scenario": scenario,
+        "settings": stack.base.model_dump(),
+        "limit": asdict(limit),
+        "arms": [asdict(arm) for arm in arms],
+        "figures": [each.document() for each in judged(arms[0])],
+    }
+    return stored("overload", document, draw)
+
+
+def _expected(seconds: int) -> float:
+    return breaking_rate.SECONDS + _AROUND_SECONDS + 2 * (seconds + _AROUND_SECONDS)
+
+
+def _apply(engine: Engine, stack: Borrowed, shed: str) -> Settings:
+    """The stack with shedding on or off, and nothing left that waits for an answer."""
+    settings = changed_live(stack.base, {"LAB_SHED": shed})
+    with engine.emptied(settings):
+        pass
+    return settings
+
+
+def _arms(
+    engine: Engine,
+    stack: Borrowed,
+    limit: Limit,
+    scenario: str,
+    seconds: int,
+    progress: Progress,
+) -> Iterator[Arm]:
+    rate = round(FACTOR * limit.rate)
+    for shed in ("on", "off"):
+        progress.begin(f"overload, LAB_SHED={shed}", seconds + _AROUND_SECONDS)
+        settings = _apply(engine, stack, shed)
+        document = measure(engine, _load(scenario, rate, seconds, shed), Bounds()).document
+        yield _arm(shed, rate, limit, document, Prometheus(settings.prometheus_url))
+
+
+def _load(scenario: str, rate: int, seconds: int, shed: str) -> Load:
+    testid = new_testid(f"overload-{shed}")
+    return Load("spike", scenario, rate=rate, duration=f"{seconds}s", testid=testid)
+
+
+def _arm(
+    shed: str, rate: int, limit: Limit, document: dict[str, Any], prometheus: Prometheus
+) -> Arm:
+    testid = document["testid"]
+    plan, started = course(document)
+    if not document["windows"]:
+        raise LabError(f"{testid} can't be judged: {document['verdict']}")
+    spike = spike_of(plan)
+    goodput, dropped, offered = (
+        mean_in(document["windows"], spike, name) for name in ("goodput", "dropped", "offered")
+    )
+    return Arm(
+        shed=shed,
+        rate=rate,
+        goodput=round(goodput, 1),
+        goodput_share=round(goodput / limit.goodput, 3),
+        unsent_share=round(dropped / offered, 3) if offered else 1.0,
+        accepted_p95_ms=_accepted_p95(prometheus, testid, started, spike),
+        seconds_to_normal=seconds_to_normal(document["windows"], spike),
+        requests=document["requests"],
+        dropped=document["dropped_iterations"],
+        statuses=by_status(prometheus, testid, started, document["seconds"]),
+        limited_by=document["limited_by"],
+        cpu_speed=document["cpu_speed"],
+        memory_bytes=peaks(prometheus, started, started + plan.seconds),
+        testid=testid,
+        spike=spike,
+        windows=document["windows"],
+    )
+
+
+def spike_of(plan: Plan) -> tuple[float, float]:
+    """When the highest rate begins and ends, in seconds of the plan."""
+    begun = 0.0
+    for stage in plan.stages:
+        if stage == Stage(stage.seconds, plan.top_rate, plan.top_rate):
+            return begun, begun + stage.seconds
+        begun += stage.seconds
+    raise LabError(f"A load without a stretch at its highest rate is no overload: {plan}.")
+
+
+def mean_in(windows: list[dict[str, Any]], spike: tuple[float, float], name: str) -> float:
+    """The mean of a figure over the windows that lie within the spike."""
+    start, end = spike
+    inside = [w[name] for w in windows if w["end"] - WINDOW_SECONDS >= start <= w["end"] <= end]
+    return fmean(inside) if inside else 0.0
+
+
+def seconds_to_normal(windows: list[dict[str, Any]], spike: tuple[float, float]) -> float | None:
+    """From the spike's end to the first window from which on none breaks a bound.
+
+    What arrives last in the spike is due in the first figures.SOONEST_SECONDS after it, and missing
+    there however soon the target is back.
+    """
+    after = [w for w in windows if w["end"] - WINDOW_SECONDS >= spike[1]]
+    broken = [w["end"] for w in after if w["broken"]]
+    kept = [w["end"] for w in after if w["end"] > max(broken, default=0.0)]
+    return float(min(kept) - WINDOW_SECONDS - spike[1]) if kept else None
+
+
+def _accepted_p95(
+    prometheus: Prometheus, testid: str, started: float, spike: tuple[float, float]
+) -> float | None:
+    """Milliseconds, good to one bucket, of successful answers that came in the spike."""
+    seconds = spike[1] - spike[0]
+    query = queries.percentile_of_successes(testid, 0.95, round(seconds))
+    end = started + spike[1] + PUSH_SECONDS
+    found = prometheus.instant(query, end)
+    return None if found is None else round(1000 * found, 1)
+
+
+def judged(shedding: Arm) -> list[Figure]:
+    """What the overload with LAB_SHED=on has to keep."""
+    unexpected = shedding.requests - sum(shedding.statuses.get(status, 0) for status in _PLANNED)
+    return [
+        at_most("share of the overload that k6 could not send", MOST_UNSENT, shedding.unsent_share),
+        at_most(SERVED, MOST_SERVED, round(shedding.goodput / shedding.rate, 3)),
+        at_least("goodput ÷ the best before the break", LEAST_GOODPUT, shedding.goodput_share),
+        at_most("p95 of accepted requests, ms", MOST_P95_MS, shedding.accepted_p95_ms),
+        at_most(
+            "seconds until every bound is kept again", MOST_SECONDS, shedding.seconds_to_normal
+        ),
+        at_most("answers other than success, 429 or 503", 0, unexpected),
+        *within_limits(shedding.memory_bytes),
+    ]
+
+
+_PLANNED = ("200", "201", "304", "429", "503")

@@ -1,0 +1,1 @@
+"""A long load: what it made grow, measured against its limits."""

@@ -1,0 +1,114 @@
+"""What a long load made grow, beside what it may."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from statistics import median
+from typing import Any
+
+from lab.analysis.breakpoint import IN_A_ROW
+from lab.suites.soak.figures import Figure, at_least, at_most
+from lab.suites.soak.watch import Look, Watch
+
+_MIB = 1024**2
+# Caches fill and pools open in the first sixth; what the second has is compared with the last.
+_PARTS = 6
+# Of the looks, that could not be made.
+MISSED_SHARE = 0.05
+# Of the load, that had passed when the last look was made.
+SEEN_SHARE = 0.9
+
+# Of the requests, with 503.
+REFUSED_SHARE, _REFUSED = 0.001, "503"
+# What may grow, and by how much. A worker's memory moves by some MiB with what it last answered.
+WORKER_BYTES, WORKER_SHARE = 8 * _MIB, 0.05
+CONNECTIONS, FILES = 2, 20
+# max_size in nginx/templates/switches, with 64 MiB of scratch files; a test compares them.
+BASIC_CACHE_BYTES, CACHE_BYTES = (5 * 1024 + 64) * _MIB, (1024 + 256 + 64) * _MIB
+# max_wal_size in postgres/postgresql.conf, which Postgres may pass by a quarter under load.
+LOG_AHEAD_BYTES = 5 * 1024 * _MIB
+# Measured: 0.9 KB for a booking with its guests, key, answer and indexes; tables grow in steps.
+BYTES_PER_BOOKING, TABLE_BYTES = 2048, 32 * _MIB
+# A line of Nginx' access log; `lab k6` cuts it off before each test. Others are cut at 20 MB.
+BYTES_PER_REQUEST, LOG_BYTES = 400, 100 * _MIB
+METRICS_BYTES, METRICS_BYTES_PER_HOUR = 100 * _MIB, 1024 * _MIB
+
+
+def of_load(result: dict[str, Any], statuses: dict[str, int]) -> Iterator[Figure]:
+    """Whether the rate was held to the end. Of those that failed some were told to come again: with
+    LAB_SHED some are, while the caches are empty.
+    """
+    failed, known = result["failed"], bool(statuses) or not result["failed"]
+    refused = statuses.get(_REFUSED, 0) if known else None
+    others = None if refused is None else failed - refused
+    yield at_most("requests that failed, and were not refused", 0, others)
+    yield at_most("requests that were refused", round(REFUSED_SHARE * result["requests"]), refused)
+    windows = result["windows"] if result["outcome"] != "unrecorded" else []
+    yield at_most("windows in a row that broke a bound", IN_A_ROW - 1, broken_in_a_row(windows))
+
+
+def broken_in_a_row(windows: list[dict[str, Any]]) -> int | None:
+    """The most windows in a row that broke a bound; None where there are none."""
+    streaks = groupby(bool(window["broken"]) for window in windows)
+    lengths = [len(list(streak)) if broken else 0 for broken, streak in streaks]
+    return max(lengths, default=None)
+
+
+def of_looks(watch: Watch, requests: int, seconds: float, nginx_cache: str) -> Iterator[Figure]:
+    """What was looked at; where that is too little, nothing is known, and nothing kept."""
+    looks = watch.looks
+    tried = len(looks) + watch.missed
+    yield at_most("looks that could not be made", round(MISSED_SHARE * tried), watch.missed)
+    if len(looks) < 2 * _PARTS:
+        yield at_least("looks", 2 * _PARTS, len(looks))
+        return
+    yield at_least("the last look, s into it", round(SEEN_SHARE * seconds), looks[-1].at)
+    yield from of_processes(looks)
+    yield from of_disk(looks, watch.bookings, requests, seconds, nginx_cache)
+
+
+def of_processes(looks: list[Look]) -> Iterator[Figure]:
+    """The server's: medians of the last part beside those of the first that is warm."""
+    first, last = parts(looks)
+    ever = {pid for look in looks for pid in look.workers}
+    replaced = len(ever - looks[-1].workers.keys()) if ever else None
+    yield at_most("workers that were replaced", 0, replaced)
+    kept = [pid for pid in first[0].workers if pid in looks[-1].workers]
+    for number, pid in enumerate(kept, 1):
+        before, after = (median(_sizes(pid, part)) for part in (first, last))
+        bound = max(WORKER_BYTES, WORKER_SHARE * before)
+        yield at_most(f"growth of worker {number}, MiB", _mib(bound), _mib(after - before))
+    connections = [max(look.connections for look in part) for part in (first, last)]
+    yield at_most("growth of database connections", CONNECTIONS, connections[1] - connections[0])
+    files = [max(look.files for look in part) for part in (first, last)]
+    yield at_most("growth of open files", FILES, files[1] - files[0])
+
+
+def _sizes(pid: int, looks: list[Look]) -> list[int]:
+    return [look.workers[pid] for look in looks if pid in look.workers]
+
+
+def of_disk(
+    looks: list[Look], bookings: int, requests: int, seconds: float, nginx_cache: str
+) -> Iterator[Figure]:
+    """What lies on the disk at the end, or what was added to it from the first look on."""
+    first, last = looks[0].folders, looks[-1].folders
+    added = {name: last[name] - first[name] for name in last}
+    cache = BASIC_CACHE_BYTES if nginx_cache == "basic" else CACHE_BYTES
+    yield at_most("cache directory, MiB", _mib(cache), _mib(last["cache"]))
+    yield at_most("Postgres' log, MiB", _mib(LOG_AHEAD_BYTES), _mib(last["log ahead"]))
+    tables = TABLE_BYTES + BYTES_PER_BOOKING * bookings
+    yield at_most(f"tables, MiB for {bookings} bookings", _mib(tables), _mib(added["tables"]))
+    logs = LOG_BYTES + BYTES_PER_REQUEST * requests
+    yield at_most(f"logs, MiB for {requests} requests", _mib(logs), _mib(added["logs"]))
+    metrics = METRICS_BYTES + METRICS_BYTES_PER_HOUR * seconds / 3600
+    yield at_most("Prometheus' data, MiB", _mib(metrics), _mib(added["metrics"]))
+
+
+def parts(looks: list[Look]) -> tuple[list[Look], list[Look]]:
+    """The second sixth of the looks and the last."""
+    size = max(1, len(looks) // _PARTS)
+    return looks[size : 2 * size], looks[-size:]
+
+
+def _mib(size: float) -> float:
+    return round(size / _MIB, 1)

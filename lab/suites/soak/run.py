@@ -1,0 +1,148 @@
+"""Half of what it bears for a long time: does anything grow that should not?"""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lab.analysis.breakpoint import Bounds
+from lab.analysis.measure import measure
+from lab.analysis.prometheus import Prometheus, Unanswered
+from lab.analysis.provenance import facts, stored
+from lab.errors import Interrupted, UsageError
+from lab.load.k6 import Load, check, new_testid
+from lab.paths import current_state
+from lab.progress import Progress
+from lab.settings import Settings, durations
+from lab.stack.engine import Engine
+from lab.stack.exclusive import borrowed, prepare
+from lab.suites import breaking_rate
+from lab.suites.breaking_rate import Limit, find_borne
+from lab.suites.soak.course import by_status, course
+from lab.suites.soak.growth import of_load, of_looks
+from lab.suites.soak.memory import peaks, within_limits
+from lab.suites.soak.watch import Watch
+
+SHARE = 0.5
+LEAST_SECONDS = 60
+LOOKS = 120
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to hold: `rate` requests/s of the scenario, or half of what is borne."""
+
+    scenario: str
+    seconds: float
+    rate: int | None = None
+
+
+def asked(scenario: str, duration: str, rate: int | None) -> Asked:
+    """Raises:
+    UsageError: the duration is none, or too short to tell growth from a start.
+    """
+    if not re.match(durations.PATTERN, duration):
+        raise UsageError(f"--duration {duration} is none. Write it like 180s, 3m or 1h.")
+    seconds = durations.seconds(duration)
+    if seconds < LEAST_SECONDS:
+        raise UsageError(
+            f"--duration {duration} is too short: caches fill and pools open in the first part of "
+            f"it. Give it {LEAST_SECONDS}s or more."
+        )
+    return Asked(scenario, seconds, rate)
+
+
+def run(engine: Engine, what: Asked) -> dict[str, Any]:
+    """Hold the rate, look at what grows, and store the document.
+
+    Raises:
+        UsageError: this engine can't.
+        LabError: the stack broke, or bears nothing.
+        Interrupted: someone pressed Ctrl-C.
+    """
+    if engine.name != "native":
+        raise UsageError(
+            f"`lab soak` looks into the native engine's folders and processes; this one is "
+            f"{engine.name}. Stop this stack (lab down), then: LAB_ENGINE=native lab soak"
+        )
+    expected = breaking_rate.SECONDS + what.seconds + 90
+    with borrowed(engine, as_set=True) as stack, Progress(expected) as progress:
+        # Before the data are made anew, which a wrong name is not worth.
+        check(engine, _load(what, rate=1))
+        prepare(engine, stack)
+        with facts(engine, stack.base) as known:
+            limit = _limit(engine, what, progress)
+            held = what.rate or max(1, round(SHARE * limit.rate)) if limit else what.rate or 1
+            progress.begin(f"{held} requests/s for {what.seconds:.0f} s", what.seconds + 30)
+            found = _held(engine, what, _load(what, held), stack.base)
+    named = {"scenario": what.scenario, "seconds": what.seconds, "rate": held}
+    settings = {"settings": stack.base.model_dump(), "limit": asdict(limit) if limit else None}
+    return stored("soak", {**known, **named, **settings, **found})
+
+
+def _limit(engine: Engine, what: Asked, progress: Progress) -> Limit | None:
+    """What the stack bears, unless the rate was given. It need not be the limit itself: half of
+    what the generator can ask for is a load, too.
+    """
+    if what.rate is not None:
+        return None
+    progress.begin("break point", breaking_rate.SECONDS + 60)
+    return find_borne(engine, what.scenario)
+
+
+def _load(what: Asked, rate: int) -> Load:
+    duration, testid = f"{what.seconds:g}s", new_testid("soak")
+    return Load("hold", what.scenario, rate=rate, duration=duration, testid=testid)
+
+
+def _held(engine: Engine, what: Asked, load: Load, settings: Settings) -> dict[str, Any]:
+    """The load with all that was looked at meanwhile."""
+    step = max(1.0, what.seconds / LOOKS)
+    began = time.time()
+    with Watch(engine, current_state(), step) as watch, _keeping(watch):
+        result = measure(engine, load, Bounds()).document
+    memory, statuses = _from_prometheus(result, settings, began, step)
+    figures = [
+        *of_load(result, statuses),
+        *of_looks(watch, result["requests"], what.seconds, settings.LAB_NGINX_CACHE),
+        *within_limits(memory),
+    ]
+    return {
+        "result": {name: result[name] for name in _TOLD},
+        "statuses": statuses,
+        "bookings": watch.bookings,
+        "figures": [each.document() for each in figures],
+        "looks": [asdict(look) for look in watch.looks],
+    }
+
+
+@contextmanager
+def _keeping(watch: Watch) -> Iterator[None]:
+    """An hour's looks are not lost because its last minutes are not waited for."""
+    try:
+        yield
+    except Interrupted as interrupted:
+        path = stored("soak-interrupted", {"looks": [asdict(look) for look in watch.looks]})
+        raise Interrupted(
+            f"{interrupted} What was looked at until then is in {path['files']['result']}."
+        ) from None
+
+
+def _from_prometheus(
+    result: dict[str, Any], settings: Settings, began: float, step: float
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The services' memory, and how the requests were answered; nothing where it is down."""
+    prometheus = Prometheus(settings.prometheus_url)
+    _, started = course(result)
+    try:
+        return (
+            peaks(prometheus, began, time.time(), step=max(5.0, step)),
+            by_status(prometheus, result["testid"], started, result["seconds"]),
+        )
+    except Unanswered:
+        return {}, {}
+
+
+_TOLD = ("testid", "verdict", "outcome", "requests", "failed", "rps", "p50_ms", "p95_ms", "p99_ms")

@@ -1,0 +1,129 @@
+"""What a long load may make grow, looked at again and again."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from lab.errors import LabError
+from lab.host.memory import tree_bytes
+from lab.paths import State
+from lab.stack.database import DATABASE
+from lab.stack.engine import Engine
+
+_CONNECTIONS = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{DATABASE}'"  # noqa: S608
+_BOOKINGS = "SELECT count(*) FROM hotels_booking"
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look, `at` seconds into the load.
+
+    `workers` has the bytes (proportional set size) of each process below the server's, by its
+    process id, `connections` those that Postgres has to the API's database, `files` what the
+    server's processes hold open, `folders` the bytes below each.
+    """
+
+    at: float
+    workers: dict[int, int]
+    connections: int
+    files: int
+    folders: dict[str, int]
+
+
+class Watch:
+    """Looks every `step_seconds` between `with` and its end, in a thread of its own.
+
+    `missed` looks could not be made: Postgres did not answer, or the server had just ended.
+    """
+
+    def __init__(self, engine: Engine, state: State, step_seconds: float) -> None:
+        self._engine, self._state, self._step = engine, state, step_seconds
+        self._server = engine.pids()["backend"]
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._began = time.monotonic()
+        self.looks: list[Look] = []
+        self.missed = 0
+        self.bookings = 0
+
+    def __enter__(self) -> "Watch":
+        self.bookings = -self._booked()
+        self._began = time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        # What ended the work inside is what counts, not that Postgres is down by now.
+        if kind is None:
+            self.bookings += self._booked()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self._step):
+            try:
+                self.looks.append(self._look())
+            except (LabError, psutil.Error):
+                self.missed += 1
+
+    def _look(self) -> Look:
+        return Look(
+            at=round(time.monotonic() - self._began, 1),
+            workers=worker_bytes(self._server),
+            connections=int(self._engine.sql("postgres", _CONNECTIONS)[0]),
+            files=open_files(self._server),
+            folders={
+                name: sum(map(folder_bytes, paths)) for name, paths in folders(self._state).items()
+            },
+        )
+
+    def _booked(self) -> int:
+        return int(self._engine.sql(DATABASE, _BOOKINGS)[0])
+
+
+def folders(state: State) -> dict[str, list[Path]]:
+    """Where the native engine's services write."""
+    return {
+        "cache": sorted(state.run.glob("cache-*")),
+        "log ahead": [state.postgres / "pg_wal"],
+        "tables": [state.postgres / "base"],
+        "logs": [state.logs],
+        "metrics": [state.data / "prometheus"],
+    }
+
+
+def worker_bytes(server: int) -> dict[int, int]:
+    """The memory of each process below the server's main one; of it alone where it has none."""
+    children = [child.pid for child in psutil.Process(server).children(recursive=True)]
+    found = {pid: tree_bytes([pid]) for pid in children or [server]}
+    return {pid: size for pid, size in found.items() if size}
+
+
+def open_files(server: int) -> int:
+    """How many files and sockets the server's processes have open."""
+    process = psutil.Process(server)
+    return sum(_of_one(each.num_fds) for each in (process, *process.children(recursive=True)))
+
+
+def _of_one(ask: Callable[[], int]) -> int:
+    try:
+        return ask()
+    except psutil.Error:
+        return 0
+
+
+def folder_bytes(folder: Path) -> int:
+    """What the files below take on the disk; one that goes meanwhile takes nothing."""
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(Path(where, name)).st_blocks * 512
+            except OSError:
+                continue
+    return total

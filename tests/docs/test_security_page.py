@@ -1,0 +1,32 @@
+"""SECURITY.md's other tables: secrets and containers as they are."""
+
+import re
+
+from config.secrets import NAMES, READERS
+
+from tests.stack.test_compose_closed import CAPABILITIES, ROOT_USERS
+from tests.support.security_page import PAGE
+
+
+def _table(first):
+    """The rows under the heading whose first column is named so."""
+    (_, after) = PAGE.split(f"| {first} |", 1)
+    lines = after.split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def test_every_secret_is_in_the_table():
+    assert {row[0].strip("`") for row in _table("secret")} == set(NAMES)
+
+
+def test_every_container_that_may_do_more_is_in_the_table_with_its_reason():
+    rows = {row[0].strip("`"): row for row in _table("service")}
+    assert {name for name, row in rows.items() if row[1] == "yes"} == ROOT_USERS
+    said = {name: set(re.findall(r"[A-Z_]{3,}", row[2])) for name, row in rows.items()}
+    assert said == CAPABILITIES
+    assert all(len(row[3]) > 15 for row in rows.values())
+
+
+def test_what_others_may_not_have_is_said_of_no_reader():
+    """Nobody but the setup itself has the push gate's password."""
+    assert not [name for name, reader in READERS.items() if "push_password" in reader.names]

@@ -1,0 +1,90 @@
+"""The k6 scripts on their own: their library's tests inside k6, and a plain `k6 run main.js`."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from lab.paths import ROOT
+from lab.stack.native.programs import require
+
+K6 = ROOT / "k6"
+
+
+def _k6(*argv, **environ):
+    return subprocess.run(
+        [str(require("k6")), "run", "--quiet", *argv],
+        cwd=K6,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_librarys_own_tests_pass_inside_k6():
+    done = _k6("tests/lib.test.js")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not here: types of k6/*.js unchecked")
+def test_the_types_are_right():
+    done = subprocess.run(
+        ["npm", "run", "--silent", "check"], cwd=K6, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_nothing_is_imported_over_the_network():
+    scripts = [file for folder in ("", "lib", "scenarios") for file in (K6 / folder).glob("*.js")]
+    assert scripts
+    imports = [line for f in scripts for line in f.read_text().splitlines() if " from '" in line]
+    assert imports
+    assert [line for line in imports if "http://" in line or "https://" in line] == []
+
+
+def test_a_plain_run_is_the_smoke_test_and_one_sourced_file_makes_it_push(stack):
+    settings = stack.settings()
+    done = subprocess.run(
+        ["sh", "-c", '. ./push.env && exec "$0" run --quiet main.js', str(require("k6"))],
+        cwd=K6,
+        env={
+            **{k: v for k, v in os.environ.items() if not k.startswith("K6_")},
+            "BASE_URL": settings.target_url,
+            "SCENARIO": "list",
+            "DURATION": "2s",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "smoke, list" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("PROFILE", "stress", "breakpoint"),
+        ("SCENARIO", "checkout", "journey"),
+        ("RATE", "quick", "RATE"),
+        ("K6_VUS", "5", "K6_VUS"),
+    ],
+)
+def test_unknown_values_stop_with_what_is_known(variable, value, said):
+    done = _k6("main.js", **{"PROFILE": "hold", variable: value})
+    assert done.returncode not in (0, 99)
+    assert said in done.stderr
+
+
+def test_settings_that_are_not_the_expected_ones_stop_the_run(stack):
+    done = _k6(
+        "main.js",
+        BASE_URL=stack.settings().target_url,
+        SETTINGS_URL=f"{stack.settings().backend_url}/lab/settings",
+        LAB_TOKEN=stack.token(),
+        EXPECT_SETTINGS="LAB_DETAIL=fast",
+    )
+    assert done.returncode != 0
+    assert "LAB_DETAIL" in done.stderr

@@ -1,0 +1,127 @@
+"""The scenarios of the server experiments, against targets whose faults are known."""
+
+import json
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+
+from lab.paths import ROOT
+from lab.stack.native.programs import require
+from tests.support.small_target import Target, serving
+
+SOCKETS = {
+    **{"SCENARIO": "availability", "PROFILE": "hold", "RATE": "10", "DURATION": "1s"},
+    "CONNECTIONS": "9",
+}
+WORK = {"SCENARIO": "workbench", "PROFILE": "closed-ramp", "VUS": "4", "DURATION": "2s"}
+RUNS = {
+    "sound": (Target(), SOCKETS),
+    "faulty": (Target(drop_every=7, double_every=10), SOCKETS),
+    "closing": (Target(close=9), SOCKETS),
+    "mute": (Target(mute=2), SOCKETS),
+    "slow": (Target(slow=0.3), WORK | {"ROUTE": "sleep"}),
+    "failing": (Target(errors=1), WORK | {"VUS": "1", "ROUTE": "io_create", "RETRIES": "2"}),
+    "deaf": (Target(deaf=True), SOCKETS),
+    "without routes": (Target(deaf=True), WORK | {"ROUTE": "hello"}),
+}
+
+
+@dataclass
+class Loaded:
+    """What a k6 left, and the target that it met."""
+
+    target: Target
+    code: int
+    said: str
+    metrics: dict
+
+    def count(self, metric, statistic="count"):
+        of_load = f"{metric}{{scenario:workbench}}"
+        return self.metrics[of_load if of_load in self.metrics else metric]["values"][statistic]
+
+    @property
+    def sockets(self):
+        names = ("expected", "lost", "doubled", "other", "closed")
+        return tuple(int(self.count(f"lab_ws_{name}")) for name in names)
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """Every run by its name. They wait more than they work, so they are made at once."""
+    folder = tmp_path_factory.mktemp("summaries")
+
+    def run(name):
+        return _run(*RUNS[name], folder / f"{name}.json")
+
+    with ThreadPoolExecutor(len(RUNS)) as pool:
+        return dict(zip(RUNS, pool.map(run, RUNS), strict=True))
+
+
+def _run(target, variables, summary):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("K6_")}
+    with serving(target):
+        done = subprocess.run(
+            [str(require("k6")), "run", "--quiet", "main.js"],
+            cwd=ROOT / "k6",
+            env=kept | variables | {"BASE_URL": target.url, "SUMMARY_PATH": str(summary)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    metrics = json.loads(summary.read_text())["metrics"] if summary.exists() else {}
+    return Loaded(target, done.returncode, done.stdout + done.stderr, metrics)
+
+
+# Ten bookings, in three hotels in turn that three sockets each watch: 30 messages are due.
+
+
+def test_each_booking_reaches_each_socket_that_watches_its_hotel(loaded):
+    run = loaded["sound"]
+    assert run.sockets == (30, 0, 0, 0, 0)
+    assert run.count("lab_ws_messages") == 30
+    assert run.count("lab_ws_connections", "max") == 9
+    assert 0 <= run.count("lab_ws_delay", "min") <= run.count("lab_ws_delay", "max") < 5000
+
+
+def test_a_message_that_does_not_come_or_comes_twice_is_seen(loaded):
+    # The 7th, 14th, 21st and 28th; the 10th, 20th and 30th.
+    assert loaded["faulty"].sockets == (30, 4, 3, 0, 0)
+
+
+def test_a_socket_that_closes_has_lost_what_comes_after(loaded):
+    # All are closed at the first booking, which was told.
+    assert loaded["closing"].sockets == (30, 27, 0, 0, 9)
+
+
+def test_a_socket_that_opens_and_stays_silent_is_tried_again_before_the_load(loaded):
+    assert loaded["mute"].sockets == (30, 0, 0, 0, 0)
+
+
+def test_the_ramp_ends_with_its_time_and_what_it_cut_off_has_not_failed(loaded):
+    run = loaded["slow"]
+    answered, begun = run.count("http_reqs"), run.count("lab_begun")
+    assert run.count("http_req_failed", "passes") == 0
+    # Setup asked once.
+    assert answered < run.target.begun - 1 <= begun <= answered + 4
+    assert f"unfinished  {begun - answered} requests" in run.said
+
+
+def test_a_failed_request_is_sent_again_and_its_user_sees_the_success(loaded):
+    run = loaded["failing"]
+    tries, failed = run.count("http_reqs"), run.count("http_req_failed", "passes")
+    # One user, whose every first try fails: each is sent again, and no second one fails.
+    assert run.count("lab_retries") == failed > 1
+    # The last one may be cut off.
+    users = len(set(run.target.titles))
+    assert tries - failed in (users - 1, users)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"), [("deaf", "LAB_WEBSOCKETS=on"), ("without routes", "LAB_WORKBENCH=on")]
+)
+def test_a_target_without_what_is_asked_for_stops_the_run_with_what_to_do(loaded, name, advice):
+    assert loaded[name].code not in (0, 99)
+    assert advice in loaded[name].said

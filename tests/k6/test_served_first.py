@@ -1,0 +1,67 @@
+"""k6 gets its CPU before what measures the services."""
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from lab.host.cpus import Cpus
+from lab.load.k6 import Load, k6_env
+from lab.paths import RESULTS
+from lab.settings import load_settings
+from lab.stack.native import scheduling
+
+# What a process that asked is given, read back: sched_getattr(2) of itself.
+_READ_BACK = """
+import ctypes, struct
+kept = struct.Struct("=IIQiIQQQ")
+found = ctypes.create_string_buffer(kept.size)
+done = ctypes.CDLL(None).syscall({number}, 0, found, kept.size, 0)
+print(done, kept.unpack(found.raw)[5])
+"""
+_GETATTR = {"x86_64": 315, "aarch64": 275}
+
+
+def _slice(*before):
+    code = _READ_BACK.format(number=_GETATTR[platform.machine()])
+    argv = [*before, sys.executable, "-c", code]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    failed, nanoseconds = map(int, done.stdout.split())
+    return None if failed else nanoseconds
+
+
+@pytest.mark.skipif(platform.machine() not in _GETATTR, reason="only known of x86_64 and aarch64")
+def test_the_program_keeps_the_slices_that_were_asked_for():
+    if _slice() in (None, 0):
+        pytest.skip("This kernel has one slice for all: Linux 6.12 is the first that tells.")
+    assert _slice() > scheduling.SLICE_NANOSECONDS
+    assert _slice(*scheduling.BECOME) == scheduling.SLICE_NANOSECONDS
+
+
+def test_k6_is_started_by_it(stack):
+    argv = stack.k6(load_settings(), {}).argv
+    assert tuple(argv[:3]) == scheduling.BECOME
+    version = subprocess.run([*argv, "version"], capture_output=True, text=True, check=True)
+    assert version.stdout.startswith("k6 v")
+
+
+def test_a_machine_whose_call_is_not_known_is_no_error(monkeypatch):
+    monkeypatch.setattr(scheduling, "_SETATTR", {})
+    assert not scheduling.ask_for_short_slices()
+
+
+@pytest.mark.parametrize(
+    ("cpus", "said", "threads"),
+    [("0", None, "2"), ("0-3", None, "4"), ("0", "1", "1")],
+    ids=["one CPU", "four", "asked for"],
+)
+def test_k6s_garbage_collector_has_a_thread_beside_the_one_that_reads_answers(
+    stack, monkeypatch, cpus, said, threads
+):
+    monkeypatch.setattr("lab.load.k6.choose_cpus", lambda _: Cpus("0", cpus))
+    monkeypatch.delenv("GOMAXPROCS", raising=False)
+    if said:
+        monkeypatch.setenv("GOMAXPROCS", said)
+    env = k6_env(stack, stack.settings(), Load("smoke"), RESULTS / "x")
+    assert env["GOMAXPROCS"] == threads

@@ -1,0 +1,162 @@
+"""Finding the break point, on counters made by hand."""
+
+import pytest
+
+from lab.analysis.breakpoint import (
+    WINDOW_SECONDS,
+    Bounds,
+    Counters,
+    find_break,
+    highest_rate,
+    windows,
+)
+from lab.load.plan import Plan, Stage
+
+RAMP = Plan((Stage(100, 0, 100),), "requests")
+
+
+def _counters(*, breaks_at=None, p95=lambda _: 50.0, errors=lambda _: 0.0, dropped=lambda _: 0.0):
+    """A target that answers all that is offered up to a rate, and that rate from then on."""
+
+    def at(moment):
+        if breaks_at is None or moment <= breaks_at:
+            answers = RAMP.arrivals(moment)
+        else:
+            answers = RAMP.arrivals(breaks_at) + (moment - breaks_at) * breaks_at
+        bad = errors(moment)
+        return Counters(answers, bad, answers - bad, dropped(moment), p95(moment))
+
+    return at
+
+
+def test_a_plan_offers_the_area_under_its_stages():
+    plan = Plan((Stage(10, 0, 10), Stage(10, 10, 10)), "requests")
+    assert plan.arrivals(10) == 50
+    assert plan.arrivals(20) == 150
+    assert plan.offered(5, 10) == pytest.approx(7.5)
+    assert plan.seconds == 20
+    assert plan.top_rate == 10
+
+
+def test_a_target_that_keeps_up_does_not_break():
+    found = windows(RAMP, _counters(), Bounds())
+    assert len(found) == 100 - WINDOW_SECONDS + 1
+    assert find_break(found) is None
+
+
+def test_it_breaks_where_it_stops_keeping_up():
+    broke = find_break(windows(RAMP, _counters(breaks_at=60), Bounds()))
+    assert broke is not None
+    # What is due by then lags 2 s behind what is offered; 5 % of it are missing some seconds later.
+    assert 60 <= broke.window.end <= 70
+    assert "achieved" in broke.reasons[0]
+    assert broke.goodput == pytest.approx(60, rel=0.05)
+
+
+@pytest.mark.parametrize("seconds", [20, 30, 60, 300])
+def test_the_break_point_is_what_the_target_bears_however_steep_the_ramp(seconds):
+    """On a steep one, a fifth more is offered by the time that it is seen to fall behind."""
+    plan = Plan((Stage(seconds, 0, 400),), "requests")
+    full = seconds / 2
+
+    def queue(moment):
+        answers = plan.arrivals(min(moment, full)) + max(moment - full, 0) * 200
+        return Counters(answers, 0, answers, 0, 50)
+
+    broke = find_break(windows(plan, queue, Bounds()))
+    assert broke is not None
+    assert broke.rate == pytest.approx(200, rel=0.01)
+    assert broke.window.offered > 200 * 1.05
+
+
+def test_answers_that_fail_are_not_borne():
+    """From 10 s on everything is answered with an error."""
+    plan = Plan((Stage(20, 0, 400),), "requests")
+
+    def fails(moment):
+        bad = plan.arrivals(moment) - plan.arrivals(min(moment, 10))
+        return Counters(plan.arrivals(moment), bad, plan.arrivals(moment) - bad, 0, 50)
+
+    broke = find_break(windows(plan, fails, Bounds()))
+    assert broke is not None
+    assert (broke.window.end, broke.window.offered) == (11, 170)
+    # The window before it.
+    assert broke.rate == pytest.approx(150)
+
+
+def test_what_is_made_up_for_later_is_not_borne():
+    """A stall of 2.5 s, then all at once: windows that begin in it have more than was offered."""
+
+    def stalls(moment):
+        answers = RAMP.arrivals(20 if 20 < moment < 22.5 else moment)
+        return Counters(answers, 0, answers, 0, 2000 if moment >= 27 else 50)
+
+    found = windows(RAMP, stalls, Bounds())
+    broke = find_break(found)
+    assert broke is not None
+    assert broke.window.end == 27
+    assert broke.rate == broke.window.offered < broke.window.achieved
+
+
+def test_slow_answers_break_it_even_when_all_arrive():
+    slow = _counters(p95=lambda moment: 1001 if moment >= 40 else 999)
+    broke = find_break(windows(RAMP, slow, Bounds()))
+    assert broke is not None
+    assert broke.window.end == 40
+    assert broke.reasons == ("p95 1001 ms > 1000 ms",)
+
+
+def test_errors_break_it():
+    failing = _counters(errors=lambda moment: max(0.0, moment - 50) * 10)
+    broke = find_break(windows(RAMP, failing, Bounds()))
+    assert broke is not None
+    assert broke.window.end == 51
+    assert "errors" in broke.reasons[0]
+
+
+@pytest.mark.parametrize("lag", [0.3, 0.7, 0.95])
+@pytest.mark.parametrize(("top", "seconds"), [(500, 300), (60, 60), (100, 120), (400, 12)])
+def test_counters_that_lag_by_a_push_are_no_break(top, seconds, lag):
+    plan = Plan((Stage(seconds, 0, top),), "requests")
+
+    def behind(moment):
+        answers = int(plan.arrivals(moment - lag))
+        return Counters(answers, 0, answers, 0, 50)
+
+    assert find_break(windows(plan, behind, Bounds())) is None
+
+
+def test_two_bad_windows_are_a_hiccup():
+    hiccup = _counters(p95=lambda moment: 5000 if moment in (40, 41) else 50)
+    assert find_break(windows(RAMP, hiccup, Bounds())) is None
+
+
+def test_bounds_can_be_set():
+    slow = _counters(p95=lambda _: 300)
+    assert find_break(windows(RAMP, slow, Bounds(p95_ms=299))) is not None
+    assert find_break(windows(RAMP, slow, Bounds(p95_ms=301))) is None
+
+
+def test_one_request_in_flight_at_a_low_rate_is_no_break():
+    plan = Plan((Stage(60, 0, 3),), "requests")
+
+    def one_behind(moment):
+        answers = max(plan.arrivals(moment) - 1, 0)
+        return Counters(answers, 0, answers, 0, 50)
+
+    assert find_break(windows(plan, one_behind, Bounds())) is None
+
+
+def test_whole_journeys_are_judged_by_what_was_taken_on():
+    plan = Plan(RAMP.stages, "iterations")
+    nothing_ended_yet = _counters(breaks_at=0)
+    assert find_break(windows(plan, nothing_ended_yet, Bounds())) is None
+    dropping = _counters(breaks_at=0, dropped=lambda moment: max(0.0, moment - 30) * 20)
+    broke = find_break(windows(plan, dropping, Bounds()))
+    assert broke is not None
+    assert 31 <= broke.window.end <= 34
+
+
+def test_the_highest_rate_is_that_of_the_best_five_seconds():
+    assert highest_rate([0, 1, 2, 3, 4, 5, 16, 17, 17, 17, 17, 17]) == pytest.approx(15 / 5)
+    assert highest_rate([0, 100, 200, 300, 400]) is None

@@ -1,0 +1,186 @@
+"""Claims: expressions over cells, and what limits their meaning."""
+
+import pytest
+
+from lab.analysis.figures import OF_WEBSOCKETS
+from lab.experiments import files, matrix
+from lab.experiments.claims import _FIGURES, evaluate, problems
+from lab.paths import EXPERIMENTS
+
+
+def cell(name, repeat=1, **figures):
+    base = {
+        **{"name": name, "repeat": repeat, "state": "measured", "limited_by": "target"},
+        **{"builds": {}, "cache": {}, "break_point": None},
+    }
+    return base | figures
+
+
+def claim(holds, **measures):
+    return {"id": "c", "text": "t", "published": None, "measures": measures, "holds": holds}
+
+
+def only(claims, cells):
+    (found,) = evaluate(claims, cells)
+    return found
+
+
+GOODPUT = {"none": "goodput('none')", "redis": "goodput('redis')"}
+CELLS = [
+    *(cell("none", n, goodput=g, failed=0) for n, g in ((1, 1.0), (2, 3.0), (3, 2.0))),
+    cell("redis", goodput=9.0, failed=4, builds={"hotel_detail": 7, "hotel_list": 1}),
+    cell("nginx", goodput=50.0, limited_by="generator_cpu", break_point={"offered": 60.5}),
+    {"name": "broken", "repeat": 1, "state": "failed", "error": "no"},
+]
+
+
+def test_a_claim_is_judged_by_the_median_of_the_repeats():
+    found = only([claim("redis >= 4 * none", **GOODPUT)], CELLS)
+    assert found["measured"] == {"none": 2.0, "redis": 9.0}
+    assert found["verdict"] == "holds"
+    assert found["notes"] == []
+
+
+def test_the_same_claim_does_not_hold_with_other_figures():
+    found = only([claim("redis >= 5 * none", **GOODPUT)], CELLS)
+    assert found["verdict"] == "does not hold"
+
+
+@pytest.mark.parametrize("name", ["broken", "absent"])
+def test_what_was_not_measured_is_no_verdict(name):
+    found = only([claim("x > 0", x=f"goodput('{name}')")], CELLS)
+    assert (found["verdict"], found["measured"]) == ("not measured", {"x": None})
+
+
+def test_a_cell_that_held_has_no_break_point():
+    assert only([claim("x > 0", x="broke_at('redis')")], CELLS)["verdict"] == "not measured"
+    assert only([claim("x > 60", x="broke_at('nginx')")], CELLS)["verdict"] == "holds"
+
+
+def test_builds_and_answers_are_counted_by_route_and_outcome():
+    cells = [cell("c", builds={"hotel_detail": 7}, cache={"nginx": {"HIT": 5, "STALE": 2}})]
+    asked = claim(
+        "b == 7 and a == 7",
+        b="builds('c', 'hotel_detail')",
+        a="answers('c', 'nginx', 'HIT', 'STALE')",
+    )
+    assert only([asked], cells)["verdict"] == "holds"
+
+
+def test_the_rate_from_which_errors_came_is_the_first_window_over_the_bound():
+    windows = [
+        {"offered": offered, "error_ratio": errors}
+        for offered, errors in ((5.0, 0.0), (10.0, 0.01), (15.0, 0.02), (20.0, 0.0))
+    ]
+    asked = claim("x == 15", x="errors_from('c')")
+    assert only([asked], [cell("c", windows=windows)])["verdict"] == "holds"
+    assert only([asked], [cell("c", windows=windows[:2])])["measured"] == {"x": 0.0}
+
+
+def test_the_rate_within_is_the_best_before_a_window_was_later():
+    windows = [
+        {"p95_ms": p95, "goodput": goodput}
+        for p95, goodput in ((None, 1.0), (3, 10.0), (6, 20.0), (13, 25.0), (5, 30.0))
+    ]
+    cells = [cell("c", windows=windows), cell("late", windows=[{"p95_ms": 9, "goodput": 4.0}])]
+    for asked, found in (
+        *(("rate_within('c', 6)", 20.0), ("rate_within('c', 13)", 30.0)),
+        ("rate_within('late', 6)", 0.0),
+    ):
+        assert only([claim("x >= 0", x=asked)], cells)["measured"] == {"x": found}
+    closed = [cell("c", windows=[])]
+    assert only([claim("x >= 0", x="rate_within('c', 6)")], closed)["verdict"] == "not measured"
+
+
+def test_figures_can_be_added_up_and_compared_among_themselves():
+    cells = [cell("a", failed=1), cell("b", failed=2)]
+    asked = claim("sum(s, m) == 5", s="sum(failed('a'), failed('b'))", m="max(failed('a'), 2)")
+    assert only([asked], cells)["verdict"] == "holds"
+    missing = claim("s == 0", s="sum(failed('a'), failed('gone'))")
+    assert only([missing], cells)["verdict"] == "not measured"
+
+
+def test_what_sockets_held_and_lost_is_a_figure():
+    found = {"connections": 1000, "messages": 7, "lost": 0, "closed": 1, "delay_p95_ms": 3.5}
+    asked = claim(
+        "held == 1000 and lost == 0 and late < 4",
+        held="connections('c')",
+        lost="ws_lost('c')",
+        late="ws_delay_p95_ms('c')",
+    )
+    assert only([asked], [cell("c", websockets=found)])["verdict"] == "holds"
+    assert only([asked], [cell("c", websockets=None)])["verdict"] == "not measured"
+
+
+def test_an_expression_that_breaks_on_the_figures_is_no_verdict():
+    found = only([claim("1 / failed > 2", failed="failed('none')")], CELLS)
+    assert found["verdict"] == "not measured"
+    assert "can't be judged" in found["notes"][0]
+
+
+def test_a_cell_that_held_is_a_lower_bound():
+    figures = {"goodput": 5.0, "limited_by": "none", "outcome": "held"}
+    cells = [cell("c", **figures, workload={"profile": "breakpoint"})]
+    found = only([claim("x > 0", x="goodput('c')")], cells)
+    assert found["notes"] == ["c held to the end of its ramp: its rates are lower bounds"]
+    # A rate that is held is no ramp.
+    cells = [cell("c", **figures, workload={"profile": "hold"})]
+    assert only([claim("x > 0", x="goodput('c')")], cells)["notes"] == []
+
+
+def test_a_layer_that_shares_its_cpu_with_the_generator_is_told():
+    cells = [cell("c", goodput=5.0, legacy={"layer_cpus_shared_with": "the load generator"})]
+    (note,) = only([claim("x > 0", x="goodput('c')")], cells)["notes"]
+    assert "c: the layer's Redis shares its CPU with the load generator" in note
+    cells = [cell("c", goodput=5.0, legacy={"layer_cpus_shared_with": "nobody"})]
+    assert only([claim("x > 0", x="goodput('c')")], cells)["notes"] == []
+
+
+def test_a_cell_that_never_answered_decides_nothing():
+    cells = [cell("a", failed=3, successes=0), cell("b", failed=3, successes=1)]
+    found = only([claim("a == b", a="failed('a')", b="failed('b')")], cells)
+    assert (found["verdict"], found["notes"]) == ("not measured", ["a gave no successful answer"])
+    assert found["measured"] == {"a": 3, "b": 3}
+
+
+def test_a_cell_that_could_not_be_measured_says_why():
+    why = "Python 3.6 is not here"
+    cells = [{"name": "old", "repeat": 1, "state": "not measured", "error": why}]
+    found = only([claim("x > 0", x="failed('old')", y="failed('gone')")], cells)
+    assert found["verdict"] == "not measured"
+    assert found["notes"] == [f"old was not measured: {why}", "gone was not measured"]
+
+
+ZEROS = {**dict.fromkeys(_FIGURES, 0.0), "websockets": dict.fromkeys(OF_WEBSOCKETS.values(), 0.0)}
+
+
+@pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.toml")), ids=lambda path: path.stem)
+def test_no_claim_of_ours_holds_of_what_never_answered(path):
+    experiment = files.parse(path.stem, path.read_text())
+    windows = [{"p95_ms": None, "goodput": 0.0, "offered": 0.0, "error_ratio": 0.0}]
+    cells = [cell(c.name, **ZEROS, windows=windows) for c in matrix.cells(experiment)]
+    found = evaluate([each.model_dump() for each in experiment.claims], cells)
+    assert {each["id"] for each in found if each["verdict"] != "not measured"} == set()
+
+
+def test_a_limit_of_the_generator_is_told():
+    found = only([claim("x > 0", x="goodput('nginx')")], CELLS)
+    assert found["notes"] == ["nginx is limited by the generator's CPU: its rates are lower bounds"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (claim("x > 0", x="goodput('absent')"), "no cell absent"),
+        (claim("x > 0", x="speed('none')"), "speed"),
+        (claim("y > 0", x="goodput('none')"), "y"),
+        (claim("x >", x="goodput('none')"), "claim c: "),
+        (claim("x > 0", x="goodput('none', 'twice')"), "positional argument"),
+        (claim("x > 0", x="builds('none', 'hotle_detail')"), "known: hotel_list, hotel_detail"),
+        (claim("x > 0", x="answers('none', 'nginx', 'hit')"), "hit is not known here"),
+        (claim("__import__('os')", x="goodput('none')"), "__import__"),
+    ],
+)
+def test_a_wrong_expression_is_found_before_anything_runs(wrong, said):
+    (problem,) = problems([wrong], {"none"})
+    assert said in problem

@@ -1,0 +1,218 @@
+"""Declared experiments: what a file may say, which cells it makes, in which order."""
+
+import pytest
+
+from lab.errors import UsageError
+from lab.experiments import files, matrix
+from lab.experiments.runner import make_plan
+from lab.paths import ROOT
+from lab.settings import load_settings
+
+TEXT = (ROOT / "tests/support/samples/small.toml").read_text()
+
+
+def parsed(text=TEXT):
+    return files.parse("t", text)
+
+
+def changed(old, new):
+    assert old in TEXT
+    return parsed(TEXT.replace(old, new))
+
+
+def test_cells_are_the_product_less_what_is_excluded():
+    names = [cell.name for cell in matrix.cells(parsed())]
+    assert names == ["list/none", "list/redis", "list/nginx", "booking/none"]
+    assert matrix.excluded(parsed()) == [
+        {"cells": ["booking/redis", "booking/nginx"], "because": "no cache answers a POST"}
+    ]
+
+
+def test_a_position_goes_over_the_whole_and_a_tune_over_the_position():
+    plain, redis, nginx, _ = matrix.cells(parsed())
+    assert plain.settings == {"LAB_WORKERS": "2"}
+    assert nginx.settings == {"LAB_WORKERS": "3", "LAB_NGINX_CACHE": "basic"}
+    assert (plain.workload.rate, redis.workload.rate) == (10, 70)
+    assert (plain.warm, redis.warm) == ("none", "none")
+    assert nginx.warm.rate == 5
+    assert nginx.title == "the list, Nginx"
+
+
+def test_repeats_are_interleaved_and_every_other_round_runs_backwards():
+    found = matrix.order(matrix.cells(parsed()), 3)
+    assert [repeat for _, repeat in found] == [1] * 4 + [2] * 4 + [3] * 4
+    names = [cell.name for cell, _ in found]
+    assert names[4:8] == names[:4][::-1]
+    assert names[8:] == names[:4]
+
+
+def test_quick_scales_durations_and_nothing_else():
+    *_, nginx, booking = matrix.cells(parsed())
+    short = matrix.quick(nginx)
+    assert (short.workload.duration, short.warm.duration) == ("50s", "20s")
+    assert short.workload.rate == nginx.workload.rate
+    assert matrix.quick(booking).workload.duration == "15s"
+
+
+QUICK = """
+[quick]
+duration = "20s"
+only = ["list/*"]
+"""
+
+
+def quick_plan(text, **how):
+    experiment = parsed(text)
+    asked = {"only": [], "repeats": None, "quick": True} | how
+    return make_plan("t", text, experiment, matrix.cells(experiment), **asked)
+
+
+def test_quick_measures_the_named_cells_once_and_no_longer_than_it_says():
+    text = TEXT.replace('source = "s"', 'source = "s"\nrepeats = 3') + QUICK
+    plan = quick_plan(text)
+    assert [(cell.name, repeat) for cell, repeat in plan.todo] == [
+        *(("list/none", 1), ("list/redis", 1), ("list/nginx", 1)),
+    ]
+    assert {cell.workload.duration for cell, _ in plan.todo} == {"20s"}
+    assert plan.todo[2][0].warm.duration == "20s"
+
+
+def test_quick_measures_what_only_names_whatever_the_file_says():
+    plan = quick_plan(TEXT + QUICK, only=["booking/none"])
+    assert [(cell.name, cell.workload.duration) for cell, _ in plan.todo] == [
+        ("booking/none", "20s")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        ('["list/none"]', "claim c: no cell list/redis, among those of [quick]"),
+        ('["list/*", "lists"]', "quick: lists fits no cell"),
+    ],
+)
+def test_a_claim_that_the_quick_cells_can_not_decide_is_refused(only, said):
+    text = TEXT + CLAIM + QUICK.replace('["list/*"]', only)
+    with pytest.raises(UsageError) as refused:
+        quick_plan(text, quick=False)
+    assert said in str(refused.value)
+
+
+CLAIM = """
+[[claims]]
+id = "c"
+text = "t"
+measures = { none = "rps('list/none')", redis = "rps('list/redis')" }
+holds = "redis > none"
+"""
+
+
+def test_workloads_of_several_axes_are_joined_and_the_last_one_wins():
+    text = TEXT.replace('title = "Redis"', 'title = "Redis"\nworkload = { rate = 9, route = "x" }')
+    text = text.replace("rate = 70", 'vus = 7\nentry = "server"')
+    _, redis, nginx, _ = matrix.cells(parsed(text))
+    assert redis.workload.model_dump(exclude_none=True) == {
+        **{"profile": "breakpoint", "scenario": "list", "duration": "5m", "rate": 9},
+        **{"route": "x", "vus": 7, "entry": "server"},
+    }
+    assert nginx.workload.route is None
+
+
+def test_an_old_stack_is_named_by_one_axis_and_its_arm_by_another():
+    text = TEXT.replace('title = "Redis"', 'title = "Redis"\nlegacy = { arm = "a-1" }')
+    assert {cell.legacy for cell in matrix.cells(parsed(text))} == {None}
+    text = text.replace('title = "the list"', 'title = "the list"\nlegacy = { stack = "d-3.0" }')
+    with pytest.raises(UsageError, match=r"list/none names the old stack d-3\.0, but no arm"):
+        files.checked_cells("t", parsed(text), load_settings({}))
+    text = text.replace('title = "no cache"', 'title = "n"\nlegacy = { arm = "a-2" }')
+    text = text.replace('title = "Nginx"', 'title = "n"\nlegacy = { arm = "a-3" }')
+    arms = [c.legacy and (c.legacy.stack, c.legacy.arm) for c in matrix.cells(parsed(text))]
+    assert arms == [("d-3.0", "a-2"), ("d-3.0", "a-1"), ("d-3.0", "a-3"), None]
+
+
+def test_what_writes_nothing_needs_nothing_put_back():
+    assert {cell.reset for cell in matrix.cells(parsed())} == {"database"}
+    cells = matrix.cells(changed('title = "the list"', 'title = "t"\nreset = "nothing"'))
+    assert [cell.reset for cell in cells] == ["nothing"] * 3 + ["database"]
+
+
+def test_published_figures_per_five_seconds_are_kept_per_second():
+    published = '[[published]]\ncell = "list/none"\nper_5s = 370\n'
+    assert parsed(TEXT + published).published[0].answers_per_second == 74
+
+
+def test_a_cells_time_counts_its_warming():
+    plain, _, nginx, _ = matrix.cells(parsed())
+    assert nginx.expected_seconds - plain.expected_seconds == 120
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            'layer = "redis" }',
+            'layr = "redis" }',
+            "there is no axis layr; the axes are load, layer",
+        ),
+        ('layer = "redis" }', 'layer = "memcached" }', "axis layer has no position memcached"),
+        ("rate = 70", 'rate = "fast"', "tune.0.rate"),
+        ("rate = 70", "colour = 7", "tune.0.colour: Extra inputs are not permitted"),
+        ('duration = "5m"', 'duration = "5 minutes"', "workload.duration"),
+        ("schema_version = 1", "schema_version = 2", "schema_version: Input should be 1"),
+        ("schema_version = 1", "schema_version = ", "is not TOML"),
+        (
+            'when = { layer = "redis" }',
+            'when = { layer = "redis" }\n[report]\nrows = "server"\n[[tune]]\nwhen = {}',
+            "there is no axis server",
+        ),
+        ("rate = 70", "retries = 11", "tune.0.retries: Input should be less than or equal to 10"),
+        (
+            'when = { layer = "redis" }',
+            'when = { layer = "redis" }\n[report]\ncompare = { lists = "rps" }\n'
+            "[[tune]]\nwhen = {}",
+            "axis load has no position lists; it has list",
+        ),
+        (
+            'when = { layer = "redis" }',
+            'when = { layer = "redis" }\n[report]\ncompare = { list = "rps" }\n'
+            'panels = ["load", "layer"]\n[[tune]]\nwhen = {}',
+            "compare takes one figure",
+        ),
+        (
+            'when = { layer = "redis" }',
+            'when = { layer = "redis" }\n[report]\ncompare = "speed"\n[[tune]]\nwhen = {}',
+            "report.compare",
+        ),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_place(old, new, said):
+    with pytest.raises(UsageError) as refused:
+        changed(old, new)
+    assert said in str(refused.value)
+    assert "t.toml" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"page"', '"memcached"', "LAB_REDIS_CACHE=memcached is not known. Allowed: off, page"),
+        ("LAB_REDIS_CACHE", "LAB_REDDIS_CACHE", "There is no setting LAB_REDDIS_CACHE"),
+    ],
+)
+def test_an_unknown_setting_or_value_is_refused_with_its_cell(old, new, said):
+    with pytest.raises(UsageError) as refused:
+        files.checked_cells("t", changed(old, new), load_settings({}))
+    assert said in str(refused.value)
+    assert "cell list/redis" in str(refused.value)
+
+
+def test_a_cell_without_a_load_is_refused():
+    text = TEXT.replace('workload = { profile = "breakpoint", scenario = "booking"', "#")
+    with pytest.raises(UsageError, match="cell booking/none has no workload"):
+        files.checked_cells("t", parsed(text), load_settings({}))
+
+
+def test_a_base_of_published_figures_has_published_ones():
+    text = TEXT + '[[published]]\ncell = "list/none"\nrps = 1\nbase = "list/redis"\n'
+    with pytest.raises(UsageError, match="published: base list/redis is no published cell"):
+        quick_plan(text)

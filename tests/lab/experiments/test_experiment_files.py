@@ -1,0 +1,64 @@
+"""The project's own experiments, and the schema beside k6's own bounds."""
+
+import re
+
+import pytest
+
+from lab.errors import UsageError
+from lab.experiments import files
+from lab.experiments.runner import make_plan
+from lab.experiments.schema import Workload
+from lab.paths import EXPERIMENTS, ROOT
+from lab.settings import load_settings
+
+BOUNDS = {
+    **{
+        "RATE": "rate",
+        "VUS": "vus",
+        "MAX_VUS": "max_vus",
+        "CONNECTIONS": "connections",
+        "RETRIES": "retries",
+    },
+    "RESPONSE_TIME_BOUND": "bound_ms",
+}
+
+
+def test_the_schema_bounds_loads_as_k6_does():
+    code = "".join(path.read_text() for path in (ROOT / "k6/lib").glob("*.js"))
+    asked = re.findall(r"envInteger\(variables, '(\w+)', .+?, (\d+), (\d+)\)", code)
+    of_k6 = {BOUNDS[n]: (int(low), int(high)) for n, low, high in asked if n in BOUNDS}
+    said = Workload.model_json_schema()["properties"]
+    for name in BOUNDS.values():
+        (found,) = (each for each in said[name]["anyOf"] if each["type"] == "integer")
+        assert (found["minimum"], found["maximum"]) == of_k6[name], name
+
+
+@pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_projects_own_experiments_are_right(path):
+    experiment = files.parse(path.stem, path.read_text())
+    cells = files.checked_cells(path.stem, experiment, load_settings({}))
+    asked = {"only": [], "repeats": None}
+    full, quick = (
+        make_plan(path.stem, "", experiment, cells, **asked, quick=quick) for quick in (False, True)
+    )
+    assert len(full.todo) == len(cells)
+    if experiment.quick:
+        assert quick.seconds < 10 * 60
+        assert {cell.name for cell, _ in quick.todo} == _asked_for(experiment)
+
+
+def _asked_for(experiment):
+    """The cells that some claim needs."""
+    said = [text for claim in experiment.claims for text in claim.measures.values()]
+    return {name for text in said for name in re.findall(r"'([^']+/[^']+)'", text)}
+
+
+def test_an_experiment_of_ones_own_is_named_by_its_path(tmp_path, monkeypatch):
+    own = tmp_path / "mine.toml"
+    own.write_text((EXPERIMENTS / "cache-ladder.toml").read_text())
+    assert files.definition(str(own)) == ("mine", own.read_text())
+    monkeypatch.chdir(tmp_path)
+    assert files.definition("mine.toml")[0] == "mine"
+    for unknown in ("mine", str(tmp_path / "other.toml"), str(tmp_path)):
+        with pytest.raises(UsageError, match=r"no experiment .* ends in \.toml"):
+            files.definition(unknown)

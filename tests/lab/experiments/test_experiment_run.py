@@ -1,0 +1,234 @@
+"""`lab run` without a stack: the order of steps, and what survives errors and Ctrl-C."""
+
+import json
+import shutil
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+
+from lab.analysis.breakpoint import Bounds
+from lab.errors import Interrupted, LabError, UsageError
+from lab.experiments import cell, files
+from lab.experiments.matrix import cells
+from lab.experiments.runner import header, make_plan, run_plan
+from lab.experiments.store import Store, find_store
+from lab.host import preflight
+from lab.interrupts import interruptible
+from lab.paths import ROOT
+from lab.settings import changed_live, load_settings
+
+TEXT = (ROOT / "tests/support/samples/small.toml").read_text()
+FIGURES = {"rps": 1.0, "goodput": 1.0}
+
+
+class Bench:
+    """Writes down what it is told; fails or stops where the test says."""
+
+    def __init__(self, trouble=None):
+        self.steps = []
+        self._trouble = trouble or {}
+
+    def _did(self, step, cell=None):
+        name = cell.name if cell else self.steps[-1][1]
+        self.steps.append((step, name))
+        if (name, step) in self._trouble:
+            raise self._trouble[name, step]
+
+    def apply(self, cell):
+        self._did("apply", cell)
+
+    def reset(self):
+        self._did("reset")
+
+    def verify(self):
+        self._did("verify")
+
+    def warm(self, cell, folder):
+        self._did("warm", cell)
+
+    def measure(self, cell, folder):
+        self._did("measure", cell)
+        return FIGURES
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "t-20260101-000000-abcd")
+
+
+def plan(**how):
+    experiment = files.parse("t", TEXT)
+    asked = {"only": [], "repeats": None, "quick": False} | how
+    return make_plan("t", TEXT, experiment, cells(experiment), **asked)
+
+
+def begun(store, the_plan):
+    store.write_header(header(the_plan, store, Bounds(), {"engine": "native"}, []))
+
+
+def test_each_cell_goes_through_the_steps_in_order_and_is_written_at_once(store):
+    bench = Bench()
+    run_plan(plan(only=["list/*"]), store, bench)
+    assert [step for step, _ in bench.steps] == ["apply", "reset", "verify", "warm", "measure"] * 3
+    assert [cell["name"] for cell in store.cells()] == ["list/none", "list/redis", "list/nginx"]
+    assert all(cell["state"] == "measured" for cell in store.cells())
+    assert store.cells()[1]["settings"]["LAB_REDIS_CACHE"] == "page"
+
+
+def test_a_cell_that_does_not_verify_is_written_with_its_error_and_the_rest_goes_on(store):
+    bench = Bench({("list/redis", "verify"): LabError("the layer is not on")})
+    failures = run_plan(plan(), store, bench)
+    assert failures == ["  list/redis, repeat 1: the layer is not on"]
+    states = {cell["name"]: cell["state"] for cell in store.cells()}
+    assert states.pop("list/redis") == "failed"
+    assert set(states.values()) == {"measured"}
+
+
+def test_resuming_measures_what_is_missing_or_failed_and_nothing_else(store):
+    run_plan(plan(), store, Bench({("list/redis", "warm"): LabError("no")}))
+    again = Bench()
+    run_plan(plan(), store, again)
+    assert {name for _, name in again.steps} == {"list/redis"}
+    assert {cell["state"] for cell in store.cells()} == {"measured"}
+
+
+OLD = """
+[axis.positions.old]
+title = "old"
+legacy = { stack = "channels-2016", arm = "gunicorn" }
+"""
+
+
+def test_cells_of_an_old_stack_that_is_not_here_are_not_measured_and_no_failure(store):
+    experiment = files.parse("t", TEXT.replace("[[exclude]]", OLD + "[[exclude]]", 1))
+    asked = {"only": ["list/none", "list/old"], "repeats": None, "quick": False}
+    the_plan = make_plan("t", TEXT, experiment, cells(experiment), **asked)
+    bench = Bench()
+    absent = {"channels-2016": "Python 3.6 is not here"}
+    assert run_plan(the_plan, store, bench, absent) == []
+    found = {cell["name"]: (cell["state"], cell["error"]) for cell in store.cells()}
+    assert found == {
+        "list/none": ("measured", None),
+        "list/old": ("not measured", "Python 3.6 is not here"),
+    }
+    assert {name for _, name in bench.steps} == {"list/none"}
+    again = Bench()
+    run_plan(the_plan, store, again)
+    assert {name for _, name in again.steps} == {"list/old"}
+    assert {cell["state"] for cell in store.cells()} == {"measured"}
+
+
+@pytest.mark.parametrize("values", [{}, {"LAB_REDIS_CACHE": "page"}, {"LAB_LATENCY_MS": "100"}])
+def test_every_cell_starts_afresh_after_its_proof_and_is_proved_without_delay(monkeypatch, values):
+    said, base = list[str](), load_settings({})
+    engine = SimpleNamespace(token=str, emptied=lambda to: nullcontext(said.append(_of(to))))
+    monkeypatch.setattr(cell, "verify", lambda target: said.append(f"proof {_of(target.settings)}"))
+    monkeypatch.setattr(cell.latency, "verified", lambda *_: said.append("delays"))
+    wanted = changed_live(base, values)
+    bench = cell.StackBench(engine, base, Bounds(), _written=False)
+    bench.apply(SimpleNamespace(settings=values, reset="nothing"))
+    bench.reset()
+    bench.verify()
+    cache = wanted.LAB_REDIS_CACHE
+    assert said == [f"{cache} 0", f"proof {cache} 0", _of(wanted), "delays"]
+
+
+def _of(settings):
+    return f"{settings.LAB_REDIS_CACHE} {settings.LAB_LATENCY_MS}"
+
+
+def test_ctrl_c_keeps_what_was_measured(store):
+    bench = Bench({("list/redis", "measure"): KeyboardInterrupt()})
+    with pytest.raises(Interrupted), interruptible():
+        run_plan(plan(), store, bench)
+    assert [cell["name"] for cell in store.cells()] == ["list/none"]
+
+
+def test_three_failures_in_a_row_end_the_run(store):
+    names = ("list/none", "list/redis", "list/nginx")
+    bench = Bench({(name, "apply"): LabError("stack is gone") for name in names})
+    with pytest.raises(LabError, match="3 cells in a row failed"):
+        run_plan(plan(), store, bench)
+    assert len(store.cells()) == 3
+
+
+def test_too_little_disk_stops_before_the_next_cell(store, monkeypatch):
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(preflight.shutil, "disk_usage", lambda _: usage._replace(free=10))
+    with pytest.raises(LabError, match="Too little disk"):
+        run_plan(plan(), store, Bench())
+    assert store.cells() == []
+
+
+def test_repeats_have_folders_of_their_own(store):
+    run_plan(plan(only=["list/none"], repeats=2), store, Bench())
+    assert [cell["repeat"] for cell in store.cells()] == [1, 2]
+
+
+def test_only_takes_patterns_and_positions_and_refuses_what_fits_nothing():
+    assert [cell.name for cell, _ in plan(only=["redis", "booking/*"]).todo] == [
+        *("list/redis", "booking/none"),
+    ]
+    with pytest.raises(UsageError, match="--only memcached fits no cell"):
+        plan(only=["memcached"])
+
+
+def test_a_result_of_an_unknown_version_is_refused_and_left_alone(store):
+    begun(store, plan())
+    document = json.loads(store.header_file.read_text()) | {"schema_version": 99}
+    store.header_file.write_text(json.dumps(document))
+    with pytest.raises(UsageError, match="schema version 99; this lab reads 1"):
+        store.header()
+    assert json.loads(store.header_file.read_text()) == document
+
+
+def test_a_result_that_lacks_what_a_report_needs_is_one_message(store):
+    begun(store, plan())
+    document = json.loads(store.header_file.read_text())
+    del document["claims"]
+    store.header_file.write_text(json.dumps(document))
+    with pytest.raises(LabError, match="it lacks claims"):
+        store.header()
+
+
+def test_the_newest_run_is_found_by_its_time_and_whole_name(monkeypatch, tmp_path):
+    monkeypatch.setattr("lab.experiments.store.RESULTS", tmp_path)
+    older, newer, other = (
+        Store(tmp_path / f"{name}-abcd")
+        for name in ("t-20260101-000000", "t-20260102-000000", "t-2-20270101-000000")
+    )
+    for each in (newer, other, older):
+        begun(each, plan())
+    assert find_store("t") == newer
+    assert find_store("t-2") == other
+    assert find_store(older.run) == older
+
+
+def test_a_broken_result_is_one_message(store):
+    begun(store, plan())
+    store.header_file.write_text("{")
+    with pytest.raises(LabError, match="can't be read as a result"):
+        store.header()
+
+
+def test_a_result_that_is_not_there_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr("lab.experiments.store.RESULTS", tmp_path)
+    with pytest.raises(UsageError, match="no result of cache-ladder"):
+        find_store("cache-ladder")
+
+
+def test_a_claim_about_an_unknown_cell_stops_the_run_before_it_begins():
+    text = (
+        TEXT
+        + """
+[[claims]]
+id = "c"
+text = "t"
+measures = { x = "rps('list/memcached')" }
+holds = "x > 1"
+"""
+    )
+    experiment = files.parse("t", text)
+    with pytest.raises(UsageError, match="claim c: no cell list/memcached"):
+        make_plan("t", text, experiment, cells(experiment), only=[], repeats=None, quick=False)

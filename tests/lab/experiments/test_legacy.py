@@ -1,0 +1,121 @@
+"""The pinned old stacks: what their files say, and what a machine without their Python is told."""
+
+import re
+
+import pytest
+
+from lab.errors import UsageError
+from lab.experiments import files
+from lab.experiments.old_stacks import cpus, environment, stacks
+from lab.host.cpus import Cpus
+from lab.settings import load_settings
+
+ALL = [stacks.stack(name) for name in stacks.names()]
+PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[\w+\])?==(\S+)", re.MULTILINE)
+
+
+def _pins(path):
+    found = PIN.findall(path.read_text())
+    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in found}
+
+
+def test_the_stacks_of_the_published_experiments_are_there():
+    assert [s.name for s in ALL] == [
+        *("channels-2016", "django-3.0-asgiref-3.2", "django-3.0-asgiref-3.4"),
+    ]
+
+
+@pytest.mark.parametrize("stack", ALL, ids=lambda one: one.name)
+def test_what_is_pinned_is_what_is_expected_and_has_hashes(stack):
+    pinned = _pins(stack.requirements)
+    wanted = _pins(stack.folder / "requirements.in")
+    assert wanted.items() <= pinned.items()
+    versions = {k: v for k, v in stack.expected.items() if isinstance(v, str)}
+    assert versions.items() <= pinned.items()
+    text = stack.requirements.read_text() + environment.BOOTSTRAP.read_text()
+    assert text.count("==") == len(re.findall(r"==\S+ \\\n    --hash=sha256:[0-9a-f]{64}", text))
+    assert "://" not in text
+    # As the environment is made: what installs is pinned once.
+    assert pinned["setuptools"] == _pins(environment.BOOTSTRAP)["setuptools"]
+
+
+@pytest.mark.parametrize("stack", ALL, ids=lambda one: one.name)
+def test_image_and_project_are_the_stacks(stack):
+    image = (stack.folder / "Dockerfile").read_text()
+    assert f"BASE_IMAGE=python:{stack.python}." in image
+    assert f"COPY projects/{stack.project} " in image
+    assert f" {stack.name}/requirements.txt " in image
+    urls = (stack.project_folder / "config/urls.py").read_text()
+    routed = re.findall(r"workbench/([a-z-]+)/", urls)
+    assert sorted(name.replace("-", "_") for name in routed) == sorted(stack.routes)
+
+
+def test_an_unknown_stack_or_arm_is_named_with_the_known_ones():
+    with pytest.raises(UsageError, match=r"no old stack django-1.0. Known: channels-2016, django"):
+        stacks.find("django-1.0", "gunicorn-5")
+    with pytest.raises(UsageError, match=r"no arm daphne-9. Known: gunicorn-5, uvicorn-1"):
+        stacks.find("django-3.0-asgiref-3.4", "daphne-9")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("title = ", "is not TOML"),
+        ("titel = 'x'", "titel: Extra inputs are not permitted"),
+        ("title = 'x'", "python: Field required"),
+    ],
+)
+def test_a_stack_that_does_not_follow_the_schema_is_one_message(monkeypatch, tmp_path, text, said):
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s/stack.toml").write_text(text)
+    monkeypatch.setattr(stacks, "FOLDER", tmp_path)
+    with pytest.raises(UsageError, match=said):
+        stacks.stack("s")
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("scenario = 'workbench', route = 'hello'", "can't answer .*route hello.*pg_sleep"),
+        ("scenario = 'journey'", "can't answer the scenario journey"),
+        ("scenario = 'workbench', route = 'sleep' }\nwarm = 'pages'\nx = {", "has no pages"),
+        (
+            "scenario = 'workbench', route = 'sleep' }\nsettings = { LAB_LATENCY_MS = 100 }\nx = {",
+            "can't be delayed by toxiproxy: LAB_LATENCY_MS=100 would be measured as 0",
+        ),
+    ],
+)
+def test_a_cell_asks_an_old_stack_only_for_what_it_has(cell, said):
+    workload = f"workload = {{ profile = 'closed', duration = '10s', {cell} }}"
+    text = f"""schema_version = 1
+title = "t"
+question = "q"
+source = "s"
+[[axis]]
+name = "arm"
+[axis.positions.a]
+title = "a"
+legacy = {{ stack = "django-3.0-asgiref-3.2", arm = "daphne-1" }}
+{workload}
+""".replace("x = { }", "")
+    with pytest.raises(UsageError, match=said):
+        files.checked_cells("t", files.parse("t", text), load_settings())
+
+
+@pytest.mark.parametrize(
+    ("target", "load_", "here", "server", "layer", "shared"),
+    [
+        ("0", "1", "01", "0", "1", "the load generator"),
+        ("0,1", "2,3", "0123", "0,1", "3", "the load generator"),
+        ("0-2", "3-5", "012345", "0,1", "2", "nobody"),
+        ("0,1", "2", "0123", "0,1", "3", "nobody"),
+    ],
+)
+def test_a_layer_with_a_cpu_of_its_own(monkeypatch, target, load_, here, server, layer, shared):
+    monkeypatch.setattr(cpus, "usable_cpus", lambda: [int(number) for number in here])
+    monkeypatch.setattr(cpus, "choose_cpus", lambda _: Cpus(target, load_))
+    channels = stacks.stack("channels-2016")
+    own = cpus.arm_cpus(channels.arms["daphne-redis-own-cpu"], load_settings())
+    assert own == cpus.ArmCpus(server, layer, shared)
+    usual = cpus.arm_cpus(channels.arms["daphne-redis"], load_settings())
+    assert (usual.server, usual.layer) == (target, target)

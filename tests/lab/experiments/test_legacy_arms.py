@@ -1,0 +1,134 @@
+"""Arms of the old stacks, for real, where the machine has their Python."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from lab.analysis.breakpoint import Bounds
+from lab.experiments.cell import StackBench
+from lab.experiments.files import parse
+from lab.experiments.matrix import cells
+from lab.experiments.old_stack_cell import EitherBench, LegacyBench
+from lab.experiments.old_stacks import presence
+from lab.experiments.old_stacks.arms import arm
+from lab.experiments.old_stacks.pythons import NotHere, find_python
+from lab.experiments.old_stacks.stacks import stack as stack_named
+from lab.experiments.runner import make_plan, run_plan
+from lab.experiments.store import Store
+from lab.paths import current_state
+from lab.settings import LOOPBACK
+from lab.stack.native.supervision import leftovers, port_is_taken
+
+# One of the two with Django 3.0: the other differs in one package.
+DJANGO_3, CHANNELS = "django-3.0-asgiref-3.4", "channels-2016"
+
+
+def _here(name):
+    try:
+        find_python(stack_named(name).python)
+    except NotHere as why:
+        pytest.skip(str(why))
+    return name
+
+
+@pytest.fixture
+def nothing_left(stack):
+    """No process, port, or shared memory of an arm outlives it."""
+    seen = []
+    yield seen
+    left = [p for p in leftovers(current_state()) if "LAB_LEGACY" in p.environ()]
+    assert left == []
+    assert not any(port_is_taken(LOOPBACK, port) for port in seen)
+    assert list(Path("/dev/shm").glob("*load-lab-*")) == []
+
+
+def _facts(running, seen):
+    seen += [value for name, value in running.facts.items() if name.endswith("port")]
+    return running.facts
+
+
+@pytest.mark.parametrize(
+    ("name", "interface"), [("gunicorn-5", "wsgi"), ("uvicorn-5", "asgi"), ("daphne-1", "asgi")]
+)
+def test_an_arm_of_django_3_0_answers_its_routes(stack, nothing_left, name, interface):
+    with arm(stack, _here(DJANGO_3), name) as running:
+        facts = _facts(running, nothing_left)
+        assert facts["server"] == name.partition("-")[0]
+        assert (facts["django"], facts["asgiref"]) == ("3.0.14", "3.4.1")
+        assert (facts["interface"], facts["thread_sensitive"]) == (interface, True)
+        # Servers differ in how they call the views, not in the views.
+        routes = stack_named(DJANGO_3).routes if interface == "wsgi" else []
+        urls = [f"{running.base_url}/workbench/{name.replace('_', '-')}/" for name in routes]
+        with ThreadPoolExecutor() as pool:
+            for answer in pool.map(lambda url: httpx.get(url, timeout=20), urls):
+                assert answer.status_code == 200, answer.text
+                assert answer.json()["slept"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "server", "layer", "processes"),
+    [
+        ("gunicorn-2", "gunicorn", None, {"legacy-web"}),
+        ("daphne-ipc", "channels", "asgi_ipc", {"legacy-web", "legacy-worker-1"}),
+        (
+            *("daphne-redis-own-cpu", "channels", "asgi_redis"),
+            {"legacy-redis", "legacy-web", "legacy-worker-1"},
+        ),
+    ],
+)
+def test_an_arm_of_2016_answers(stack, nothing_left, name, server, layer, processes):
+    with arm(stack, _here(CHANNELS), name) as running:
+        facts = _facts(running, nothing_left)
+        assert (facts["server"], facts.get("layer")) == (server, layer)
+        assert facts["python"].startswith("3.6.")
+        assert running.pids.keys() == processes
+        answer = httpx.get(f"{running.base_url}/workbench/hello/", timeout=20)
+        assert answer.json() == {"hello": "world"}
+        if layer == "asgi_redis":
+            redis = psutil.Process(running.pids["legacy-redis"])
+            assert redis.cpu_affinity() == [int(facts["layer_cpus"])]
+            assert facts["layer_cpus_shared_with"] in ("nobody", "the load generator")
+
+
+EXPERIMENT = """schema_version = 1
+title = "t"
+question = "q"
+source = "s"
+[[axis]]
+name = "arm"
+[axis.positions.today]
+title = "today"
+workload = { profile = "hold", scenario = "list", rate = 20, duration = "8s" }
+[axis.positions.old]
+title = "old"
+legacy = { stack = "channels-2016", arm = "daphne-redis" }
+workload = { profile = "hold", scenario = "workbench", route = "hello", rate = 20, duration = "8s" }
+reset = "nothing"
+"""
+
+
+def test_a_cell_of_an_old_stack_is_measured_there_while_the_backend_rests(
+    stack, nothing_left, tmp_path
+):
+    _here(CHANNELS)
+    settings, experiment = stack.settings(), parse("t", EXPERIMENT)
+    plan = make_plan(
+        "t", EXPERIMENT, experiment, cells(experiment), only=["old"], repeats=None, quick=False
+    )
+    assert presence.absent(stack, settings, [CHANNELS]) == {}
+    store, bounds = Store(tmp_path / "t-20260101-000000-abcd"), Bounds()
+    legacy = LegacyBench(stack, settings, bounds)
+    bench = EitherBench(StackBench(stack, settings, bounds), legacy)
+    assert run_plan(plan, store, bench) == []
+    (cell,) = store.cells()
+    assert cell["state"] == "measured"
+    assert (cell["legacy"]["stack"], cell["legacy"]["arm"]) == (CHANNELS, "daphne-redis")
+    assert cell["legacy"]["layer"] == "asgi_redis"
+    assert cell["failed"] == cell["missing_in_prometheus"] == 0
+    assert cell["requests"] >= 8 * 20
+    assert cell["services_cpu"]["legacy-worker-1"] > cell["services_cpu"]["backend"]
+    assert cell["memory_peak_bytes"] > 10 * 1024**2
+    assert cell["legacy"]["django"] == "1.10.8"

@@ -1,0 +1,135 @@
+"""What old stacks run in: found or made, or told why they can't be had."""
+
+import sys
+
+import pytest
+
+from lab.errors import LabError
+from lab.experiments.old_stacks import environment, presence, stacks
+from lab.experiments.old_stacks.pythons import NotHere, check_compiler, find_python
+from lab.settings import load_settings
+
+PATTERN = stacks.stack("django-3.0-asgiref-3.2")
+
+
+@pytest.fixture
+def nowhere(monkeypatch, tmp_path):
+    """A PATH and a pyenv with nothing in them, and where to put something."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    return tmp_path
+
+
+def _program(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_python_that_is_not_here_is_told_with_where_it_was_looked_for(nowhere):
+    with pytest.raises(NotHere) as found:
+        find_python("3.6")
+    assert str(found.value) == (
+        "Python 3.6 is not here: no python3.6 on the PATH and none in "
+        f"{nowhere}/pyenv/versions. Get it, for example with: pyenv install 3.6"
+    )
+
+
+def test_pyenvs_shim_without_a_version_is_no_python(nowhere):
+    shim = _program(nowhere / "python3.6", "echo 'pyenv: python3.6: command not found' >&2; exit 1")
+    with pytest.raises(NotHere, match=f"{shim} does not run"):
+        find_python("3.6")
+    kept = nowhere / "pyenv/versions"
+    for version in ("3.6.9", "3.6.15", "3.60.1"):
+        _program(kept / version / "bin/python3.6", "echo 3.6")
+    assert find_python("3.6") == kept / "3.6.15/bin/python3.6"
+
+
+def test_a_compiler_that_is_not_here_is_told(nowhere):
+    with pytest.raises(NotHere, match="C compiler is not here"):
+        check_compiler()
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """A stack of this Python's own version that pins nothing."""
+    monkeypatch.setattr(stacks, "FOLDER", tmp_path)
+    monkeypatch.setattr(environment, "BOOTSTRAP", tmp_path / "bootstrap.txt")
+    monkeypatch.setattr(environment, "ENVIRONMENTS", tmp_path / "environments")
+    (tmp_path / "bootstrap.txt").touch()
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small/requirements.txt").touch()
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return PATTERN.model_copy(update={"name": "small", "python": version})
+
+
+# A Python whose environments cost no 30 s: the real one is made in test_legacy_arms.py.
+QUICK_PYTHON = """
+case "$2" in
+    venv) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+    pip) echo "$*" >>"$(dirname "$0")/installed" ;;
+esac
+"""
+
+
+def test_an_environment_is_made_once_and_a_half_made_one_again(
+    small, monkeypatch, capsys, tmp_path
+):
+    python = _program(tmp_path / "python", QUICK_PYTHON)
+    monkeypatch.setattr(environment, "find_python", lambda _: python)
+    left = environment.folder_of(small) / "left-by-an-earlier-try"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    programs = environment.make(small)
+    installed = (programs / "installed").read_text().splitlines()
+    assert [line.split()[-1] for line in installed] == [
+        *(str(environment.BOOTSTRAP), str(small.requirements)),
+    ]
+    assert all("--require-hashes" in line for line in installed)
+    assert not left.exists()
+    assert "Making the environment of Django 3.0.14, asgiref 3.2.10" in capsys.readouterr().err
+    assert environment.make(small) == programs
+    assert capsys.readouterr().err == ""
+
+
+def test_another_pin_is_another_environment(small):
+    before = environment.folder_of(small)
+    small.requirements.write_text("six==1.16.0\n")
+    assert environment.folder_of(small) != before
+
+
+def test_an_environment_that_can_not_be_made_is_told_with_the_reason(small, monkeypatch, tmp_path):
+    python = tmp_path / "python"
+    monkeypatch.setattr(environment, "find_python", lambda _: python)
+    nobody = "Failed to establish a new connection: [Errno -2] Name or service not known"
+    _program(python, f"echo '{nobody}' >&2; exit 1")
+    with pytest.raises(NotHere, match=r"needs the package index[\s\S]*Errno -2"):
+        environment.make(small)
+    assert not environment.is_made(small)
+
+
+@pytest.mark.parametrize(
+    "said", ["THESE PACKAGES DO NOT MATCH THE HASHES", "error: command 'gcc' failed", "Killed"]
+)
+def test_what_goes_wrong_with_the_index_there_is_an_error(small, monkeypatch, tmp_path, said):
+    python = _program(tmp_path / "python", f'echo "{said}" >&2; exit 1')
+    monkeypatch.setattr(environment, "find_python", lambda _: python)
+    with pytest.raises(LabError, match="could not be made") as found:
+        environment.make(small)
+    assert not isinstance(found.value, NotHere)
+    assert said in str(found.value)
+
+
+class _Runner:
+    """Can make no stack, each for another reason."""
+
+    def make(self, stack):
+        raise {"channels-2016": NotHere("no Python")}.get(stack.name, LabError("a wrong hash"))
+
+
+def test_a_stack_that_should_run_here_is_no_stack_that_is_not_here(monkeypatch, capsys):
+    monkeypatch.setattr(presence, "runner_for", lambda *_: _Runner())
+    found = presence.absent(None, load_settings(), ["django-3.0-asgiref-3.2", "channels-2016"])
+    assert found == {"channels-2016": "no Python"}
+    assert "django-3.0-asgiref-3.2 can't be made: a wrong hash" in capsys.readouterr().err

@@ -1,0 +1,101 @@
+"""Processes of an old stack's arm: told when they end, and ended with all that they made."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lab.errors import LabError
+from lab.experiments.old_stacks import environment, native, stacks
+from lab.experiments.old_stacks.processes import Process, processes
+from lab.paths import ROOT, State
+from lab.settings import load_settings
+from lab.stack.native import shared_memory
+from lab.stack.native.supervision import wait_for
+
+
+@pytest.fixture
+def state(tmp_path):
+    (tmp_path / "logs").mkdir()
+    return State(tmp_path)
+
+
+def _shell(text):
+    cpu = str(min(os.sched_getaffinity(0)))
+    return Process("legacy-web", ["sh", "-c", text], cpu, ROOT, {"PATH": os.environ["PATH"]})
+
+
+def test_a_process_that_ends_is_told_with_the_end_of_its_log(state):
+    with processes(state) as started:
+        started.start(_shell("echo no such module; exit 3"))
+        started.started["legacy-web"].wait()
+        with pytest.raises(
+            LabError, match=r"legacy-web ended with exit code 3[\s\S]*no such module"
+        ):
+            started.check()
+
+
+def test_nothing_is_left_of_processes_not_even_the_deaf_child_of_a_dead_parent(state):
+    with processes(state) as started:
+        started.start(_shell("(trap '' TERM; echo $$; exec sleep 600) & echo up; exit 0"))
+        started.started["legacy-web"].wait()
+        group = started.pids["legacy-web"]
+        assert _members(group)
+    wait_for(lambda: not _members(group), seconds=5, what="the child's end")
+
+
+def _members(group):
+    return [p for p in psutil.pids() if _group_of(p) == group and _lives(p)]
+
+
+def _group_of(pid):
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None
+
+
+def _lives(pid):
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_shared_memory_goes_after_the_processes_that_could_make_it_anew(state, monkeypatch):
+    (state.base / "run").mkdir(exist_ok=True)
+    late, ready = Path("/dev/shm") / f"{shared_memory.prefix(state)}-late", state.base / "ready"
+    web = [
+        "sh",
+        "-c",
+        f"trap 'touch {late}; exit' TERM; touch {ready}; while :; do sleep 0.1; done",
+    ]
+    monkeypatch.setattr(environment, "make", lambda _: Path("/nowhere"))
+    runner = native.NativeRunner(load_settings(), state)
+    with runner.running(stacks.stack("channels-2016"), stacks.Arm(title="t", server="s", web=web)):
+        wait_for(ready.exists, seconds=5, what="its start")
+    assert not late.exists()
+
+
+def test_what_a_killed_run_left_is_ended_before_the_next_arm(state):
+    argv = [sys.executable, "-c", "import time; time.sleep(600)"]
+    env = {**os.environ, "LAB_STACK": str(state.base), "LAB_LEGACY": "legacy-web"}
+    left = subprocess.Popen(argv, env=env)
+    other = subprocess.Popen(argv, env=env | {"LAB_STACK": "/another"})
+    try:
+        wait_for(lambda: _named(left) and _named(other), seconds=5, what="their start")
+        with processes(state):
+            assert left.wait(5) == -signal.SIGKILL
+            assert other.poll() is None
+    finally:
+        for process in (left, other):
+            process.kill()
+            process.wait()
+
+
+def _named(process):
+    return "LAB_LEGACY" in psutil.Process(process.pid).environ()

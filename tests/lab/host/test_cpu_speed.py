@@ -1,0 +1,31 @@
+"""The machine's speed: the same work in CPU time, on the CPUs that are named."""
+
+import os
+
+import pytest
+
+from lab.host import cpu_speed as module
+from lab.host.cpu_speed import cpu_speed, extremes
+
+
+def test_the_work_runs_where_it_is_told_and_the_caller_stays_where_it_was(monkeypatch):
+    cpu, seen = min(os.sched_getaffinity(0)), list[set[int]]()
+    before, work = os.sched_getaffinity(0), module._cpu_seconds
+    monkeypatch.setattr(
+        module, "_cpu_seconds", lambda: seen.append(os.sched_getaffinity(0)) or work()
+    )
+    assert cpu_speed({cpu}, seconds=0.05) > 0
+    assert {frozenset(cpus) for cpus in seen} == {frozenset({cpu})}
+    assert os.sched_getaffinity(0) == before
+
+
+def test_the_speed_is_turns_per_second_of_cpu_time(monkeypatch):
+    monkeypatch.setattr(module, "_cpu_seconds", lambda: 0.02)
+    assert cpu_speed(os.sched_getaffinity(0), seconds=0) == pytest.approx(5.0)
+
+
+def test_extremes_name_what_had_them_and_pass_over_what_was_not_measured():
+    found = extremes([(10.0, "a"), (None, "b"), (12.0, "c"), (8.0, "d")])
+    assert (found.least, found.slowest, found.most, found.fastest) == (8.0, "d", 12.0, "c")
+    assert found.ratio == 1.5
+    assert extremes([(None, "a")]) is None

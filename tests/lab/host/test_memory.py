@@ -1,0 +1,51 @@
+"""Memory of the answering service, of real process trees."""
+
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from lab.host.memory import answering, tree_bytes
+from lab.host.sampler import CpuUse, memory_peak
+
+MEGABYTE = 1024**2
+# A parent with a child that holds 64 MB; each says so when it is ready.
+PARENT = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
+child.wait()
+"""
+CHILD = "held = bytearray(b'x') * (64 * 1024**2); print('held', flush=True); input()"
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
+
+
+@contextmanager
+def tree():
+    argv = [sys.executable, "-c", PARENT, CHILD]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"held\n"
+        yield process.pid
+        process.stdin.close()
+
+
+def test_a_tree_counts_with_its_children():
+    with tree() as pid:
+        assert 64 * MEGABYTE < tree_bytes([pid]) < 120 * MEGABYTE
+        assert tree_bytes([pid, 2**22 + 1]) == pytest.approx(tree_bytes([pid]), rel=0.1)
+    assert tree_bytes([pid]) is None
+
+
+def test_an_old_stack_answers_instead_of_the_backend():
+    pids = {"backend": 1, "backend-beside": 2, "backend-metrics": 3, "postgres": 4}
+    # The worker of the channel layer runs beside every server of the experiments, idle.
+    pids |= {"backend-worker": 8}
+    assert answering(pids) == [1, 2]
+    assert answering(pids | {"legacy-web": 5, "legacy-worker-1": 6, "legacy-redis": 7}) == [5, 6]
+
+
+def test_the_peak_is_the_most_of_the_samples():
+    uses = [CpuUse(0, 0, 0, {}, size) for size in (None, 7, 9, 8)]
+    assert memory_peak(uses) == 9
+    assert memory_peak(uses[:1]) is None

@@ -1,0 +1,174 @@
+"""`lab profile`: py-spy on the real workers under a real load."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from lab.errors import LabError
+from lab.paths import ROOT
+from lab.profiling.flamegraph import hottest, packages
+from lab.profiling.recorder import Recorder, without_root
+
+LAB = Path(sys.executable).parent / "lab"
+
+# A graph by hand: of 10 samples, a has 4 of its own, b called by a 6; b calls itself.
+GRAPH = """<svg xmlns="http://www.w3.org/2000/svg" xmlns:fg="http://github.com/jonhoo/inferno">
+{}</svg>"""
+FRAME = '<g><title>{} ({} samples, 1.0%)</title><rect y="{}" fg:x="{}" fg:w="{}"/></g>'
+
+
+@pytest.fixture(scope="module")
+def profiled(lab, stack):
+    said = lab("profile", "--scenario", "detail", "--seconds", "5", "--json")
+    assert said.code == 0, said.err
+    yield said
+    shutil.rmtree((ROOT / said.json["files"]["svg"]).parent)
+
+
+def test_it_names_the_ten_hottest_functions_with_their_shares(profiled):
+    found = profiled.json
+    assert len(found["hottest"]) == 10
+    shares = [hot["self_percent"] for hot in found["hottest"]]
+    assert shares == sorted(shares, reverse=True)
+    assert all(hot["cumulative_percent"] >= hot["self_percent"] for hot in found["hottest"])
+    assert sum(shares) <= 100.5
+    # What the naive detail is made of.
+    where = " ".join(hot["where"] for hot in found["hottest"])
+    assert "django/" in where or "rest_framework/" in where
+
+
+def test_a_requests_cost_is_that_of_the_workers(profiled):
+    found = profiled.json
+    assert found["requests"] > 10
+    assert found["failed"] == 0
+    assert 5 <= found["seconds"] <= 8
+    # One CPU of this machine at most for each worker, and busy for most of the time.
+    workers = found["settings"]["LAB_WORKERS"]
+    assert 0.5 <= found["cpu_seconds"] <= found["seconds"] * workers
+    cost = found["cpu_seconds"] / found["requests"] * 1000
+    assert found["cpu_ms_per_request"] == pytest.approx(cost, rel=0.02)
+
+
+def test_the_picture_and_the_document_are_of_the_same_samples(profiled):
+    found = profiled.json
+    svg = ROOT / found["files"]["svg"]
+    assert ElementTree.parse(svg).getroot().tag.endswith("svg")
+    assert f"({found['samples']:,} samples" in svg.read_text()
+    stored = json.loads((ROOT / found["files"]["profile"]).read_text())
+    assert stored == found
+    assert stored["load"]["PROFILE"] == "closed"
+
+
+def test_the_picture_does_not_say_where_the_project_is(profiled):
+    svg = (ROOT / profiled.json["files"]["svg"]).read_text()
+    assert str(ROOT) not in svg
+    assert ">.venv/bin/py-spy record" in svg
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("--output /home/me/a&amp;b/results/x.svg", "--output results/x.svg"),
+        ("process 7:&quot;/home/me/a&amp;b/.venv/bin/python", "process 7:&quot;.venv/bin/python"),
+        ("--chdir /home/me/a&amp;b &quot;", "--chdir . &quot;"),
+        ("<text>process 7:&quot;/home/m..</text>", "<text>process 7:&quot;..</text>"),
+        ("<text>/home/me/a&amp;b/.v..</text>", "<text>.v..</text>"),
+        ("--name /home/me/a&amp;b2/x", "--name /home/me/a&amp;b2/x"),
+        ("--name /srv/home/me/a&amp;b/x", "--name /srv/home/me/a&amp;b/x"),
+        ("<title>view (app/views.py:3)</title>", "<title>view (app/views.py:3)</title>"),
+    ],
+)
+def test_paths_below_the_project_are_seen_from_there(written, shown):
+    assert without_root(written, Path("/home/me/a&b")) == shown
+
+
+def test_while_it_records_it_says_so(profiled):
+    assert "Recording 5 s of detail under load" in profiled.err
+
+
+def test_a_graph_is_counted_by_function_once_per_sample(tmp_path):
+    frames = [("all", 0, 0, 10), ("a (x.py:1)", 1, 0, 10), ("b (y.py:2)", 2, 2, 6)]
+    frames += [("b (y.py:2)", 3, 2, 5), ("c", 4, 2, 1)]
+    drawn = (FRAME.format(name, width, y, first, width) for name, y, first, width in frames)
+    svg = tmp_path / "graph.svg"
+    svg.write_text(GRAPH.format("\n".join(drawn)))
+    samples, found = hottest(svg)
+    assert samples == 10
+    counted = {hot.function: (hot.where, hot.self_samples, hot.all_samples) for hot in found}
+    assert counted == {"b": ("y.py:2", 5, 6), "a": ("x.py:1", 4, 10), "c": ("", 1, 1)}
+
+
+def test_a_packages_samples_are_those_of_its_own_functions(tmp_path):
+    frames = [("all", 0, 0, 10), ("run (gunicorn/workers/sync.py:1)", 1, 0, 10)]
+    frames += [
+        ("send (django/dispatch.py:2)", 2, 2, 8),
+        ("loads (json/decoder.py:3)", 3, 2, 2),
+        ("run (&lt;frozen runpy&gt;:9)", 3, 4, 1),
+    ]
+    frames += [("hex (uuid.py:4)", 3, 5, 2), ("wait (django/db/utils.py:5)", 3, 7, 1)]
+    drawn = (FRAME.format(name, width, y, first, width) for name, y, first, width in frames)
+    svg = tmp_path / "graph.svg"
+    svg.write_text(GRAPH.format("\n".join(drawn)))
+    assert packages(hottest(svg)[1]) == {"gunicorn": 2, "django": 3, "stdlib": 5}
+
+
+def test_a_picture_that_is_none_is_one_message(tmp_path):
+    svg = tmp_path / "graph.svg"
+    svg.write_text(GRAPH.format("<g><title>half"))
+    with pytest.raises(LabError, match=r"can't be read: .* Record again"):
+        hottest(svg)
+
+
+def test_a_name_that_is_none_does_not_spoil_the_picture(tmp_path):
+    """What py-spy reads of a worker that just changes."""
+    svg = tmp_path / "graph.svg"
+    drawn = GRAPH.format(FRAME.format("a\x01\x0c (x.py:1)", 10, 0, 0, 10)).encode()
+    svg.write_bytes(drawn.replace(b"x.py", b"\xff.py"))
+    recorder = Recorder(0, svg)
+    with subprocess.Popen(["true"], stderr=subprocess.PIPE, text=True) as ended:
+        recorder._end(ended, failed=False)
+    assert hottest(svg)[0] == 10
+
+
+def test_an_unknown_scenario_is_misuse(lab, stack):
+    said = lab("profile", "--scenario", "checkout")
+    assert said.is_one_message(2)
+    assert "journey, list, detail, booking" in said.err
+
+
+def test_without_a_stack_it_says_how_to_start_one(lab, tmp_path):
+    said = lab("profile", LAB_STATE_DIR=str(tmp_path))
+    assert said.is_one_message(1)
+    assert "lab up" in said.err
+
+
+def test_a_backend_with_nothing_to_do_is_no_profile(lab, stack):
+    # At one request a second all are Nginx' to answer.
+    assert lab("set", "LAB_NGINX_CACHE=basic").code == 0
+    try:
+        assert lab("k6", "smoke", "--scenario", "list", "--vus", "1", "--duration", "1s").code == 0
+        said = lab("profile", "--scenario", "list", "--rate", "1", "--seconds", "2")
+    finally:
+        assert lab("set", "LAB_NGINX_CACHE=off").code == 0
+    assert said.is_one_message(1)
+    assert "next to nothing to do" in said.err
+    assert "LAB_NGINX_CACHE=basic" in said.err
+
+
+@pytest.mark.skipif(
+    os.getuid() != 0 or not shutil.which("setpriv"), reason="only root can give up what root may"
+)
+def test_without_permission_it_says_who_may(stack):
+    argv = ["setpriv", "--bounding-set", "-sys_ptrace", str(LAB), "profile"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "py-spy can't look into the backend" in done.stderr
+    assert re.search("as root.*ptrace_scope", done.stderr, re.DOTALL)

@@ -1,0 +1,175 @@
+"""The report of stored results, by exact text where readers take figures from."""
+
+import re
+
+import pytest
+
+from lab.report.comparison import comparison
+from lab.report.curves import curves, thinned
+from lab.report.model import build
+from lab.report.page import markdown
+from lab.report.sections import sections
+from tests.support.report_samples import CLAIMS, load, of
+from tests.support.samples import make
+
+WARM = "naive/nginx-protected-warm/detail"
+
+
+def _markdown(header, cells, claims=CLAIMS):
+    report = build(header, cells, claims)
+    links = {"comparison": "pictures/comparison.png", "published": "pictures/published.png"}
+    panels = {
+        f"{kind}-{p}": f"pictures/{kind}-{p}.png"
+        for kind in ("curves", "cpu", "cache")
+        for p in report.panels.positions
+    }
+    return markdown(report, sections(report), {**links, **panels})
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return _markdown(*load())
+
+
+def test_the_answer_says_what_each_layer_bought(sample):
+    assert (
+        "For detail, naive: none gave 1.8 answers in time per second, redis-page 60.7 (34 ×), "
+        "nginx-basic-cold at least 323 (179 ×, limited by the number of virtual users) and "
+        "nginx-protected-warm at least 1,443 (802 ×, limited by the generator). "
+        "From none to the best layer: detail, fast 75.6 → 80.9 (1.1 ×) by redis-page." in sample
+    )
+    assert "Of 3 claims, 1 holds, 1 does not hold and 1 was not measured." in sample
+    assert "Of 8 planned cells, 1 failed and 1 is missing." in sample
+
+
+def test_the_stored_sample_is_what_make_py_makes():
+    header, cells = load()
+    assert make.small() == (header, cells)
+
+
+def test_every_claim_has_its_verdict_beside_both_figures(sample):
+    assert (
+        "| Redis makes it four times as fast | **holds** | 16 → 81 requests/s "
+        "| none 1.8, redis 60.8 | redis &gt;= 4 \\* none | – |" in sample
+    )
+    assert "| A warm Nginx answers every request | **does not hold** | 96 % failed |" in sample
+    assert "| The journey gains from Redis | *not measured* | – | none – |" in sample
+
+
+def test_a_cell_that_the_target_did_not_limit_is_marked_in_the_table(sample):
+    assert "| nginx-protected-warm | Nginx protected, warm | *≥ 1,443, limited by the gen" in sample
+    assert "*≥ 323, limited by the number of virtual users*" in sample
+
+
+def test_a_cell_that_the_target_did_not_limit_is_marked_in_the_picture():
+    header, cells = load()
+    panel = comparison(build(header, cells, [])).panels[0]
+    rows = {row["cell"]: row for row in _data(panel)}
+    assert (rows[WARM]["open"], rows[WARM]["text"]) == (True, "≥ 1,443 · generator")
+    assert rows["naive/nginx-basic-cold/detail"]["text"] == "≥ 323 · VU cap"
+    assert (rows["naive/none/detail"]["open"], rows["naive/none/detail"]["text"]) == (False, "1.8")
+    assert rows["fast/nginx-protected-warm/detail"]["text"] == "failed"
+
+
+def test_a_ramp_that_held_to_its_end_is_a_lower_bound_too():
+    header, cells = load()
+    of(cells, "naive/none/detail").update(outcome="held", limited_by="none", break_point=None)
+    assert "| none | no cache | *≥ 1.8, held to the end of the load* |" in _markdown(header, cells)
+
+
+def test_repeats_show_their_median_and_range(sample):
+    assert "| 60.7 (57.8–63.6) |" in sample
+    assert "| naive/redis-page/detail | measured | 2 of 2 | 60.7 (57.8–63.6) |" in sample
+
+
+def test_failed_missing_and_excluded_cells_are_all_named(sample):
+    assert "| fast/nginx-protected-warm/detail | 1 | The cache layer nginx is not on: no" in sample
+    assert "| naive/none/article | *not measured* | 0 of 1 | – |" in sample
+    assert "| fast/local/booking | A booking is never cached. |" in sample
+
+
+def test_published_figures_stand_beside_the_measured_ones():
+    header, cells = load()
+    header["published"][1]["cell"] = "naive/redis-page/detail"
+    header["published"][0]["cell"] = "naive/none/detail"
+    text = _markdown(header, cells)
+    assert re.search(r"\| Redis \| 81\.0 \| [\d.]+ \| 5\.1 × \| [\d.]+ × \| 11,000 \|", text)
+    assert "compare the steps from one layer to the next" in text
+
+
+def test_the_conditions_are_complete(sample):
+    for text in (
+        "| machine | AMD EPYC, 2 CPUs, 7.8 GiB of memory |",
+        "| CPUs | pinned: target on 0, load on 1 |",
+        "| bounds | p95 1,000 ms, errors 1 %, 95 % of the requests that are due answered |",
+        "| commit | 52f3e3d |",
+        "- steal time 3 % while idle",
+        "| LAB\\_WORKERS | 2 |",
+    ):
+        assert text in sample
+
+
+def test_a_finished_full_run_needs_no_notice(sample):
+    assert not re.search(r"QUICK|INTERRUPTED|SHARED", sample)
+
+
+@pytest.mark.parametrize(
+    ("change", "notice"),
+    [
+        ({"quick": True}, "> **QUICK RUN: durations were scaled down, and cells may have been"),
+        ({"state": "interrupted"}, "> **INTERRUPTED: 7 of 9 planned measurements are in this"),
+        ({"state": "running", "ended": None}, "> **STILL RUNNING: 7 of 9 planned measurements"),
+        ({"host": {"shared_cpus": True}}, "> **SHARED CPUs: the target and the load generator"),
+    ],
+)
+def test_what_weakens_the_figures_is_said_at_the_top(change, notice):
+    header, cells = load()
+    text = _markdown({**header, **change}, cells)
+    assert notice in text.split("## Claims")[0]
+
+
+def test_cells_that_the_hypervisor_took_time_from_are_named(sample):
+    assert "NOISY MACHINE" not in sample
+    header, cells = load()
+    noisy = next(cell for cell in cells if cell["state"] == "measured")
+    text = _markdown(header, [cell | {"steal": 0.21} if cell is noisy else cell for cell in cells])
+    told = text.split("## Claims")[0]
+    assert (
+        "**NOISY MACHINE: the hypervisor took 5% of the CPU time or more in 1 measurement" in told
+    )
+    assert f"21% at most ({noisy['name']})" in told
+
+
+@pytest.mark.parametrize(("fastest", "warned"), [(11.4, False), (11.6, True)])
+def test_a_machine_that_changed_its_speed_is_told(fastest, warned):
+    header, cells = load()
+    measured = [cell for cell in cells if cell["state"] == "measured"]
+    speeds = dict(zip([id(cell) for cell in measured], [10.0, fastest], strict=False))
+    text = _markdown(header, [c | {"cpu_speed": speeds.get(id(c), 10.5)} for c in cells])
+    told = text.split("## Claims")[0]
+    slow, fast = (f"({cell['name']}, repeat {cell['repeat']})" for cell in measured[:2])
+    said = f"1.2 × as fast around one measurement {fast} as around another {slow}"
+    assert ("**UNSTEADY MACHINE" in told, said in told) == (warned, warned)
+
+
+def test_thinned_windows_keep_the_ends_and_the_break():
+    windows = [{"end": float(end)} for end in range(5, 605)]
+    kept = [window["end"] for window in thinned(windows, 338.0)]
+    assert (kept[0], kept[-1]) == (5.0, 604.0)
+    assert 338.0 in kept
+    assert len(kept) <= 63
+
+
+def test_a_load_of_one_rate_is_drawn_over_time():
+    header, cells = load()
+    for cell in cells:
+        for window in cell.get("windows", []):
+            window["offered"] = 20.0
+    picture = curves(build(header, cells, []), "detail")
+    assert picture.caption.startswith("Over the seconds since the load began")
+
+
+def _data(panel):
+    """The rows of a panel, wherever Altair put them."""
+    inline = panel["data"].get("values")
+    return inline if inline is not None else panel["datasets"][panel["data"]["name"]]

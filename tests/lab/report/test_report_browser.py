@@ -1,0 +1,65 @@
+"""The report in a real browser: headless Chromium, from a file."""
+
+import pytest
+
+from lab.report import write_report
+from lab.stack.native.programs import browser_env, find_browser
+from tests.support.browser import browser
+from tests.support.report_samples import CLAIMS, ladder, load
+
+# Each chart as the reader finds it: its id, and the size of what was drawn.
+DRAWN = """
+[...document.querySelectorAll('.chart')].map(chart => {
+  const box = chart.querySelector('svg')?.getBoundingClientRect();
+  const marks = chart.querySelectorAll('svg path, svg line, svg text').length;
+  return {id: chart.id, width: box?.width ?? 0, height: box?.height ?? 0, marks};
+})
+"""
+
+
+@pytest.fixture(scope="module")
+def page():
+    program = find_browser()
+    if program is None:
+        pytest.skip("No Chromium on the PATH, and none unpacked: `make test` does by apt.")
+    with browser(program, browser_env(program)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module", params=["small", "ladder"])
+def report(request, tmp_path_factory):
+    if request.param == "small":
+        return request.getfixturevalue("written")[1]["html"]
+    return write_report(*ladder(), CLAIMS, tmp_path_factory.mktemp("report"))["html"]
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_every_chart_is_drawn_and_the_page_does_not_scroll_sideways(page, report, width):
+    page.open(report, width)
+    charts = page.ask(DRAWN)
+    assert len(charts) >= 8
+    for chart in charts:
+        assert 200 < chart["width"] <= width, chart
+        assert chart["height"] > 30, chart
+        assert chart["marks"] > 5, chart
+    assert page.ask("document.documentElement.scrollWidth") <= page.ask("innerWidth")
+    assert page.ask("location.protocol") == "file:"
+    assert page.trouble == []
+
+
+def test_a_limited_cell_says_so_in_the_drawn_picture(page, written):
+    page.open(written[1]["html"], 400)
+    texts = page.ask(
+        "[...document.querySelectorAll('#comparison-0 svg text')].map(t => t.textContent)"
+    )
+    assert "≥ 1,443 · generator" in texts
+    assert "failed" in texts
+
+
+def test_markup_in_a_result_stays_text(page, tmp_path):
+    header, cells = load()
+    header["title"] = "<script>document.title = 'run'</script><img src=x onerror=alert(1)>"
+    page.open(write_report(header, cells, CLAIMS, tmp_path)["html"], 400)
+    assert page.ask("document.querySelector('h1').textContent") == header["title"]
+    assert page.ask("document.title") == header["title"]
+    assert page.trouble == []

@@ -1,0 +1,216 @@
+"""Reports of experiments that compare another figure than goodput, laid out as their files say."""
+
+import pytest
+
+from lab.experiments import matrix
+from lab.experiments.files import parse
+from lab.paths import EXPERIMENTS
+from lab.report import report_document
+from lab.report.comparison import comparison
+from lab.report.model import build
+from lab.report.page import markdown
+from lab.report.published_lines import groups
+from lab.report.sections import sections
+from lab.report.summary import answer
+from tests.support.report_samples import load, of
+
+# Successes of each server at 0 and at 200 ms.
+SUCCESSES = {"sync": (400, 10), "threads": (200, 360), "async": (420, 380)}
+REPORT = {
+    "compare": "successes",
+    "rows": ["server"],
+    "panels": ["route"],
+    "base": {"server": "sync"},
+}
+PUBLISHED = [
+    {"cell": "read/0ms/sync", "label": None, "max_rps": 23.0, "successes": 3927},
+    {"cell": "read/0ms/async", "label": None, "max_rps": 28.3, "successes": 3053},
+    {"cell": "read/200ms/sync", "label": None, "max_rps": 0.6, "successes": 105},
+    {"cell": "read/200ms/async", "label": None, "max_rps": 28.4, "successes": 4312},
+]
+
+
+def cells():
+    pattern = of(load()[1], "naive/none/detail") | {"windows": [], "limited_by": "none"}
+    return [
+        pattern
+        | {
+            "name": f"read/{latency}/{server}",
+            "axes": {"route": "read", "latency": latency, "server": server},
+            "outcome": "measured",
+            "break_point": None,
+            "successes": count,
+            "max_rps": count / 100,
+            "memory_peak_bytes": (n + 1) * 50 * 1024**2 + i * 1024**2,
+        }
+        for n, (server, counts) in enumerate(SUCCESSES.items())
+        for i, (latency, count) in enumerate(zip(("0ms", "200ms"), counts, strict=True))
+    ]
+
+
+def header(**changed):
+    names = {"route": ["read"], "latency": ["0ms", "200ms"], "server": list(SUCCESSES)}
+    axes = [
+        {"name": axis, "positions": [{"name": n, "title": f"the {n}"} for n in found]}
+        for axis, found in names.items()
+    ]
+    plan = [{"name": cell["name"], "repeat": 1} for cell in cells()]
+    own = {"axes": axes, "plan": plan, "published": PUBLISHED, "report": REPORT}
+    return load()[0] | own | changed
+
+
+def text_of(head, found):
+    report = build(head, found, [])
+    there = sections(report)
+    pictures = {b.name: "" for s in there for b in s.blocks if b.kind == "picture"}
+    return markdown(report, there, pictures)
+
+
+@pytest.fixture(scope="module")
+def text():
+    return text_of(header(), cells())
+
+
+def test_the_answer_compares_the_named_figure_with_the_named_base(text):
+    assert (
+        "For read, 0ms: sync gave 400 successful answers, threads 200 (0.5 ×) and async 420 "
+        "(1.1 ×). From sync to the best server: read, 200ms 10 → 380 (38 ×) by async." in text
+    )
+
+
+def test_of_very_many_rows_the_answer_tells_those_that_were_published(monkeypatch):
+    monkeypatch.setattr("lab.report.summary._MOST_ROWS", 2)
+    said = answer(build(header(), cells(), []))
+    assert "sync gave 400 successful answers, async 420 (1.1 ×)." in said
+    assert "threads" not in said
+
+
+def test_the_table_has_the_rows_panels_and_series_of_the_file(text):
+    assert "## Successful answers of every server" in text
+    assert "| server | what it is | read, 0ms | read, 200ms |" in text
+    assert "| async | the async | 420 | 380 |" in text
+    panel = comparison(build(header(), cells(), [])).panels[0]
+    assert panel["title"] == "read"
+
+
+def test_published_figures_stand_as_in_their_source(text):
+    assert "| route, latency | sync, published | sync, measured | async, published |" in text
+    assert "| read, 200ms | 0.60 &amp; 105 | 0.10 &amp; 10 | 28.4 &amp; 4,312 | 3.8 &amp;" in text
+    assert "As the source's own table: successes/s at most &amp; successes." in text
+
+
+def test_each_published_step_is_compared_with_ours_by_its_direction(text):
+    row = "| read/200ms/async | 4,312 | 380 | 41 × | 38 × | 28.4 | 3.8 | **the same way: up** |"
+    assert row in text
+    assert "| read/0ms/sync | 3,927 | 400 | 1.0 × | 1.0 × | 23.0 | 4.0 | – |" in text
+    apart = "| read/0ms/async | 3,053 | 420 | 0.78 × | 1.1 × | 28.3 | 4.2 | **apart: theirs down, "
+    assert f"{apart}ours equal** |" in text
+
+
+def test_the_peak_of_memory_is_told_per_server(text):
+    assert "| sync | the sync | 51 |" in text
+    assert "| async | the async | 151 |" in text
+
+
+def test_a_closed_load_is_limited_by_nothing_and_holds_nothing(text):
+    assert "| read/0ms/sync | measured | 1 of 1 | 1.8 | – | – |" in text
+
+
+def test_the_base_is_what_the_file_names_not_what_comes_first():
+    report = build(header(report=REPORT | {"base": {"server": "threads"}}), cells(), [])
+    assert answer(report).startswith("For read, 0ms: threads gave 200 successful answers, sync 400")
+    assert report.base_of(report.cells[0]).name == "read/0ms/threads"
+
+
+def test_several_axes_may_make_the_panels():
+    shown = REPORT | {"panels": ["route", "latency"], "compare": "max_rps"}
+    report = build(header(report=shown), cells(), [])
+    assert list(report.panels.positions) == ["read, 0ms", "read, 200ms"]
+    assert report.panels.positions["read, 200ms"] == "the read, the 200ms"
+    assert report.place(report.cells[1]) == ("sync", "", "read, 200ms")
+
+
+def test_each_panel_may_compare_a_figure_of_its_own():
+    shown = {"rows": ["server"], "panels": ["latency"]}
+    shown["compare"] = {"0ms": "successes", "200ms": "p95_ms"}
+    found = cells()
+    for n, cell in enumerate(found[::-1], start=5):
+        cell.update(p50_ms=n, p90_ms=2 * n, p95_ms=3 * n, p99_ms=40 * n)
+    text = text_of(header(report=shown), found)
+    assert "## Every server compared" in text
+    assert "| 0ms, read: successful answers | 200ms, read: response time, p95 (ms) |" in text
+    assert "| threads | the threads | 200 | 21 |" in text
+    # The quickest is the best.
+    assert "200ms, read 27 ms (p95) → 15 (0.56 ×) by async" in text
+    assert "| read/200ms/async | 5.0 | 10 | 15 | 200 |" in text
+    assert "| read/0ms/async |" not in text.split("## Response times")[1].split("## ")[0]
+
+
+def test_published_lines_with_other_figures_are_a_table_of_their_own():
+    published = [*PUBLISHED, {"cell": "read/0ms/threads", "label": "t", "p95_ms": 3.0}]
+    found = groups(build(header(published=published), cells(), []))
+    assert [[kind.name for kind in group.kinds] for group in found] == [
+        ["max_rps", "successes"],
+        ["p95_ms"],
+    ]
+    assert [group.main.name for group in found] == ["successes", "p95_ms"]
+
+
+def test_a_published_line_may_name_the_line_that_its_steps_begin_at():
+    base = {"cell": "read/0ms/sync", "label": None, "successes": 100}
+    other = {"cell": "read/200ms/async", "label": None, "successes": 400, "base": "read/0ms/sync"}
+    (group,) = groups(build(header(published=[base, other]), cells(), []))
+    assert group.lines[1].base is group.lines[0]
+    assert group.lines[1].step(group.main, "theirs") == 4
+
+
+def test_every_published_line_of_ours_has_a_step():
+    for path in EXPERIMENTS.glob("*.toml"):
+        experiment = parse(path.stem, path.read_text())
+        axes = [
+            {"name": a.name, "positions": [{"name": n, "title": n} for n in a.positions]}
+            for a in experiment.axis
+        ]
+        head = {
+            **{"axes": axes, "report": experiment.report.model_dump()},
+            "plan": [{"name": c.name, "repeat": 1} for c in matrix.cells(experiment)],
+            "published": [each.model_dump() for each in experiment.published],
+        }
+        lines = [line for group in groups(build(head, [], [])) for line in group.lines]
+        assert [line.label for line in lines if line.base is None] == [], path.stem
+
+
+def test_what_this_machine_can_not_measure_is_named_with_its_reason():
+    found = cells()
+    gone = {"state": "not measured", "error": "Python 3.6 is not here"}
+    found[0] = {k: found[0][k] for k in ("name", "repeat", "axes", "title", "settings")} | gone
+    text = text_of(header(), found)
+    assert "Of 6 planned cells, 0 failed, 1 could not be measured here and 0 are missing." in text
+    assert "| read/0ms/sync | Python 3.6 is not here |" in text
+    assert "| read/0ms/sync | *not measured* | 0 of 1 | – |" in text
+    document = report_document(header(), found, [], {})
+    (first,) = [cell for cell in document["cells"] if cell["name"] == "read/0ms/sync"]
+    assert (first["state"], first["error"]) == ("not measured", "Python 3.6 is not here")
+
+
+def test_sockets_delays_and_old_stacks_have_their_tables():
+    found = cells()
+    counted = {"connections": 1000, "messages": 70, "expected": 71, "lost": 1, "doubled": 2}
+    late = {"delay_p50_ms": 2.5, "delay_p95_ms": 12.0, "delay_max_ms": 1300.0}
+    found[0]["websockets"] = counted | {"closed": 3} | late
+    found[1]["latency"] = {
+        **{"database_ms": 201.2, "client_ms": 200.4},
+        **{"new_connection_ms": 1402.0, "new_connection_delays": 7.0},
+    }
+    found[1]["settings"] = found[1]["settings"] | {"LAB_LATENCY_MS": "200"}
+    shared = {"layer_cpus_shared_with": "the load generator"}
+    found[2]["legacy"] = {"stack": "channels-2016", "arm": "a", "django": "1.10.8"} | shared
+    found[3]["legacy"] = found[2]["legacy"] | {"layer_cpus_shared_with": "the server"}
+    text = text_of(header(postgres_auth="scram-sha-256"), found)
+    assert "| read/0ms/sync | 1,000 | 71 | 70 | 1 | 2 | 3 | 2.5 | 12 | 1,300 |" in text
+    assert "| read/200ms/sync | 200 | 201 | 200 | 1,402 | 7.0 |" in text
+    assert "| Postgres authentication | scram-sha-256 |" in text
+    assert "| old stack channels-2016 | django 1.10.8 |" in text
+    whose = "the layer's Redis shares its CPU with"
+    assert f"| {whose} the load generator | {found[2]['name']} |" in text
+    assert f"{whose} the server" not in text

@@ -1,0 +1,111 @@
+"""The files of a report: page, Markdown, pictures, and the document for `--json`."""
+
+import json
+import re
+import shutil
+
+from lab.report import report_document, write_report
+from lab.report.model import build
+from lab.report.page import html, markdown
+from lab.report.sections import sections
+from tests.support.report_samples import CLAIMS, FOLDER, ladder, load, of
+
+HOSTILE = "</script><script>alert(1)</script>"
+
+
+def test_nothing_measured_is_a_report_too(tmp_path):
+    header, _ = load()
+    files = write_report(header, [], [], tmp_path)
+    assert "Nothing was measured." in files["markdown"].read_text()
+    assert files["pictures"] == []
+
+
+def test_an_experiment_with_one_axis_needs_no_layers_or_loads(tmp_path):
+    header, cells = load()
+    axis = {"name": "server", "positions": [{"name": "sync", "title": "sync workers"}]}
+    cell = {**of(cells, "naive/none/detail"), "name": "sync", "axes": {"server": "sync"}}
+    one = {**header, "axes": [axis], "plan": [{"name": "sync", "repeat": 1}], "published": []}
+    files = write_report(one, [cell], [], tmp_path)
+    assert "| sync | sync workers | 1.8 |" in files["markdown"].read_text()
+    assert {path.name for path in files["pictures"]} >= {"comparison.png", "curves.svg"}
+
+
+def test_the_markdown_embeds_pictures_that_exist(written):
+    folder, files = written
+    links = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", files["markdown"].read_text())
+    assert {"pictures/comparison.png", "pictures/curves-detail.png"} <= set(links)
+    for link in links:
+        assert (folder / link).stat().st_size > 5000
+        assert (folder / link).with_suffix(".svg").read_text().startswith("<svg")
+
+
+def test_the_static_twin_shows_what_the_interactive_picture_does(written):
+    svg = (written[0] / "pictures/comparison.svg").read_text()
+    texts = set(re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", svg))
+    assert {"≥ 1,443 · generator", "≥ 323 · VU cap", "failed", "not measured", "60.7"} <= texts
+    curves = (written[0] / "pictures/curves-detail.svg").read_text()
+    assert curves.count("mark-line role-mark") >= 6
+    assert "layer: redis-page; rate, per s:" in curves
+
+
+def test_names_with_slashes_stay_inside_the_folder(tmp_path):
+    header, cells = load()
+    header["axes"][2]["positions"][0]["name"] = "../../detail"
+    for cell in cells:
+        cell["axes"]["load"] = "../../detail"
+    files = write_report(header, cells, [], tmp_path / "run")
+    assert (tmp_path / "run/pictures/curves--detail.png") in files["pictures"]
+
+
+def test_a_new_report_leaves_no_picture_of_the_old_one(written, tmp_path):
+    folder = shutil.copytree(written[0], tmp_path / "run")
+    assert list((folder / "pictures").iterdir())
+    files = write_report(load()[0], [], [], folder)
+    assert files["pictures"] == list((folder / "pictures").iterdir()) == []
+
+
+def test_the_page_needs_no_network_and_names_no_path_of_the_machine(written):
+    page = written[1]["html"].read_text()
+    assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page)
+    for text in (page, written[1]["markdown"].read_text()):
+        assert str(FOLDER.parents[2]) not in text
+        assert str(written[0]) not in text
+
+
+def test_sixty_long_cells_make_a_page_below_five_megabytes():
+    header, cells = ladder(60, windows=600)
+    report = build(header, cells, [])
+    found = sections(report)
+    links = {block.name: "" for s in found for block in s.blocks if block.kind == "picture"}
+    assert len(html(report, found, links).encode()) < 5_000_000
+
+
+def test_titles_and_errors_can_not_become_markup():
+    header, cells = load()
+    failed = of(cells, "fast/nginx-protected-warm/detail")
+    failed["error"] = f"{HOSTILE} | a ![pic](x) `b`"
+    of(cells, "naive/none/detail")["axes"]["layer"] = HOSTILE
+    header["title"] = HOSTILE
+    report = build(header, cells, CLAIMS)
+    found = sections(report)
+    links = {block.name: "" for s in found for block in s.blocks if block.kind == "picture"}
+    page = html(report, found, links)
+    assert HOSTILE not in page
+    assert "<title>&lt;/script&gt;" in page
+    assert page.count("<script>") == 2
+    text = markdown(report, found, links)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; \\| a !\\[pic\\](x) \\`b\\`" in text
+    assert "<script" not in text
+
+
+def test_the_document_has_every_planned_measurement(written):
+    header, cells = load()
+    document = report_document(header, cells, CLAIMS, written[1])
+    assert json.loads(json.dumps(document)) == document
+    assert set(document) >= {"experiment", "cells", "claims", "files"}
+    names = "name settings repeat rps goodput requests failed_ratio p95_ms dropped_iterations"
+    for cell in document["cells"]:
+        assert set(cell) >= {*names.split(), "limited_by", "state"}
+    states = [cell["state"] for cell in document["cells"]]
+    assert [states.count(s) for s in ("measured", "failed", "missing")] == [7, 1, 1]
+    assert set(document["claims"][0]) >= {"id", "text", "verdict", "measured", "published"}

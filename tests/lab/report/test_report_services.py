@@ -1,0 +1,41 @@
+"""What pictures of several cells name and draw: services, and the bound of their load."""
+
+import pytest
+
+from lab.report.curves import curves
+from lab.report.model import build
+from lab.report.services import COLOURS, OTHERS, merged
+from tests.support.report_samples import load
+
+
+def test_what_is_idle_in_every_cell_becomes_one():
+    cells = [
+        {"backend": 0.8, "redis": 0.01, "mtail": 0.01, "node-exporter": 0.02},
+        {"backend": 0.1, "redis": 0.3},
+    ]
+    idle, busy = merged(cells)
+    assert idle == {"backend": 0.8, "redis": 0.01, OTHERS: 0.03}
+    assert busy == {"backend": 0.1, "redis": 0.3}
+
+
+def test_workers_of_an_old_stack_are_one_service():
+    (cell,) = merged([{"legacy-web": 0.5, "legacy-worker-1": 0.04, "legacy-worker-2": 0.04}])
+    assert cell == {"legacy-web": 0.5, "legacy-workers": 0.08}
+
+
+def test_every_service_has_a_colour_of_its_own():
+    assert len(set(COLOURS.values())) == len(COLOURS)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "drawn"), [((35, 35), 35), ((None, None), 1000), ((35, 90), None)]
+)
+def test_the_dotted_bound_is_that_of_the_loads_if_they_have_one(bounds, drawn):
+    header, cells = load()
+    panel = next(iter(build(header, cells, []).panels.positions))
+    for n, cell in enumerate(cells):
+        if bounds[n % 2] is not None:
+            cell["workload"]["bound_ms"] = bounds[n % 2]
+    times = curves(build(header, cells, []), panel).panels[0]
+    names = [one["data"]["name"] for one in times["layer"] if one["mark"].get("type") == "rule"]
+    assert [times["datasets"][name][0]["y"] for name in names] == ([drawn] if drawn else [])

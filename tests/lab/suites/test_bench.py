@@ -1,0 +1,240 @@
+"""`lab bench`: its table, its verdicts, what makes a figure void, and what is wrong input."""
+
+from dataclasses import replace
+
+import pytest
+
+from lab.errors import LabError, UsageError
+from lab.paths import ROOT
+from lab.suites.bench import answers, command, free_slots, pgbench, rows, wrk
+from lab.suites.bench.busy import Busy
+from lab.suites.bench.measure import pairs
+from lab.suites.bench.rows import Row, Target, Way
+from lab.suites.bench.sample import Sample, judge
+
+TARGET_FULL = Busy(generator=0.4, target=0.99)
+GENERATOR_FULL = Busy(generator=0.97, target=0.5)
+ROW = Row("r", "a row", (Way("naive", "detail"), Way("fast", "detail")), ())
+TARGET = Target("fast", "naive", must_reach=4, floor=3)
+
+
+def sample(rate, *, size=1000.0, busy=TARGET_FULL, wrong=""):
+    return Sample(rate, size, int(rate * 5), 5.0, busy, wrong)
+
+
+def pair(naive, fast):
+    return {"naive": naive, "fast": fast}
+
+
+# --- What the figures say
+
+
+def test_the_median_of_each_pairs_own_ratio_is_what_counts():
+    found = [pair(sample(10), sample(fast)) for fast in (30, 50, 90)]
+    verdict = judge(TARGET, found, check=False)
+    assert verdict.values == [3, 5, 9]
+    assert (verdict.reached, verdict.outcome) == (5, "reached")
+
+
+def test_check_asks_for_the_floor_alone():
+    found = [pair(sample(10), sample(35))]
+    assert judge(TARGET, found, check=False).outcome == "missed"
+    assert judge(TARGET, found, check=True).outcome == "reached"
+
+
+def test_bytes_are_how_many_times_fewer():
+    target = replace(TARGET, figure="bytes", must_reach=2.4)
+    assert judge(target, [pair(sample(1, size=960), sample(9, size=400))], check=False).values == [
+        2.4
+    ]
+
+
+@pytest.mark.parametrize(("slower", "outcome"), [(10, "reached"), (12, "missed")])
+def test_a_time_must_not_be_longer(slower, outcome):
+    target = Target("tenfold", "once", 11, 11, figure="time")
+    found = [{"once": sample(120), "tenfold": sample(120 / slower)}]
+    verdict = judge(target, found, check=False)
+    assert verdict.at_most
+    assert verdict.outcome == outcome
+
+
+@pytest.mark.parametrize("side", ["naive", "fast"])
+def test_a_generator_at_its_limit_makes_the_figure_void_not_reached(side):
+    sides = {"naive": sample(1), "fast": sample(100)}
+    sides[side] = replace(sides[side], busy=GENERATOR_FULL)
+    verdict = judge(TARGET, [pair(sample(1), sample(100)), sides], check=False)
+    assert verdict.outcome == "void"
+    assert "generator 97% busy, target 50%" in verdict.why
+
+
+@pytest.mark.parametrize(
+    ("busy", "void"),
+    [
+        (Busy(0.95, 0.95), False),  # both at their limit: the target's is one
+        (Busy(0.89, 0.1), False),  # neither: somebody waits for something else
+        (Busy(0.9, 0.89), True),
+        (Busy(0.95, 1.0, held_back=True), True),  # something else has filled the target's
+        (Busy(0.89, 1.0, held_back=True), False),
+    ],
+)
+def test_void_is_when_the_generator_is_full_and_the_target_is_not(busy, void):
+    assert busy.void == void
+
+
+def test_a_wrong_answer_fails_the_figure_whatever_its_rate():
+    found = [pair(sample(1), sample(100, busy=GENERATOR_FULL, wrong="3 socket errors"))]
+    verdict = judge(TARGET, found, check=False)
+    assert (verdict.outcome, verdict.why) == ("failed", "fast: 3 socket errors")
+
+
+def test_nothing_measured_is_not_reached():
+    verdict = judge(TARGET, [], check=False)
+    assert (verdict.outcome, verdict.reached) == ("failed", None)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "reached"),
+    [(["reached"], True), (["reached", "void"], False), (["failed"], False), (["missed"], False)],
+)
+def test_only_a_table_that_is_reached_throughout_is_reached(outcomes, reached):
+    figures = [{"outcome": outcome} for outcome in outcomes]
+    assert command.is_reached({"rows": [{"figures": figures}]}) == reached
+
+
+# --- What a generator reports
+
+
+REPORT = {
+    "requests": 50,
+    "microseconds": 2_000_000,
+    "bytes": 5000,
+    "refused": 0,
+    "socket_errors": 0,
+}
+
+
+def test_wrks_report_is_requests_by_time():
+    found = wrk.sample_of(REPORT, TARGET_FULL)
+    assert (found.rate, found.bytes, found.wrong) == (25, 100, "")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"refused": 2}, "2 answers of 400 and above"),
+        ({"socket_errors": 1}, "1 socket errors"),
+        ({"requests": 0}, "no request was answered"),
+    ],
+)
+def test_what_wrk_counts_as_an_error_makes_its_sample_wrong(changed, said):
+    assert wrk.sample_of(REPORT | changed, TARGET_FULL).wrong == said
+
+
+def test_an_answer_of_another_size_is_found():
+    found = Sample(100, 1200, 500, 5, TARGET_FULL)
+    assert answers.check_size(found, 1000, 4).wrong == ""
+    # A 200 where a 304 was asked for, and the other way round.
+    assert answers.check_size(found, 0, 4).wrong == ""
+    assert "answers of 100000 each" in answers.check_size(found, 100_000, 4).wrong
+    assert "answers of 0 each" in answers.check_size(replace(found, bytes=9000), 0, 4).wrong
+
+
+def test_an_answer_that_booked_nothing_is_found():
+    found = Sample(100, 1200, 500, 5, TARGET_FULL)
+    assert free_slots.check_made(found, 502, 4).wrong == ""
+    assert free_slots.check_made(found, 499, 4).wrong == "500 answers made 499 bookings"
+
+
+def test_bodies_that_should_be_equal_and_are_not_stop_the_row():
+    one, other = (answers.Answer(200, b"", body, "") for body in (b"[1]", b"[2, 3]"))
+    answers.check_equal({"naive": one, "fast": one})
+    with pytest.raises(LabError, match="naive 3 bytes, fast 6 bytes"):
+        answers.check_equal({"naive": one, "fast": other})
+
+
+def test_pgbenchs_own_rate_is_taken_and_its_failures_are_not_passed_over():
+    said = (
+        "number of transactions actually processed: 261\n"
+        "number of failed transactions: {} (0.000%)\n"
+        "tps = 89.517286 (without initial connection time)\n"
+    )
+    found = pgbench.sample_of(said.format(0), TARGET_FULL, 3)
+    assert (found.rate, found.requests, found.wrong) == (89.517286, 261, "")
+    assert pgbench.sample_of(said.format(2), TARGET_FULL, 3).wrong == "2 failed transactions"
+
+
+SLOTS = free_slots.Slots(free_slots.date(2031, 1, 1), {"s1": ["c1", "c2"], "s2": ["c3"]}, "k-")
+
+
+def test_a_pgbench_script_has_its_suite_and_no_placeholder_left(tmp_path):
+    statements = [{"sql": "SELECT :suite::uuid,\n :customers::uuid[], :night_is_not_one"}]
+    with pytest.raises(LabError, match=r":night_is_not_one\. Known: id, suite"):
+        pgbench.write_scripts(statements, SLOTS, tmp_path, 1000)
+    statements = [
+        {"sql": "BEGIN"},
+        {"sql": "SELECT :suite::uuid, :customers::uuid[], :body::jsonb"},
+    ]
+    first, second = pgbench.write_scripts(statements, SLOTS, tmp_path, 1000)
+    assert "BEGIN;\nSELECT 's1'::uuid::uuid, ARRAY['c1'::uuid,'c2'::uuid]::uuid[]" in (
+        first.read_text()
+    )
+    assert "'s2'::uuid" in second.read_text()
+
+
+# --- The order, and what can be asked for
+
+
+def test_every_other_repeat_goes_the_other_way_round():
+    order = []
+    pairs(ROW, 3, lambda way, repeat: order.append((repeat, way.name)))
+    assert order == [
+        *((0, "naive"), (0, "fast")),
+        *((1, "fast"), (1, "naive")),
+        *((2, "naive"), (2, "fast")),
+    ]
+
+
+def test_floors_are_no_higher_than_targets_and_name_ways_of_their_row():
+    for row in rows.ROWS:
+        names = {way.name for way in row.ways}
+        assert set(row.equal) <= names
+        for target in row.targets:
+            assert {target.way, target.over} <= names
+            assert target.floor <= target.must_reach
+
+
+def test_the_page_about_it_has_every_row_with_its_number():
+    page = (ROOT / "docs/performance.md").read_text()
+    for row in rows.ROWS:
+        line = next(line for line in page.splitlines() if line.startswith(f"| `{row.name}`"))
+        for target in row.targets:
+            assert f"{target.must_reach:g}" in line, (row.name, line)
+
+
+def test_check_has_no_row_that_is_a_time():
+    assert rows.START in rows.chosen([], check=False)
+    assert rows.START not in rows.chosen([], check=True)
+    with pytest.raises(UsageError, match="start is a time"):
+        rows.chosen(["start"], check=True)
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("--only", "hotel"), "There is no row hotel. Known: detail-fast, detail-versioned"),
+        (("--growth", "--check"), "takes no --check, --only or --profile"),
+        (("--repeat", "0"), "greater than or equal to 1"),
+    ],
+)
+def test_wrong_input_is_one_message(lab, argv, said):
+    answer = lab("bench", *argv)
+    assert answer.is_one_message(2), answer.err
+    assert said in answer.err
+
+
+def test_another_engine_is_told_what_to_do(stack):
+    class Docker:
+        name = "docker"
+
+    with pytest.raises(UsageError, match="LAB_ENGINE=native lab bench"):
+        command.run(Docker(), command.asked([], repeats=1, seconds=1, check=True))

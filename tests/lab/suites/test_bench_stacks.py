@@ -1,0 +1,72 @@
+"""`lab bench` where it changes more than settings: a grown database, a stack that was down."""
+
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from lab.paths import ROOT, State
+from lab.stack.database import DATABASE
+from lab.stack.native.supervision import leftovers
+from lab.suites.bench import free_slots, growth, large_dataset
+from lab.suites.bench.large_dataset import Size
+
+DATA = ("LAB_DATA_HOTELS", "LAB_DATA_SUITES_PER_HOTEL", "LAB_DATA_BOOKINGS_PER_SUITE")
+
+
+def _checked(swap):
+    """The exchange of two databases that have the same indexes and constraints; in the grown one
+    each booking's copy of its customers' ids is what its links say.
+    """
+    copies = """
+        SELECT count(*) FROM hotels_booking booking WHERE customer_ids <> ARRAY(
+            SELECT customer_id FROM hotels_booking_customers
+            WHERE booking_id = booking.id ORDER BY customer_id
+        )"""
+
+    def shape(engine, database):
+        indexes = "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1"
+        keys = "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid > 0 ORDER BY 1"
+        return engine.sql(database, indexes), engine.sql(database, keys)
+
+    def checked(engine):
+        assert shape(engine, large_dataset.GROWN) == shape(engine, DATABASE)
+        assert engine.sql(large_dataset.GROWN, copies) == ["0"]
+        swap(engine)
+
+    return checked
+
+
+def test_a_grown_database_is_measured_beside_the_small_one_and_gone_afterwards(stack, monkeypatch):
+    """A little larger alone: 10 million bookings take a quarter of an hour."""
+    monkeypatch.setattr(large_dataset, "_FREE_BYTES", 0)
+    monkeypatch.setattr(large_dataset, "swap", _checked(large_dataset.swap))
+    size = Size(hotels=30, bookings=120_000, tenfold=3)
+    document = growth.run(stack, repeats=2, seconds=1, size=size)
+    (ROOT / document["files"]["result"]).unlink()
+    figures = [row["figures"][0] for row in document["rows"]]
+    assert [len(figure["values"]) for figure in figures] == [2, 2, 2]
+    assert [figure["why"] for figure in figures if figure["outcome"] == "failed"] == []
+    pair = document["rows"][0]["pairs"][0]
+    assert pair["tenfold"]["bytes"] == pytest.approx(3 * pair["once"]["bytes"], rel=0.1)
+    # As load_db makes them, whatever was booked before.
+    assert free_slots.bookings(stack) == math.prod(int(os.environ[name]) for name in DATA)
+    assert (
+        stack.sql("postgres", "SELECT datname FROM pg_database WHERE datname ~ 'grown|aside'") == []
+    )
+
+
+def test_a_stack_that_was_down_is_down_again_without_the_loads_bookings(lab, other):
+    data = {"HOTELS": 2, "SUITES_PER_HOTEL": 10, "BOOKINGS_PER_SUITE": 3}
+    other |= {f"LAB_DATA_{name}": str(count) for name, count in data.items()}
+    said = lab("bench", "--only", "booking", "--repeat", "1", "--seconds", "1", "--json", **other)
+    document = said.json
+    (ROOT / document["files"]["result"]).unlink()
+    assert document["rows"][0]["pairs"][0]["fast"]["requests"] > 0
+    assert leftovers(State(Path(other["LAB_STATE_DIR"]))) == []
+    assert lab("up", **other).code == 0
+    tables = lab("manage", "table_sizes", "--json", **other).json["tables"]
+    assert lab("down", **other).code == 0
+    (bookings,) = (each["rows"] for each in tables if each["table"] == "hotels_booking")
+    assert bookings == math.prod(data.values())

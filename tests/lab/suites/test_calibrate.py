@@ -1,0 +1,167 @@
+"""`lab calibrate`: what is compared, when that is missed, and what the docs say of it."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from lab.cli.output import calibration
+from lab.console import Console
+from lab.paths import ROOT
+from lab.suites.calibration import checks
+from lab.suites.calibration.cells import CELLS, chosen
+from lab.suites.calibration.check import Check
+from lab.suites.calibration.checks import compare
+from lab.suites.calibration.command import cell_document, is_calibrated
+from tests.support.calibrate_samples import BY_NAME, FIGURES, SEEN
+
+# --- What is compared
+
+# As Prometheus has them where k6's p99 is 25 ms.
+AT_25_MS = {**SEEN.prometheus_ms, 99: 25.0}
+
+
+def _missed(name, **changes):
+    """What is missed in a cell when the lab says something else."""
+    figures = {**FIGURES, "limited_by": BY_NAME[name].limit}
+    seen = replace(SEEN, figures={**figures, **changes.pop("figures", {})}, **changes)
+    return [check.what for check in compare(BY_NAME[name], [seen]) if check.outcome != "held"]
+
+
+@pytest.mark.parametrize("name", ["fixed", "exponential", "queue", "capped", "roomy", "starved"])
+def test_what_is_right_is_held(name):
+    assert _missed(name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "missed"),
+    [
+        ("fixed", {"figures": {"p95_ms": 22.2}}, ["k6's p95"]),
+        ("fixed", {"figures": {"p99_ms": 25.2}, "prometheus_ms": AT_25_MS}, ["k6's p99"]),
+        ("fixed", {"figures": {"p99_ms": 19.6}}, ["k6's p99"]),
+        ("fixed", {"figures": {"p50_ms": 19.6}}, ["k6's p50"]),
+        ("fixed", {"floor_ms": 0.9}, [f"k6's p{share}" for share in checks.SHARES]),
+        ("fixed", {"prometheus_ms": {**SEEN.prometheus_ms, 99: 22.3}}, ["Prometheus' p99"]),
+        ("fixed", {"prometheus_ms": {**SEEN.prometheus_ms, 99: None}}, ["Prometheus' p99"]),
+        ("fixed", {"figures": {"rps": 197.5}}, ["requests per second"]),
+        ("fixed", {"figures": {"goodput": 173.0}}, ["goodput, best 5 s"]),
+        ("fixed", {"figures": {"requests": 999}}, ["requests in k6's summary"]),
+        ("fixed", {"prometheus_requests": 999.0}, ["requests in Prometheus"]),
+        ("fixed", {"prometheus_requests": None}, ["requests in Prometheus"]),
+        ("fixed", {"figures": {"failed": 1}}, ["failed requests"]),
+        ("queue", {"figures": {"break_point": {"rate": 211, "goodput": 200}}}, ["break point"]),
+        (
+            "queue",
+            {"figures": {"break_point": None}},
+            ["break point", "goodput at the break"],
+        ),
+        ("queue", {"figures": {"limited_by": "vu_cap"}}, ["limited by"]),
+        ("capped", {"figures": {"limited_by": "target"}}, ["limited by"]),
+        ("starved", {"figures": {"limited_by": "target"}}, ["limited by"]),
+        ("roomy", {"figures": {"limited_by": "generator_cpu"}}, ["limited by"]),
+    ],
+)
+def test_what_is_wrong_is_missed(name, changes, missed):
+    assert _missed(name, **changes) == missed
+
+
+def test_what_k6s_own_work_adds_is_allowed_above_alone():
+    """And is nothing beside longer times."""
+    own = {"p50_ms": 20.6, "p90_ms": 21.0, "p95_ms": 22.0, "p99_ms": 25.0}
+    assert _missed("fixed", figures=own, prometheus_ms=AT_25_MS) == []
+    seen = replace(SEEN, floor_ms=400.0, figures={**FIGURES, "p99_ms": 430.0})
+    found = {check.what: check for check in compare(BY_NAME["fixed"], [seen])}
+    assert found["k6's p99"].outcome == "missed"
+
+
+# --- The document
+
+
+def _document(*found):
+    return {
+        **{"quick": True, "warnings": ["it is loud"], "files": {"result": "results/x"}},
+        "host": {"shared_cpus": False, "target_cpus": "0", "load_cpus": "1"},
+        "cells": [cell_document(BY_NAME[name], [SEEN], judged) for name, judged in found],
+    }
+
+
+def test_only_a_miss_is_a_failure():
+    held, missed = Check("a", 1.0, 1.0, 0.1), Check("a", 1.0, 2.0, 0.1)
+    assert is_calibrated(_document(("fixed", [held])))
+    assert is_calibrated(_document(("fixed", [held, replace(missed, void="noise")])))
+    assert not is_calibrated(_document(("fixed", [held]), ("queue", [held, missed])))
+
+
+def test_the_table_has_the_worst_of_several_runs_and_every_warning():
+    console = Console(width=160, record=True)
+    several = [Check("rate", 200.0, found, 0.01, "/s") for found in (200.0, 190.0, 201.0)]
+    void = Check("spread", 0.0, 0.07, 0.05, void="the hypervisor took 6%")
+    console.print(calibration.calibration(_document(("fixed", several), ("queue", [void]))))
+    text = console.export_text()
+    assert re.search(r"rate \(worst of 3\).*200/s.*190/s.*-5\.00 %.*1 %.*missed", text)
+    assert "queue, spread: void, since the hypervisor took 6%" in text
+    assert "Warning: it is loud." in text
+    assert "In full: results/x" in text
+
+
+# --- What can be asked for
+
+
+def test_a_quick_look_is_shorter_and_long_enough_to_judge():
+    usual, quick = chosen([], quick=False), chosen([], quick=True)
+    assert [cell.name for cell in usual] == [cell.name for cell in quick]
+    assert sum(c.seconds * c.repeats for c in quick) < sum(c.seconds * c.repeats for c in usual) / 2
+    assert all(cell.seconds >= 7 for cell in quick if cell.profile != "closed")
+
+
+def test_wrong_input_is_one_message(lab):
+    said = lab("calibrate", "--only", "quantum")
+    assert said.is_one_message(2)
+    assert "Known: fixed, exponential, queue" in said.err
+
+
+PAGE = (ROOT / "docs/calibration.md").read_text()
+
+
+def _row(begin):
+    row = next(line for line in PAGE.splitlines() if line.startswith(f"| {begin}"))
+    return [cell.strip() for cell in row.strip("|").split(" | ")]
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+def test_the_docs_have_each_cell_with_its_load(cell):
+    name, _, load, _ = _row(f"`{cell.name}` ")
+    if load.startswith("the same; "):
+        other = next(each for each in CELLS if each.name == "roomy")
+        assert (cell.rate, cell.seconds, cell.max_vus) == (other.rate, other.seconds, other.max_vus)
+        return
+    assert f"{cell.seconds} s" in load, name
+    assert cell.rate is None or f"{cell.rate}/s" in load
+    users = cell.max_vus or cell.vus
+    assert users is None or f"{users} virtual users" in load
+    assert cell.repeats == 1 or {5: "five"}[cell.repeats] in load
+
+
+@pytest.mark.parametrize(
+    ("figure", "bound"),
+    [
+        ("k6's p50", checks.TIMES),
+        ("requests per second", checks.RATES),
+        ("break point, goodput", checks.BREAK),
+        ("goodput of five repeats", checks.SPREAD),
+        ("the same, each goodput", checks.SPREAD),
+    ],
+)
+def test_the_docs_have_each_bound(figure, bound):
+    assert _row(figure)[-1] == f"{100 * bound:g} %"
+
+
+def test_the_docs_have_what_k6s_own_work_may_add():
+    own = checks.OWN_WORK_MS
+    more = [f"{own[share]:g} ms" for share in checks.SHARES]
+    said = "up to {} more at p50, {} at p90, {} at p95 and {} at p99".format(*more)
+    assert said in PAGE
+
+
+def test_the_docs_have_the_bucket():
+    assert _row("Prometheus' p50")[-1] == f"one bucket: factor {checks.BUCKET:g}"

@@ -1,0 +1,116 @@
+"""`lab calibrate` on a machine that others use, too: what is measured again, and what is void."""
+
+from dataclasses import replace
+
+import pytest
+
+from lab.paths import ROOT
+from lab.suites.calibration import command
+from lab.suites.calibration.checks import compare, variation
+from lab.suites.calibration.noise import Noise, unsteady
+from tests.support.calibrate_samples import BY_NAME, FIGURES, SEEN, TRUTH
+
+
+def _repeats(goodputs, steal=0.0, works=None):
+    noise = Noise(steal, 0, 1.0)
+    works = works or [5.0] * len(goodputs)
+    return [
+        replace(
+            SEEN,
+            figures={**FIGURES, "goodput": each},
+            truth=replace(TRUTH, computed=work * TRUTH.requests / 1000),
+            noise=noise,
+        )
+        for each, work in zip(goodputs, works, strict=True)
+    ]
+
+
+def _spread(runs):
+    """The check of the goodputs as they were, and of those at one speed of the CPU."""
+    return [check for check in compare(BY_NAME["repeated"], runs) if check.allowed]
+
+
+def _outcomes(*asked, **more):
+    return [check.outcome for check in _spread(_repeats(*asked, **more))]
+
+
+def test_repeats_may_differ_by_five_percent():
+    assert variation([90, 100, 110]) == pytest.approx(0.1)
+    assert variation([100]) is None
+    assert _outcomes([100, 102, 98]) == ["held", "held"]
+    assert _outcomes([100, 110, 90]) == ["missed", "missed"]
+    assert _outcomes([100]) == ["missed", "missed"]
+
+
+def test_repeats_on_a_noisy_machine_say_nothing():
+    as_they_were, _ = _spread(_repeats([100, 110, 90], steal=0.06))
+    assert (as_they_were.outcome, as_they_were.void) == (
+        "void",
+        "the hypervisor took 6% of the CPU time",
+    )
+    assert _outcomes([100, 101, 99], steal=0.06) == ["held", "held"]
+
+
+def test_a_cpu_that_was_slower_is_no_fault_of_the_lab():
+    """Unless the goodputs differ by more than the work's own time does."""
+    as_they_were, _ = _spread(_repeats([100, 120, 80], works=[5.0, 4.17, 6.25]))
+    assert as_they_were.void == "the same work took 4.2 ms of the CPU in one run and 6.2 in another"
+    assert _outcomes([100, 120, 80], works=[5.0, 4.17, 6.25]) == ["void", "held"]
+    assert _outcomes([100, 120, 80], works=[5.0, 6.25, 4.17]) == ["void", "missed"]
+
+
+def _run_in(taken, p95=20.1):
+    return replace(SEEN, figures={**FIGURES, "p95_ms": p95}, noise=Noise(taken, 0.0, None))
+
+
+def test_what_was_taken_of_the_generators_cpu_alone_counts():
+    """One CPU of two lacks 1.8 % where the machine lacks 0.9 %."""
+    seen = replace(_run_in(0.009, p95=23), noise=Noise(0.009, 0.0, None, load_steal=0.018))
+    found = {check.what: check for check in compare(BY_NAME["fixed"], [seen])}
+    assert found["k6's p95"].void == "the hypervisor took 1.8% of the generator's CPU time"
+    assert found["k6's p95"].outcome == "void"
+
+
+@pytest.mark.parametrize(("taken", "outcome"), [(0.009, "missed"), (0.02, "void")])
+def test_times_from_a_machine_that_was_taken_away_are_void(taken, outcome):
+    found = {check.what: check for check in compare(BY_NAME["fixed"], [_run_in(taken, p95=23)])}
+    assert found["k6's p95"].outcome == outcome
+    assert ("2.0% of the CPU time was taken" in found["k6's p95"].void) == (outcome == "void")
+    assert all(check.outcome == "held" for what, check in found.items() if what != "k6's p95")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"p50_ms": 21}, {"p95_ms": None}, {"p99_ms": 61}], ids=["p50", "none", "thrice"]
+)
+def test_noise_makes_no_median_late_and_no_figure_go_or_grow_to_thrice(wrong):
+    run = replace(_run_in(0.5), figures={**FIGURES, **wrong})
+    (name,) = wrong
+    found = {check.what: check.outcome for check in compare(BY_NAME["fixed"], [run])}
+    assert found[f"k6's {name.removesuffix('_ms')}"] == "missed"
+
+
+@pytest.mark.parametrize(
+    ("name", "taken", "chosen_run", "tries"),
+    [
+        ("fixed", [0.0, 0.5], 0.0, 1),
+        ("fixed", [0.5, 0.0], 0.0, 2),
+        ("fixed", [0.5, 0.2, 0.3], 0.2, 3),
+        ("queue", [0.5, 0.0], 0.5, 1),
+    ],
+)
+def test_times_are_measured_again_until_the_machine_is_quiet(
+    monkeypatch, name, taken, chosen_run, tries
+):
+    measured = iter([_run_in(each) for each in taken])
+    monkeypatch.setattr(command, "measure", lambda *_: next(measured))
+    found = command._quietest(None, None, BY_NAME[name], ROOT / "fixed-1")
+    assert (found.noise.taken, found.tries) == (chosen_run, tries)
+
+
+def test_a_noisy_run_is_named():
+    quiet, loud = Noise(0.0, 0.0, 10.0), Noise(0.0, 0.3, 8.0)
+    assert unsteady([("fixed", quiet), ("queue", quiet)]) == []
+    assert unsteady([("fixed", quiet), ("queue", loud)]) == [
+        "queue: other programs used 30% of the CPU time",
+        "the CPUs were 1.25 times as fast in fixed as in queue",
+    ]

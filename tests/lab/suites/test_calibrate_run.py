@@ -1,0 +1,105 @@
+"""`lab calibrate` on the running stack: counts, break points and limits of servers that are known.
+
+How exact the times are is a question to a quiet machine, and not asked here.
+"""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from lab.paths import ROOT
+from lab.suites.calibration import cells, command
+from lab.suites.calibration.noise import Noise
+
+# They take the machine to its limit.
+pytestmark = pytest.mark.alone
+
+ASKED = ("fixed", "queue", "starved")
+# What no noise of the machine changes.
+COUNTS = ("requests in k6's summary", "requests in Prometheus", "failed requests")
+
+
+def _require_quiet(document):
+    """Where other programs have the CPUs, they are the limit, and break what should not break."""
+    runs = [run for cell in document["cells"] for run in cell["runs"]]
+    reasons = {reason for run in runs for reason in Noise(**run["noise"]).reasons}
+    if reasons:
+        pytest.skip(f"This machine is too noisy to ask for limits: {'; '.join(sorted(reasons))}.")
+
+
+def _by_name(document):
+    return {
+        cell["cell"]: {check["what"]: check for check in cell["checks"]}
+        for cell in document["cells"]
+    }
+
+
+@pytest.fixture(scope="module")
+def calibrated(lab, stack):
+    """A quick look at three cells, and the stack's settings before it."""
+    before = stack.settings()
+    names = [word for name in ASKED for word in ("--only", name)]
+    said = lab("calibrate", "--quick", *names, "--json")
+    assert said.out, said.err
+    yield said, before
+    shutil.rmtree((ROOT / said.json["files"]["result"]).parent)
+
+
+def test_what_is_counted_is_exact_whatever_else_runs(calibrated):
+    said, _ = calibrated
+    found = _by_name(said.json)
+    assert list(found) == list(ASKED)
+    for name, checks in found.items():
+        for what in COUNTS:
+            assert checks[what]["outcome"] == "held", (name, checks[what])
+        # There was a load. A starved k6 beside other programs has sent 497.
+        assert checks["requests in Prometheus"]["found"] > 100
+
+
+def test_the_limit_is_named(calibrated):
+    said, _ = calibrated
+    _require_quiet(said.json)
+    found = _by_name(said.json)
+    limits = {name: checks["limited by"]["found"] for name, checks in found.items()}
+    assert limits == {"fixed": "none", "queue": "target", "starved": "generator_cpu"}
+
+
+def test_a_queue_breaks_where_it_is_known_to(calibrated):
+    said, _ = calibrated
+    _require_quiet(said.json)
+    checks = _by_name(said.json)["queue"]
+    # Twice what a quiet machine is allowed.
+    assert checks["break point"]["found"] == pytest.approx(200, rel=0.1)
+    assert checks["goodput at the break"]["found"] == pytest.approx(200, rel=0.1)
+
+
+def test_the_document_is_stored_and_the_stack_left_as_it_was(calibrated, stack):
+    said, before = calibrated
+    document = said.json
+    assert json.loads((ROOT / document["files"]["result"]).read_text()) == document
+    missed = [c for cell in document["cells"] for c in cell["checks"] if c["outcome"] == "missed"]
+    assert said.code == (1 if missed else 0)
+    for cell in document["cells"]:
+        (run,) = cell["runs"]
+        assert run["server"]["requests"] == run["figures"]["requests"]
+        assert run["server"]["floor_ms"] < 5
+        assert {"steal", "foreign", "cpu_speed", "load_steal"} == run["noise"].keys()
+    assert "queue: a target that bears a known rate" in said.err
+    assert stack.settings() == before
+
+
+def test_a_server_that_is_not_what_it_is_taken_for_is_missed(stack, monkeypatch):
+    """Four users, each held for 20 ms; the check is told of a queue of 300/s."""
+    honest = next(cell for cell in cells.CELLS if cell.name == "capped")
+    taken_for = replace(honest, judged_by=("break", "counts", "limit"), breaks_at=300)
+    monkeypatch.setattr(cells, "CELLS", (taken_for,))
+    document = command.run(stack, [], quick=True)
+    shutil.rmtree((ROOT / document["files"]["result"]).parent)
+    checks = _by_name(document)["capped"]
+    assert checks["break point"]["outcome"] == "missed"
+    assert not command.is_calibrated(document)
+    _require_quiet(document)
+    assert checks["limited by"]["found"] == "vu_cap"
+    assert checks["break point"]["found"] < 4 / 0.020

@@ -1,0 +1,113 @@
+"""The known servers of `lab calibrate`: their laws, what they keep, and what is read from it."""
+
+import socket
+from itertools import pairwise
+
+import pytest
+
+from lab.errors import LabError
+from lab.host.cpus import usable_cpus
+from lab.suites.calibration.reference import round_trip_ms, serving
+from lab.suites.calibration.reference_values import percentile, read_truth
+from lab.suites.calibration.service_times import Law
+
+CPUS = ",".join(map(str, usable_cpus()))
+
+
+# --- The laws
+
+
+def test_a_queue_answers_at_its_rate_whatever_comes():
+    rule = Law("queue", 5).rule()
+    # 300 requests in one second, then one after a pause.
+    due = [rule.due(10 + number / 300) for number in range(300)]
+    assert due[0] == pytest.approx(10.005)
+    apart = [after - before for before, after in pairwise(due)]
+    assert apart == pytest.approx([0.005] * 299)
+    assert rule.due(20) == pytest.approx(20.005)
+    assert Law("queue", 5).capacity == 200
+
+
+def test_exponential_times_have_their_mean_and_can_be_drawn_again():
+    draws = [Law("exponential", 50).rule().due(0) for _ in range(2)]
+    assert draws[0] == draws[1]
+    rule = Law("exponential", 50).rule()
+    ordered = sorted(rule.due(7) - 7 for _ in range(20_000))
+    assert sum(ordered) / len(ordered) == pytest.approx(0.05, rel=0.03)
+    # ln 2 and ln 20 times the mean.
+    assert percentile(ordered, 50) == pytest.approx(0.03466, rel=0.05)
+    assert percentile(ordered, 95) == pytest.approx(0.1498, rel=0.05)
+
+
+def test_a_percentile_lies_between_two_values_as_k6_has_it():
+    assert percentile([1, 2, 4], 50) == 2
+    assert percentile([1, 2, 4], 75) == 3
+    assert percentile([1, 2, 4], 100) == 4
+    assert percentile([], 95) == 0
+
+
+# --- The server itself
+
+
+def _asked(port, *paths):
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        for path in paths:
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            yield connection.recv(4096)
+
+
+def test_the_server_keeps_what_it_did_and_only_the_loads_requests():
+    with serving(Law("fixed", 20), CPUS) as server:
+        answers = list(_asked(server.port, "/api/hotel/?setup=a", *["/api/hotel/"] * 5))
+        round_trip = round_trip_ms(server.port, set(usable_cpus()))
+        truth = server.stop()
+    assert all(answer.startswith(b"HTTP/1.1 200 OK\r\n") for answer in answers)
+    assert truth.requests == 5
+    assert min(truth.seconds) >= 0.02
+    assert min(truth.late) >= 0
+    assert truth.seconds_in_all >= 5 * 0.02
+    assert len(truth.probes) == 150
+    assert 0 < truth.probe_ms() < round_trip
+
+
+def test_a_client_that_left_is_counted_apart():
+    with serving(Law("fixed", 200), CPUS) as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert len(list(_asked(server.port, "/", "/"))) == 2
+        truth = server.stop()
+    assert (truth.requests, truth.cut_off) == (2, 1)
+
+
+def test_the_server_keeps_what_the_work_took():
+    with serving(Law("work", 4), CPUS) as server:
+        assert len(list(_asked(server.port, *["/"] * 5))) == 5
+        truth = server.stop()
+    assert 0.5 < truth.work_ms < truth.mean_ms * 1.5
+    with serving(Law("fixed", 20), CPUS) as server:
+        assert len(list(_asked(server.port, "/"))) == 1
+        assert server.stop().work_ms < 0.5
+
+
+def test_a_server_that_does_not_start_is_one_message():
+    with pytest.raises(LabError, match="did not start"), serving(Law("slow", 1), CPUS):  # type: ignore[arg-type]
+        pass
+
+
+# --- Their record
+
+
+def test_the_best_five_seconds_are_what_the_server_answered_in_them():
+    """A stall of 0.1 s before the seventh second, whose answers come together after it."""
+    received = [0.5 + number / 100 for number in range(1200)]
+    answered = [7.51 if 7.4 <= at < 7.5 else at + 0.005 for at in received]
+    empty = {"due": received, "probes": [], "cut_off": 0, "computed": 0.0}
+    truth = read_truth({**empty, "received": received, "answered": answered})
+    assert truth.best_rate == pytest.approx((5 * 100 + 10) / 5)
+
+
+def test_an_empty_record_is_no_crash():
+    empty = {name: [] for name in ("received", "due", "answered", "probes")}
+    truth = read_truth({**empty, "cut_off": 0, "computed": 0.0})
+    assert (truth.requests, truth.rate, truth.milliseconds(95)) == (0, 0, 0)
+    assert (truth.mean_ms, truth.work_ms, truth.best_rate) == (0, 0, None)

@@ -1,0 +1,188 @@
+"""What an overload and a soak are judged by, on made-up courses."""
+
+import io
+from dataclasses import asdict
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from lab.cli.output import endurance
+from lab.errors import LabError, UsageError
+from lab.load.plan import Plan, Stage
+from lab.suites import breaking_rate, overload
+from lab.suites.breaking_rate import Limit, limit_of
+from lab.suites.soak import run
+from lab.suites.soak.memory import LIMITS, within_limits
+
+_MIB = 1024**2
+_SPIKE = (10.0, 30.0)
+
+
+def _window(end, goodput=50.0, *, broken=False):
+    return {"end": end, "goodput": goodput, "broken": ("late",) if broken else ()}
+
+
+def _arm(**changed):
+    usual = {
+        "shed": "on",
+        "rate": 200,
+        "goodput": 95.0,
+        "goodput_share": 0.95,
+        "unsent_share": 0.0,
+        "accepted_p95_ms": 700.0,
+        "seconds_to_normal": 2.0,
+        "requests": 4000,
+        "dropped": 0,
+        "statuses": {"200": 1900, "503": 2100},
+        "limited_by": "target",
+        "cpu_speed": 12.0,
+        "memory_bytes": dict.fromkeys(LIMITS, 100 * _MIB),
+        "testid": "overload-on",
+        "spike": _SPIKE,
+        "windows": [],
+    }
+    return overload.Arm(**(usual | changed))
+
+
+def test_the_spike_is_the_stretch_at_the_highest_rate():
+    plan = Plan((Stage(10, 50, 50), Stage(20, 200, 200), Stage(20, 50, 50)), "requests")
+    assert overload.spike_of(plan) == _SPIKE
+    with pytest.raises(LabError, match="no overload"):
+        overload.spike_of(Plan((Stage(20, 0, 200),), "requests"))
+
+
+def test_goodput_is_that_of_windows_within_the_spike():
+    windows = [_window(12, 10), _window(15, 80), _window(30, 100), _window(31, 10)]
+    assert overload.mean_in(windows, _SPIKE, "goodput") == 90
+    assert overload.mean_in([_window(12)], _SPIKE, "goodput") == 0
+
+
+@pytest.mark.parametrize(
+    ("broken", "seconds"),
+    [((), 0), ((35,), 1), ((35, 38), 4), ((40,), None)],
+    ids=["at once", "late by one", "once more", "not before the end"],
+)
+def test_it_is_normal_when_no_bound_is_broken_any_more(broken, seconds):
+    windows = [_window(end, broken=end in broken or end < 35) for end in range(5, 41)]
+    assert overload.seconds_to_normal(windows, _SPIKE) == seconds
+
+
+@pytest.mark.parametrize(
+    ("changed", "kept"),
+    [
+        ({}, True),
+        ({"goodput_share": 0.89}, False),
+        ({"accepted_p95_ms": 2001.0}, False),
+        ({"accepted_p95_ms": None}, False),
+        ({"seconds_to_normal": 11.0}, False),
+        ({"seconds_to_normal": None}, False),
+        ({"unsent_share": 0.06}, False),
+        ({"goodput": 182.0, "goodput_share": 1.82}, False),
+        ({"statuses": {"200": 1900, "503": 2099, "500": 1}}, False),
+        ({"statuses": {"200": 1900, "503": 2099, "0": 1}}, False),
+        # One that hung is answered, or given up, after the plan's end; k6 counts it.
+        ({"requests": 4001}, False),
+        ({"statuses": {}}, False),
+        ({"memory_bytes": dict.fromkeys(LIMITS, 2048 * _MIB)}, False),
+        ({"memory_bytes": {"nginx": 1}}, False),
+    ],
+)
+def test_shedding_is_judged_by_each_of_its_promises(changed, kept):
+    assert all(figure.kept for figure in overload.judged(_arm(**changed))) == kept
+
+
+_HELD = {"outcome": "held", "limited_by": "none", "goodput": 400.0}
+_BROKE = {"outcome": "broke", "limited_by": "target", "goodput": 500.0}
+_GENERATORS = {"outcome": "held", "limited_by": "generator_cpu", "goodput": 400.0}
+
+
+@pytest.mark.parametrize(
+    ("ramps", "rates"),
+    [([_BROKE], [340]), ([_HELD, _BROKE], [340, 680]), ([_GENERATORS], [340])],
+    ids=["broke", "faster than when it was asked", "no more can be asked for"],
+)
+def test_a_ramp_that_was_borne_is_followed_by_a_higher_one(monkeypatch, ramps, rates):
+    documents = iter([{"answers_per_second": 200.0}, *ramps])
+    loads = []
+
+    def measure(_engine, load, _bounds):
+        loads.append(load)
+        return SimpleNamespace(document=next(documents))
+
+    monkeypatch.setattr(breaking_rate, "measure", measure)
+    assert breaking_rate._ramp(None, "detail") == ramps[-1]
+    assert [load.rate for load in loads[1:]] == rates
+
+
+@pytest.mark.parametrize(("speed", "warned"), [(12.0, False), (10.2, True), (None, False)])
+def test_a_cpu_that_was_another_in_the_ramp_is_told(speed, warned):
+    limit = Limit(rate=100.0, goodput=95.0, testid="breakpoint", cpu_speed=12.0)
+    arms = [asdict(_arm(shed=shed, cpu_speed=speed)) for shed in ("on", "off")]
+    known = {"scenario": "detail", "limit": asdict(limit), "files": {}, "steal": 0.0}
+    figures = [each.document() for each in overload.judged(_arm())]
+    said = _printed(endurance.overload({**known, "arms": arms, "figures": figures}))
+    assert ("1.18 times as fast in the ramp as in LAB_SHED=o" in said) == warned
+
+
+@pytest.mark.parametrize(("steal", "warned"), [(0.049, False), (0.051, True)])
+def test_a_machine_that_was_taken_away_is_told(steal, warned):
+    result = {"verdict": "held", "requests": 9, "failed": 0, "p50_ms": 1, "p95_ms": 2, "p99_ms": 3}
+    asked = {"scenario": "journey", "rate": 9, "seconds": 60.0, "limit": None, "bookings": 1}
+    document = {**asked, "result": result, "figures": [], "files": {}, "steal": steal}
+    said = _printed(endurance.soak(document))
+    assert ("The hypervisor took 5% of the CPU time" in said) == warned
+
+
+def _printed(what):
+    console = Console(width=200, file=io.StringIO())
+    console.print(what)
+    return console.file.getvalue()
+
+
+def test_the_memory_of_a_service_that_was_not_seen_keeps_no_bound():
+    kept = {figure.what: figure.kept for figure in within_limits({"redis": 1})}
+    assert kept.pop("memory of redis, MiB")
+    assert not any(kept.values())
+
+
+def _ramp(by, rate, goodput):
+    found = {"rate": rate, "goodput": goodput} if rate else None
+    named = {"scenario": "journey", "testid": "breakpoint-1", "verdict": "broke"}
+    said = {"outcome": "broke" if rate else "held", "goodput": 700.0, "limited_by": by}
+    return {**named, **said, "break_point": found, "cpu_speed": 12.0}
+
+
+@pytest.mark.parametrize(
+    ("ramp", "rate", "said"),
+    [
+        (_ramp("target", 500.0, 450.0), 500, "at which it broke"),
+        (_ramp("generator_cpu", 900.0, 890.0), 900, "that k6 could ask for: the stack bears more"),
+        (_ramp("none", None, None), 700, "which it bore without breaking"),
+    ],
+)
+def test_a_soak_goes_by_what_was_borne_whatever_the_limit_was(ramp, rate, said):
+    limit = limit_of(ramp)
+    assert limit.rate == rate
+    assert f"half of the {rate}/s {said}" in endurance.half_of(asdict(limit))
+    assert endurance.half_of(None) == ""
+
+
+def test_nothing_borne_is_no_rate_to_hold():
+    with pytest.raises(LabError, match="No answer to journey came in time"):
+        limit_of(_ramp("target", 500.0, 0))
+
+
+def test_a_ramp_that_was_not_recorded_says_no_rate():
+    with pytest.raises(LabError, match="--rate 100"):
+        limit_of(_ramp("none", None, None) | {"outcome": "unrecorded"})
+
+
+@pytest.mark.parametrize("duration", ["", "soon", "59s", "10"])
+def test_a_duration_that_says_nothing_is_misuse(duration):
+    with pytest.raises(UsageError, match="--duration"):
+        run.asked("journey", duration, None)
+
+
+def test_half_of_an_hour_is_asked_for_as_k6_writes_it():
+    assert run.asked("journey", "30m", 5) == run.Asked("journey", 1800, 5)

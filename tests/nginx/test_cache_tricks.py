@@ -1,0 +1,250 @@
+"""Who asks first for a page that is kept makes it for everyone: whatever they say with it, the next
+reader gets the page, and the caches hold no more than they would.
+
+Through the whole stack, with a hotel for each trick, so that nobody has asked for its page before.
+What tells pages apart in Nginx alone: test_nginx_cache_pages.py; in the backend alone:
+backend/tests/test_cache_keys.py. That `basic` keeps a page for each query is its own fault
+(docs/nginx-cache.md), and bounded by max_size.
+"""
+
+import gzip
+from uuid import uuid4
+
+import httpx
+import pytest
+from redis import Redis
+
+from lab.settings import changed
+from lab.stack.database import DATABASE
+from tests.support.raw_http import ask, head
+
+MAY_BE_SAID = {"vary": {"Accept-Encoding"}, "content-type": {"application/json"}}
+NEVER_SAID = {"set-cookie", "x-lab-server", "content-range", "location", "x-accel-expires"}
+
+
+def _headers(*lines):
+    return lambda path: head(path, *lines)
+
+
+def _target(spell):
+    return lambda path: head(spell(path))
+
+
+def _method(method, *lines):
+    return lambda path: head(path, *lines, method=method)
+
+
+TRICKS = {
+    "host": _headers("Host: evil.example"),
+    "host with a port": _headers("Host: localhost:1"),
+    "address with a host": _target(lambda path: f"http://evil.example{path}"),
+    "forwarded": _headers(
+        "X-Forwarded-Host: evil", "X-Forwarded-Proto: https", "Forwarded: host=e"
+    ),
+    "forwarded port": _headers("X-Forwarded-Port: 1", "X-Forwarded-For: 127.0.0.1", "X-Real-IP: 1"),
+    "scheme": _headers("X-Forwarded-Ssl: on", "X-Forwarded-Protocol: ssl", "X-Url-Scheme: https"),
+    "another address": _headers("X-Original-URL: /lab/settings", "X-Rewrite-URL: /lab/settings"),
+    "script": _headers("Script-Name: /x", "SCRIPT_NAME: /y", "X-Script-Name: /z"),
+    "method in a header": _headers("X-HTTP-Method-Override: DELETE", "X-Method-Override: PUT"),
+    "accept": _headers("Accept: text/html"),
+    "accept, indented": _headers("Accept: application/json; indent=4"),
+    "no encoding": _headers("Accept-Encoding: identity;q=0, *;q=0"),
+    "encodings": _headers("Accept-Encoding: br, zstd, gzip;q=0.001, deflate"),
+    "gzip, in capitals": _headers("Accept-Encoding: GZIP"),
+    "not gzip": _headers("Accept-Encoding: gzip;q=0, *"),
+    "encoding twice": _headers("Accept-Encoding: br", "Accept-Encoding: gzip"),
+    "range": _headers("Range: bytes=0-9"),
+    "ranges": _headers("Range: bytes=0-1,3-4,-5", 'If-Range: "v1"'),
+    "match any": _headers("If-None-Match: *"),
+    "match": _headers('If-Match: "x"', 'If-None-Match: W/"x", "y'),
+    "since": _headers("If-Modified-Since: Mon, 01 Jan 2035 00:00:00 GMT"),
+    "no page of this kind": _headers('If-Match: "x"'),
+    "where it lies": _headers("Daphne-Root-Path: /api"),
+    "not since": _headers("If-Unmodified-Since: Mon, 01 Jan 2001 00:00:00 GMT"),
+    "cookie": _headers("Cookie: session=mine; csrftoken=mine"),
+    "credentials": _headers("Authorization: Basic bWU6bWU="),
+    "a guessed token": _headers("X-Lab-Token: guess"),
+    "no store": _headers("Cache-Control: no-store, no-cache, max-age=0", "Pragma: no-cache"),
+    "what a backend says": _headers("X-Accel-Expires: 9999", "X-Accel-Redirect: /lab/settings"),
+    "what Nginx says": _headers("X-Lab-Refresh: HIT", "X-Cache-Status: HIT"),
+    "waited": _headers("X-Request-Start: 1.000"),
+    "hop": _headers("Connection: close, Host, X-Lab-Token, Accept-Encoding"),
+    "upgrade": _headers("Connection: Upgrade", "Upgrade: websocket"),
+    "charset": _headers("Content-Type: text/html; charset=utf-7"),
+    "body": lambda path: head(path, "Content-Length: 5") + b"a=b&c",
+    "body in chunks": lambda path: (
+        head(path, "Transfer-Encoding: chunked") + b"1\r\na\r\n0\r\n\r\n"
+    ),
+    "old": lambda path: f"GET {path} HTTP/1.0\r\n\r\n".encode(),
+    "HEAD": _method("HEAD"),
+    "OPTIONS": _method("OPTIONS"),
+    "POST": _method("POST", "Content-Length: 0"),
+    "DELETE": _method("DELETE"),
+    "format": _target(lambda path: f"{path}?format=json"),
+    "another format": _target(lambda path: f"{path}?format=xml"),
+    "argument": _target(lambda path: f"{path}?x=%0d%0aSet-Cookie:%20a=b"),
+    "no arguments": _target(lambda path: f"{path}?"),
+    "anchor": _target(lambda path: f"{path}#?format=xml"),
+    "slashes": _target(lambda path: f"/{path.replace('/hotel/', '//hotel///')}"),
+    "a slash, written": _target(lambda path: path.replace("/hotel/", "/hotel%2f")),
+    "parameters": _target(lambda path: f"{path[:-1]};a=b/"),
+    "dots": _target(lambda path: f"/x/..{path}"),
+    "dots, written": _target(lambda path: path.replace("/api/", "/api/x/%2e%2e/")),
+    "a way round": _target(lambda path: f"/lab/settings/../..{path}"),
+    "letters, written": _target(lambda path: path.replace("/api", "/%61p%69")),
+    "capitals": _target(lambda path: path[:11] + path[11:].upper()),
+    "no slash": _target(lambda path: path[:-1]),
+    "line end": _target(lambda path: f"{path}%0a"),
+    "space": _target(lambda path: f"{path}%20"),
+    "NUL": _target(lambda path: f"{path}%00"),
+    "backslash": _target(lambda path: path.replace("/hotel/", "\\hotel\\")),
+}
+# What a trick may be answered but the page, each in the error shape.
+ERRORS = {
+    400: {"bad_request"},
+    404: {"not_found"},
+    405: {"method_not_allowed"},
+    406: {"not_acceptable"},
+    412: {"precondition_failed"},
+}
+ENCODINGS = ([], ["Accept-Encoding: gzip"])
+POSITIONS = [(n, r) for n in ("basic", "protected") for r in ("page", "versioned")]
+
+
+@pytest.fixture(scope="module")
+def hotels(stack):
+    """One for each trick and position, with a suite each; gone afterwards."""
+    ids = [str(uuid4()) for _ in range(len(POSITIONS) * (len(TRICKS) + 1))]
+    # Names that end with the ids, so that each page is another.
+    rows = ",".join(f"('{pk}', 'T {pk}', '', 'T', 1, '', 1)" for pk in ids)
+    suites = ",".join(f"('{uuid4()}', '{pk}', 1, 2, 1, 1)" for pk in ids)
+    stack.sql(
+        DATABASE,
+        "INSERT INTO hotels_hotel (id, name, address, city, stars, description, version)"
+        f" VALUES {rows}",
+        "INSERT INTO hotels_suite (id, hotel_id, number, capacity, price, version)"
+        f" VALUES {suites}",
+    )
+    yield iter(ids)
+    stack.sql(
+        DATABASE,
+        "DELETE FROM hotels_suite USING hotels_hotel h WHERE h.id = hotel_id AND h.city = 'T'",
+        "DELETE FROM hotels_hotel WHERE city = 'T'",
+    )
+
+
+class Front:
+    """The stack in one position of its caches, and what these hold since."""
+
+    def __init__(self, stack, nginx: str, redis: str, hotels) -> None:
+        settings = stack.settings()
+        self.port, self.nginx, self.redis = settings.LAB_HTTP_PORT, nginx, redis
+        self.pages = 0
+        self.token = f"X-Lab-Token: {stack.token()}"
+        self._backend, self._hotels = settings.backend_url, hotels
+        password = stack._state.secret("redis_password")
+        self._redis = Redis(port=settings.LAB_REDIS_PORT, password=password)
+        self._folder = stack._state.run / f"cache-{nginx}"
+        self._before = self._there()
+
+    def new_page(self) -> str:
+        """One that nobody has asked for."""
+        self.pages += 1
+        return f"/api/hotel/{next(self._hotels)}/"
+
+    def truth(self, path: str) -> bytes:
+        """The page as it is, past every cache."""
+        headers = {"X-Lab-Token": self.token.split()[1], "Accept-Encoding": "identity"}
+        return httpx.get(f"{self._backend}{path}", headers=headers).content
+
+    def held(self) -> tuple[int, int]:
+        """How many pages more Nginx keeps, and keys Redis."""
+        files, keys = self._there()
+        return files - self._before[0], keys - self._before[1]
+
+    def _there(self) -> tuple[int, int]:
+        files = sum(1 for path in self._folder.rglob("*") if path.is_file())
+        return files, self._redis.dbsize()
+
+
+@pytest.fixture(scope="module")
+def position(stack):
+    """Sets the caches; whoever comes after this file finds the defaults."""
+
+    def put(nginx: str, redis: str) -> None:
+        wanted = [f"LAB_NGINX_CACHE={nginx}", f"LAB_REDIS_CACHE={redis}"]
+        stack.apply(changed(stack.settings(), wanted))
+
+    yield put
+    put("off", "off")
+
+
+@pytest.fixture(scope="module", params=POSITIONS, ids="-".join)
+def front(request, stack, position, hotels):
+    position(*request.param)
+    return Front(stack, *request.param, hotels)
+
+
+def _plain(body, headers):
+    return gzip.decompress(body) if headers.get("content-encoding") == "gzip" else body
+
+
+def _check_reader(front, path, truth):
+    """Others get the page, in both encodings and as HEAD; nobody else's and nothing private."""
+    for lines in ENCODINGS * 2:
+        answer = ask(front.port, head(path, *lines))
+        assert answer.status == 200
+        assert _plain(answer.body, answer.headers) == truth
+        _check_headers(answer.headers)
+        assert lines or "content-encoding" not in answer.headers
+    answer = ask(front.port, head(path, method="HEAD"), has_body=False)
+    assert answer.status == 200
+    _check_headers(answer.headers)
+
+
+def _check_kept(front, path):
+    """A trick with a page of its own leaves none: what it fetched is only shared, for a second."""
+    for lines in ENCODINGS:
+        answer = ask(front.port, head(path, *lines))
+        assert answer.headers["x-cache-status"] not in ("MISS", "BYPASS")
+
+
+def _check_headers(headers):
+    assert not NEVER_SAID & set(headers)
+    for name, allowed in MAY_BE_SAID.items():
+        assert headers.get(name, next(iter(allowed))) in allowed
+    assert not {"private", "no-store"} & set(headers.get("cache-control", "").split(", "))
+
+
+@pytest.mark.parametrize("name", TRICKS)
+def test_whoever_asks_first_the_next_reader_gets_the_page(front, name):
+    path = front.new_page()
+    truth = front.truth(path)
+    first = ask(front.port, TRICKS[name](path), has_body=name != "HEAD")
+    assert first.status in (200, 304, *ERRORS), first.body
+    if first.status in ERRORS and name != "HEAD":
+        assert first.code in ERRORS[first.status]
+    if first.status == 200 and name not in ("HEAD", "OPTIONS"):
+        assert _plain(first.body, first.headers) == truth
+    _check_reader(front, path, truth)
+    # What was fetched for a 412 is kept for nobody, and shared for a second.
+    if front.nginx == "protected" and first.status != 412:
+        _check_kept(front, path)
+
+
+def test_the_lab_is_not_a_reader(front):
+    """What it is told of the server is kept for nobody."""
+    path = front.new_page()
+    truth = front.truth(path)
+    assert "x-lab-server" in ask(front.port, head(path, front.token)).headers or (
+        front.nginx == "protected"
+    )
+    _check_reader(front, path, truth)
+
+
+def test_no_trick_has_left_more_than_a_page_in_each_encoding(front):
+    """By `page` Redis has Django's list of headers besides, and HEAD's page."""
+    files, keys = front.held()
+    if front.nginx == "protected":
+        assert files <= 2 * front.pages
+    assert keys <= (4 if front.redis == "page" else 2) * front.pages

@@ -1,0 +1,155 @@
+"""Nginx in front of the running stack."""
+
+import json
+import subprocess
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from lab.stack.native.programs import library_env, require
+from lab.stack.native.render import render
+from lab.stack.native.supervision import wait_for
+from tests.support.nginx_front import raw
+
+CLOSED = (
+    *("/healthz", "/readyz", "/metrics", "/lab/settings", "/lab/latency", "/lab/", "/lab/x"),
+    # By way of where a second server would be asked.
+    *("/async/../lab/settings", "/async/%2e%2e/lab/latency"),
+)
+# Nobody's: the backend says so, or the server beside it.
+UNKNOWN = ("/async/lab/settings", "/async/lab/latency")
+
+
+@pytest.fixture(scope="module")
+def url(stack):
+    return stack.settings().target_url
+
+
+def test_a_template_that_names_an_unknown_variable_is_not_rendered():
+    assert render("a ${LAB_X} $host", {"LAB_X": "b"}) == "a b $host"
+    with pytest.raises(KeyError):
+        render("${LAB_UNKNOWN}", {})
+
+
+def test_the_rendered_configuration_is_valid(stack):
+    done = subprocess.run(
+        [
+            str(require("nginx")),
+            "-t",
+            "-e",
+            "/dev/stderr",
+            "-c",
+            str(stack._state.run / "nginx.conf"),
+        ],
+        env=library_env(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def no_cache_again(lab, stack):
+    """Whatever a test sets, the next one finds the defaults."""
+    yield
+    assert lab("set", "LAB_NGINX_CACHE=off", "LAB_SHED=off").code == 0
+
+
+@pytest.mark.parametrize(
+    ("cache", "shed"), [("basic", "off"), ("protected", "on"), ("off", "on"), ("off", "off")]
+)
+def test_a_switch_of_the_running_stack_shows_in_its_answers(
+    lab, stack, url, no_cache_again, cache, shed
+):
+    assert lab("set", f"LAB_NGINX_CACHE={cache}", f"LAB_SHED={shed}").code == 0
+    shows = cache != "off"
+    wait_for(
+        lambda: ("X-Cache-Status" in httpx.get(f"{url}/api/hotel/").headers) is shows,
+        seconds=10,
+        what="The new position",
+    )
+    answer = httpx.get(f"{url}/api/hotel/")
+    assert (answer.status_code, len(answer.json())) == (200, 4)
+    if cache == "basic":
+        assert answer.headers["X-Cache-Status"] == "HIT"
+        _check_that_the_proof_is_not_kept(url, stack)
+    if cache == "protected":
+        assert answer.headers["Cache-Control"] == "no-cache"
+        assert "X-Accel-Expires" not in answer.headers
+
+
+def _check_that_the_proof_is_not_kept(url, stack):
+    """Who serves is told to the lab's token alone, and not to whoever reads the same page next."""
+    page = f"{url}/api/hotel/?{uuid4()}"
+    told = httpx.get(page, headers={"X-Lab-Token": stack.token()})
+    assert told.headers["X-Lab-Server"] == stack.settings().LAB_SERVER
+    assert "X-Accel-Expires" not in told.headers
+    after = httpx.get(page)
+    assert "X-Lab-Server" not in after.headers
+    assert after.headers["X-Cache-Status"] == "MISS"
+
+
+def test_the_api_is_behind_it(url):
+    assert len(httpx.get(f"{url}/api/hotel/").json()) == 4
+
+
+@pytest.mark.parametrize("path", [*CLOSED, *UNKNOWN])
+def test_the_backends_own_routes_are_closed(url, stack, path):
+    with httpx.Client(base_url=url) as client:
+        head, _, body = raw(client, path, f"X-Lab-Token: {stack.token()}").partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 404 ")
+    assert json.loads(body)["error"]["code"] == "not_found"
+    assert "\r\nServer: nginx\r\n" in head
+    # Every answer of Django has that.
+    assert ("Cross-Origin-Opener-Policy" in head) == (path in UNKNOWN)
+
+
+def test_a_body_over_the_limit_is_413_in_the_error_shape(url):
+    answer = httpx.post(f"{url}/api/booking/", content=b"x" * 70_000)
+    assert answer.status_code == 413
+    assert answer.json()["error"]["code"] == "too_large"
+
+
+@pytest.fixture
+def logged(stack):
+    """What is in the access log of the requests since then."""
+    log = stack._state.logs / "nginx-access.log"
+    size = log.stat().st_size
+
+    def entries():
+        return [json.loads(line) for line in log.read_bytes()[size:].decode("utf-8").splitlines()]
+
+    return entries
+
+
+def test_the_access_log_is_json_with_timings_and_cache_status(url, logged):
+    httpx.get(f"{url}/api/hotel/?q=%22quote")
+
+    def found():
+        return [entry for entry in logged() if entry["path"] == "/api/hotel/"]
+
+    wait_for(found, seconds=5, what="The access log's line")
+    entry = found()[0]
+    assert entry["status"] == 200
+    assert 0 <= float(entry["upstream_response_time"]) <= entry["request_time"] + 0.002
+    assert set(entry) >= {"upstream_connect_time", "upstream_status", "cache_status", "bytes"}
+
+
+def test_bytes_in_a_path_leave_the_access_log_json(url, logged):
+    for path in ("%FF%FE", "%C3%A9", "%22%5C%0A"):
+        assert httpx.get(f"{url}/api/hotel/{path}/").status_code == 404
+
+    # Nginx' processes write their lines in any order, and one of an earlier test may be among them.
+    def both_kinds():
+        paths = [entry["path"] for entry in logged()]
+        return paths.count("not ASCII") == 2 and '/api/hotel/"\\\n/' in paths
+
+    wait_for(both_kinds, seconds=5, what="The access log's lines")
+
+
+def test_the_status_page_is_on_a_port_of_its_own(url, stack):
+    port = stack.settings().LAB_NGINX_STATUS_PORT
+    assert "Active connections" in httpx.get(f"http://127.0.0.1:{port}/stub_status").text
+    assert httpx.get(f"{url}/stub_status").status_code == 404

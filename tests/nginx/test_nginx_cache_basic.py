@@ -1,0 +1,110 @@
+"""LAB_NGINX_CACHE=basic: the article's block, and each of its faults."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from lab.stack.native.supervision import wait_for
+from tests.support.nginx_front import DETAIL, LIST, Backend, front
+from tests.support.nginx_load import read_much
+
+
+@pytest.fixture
+def backend():
+    return Backend()
+
+
+@pytest.fixture
+def client(tmp_path, backend):
+    with front(tmp_path, backend, LAB_NGINX_CACHE="basic") as client:
+        yield client
+
+
+def _cache(answer):
+    return answer.headers.get("X-Cache-Status")
+
+
+@pytest.mark.parametrize("path", [LIST, DETAIL])
+def test_the_second_reader_gets_the_kept_page(client, backend, path):
+    assert [_cache(client.get(path)) for _ in range(3)] == ["MISS", "HIT", "HIT"]
+    assert len(backend.requests) == 1
+
+
+def test_fault_a_missing_page_is_kept(client, backend):
+    backend.status = 404
+    client.get(DETAIL)
+    backend.status = 200
+    assert client.get(DETAIL).status_code == 404
+    assert len(backend.requests) == 1
+
+
+def test_fault_every_query_is_a_page_of_its_own(client, backend):
+    for number in range(5):
+        assert _cache(client.get(f"{LIST}?nobody_reads_this={number}")) == "MISS"
+    assert len(backend.requests) == 5
+
+
+def test_fault_the_encoding_is_not_in_the_key(client, backend):
+    """The backend's Vary saves it, at the price of a page for every spelling."""
+    backend.headers = [("Vary", "Accept-Encoding")]
+    for spelling in ("gzip", "gzip, br", "br, gzip"):
+        assert _cache(client.get(LIST, headers={"Accept-Encoding": spelling})) == "MISS"
+
+
+def test_fault_another_layers_max_age_goes_over_15_minutes(client, backend):
+    backend.headers = [("Cache-Control", "max-age=1")]
+    client.get(LIST)
+    backend.version = 2
+    wait_for(lambda: client.get(LIST).json()["version"] == 2, seconds=5, what="The end of max-age")
+
+
+def test_fault_the_backends_cache_control_reaches_the_reader(client, backend):
+    backend.headers = [("Cache-Control", "max-age=600")]
+    assert client.get(LIST).headers["Cache-Control"] == "max-age=600"
+
+
+def test_fault_a_reader_chooses_the_host_of_everyones_page(client, backend):
+    client.get(LIST, headers={"Host": "evil.example"})
+    assert backend.requests[0][2]["Host"] == "evil.example"
+    assert _cache(client.get(LIST)) == "HIT"
+
+
+def test_fault_errors_of_the_backend_do_not_name_the_cache(client, backend):
+    backend.status = 503
+    answer = client.get(LIST)
+    assert (answer.status_code, _cache(answer)) == (503, None)
+
+
+def test_fault_a_cold_page_is_fetched_by_everyone_at_once(client, backend):
+    backend.delay = 0.5
+    read_much(client, backend, rate=50, seconds=1, every=60)
+    assert backend.most_in_flight > 10
+
+
+def test_fault_readers_during_a_refresh_get_a_page_as_old_as_the_pause(client, backend):
+    backend.headers = [("Cache-Control", "max-age=1")]
+    client.get(LIST)
+    backend.version, backend.delay = 2, 1.0
+    time.sleep(3)  # the pause itself
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(client.get, LIST)
+        wait_for(lambda: len(backend.requests) == 2, seconds=5, what="The refresh")
+        second = client.get(LIST)
+        assert (_cache(second), second.json()["version"]) == ("UPDATING", 1)
+        assert (_cache(first.result()), first.result().json()["version"]) == ("EXPIRED", 2)
+
+
+def test_fault_an_outage_hands_out_pages_without_an_end(client, backend):
+    backend.headers = [("Cache-Control", "max-age=1, stale-if-error=1")]
+    client.get(LIST)
+    backend.status = 503
+    wait_for(lambda: _cache(client.get(LIST)) == "STALE", seconds=5, what="A stale page")
+    time.sleep(3)  # past every bound that the header names
+    assert _cache(client.get(LIST)) == "STALE"
+
+
+def test_bookings_are_never_kept(client, backend):
+    for _ in range(2):
+        assert _cache(client.post("/api/booking/", json={})) is None
+    assert len(backend.requests) == 2

@@ -1,0 +1,94 @@
+"""LAB_NGINX_CACHE=protected: many readers of one page, and how often the backend builds it."""
+
+from collections import Counter
+from functools import partial
+
+import httpx
+import pytest
+
+from tests.support.nginx_at_once import at_once
+from tests.support.nginx_front import LIST, Backend, front
+from tests.support.nginx_load import read_much
+
+SLOW = 1.5
+
+
+@pytest.fixture
+def backend():
+    return Backend().lives()
+
+
+@pytest.fixture
+def client(tmp_path, backend):
+    with front(tmp_path, backend, LAB_NGINX_CACHE="protected") as client:
+        client.headers["Accept-Encoding"] = "identity"
+        yield client
+
+
+def test_a_cold_page_is_built_once(client, backend):
+    backend.delay = SLOW
+    seen = read_much(client, backend, rate=100, seconds=1, every=60)
+    assert backend.builds == [1]
+    assert seen.failed == 0
+
+
+def test_a_changed_page_is_built_once_though_its_refresh_outlasts_the_window(client, backend):
+    client.get(LIST)
+    backend.delay = SLOW
+    seen = read_much(client, backend, rate=200, seconds=8, every=2.2)
+    assert seen.failed == 0
+    assert seen.statuses["EXPIRED"] > 20, "nobody waited: this proves nothing"
+    # A refresh at a time, and none for a version that is there already.
+    assert backend.most_in_flight == 1
+    assert max(Counter(backend.builds).values()) == 1
+
+
+def test_an_unchanged_page_is_asked_about_once_though_the_304_takes_long(client, backend):
+    client.get(LIST)
+    backend.delay = SLOW
+    seen = read_much(client, backend, rate=200, seconds=8, every=60)
+    assert seen.failed == 0
+    assert sum(wait > 0.1 for wait in seen.waits) > 20, "nobody waited: this proves nothing"
+    assert backend.most_in_flight == 1
+    assert backend.builds == [1]
+    assert len(backend.requests) <= 5
+
+
+def test_a_refresh_that_fails_gives_everyone_the_kept_page(client, backend):
+    client.get(LIST)
+    backend.delay, backend.status = SLOW, 503
+    seen = read_much(client, backend, rate=50, seconds=6, every=60)
+    assert seen.failed == 0
+    assert seen.statuses["STALE"] > 50
+    # Nobody waits for more than one try.
+    assert max(seen.waits) < 2 * SLOW + 0.5
+    assert backend.most_in_flight == 1
+
+
+def test_a_reader_who_leaves_does_not_end_the_refresh_for_the_others(client, backend):
+    backend.delay = SLOW
+    with pytest.raises(httpx.ReadTimeout):
+        client.get(LIST, timeout=0.3)
+    assert client.get(LIST).status_code == 200
+    assert client.get(LIST).headers["X-Cache-Status"] == "HIT"
+    assert backend.builds == [1]
+
+
+def test_nobody_queues_for_an_answer_that_is_no_page(tmp_path):
+    backends = {status: Backend().lives() for status in (404, 500, 503)}
+    for status, backend in backends.items():
+        backend.status, backend.delay = status, 0.02
+    read = partial(read_much, rate=50, seconds=4, every=60)
+    cases = {str(status): (backend, read) for status, backend in backends.items()}
+    with at_once(tmp_path, cases, LAB_NGINX_CACHE="protected") as begun:
+        for status, backend in backends.items():
+            _check_nobody_queued(begun[str(status)].result(), backend)
+
+
+def _check_nobody_queued(seen, backend):
+    waits = sorted(seen.waits)
+    # Only those wait who come while the first one asks.
+    assert waits[len(waits) // 2] < 0.3
+    assert waits[-1] < 2
+    # And nothing is kept for those who come later.
+    assert len(backend.requests) > 100

@@ -1,0 +1,184 @@
+"""LAB_NGINX_CACHE=protected: which answers are kept, under which key, and what readers are told."""
+
+import pytest
+
+from tests.support.nginx_front import DETAIL, LIST, Backend, front, raw
+
+SPELLINGS = [
+    "/api/hotel/?format=json",
+    "/api/hotel/?format=xml&page=2",
+    "/api/hotel/?x=" + "y" * 500,
+    "//api///hotel//",
+    "/api/./hotel/",
+    "/api/x/../hotel/",
+    "/%61pi/hot%65l/",
+]
+NOT_PAGES = [
+    "/api/hotel/%0A",
+    "/api/hotel/%0d%0aX-Evil:%201",
+    "/api/hotel",
+    DETAIL.rstrip("/"),
+    "/api/hotel/0190C6A5-0000-4000-8000-00000000BEEF/",
+    "/api/hotel/0190c6a5-0000-4000-8000-00000000beef//x/",
+    "/api/hotel/0190c6a50000400080000000000000beef/",
+    "/api/hotel/x/",
+]
+
+
+@pytest.fixture
+def backend():
+    return Backend().lives(ttl=60)
+
+
+@pytest.fixture
+def client(tmp_path, backend):
+    with front(tmp_path, backend, LAB_NGINX_CACHE="protected") as client:
+        client.headers["Accept-Encoding"] = "identity"
+        yield client
+
+
+def _cache(answer):
+    return answer.headers.get("X-Cache-Status")
+
+
+def _twice(client, method="GET", path=LIST, **headers):
+    return [_cache(client.request(method, path, headers=headers)) for _ in range(2)]
+
+
+@pytest.mark.parametrize("path", [LIST, DETAIL])
+def test_the_second_reader_gets_the_kept_page(client, backend, path):
+    assert _twice(client, path=path) == ["MISS", "HIT"]
+    assert len(backend.requests) == 1
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_every_spelling_of_a_page_is_that_page(client, backend, spelling):
+    client.get(LIST)
+    assert "X-Cache-Status: HIT" in raw(client, spelling)
+    assert [request[1] for request in backend.requests] == [LIST]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_the_backend_is_asked_in_one_spelling(client, backend, spelling):
+    assert "X-Cache-Status: MISS" in raw(client, spelling)
+    assert backend.requests[0][1] == LIST
+    assert _twice(client) == ["HIT", "HIT"]
+
+
+@pytest.mark.parametrize("path", NOT_PAGES)
+def test_what_is_no_page_of_ours_is_never_kept(client, backend, path):
+    answers = [raw(client, path) for _ in range(2)]
+    assert all("X-Cache-Status: BYPASS" in answer or path == "/api/hotel" for answer in answers)
+    assert [request[1] for request in backend.requests] == [path, path]
+    assert not any("X-Evil" in request[2] for request in backend.requests)
+
+
+@pytest.mark.parametrize("status", [201, 204, 301, 302, 400, 404, 410, 429, 500, 503])
+def test_only_a_200_is_kept(client, backend, status):
+    backend.status = status
+    assert "HIT" not in _twice(client)
+    backend.status = 200
+    assert _twice(client) == ["MISS", "HIT"]
+
+
+def test_a_page_without_a_lifetime_for_nginx_is_not_kept(client, backend):
+    backend.headers = [("Cache-Control", "max-age=600")]
+    assert _twice(client) == ["MISS", "MISS"]
+
+
+def test_an_answer_with_a_cookie_is_not_kept(client, backend):
+    backend.headers.append(("Set-Cookie", "who=me"))
+    assert _twice(client) == ["MISS", "MISS"]
+
+
+def test_vary_makes_no_further_page(client, backend):
+    backend.headers.append(("Vary", "User-Agent, Accept-Encoding"))
+    client.get(LIST, headers={"User-Agent": "one"})
+    assert _cache(client.get(LIST, headers={"User-Agent": "two"})) == "HIT"
+
+
+def test_nothing_of_the_reader_reaches_the_backend(client, backend):
+    evil = {
+        **{"Host": "evil.example", "Accept": "text/html", "Cookie": "a=b", "Range": "bytes=0-3"},
+        **{"X-Forwarded-Host": "evil.example", "Authorization": "Basic eA==", "X-Lab-Token": "x"},
+        **{"X-Request-Start": "1.000", "If-None-Match": '"v1"', "X-HTTP-Method-Override": "PUT"},
+    }
+    client.request("GET", f"{LIST}?format=api", headers=evil, content=b"body")
+    seen = {name.lower(): value for name, value in backend.requests[0][2].items()}
+    # Nor when it came: a refresh is never shed.
+    assert set(seen) == {"host", "accept", "x-request-id"}
+    assert seen["host"] == "localhost"
+    assert seen["accept"] == "application/json"
+    assert _twice(client) == ["HIT", "HIT"]
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("gzip", "gzip"),
+        ("GZIP", "gzip"),
+        ("br, gzip;q=0.5, *;q=0", "gzip"),
+        ("deflate ,gzip ; q=1.0", "gzip"),
+        ("gzip;q=0", None),
+        ("gzip;q=0.000", None),
+        ("identity", None),
+        ("br", None),
+        ("x-gzipped", None),
+    ],
+)
+def test_an_encoding_is_gzip_or_none(client, backend, said, meant):
+    client.get(LIST, headers={"Accept-Encoding": said})
+    assert backend.requests[0][2].get("Accept-Encoding") == meant
+
+
+def test_each_encoding_has_one_page(client, backend):
+    for said in ("gzip", "gzip, br", "br;q=1, gzip;q=0.2", "identity", "", "br"):
+        client.get(LIST, headers={"Accept-Encoding": said})
+    assert len(backend.requests) == 2
+
+
+def test_readers_are_told_to_ask_and_nothing_meant_for_nginx(client, backend):
+    backend.headers.append(("Expires", "Thu, 01 Jan 2037 00:00:00 GMT"))
+    for _ in range(2):
+        answer = client.get(LIST)
+        assert answer.headers.get_list("Cache-Control") == ["no-cache"]
+        assert answer.headers["ETag"] == '"v1"'
+        assert not {"expires", "x-accel-expires", "x-lab-refresh"} & set(answer.headers)
+
+
+def test_a_reader_with_the_newest_page_gets_304(client, backend):
+    for _ in range(2):
+        answer = client.get(LIST, headers={"If-None-Match": '"v1"'})
+        assert (answer.status_code, answer.content) == (304, b"")
+        assert answer.headers["ETag"] == '"v1"'
+        assert "X-Cache-Status" in answer.headers
+    assert client.get(LIST, headers={"If-None-Match": '"v0"'}).status_code == 200
+    assert len(backend.requests) == 1
+
+
+def test_a_range_gets_the_whole_page_as_http_allows(client, backend):
+    for _ in range(2):
+        answer = client.get(LIST, headers={"Range": "bytes=1-9"})
+        assert (answer.status_code, answer.json()["version"]) == (200, 1)
+    assert len(backend.requests) == 1
+
+
+def test_head_shares_the_page_of_get(client, backend):
+    head = client.head(LIST)
+    assert (head.status_code, _cache(head), head.content) == (200, "MISS", b"")
+    assert _cache(client.get(LIST)) == "HIT"
+    assert [request[0] for request in backend.requests] == ["GET"]
+
+
+@pytest.mark.parametrize("method", ["POST", "OPTIONS", "DELETE", "PUT"])
+def test_other_methods_are_handed_on_and_never_kept(client, backend, method):
+    client.get(LIST)
+    assert _twice(client, method) == ["BYPASS", "BYPASS"]
+    assert _twice(client) == ["HIT", "HIT"]
+
+
+def test_a_reader_cannot_speak_for_the_queue(client, backend):
+    """What Nginx' own second listener understands means nothing on the first."""
+    backend.headers.append(("X-Lab-Refresh", "HIT"))
+    raw(client, LIST, 'If-None-Match: "mine"', "X-Lab-Refresh: HIT", "X-Accel-Expires: 3600")
+    assert _twice(client) == ["HIT", "HIT"]

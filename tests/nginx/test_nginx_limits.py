@@ -1,0 +1,100 @@
+"""What Nginx refuses: bookings that come too fast, and requests beyond what the backend bears."""
+
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from lab.stack.native.supervision import wait_for
+from tests.support.nginx_front import LIST, Backend, front
+
+BOOKING = "/api/booking/"
+CONNECTIONS = 32
+
+
+@pytest.fixture
+def backend():
+    backend = Backend().lives()
+    yield backend
+    backend.delay = 0
+
+
+def _statuses(client, requests, method, path):
+    with ThreadPoolExecutor(requests) as pool:
+        answers = list(pool.map(lambda _: client.request(method, path), range(requests)))
+    return answers, Counter(answer.status_code for answer in answers)
+
+
+def test_bookings_beyond_the_rate_are_429_in_the_error_shape(tmp_path, backend):
+    settings = {"LAB_NGINX_CACHE": "protected", "LAB_NGINX_POST_RATE": "5"}
+    with front(tmp_path, backend, **settings) as client:
+        answers = [client.post(BOOKING, json={}) for _ in range(20)]
+        refused = [answer for answer in answers if answer.status_code == 429]
+        # A second's worth at once, the one in hand, and what trickles in meanwhile.
+        assert 10 <= len(refused) <= 14
+        assert refused[0].json()["error"]["code"] == "too_many_requests"
+        assert refused[0].headers["Retry-After"] == "1"
+        wait_for(lambda: client.post(BOOKING).status_code == 200, seconds=3, what="A booking")
+
+
+@pytest.mark.parametrize(("cache", "method"), [("protected", "GET"), ("off", "POST")])
+def test_nothing_else_is_limited(tmp_path, backend, cache, method):
+    path = BOOKING if method == "POST" else LIST
+    with front(tmp_path, backend, LAB_NGINX_CACHE=cache, LAB_NGINX_POST_RATE="1") as client:
+        answers = [client.request(method, path) for _ in range(30)]
+        assert {answer.status_code for answer in answers} == {200}
+        assert {client.get(BOOKING).status_code for _ in range(5)} == {200}
+
+
+def test_shedding_answers_what_is_too_much_at_once(tmp_path, backend):
+    backend.delay = 2
+    with front(tmp_path, backend, LAB_SHED="on") as client:
+        begin, pool = time.time(), ThreadPoolExecutor(CONNECTIONS)
+        accepted = [pool.submit(client.post, BOOKING) for _ in range(CONNECTIONS)]
+        wait_for(lambda: backend.in_flight == CONNECTIONS, seconds=2, what="A full backend")
+        answers = [client.post(BOOKING) for _ in range(20)]
+        assert time.time() - begin < 2, "the refused waited for the accepted"
+        assert {answer.status_code for answer in answers} == {503}
+        assert answers[0].json()["error"]["code"] == "unavailable"
+        assert answers[0].headers["Retry-After"] == "1"
+        assert {request.result().status_code for request in accepted} == {200}
+        assert client.post(BOOKING).status_code == 200
+    assert backend.most_in_flight == CONNECTIONS
+
+
+def test_without_shedding_all_of_them_wait(tmp_path, backend):
+    # Long enough that all of them come meanwhile, on a busy machine too.
+    backend.delay = 2
+    with front(tmp_path, backend) as client:
+        _, statuses = _statuses(client, 90, "POST", BOOKING)
+    assert statuses == {200: 90}
+    assert backend.most_in_flight > CONNECTIONS
+
+
+def test_readers_of_kept_pages_are_not_shed(tmp_path, backend):
+    with front(tmp_path, backend, LAB_SHED="on", LAB_NGINX_CACHE="protected") as client:
+        assert client.get(LIST).headers["X-Cache-Status"] == "MISS"
+        backend.delay = 4.5
+        with ThreadPoolExecutor(CONNECTIONS) as pool:
+            for _ in range(CONNECTIONS):
+                pool.submit(client.post, BOOKING)
+            wait_for(lambda: backend.in_flight == CONNECTIONS, seconds=2, what="A full backend")
+            seen = Counter()
+            while backend.in_flight >= CONNECTIONS:
+                answer = client.get(LIST)
+                seen[answer.status_code, answer.headers["X-Cache-Status"]] += 1
+                time.sleep(0.01)
+    assert {status for status, _ in seen} == {200}
+    # The refresh, and it alone, goes past the limit: else every reader would get an old page.
+    assert backend.most_in_flight == CONNECTIONS + 1
+
+
+@pytest.mark.parametrize("path", [BOOKING, "/ws/hotel/"])
+def test_the_backend_learns_when_nginx_handed_the_request_over(tmp_path, backend, path):
+    with front(tmp_path, backend) as client:
+        before = time.time()
+        client.post(path, headers={"X-Request-Start": "1.000"})
+        said = backend.requests[-1][2]["X-Request-Start"]
+    assert before - 0.1 <= float(said) <= time.time() + 0.1
+    assert len(said.partition(".")[2]) == 3

@@ -1,0 +1,86 @@
+"""Every combination of Nginx' switches."""
+
+import http.client
+import os
+import signal
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+
+import httpx
+import pytest
+from config.kinds import AsgiBeside
+
+from lab.stack.native.programs import library_env
+from lab.stack.native.supervision import wait_for
+from tests.support.nginx_front import DETAIL, LIST, Backend, free_port, front, nginx, render_front
+
+
+@pytest.mark.parametrize(
+    ("cache", "shed", "beside"),
+    list(product(("off", "basic", "protected"), ("off", "on"), AsgiBeside)),
+)
+def test_every_combination_is_valid(tmp_path, cache, shed, beside):
+    render_front(tmp_path, 1, LAB_NGINX_CACHE=cache, LAB_SHED=shed, LAB_ASGI_BESIDE=beside)
+    done = subprocess.run(
+        nginx(tmp_path, "-t"), env=library_env(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warn" not in done.stderr
+
+
+def _status_from(address, port, path):
+    connection = http.client.HTTPConnection("127.0.0.1", port, source_address=(address, 0))
+    connection.request("GET", path, headers={"If-None-Match": '"mine"'})
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_nginx_refreshes_through_a_listener_on_every_address_that_is_shut_to_others(tmp_path):
+    """A container's listener is bound to 0.0.0.0."""
+    port, backend = free_port(), Backend().lives(ttl=60)
+    settings = {"LAB_NGINX_CACHE": "protected", "LAB_NGINX_STATUS_LISTEN": f"0.0.0.0:{port}"}
+    with front(tmp_path, backend, **settings) as client:
+        for path in (LIST, DETAIL):
+            answers = [client.get(path).headers["X-Cache-Status"] for _ in range(2)]
+            assert answers == ["MISS", "HIT"]
+        assert _status_from("127.0.0.1", port, LIST) == 200
+        assert _status_from("127.0.0.2", port, LIST) == 403
+
+
+def _reload(folder, old, new):
+    config = folder / "nginx.conf"
+    config.write_text(config.read_text().replace(f"switches/{old}", f"switches/{new}"))
+    _reload_as_it_is(folder)
+
+
+def _reload_as_it_is(folder):
+    os.kill(int((folder / "nginx.pid").read_text()), signal.SIGHUP)
+
+
+def test_an_open_socket_does_not_keep_an_old_worker(tmp_path):
+    backend = Backend()
+    with front(tmp_path, backend, LAB_PROXY_TIMEOUT="1") as client, ThreadPoolExecutor() as pool:
+        # To Nginx it is a connection on which nothing has been said yet.
+        backend.delay = 6
+        waiting = pool.submit(client.get, "/ws/hotel/")
+        wait_for(lambda: backend.in_flight, seconds=2, what="The socket")
+        _reload_as_it_is(tmp_path)
+        with pytest.raises(httpx.RemoteProtocolError):
+            waiting.result()
+
+
+@pytest.mark.parametrize("new", ["off", "basic"])
+def test_who_waits_in_the_protected_cache_is_not_lost_when_it_is_left(tmp_path, new):
+    backend = Backend().lives()
+    with front(tmp_path, backend, LAB_NGINX_CACHE="protected") as client:
+        # The first fetch finds nothing, so everyone must ask once more.
+        backend.status, backend.delay = 404, 1.5
+        with ThreadPoolExecutor() as pool:
+            first = pool.submit(client.get, LIST)
+            wait_for(lambda: backend.in_flight, seconds=2, what="The first fetch")
+            waiting = [pool.submit(client.get, LIST) for _ in range(8)]
+            backend.status, backend.delay = 200, 0
+            _reload(tmp_path, "cache-protected", f"cache-{new}")
+            assert {request.result().status_code for request in [first, *waiting]} == {200}

@@ -1,0 +1,72 @@
+"""`make audit`: an index that does not answer is told from packages that are known to be safe."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lab.paths import ROOT
+from native.audit import LOCK, REQUIREMENTS, of_npm, of_pip
+
+# As pip-audit 2 and npm 9 print them, shortened.
+PIP = """{"dependencies": [
+  {"name": "jinja2", "version": "2.4.1", "vulns": [{"id": "PYSEC-2014-8"}]},
+  {"name": "click", "version": "8.1.7", "vulns": []}], "fixes": []}"""
+PIP_SKIPPED = """{"dependencies": [
+  {"name": "jinja2", "skip_reason": "Dependency not found on PyPI and could not be audited"},
+  {"name": "click", "version": "8.1.7", "vulns": []}], "fixes": []}"""
+NPM = """{"auditReportVersion": 2, "vulnerabilities": {"braces": {"range": "<3.0.3", "via": [
+  {"url": "https://github.com/advisories/GHSA-grv7-fg5c-xmjg"}, "micromatch"]}}}"""
+NPM_AWAY = '{"message": "request to http://127.0.0.1:1/-/npm/v1 failed", "error": {"summary": ""}}'
+
+
+def test_what_is_vulnerable_is_named():
+    assert of_pip("x", PIP, "").found == {"jinja2 2.4.1": ["PYSEC-2014-8"]}
+    assert of_pip("x", PIP, "").state == of_npm("x", NPM, "").state == "vulnerable"
+    (ids,) = of_npm("x", NPM, "").found.values()
+    assert ids == ["https://github.com/advisories/GHSA-grv7-fg5c-xmjg", "micromatch"]
+
+
+def test_what_the_index_knows_nothing_of_is_not_called_clean():
+    """pip-audit itself says of it: No known vulnerabilities found."""
+    audit = of_pip("x", PIP_SKIPPED, "No known vulnerabilities found")
+    assert audit.state == "not audited"
+    assert audit.why == "its index knows nothing of 1 of 2 packages"
+    known = of_pip(
+        "x", PIP_SKIPPED.replace('"skip_reason": "', '"version": "1", "vulns": [], "x": "'), ""
+    )
+    assert known.state == "nothing found"
+
+
+@pytest.mark.parametrize(
+    ("read", "out", "err"),
+    [
+        (of_pip, "", "Traceback…\nrequests.exceptions.ConnectionError: refused"),
+        (of_pip, "", ""),
+        (of_npm, NPM_AWAY, ""),
+        (of_npm, "", "npm error network"),
+    ],
+)
+def test_an_index_that_does_not_answer_is_never_taken_for_a_clean_bill(read, out, err):
+    audit = read("x", out, err)
+    assert audit.state == "not audited"
+    assert "did not answer" in audit.why
+
+
+def test_without_a_network_it_says_so_and_fails_nothing():
+    """The real programs, whose way to any index is closed."""
+    proxy = dict.fromkeys(("HTTPS_PROXY", "HTTP_PROXY", "https_proxy"), "http://127.0.0.1:1")
+    closed = {**proxy, "NO_PROXY": "", "no_proxy": "", "npm_config_fetch_retries": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "native.audit"],
+        cwd=ROOT,
+        env={**os.environ, **closed, "npm_config_registry": "http://127.0.0.1:1/"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [*REQUIREMENTS, LOCK]
+    assert all(": not audited, since " in line for line in lines), done.stdout

@@ -1,0 +1,248 @@
+"""What no client of ours sends: each is refused in the error shape, by Nginx or behind it, and the
+next request is answered as ever.
+"""
+
+import gzip
+import json
+import os
+
+import pytest
+from config.kinds import Server
+
+from lab.settings import changed
+from tests.support.raw_http import Client, ask, head, post
+
+BOOKING, LIST = "/api/booking/", "/api/hotel/"
+WISH = {
+    "suite": "6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b10",
+    "check_in": "2031-05-01",
+    "check_out": "2031-05-04",
+    "customers": ["6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b11"],
+}
+GOOD = json.dumps(WISH).encode()
+# `make test-input` tries every server.
+SERVERS = list(Server) if os.environ.get("BAD_INPUT_SERVERS") == "all" else [Server.GUNICORN_SYNC]
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def server(stack, request):
+    before = stack.settings()
+    stack.apply(changed(before, [f"LAB_SERVER={request.param}"]))
+    yield request.param
+    stack.apply(before)
+
+
+@pytest.fixture
+def port(stack, server):
+    return stack.settings().LAB_HTTP_PORT
+
+
+def _wish(**changes):
+    return json.dumps({**WISH, **changes}).encode()
+
+
+BODIES = {
+    "nothing": b"",
+    "half of it": GOOD[:-20],
+    "two": GOOD + GOOD,
+    "comment": b"/* */" + GOOD,
+    "UTF-8 with a mark": b"\xef\xbb\xbf" + GOOD,
+    "UTF-16": GOOD.decode().encode("utf-16"),
+    "UTF-16 without a mark": GOOD.decode().encode("utf-16-le"),
+    "UTF-32": GOOD.decode().encode("utf-32"),
+    "Latin-1": _wish(suite="").replace(b'""', b'"\xe9\xe8"'),
+    "half a character": GOOD.replace(b"6f0b", b"\xc3"),
+    "a long way to write /": GOOD.replace(b"6f0b", b"\xc0\xaf"),
+    "NUL": GOOD.replace(b"6f0b", b"\x00"),
+    "NUL, escaped": _wish(suite="\x00"),
+    "NUL in a date": _wish(check_in="2031-05-01\x00"),
+    "half a surrogate": _wish(suite="\ud800"),
+    "half a surrogate in a list": _wish(customers=["\udfff"]),
+    "half a surrogate in a name": _wish(**{"\ud800": 1, "suite": 1}),
+    "gzip": gzip.compress(GOOD),
+    "deep list": b"[" * 60_000,
+    "deep list, closed": b"[" * 30_000 + b"]" * 30_000,
+    "deep object": b'{"suite":' * 6_000,
+    "deep field": GOOD.replace(b'["', b"[" * 20_000 + b'["').replace(b'"]', b'"]' + b"]" * 20_000),
+    "huge number": _wish(suite=0).replace(b" 0", b"9" * 50_000),
+    "huge exponent": _wish(suite=0).replace(b" 0", b"1e99999"),
+    "NaN": _wish(suite=float("nan")),
+    "Infinity": _wish(check_in=float("inf")),
+    "true": b"true",
+    "number": b"5",
+    "list of wishes": b"[" + GOOD + b"]",
+    "no date": _wish(check_in=None),
+    "date as number": _wish(check_in=20310501),
+    "date as list": _wish(check_in=["2031-05-01"]),
+    "date and time": _wish(check_in="2031-05-01T00:00:00Z"),
+    "year 10000": _wish(check_out="10000-01-01"),
+    "year 0": _wish(check_in="0000-01-01"),
+    "year -1": _wish(check_in="-0001-01-01"),
+    "infinity": _wish(check_out="infinity"),
+    "today": _wish(check_in="today"),
+    "other digits": _wish(check_in="２０３１-05-01"),
+    "a week's day": _wish(check_in="2031-W18-4"),
+    "a short date": _wish(check_in="2031-5-1"),
+    "an id in braces": _wish(suite="{6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b10}"),
+    "an id in other digits": _wish(suite="６f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b10"),
+    "an id without dashes": _wish(suite="6f0b0a527a0e4c0f9f435f1f6a3a2b10"),
+    "a line end behind an id": _wish(suite=WISH["suite"] + "\n"),
+    "a line end behind a date": _wish(check_in="2031-05-01\n"),
+    "dates the wrong way": _wish(check_in="9999-12-31", check_out="0001-01-01"),
+    "customers as text": _wish(customers="6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b11"),
+    "customers as object": _wish(customers={"0": WISH["suite"]}),
+    "customers in customers": _wish(customers=[[WISH["suite"]]]),
+    "too many customers": _wish(customers=[WISH["suite"]] * 101),
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_a_body_that_is_no_booking_is_400(port, body):
+    answer = ask(port, post(BOOKING, body))
+    assert (answer.status, answer.code) in {(400, "invalid"), (400, "parse_error")}
+
+
+# Only the media type is looked at: JSON is UTF-8, whatever else is said of it.
+UNREAD = {
+    "charset": "application/json; charset=utf-16",
+    "no codec": "application/json; charset=none",
+    "no codec for text": "application/json; charset=rot13",
+    "a codec that always fails": "application/json; charset=undefined",
+    "NUL": "application/json; charset*=utf-8''%00",
+    "encoding of a parameter": "application/json; x*=none'en'y",
+    "parts of a parameter": "application/json; x*0*=none'en'y; x*1*=%ff; x*=1",
+    "quote": 'application/json; x="',
+    "semicolons": "application/json;;;;=;",
+    "capitals": "APPLICATION/JSON",
+}
+
+
+@pytest.mark.parametrize("said", UNREAD.values(), ids=UNREAD)
+def test_what_is_said_of_a_body_is_not_believed(port, said):
+    """The booking is read, and its suite not found; the list, which has no body, is answered."""
+    assert ask(port, post(BOOKING, GOOD, content_type=said)).status == 404
+    listed = ask(port, head(f"{LIST}?a=%41%ff", f"Content-Type: {said}"))
+    assert (listed.status, len(listed.json)) == (200, 4)
+
+
+OTHER_TYPES = ["", "text/plain", "application/xml", "application/", "/", "a=b", "json", "x" * 4000]
+
+
+@pytest.mark.parametrize("said", OTHER_TYPES, ids=[name[:20] for name in OTHER_TYPES])
+def test_another_type_is_415(port, said):
+    answer = ask(port, post(BOOKING, GOOD, content_type=said))
+    assert (answer.status, answer.code) == (415, "unsupported_media_type")
+
+
+def _framed(body, *headers):
+    return head(BOOKING, "Content-Type: application/json", *headers, method="POST") + body
+
+
+CHUNKED = "Transfer-Encoding: chunked"
+LENGTH = f"Content-Length: {len(GOOD)}"
+CHUNK = b"%x\r\n%s\r\n" % (len(GOOD), GOOD)
+# Each with what it is answered: status and the error's code.
+MESSAGES = {
+    "chunks": (_framed(CHUNK + b"0\r\n\r\n", CHUNKED), 404, "not_found"),
+    "chunks past the limit": (
+        _framed((b"8000\r\n" + b" " * 0x8000 + b"\r\n") * 3 + b"0\r\n\r\n", CHUNKED),
+        413,
+        "too_large",
+    ),
+    "a chunk's size that is none": (_framed(b"zz\r\n", CHUNKED), 400, "bad_request"),
+    "a length past the limit": (post(BOOKING, b" " * 70_000), 413, "too_large"),
+    "a length past the limit, and no body yet": (
+        _framed(b"", "Content-Length: 70000"),
+        413,
+        "too_large",
+    ),
+    "a length that is none": (_framed(GOOD, "Content-Length: x"), 400, "bad_request"),
+    "a negative length": (_framed(GOOD, "Content-Length: -1"), 400, "bad_request"),
+    "a length beyond numbers": (_framed(GOOD, f"Content-Length: {'9' * 30}"), 400, "bad_request"),
+    "two lengths": (_framed(GOOD, LENGTH, "Content-Length: 5"), 400, "bad_request"),
+    "length and chunks": (_framed(CHUNK, LENGTH, CHUNKED), 400, "bad_request"),
+    "another coding": (_framed(GOOD, "Transfer-Encoding: gzip"), 501, "not_implemented"),
+    "two types": (
+        _framed(GOOD, LENGTH, "Content-Type: text/plain"),
+        (404, 415),
+        ("not_found", "unsupported_media_type"),
+    ),
+    "two hosts": (head(LIST, "Host: a", "Host: b"), 400, "bad_request"),
+    "a host that is none": (head(LIST, "Host: a b"), 400, "bad_request"),
+    "a host with a slash": (head(LIST, "Host: a/b"), 400, "bad_request"),
+    "a key that is no key": (post(BOOKING, GOOD, "Idempotency-Key: a b"), 400, "invalid"),
+    "a scheme of its own": (head("/none", "X-Forwarded-Ssl: on"), 404, "not_found"),
+    "another": (head("/none", "X-Forwarded-Protocol: ssl"), 404, "not_found"),
+    "a large header": (head(LIST, f"X: {'y' * 9_000}"), 431, "headers_too_large"),
+    "many large headers": (head(LIST, *[f"X: {'y' * 8_000}"] * 6), 431, "headers_too_large"),
+    "a long address": (head(f"{LIST}none/?{'x' * 8_000}"), 404, "not_found"),
+    "a longer address": (head(f"{LIST}?{'x' * 9_000}"), 414, "address_too_long"),
+    "bytes in the address": (head(f"{LIST}?\xe9"), 400, "bad_request"),
+    "arguments without end": (head(f"{LIST}?{'&a' * 1_500}"), 400, "bad_request"),
+    "a method of its own": (head(LIST, method="FETCH"), 405, "method_not_allowed"),
+    "a short one": (head(LIST, method="A"), 405, "method_not_allowed"),
+    "TRACE": (head(LIST, method="TRACE"), 405, "method_not_allowed"),
+    "DELETE": (head(LIST, method="DELETE"), 405, "method_not_allowed"),
+    "an Accept that is none": (head(LIST, "Accept: ;;/,"), 406, "not_acceptable"),
+    "a path with a line end": (head("/api/hotel/%0a/"), 404, "not_found"),
+    "a path in no encoding": (head("/api/hotel/%ff%fe/"), 404, "not_found"),
+    "a path that climbs": (head("/api/hotel/..%2f..%2flab/settings"), 404, "not_found"),
+    "a file that climbs": (head("/static/a/..%2f..%2fmanage.py"), 400, "bad_request"),
+    "small letters": (head(LIST, method="get"), 400, "bad_request"),
+    "NUL": (head("/api/hotel/%00/"), 400, "bad_request"),
+    "above the root": (head("/../.."), 400, "bad_request"),
+    "HTTP of its own": (head(LIST).replace(b"1.1", b"7.1", 1), 505, "not_implemented"),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_message_that_is_not_as_it_should_be_is_refused_in_the_error_shape(port, name):
+    request, status, code = MESSAGES[name]
+    answer = ask(port, request)
+    statuses, codes = (status, code) if isinstance(status, tuple) else ((status,), (code,))
+    assert (answer.status, answer.code) in set(zip(statuses, codes, strict=True))
+    assert b"nginx" not in answer.body
+    assert answer.status != 405 or "allow" in answer.headers
+
+
+MANY = [f"X-{number}: y" for number in range(200)]
+# What Nginx lets through, and the server's own parser judges: gunicorn's by status and shape, the
+# others' by one of these statuses.
+PARSED = {
+    "a control character": (head(LIST, "X: a\x01b"), 400, {200, 400}),
+    "a key with one": (post(BOOKING, GOOD, "Idempotency-Key: a\x01b"), 400, {400}),
+    "200 headers": (head(LIST, *MANY), 431, {200, 431}),
+}
+
+
+@pytest.mark.parametrize("name", PARSED)
+def test_what_the_servers_parser_judges_is_no_failure(port, server, name):
+    request, status, others = PARSED[name]
+    answer = ask(port, request)
+    if server.is_asgi:
+        assert answer.status in others
+    else:
+        assert (answer.status, answer.code) == (status, "bad_request")
+
+
+@pytest.mark.parametrize("version", ["%0d%0aX:%20y", "%00", "1.0.0", "é", "../x"])
+def test_the_schema_is_the_same_whatever_version_is_asked_for(port, version):
+    plain = ask(port, head("/api/schema/?format=json"))
+    target = f"/api/schema/?format=json&version={version.replace('é', '%C3%A9')}"
+    asked = ask(port, head(target))
+    assert (plain.status, asked.status) == (200, 200)
+    assert asked.json["paths"] == plain.json["paths"]
+    assert "x" not in asked.headers
+
+
+def test_a_second_request_in_a_body_is_no_request(port):
+    """A server that took another length than Nginx would answer it to whoever comes next."""
+    inner = head("/lab/settings")
+    with Client(port) as client:
+        client.send(post(BOOKING, inner) + head(LIST))
+        assert client.answer().status == 400
+        assert client.answer().status == 200
+        client.send(_framed(b"0\r\n\r\n" + inner, "Content-Length: 5", CHUNKED))
+        assert client.answer().status == 400
+        with pytest.raises(ConnectionError):
+            client.answer()

@@ -1,0 +1,98 @@
+"""What containers may do: no more than their program needs, and what that is has a reason."""
+
+import pytest
+from config.secrets import READERS
+
+from tests.support.compose import config
+
+# Who has more than nothing; SECURITY.md says so too (tests/docs/test_security_page.py).
+CAPABILITIES = {
+    # Gives each program the files that it alone may read.
+    "secrets": {"CHOWN", "DAC_OVERRIDE"},
+    # cAdvisor reads other users' files.
+    "alloy": {"DAC_OVERRIDE"},
+    # Nginx sets its worker's groups, before Docker's socket, which is root's.
+    "docker-socket": {"SETGID"},
+}
+ROOT_USERS = {"secrets", "alloy", "docker-socket"}
+
+
+@pytest.fixture(scope="module")
+def services():
+    load = config("docker-compose.load.yml", COMPOSE_PROFILES="remote")
+    assert "generator-metrics" in load
+    return config("docker-compose.yml") | load
+
+
+def test_every_file_system_is_read_only_and_no_program_gains_privileges(services):
+    for name, service in services.items():
+        assert service["read_only"] is True, name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert "privileged" not in service, name
+
+
+def test_capabilities_are_dropped_and_those_that_are_kept_are_known(services):
+    assert {tuple(service["cap_drop"]) for service in services.values()} == {("ALL",)}
+    kept = {name: set(each["cap_add"]) for name, each in services.items() if each.get("cap_add")}
+    assert kept == CAPABILITIES
+
+
+def test_only_those_that_must_be_are_root(services):
+    uids = {name: service["user"].partition(":")[0] for name, service in services.items()}
+    assert all(uid.isdecimal() for uid in uids.values()), uids
+    assert {name for name, uid in uids.items() if uid == "0"} == ROOT_USERS
+
+
+def test_whoever_is_root_or_on_the_hosts_network_listens_to_nobody_else(services):
+    """Alloy alone is root and has a port: on the loopback, whatever LAB_BIND says. Of those on the
+    host's network the load generator listens to nobody (tests/stack/test_listening.py).
+    """
+    on_host = {n for n, service in services.items() if service.get("network_mode") == "host"}
+    assert on_host == {"load", "generator-metrics"}
+    (listens,) = (w for w in services["generator-metrics"]["command"] if "listen-addr" in w)
+    assert listens == "--server.http.listen-addr=127.0.0.1:12346"
+    opened = config("docker-compose.yml", LAB_BIND="0.0.0.0")
+    for name in ROOT_USERS:
+        ports = opened[name].get("ports", [])
+        assert {port["host_ip"] for port in ports} <= {"127.0.0.1"}, name
+    for name in ("secrets", "docker-socket"):
+        assert services[name]["network_mode"] == "none"
+
+
+def _volumes(service):
+    return {each["source"]: each for each in service.get("volumes", []) if "source" in each}
+
+
+def test_each_program_has_its_own_secrets_which_it_may_not_change(services):
+    holders = {}
+    for name, service in services.items():
+        for source, volume in _volumes(service).items():
+            if source.startswith("secrets") and name != "secrets":
+                assert volume["read_only"] is True, name
+                assert source != "secrets", name
+                holders.setdefault(source.removeprefix("secrets-"), set()).add(name)
+    users = {name: int(service["user"].partition(":")[0]) for name, service in services.items()}
+    for reader, names in holders.items():
+        assert {users[name] for name in names} == {READERS[reader].uid}, reader
+    # That of the old stacks' containers, which are no services.
+    assert set(holders) == set(READERS) - {"legacy"}
+    django = {name for name in services if services[name]["image"] == "load-lab-backend"}
+    assert holders.pop("backend") == django - {"secrets", "init"}
+    assert all(len(names) == 1 for names in holders.values()), holders
+
+
+def test_the_one_that_makes_the_secrets_hands_them_to_every_reader(services):
+    targets = {volume["target"] for volume in _volumes(services["secrets"]).values()}
+    folder, readers = services["secrets"]["command"][-2:]
+    assert {folder, *(f"{readers}/{name}" for name in READERS)} <= targets
+
+
+def test_no_secret_is_written_into_the_files_or_taken_from_the_environment(services):
+    for name, service in services.items():
+        words = ("PASSWORD", "TOKEN", "SECRET_KEY")
+        found = {
+            key: value
+            for key, value in (service.get("environment") or {}).items()
+            if any(word in key for word in words) and value and not value.startswith("/run/")
+        }
+        assert found == {}, name

@@ -1,0 +1,29 @@
+"""200 clients race for the same 10 slots, through the whole stack: each slot is given once."""
+
+import os
+import re
+
+import pytest
+
+from tests.support.contention import race, racing
+
+# What takes some ten seconds for each; `make test-input` has a thousand.
+ROUNDS = int(os.environ.get("CONTENTION_ROUNDS", "5"))
+
+
+def _deadlocks_logged(stack):
+    log = (stack._state.logs / "postgres.log").read_text(errors="replace")
+    return len(re.findall("deadlock detected", log))
+
+
+@pytest.mark.parametrize("booking", ["naive", "fast"])
+def test_each_slot_is_given_once(stack, capsys, booking):
+    before = _deadlocks_logged(stack)
+    with racing(stack, booking), capsys.disabled():
+        print(f"\n{booking}: {race(stack, ROUNDS, _tell)}")
+    assert _deadlocks_logged(stack) == before
+
+
+def _tell(rounds):
+    if rounds and rounds % 100 == 0:
+        print(f"  {rounds} of {ROUNDS} rounds …", flush=True)

@@ -1,0 +1,71 @@
+"""Every expression of every dashboard, asked of a Prometheus that real k6 runs have filled."""
+
+import httpx
+import pytest
+
+from lab.stack.native.supervision import wait_for
+from tests.support.answers import (
+    DOCKER_ONLY,
+    MAY_BE_EMPTY,
+    NATIVE_ONLY,
+    check_answers,
+    questions,
+    unanswered,
+)
+from tests.support.dashboards import Asked, measuring, of_annotations, of_panels
+
+ALLOWED = MAY_BE_EMPTY | DOCKER_ONLY
+
+
+@pytest.fixture(scope="module")
+def runs(watched):
+    return watched.url, watched.began
+
+
+@pytest.mark.parametrize("dashboard", measuring(), ids=lambda one: one["title"])
+def test_every_expression_has_a_result(dashboard, runs):
+    check_answers(*runs, dashboard, ALLOWED)
+
+
+def _last_sample(url: str, testid: str) -> float:
+    params = {"query": f'k6_vus{{testid="{testid}"}}[10m]'}
+    (found,) = httpx.get(f"{url}/api/v1/query", params=params).json()["data"]["result"]
+    return float(found["values"][-1][0])
+
+
+def test_each_run_has_one_end_mark_within_6_s_of_its_last_sample(runs):
+    dashboard = next(one for one in measuring() if one["uid"] == "lab-load-test")
+    (ends,) = (one for one in of_annotations(dashboard) if "test end" in one.place)
+    marks: dict[str, list[float]] = {}
+
+    def both_marked() -> bool:
+        for one in questions(*runs, dashboard).answer(ends):
+            marks[one["metric"]["testid"]] = [at for at, _ in one["values"]]
+        return len(marks) == 2
+
+    wait_for(both_marked, seconds=15, what="a mark of each run")
+    last = {testid: _last_sample(runs[0], testid) for testid in marks}
+    late = {testid: [at - last[testid] for at in found] for testid, found in marks.items()}
+    assert all(len(by) == 1 and abs(by[0]) <= 6 for by in late.values()), late
+
+
+def test_a_wrong_name_is_told_with_its_dashboard_panel_and_expression(runs):
+    dashboard = next(one for one in measuring() if one["uid"] == "lab-load-test")
+    panel = next(p for p in dashboard["panels"] if p["title"] == "Virtual users")
+    expr = panel["targets"][0]["expr"].replace("k6_vus", "k6_vuz")
+    panel["targets"][0]["expr"] = expr
+    (told,) = [one for one in unanswered(*runs, dashboard, ALLOWED) if "k6_vuz" in one.expr]
+    wanted = f"dashboard 'Load test', panel 'Virtual users', expression: {expr}"
+    assert str(told) == wanted
+
+
+def test_an_expression_that_is_no_promql_is_told_alike(runs):
+    dashboard = measuring()[0]
+    bad = Asked(dashboard["title"], "panel 'x'", "sum(")
+    with pytest.raises(AssertionError, match=r"parse error.*panel 'x', expression: sum\("):
+        questions(*runs, dashboard).answer(bad)
+
+
+def test_each_exception_is_an_expression_of_a_panel():
+    asked = {one.expr for dashboard in measuring() for one in of_panels(dashboard)}
+    assert set(ALLOWED | NATIVE_ONLY) <= asked

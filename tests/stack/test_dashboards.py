@@ -1,0 +1,103 @@
+"""The dashboards as files: up to date, explained, and fitting what is scraped."""
+
+import re
+from itertools import pairwise
+
+import pytest
+import yaml
+
+from grafana.src import guide
+from grafana.src.__main__ import FOLDER, write
+from grafana.src.page import REFRESH
+from lab.paths import ROOT
+from tests.support.dashboards import dashboards, measuring, of_annotations, of_panels
+
+PANELS = [
+    pytest.param(dashboard, panel, id=f"{dashboard['title']}: {panel['title']}")
+    for dashboard in measuring()
+    for panel in dashboard["panels"]
+]
+# What Grafana 9.4 reads without taking it for a newer version's.
+NEWEST_SCHEMA = 37
+UIDS = {
+    *("lab-load-test", "lab-break-point", "lab-cache-layers", "lab-resources"),
+    *("lab-backend-database", "lab-compare"),
+}
+
+
+def test_the_committed_files_are_what_the_sources_make(tmp_path):
+    write(tmp_path)
+    made = {file.name: file.read_text() for file in tmp_path.iterdir()}
+    committed = {file.name: file.read_text() for file in FOLDER.iterdir()}
+    stale = [name for name in made | committed if made.get(name) != committed.get(name)]
+    assert not stale, f"Run `make dashboards` and commit: {', '.join(stale)}"
+
+
+def test_each_question_has_its_dashboard():
+    assert {dashboard["uid"] for dashboard in measuring()} == UIDS
+    assert {dashboard["uid"] for dashboard in dashboards()} - UIDS == {guide.UID}
+    for dashboard in measuring():
+        assert dashboard["description"].endswith("?")
+
+
+def test_grafana_9_4_and_later_read_them_and_nobody_edits_them():
+    for dashboard in dashboards():
+        assert dashboard["schemaVersion"] <= NEWEST_SCHEMA
+        assert dashboard["editable"] is False
+        # 9.4 takes variables of one id for one variable.
+        ids = [variable["id"] for variable in dashboard.get("templating", {}).get("list", [])]
+        assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize(("dashboard", "panel"), PANELS)
+def test_a_panel_has_a_unit_a_description_and_a_link_to_what_explains_it(dashboard, panel):
+    assert panel["fieldConfig"]["defaults"]["unit"]
+    assert panel["description"].endswith(".")
+    (link,) = panel["links"]
+    number = int(re.fullmatch(rf"/d/{guide.UID}\?viewPanel=(\d+)", link["url"])[1])
+    section, text = list(guide.sections().items())[number - 1]
+    assert section == dashboard["title"]
+    assert f"**{panel['title']}**" in text
+
+
+@pytest.mark.parametrize("dashboard", dashboards(), ids=lambda one: one["title"])
+def test_rows_fill_the_width_and_no_panel_stands_out(dashboard):
+    places = [panel["gridPos"] for panel in dashboard["panels"]]
+    rows = {place.get("y", 0) for place in places}
+    for row in rows:
+        beside = sorted((p.get("x", 0), p["w"], p["h"]) for p in places if p.get("y", 0) == row)
+        assert beside[0][0] == 0
+        assert all(x + width == later[0] for (x, width, _), later in pairwise(beside))
+        assert sum(beside[-1][:2]) == 24
+        assert len({height for _, _, height in beside}) == 1
+
+
+def test_every_dashboard_marks_start_end_and_switches():
+    for dashboard in measuring():
+        marks = " ".join(asked.place for asked in of_annotations(dashboard))
+        assert all(name in marks for name in ("test start", "test end", "layer switch"))
+
+
+def test_every_expression_about_k6_goes_by_the_chosen_test():
+    """k6's series of different runs must not be added up unseen."""
+    for dashboard in measuring():
+        for asked in of_panels(dashboard):
+            for matchers in re.findall(r"k6_\w+(\{[^}]*\})?", asked.expr):
+                assert "$testid" in matchers, str(asked)
+
+
+def test_grafana_counts_in_steps_of_the_scrapes():
+    scraped = yaml.safe_load((ROOT / "prometheus/prometheus.yml").read_text())["global"]
+    sources = yaml.safe_load((ROOT / "grafana/provisioning/datasources/prometheus.yml").read_text())
+    (source,) = sources["datasources"]
+    assert source["jsonData"]["timeInterval"] == scraped["scrape_interval"] == REFRESH
+    alloy = (ROOT / "alloy/config.alloy").read_text()
+    assert set(re.findall(r'scrape_interval\s*=\s*"(\w+)"', alloy)) == {REFRESH}
+
+
+def test_panels_ask_the_provisioned_source():
+    sources = yaml.safe_load((ROOT / "grafana/provisioning/datasources/prometheus.yml").read_text())
+    uid = sources["datasources"][0]["uid"]
+    for dashboard in measuring():
+        asked = [*dashboard["panels"], *dashboard["templating"]["list"]]
+        assert {one["datasource"]["uid"] for one in asked} == {uid}

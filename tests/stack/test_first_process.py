@@ -1,0 +1,71 @@
+"""What a container's first process does when it is told to stop: there TERM has no default."""
+
+import os
+import shutil
+import subprocess
+
+import psutil
+import pytest
+
+from lab.settings import changed
+from lab.stack.native.services import BACKEND, backend_env
+from lab.stack.native.supervision import is_alive, wait_for
+
+UNSHARE = ["unshare", "--pid", "--fork", "--kill-child"]
+
+
+def _why_not():
+    if not shutil.which("unshare"):
+        return "there is no `unshare`"
+    done = subprocess.run([*UNSHARE, "true"], capture_output=True, text=True, check=False)
+    return done.stderr.strip() if done.returncode else ""
+
+
+@pytest.mark.skipif(bool(_why_not()), reason=f"No PID namespace: {_why_not()}")
+@pytest.mark.parametrize(
+    ("argv", "setting"),
+    [
+        (["bin/serve", "beside"], "LAB_ASGI_BESIDE=off"),
+        (["bin/work"], "LAB_WORKBENCH=off"),
+        (["bin/work"], "LAB_WORKBENCH=on"),
+    ],
+)
+def test_it_ends(stack, argv, setting):
+    env = os.environ | backend_env(changed(stack.settings(), [setting]), stack._state)
+    del env["BACKEND_SETTINGS_FILE"]
+    outer = subprocess.Popen([*UNSHARE, *argv], cwd=BACKEND, env=env)
+    try:
+        first = _first_of(outer.pid)
+        wait_for(lambda: _has_become(first, setting), seconds=20, what="What it becomes")
+        wait_for(lambda: _ends(first), seconds=5, what="Its end after TERM")
+        assert outer.wait(5) == 0
+    finally:
+        outer.kill()
+        outer.wait(5)
+
+
+def test_settings_that_can_not_be_read_end_init_instead_of_looking_like_off(tmp_path):
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\ncase "$*" in *lab_config*) exit 3;; esac\n')
+    python.chmod(0o755)
+    env = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert subprocess.run([BACKEND / "bin/init"], env=env, check=False).returncode == 3
+
+
+def _first_of(pid):
+    outer = psutil.Process(pid)
+    wait_for(outer.children, seconds=5, what="The first process")
+    return outer.children()[0]
+
+
+def _has_become(first, setting):
+    """Python; with the worker's mark, where it becomes one."""
+    said = " ".join(first.cmdline())
+    return "lab-worker=" in said if setting == "LAB_WORKBENCH=on" else "config.server.start" in said
+
+
+def _ends(first):
+    """Told again and again: it may not have come as far as to listen."""
+    if is_alive(first):
+        first.terminate()
+    return not is_alive(first)

@@ -1,0 +1,98 @@
+"""Grafana itself, where the machine has it, and what is said where it has not."""
+
+import base64
+
+import httpx
+import pytest
+
+from lab.stack.native import grafana
+from tests.support.dashboards import dashboards
+
+needs_grafana = pytest.mark.skipif(
+    grafana.installed() is None, reason=f"Grafana: {grafana.why_absent()}"
+)
+
+
+@pytest.fixture
+def url(stack):
+    return f"http://127.0.0.1:{stack.settings().LAB_GRAFANA_PORT}"
+
+
+@pytest.fixture
+def archive(tmp_path, monkeypatch):
+    """A folder as Grafana's archive has it, its program on the PATH and no other Grafana."""
+    program = tmp_path / "home/bin/grafana"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    linked = tmp_path / "bin"
+    linked.mkdir()
+    (linked / "grafana").symlink_to(program)
+    monkeypatch.setenv("PATH", str(linked))
+    monkeypatch.delenv("GF_PATHS_HOME", raising=False)
+    return tmp_path / "home"
+
+
+def _make_home(folder):
+    (folder / "conf").mkdir(parents=True)
+    (folder / "conf/defaults.ini").touch()
+    return folder
+
+
+def test_its_home_is_beside_the_real_program(archive):
+    _make_home(archive)
+    found = grafana.installed()
+    assert found.home == archive
+    assert found.command[1:] == ["server"]
+
+
+def test_its_home_can_be_named(archive, tmp_path, monkeypatch):
+    other = _make_home(tmp_path / "other")
+    monkeypatch.setenv("GF_PATHS_HOME", str(other))
+    assert grafana.installed().home == other
+
+
+def test_a_program_without_its_home_is_absent_and_status_says_why(archive, monkeypatch):
+    monkeypatch.setattr(grafana, "_PACKAGED", archive / "nowhere")
+    assert grafana.installed() is None
+    assert "GF_PATHS_HOME" in grafana.why_absent()
+
+
+def test_without_a_program_status_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if grafana.installed() is not None:
+        pytest.skip("Grafana is among the system's own programs")
+    assert grafana.why_absent().startswith("no grafana on the PATH")
+
+
+@needs_grafana
+def test_it_loads_every_dashboard_without_an_error(url, stack):
+    for dashboard in dashboards():
+        answer = httpx.get(f"{url}/api/dashboards/uid/{dashboard['uid']}")
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["meta"]["folderTitle"] == "Load Lab"
+        assert answer.json()["meta"]["canSave"] is False
+    log = (stack._state.logs / "grafana.log").read_text()
+    assert not [line for line in log.splitlines() if "level=error" in line]
+
+
+@needs_grafana
+def test_its_source_reaches_prometheus(url):
+    query = {"refId": "A", "datasource": {"uid": "prometheus"}, "expr": "vector(1)"}
+    asked = {"queries": [query | {"instant": True}], "from": "now-1m", "to": "now"}
+    answer = httpx.post(f"{url}/api/ds/query", json=asked)
+    assert answer.json()["results"]["A"]["status"] == 200, answer.text
+
+
+@needs_grafana
+def test_anyone_may_look_and_only_the_made_password_administers(url, stack):
+    assert httpx.get(f"{url}/api/search").status_code == 200
+    assert httpx.get(f"{url}/api/admin/settings").status_code in (401, 403)
+    for password, status in (("admin", 401), (_password(stack), 200)):
+        word = base64.b64encode(f"admin:{password}".encode()).decode()
+        headers = {"Authorization": f"Basic {word}"}
+        assert httpx.get(f"{url}/api/admin/settings", headers=headers).status_code == status
+
+
+def _password(stack):
+    return (stack._state.secrets / "grafana_password").read_text()

@@ -1,0 +1,142 @@
+"""LAB_LATENCY_MS: what is delayed, by how much, and what is not; with the real toxiproxy."""
+
+import httpx
+import pytest
+
+from lab.errors import LabError, UsageError
+from lab.settings import load_settings
+from lab.stack import latency
+from lab.stack.native import latency as native_latency
+
+MS = 60
+
+
+@pytest.fixture(scope="module")
+def delayed(lab, stack):
+    """The shared stack with a delay on what leaves the backend; without one afterwards."""
+    said = lab("set", f"LAB_LATENCY_MS={MS}", "--json")
+    assert said.code == 0, said.err
+    yield said.json
+    assert lab("set", "LAB_LATENCY_MS=0").code == 0
+
+
+def _proxies(stack):
+    return httpx.get(f"http://127.0.0.1:{stack.settings().LAB_TOXIPROXY_PORT}/proxies").json()
+
+
+def _streams(stack):
+    return {
+        name: [(toxic["stream"], toxic["attributes"]["latency"]) for toxic in proxy["toxics"]]
+        for name, proxy in _proxies(stack).items()
+    }
+
+
+def test_without_a_delay_nobody_goes_by_way_of_toxiproxy(stack):
+    settings = stack.settings()
+    assert _proxies(stack) == {}
+    assert settings.server_url == settings.backend_url
+    found = latency.verified(settings, stack.token())
+    assert found["postgres_auth"] == "scram-sha-256"
+    assert found["new_connection_delays"] is None
+
+
+def test_what_leaves_the_backend_is_delayed_once_on_each_way(stack, delayed):
+    found = latency.verified(stack.settings(), stack.token())
+    assert found["database_ms"] >= MS
+    assert found["client_ms"] >= MS > found["direct_ms"]
+    # SSL asked for, start, two of SCRAM, and Django's time zone.
+    assert found["new_connection_delays"] == pytest.approx(5, abs=1)
+    assert _streams(stack) == {"postgres": [("upstream", MS)], "backend": [("downstream", MS)]}
+
+
+def test_status_and_nginx_say_so(stack, delayed):
+    assert delayed["settings"]["LAB_LATENCY_MS"] == str(MS)
+    assert delayed["latency"]["database_ms"] >= MS
+    said = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
+    assert said["LAB_LATENCY_MS"] == str(MS)
+
+
+def test_a_client_of_nginx_meets_each_of_them(stack, delayed):
+    answer = httpx.get(f"{stack.settings().target_url}/api/hotel/")
+    # To the client, to Postgres for the rows, and for the proof that the connection lives.
+    assert answer.elapsed.total_seconds() * 1000 >= 3 * MS
+
+
+def test_the_other_direction_delays_the_other_streams(stack, delayed):
+    settings = stack.settings()
+    # Not by `lab set`, which would restart the workers twice.
+    other = settings.model_copy(update={"LAB_LATENCY_DIRECTION": "incoming"})
+    native_latency.apply(other, stack._state)
+    try:
+        assert _streams(stack) == {"postgres": [("downstream", MS)], "backend": [("upstream", MS)]}
+        latency.verified(settings, stack.token())
+    finally:
+        native_latency.apply(settings, stack._state)
+
+
+def test_a_delay_that_is_not_there_is_found(stack, delayed):
+    settings = stack.settings()
+    toxics = f"http://127.0.0.1:{settings.LAB_TOXIPROXY_PORT}/proxies/postgres/toxics"
+    httpx.delete(f"{toxics}/delay").raise_for_status()
+    with pytest.raises(LabError, match=r"Postgres, .* answers after .* make it 60 to 92 ms"):
+        latency.verified(settings, stack.token())
+    stack.up(settings)
+    latency.verified(settings, stack.token())
+
+
+def test_a_toxiproxy_that_was_killed_refuses_and_up_sets_it_again(stack, delayed):
+    settings = stack.settings()
+    stack._supervision.stop_service("toxiproxy")
+    with pytest.raises(LabError, match=r"lab/latency answers 503: .*database"):
+        latency.verified(settings, stack.token())
+    with pytest.raises(LabError, match=r"Toxiproxy does not answer at .*lab logs toxiproxy"):
+        stack.apply(settings.model_copy(update={"LAB_LATENCY_MS": MS + 1}))
+    assert stack.settings() == settings
+    stack.up(settings)
+    latency.verified(settings, stack.token())
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({"LAB_LATENCY_MS": "833"}, "6 delays, and LAB_DB_CONNECT_TIMEOUT=5 ends them"),
+        ({"LAB_LATENCY_MS": "50", "LAB_ASGI_BESIDE": "daphne"}, "without a delay"),
+        ({"LAB_LATENCY_BY": "netem", "LAB_ENGINE": "docker"}, "networks of their own"),
+    ],
+)
+def test_delays_that_do_not_fit_are_refused(environ, said):
+    with pytest.raises(UsageError, match=said):
+        load_settings(environ)
+
+
+def test_a_longer_timeout_allows_a_longer_delay():
+    longer = {"LAB_LATENCY_MS": "1000", "LAB_DB_CONNECT_TIMEOUT": "10"}
+    assert load_settings(longer).LAB_LATENCY_MS == 1000
+
+
+@pytest.mark.parametrize(("method", "delays"), [("trust", 3), ("md5", 4)])
+def test_a_new_connection_costs_as_many_delays_as_its_login(stack, delayed, login, method, delays):
+    login(method)
+    found = latency.verified(stack.settings(), stack.token())
+    assert found["postgres_auth"] == method
+    assert found["new_connection_delays"] == pytest.approx(delays, abs=0.9)
+
+
+@pytest.fixture
+def login(stack):
+    """Have Postgres let the backend in otherwise; as it was, afterwards."""
+    rules, name = stack._state.postgres / "pg_hba.conf", "hotel"
+    before, password = rules.read_text(), stack._state.secret("hotel_password")
+
+    def use(method, kept="md5"):
+        rules.write_text(f"host {name} {name} 127.0.0.1/32 {method}\n{before}")
+        _keep_password(stack, password.strip(), kept)
+
+    yield use
+    rules.write_text(before)
+    _keep_password(stack, password.strip(), "scram-sha-256")
+
+
+def _keep_password(stack, password, how):
+    alter = f"ALTER ROLE hotel PASSWORD '{password}'"
+    stack.sql("postgres", f"SET password_encryption = '{how}'", alter, "SELECT pg_reload_conf()")

@@ -1,0 +1,123 @@
+"""What listens where is SECURITY.md's table: on running stacks and in the compose files."""
+
+import socket
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lab.paths import State
+from lab.settings import defaults, running_settings
+from lab.stack.native import grafana
+from lab.stack.native.exporters import MEASURED
+from lab.stack.native.supervision import leftovers
+from tests.support.compose import config
+from tests.support.push_gate import PushGate
+from tests.support.security_page import rows
+
+# Another address of this machine than the one that is listened on, which every Linux has.
+ELSEWHERE = "127.0.0.2"
+TABLE = rows()
+
+
+def _is_always(row):
+    return row.when == "always" or (row.setting == "LAB_GRAFANA_PORT" and grafana.installed())
+
+
+def _ports(row, settings):
+    """An exporter each has its port, from the setting on."""
+    first = getattr(settings, row.setting)
+    return set(range(first, first + (len(MEASURED) if row.setting == "LAB_EXPORTERS_PORT" else 1)))
+
+
+def _listening(state):
+    """Address and port of every socket that a process of the stack listens on."""
+    owned = {process.pid for process in leftovers(state)}
+    return {
+        (connection.laddr.ip, connection.laddr.port)
+        for connection in psutil.net_connections("inet")
+        if connection.status == "LISTEN" and connection.pid in owned
+    }
+
+
+def _due(settings, *open_rows):
+    return {
+        (settings.LAB_BIND if row.address == "LAB_BIND" else "127.0.0.1", port)
+        for row in TABLE
+        if "native" in row.engines and (_is_always(row) or row.setting in open_rows)
+        for port in _ports(row, settings)
+    }
+
+
+def test_the_table_has_every_port_setting_with_its_default():
+    settings = {name: value for name, value in defaults().items() if name.endswith("_PORT")}
+    assert {row.setting: row.default for row in TABLE} == settings
+    assert {row.address for row in TABLE} == {"loopback", "LAB_BIND"}
+
+
+def test_a_running_stack_listens_on_what_the_table_says_and_on_nothing_else(stack):
+    assert _listening(stack._state) == _due(stack.settings())
+
+
+WAITS = """
+import { sleep } from 'k6';
+export default function () { console.log('begun'); sleep(60); }
+"""
+
+
+def test_k6_listens_to_nobody(stack, tmp_path):
+    script = tmp_path / "waits.js"
+    script.write_text(WAITS)
+    argv = [*stack.k6(stack.settings(), {}).argv, "run", "--quiet", str(script)]
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert any("begun" in line for line in process.stderr)
+            found = psutil.Process(process.pid).net_connections()
+            assert [each.laddr for each in found if each.status == "LISTEN"] == []
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1", "0.0.0.0"])
+def test_the_compose_files_publish_what_the_table_says_and_nothing_else(bind):
+    services = config("docker-compose.yml", LAB_BIND=bind)
+    published = {
+        (port["host_ip"], port["published"])
+        for service in services.values()
+        for port in service.get("ports", [])
+    }
+    # Toxiproxy's, before the server.
+    delayed = {("127.0.0.1", str(int(defaults()["LAB_TOXIPROXY_PORT"]) + 2))}
+    assert published - delayed == {
+        (bind if row.address == "LAB_BIND" else "127.0.0.1", row.default)
+        for row in TABLE
+        if "docker" in row.engines
+    }
+
+
+@pytest.fixture
+def opened(lab, other):
+    """A second stack, which others may reach."""
+    said = lab("up", LAB_BIND="0.0.0.0", **other)
+    assert said.code == 0, said.err
+    yield State(Path(other["LAB_STATE_DIR"]))
+    assert lab("down", **other).code == 0
+
+
+def _answers(port, host):
+    with socket.socket() as probe:
+        probe.settimeout(2)
+        return probe.connect_ex((host, port)) == 0
+
+
+def test_lab_bind_opens_nginx_and_the_push_gate_which_asks_for_the_password(opened):
+    state = opened
+    settings = running_settings(state)
+    assert _listening(state) == _due(settings, "LAB_PUSH_PORT")
+    ports = {row.setting: next(iter(_ports(row, settings))) for row in TABLE}
+    reached = {name for name, port in ports.items() if _answers(port, ELSEWHERE)}
+    assert reached == {"LAB_HTTP_PORT", "LAB_PUSH_PORT"}
+    gate = PushGate(settings, state, ELSEWHERE)
+    gate.lets_in_with_the_password_alone()
+    gate.hands_on_what_k6_pushes()

@@ -1,0 +1,102 @@
+"""Prometheus down or hanging, before a test or in its middle: it goes on, and says what is lost."""
+
+import json
+import os
+import signal
+import threading
+from contextlib import contextmanager
+
+import httpx
+
+from lab.analysis.prometheus import Prometheus
+from lab.analysis.queries import heartbeat
+from lab.paths import RESULTS, ROOT
+from lab.stack.native.supervision import wait_for
+
+HOLD = ("hold", "--rate", "20", "--scenario", "list")
+
+
+@contextmanager
+def _stopped(stack):
+    stack._supervision._call("stopProcess", "prometheus")
+    try:
+        yield
+    finally:
+        stack._supervision.start_service("prometheus")
+        url = stack.settings().prometheus_url
+        wait_for(lambda: _ready(url), seconds=20, what="Prometheus")
+
+
+def _ready(url):
+    """It listens before it has read its data, and answers 503 until then."""
+    try:
+        return httpx.get(f"{url}/-/ready").status_code == httpx.codes.OK
+    except httpx.HTTPError:
+        return False
+
+
+@contextmanager
+def _hanging(stack):
+    """It takes connections and says nothing."""
+    pid = stack._supervision.pid("prometheus")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def _files_are_there(document):
+    assert all((ROOT / path).exists() for path in document["files"].values())
+    summary = json.loads((ROOT / document["files"]["summary"]).read_text())
+    assert summary["metrics"]["http_reqs"]["values"]["count"] == document["recorded"]["k6"] > 0
+
+
+def test_without_prometheus_a_load_runs_to_its_end_and_is_not_judged(lab, stack):
+    with _stopped(stack):
+        said = lab("k6", *HOLD, "--duration", "7s", "--json")
+    assert said.code == 1
+    assert "Traceback" not in said.err
+    found = said.json
+    assert (found["outcome"], found["break_point"]) == ("unrecorded", None)
+    assert found["recorded"]["prometheus"] is None
+    assert found["requests"] >= 140
+    assert f"k6 counted {found['recorded']['k6']} requests" in found["verdict"]
+    assert "No break point can be found" in found["verdict"]
+    assert "picture" not in found["files"]
+    _files_are_there(found)
+
+
+def test_with_a_prometheus_that_hangs_the_smoke_test_still_says_whether_it_works(lab, stack):
+    with _hanging(stack):
+        said = lab("k6", "smoke", "--scenario", "list", "--duration", "2s", "--vus", "1")
+    assert said.code == 0, said.err
+    assert said.out.startswith("passed: ")
+    assert "NOT ALL: Prometheus does not answer" in said.out
+
+
+def test_an_outage_in_the_middle_is_measured_in_seconds_and_requests(lab, stack):
+    testid = f"outage-{os.getpid()}"
+    outage = threading.Thread(target=_outage_of_five_seconds, args=(stack, testid))
+    outage.start()
+    said = lab("k6", *HOLD, "--duration", "15s", "--testid", testid, "--json")
+    outage.join()
+    assert said.code == 1, said.err
+    assert "Traceback" not in said.err
+    found = said.json
+    assert found["outcome"] == "unrecorded"
+    # k6 pushes running totals: what is lost is when they were made.
+    assert found["recorded"]["prometheus"] == found["recorded"]["k6"]
+    assert 4 <= found["recorded"]["seconds_missing"] <= 10
+    assert f"lacks {found['recorded']['seconds_missing']:.0f} of 15 s" in found["verdict"]
+    _files_are_there(found)
+    assert (RESULTS / testid / "result.json").exists()
+
+
+def _outage_of_five_seconds(stack, testid):
+    prometheus = Prometheus(stack.settings().prometheus_url)
+    begun = lambda: prometheus.instant(f"count_over_time({heartbeat(testid)}[1m]) > 3")  # noqa: E731
+    wait_for(begun, seconds=30, what="The fourth push")
+    with _stopped(stack):
+        # The outage itself is a length of time.
+        threading.Event().wait(5)

@@ -1,0 +1,143 @@
+"""What exporters rest on: the monitoring role, process groups, the backend's own figures."""
+
+import re
+import socket
+from dataclasses import replace
+
+import httpx
+import psutil
+import psycopg
+import pytest
+
+from lab.errors import LabError
+from lab.paths import State
+from lab.stack.native import backend, preflight
+from lab.stack.native.measured import process_groups, scrape_targets
+from lab.stack.native.services import services
+
+
+def _as_monitor(stack, database):
+    settings = stack.settings()
+    return psycopg.connect(
+        host="127.0.0.1",
+        port=settings.LAB_POSTGRES_PORT,
+        user="lab_monitor",
+        dbname=database,
+        password=(stack._state.secrets / "monitor_password").read_text(),
+    )
+
+
+def test_the_monitor_sees_statistics_and_no_rows(stack):
+    with _as_monitor(stack, "postgres") as connection:
+        query = "SELECT query FROM pg_stat_statements"
+        texts = {row[0] for row in connection.execute(query)}
+        # Of other roles too, whose statements are hidden from others.
+        assert any("hotels_" in text for text in texts)
+        assert "<insufficient privilege>" not in texts
+    with (
+        _as_monitor(stack, "hotel") as connection,
+        pytest.raises(psycopg.errors.InsufficientPrivilege),
+    ):
+        connection.execute("SELECT * FROM hotels_customer")
+
+
+def test_data_made_without_the_monitor_gets_it(stack):
+    stack.sql(
+        "postgres",
+        "DROP EXTENSION pg_stat_statements",
+        "ALTER ROLE lab_monitor PASSWORD 'another'",
+        "REVOKE pg_monitor FROM lab_monitor",
+    )
+    for _ in range(2):
+        backend.manage(["-m", "ops.roles"], stack.settings(), stack._state)
+    with _as_monitor(stack, "postgres") as connection:
+        (member,) = connection.execute("SELECT pg_has_role('pg_monitor', 'MEMBER')").fetchone()
+        assert member
+        assert connection.execute("SELECT count(*) FROM pg_stat_statements").fetchone()
+
+
+@pytest.fixture
+def found(stack):
+    return services(stack.settings(), stack._state)
+
+
+def test_every_service_has_a_mark_in_its_own_command_line(stack, found):
+    pids = stack.pids()
+    for service in found:
+        assert service.mark, service.name
+        if service.wanted:
+            # Nginx writes its title over it, in one piece.
+            said = " ".join(psutil.Process(pids[service.name]).cmdline())
+            assert f" {service.mark} " in f" {said} ", service.name
+
+
+def test_processes_of_another_stack_are_not_counted(stack, found):
+    """A second stack's state may lie below the first one's, as that of these tests does."""
+    outer = services(stack.settings(), State(stack._state.base.parent))
+    ports = {"process-exporter", "node-exporter", "postgres-exporter", "redis-exporter"}
+    # These are told apart by their ports, which two stacks can't share.
+    outer = [s for s in outer if s.name not in {*ports, "nginx-exporter", "toxiproxy"}]
+    groups = process_groups(outer)["process_names"]
+    patterns = {(g["name"], g["cmdline"][0]) for g in groups if g["name"] != "load"}
+    for service in outer:
+        assert any(re.search(pattern, _command(service)) for _, pattern in patterns)
+    for service in found:
+        assert not any(re.search(pattern, _command(service)) for _, pattern in patterns)
+
+
+def _command(service) -> str:
+    """As it runs: bin/serve and bin/work become a Python that carries the mark."""
+    text = " ".join(service.argv)
+    return text if service.mark in text else f"python {service.mark} -m server"
+
+
+def test_every_target_says_what_it_measures_and_who_answered(stack, found):
+    targets = scrape_targets(found, stack.settings())
+    labels = {t["labels"]["instance"]: t["labels"]["service"] for t in targets}
+    assert labels["mtail"] == labels["nginx-exporter"] == "nginx"
+    assert labels["backend-metrics"] == "backend"
+    assert set(labels) < {service.name for service in found}
+
+
+def test_a_taken_port_of_an_exporter_names_the_setting(stack, found):
+    unused = stack.settings().model_copy(update={"LAB_NGINX_STATUS_PORT": 1})
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        exporter = next(service for service in found if service.group == "exporters")
+        with pytest.raises(LabError, match=rf"{port} \(LAB_EXPORTERS_PORT\)"):
+            preflight._check_ports(unused, [replace(exporter, port=port)])
+
+
+@pytest.fixture
+def article_again(lab, stack):
+    yield
+    assert lab("set", "--preset", "article").code == 0
+
+
+def test_slots_and_settings_follow_lab_set(lab, stack, article_again):
+    assert _metric(stack, "lab_worker_slots") == 2
+    wanted = ("LAB_SERVER=gunicorn-gthread", "LAB_THREADS=3", "LAB_WORKERS=4", "LAB_DB_POOL=2")
+    assert lab("set", *wanted).code == 0
+    assert _metric(stack, "lab_worker_slots") == 12
+    text = httpx.get(stack.settings().metrics_url).text
+    (info,) = re.findall(r"^lab_settings_info{(.+)} 1.0$", text, re.MULTILINE)
+    assert 'lab_threads="3"' in info
+    assert 'lab_db_pool="2"' in info
+
+
+def test_who_waits_for_a_pooled_connection_is_counted(lab, stack, article_again):
+    wanted = ("LAB_SERVER=gunicorn-gthread", "LAB_THREADS=8", "LAB_WORKERS=1", "LAB_DB_POOL=1")
+    assert lab("set", *wanted).code == 0
+    said = lab("k6", "smoke", "--scenario", "detail", "--vus", "8", "--duration", "3s", "--json")
+    assert said.code == 0, said.err
+    waits = _metric(stack, "lab_db_pool_waits_total")
+    assert waits > 0
+    assert 0 < _metric(stack, "lab_db_pool_wait_seconds_total") < waits * 5
+
+
+def _metric(stack, name: str) -> float:
+    text = httpx.get(stack.settings().metrics_url).text
+    (value,) = re.findall(rf"^{name} (\S+)$", text, re.MULTILINE)
+    return float(value)

@@ -1,0 +1,102 @@
+"""Recorded series and alerts: promtool's own tests, and that each would notice a broken rule."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lab.paths import ROOT
+from lab.stack.native.programs import require
+
+PROMETHEUS = ROOT / "prometheus"
+RULES = sorted((PROMETHEUS / "rules").glob("*.yml"))
+TESTS = sorted((PROMETHEUS / "tests").glob("*.yml"))
+
+
+def _promtool(*argv: str, cwd: Path = PROMETHEUS) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(require("promtool")), *argv], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+def _rules(path: Path) -> list[dict[str, Any]]:
+    return [rule for group in yaml.safe_load(path.read_text())["groups"] for rule in group["rules"]]
+
+
+ALERTS = [rule for path in RULES for rule in _rules(path) if "alert" in rule]
+
+
+def test_prometheus_takes_its_configuration_and_its_rules():
+    done = _promtool("check", "config", "prometheus.yml")
+    assert done.returncode == 0, done.stderr
+    assert f"{len(RULES)} rule files found" in done.stdout
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
+def test_every_rule_does_what_its_test_says(path):
+    done = _promtool("test", "rules", path.name, cwd=path.parent)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_broken_rule_is_noticed(tmp_path):
+    """Every rule, and every side of an `or` in it, is left out once; some test must fail."""
+    broken = [mutation for path in RULES for mutation in _mutations(path)]
+    assert len(broken) > 30
+    folders = [tmp_path / str(number) for number in range(len(broken))]
+    with ThreadPoolExecutor(4) as pool:
+        passed = list(pool.map(_passes, folders, broken))
+    assert [what for (what, _, _), fine in zip(broken, passed, strict=True) if fine] == []
+
+
+def _mutations(path: Path) -> Iterator[tuple[str, str, str]]:
+    """What is left out, in which file, and the file's text without it."""
+    document = yaml.safe_load(path.read_text())
+    for group in document["groups"]:
+        for rule in group["rules"]:
+            whole = rule["expr"]
+            for part in _alternatives(whole):
+                rule["expr"] = part
+                name = f"{rule.get('record', rule.get('alert'))}{rule.get('labels', '')}"
+                yield f"{name} as {part!r}", path.name, yaml.safe_dump(document)
+            rule["expr"] = whole
+
+
+def _alternatives(expr: str) -> list[str]:
+    """The expression without one of its sides; nothing at all where it has but one."""
+    sides = re.split(r"^or\s", expr, flags=re.MULTILINE)
+    if len(sides) == 1:
+        return ["vector(1) > 2"]
+    return ["or ".join(sides[:n] + sides[n + 1 :]) for n in range(len(sides))]
+
+
+def _passes(folder: Path, mutation: tuple[str, str, str]) -> bool:
+    shutil.copytree(PROMETHEUS / "rules", folder / "rules")
+    shutil.copytree(PROMETHEUS / "tests", folder / "tests")
+    (folder / "rules" / mutation[1]).write_text(mutation[2])
+    checked = _promtool("check", "rules", f"rules/{mutation[1]}", cwd=folder)
+    assert checked.returncode == 0, f"{mutation[0]} is no rule: {checked.stderr}"
+    # The tests of a file are named after it.
+    names = [path.name for path in TESTS if path.stem.startswith(Path(mutation[1]).stem)]
+    return _promtool("test", "rules", *names, cwd=folder / "tests").returncode == 0
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
+def test_every_alert_says_what_to_do_and_where_it_is_explained(alert):
+    assert set(alert["annotations"]) == {"summary", "description", "runbook_url"}
+    page, _, anchor = alert["annotations"]["runbook_url"].partition("#")
+    headings = re.findall(r"^#+ (.+)$", (ROOT / page).read_text(), re.MULTILINE)
+    assert anchor in [heading.lower() for heading in headings]
+
+
+def test_rules_are_evaluated_as_often_as_targets_are_scraped():
+    config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())["global"]
+    intervals = {
+        group["interval"] for path in RULES for group in yaml.safe_load(path.read_text())["groups"]
+    }
+    assert intervals == {config["scrape_interval"]} == {config["evaluation_interval"]}

@@ -1,0 +1,149 @@
+"""The native engine: up, down, status, and what survives a killed supervisor."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import httpx
+import psutil
+from config import secrets
+
+from lab.paths import State
+from lab.stack.native import grafana, shared_memory
+from lab.stack.native.supervision import is_alive, leftovers, wait_for
+
+SERVICES = [
+    *("postgres", "redis", "toxiproxy"),
+    *("backend", "backend-metrics", "nginx", "prometheus"),
+    *("node-exporter", "process-exporter", "postgres-exporter", "redis-exporter"),
+    *("nginx-exporter", "mtail"),
+]
+
+
+def test_status_tells_engine_services_and_active_settings(lab, stack):
+    status = lab("status", "--json").json
+    assert status["engine"] == "native"
+    states = {service["name"]: service["state"] for service in status["services"]}
+    assert {name: states[name] for name in SERVICES} == dict.fromkeys(SERVICES, "running")
+    assert states["grafana"] == ("running" if grafana.installed() else "missing")
+    assert status["services"][5]["url"] == stack.settings().target_url
+    assert status["settings"]["LAB_DETAIL"] == "naive"
+
+
+def test_status_reads_well_in_a_narrow_terminal(lab, stack):
+    said = lab("status", COLUMNS="80")
+    assert f"http://127.0.0.1:{os.environ['LAB_HTTP_PORT']}" in said.out
+    assert "LAB_DETAIL" in said.out
+
+
+def test_status_asks_nginx_itself(lab, stack):
+    said = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
+    assert said["LAB_NGINX_CACHE"] == "off"
+    assert httpx.get(f"{stack.settings().target_url}/settings").status_code == 404
+
+
+def test_up_again_changes_nothing(lab, stack):
+    pids = [stack._supervision.pid(name) for name in SERVICES]
+    assert lab("up").code == 0
+    assert [stack._supervision.pid(name) for name in SERVICES] == pids
+
+
+def test_metrics_are_scraped_from_a_port_of_their_own(stack):
+    httpx.get(f"{stack.settings().target_url}/api/hotel/")
+    query = 'lab_http_requests_total{service="backend",route="hotel_list"}'
+
+    def arrived():
+        url = f"{stack.settings().prometheus_url}/api/v1/query"
+        return httpx.get(url, params={"query": query}).json()["data"]["result"]
+
+    wait_for(arrived, seconds=20, what="The backend's counter in Prometheus")
+
+
+def test_the_logs_of_a_service_can_be_read(lab, stack):
+    assert "Ready to accept connections" in lab("logs", "redis").out
+    answer = lab("logs", "mysql")
+    assert answer.is_one_message(2)
+    assert "postgres" in answer.err
+
+
+def test_a_killed_supervisor_leaves_processes_that_up_replaces(lab, stack):
+    state: State = stack._state
+    bookings = _hotels(stack)
+    os.kill(int((state.run / "supervisord.pid").read_text()), signal.SIGKILL)
+    wait_for(lambda: not stack._supervision.alive, seconds=5, what="Supervisor's end")
+    orphans = {process.pid for process in leftovers(state)}
+    assert len(orphans) >= len(SERVICES)
+    said = lab("up", "--json")
+    assert said.code == 0, said.err
+    assert "killed supervisor" in said.err
+    assert not orphans & {process.pid for process in leftovers(state)}
+    assert _hotels(stack) == bookings
+
+
+def test_a_killed_worker_and_a_killed_server_come_back(stack):
+    master = psutil.Process(stack._supervision.pid("backend"))
+    killed = master.children()[0]
+    killed.kill()
+    wait_for(
+        lambda: sum(map(is_alive, set(master.children()) - {killed})) == 2,
+        seconds=10,
+        what="A new worker",
+    )
+    orphans = master.children()
+    master.kill()
+    wait_for(
+        lambda: (
+            # A request wakes the orphans, which then see that their master is gone. Without one
+            # they look after half of LAB_TIMEOUT.
+            stack._ready(stack.settings())
+            and stack._supervision.pid("backend") not in (0, master.pid)
+            and not any(map(is_alive, orphans))
+        ),
+        seconds=30,
+        what="A new server",
+    )
+    wait_for(lambda: stack._ready(stack.settings()), seconds=30, what="Its first answer")
+
+
+def test_down_leaves_nothing_running_and_up_finds_the_data(lab, stack):
+    before = _hotels(stack)
+    shared = Path("/dev/shm") / f"{shared_memory.prefix(stack._state)}-of-an-old-layer"
+    shared.touch()
+    assert lab("down", "--json").json["state"] == "down"
+    assert leftovers(stack._state) == []
+    assert not shared.exists()
+    assert lab("status", "--json").json["settings"] == {}
+    assert "lab up" in lab("status").out
+    assert lab("up").code == 0
+    assert _hotels(stack) == before
+
+
+def test_management_commands_run_in_the_stack(lab, stack):
+    tables = {
+        table["table"]: table for table in lab("manage", "table_sizes", "--json").json["tables"]
+    }
+    assert tables["hotels_hotel"]["rows"] == 4
+    refused = lab("manage", "load_db")
+    assert refused.is_one_message(1)
+    assert "--reload" in refused.err
+
+
+def test_secrets_are_for_their_owner_alone(stack):
+    modes = {file.name: file.stat().st_mode & 0o777 for file in stack._state.secrets.iterdir()}
+    made = ("redis.acl", "push.htpasswd", "redis-exporter.json")
+    assert modes == dict.fromkeys([*secrets.NAMES, *made], 0o600)
+    assert stack._state.secrets.stat().st_mode & 0o777 == 0o700
+
+
+def test_everything_listens_on_the_loopback_alone(stack):
+    owned = {process.pid for process in leftovers(stack._state)}
+    listening = [
+        c for c in psutil.net_connections("inet") if c.status == "LISTEN" and c.pid in owned
+    ]
+    assert len({c.laddr.port for c in listening}) == 14 + (grafana.installed() is not None)
+    assert {c.laddr.ip for c in listening} == {"127.0.0.1"}
+
+
+def _hotels(stack) -> str:
+    return json.dumps(httpx.get(f"{stack.settings().target_url}/api/hotel/", timeout=30).json())

@@ -1,0 +1,138 @@
+"""`lab set` on the native engine: what it changes, what it refuses, and who is served meanwhile."""
+
+import threading
+from contextlib import contextmanager
+
+import httpx
+import psutil
+import pytest
+
+from lab.errors import LabError
+
+
+@pytest.fixture
+def naive_again(lab, stack):
+    """Whatever a test sets, the next one finds the defaults."""
+    yield
+    assert lab("set", "--preset", "article").code == 0
+
+
+def test_set_changes_what_the_backend_says_of_itself(lab, stack, naive_again):
+    said = lab("set", "LAB_DETAIL=fast", "LAB_WORKERS=3", "LAB_DB_POOL=4", "--json")
+    assert said.code == 0, said.err
+    active = httpx.get(
+        f"{stack.settings().backend_url}/lab/settings", headers={"X-Lab-Token": stack.token()}
+    ).json()["settings"]
+    assert (active["LAB_DETAIL"], active["LAB_WORKERS"], active["LAB_DB_POOL"]) == (
+        *("fast", "3", "4"),
+    )
+    assert len(psutil.Process(stack._supervision.pid("backend")).children()) == 3
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        ("LAB_DETAIL=fast",),
+        # Without LAB_SHED, which refuses what waits for a busy machine's new workers.
+        ("LAB_NGINX_CACHE=protected", "LAB_REDIS_CACHE=versioned"),
+    ],
+)
+def test_set_loses_no_request(lab, stack, naive_again, wanted):
+    with _asked_all_the_while(stack) as statuses:
+        assert lab("set", *wanted).code == 0
+    assert set(statuses) == {200}
+    assert len(statuses) > 30
+
+
+def test_the_end_of_a_delay_loses_no_request(lab, stack, naive_again):
+    assert lab("set", "LAB_LATENCY_MS=60").code == 0
+    with _asked_all_the_while(stack) as statuses:
+        assert lab("set", "LAB_LATENCY_MS=0").code == 0
+    assert set(statuses) == {200}
+    assert len(statuses) > 10
+    assert httpx.get(f"http://127.0.0.1:{stack.settings().LAB_TOXIPROXY_PORT}/proxies").json() == {}
+
+
+@contextmanager
+def _asked_all_the_while(stack):
+    url, statuses, done = f"{stack.settings().target_url}/api/hotel/", [], threading.Event()
+
+    def ask():
+        while not done.is_set():
+            try:
+                statuses.append(httpx.get(url, timeout=30).status_code)
+            except httpx.HTTPError as error:
+                statuses.append(repr(error))
+
+    askers = [threading.Thread(target=ask) for _ in range(3)]
+    for asker in askers:
+        asker.start()
+    try:
+        yield statuses
+    finally:
+        done.set()
+        for asker in askers:
+            asker.join()
+
+
+def test_a_preset_is_active_in_every_service_when_set_returns(lab, stack, naive_again):
+    said = lab("set", "--preset", "best", "LAB_NGINX_CACHE_TTL=2s", "--json")
+    active = said.json["settings"]
+    wanted = {"LAB_NGINX_CACHE": "protected", "LAB_REDIS_CACHE": "versioned", "LAB_SHED": "on"}
+    assert active.items() >= (wanted | {"LAB_NGINX_CACHE_TTL": "2s"}).items()
+    url = f"{stack.settings().target_url}/api/hotel/"
+    statuses = [httpx.get(url).headers["X-Cache-Status"] for _ in range(2)]
+    assert statuses[1] == "HIT"
+
+
+def test_the_article_preset_is_the_defaults():
+    from lab.settings import defaults
+    from lab.settings.presets import preset_assignments
+
+    assert {f"{k}={v}" for k, v in defaults().items()} >= set(preset_assignments("article"))
+
+
+@pytest.mark.parametrize(
+    ("assignment", "said"),
+    [
+        ("LAB_DETAIL=quick", "Allowed: naive, fast"),
+        ("LAB_COLOUR=red", "There is no setting LAB_COLOUR"),
+        ("LAB_HTTP_PORT=1234", "can't change while the stack runs"),
+        ("LAB_TIMEOUT=55", "must be shorter than LAB_PROXY_TIMEOUT=55"),
+        ("LAB_DETAIL", "Write NAME=VALUE"),
+    ],
+)
+def test_set_refuses_what_it_does_not_know_and_changes_nothing(lab, stack, assignment, said):
+    before = stack.settings()
+    answer = lab("set", assignment)
+    assert answer.is_one_message(2)
+    assert said in answer.err
+    assert stack.settings() == before
+
+
+def test_a_switch_that_failed_is_made_good_by_saying_it_again(lab, stack, naive_again):
+    """The settings are saved before the server reads them: they are not what runs yet."""
+    key = stack._state.secrets / "secret_key"
+    hidden = key.rename(key.with_suffix(".hidden"))
+    try:
+        failed = lab("set", "LAB_SERVER=daphne", "LAB_NGINX_CACHE=basic")
+    finally:
+        hidden.rename(key)
+    assert failed.is_one_message(1)
+    assert "repeat the command" in failed.err
+    # Supervisor would start it again by itself, but not tell Nginx.
+    assert lab("set", "LAB_SERVER=daphne", "LAB_NGINX_CACHE=basic").code == 0
+    said = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
+    assert said["LAB_NGINX_CACHE"] == "basic"
+    assert stack._ready(stack.settings())
+
+
+def test_what_can_not_be_adopted_leaves_the_stack_as_it_was(stack):
+    before = stack.settings()
+    delayed = before.model_copy(update={"LAB_LATENCY_MS": 60, "LAB_WORKBENCH": "on"})
+    stack._supervision.stop_service("toxiproxy")
+    with pytest.raises(LabError, match="Toxiproxy does not answer"), stack.emptied(delayed):
+        pass
+    assert stack.settings() == before
+    assert stack._ready(before)
+    stack.up(before)

@@ -1,0 +1,138 @@
+"""How old a page may be: bookings under load through the real stack, while Redis stops, hangs and
+comes back. A read that starts after a booking's 201 and does not show it is stale.
+"""
+
+import time
+
+import httpx
+import pytest
+
+from lab.analysis.prometheus import Prometheus
+from lab.analysis.queries import heartbeat
+from lab.stack.native.supervision import wait_for
+from tests.support.booking_load import Load, redis_frozen, redis_stopped
+
+TTL_SECONDS = 1
+QUIET_SECONDS = 5
+DEFAULTS = {
+    "LAB_SERVER": "gunicorn-sync",
+    "LAB_DETAIL": "naive",
+    "LAB_REDIS_CACHE": "off",
+    "LAB_LOCAL_CACHE": "off",
+    "LAB_NGINX_CACHE": "off",
+    "LAB_NGINX_CACHE_TTL": "1s",
+}
+
+
+@pytest.fixture(scope="module")
+def position(lab, stack):
+    """Set the stack's switches; whoever comes after this file finds the defaults."""
+
+    def put(**switches: str) -> None:
+        said = lab("set", *(f"{name}={value}" for name, value in {**DEFAULTS, **switches}.items()))
+        assert said.code == 0, said.err
+
+    yield put
+    put()
+
+
+@pytest.mark.parametrize("server", ["gunicorn-sync", "gunicorn-gthread"])
+def test_versioned_never_shows_a_page_without_a_booking_that_was_answered(stack, position, server):
+    position(LAB_REDIS_CACHE="versioned", LAB_DETAIL="fast", LAB_SERVER=server)
+    with Load(stack.settings().target_url) as load:
+        _survives_redis(load, stack, then=lambda: _wait_for_a_hit(stack))
+    assert load.seen.stale == []
+    assert set(load.seen.statuses) == {200, 201}
+
+
+@pytest.mark.parametrize("redis", ["versioned", "off"])
+def test_protected_keeps_its_promise(stack, position, redis):
+    """TTL + 2 s + the time of one answer, whatever happens to Redis."""
+    position(LAB_NGINX_CACHE="protected", LAB_REDIS_CACHE=redis, LAB_DETAIL="fast")
+    with Load(stack.settings().target_url) as load:
+        _survives_redis(load, stack)
+    _check_promise(load)
+    assert load.seen.stale, "pages are kept for a second: some reads must have been of that age"
+
+
+def test_protected_keeps_its_promise_to_the_first_reader_after_a_quiet_time(stack, position):
+    position(LAB_NGINX_CACHE="protected", LAB_REDIS_CACHE="versioned", LAB_DETAIL="fast")
+    load = Load(stack.settings().target_url)
+    load.read_once()
+    for _ in range(3):
+        # Nobody reads meanwhile: the page that is kept is the one from before the booking.
+        load.book_once()
+        # The time that has to pass for the promise to be due, and some.
+        time.sleep(QUIET_SECONDS)
+        load.read_once()
+    assert load.bookings == 3
+    _check_promise(load)
+
+
+def _survives_redis(load, stack, then=lambda: None) -> None:
+    """Goes on before, in and after each outage; `then` is done when each has ended."""
+    load.goes_on()
+    for outage in (redis_frozen, redis_stopped):
+        with outage(stack):
+            load.goes_on()
+        load.goes_on()
+        then()
+
+
+def _check_promise(load) -> None:
+    assert set(load.seen.statuses) == {200, 201}
+    assert max(load.seen.stale, default=0) <= TTL_SECONDS + 2 + load.seen.slowest
+
+
+def test_page_shows_such_pages(stack, position):
+    """The same load finds the fault where it is."""
+    position(LAB_REDIS_CACHE="page", LAB_DETAIL="fast")
+    with Load(stack.settings().target_url) as load:
+        load.goes_on(bookings=5)
+    assert load.seen.stale
+    assert set(load.seen.statuses) == {200, 201}
+
+
+def _probed(lab, **environ):
+    """What the load generator's own probe says."""
+    flags = ("--scenario", "staleness", "--vus", "1", "--duration", "2s", "--json")
+    said = lab("k6", "smoke", *flags, **environ)
+    assert said.code == 0, said.err
+    return said.json
+
+
+def test_the_probe_sees_it_within_the_promise_of_protected(lab, stack, position):
+    position(LAB_NGINX_CACHE="protected", LAB_DETAIL="fast")
+    found = _probed(lab)
+    staleness = found["staleness"]
+    assert staleness["unseen"] == 0
+    assert 100 < staleness["max_ms"] <= (TTL_SECONDS + 2) * 1000 + found["p99_ms"] + 100
+    assert _staleness_in_prometheus(stack, found["testid"]) == staleness["seen"]
+
+
+def _staleness_in_prometheus(stack, testid):
+    """How many values its histogram has."""
+    prometheus = Prometheus(stack.settings().prometheus_url)
+    now = time.time()
+    (beats,) = prometheus.samples(heartbeat(testid), now - 60, now)
+    histogram = f'k6_lab_staleness_seconds{{testid="{testid}"}} @ {max(beats)}'
+    return prometheus.instant(f"histogram_count(sum({histogram}))")
+
+
+def test_what_the_probe_does_not_see_in_time_is_counted(lab, stack, position):
+    position(LAB_REDIS_CACHE="page", LAB_DETAIL="fast")
+    staleness = _probed(lab, STALENESS_BOUND="1")["staleness"]
+    assert staleness["seen"] == 0
+    assert staleness["unseen"] >= 1
+
+
+def _wait_for_a_hit(stack) -> None:
+    before = _redis_hits(stack)
+    wait_for(lambda: _redis_hits(stack) > before, seconds=10, what="A hit after the outage")
+
+
+def _redis_hits(stack) -> float:
+    url = f"http://127.0.0.1:{stack.settings().LAB_METRICS_PORT}/metrics"
+    wanted = 'lab_cache_answers_total{layer="redis",outcome="hit"}'
+    lines = [line for line in httpx.get(url).text.splitlines() if line.startswith(wanted)]
+    return sum(float(line.split()[-1]) for line in lines)

@@ -1,0 +1,207 @@
+"""What goes wrong ends in one message that says what happened, what was found, and what to do."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from lab.analysis import queries
+from lab.analysis.prometheus import Prometheus
+from lab.load.k6 import new_testid
+from lab.paths import ROOT, State
+from lab.stack.native.supervision import wait_for
+
+
+def test_a_taken_port_is_named_before_anything_starts(lab, other):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", int(other["LAB_HTTP_PORT"])))
+        taken.listen()
+        said = lab("up", **other)
+    assert said.is_one_message(1)
+    assert f"port {other['LAB_HTTP_PORT']} (LAB_HTTP_PORT)" in said.err
+    assert "Nothing was started" in said.err
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a small disk to fill")
+def test_a_full_disk_is_said_before_anything_starts(lab, other, tmp_path):
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=50m", "tmpfs", str(tmp_path)], check=False
+    )
+    if mounted.returncode:
+        pytest.skip("this sandbox may not mount a small disk to fill")
+    try:
+        said = lab("up", **{**other, "LAB_STATE_DIR": str(tmp_path)})
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+    assert said.is_one_message(1)
+    assert "0.1 GB free" in said.err
+    assert "Make room" in said.err
+
+
+def test_a_broken_cluster_is_told_with_the_end_of_its_log(lab, other):
+    assert lab("up", **other).code == 0
+    assert lab("down", **other).code == 0
+    (State(Path(other["LAB_STATE_DIR"])).postgres / "PG_VERSION").write_text("9.6\n")
+    said = lab("up", **other)
+    assert said.is_one_message(1)
+    assert "postgres did not start" in said.err
+    assert "9.6" in said.err
+
+
+def test_an_unknown_setting_in_the_shell_is_misuse(lab):
+    said = lab("up", LAB_SERVER="apache")
+    assert said.is_one_message(2)
+    assert "LAB_SERVER=apache is not known. Allowed: gunicorn-sync, gunicorn-gthread" in said.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("k6", "stress"), "smoke, breakpoint, hold"),
+        (("k6", "hold", "--scenario", "checkout"), "journey, list, detail, booking"),
+        (("k6", "smoke", "--rate", "5"), "RATE"),
+        (("k6", "hold", "--duration", "soon"), "DURATION"),
+        (("k6", "hold", "--rate", "0"), "--rate"),
+        (("k6", "smoke", "--testid", "../x"), "can't name a run"),
+        (("logs", "mysql"), "nginx"),
+        (("fly",), "fly"),
+    ],
+)
+def test_unknown_names_are_misuse_and_the_known_ones_are_listed(lab, stack, argv, said):
+    answer = lab(*argv)
+    assert answer.is_one_message(2)
+    assert said in answer.err
+
+
+def test_k6s_shortcuts_in_the_shell_are_refused(lab, stack):
+    said = lab("k6", "smoke", K6_VUS="5")
+    assert said.is_one_message(2)
+    assert "K6_VUS" in said.err
+
+
+@pytest.mark.parametrize("argv", [("k6", "smoke"), ("set", "LAB_DETAIL=fast")])
+def test_what_needs_a_running_stack_says_how_to_start_it(lab, other, argv):
+    said = lab(*argv, **other)
+    assert said.is_one_message(1)
+    assert "lab up" in said.err
+
+
+def test_a_load_too_short_to_judge_is_not_said_to_hold(lab, stack):
+    said = lab("k6", "hold", "--rate", "2", "--duration", "3s", "--scenario", "list")
+    assert said.is_one_message(1)
+    assert "too short to judge" in said.err
+    assert "--duration 7s" in said.err
+
+
+def test_data_of_other_secrets_is_named_at_once(lab, other):
+    assert lab("up", **other).code == 0
+    assert lab("down", **other).code == 0
+    (State(Path(other["LAB_STATE_DIR"])).secrets / "postgres_password").write_text("another")
+    said = lab("up", **other)
+    assert said.is_one_message(1)
+    assert "another password" in said.err
+
+
+def test_no_data_is_said_before_k6_starts(lab, stack):
+    done = stack.exec("backend", [sys.executable, "-c", _RENAME_HOTELS.format("away")])
+    assert done.returncode == 0, done.stderr
+    try:
+        said = lab("k6", "smoke")
+    finally:
+        stack.exec("backend", [sys.executable, "-c", _RENAME_HOTELS.format("back")])
+    assert said.is_one_message(1)
+    assert "load_db" in said.err
+
+
+# Empties the table for a moment without losing a row.
+_RENAME_HOTELS = """
+import django, os
+os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+django.setup()
+from django.db import connection, transaction
+with transaction.atomic(), connection.cursor() as cursor:
+    if "{0}" == "away":
+        cursor.execute("ALTER TABLE hotels_hotel RENAME TO hotels_kept")
+        cursor.execute("CREATE TABLE hotels_hotel (LIKE hotels_kept)")
+    else:
+        cursor.execute("DROP TABLE hotels_hotel")
+        cursor.execute("ALTER TABLE hotels_kept RENAME TO hotels_hotel")
+"""
+
+
+def test_a_target_that_goes_down_in_the_middle_is_not_called_a_break(lab, stack):
+    testid = new_testid("down")
+    prometheus = Prometheus(stack.settings().prometheus_url)
+
+    def stop_backend():
+        answered = queries.requests_of_load(testid)
+        wait_for(lambda: prometheus.instant(answered), seconds=60, what="The load's first answer")
+        stack._supervision._call("stopProcess", "backend")
+
+    stopper = threading.Thread(target=stop_backend)
+    stopper.start()
+    flags = ("--rate", "20", "--duration", "10s", "--scenario", "list", "--testid", testid)
+    said = lab("k6", "hold", *flags)
+    stopper.join()
+    assert lab("up").code == 0
+    assert said.is_one_message(1)
+    assert "went down during the test (not running: backend)" in said.err
+    assert "results/" in said.err
+
+
+def test_ctrl_c_in_the_middle_of_a_test_leaves_what_was_counted(stack):
+    process = subprocess.Popen(
+        [str(Path(sys.executable).parent / "lab"), *("k6", "hold", "--scenario", "list")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(6)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=90)
+    assert process.returncode == 1
+    assert "Traceback" not in err
+    assert "interrupted" in err
+    folder = Path(err.rsplit("is in ", 1)[1].strip().rstrip("."))
+    assert (folder / "k6-summary.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("program", "script", "said"),
+    [
+        ("python3", "exit 1", "Python is too old"),
+        ("go", "echo go1.19.8", "Go is too old: found go1.19.8, needed 1.25"),
+    ],
+)
+def test_a_toolchain_that_is_too_old_is_named(tmp_path, program, script, said):
+    fake = tmp_path / program
+    fake.write_text(f"#!/bin/sh\n{script}\n")
+    fake.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    argv = {
+        "python3": ["native/make-venv.sh", str(fake)],
+        "go": [sys.executable, "-c", "from lab.stack.native import install as i; i._require_go()"],
+    }[program]
+    done = subprocess.run(
+        argv,
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert said in done.stderr
+
+
+def test_a_missing_program_says_what_gets_it():
+    code = "from lab.stack.native.programs import require; require('no-such-program')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "Run `make setup`" in done.stderr

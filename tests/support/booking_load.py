@@ -1,0 +1,139 @@
+"""Bookings and readers at once, and outages of Redis: what the tests of staleness share."""
+
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from itertools import count
+
+import httpx
+
+from lab.stack.native.supervision import wait_for
+
+WRITERS = 2
+READERS = 3
+# Far behind the nights that the load generator books. A new place each time: the data stays.
+FIRST_NIGHT = date(2100, 1, 1)
+NIGHTS = 300_000
+
+
+@dataclass
+class Seen:
+    """What writers and readers noted. `stale` has the age of each page without a booking that was
+    answered before it was asked for: seconds from that answer to the asking.
+    """
+
+    reads: int = 0
+    stale: list[float] = field(default_factory=list)
+    slowest: float = 0
+    statuses: Counter[int] = field(default_factory=Counter)
+
+
+class Load:
+    """Books the suites of one hotel, and reads its page."""
+
+    def __init__(self, url: str) -> None:
+        self._api = f"{url}/api"
+        hotel = sorted(httpx.get(f"{self._api}/hotel/").json(), key=lambda h: h["id"])[-1]
+        self.hotel: str = hotel["id"]
+        self._page = f"{self._api}/hotel/{self.hotel}/"
+        detail = httpx.get(self._page).json()
+        self._suites = [suite["id"] for suite in detail["suites"]]
+        guests = (b["customers"] for suite in detail["suites"] for b in suite["bookings"])
+        self._guest = next(guests)[0]
+        self._booked: dict[str, float] = {}
+        self._nights = count(random.randrange(NIGHTS))
+        self._stop = threading.Event()
+        self.seen = Seen()
+
+    def book_once(self) -> None:
+        """One booking, and no look at the page: that would be the one that renews it."""
+        with httpx.Client(timeout=30) as client:
+            self._book(client)
+
+    def read_once(self) -> None:
+        with httpx.Client(timeout=30) as client:
+            self._read(client)
+
+    @property
+    def bookings(self) -> int:
+        return len(self._booked)
+
+    def __enter__(self) -> "Load":
+        actions = [self._book_and_look] * WRITERS + [self._read] * READERS
+        self._threads = [threading.Thread(target=self._repeat, args=[a]) for a in actions]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def goes_on(self, bookings: int = 15, reads: int = 40) -> None:
+        """Wait until that much more has happened."""
+        booked, read = self.bookings + bookings, self.seen.reads + reads
+        wait_for(
+            lambda: self.bookings >= booked and self.seen.reads >= read,
+            seconds=30,
+            what=f"{bookings} more bookings and {reads} more reads",
+        )
+
+    def _repeat(self, action) -> None:
+        with httpx.Client(timeout=30) as client:
+            while not self._stop.is_set():
+                action(client)
+
+    def _book_and_look(self, client: httpx.Client) -> None:
+        """As everybody may: at once."""
+        self._book(client)
+        self._read(client)
+
+    def _book(self, client: httpx.Client) -> None:
+        night = FIRST_NIGHT + timedelta(days=next(self._nights))
+        wish = {
+            "suite": random.choice(self._suites),
+            "check_in": str(night),
+            "check_out": str(night + timedelta(days=1)),
+            "customers": [self._guest],
+        }
+        answer = client.post(f"{self._api}/booking/", json=wish)
+        self.seen.statuses[answer.status_code] += 1
+        if answer.status_code == 201:
+            self._booked[answer.json()["id"]] = time.monotonic()
+
+    def _read(self, client: httpx.Client) -> None:
+        due, asked = list(self._booked.items()), time.monotonic()
+        answer = client.get(self._page)
+        self.seen.slowest = max(self.seen.slowest, time.monotonic() - asked)
+        self.seen.statuses[answer.status_code] += 1
+        self.seen.reads += 1
+        if answer.status_code == 200:
+            self.seen.stale += [asked - at for booking, at in due if booking not in answer.text]
+
+
+@contextmanager
+def redis_frozen(stack):
+    """SIGSTOP: it takes connections and says nothing."""
+    pid = stack._supervision.pid("redis")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def redis_stopped(stack):
+    """Its port refuses; what it held is lost."""
+    stack._supervision._call("stopProcess", "redis")
+    try:
+        yield
+    finally:
+        stack._supervision.start_service("redis")

@@ -1,0 +1,203 @@
+"""A real Nginx on the project's configuration, in front of a backend that does as it is told."""
+
+import json
+import os
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+
+from lab.paths import ROOT
+from lab.settings import defaults
+from lab.stack.native.programs import library_env, require
+from lab.stack.native.render import write_templates
+from lab.stack.native.supervision import wait_for
+
+LIST = "/api/hotel/"
+DETAIL = "/api/hotel/0190c6a5-0000-4000-8000-00000000beef/"
+
+
+def raw(client: httpx.Client, target: str, *headers: str, method: str = "GET") -> str:
+    """One request in exactly this spelling; the answer with its head."""
+    lines = [f"{method} {target} HTTP/1.1", "Connection: close", *headers]
+    if not any(line.lower().startswith("host:") for line in headers):
+        lines.append("Host: lab")
+    with socket.create_connection(("127.0.0.1", client.base_url.port), timeout=10) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        with connection.makefile("rb") as answer:
+            return answer.read().decode()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Backend:
+    """Answers as `status`, `delay`, `headers` and `version` say; counts what it was asked."""
+
+    def __init__(self, port: int | None = None) -> None:
+        self.port = port or free_port()
+        self.status, self.delay, self.version, self.headers = 200, 0.0, 1, []
+        # Makes a page as large as a real one.
+        self.padding = ""
+        # Of pages alone: a 304 counts as no build.
+        self.builds: list[int] = []
+        self.requests: list[tuple[str, str, dict[str, str]]] = []
+        self.in_flight = self.most_in_flight = 0
+        self._lock = threading.Lock()
+        self._server: ThreadingHTTPServer | None = None
+
+    def lives(self, *, ttl=1, window=1, error=60, reverse=False) -> "Backend":
+        """Send what the backend sends under LAB_NGINX_CACHE=protected."""
+        windows = f"max-age={ttl}, stale-while-revalidate={window}, stale-if-error={error}"
+        self.headers = [("Cache-Control", windows), ("X-Accel-Expires", str(ttl))]
+        if reverse:
+            self.headers.reverse()
+        return self
+
+    def start(self) -> None:
+        handler = type("Handler", (_Handler,), {"backend": self})
+        self._server = _Server(("127.0.0.1", self.port), handler)
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def stop(self) -> None:
+        """Refuse connections from now on."""
+        if self._server:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+    def enter(self, request: BaseHTTPRequestHandler) -> None:
+        with self._lock:
+            self.requests.append((request.command, request.path, dict(request.headers)))
+            self.in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self.in_flight)
+
+    def leave(self) -> None:
+        with self._lock:
+            self.in_flight -= 1
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 1024
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """HTTP/1.0, as a sync worker: a stopped backend keeps no connection open."""
+
+    backend: Backend
+
+    def log_message(self, *args) -> None:
+        """Quiet."""
+
+    def do_GET(self) -> None:
+        backend = self.backend
+        backend.enter(self)
+        try:
+            # What a page is made of is read at the start, as by a slow serializer.
+            status, version = backend.status, backend.version
+            time.sleep(backend.delay)
+            self._answer(status, version)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        finally:
+            backend.leave()
+
+    do_POST = do_HEAD = do_OPTIONS = do_PUT = do_DELETE = do_GET
+
+    def _answer(self, status: int, version: int) -> None:
+        etag = f'"v{version}"'
+        if status == 200 and self.headers.get("If-None-Match") == etag:
+            status = 304
+        if status == 200:
+            self.backend.builds.append(version)
+        body = json.dumps({"version": version, "padding": self.backend.padding}).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("ETag", etag)
+        for name, value in self.backend.headers:
+            self.send_header(name, value)
+        if status != 304:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if status != 304 and self.command != "HEAD":
+            self.wfile.write(body)
+
+
+def render_front(folder: Path, backend_port: int, **settings: str) -> str:
+    """nginx.conf and its switches below `folder`; returns the address that clients use."""
+    port = free_port()
+    values = {
+        **defaults(),
+        "LAB_NGINX_WORKERS": "2",
+        "LAB_NGINX_RUN_DIR": str(folder),
+        "LAB_NGINX_SNIPPETS": str(ROOT / "nginx/snippets"),
+        "LAB_NGINX_ACCESS_LOG": str(folder / "access.log"),
+        "LAB_NGINX_ERROR_LOG": str(folder / "error.log"),
+        "LAB_NGINX_LISTEN": f"127.0.0.1:{port}",
+        "LAB_NGINX_STATUS_LISTEN": f"127.0.0.1:{free_port()}",
+        "LAB_BACKEND_UPSTREAM": f"127.0.0.1:{backend_port}",
+        "LAB_BESIDE_UPSTREAM": f"127.0.0.1:{backend_port}",
+        **settings,
+    }
+    write_templates(values, folder)
+    return f"http://127.0.0.1:{port}"
+
+
+def nginx(folder: Path, *flags: str) -> list[str]:
+    """The command; TEST_NGINX names another build of Nginx."""
+    program = os.environ.get("TEST_NGINX") or str(require("nginx"))
+    user = "user root; " if os.getuid() == 0 else ""
+    where = ["-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
+    return [program, *where, "-g", f"{user}daemon off;", *flags]
+
+
+@contextmanager
+def front(
+    folder: Path,
+    backend: Backend,
+    *,
+    alter: Callable[[Path], None] | None = None,
+    meant: str = "[meant]",
+    **settings: str,
+) -> Iterator[httpx.Client]:
+    """Nginx in front of `backend`, both started; a client of it. Nothing critical may be logged,
+    but for lines that hold what is `meant`.
+
+    `alter` may change the rendered configuration first.
+    """
+    url = render_front(folder, backend.port, **settings)
+    if alter:
+        alter(folder)
+    process = subprocess.Popen(nginx(folder), env=library_env(), stderr=subprocess.PIPE)
+    backend.start()
+    try:
+        with httpx.Client(base_url=url, timeout=30) as client:
+            wait_for(lambda: _answers(client), seconds=5, what="Nginx")
+            yield client
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+        backend.stop()
+    critical = [line for line in _lines(folder / "error.log") if "[crit]" in line or "[al" in line]
+    assert not [line for line in critical if meant not in line], critical
+
+
+def _answers(client: httpx.Client) -> bool:
+    try:
+        return client.get("/healthz").status_code == 404
+    except httpx.HTTPError:
+        return False
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []

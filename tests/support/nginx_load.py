@@ -1,0 +1,164 @@
+"""Many readers of one page that changes, and what they got; also a command:
+
+.venv/bin/python -m tests.support.nginx_load --answer 1.5 --rate 200 --seconds 12
+"""
+
+import argparse
+import asyncio
+import json
+import tempfile
+import time
+from bisect import bisect_right
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Thread
+
+from tests.support.nginx_front import LIST, Backend, front
+
+_ALONE = ("cache-protected.conf", "http://refresh$uri", "http://refresh/direct$uri")
+_LOCK = ("cache-protected-fetch.conf", "revalidate on;", "revalidate on; proxy_cache_lock on;")
+_STALE = ("cache-protected-fetch.conf", "lock on;", "lock on; proxy_cache_use_stale updating;")
+# What was tried beside the project's own way: (file, what it says, what it says instead).
+WAYS: dict[str, list[tuple[str, str, str]]] = {
+    "queue": [],
+    "lock alone": [_LOCK, _ALONE],
+    "use_stale updating": [_LOCK, _ALONE, _STALE],
+    "queue by second": [
+        ("cache-protected-internal.conf", "|$http_if_none_match", "|$second"),
+        ("cache-protected-http.conf", "map $upstream_status", "map $msec $second {\n"
+         '"~^(?<whole>\\d+)" $whole;\n}\nmap $upstream_status'),
+    ],
+}  # fmt: skip
+
+
+@dataclass
+class Seen:
+    """What the readers saw; `stale` is for how many seconds each page had been superseded."""
+
+    stale: list[float] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    statuses: Counter[str] = field(default_factory=Counter)
+    failed: int = 0
+
+
+@dataclass
+class Pages:
+    """The backend's versions, and when each began."""
+
+    backend: Backend
+    every: float
+    began: list[float] = field(default_factory=lambda: [time.time()])
+
+    def change(self, end: Event) -> None:
+        while not end.wait(self.every):
+            self.backend.version += 1
+            self.began.append(time.time())
+
+    def stale(self, version: int, now: float) -> float:
+        """Seconds since `version` was superseded; 0 for the newest."""
+        newest = bisect_right(self.began, now)
+        return max(0.0, now - self.began[version]) if version < newest else 0.0
+
+
+async def _read(pool: list, port: int, path: str) -> tuple[int, str, bytes]:
+    reader, writer = pool.pop() if pool else await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+    headers = {k.lower(): v for k, _, v in (line.partition(": ") for line in head[1:])}
+    body = await reader.readexactly(int(headers["content-length"]))
+    if headers.get("connection") == "close":
+        writer.close()
+    else:
+        pool.append((reader, writer))
+    return int(head[0].split()[1]), headers.get("x-cache-status", ""), body
+
+
+async def _reader(seen: Seen, pages: Pages, pool: list, port: int) -> None:
+    start = time.time()
+    try:
+        status, cache, body = await _read(pool, port, LIST)
+    except (OSError, asyncio.IncompleteReadError):
+        status, cache, body = 0, "", b""
+    seen.waits.append(time.time() - start)
+    seen.statuses[cache] += 1
+    if status == 200:
+        seen.stale.append(pages.stale(json.loads(body)["version"], time.time()))
+    else:
+        seen.failed += 1
+
+
+async def _all(seen: Seen, pages: Pages, port: int, rate: float, seconds: float) -> None:
+    """One reader every 1/rate seconds, whether the earlier ones have their page or not."""
+    pool: list = []
+    begin = time.time()
+    async with asyncio.TaskGroup() as group:
+        for number in range(int(rate * seconds)):
+            await asyncio.sleep(max(0, begin + number / rate - time.time()))
+            group.create_task(_reader(seen, pages, pool, port))
+    for _, writer in pool:
+        writer.close()
+
+
+def read_much(client, backend: Backend, *, rate: float, seconds: float, every: float) -> Seen:
+    """Readers at `rate` for `seconds`, of a page that changes `every` so many seconds."""
+    seen, pages, end = Seen(), Pages(backend, every), Event()
+    changes = Thread(target=pages.change, args=(end,))
+    changes.start()
+    try:
+        asyncio.run(_all(seen, pages, client.base_url.port, rate, seconds))
+    finally:
+        end.set()
+        changes.join()
+    return seen
+
+
+def _alter(folder: Path, way: str) -> None:
+    for name, old, new in WAYS[way]:
+        path = folder / "switches" / name
+        text = path.read_text()
+        assert old in text, (name, old)
+        path.write_text(text.replace(old, new, 1))
+
+
+def measure(way: str, answer: float, rate: float, seconds: float, every: float) -> str:
+    """One line of figures for one way."""
+    backend = Backend().lives()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        front(
+            Path(folder),
+            backend,
+            alter=lambda where: _alter(where, way),
+            LAB_NGINX_CACHE="protected",
+        ) as client,
+    ):
+        client.get(LIST, headers={"Accept-Encoding": "identity"})
+        backend.delay, asked = answer, len(backend.requests)
+        seen = read_much(client, backend, rate=rate, seconds=seconds, every=every)
+        builds = Counter(backend.builds)
+    waits = sorted(seen.waits)
+    return (
+        f"{way:20} upstream {len(backend.requests) - asked:4}  most at once "
+        f"{backend.most_in_flight:4}  builds per version {max(builds.values()):4}  "
+        f"stalest {max(seen.stale):4.1f} s  p50 {waits[len(waits) // 2] * 1000:6.1f} ms  "
+        f"longest {waits[-1]:4.1f} s  failed {seen.failed}  {dict(seen.statuses)}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--answer", type=float, default=1.5)
+    parser.add_argument("--rate", type=float, default=200)
+    parser.add_argument("--seconds", type=float, default=12)
+    parser.add_argument("--every", type=float, default=3)
+    parser.add_argument("ways", nargs="*", default=list(WAYS))
+    given = parser.parse_args()
+    for way in given.ways:
+        with suppress(KeyboardInterrupt):
+            print(measure(way, given.answer, given.rate, given.seconds, given.every), flush=True)
+
+
+if __name__ == "__main__":
+    main()
