@@ -58,11 +58,12 @@ def lab():
 @pytest.fixture(scope="session")
 def written(tmp_path_factory):
     """The sample's report, for all who only read it: its folder, and its files."""
-    from lab.report import write_report
-    from tests.support.report_samples import CLAIMS, load
+    from lab.report.document import write_report
+    from tests.support.report_samples import CLAIMS, load, runs
 
     folder = tmp_path_factory.mktemp("report")
-    return folder, write_report(*load(), CLAIMS, folder)
+    header, cells = load()
+    return folder, write_report(header, runs(cells), CLAIMS, folder)
 
 
 @pytest.fixture

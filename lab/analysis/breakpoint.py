@@ -4,7 +4,7 @@ Pure: it reads no clock, no file and no network.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lab.load.plan import Plan
 
@@ -70,14 +70,16 @@ class BreakPoint:
     what is due are missing, a bound and a push late: by then more is offered than it bears.
     """
 
-    window: Window
     rate: float
-    goodput: float
     offered: float
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        return self.window.broken
+    goodput: float
+    # Of the window that broke: its end in seconds since the load began, why, and drops per second.
+    seconds_into_test: float
+    reasons: tuple[str, ...]
+    dropped: float = 0.0
+    # Busy shares of both sides' CPUs in the windows that decided; None when nothing was sampled.
+    target_cpu: float | None = None
+    generator_cpu: float | None = None
 
 
 def windows(plan: Plan, at: Callable[[float], Counters], bounds: Bounds) -> list[Window]:
@@ -90,19 +92,26 @@ def find_break(found: Sequence[Window]) -> BreakPoint | None:
     """The break point; None when the run kept its bounds to the end."""
     for index in range(len(found) - IN_A_ROW + 1):
         if all(window.broken for window in found[index : index + IN_A_ROW]):
-            so_far = found[: index + 1]
-            borne = max(window.achieved * (1 - window.error_ratio) for window in so_far)
-            best = max(window.goodput for window in so_far)
-            rate = min(borne, found[index].offered)
-            return BreakPoint(found[index], *map(_said, (rate, best, found[index].offered)))
+            return _break_point(found[: index + 1])
     return None
 
 
-def _said(rate: float) -> float:
-    """Rounded once, for the verdict, the document and the picture: 24.254 rounded for each of them
-    was 24.3 in the one, and 24.25, so 24.2, in the others.
+def _break_point(so_far: Sequence[Window]) -> BreakPoint:
+    """The last of the windows is the one that broke.
+
+    Rates are rounded once, for the verdict, the document and the chart: 24.254 rounded for each of
+    them was 24.3 in the one, and 24.25, so 24.2, in the others.
     """
-    return round(rate, 2)
+    window = so_far[-1]
+    sustained = max(w.achieved * (1 - w.error_ratio) for w in so_far)
+    return BreakPoint(
+        rate=round(min(sustained, window.offered), 2),
+        offered=round(window.offered, 2),
+        goodput=round(max(w.goodput for w in so_far), 2),
+        seconds_into_test=window.end,
+        reasons=window.broken,
+        dropped=window.dropped,
+    )
 
 
 def _window(plan: Plan, at: Callable[[float], Counters], bounds: Bounds, end: float) -> Window:
@@ -126,7 +135,7 @@ def _window(plan: Plan, at: Callable[[float], Counters], bounds: Bounds, end: fl
         dropped=dropped,
         p95_ms=after.p95_ms,
     )
-    return Window(**{**window.__dict__, "broken": _broken(window, bounds)})
+    return replace(window, broken=_broken(window, bounds))
 
 
 def _broken(window: Window, bounds: Bounds) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""From the files and series that a run left behind to what the verdict needs."""
+"""A run read back: the counters that k6 pushed, and the windows that lie over them."""
 
-import json
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from lab.analysis import queries
 from lab.analysis.breakpoint import (
@@ -16,108 +16,112 @@ from lab.analysis.breakpoint import (
     highest_rate,
     windows,
 )
-from lab.analysis.completeness import Recorded, recorded
-from lab.analysis.counters import Pushed
+from lab.analysis.completeness import Completeness, measure_completeness
 from lab.analysis.prometheus import Prometheus, Series, Unanswered
 from lab.errors import LabError
 from lab.load.k6 import Run
-from lab.load.plan import Plan, read_plan
+from lab.load.summary import Summary
 
-# Percentiles are asked for each second; one is looked for this far back.
+# Percentiles are queried for each second; one is looked for this far back.
 _REACH_SECONDS = 1.5
+# The completeness is polled, and a Prometheus that hangs must not hold each poll up for long.
+_POLL_TIMEOUT_SECONDS = 3
 
 
 @dataclass(frozen=True)
 class Collected:
-    """A run's summary as k6 wrote it, what Prometheus has of it, and its windows.
+    """What Prometheus has of a run that `started` (Unix time), and its windows.
 
     There are no windows when the profile has no plan, or when Prometheus lacks a part of the run.
     `max_rps` are the most successful answers per second in any window; None without a whole record,
     and for a shorter load.
     """
 
-    summary: dict[str, Any]
-    plan: Plan | None
-    load_started: float
+    started: float
+    completeness: Completeness
     windows: list[Window]
-    recorded: Recorded
     max_rps: float | None = None
 
-    @property
-    def load_seconds(self) -> float:
-        """From the load's first arrival to its last answer; setup is no part of it."""
-        return float(self.summary["lab"]["load_seconds"])
 
-    @property
-    def planned_seconds(self) -> float | None:
-        """How long arrivals were to come; None where the profile ends with its work."""
-        planned = self.summary["lab"].get("duration_seconds")
-        return float(planned) if planned else None
-
-    def value(self, metric: str, statistic: str) -> float:
-        """See `figure`."""
-        return figure(self.summary, metric, statistic)
-
-    def milliseconds(self, metric: str, statistic: str) -> float | None:
-        """A figure of what took time, to tenths; None where nothing ended that took any."""
-        if not self.value(metric, "count"):
-            return None
-        return round(self.value(metric, statistic), 1)
-
-
-def figure(summary: dict[str, Any], metric: str, statistic: str) -> float:
-    """A figure of k6's own summary, of the load without setup; 0 where k6 counted nothing."""
-    found = summary["metrics"]
-    of_load = f"{metric}{{scenario:{summary['lab']['scenario']}}}"
-    values = found.get(of_load, found.get(metric, {})).get("values", {})
-    return float(values.get(statistic) or 0)
-
-
-def collect(run: Run, prometheus: Prometheus, bounds: Bounds) -> Collected:
-    """Read the summary and, for an open-model profile, the run's counters from Prometheus.
+def collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds) -> Collected:
+    """Read the run's counters from Prometheus; for an open-model profile with its windows.
 
     Raises:
         LabError: k6 sent nothing, or not for long enough.
     """
-    summary = json.loads(run.summary.read_text())
-    plan = read_plan(summary["lab"])
-    if summary["lab"]["started_at_seconds"] is None:
-        raise LabError(f"k6 sent nothing: {run.load.profile} asked for no arrival in its time.")
-    started = float(summary["lab"]["started_at_seconds"])
-    if plan is not None and plan.seconds < SHORTEST_SECONDS:
-        raise LabError(
-            f"The load lasted {plan.seconds:.0f} s: too short to judge. Its counts are in "
-            f"{run.summary}. Give it --duration {SHORTEST_SECONDS}s or more."
-        )
-    there = _recorded(run, summary, started)
-    if not there.readable:
-        return Collected(summary, plan, started, [], there)
-    seconds = float(summary["lab"]["load_seconds"])
+    started = _start_of_load(run, summary)
+    completeness = _completeness(run, summary, started)
+    if not completeness.readable:
+        return Collected(started, completeness, [])
     try:
-        totals = _totals(run.load.testid, started, seconds, prometheus)
+        totals = _totals(run.load.testid, started, summary.seconds, prometheus)
     except Unanswered:
-        return Collected(summary, plan, started, [], replace(there, prometheus=None))
-    found = windows(plan, totals.at, bounds) if plan else []
-    return Collected(summary, plan, started, found, there, totals.max_rps(seconds))
+        return Collected(started, replace(completeness, prometheus=None), [])
+    found = windows(summary.plan, totals.at, bounds) if summary.plan else []
+    return Collected(started, completeness, found, totals.max_rps(summary.seconds))
 
 
-def _recorded(run: Run, summary: dict[str, Any], started: float) -> Recorded:
-    counted = int(summary["metrics"]["http_reqs"]["values"]["count"])
-    # It is asked again and again, and may hang.
-    prometheus = Prometheus(run.settings.prometheus_url, timeout_seconds=3)
-    seconds = float(summary["lab"]["load_seconds"])
-    return recorded(run.load.testid, counted, started, seconds, prometheus)
+def _start_of_load(run: Run, summary: Summary) -> float:
+    if summary.started is None:
+        raise LabError(f"k6 sent nothing: {run.load.profile} has no arrival in its duration.")
+    if summary.plan is not None and summary.plan.seconds < SHORTEST_SECONDS:
+        raise LabError(
+            f"The load lasted {summary.plan.seconds:.0f} s: too short to judge. Its counts are in "
+            f"{run.summary_file}. Give it --duration {SHORTEST_SECONDS}s or more."
+        )
+    return summary.started
+
+
+def _completeness(run: Run, summary: Summary, started: float) -> Completeness:
+    prometheus = Prometheus(run.settings.prometheus_url, _POLL_TIMEOUT_SECONDS)
+    return measure_completeness(
+        run.load.testid, summary.all_requests, started, summary.seconds, prometheus
+    )
+
+
+class Counter:
+    """The sum of several series of a counter, such as those of its names and states, as it was at
+    any moment; nothing was counted before `began`.
+
+    k6 pushes once a second, each series with the time of its newest sample. Between two pushes the
+    count lies between their values. To take the last push for it would make windows of 5 s hold
+    four, five or six of them: where pushes come just about a window's edge, a steady rate read a
+    fifth more.
+    """
+
+    def __init__(self, series: Sequence[Series], began: float = 0.0) -> None:
+        self._series = [sorted(one.items()) for one in series if one]
+        self._began = began
+
+    def at(self, when: float) -> float:
+        """The count at that moment (Unix time)."""
+        return sum(_interpolated(one, when, self._began) for one in self._series)
+
+
+def _interpolated(pushes: list[tuple[float, float]], when: float, start: float) -> float:
+    """Evenly between two pushes; what a push brings came in the second before it."""
+    index = bisect_right(pushes, when, key=lambda push: push[0])
+    if index == len(pushes):
+        return pushes[-1][1]
+    at, value = pushes[index]
+    before_at, before = pushes[index - 1] if index else (start, 0.0)
+    # While nothing is counted nothing is pushed; a push may be late by itself.
+    silent = at - before_at >= 2 * PUSH_SECONDS
+    began = at - PUSH_SECONDS if silent else before_at
+    if when <= began:
+        return before
+    return before + (value - before) * (when - began) / (at - began)
 
 
 @dataclass(frozen=True)
 class _Totals:
-    """What was counted of a run that `started` then."""
+    """The counters of a run that `started` then."""
 
     started: float
-    good: Pushed
-    bad: Pushed
-    in_time: Pushed
-    dropped: Pushed
+    good: Counter
+    bad: Counter
+    in_time: Counter
+    dropped: Counter
     p95: Series
 
     def at(self, moment: float) -> Counters:
@@ -142,12 +146,12 @@ class _Totals:
 def _totals(testid: str, started: float, seconds: float, prometheus: Prometheus) -> _Totals:
     ended = started + seconds + 1
     # From the whole second before it on, in which k6 may have pushed zeros.
-    pushed = {
-        name: Pushed(prometheus.samples(selector, started - PUSH_SECONDS, ended), started)
+    counters = {
+        name: Counter(prometheus.samples(selector, started - PUSH_SECONDS, ended), started)
         for name, selector in queries.counters(testid).items()
     }
     found = prometheus.over(queries.percentile(testid, 0.95, WINDOW_SECONDS), started, ended)
-    return _Totals(started, **pushed, p95=found[0] if found else {})
+    return _Totals(started, **counters, p95=found[0] if found else {})
 
 
 def _last(series: Series, when: float) -> float | None:

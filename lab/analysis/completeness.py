@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Completeness:
     """Requests, setup's included: as k6 counted them, and as Prometheus has them.
 
     `prometheus` is None when it does not answer. `seconds_missing` are those of the load's
@@ -50,12 +50,12 @@ class Recorded:
         return f"{of_requests}, and lacks {self.seconds_missing:.0f} of {self.seconds:.0f} s"
 
 
-def recorded(
+def measure_completeness(
     testid: str, counted: int, started: float, seconds: float, prometheus: Prometheus
-) -> Recorded:
+) -> Completeness:
     """What of a load of `seconds` is in Prometheus; waits some seconds for what is on its way."""
 
-    def look() -> Recorded:
+    def look() -> Completeness:
         return _look(testid, counted, started, seconds, prometheus)
 
     began = changed = time.monotonic()
@@ -75,14 +75,14 @@ def _still_hopes(began: float, changed: float) -> bool:
 
 def _look(
     testid: str, counted: int, started: float, seconds: float, prometheus: Prometheus
-) -> Recorded:
+) -> Completeness:
     try:
         there = prometheus.instant(queries.requests_of_whole_run(testid)) or 0
         beats = prometheus.samples(queries.heartbeat(testid), started, started + seconds)
     except Unanswered:
-        return Recorded(counted, None, seconds, seconds)
+        return Completeness(counted, None, seconds, seconds)
     moments = sorted(at for series in beats for at in series)
-    return Recorded(counted, int(there), seconds, _silence(moments, started, started + seconds))
+    return Completeness(counted, int(there), seconds, _silence(moments, started, started + seconds))
 
 
 def _silence(moments: list[float], start: float, end: float) -> float:

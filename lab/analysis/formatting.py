@@ -35,6 +35,11 @@ def whole(value: float | None) -> str:
     return NOTHING if value is None else f"{value:,.0f}"
 
 
+def milliseconds(value: float | None) -> str:
+    """Tenths where they mean something."""
+    return rate(value) if value is not None and value < 10 else whole(value)
+
+
 def percent(ratio: float | None) -> str:
     """0.034 → "3.4"; the column says %."""
     if ratio is None:

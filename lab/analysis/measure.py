@@ -1,58 +1,40 @@
-"""One measured run, from k6's start to the result on disk."""
+"""From a run of k6 to its result."""
 
 import socket
-from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from statistics import fmean
 
-from lab.analysis.breakpoint import Bounds
+from lab.analysis import queries
+from lab.analysis.breakpoint import WINDOW_SECONDS, Bounds
 from lab.analysis.collect import Collected, collect
 from lab.analysis.prometheus import Prometheus
-from lab.analysis.result import write_result
-from lab.analysis.verdict import Verdict, judge
-from lab.console import step
+from lab.analysis.result import PrometheusRange, Result, Staleness, WebSockets
+from lab.analysis.verdict import judge
 from lab.errors import LabError
-from lab.load.k6 import Load, Run, run_k6
+from lab.host.noise import mean_share
+from lab.host.sampler import CpuUse, memory_peak
+from lab.load.k6 import Run
+from lab.load.summary import Summary, read_summary
 from lab.settings import LOOPBACK
-from lab.stack import latency
 from lab.stack.engine import Engine
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A verdict and the document that was written."""
-
-    verdict: Verdict
-    document: dict[str, Any]
-
-
-def measure(engine: Engine, load: Load, bounds: Bounds) -> Measured:
-    """Run k6, judge what it found, and write the result.
+def read_back(engine: Engine, run: Run, bounds: Bounds) -> Result:
+    """The result of a run that has ended.
 
     Raises:
-        LabError: the run could not be made or not be read; what k6 wrote is kept.
-    """
-    delays = latency.of_running(engine)
-    run = run_k6(engine, load)
-    with step("Reading the run back from Prometheus"):
-        collected, verdict = read_back(engine, run, bounds)
-        document = write_result(run, collected, verdict, bounds, engine.name, delays)
-    check_target_survived(engine, run)
-    return Measured(verdict, document)
-
-
-def read_back(engine: Engine, run: Run, bounds: Bounds) -> tuple[Collected, Verdict]:
-    """What a run left, and what it says.
-
-    Raises:
-        LabError: the stack changed meanwhile, or k6 sent nothing.
+        LabError: the stack changed during the run, or k6 sent nothing.
     """
     if engine.settings() != run.settings:
         raise LabError(
-            "The stack was taken down, or its settings were changed, during the test: what was "
-            f"measured is not one thing. k6's part is in {run.folder}."
+            "The stack was stopped, or its settings were changed, during the run, so its result is "
+            f"not valid. k6's summary is in {run.folder}."
         )
-    collected = collect(run, Prometheus(run.settings.prometheus_url), bounds)
-    return collected, judge(run, collected, bounds)
+    summary = read_summary(run.summary_file)
+    collected = collect(run, summary, Prometheus(run.settings.prometheus_url), bounds)
+    metrics = metrics_of(run, summary, collected)
+    verdict = judge(metrics, summary.plan, bounds, thresholds_failed=run.thresholds_failed)
+    return metrics.model_copy(update=vars(verdict))
 
 
 def check_target_survived(engine: Engine, run: Run) -> None:
@@ -69,3 +51,99 @@ def check_target_survived(engine: Engine, run: Run) -> None:
         ) from None
     except OSError:
         return
+
+
+def metrics_of(run: Run, summary: Summary, collected: Collected) -> Result:
+    """Every metric of a run; there is no verdict in it yet."""
+    requests = int(summary.value("http_reqs", "count"))
+    failed = int(summary.value("http_req_failed", "passes"))
+    in_time = summary.value("lab_answers_in_time", "count") / summary.seconds
+    best = max((window.goodput for window in collected.windows), default=in_time)
+    planned, found = summary.planned_seconds, collected.completeness
+    return Result(
+        testid=run.load.testid,
+        profile=run.load.profile,
+        scenario=summary.scenario,
+        started=datetime.fromtimestamp(run.started, UTC).isoformat(timespec="seconds"),
+        seconds=round(summary.seconds, 1),
+        requests=requests,
+        successes=requests - failed,
+        failed=failed,
+        retries=int(summary.value("lab_retries", "count")),
+        unfinished=_unfinished(summary),
+        rps=round(requests / summary.seconds, 2),
+        answers_per_second=round((requests - failed) / planned, 2) if planned else None,
+        goodput=round(best, 2),
+        goodput_mean=round(in_time, 2),
+        max_rps=None if collected.max_rps is None else round(collected.max_rps, 2),
+        p50_ms=summary.milliseconds("http_req_duration", "p(50)"),
+        p90_ms=summary.milliseconds("http_req_duration", "p(90)"),
+        p95_ms=summary.milliseconds("http_req_duration", "p(95)"),
+        p99_ms=summary.milliseconds("http_req_duration", "p(99)"),
+        dropped_iterations=int(summary.value("dropped_iterations", "count")),
+        recorded=found,
+        staleness=_staleness(summary),
+        websockets=_websockets(summary),
+        steal=mean_share(use.steal for use in run.cpu),
+        cpu_speed=run.cpu_speed,
+        hotels=summary.hotels,
+        unit=summary.plan.unit if summary.plan else None,
+        failed_ratio=round(failed / max(requests, 1), 4),
+        missing_in_prometheus=found.k6 - (found.prometheus or 0),
+        cache=_nginx_answers(summary),
+        services_cpu=_mean_cores(run.cpu),
+        memory_peak_bytes=memory_peak(run.cpu),
+        prometheus=PrometheusRange(
+            start=collected.started,
+            end=run.ended,
+            queries=queries.queries(run.load.testid, WINDOW_SECONDS),
+        ),
+        windows=collected.windows,
+        cpu=run.cpu,
+    )
+
+
+def _unfinished(summary: Summary) -> int | None:
+    """A request that is sent again is one request of its user. k6 forgets a request that it cuts
+    off, so what ended is taken from what was begun.
+    """
+    if not summary.has("lab_begun"):
+        return None
+    ended = summary.value("http_reqs", "count") - summary.value("lab_retries", "count")
+    return int(summary.value("lab_begun", "count") - ended)
+
+
+def _staleness(summary: Summary) -> Staleness | None:
+    if not summary.has("lab_staleness_unseen"):
+        return None
+    return Staleness(
+        seen=round(summary.value("lab_staleness", "count")),
+        p50_ms=round(summary.value("lab_staleness", "p(50)")),
+        p95_ms=round(summary.value("lab_staleness", "p(95)")),
+        max_ms=round(summary.value("lab_staleness", "max")),
+        unseen=int(summary.value("lab_staleness_unseen", "count")),
+    )
+
+
+def _websockets(summary: Summary) -> WebSockets | None:
+    if not summary.has("lab_ws_lost"):
+        return None
+    counts = ("messages", "expected", "lost", "doubled", "closed")
+    return WebSockets(
+        connections=int(summary.value("lab_ws_connections", "max")),
+        **{name: int(summary.value(f"lab_ws_{name}", "count")) for name in counts},
+        delay_p50_ms=summary.milliseconds("lab_ws_delay", "p(50)"),
+        delay_p95_ms=summary.milliseconds("lab_ws_delay", "p(95)"),
+        delay_max_ms=summary.milliseconds("lab_ws_delay", "max"),
+    )
+
+
+def _nginx_answers(summary: Summary) -> dict[str, dict[str, int]]:
+    """Answers by X-Cache-Status, as the load saw them; nothing when no answer had the header."""
+    counts = summary.counts_by_tag("lab_cache_status", "cache_status")
+    return {"nginx": counts} if set(counts) - {"NONE"} else {}
+
+
+def _mean_cores(cpu: list[CpuUse]) -> dict[str, float]:
+    names = cpu[0].services if cpu else {}
+    return {name: round(fmean(use.services.get(name, 0.0) for use in cpu), 3) for name in names}

@@ -1,22 +1,26 @@
-"""What a document says of the machine, the programs and the time at which it was measured."""
+"""Where a result comes from: machine, programs and time; and how it is written to results/."""
 
+import json
+import platform
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lab.analysis.result import host, relative, write_json
+import psutil
+
 from lab.console import note
 from lab.errors import LabError
 from lab.host import preflight
-from lab.host.cpu_speed import cpu_speed
 from lab.host.cpus import choose_cpus, expand
-from lab.host.steal import StealMeter
-from lab.paths import RESULTS
+from lab.host.noise import StealMeter, cpu_speed
+from lab.paths import RESULTS, ROOT
 from lab.settings import Settings
 from lab.stack.engine import Engine
-from lab.stack.live import ask_backend
+from lab.stack.inspect import ask_backend
 
 # History of the format:
 # 1: first.
@@ -31,7 +35,7 @@ def facts(
 
     `programs` are versions of what takes part beside the stack.
 
-    `cpu_speed` is that of the target's CPUs before and after, see lab/host/cpu_speed.py.
+    `cpu_speed` is that of the target's CPUs before and after, see lab/host/noise.py.
 
     Raises:
         LabError: the backend runs with DEBUG on.
@@ -69,3 +73,43 @@ def stored(
     whole = {**document, "files": files}
     write_json(path, whole)
     return whole
+
+
+def host(settings: Settings, engine: str) -> dict[str, Any]:
+    """The machine, and how target and generator share it."""
+    cpus = choose_cpus(settings)
+    return {
+        "engine": engine,
+        "cpus": psutil.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "system": platform.platform(),
+        "target_cpus": cpus.target,
+        "load_cpus": cpus.load,
+        "shared_cpus": cpus.shared,
+        "commit": _commit(),
+    }
+
+
+def _commit() -> str | None:
+    if not shutil.which("git"):
+        return None
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or None
+
+
+def relative(path: Path) -> str:
+    """A file's name from the project's folder on."""
+    return str(path.relative_to(ROOT))
+
+
+def write_json(path: Path, document: dict[str, Any]) -> None:
+    """Write the whole document, or leave the file as it was."""
+    scratch = path.with_suffix(".new")
+    scratch.write_text(json.dumps(document, indent=2) + "\n")
+    scratch.replace(path)

@@ -1,199 +1,315 @@
-"""What a run leaves in results/: one JSON document, and a picture where there is a curve."""
+"""The result of one run: every metric once, with its label, its unit and its format.
 
-import json
-import platform
-import shutil
-import subprocess
-from dataclasses import asdict
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+JSON files, the terminal, reports, claims and charts read metrics from here. A metric is a field of
+`Result`; `METRICS` has them by the names under which claims and reports know them.
+"""
 
-import psutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
-from lab.analysis.breakpoint import Bounds
-from lab.analysis.collect import Collected
-from lab.analysis.figures import staleness, unfinished, websockets
-from lab.analysis.verdict import Verdict
-from lab.host.cpus import choose_cpus
-from lab.host.steal import mean_share
-from lab.load.k6 import Run
-from lab.paths import ROOT
-from lab.settings import Settings
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-# History of the format:
+from lab.analysis.breakpoint import BreakPoint, Window
+from lab.analysis.completeness import Completeness
+from lab.analysis.formatting import Spread, mebibytes, milliseconds, percent, ranged, rate, whole
+from lab.host.sampler import CpuUse
+
+# History of the stored format:
 # 1: first.
 # 2: `goodput` is that of the best window, `goodput_mean` what `goodput` was; CPU per service.
 # 3: `recorded`: what of the run Prometheus has; `staleness`; outcomes `measured`, `unrecorded`.
 # 4: `successes`, `answers_per_second`, `max_rps`, `p90_ms`, `retries`, `unfinished`, `websockets`,
 #    `steal`, `cpu_speed`, `latency`; times are null where nothing ended that took any.
-# 5: `rate` of a break point: what the target bore. `offered` is that of when it was seen.
-SCHEMA_VERSION = 5
+# 5: `rate` of a break point: what the target sustained. `offered` is that of when it was seen.
+# 6: `failed_ratio`, `hotels`, `unit`, `cache`, `services_cpu`, `memory_peak_bytes`, `prometheus`,
+#    which only the cells of experiments had; `dropped` of a break point.
+SCHEMA_VERSION = 6
+
+Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded"]
+LimitedBy = Literal["target", "generator_cpu", "vu_cap", "none"]
+# Why a rate is a lower bound: something other than the target gave way, or the load ended first.
+LowerBound = Literal["generator_cpu", "vu_cap", "load"]
 
 
-def write_result(
-    run: Run,
-    collected: Collected,
-    verdict: Verdict,
-    bounds: Bounds,
-    engine: str,
-    latency: dict[str, Any] | None,
-) -> dict[str, Any]:
-    """Write result.json and the pictures; returns the document."""
-    files = {"folder": run.folder, "summary": run.summary, "result": run.folder / "result.json"}
-    if collected.windows:
-        # Altair takes half a second to import, which every other command would pay.
-        from lab.charts.run import draw
+@dataclass(frozen=True)
+class Metric:
+    """How a metric is named and shown. `name` and `path` (its place in a result) follow from the
+    field; a metric of a nested model names itself.
+    """
 
-        title = _title(run, collected, run.settings)
-        files["picture"] = draw(
-            collected.windows, verdict, bounds, title, run.folder / run.load.profile
-        )
-    document = {
-        **headline(run, collected, verdict),
-        "files": {name: relative(path) for name, path in files.items()},
-        "schema_version": SCHEMA_VERSION,
-        "bounds": asdict(bounds),
-        "settings": run.settings.model_dump(),
-        "host": host(run.settings, engine),
-        "latency": latency,
-        **series(run, collected),
-    }
-    write_json(files["result"], document)
-    return document
+    label: str
+    unit: str = ""
+    form: Callable[[float | None], str] = rate
+    name: str = ""
+    path: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The heading of a column."""
+        return f"{self.label}, {self.unit}" if self.unit else self.label
+
+    def of(self, result: "Result") -> float | None:
+        """The value in a result; None where the run had no such thing."""
+        value: Any = result
+        for part in self.path:
+            value = None if value is None else getattr(value, part)
+        return None if value is None else float(value)
+
+    def text(self, values: Spread | None) -> str:
+        """The median of several repeats, and their range."""
+        return ranged(values, self.form)
 
 
-def _title(run: Run, collected: Collected, settings: Settings) -> str:
-    """What was measured, on what: a picture travels without its document."""
-    return (
-        f"{run.load.profile} of {collected.summary['lab']['scenario']}; "
-        f"{settings.LAB_SERVER} × {settings.LAB_WORKERS}, detail {settings.LAB_DETAIL}, "
-        f"booking {settings.LAB_BOOKING}, Redis cache {settings.LAB_REDIS_CACHE}, "
-        f"Nginx cache {settings.LAB_NGINX_CACHE}"
+@dataclass(frozen=True)
+class ComparedMetric(Metric):
+    """A metric that reports compare cells by: "sync `verb` 24.3 `phrase`".
+
+    `full_name` stands in headings, `axis` titles an axis. `bounded`: a limit of the load generator
+    makes it a lower bound.
+    """
+
+    full_name: str = ""
+    verb: str = "gave"
+    phrase: str = ""
+    axis: str = ""
+    caption: str = ""
+    less_is_better: bool = False
+    bounded: bool = False
+
+
+def _percentile(share: int) -> ComparedMetric:
+    return ComparedMetric(
+        f"p{share}",
+        "ms",
+        milliseconds,
+        full_name=f"Response time, p{share}",
+        verb="took",
+        phrase=f"ms (p{share})",
+        axis=f"response time, p{share} (ms)",
+        caption=f"Response time, p{share}: {share} % of the answers took no longer than this.",
+        less_is_better=True,
     )
 
 
+_SUCCESSES = ComparedMetric(
+    "successes",
+    form=whole,
+    full_name="Successful answers",
+    phrase="successful answers",
+    axis="successful answers",
+    caption=("Successful answers: all that came without an error during the load, however late."),
+)
+_RPS = ComparedMetric(
+    "requests/s",
+    full_name="Requests per second",
+    verb="answered",
+    phrase="requests per second",
+    axis="requests/s",
+    caption="Requests/s: all answers over the length of the load, late and failed ones too.",
+    bounded=True,
+)
+_ANSWERS = ComparedMetric(
+    "answers/s",
+    full_name="Answers per second",
+    phrase="successful answers per second",
+    axis="successful answers/s",
+    caption="Answers/s: successful answers over the planned length of the load, however late.",
+    bounded=True,
+)
+_GOODPUT = ComparedMetric(
+    "goodput",
+    "per s",
+    full_name="Goodput",
+    phrase="answers in time per second",
+    axis="goodput (answers in time/s)",
+    caption="Goodput: most answers in time per second in any window of 5 s.",
+    bounded=True,
+)
+_MAX_RPS = ComparedMetric(
+    "successes/s at most",
+    full_name="Most successful answers per second",
+    verb="gave at most",
+    phrase="successful answers per second",
+    axis="successful answers/s, best 5 s",
+    caption="Most successful answers per second in any window of 5 s, however late.",
+    bounded=True,
+)
+_WS_DELAY = ComparedMetric(
+    "delay p95",
+    "ms",
+    milliseconds,
+    name="ws_delay_p95_ms",
+    full_name="From commit to message, p95",
+    verb="took",
+    phrase="ms from commit to message (p95)",
+    axis="commit to message, p95 (ms)",
+    caption="From commit to message: 95 % of the WebSockets' messages took no longer than this.",
+    less_is_better=True,
+)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Staleness(_Part):
+    """How long bookings stayed unseen, in ms, and how many were not seen in time."""
+
+    seen: int
+    p50_ms: float
+    p95_ms: float
+    max_ms: float
+    unseen: int
+
+
+class WebSockets(_Part):
+    """What became of the messages that bookings owed to sockets; delays from commit to receipt."""
+
+    connections: Annotated[int, Metric("held at once", form=whole, name="connections")] = 0
+    messages: Annotated[int, Metric("came", form=whole, name="ws_messages")] = 0
+    expected: Annotated[int, Metric("messages due", form=whole, name="ws_expected")] = 0
+    lost: Annotated[int, Metric("lost", form=whole, name="ws_lost")] = 0
+    doubled: Annotated[int, Metric("came twice", form=whole, name="ws_doubled")] = 0
+    closed: Annotated[int, Metric("closed early", form=whole, name="ws_closed")] = 0
+    delay_p50_ms: Annotated[
+        float | None, Metric("delay p50", "ms", milliseconds, name="ws_delay_p50_ms")
+    ] = None
+    delay_p95_ms: Annotated[float | None, _WS_DELAY] = None
+    delay_max_ms: Annotated[
+        float | None, Metric("longest delay", "ms", milliseconds, name="ws_delay_max_ms")
+    ] = None
+
+    @property
+    def delivered(self) -> bool:
+        """Whether each message reached each of its watchers, once."""
+        return bool(self.expected) and not (self.lost or self.doubled or self.closed)
+
+
+class PrometheusRange(_Part):
+    """When the load was, in Unix time, and the queries that read its windows back."""
+
+    start: float
+    end: float
+    queries: dict[str, str] = {}
+
+
+class Result(_Part):
+    """What one load found. Rates are per second; the text of a verdict says what they mean."""
+
+    testid: str = ""
+    profile: str = ""
+    scenario: str = ""
+    # UTC, in ISO format.
+    started: str = ""
+    # From the load's first arrival to its last answer.
+    seconds: Annotated[float, Metric("seconds", "in all", whole)] = 0.0
+    requests: Annotated[int, Metric("requests", form=whole)] = 0
+    successes: Annotated[int, _SUCCESSES] = 0
+    failed: Annotated[int, Metric("failed requests", form=whole)] = 0
+    retries: Annotated[int | None, Metric("sent again", form=whole)] = None
+    # Requests that the end of the load cut off; None where each is waited for.
+    unfinished: Annotated[int | None, Metric("cut off", form=whole)] = None
+    rps: Annotated[float, _RPS] = 0.0
+    answers_per_second: Annotated[float | None, _ANSWERS] = None
+    # Of the best window; `goodput_mean` is that of the whole load.
+    goodput: Annotated[float, _GOODPUT] = 0.0
+    goodput_mean: Annotated[float, Metric("mean goodput", "per s")] = 0.0
+    max_rps: Annotated[float | None, _MAX_RPS] = None
+    p50_ms: Annotated[float | None, _percentile(50)] = None
+    p90_ms: Annotated[float | None, _percentile(90)] = None
+    p95_ms: Annotated[float | None, _percentile(95)] = None
+    p99_ms: Annotated[float | None, _percentile(99)] = None
+    dropped_iterations: Annotated[int, Metric("dropped iterations", form=whole)] = 0
+    outcome: Outcome = "measured"
+    limited_by: LimitedBy = "none"
+    verdict: str = ""
+    break_point: BreakPoint | None = None
+    recorded: Completeness | None = None
+    staleness: Staleness | None = None
+    websockets: WebSockets | None = None
+    # The share of all CPU time that the hypervisor gave to others.
+    steal: Annotated[float, Metric("stolen CPU time", "%", percent)] = 0.0
+    # Of the target's CPUs, see lab/host/noise.py.
+    cpu_speed: Annotated[float | None, Metric("CPU speed", "million turns/s")] = None
+    hotels: Annotated[int | None, Metric("hotels", form=whole)] = None
+    unit: Literal["requests", "iterations"] | None = None
+    failed_ratio: Annotated[float, Metric("failed", "%", percent)] = 0.0
+    missing_in_prometheus: Annotated[int | None, Metric("not in Prometheus", form=whole)] = None
+    # Bodies that the backend made, by route.
+    builds: dict[str, int] = {}
+    # Answers by layer (nginx, redis, local) and outcome.
+    cache: dict[str, dict[str, int]] = {}
+    # Mean cores of each service.
+    services_cpu: dict[str, float] = {}
+    memory_peak_bytes: Annotated[int | None, Metric("memory", "MiB", mebibytes)] = None
+    prometheus: PrometheusRange | None = None
+    windows: list[Window] = Field(default=[], repr=False)
+    cpu: list[CpuUse] = Field(default=[], repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_older_formats(cls, stored: Any) -> Any:
+        """Before format 4 successes were not stored, before 5 a break point had no rate."""
+        if not isinstance(stored, dict):
+            return stored
+        known = dict(stored)
+        if "requests" in known and "successes" not in known:
+            known["successes"] = known["requests"] - known.get("failed", 0)
+        point = known.get("break_point")
+        if isinstance(point, dict) and "rate" not in point:
+            known["break_point"] = {**point, "rate": point["offered"]}
+        return known
+
+    @property
+    def broke_at(self) -> float | None:
+        """What the target sustained when it broke; None for a run that held."""
+        return self.break_point.rate if self.break_point else None
+
+    @property
+    def generator_cpu(self) -> float | None:
+        """The share of the generator's CPUs that was busy during the load, 0 to 1."""
+        return sum(use.load for use in self.cpu) / len(self.cpu) if self.cpu else None
+
+    @property
+    def lower_bound(self) -> LowerBound | None:
+        """Why its rates are lower bounds; None when the target gave way.
+
+        A rate that was held is no ramp: it says nothing of what lies above.
+        """
+        if self.limited_by in ("generator_cpu", "vu_cap"):
+            return self.limited_by
+        return "load" if "breakpoint" in self.profile and self.outcome == "held" else None
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it, the course in time last."""
+        return self.model_dump(mode="json")
+
+
 def without_series(document: dict[str, Any]) -> dict[str, Any]:
-    """The document less its time series, for the terminal."""
+    """A document less what happened second by second, for the terminal."""
     return {name: value for name, value in document.items() if name not in _SERIES}
 
 
 _SERIES = ("windows", "cpu", "looks")
 
 
-def headline(run: Run, collected: Collected, verdict: Verdict) -> dict[str, Any]:
-    """The figures of a run, and what they say."""
-    return {
-        "testid": run.load.testid,
-        "profile": run.load.profile,
-        "scenario": collected.summary["lab"]["scenario"],
-        "started": datetime.fromtimestamp(run.started, UTC).isoformat(timespec="seconds"),
-        "seconds": round(collected.load_seconds, 1),
-        **_counted(collected),
-        **_rates(collected),
-        **{
-            f"p{share}_ms": collected.milliseconds("http_req_duration", f"p({share})")
-            for share in (50, 90, 95, 99)
-        },
-        "dropped_iterations": int(collected.value("dropped_iterations", "count")),
-        "outcome": verdict.outcome,
-        "limited_by": verdict.limited_by,
-        "verdict": verdict.text,
-        "break_point": _break_point(verdict),
-        "recorded": asdict(collected.recorded),
-        "staleness": staleness(collected),
-        "websockets": websockets(collected),
-        "steal": mean_share(use.steal for use in run.cpu),
-        "cpu_speed": run.cpu_speed,
-    }
+def _metrics_of(model: type[BaseModel], *path: str) -> dict[str, Metric]:
+    metrics = {}
+    for field, info in model.model_fields.items():
+        for metric in info.metadata:
+            if isinstance(metric, Metric):
+                name = metric.name or field
+                metrics[name] = replace(metric, name=name, path=(*path, field))
+    return metrics
 
 
-def _counted(collected: Collected) -> dict[str, int | None]:
-    requests = int(collected.value("http_reqs", "count"))
-    failed = int(collected.value("http_req_failed", "passes"))
-    return {
-        "requests": requests,
-        "successes": requests - failed,
-        "failed": failed,
-        "retries": int(collected.value("lab_retries", "count")),
-        "unfinished": unfinished(collected),
-    }
-
-
-def _rates(collected: Collected) -> dict[str, float | None]:
-    """Per second: of the whole load with its last answers, but where the name says otherwise."""
-    counted, seconds = _counted(collected), collected.load_seconds
-    mean = collected.value("lab_answers_in_time", "count") / seconds
-    planned, most = collected.planned_seconds, collected.max_rps
-    found = {
-        "rps": (counted["requests"] or 0) / seconds,
-        "answers_per_second": (counted["successes"] or 0) / planned if planned else None,
-        "goodput": max((window.goodput for window in collected.windows), default=mean),
-        "goodput_mean": mean,
-        "max_rps": most,
-    }
-    return {name: None if rate is None else round(rate, 2) for name, rate in found.items()}
-
-
-def series(run: Run, collected: Collected) -> dict[str, Any]:
-    """What happened second by second."""
-    return {
-        "windows": [asdict(window) for window in collected.windows],
-        "cpu": [asdict(use) for use in run.cpu],
-    }
-
-
-def _break_point(verdict: Verdict) -> dict[str, Any] | None:
-    found = verdict.break_point
-    if found is None:
-        return None
-    use = verdict.cpu_at_break
-    return {
-        "rate": found.rate,
-        "offered": found.offered,
-        "goodput": found.goodput,
-        "seconds_into_test": found.window.end,
-        "reasons": list(found.reasons),
-        "target_cpu": None if use is None else round(use.target, 3),
-        "generator_cpu": None if use is None else round(use.load, 3),
-    }
-
-
-def host(settings: Settings, engine: str) -> dict[str, Any]:
-    """The machine, and how target and generator share it."""
-    cpus = choose_cpus(settings)
-    return {
-        "engine": engine,
-        "cpus": psutil.cpu_count(),
-        "memory_bytes": psutil.virtual_memory().total,
-        "system": platform.platform(),
-        "target_cpus": cpus.target,
-        "load_cpus": cpus.load,
-        "shared_cpus": cpus.shared,
-        "commit": _commit(),
-    }
-
-
-def _commit() -> str | None:
-    if not shutil.which("git"):
-        return None
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip() or None
-
-
-def relative(path: Path) -> str:
-    """A file's name from the project's folder on."""
-    return str(path.relative_to(ROOT))
-
-
-def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Whole or not at all."""
-    scratch = path.with_suffix(".new")
-    scratch.write_text(json.dumps(document, indent=2) + "\n")
-    scratch.replace(path)
+_DERIVED = {
+    "broke_at": Metric("broke at", "per s", name="broke_at", path=("broke_at",)),
+    "generator_cpu": Metric(
+        "generator CPU", "%", percent, name="generator_cpu", path=("generator_cpu",)
+    ),
+}
+METRICS = {**_metrics_of(Result), **_metrics_of(WebSockets, "websockets"), **_DERIVED}
+# What a report may compare cells by.
+COMPARED = {name: metric for name, metric in METRICS.items() if isinstance(metric, ComparedMetric)}

@@ -1,7 +1,6 @@
-"""What a run says: did it hold, where did it break, and what limited it."""
+"""The verdict on a run: did it hold, where did it break, and what limited it. Pure."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from lab.analysis.breakpoint import (
     IN_A_ROW,
@@ -12,14 +11,9 @@ from lab.analysis.breakpoint import (
     Window,
     find_break,
 )
-from lab.analysis.collect import Collected
-from lab.analysis.figures import websockets
+from lab.analysis.result import LimitedBy, Outcome, Result, WebSockets
 from lab.host.sampler import CpuUse, busy_between
-from lab.load.k6 import Run
 from lab.load.plan import Plan
-
-Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded"]
-LimitedBy = Literal["target", "generator_cpu", "vu_cap", "none"]
 
 # Above the first share the generator's CPUs were full: what it measured is its own queue. It queues
 # from the second on, so that a target which had less to do is not to blame.
@@ -28,113 +22,119 @@ _FULL, _NEARLY_FULL = 0.9, 0.75
 
 @dataclass(frozen=True)
 class Verdict:
-    """`text` is the readable sentence; the rest is what it was made from."""
+    """The fields of a `Result` that follow from its metrics; `verdict` is the readable sentence."""
 
     outcome: Outcome
     limited_by: LimitedBy
-    text: str
+    verdict: str
     break_point: BreakPoint | None = None
-    cpu_at_break: CpuUse | None = None
 
 
-def judge(run: Run, collected: Collected, bounds: Bounds) -> Verdict:
-    """The verdict of one run."""
-    if collected.plan is None:
-        return _judge_closed(run, collected)
-    if not collected.recorded.readable:
-        return _unrecorded(run, collected)
-    found = find_break(collected.windows)
+def judge(
+    result: Result, plan: Plan | None, bounds: Bounds, *, thresholds_failed: bool = False
+) -> Verdict:
+    """The verdict on a result's metrics. `plan` is that of an open-model profile."""
+    if plan is None:
+        return _judge_closed(result, thresholds_failed)
+    if result.recorded and not result.recorded.readable:
+        return _unrecorded(result)
+    found = find_break(result.windows)
     if found:
-        return _broke(run, collected, collected.plan, found)
-    held = _held(run, collected, collected.plan, bounds)
-    sockets = websockets(collected)
-    return _with_messages(held, sockets) if sockets else held
+        return _broke(result, plan, found)
+    held = _held(result, plan, bounds)
+    return _with_messages(held, result.websockets) if result.websockets else held
 
 
-def _with_messages(held: Verdict, sockets: dict[str, float | None]) -> Verdict:
+def _with_messages(held: Verdict, sockets: WebSockets) -> Verdict:
     """Bookings that were answered are not enough: each has to reach each of its watchers, once."""
-    fine = sockets["expected"] and not (sockets["lost"] or sockets["doubled"] or sockets["closed"])
     messages = (
-        "of {expected} messages due {lost} lost, {doubled} came twice; {closed} sockets closed"
+        f"of {sockets.expected} messages due {sockets.lost} lost, {sockets.doubled} came twice; "
+        f"{sockets.closed} sockets closed"
     )
-    text = f"{held.text}; {messages.format(**sockets)}"
-    if fine:
-        return replace(held, text=text)
-    return replace(held, outcome="failed", text=f"failed by its messages, {text}")
+    text = f"{held.verdict}; {messages}"
+    if sockets.delivered:
+        return replace(held, verdict=text)
+    return replace(held, outcome="failed", verdict=f"failed by its messages, {text}")
 
 
-def _judge_closed(run: Run, collected: Collected) -> Verdict:
-    count = collected.value("http_reqs", "count")
+def _judge_closed(result: Result, thresholds_failed: bool) -> Verdict:
     # Only the smoke test has thresholds; a closed load is no test.
-    fine: Outcome = "passed" if run.load.profile == "smoke" else "measured"
-    outcome = "failed" if run.thresholds_failed or not count else fine
-    use = busy_between(run.cpu, collected.load_started, run.ended)
-    text = f"{outcome}: {_figures_of_k6(collected)}"
-    if outcome == "measured" and use is not None and _generator_queued(use):
+    fine: Outcome = "passed" if result.profile == "smoke" else "measured"
+    outcome = "failed" if thresholds_failed or not result.requests else fine
+    text = f"{outcome}: {_counts(result)}"
+    if outcome == "measured" and _generator_queued(_cpu_of_load(result)):
         text += f"; limited by {_LIMITS['generator_cpu']}"
         return Verdict(outcome, "generator_cpu", text)
     return Verdict(outcome, "none", text)
 
 
-def _unrecorded(run: Run, collected: Collected) -> Verdict:
+def _unrecorded(result: Result) -> Verdict:
     """k6's own summary has no course in time, in which a break point could be sought. A k6 without
     CPU time does not push either.
     """
+    known = result.recorded.text if result.recorded else ""
     text = (
-        f"not recorded, so not judged: {collected.recorded.text}. No break point can be found from "
-        f"it. By k6's own count: {_figures_of_k6(collected)}"
+        f"not recorded, so not judged: {known}. No break point can be found from it. By k6's own "
+        f"count: {_counts(result)}"
     )
-    use = busy_between(run.cpu, collected.load_started, run.ended)
-    if use is not None and _generator_queued(use):
+    if _generator_queued(_cpu_of_load(result)):
         return Verdict("unrecorded", "generator_cpu", f"{text}; limited by {_GENERATOR}")
     return Verdict("unrecorded", "none", text)
 
 
-def _figures_of_k6(collected: Collected) -> str:
-    count = int(collected.value("http_reqs", "count"))
-    failed = int(collected.value("http_req_failed", "passes"))
-    p95 = collected.milliseconds("http_req_duration", "p(95)")
-    late = "" if p95 is None else f", p95 {p95:.0f} ms"
-    return f"{count} requests, {failed} failed{late}"
+def _counts(result: Result) -> str:
+    late = "" if result.p95_ms is None else f", p95 {result.p95_ms:.0f} ms"
+    return f"{result.requests} requests, {result.failed} failed{late}"
 
 
-def _held(run: Run, collected: Collected, plan: Plan, bounds: Bounds) -> Verdict:
-    use = busy_between(run.cpu, collected.load_started, run.ended)
-    limited = _limited_by(use, collected.value("dropped_iterations", "count"))
-    if limited == "target":
-        limited = "none"
+def _held(result: Result, plan: Plan, bounds: Bounds) -> Verdict:
+    limited = _limited_by(_cpu_of_load(result), result.dropped_iterations)
     text = (
         f"held: up to {plan.top_rate:.1f} {plan.unit}/s no bound gave way "
         f"(p95 {bounds.p95_ms:.0f} ms, errors {bounds.error_ratio:.0%}, "
-        f"achieved {bounds.achieved_ratio:.0%}){_gave_way(collected.windows)}"
+        f"achieved {bounds.achieved_ratio:.0%}){_gave_way(result.windows)}"
     )
-    return Verdict("held", limited, text, cpu_at_break=use)
+    return Verdict("held", "none" if limited == "target" else limited, text)
 
 
-def _gave_way(found: list[Window]) -> str:
+def _gave_way(windows: list[Window]) -> str:
     """The windows that broke a bound, too few in a row for a break; a load may end too soon."""
-    broken = [window for window in found if window.broken]
+    broken = [window for window in windows if window.broken]
     if not broken:
         return ""
     last = broken[-1]
     return (
-        f" for {IN_A_ROW} windows in a row; {len(broken)} of {len(found)} windows broke one, the "
-        f"last at {last.end:.0f} s of {found[-1].end:.0f} s: {' and '.join(last.broken)}"
+        f" for {IN_A_ROW} windows in a row; {len(broken)} of {len(windows)} windows broke one, the "
+        f"last at {last.end:.0f} s of {windows[-1].end:.0f} s: {' and '.join(last.broken)}"
     )
 
 
-def _broke(run: Run, collected: Collected, plan: Plan, found: BreakPoint) -> Verdict:
-    # The windows that decided, not only the first of them.
-    start = collected.load_started + found.window.end - WINDOW_SECONDS
-    end = collected.load_started + found.window.end + (IN_A_ROW - 1) * STEP_SECONDS
-    use = busy_between(run.cpu, start, end)
-    limited = _limited_by(use, found.window.dropped)
+def _broke(result: Result, plan: Plan, found: BreakPoint) -> Verdict:
+    use = _cpu_at_break(result, found)
+    limited = _limited_by(use, found.dropped)
     text = (
         f"broke at {found.rate:.1f} {plan.unit}/s (goodput {found.goodput:.1f}/s, "
         f"seen at {found.offered:.1f}/s): {' and '.join(found.reasons)}; "
         f"limited by {_LIMITS[limited]}"
     )
-    return Verdict("broke", limited, text, found, use)
+    if use is not None:
+        busy_target, busy_generator = round(use.target, 3), round(use.load, 3)
+        found = replace(found, target_cpu=busy_target, generator_cpu=busy_generator)
+    return Verdict("broke", limited, text, found)
+
+
+def _cpu_at_break(result: Result, found: BreakPoint) -> CpuUse | None:
+    """Of the windows that decided, not only the first of them."""
+    started = result.prometheus.start if result.prometheus else 0.0
+    end = started + found.seconds_into_test
+    last = end + (IN_A_ROW - 1) * STEP_SECONDS
+    return busy_between(result.cpu, end - WINDOW_SECONDS, last)
+
+
+def _cpu_of_load(result: Result) -> CpuUse | None:
+    if result.prometheus is None:
+        return None
+    return busy_between(result.cpu, result.prometheus.start, result.prometheus.end)
 
 
 _GENERATOR = "the load generator's CPU, so this is no limit of the target"
@@ -147,10 +147,12 @@ _LIMITS: dict[LimitedBy, str] = {
 
 
 def _limited_by(use: CpuUse | None, dropped: float) -> LimitedBy:
-    if use is not None and _generator_queued(use):
+    if _generator_queued(use):
         return "generator_cpu"
     return "vu_cap" if dropped > 0 else "target"
 
 
-def _generator_queued(use: CpuUse) -> bool:
+def _generator_queued(use: CpuUse | None) -> bool:
+    if use is None:
+        return False
     return use.load >= _FULL or (use.load >= _NEARLY_FULL and use.load > use.target)

@@ -9,9 +9,9 @@ from typing import Any
 
 import altair as alt
 
-from lab.analysis.breakpoint import Bounds, Window
+from lab.analysis.breakpoint import Bounds, BreakPoint, Window
 from lab.analysis.formatting import rate
-from lab.analysis.verdict import Verdict
+from lab.analysis.result import Result
 from lab.charts.style import (
     BLUE,
     CONFIG,
@@ -58,10 +58,9 @@ class _Over:
         return alt.X("x:Q", axis=axis, scale=alt.Scale(domain=[0, self.end], nice=False))
 
 
-def draw(
-    windows: Sequence[Window], verdict: Verdict, bounds: Bounds, title: str, path: Path
-) -> Path:
-    """Write the picture as `path`.svg and `path`.png; returns the PNG."""
+def draw(result: Result, bounds: Bounds, title: str, path: Path) -> Path:
+    """Write the chart as `path`.svg and `path`.png; returns the PNG."""
+    windows = result.windows
     rising = all(a.offered < b.offered for a, b in pairwise(windows))
     over = _Over(rising, max(w.offered if rising else w.end for w in windows))
     panels = [
@@ -69,11 +68,12 @@ def draw(
         _rates(windows, over),
         _errors(windows, bounds, over),
     ]
-    chart = alt.vconcat(*[_broke(panel, verdict, over, i) for i, panel in enumerate(panels)])
+    broke = result.break_point
+    chart = alt.vconcat(*[_broke(panel, broke, over, i) for i, panel in enumerate(panels)])
     # One legend for all panels, though no panel has all lines.
     spec = chart.resolve_scale(color="shared", strokeDash="shared").to_dict()
     name, _, settings = title.partition("; ")
-    said = [line for part in (settings, verdict.text) for line in textwrap.wrap(part, 125)]
+    said = [line for part in (settings, result.verdict) for line in textwrap.wrap(part, 125)]
     looks = {"config": CONFIG, "padding": 14, "spacing": 14, "title": titled(name, said)}
     return save({**spec, **looks}, path)
 
@@ -136,12 +136,11 @@ def _panel(
     return alt.layer(lines).properties(width=_WIDTH, height=height)
 
 
-def _broke(panel: Any, verdict: Verdict, over: _Over, index: int) -> Any:
+def _broke(panel: Any, found: BreakPoint | None, over: _Over, index: int) -> Any:
     """The panel with the break point across it; the first panel says what that line is."""
-    if verdict.break_point is None:
+    if found is None:
         return panel
-    found = verdict.break_point
-    x = found.rate if over.rate else found.window.end
+    x = found.rate if over.rate else found.seconds_into_test
     right = x > 0.8 * over.end
     row = {"x": x, "text": f"broke at {rate(found.rate)}/s"}
     base = chart_of([row]).encode(x="x:Q")

@@ -4,9 +4,9 @@ import signal
 import sys
 
 import typer
+from rich.markup import escape
 
-from lab.cli import benchmark, calibration, endurance, experiments, loads, stack
-from lab.cli.output import runs
+from lab.cli import experiments, loads, stack, suites
 from lab.console import err
 from lab.errors import LabError
 
@@ -27,10 +27,10 @@ app.command()(loads.profile)
 app.command()(loads.demo)
 app.command()(experiments.run)
 app.command()(experiments.report)
-app.command()(benchmark.bench)
-app.command()(endurance.overload)
-app.command()(endurance.soak)
-app.command()(calibration.calibrate)
+app.command()(suites.bench)
+app.command()(suites.overload)
+app.command()(suites.soak)
+app.command()(suites.calibrate)
 app.command()(stack.logs)
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 app.command(context_settings=_PASSED_ON)(stack.manage)
@@ -43,8 +43,8 @@ def main() -> None:
     try:
         app()
     except LabError as error:
-        err.print(f"[red]error:[/red] {runs.escaped(error)}")
+        err.print(f"[red]error:[/red] {escape(str(error))}")
         sys.exit(error.exit_code)
     except OSError as error:
-        err.print(f"[red]error:[/red] {runs.escaped(error)}. Check the disk and its permissions.")
+        err.print(f"[red]error:[/red] {escape(str(error))}. Check the disk and its permissions.")
         sys.exit(LabError.exit_code)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from lab.cli.common import Json, answer, engine_here
+from lab.cli.options import Json, answer, engine_here
 from lab.cli.output import experiments
 from lab.console import step
 from lab.errors import LabError, UsageError
@@ -56,7 +56,7 @@ def _finish(name: str, store: Store, failures: list[str], as_json: bool) -> None
 
 def _report(store: Store, as_json: bool) -> None:
     # Altair takes half a second to import, which every other command would pay.
-    from lab.report.reporting import report_of
+    from lab.report.document import report_of
 
     with step("Drawing the report"):
         document = report_of(store)

@@ -1,20 +1,21 @@
-"""The commands that load the running stack once and say what it bore."""
+"""The commands that load the running stack once and report what it sustained."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from lab.analysis.breakpoint import Bounds
-from lab.analysis.measure import Measured, measure
-from lab.cli import k6_options as options
-from lab.cli.common import Json, answer, engine_here
-from lab.cli.output import runs
-from lab.demo import demo_loads
+from lab.analysis.result import Result
+from lab.cli import options
+from lab.cli.options import Json, answer, engine_here
+from lab.cli.output import run as output
 from lab.load.k6 import Load, new_testid
 from lab.profiling.profile import Wanted
 from lab.profiling.profile import profile as profiled
 from lab.settings import load_settings
 from lab.stack.choice import choose_engine
+from lab.suites.single_run import run_once
 
 
 def k6(
@@ -41,9 +42,9 @@ def k6(
         bound_ms=p95,
         testid=testid or new_testid(profile),
     )
-    measured = measure(engine_here(), load, Bounds(p95, max_errors, min_achieved))
-    answer(measured.document, as_json, runs.run)
-    _exit_unless_fine(measured)
+    measured = run_once(engine_here(), load, Bounds(p95, max_errors, min_achieved))
+    answer(measured.document(), as_json, lambda _: output.run(measured))
+    _exit_unless_fine(measured.result)
 
 
 def profile(
@@ -55,7 +56,16 @@ def profile(
     as_json: Json = False,
 ) -> None:
     """Record where the backend's time goes under load, as it is set: flame graph and top ten."""
-    answer(profiled(engine_here(), Wanted(scenario, seconds, rate)), as_json, runs.profile)
+    answer(profiled(engine_here(), Wanted(scenario, seconds, rate)), as_json, output.profile)
+
+
+def demo_loads() -> Iterator[Load]:
+    """A smoke test, then a short ramp that the naive, uncached stack can't follow.
+
+    One at a time, since a name has the time at which its run begins.
+    """
+    yield Load("smoke", testid=new_testid("smoke"))
+    yield Load("breakpoint", rate=4, duration="40s", testid=new_testid("breakpoint"))
 
 
 def demo(as_json: Json = False) -> None:
@@ -63,22 +73,23 @@ def demo(as_json: Json = False) -> None:
     settings = load_settings()
     engine = choose_engine(settings)
     engine.up(settings)
-    measured = [measure(engine, load, Bounds()) for load in demo_loads()]
-    answer({"runs": [m.document for m in measured]}, as_json, runs.demo)
+    measured = [run_once(engine, load, Bounds()) for load in demo_loads()]
+    documents = {"runs": [each.document() for each in measured]}
+    answer(documents, as_json, lambda _: output.demo(measured))
     for each in measured:
-        _exit_unless_fine(each)
+        _exit_unless_fine(each.result)
 
 
 # Profiles that ask for more than the target bears, on purpose.
 _TO_BREAK = ("breakpoint", "spike")
 
 
-def _exit_unless_fine(measured: Measured) -> None:
+def _exit_unless_fine(result: Result) -> None:
     """Anything but what is made to break it should not break.
 
     What could not be judged has not held.
     """
-    made_to = any(name in measured.document["profile"] for name in _TO_BREAK)
-    broke = measured.verdict.outcome == "broke" and not made_to
-    if broke or measured.verdict.outcome in ("failed", "unrecorded"):
+    made_to = any(name in result.profile for name in _TO_BREAK)
+    broke = result.outcome == "broke" and not made_to
+    if broke or result.outcome in ("failed", "unrecorded"):
         raise typer.Exit(1)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from lab.cli.common import Json, answer, engine_here
-from lab.cli.output import runs
+from lab.cli.options import Json, answer, engine_here
+from lab.cli.output import stack as output
 from lab.errors import LabError, UsageError
 from lab.settings import changed, load_settings
 from lab.settings.presets import preset_assignments
@@ -20,19 +20,19 @@ def up(as_json: Json = False) -> None:
     settings = load_settings()
     engine = choose_engine(settings)
     engine.up(settings)
-    answer(stack_status(engine), as_json, runs.status)
+    answer(stack_status(engine), as_json, output.status)
 
 
 def down(as_json: Json = False) -> None:
     """Stop everything that `lab up` started; the data stays."""
     engine = engine_here()
     engine.down()
-    answer({"engine": engine.name, "state": "down"}, as_json, runs.down)
+    answer({"engine": engine.name, "state": "down"}, as_json, output.down)
 
 
 def status(as_json: Json = False) -> None:
     """Show every service and the settings that are really active, asked of the services."""
-    answer(stack_status(engine_here()), as_json, runs.status)
+    answer(stack_status(engine_here()), as_json, output.status)
 
 
 def set_(
@@ -49,7 +49,7 @@ def set_(
     if settings is None:
         raise LabError("The stack is not running. Start it: lab up. Or write the setting to .env.")
     engine.apply(changed(settings, wanted))
-    answer(stack_status(engine), as_json, runs.status)
+    answer(stack_status(engine), as_json, output.status)
 
 
 def logs(

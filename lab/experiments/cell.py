@@ -5,21 +5,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from lab.analysis import queries
-from lab.analysis.breakpoint import WINDOW_SECONDS, Bounds
-from lab.analysis.completeness import Recorded
+from lab.analysis.breakpoint import Bounds
 from lab.analysis.measure import check_target_survived, read_back
-from lab.analysis.result import headline, series
+from lab.analysis.result import Result
 from lab.errors import LabError
 from lab.experiments.matrix import Cell
 from lab.experiments.schema import Workload
-from lab.host.sampler import memory_peak
 from lab.load.k6 import Load, Run, new_testid, run_k6
 from lab.settings import Settings, changed, changed_live
 from lab.stack import database, latency
-from lab.stack.backend_counters import read_counters
 from lab.stack.engine import Engine
+from lab.stack.inspect import read_counters
 from lab.stack.verify import LIST, target_of, verify
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A cell's result, the settings it ran with, the delays in ms just before it, and what an old
+    stack reported of itself.
+    """
+
+    result: Result
+    settings: dict[str, str]
+    latency: dict[str, Any] | None = None
+    legacy: dict[str, Any] | None = None
 
 
 class Bench(Protocol):
@@ -37,12 +46,12 @@ class Bench(Protocol):
     def warm(self, cell: Cell, folder: Path) -> None:
         """Fill the caches as the cell says."""
 
-    def measure(self, cell: Cell, folder: Path) -> dict[str, Any]:
-        """Load it, and give its figures."""
+    def measure(self, cell: Cell, folder: Path) -> Measurement:
+        """Load it, and return what was measured."""
 
 
-def run_cell(bench: Bench, cell: Cell, folder: Path, said: Callable[[str], None]) -> dict[str, Any]:
-    """The steps of one cell; returns its figures.
+def run_cell(bench: Bench, cell: Cell, folder: Path, said: Callable[[str], None]) -> Measurement:
+    """The steps of one cell.
 
     Raises:
         LabError: a step failed, with what it found.
@@ -94,21 +103,21 @@ class StackBench:
         elif isinstance(cell.warm, Workload):
             run_k6(self.engine, self._load(cell.warm), folder / "warm")
 
-    def measure(self, cell: Cell, folder: Path) -> dict[str, Any]:
+    def measure(self, cell: Cell, folder: Path) -> Measurement:
         before = read_counters(self._settings)
         run = run_k6(self.engine, self._load(cell.workload), folder)
         counted = read_counters(self._settings).since(before)
         if counted.built < 0:
             raise LabError("The backend was restarted during the load: its counters began anew.")
-        figures = figures_of(self.engine, run, self.bounds)
+        result = result_of(self.engine, run, self.bounds)
         check_target_survived(self.engine, run)
-        return {
-            **figures,
-            "settings": self._settings.as_env(),
-            "latency": self._latency,
+        backend = {
             "builds": {route: int(count) for route, count in counted.builds.items()},
-            "cache": figures["cache"] | counted.by_layer(),
+            "cache": result.cache | counted.by_layer(),
         }
+        return Measurement(
+            result.model_copy(update=backend), self._settings.as_env(), self._latency
+        )
 
     def _visit_each_page(self) -> None:
         target = target_of(self.engine, self._settings)
@@ -131,54 +140,13 @@ def _entry(workload: Workload, settings: Settings) -> str | None:
     return found.get(workload.entry)
 
 
-def figures_of(engine: Engine, run: Run, bounds: Bounds) -> dict[str, Any]:
-    """What a load says of whatever answered it.
+def result_of(engine: Engine, run: Run, bounds: Bounds) -> Result:
+    """The result of a cell's load, whatever answered it.
 
     Raises:
         LabError: the run could not be read back.
     """
-    collected, verdict = read_back(engine, run, replace(bounds, p95_ms=run.load.bound_ms))
-    if verdict.outcome == "unrecorded":
-        raise LabError(f"{verdict.text}. See `lab logs prometheus`.")
-    figures = headline(run, collected, verdict)
-    return {
-        **figures,
-        "hotels": collected.summary["lab"]["hotels"],
-        "unit": collected.plan.unit if collected.plan else None,
-        "failed_ratio": round(figures["failed"] / max(figures["requests"], 1), 4),
-        "builds": {},
-        "missing_in_prometheus": _missing(collected.recorded),
-        "cache": _nginx_answers(collected.summary),
-        "services_cpu": _mean_cores(run.cpu),
-        "memory_peak_bytes": memory_peak(run.cpu),
-        "prometheus": {
-            "start": collected.load_started,
-            "end": run.ended,
-            "queries": queries.queries(run.load.testid, WINDOW_SECONDS),
-        },
-        **series(run, collected),
-    }
-
-
-def _missing(found: Recorded) -> int:
-    """Requests, setup's included, that k6 counted and Prometheus does not have."""
-    return found.k6 - (found.prometheus or 0)
-
-
-def _nginx_answers(summary: dict[str, Any]) -> dict[str, dict[str, int]]:
-    """Answers by X-Cache-Status, as the load saw them; nothing when no answer had the header."""
-    prefix = "lab_cache_status{cache_status:"
-    counts = {
-        name.removeprefix(prefix).rstrip("}"): int(metric["values"].get("count", 0))
-        for name, metric in summary["metrics"].items()
-        if name.startswith(prefix)
-    }
-    found = {status: count for status, count in counts.items() if count}
-    return {"nginx": found} if set(found) - {"NONE"} else {}
-
-
-def _mean_cores(cpu: list[Any]) -> dict[str, float]:
-    names = cpu[0].services if cpu else {}
-    return {
-        name: round(sum(use.services.get(name, 0.0) for use in cpu) / len(cpu), 3) for name in names
-    }
+    result = read_back(engine, run, replace(bounds, p95_ms=run.load.bound_ms))
+    if result.outcome == "unrecorded":
+        raise LabError(f"{result.verdict}. See `lab logs prometheus`.")
+    return result

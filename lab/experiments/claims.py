@@ -1,4 +1,4 @@
-"""Whether what a source says holds for what was measured. Pure."""
+"""Whether the claims of a source hold for what was measured. Pure."""
 
 from collections.abc import Callable, Mapping
 from itertools import takewhile
@@ -7,20 +7,13 @@ from typing import Any
 
 from simpleeval import InvalidExpression, simple_eval
 
-from lab.analysis.breakpoint import Bounds
-from lab.analysis.figures import OF_WEBSOCKETS, broke_at, figure_of
-from lab.experiments.claim_notes import gaps, notes, reasons
+from lab.analysis.breakpoint import Bounds, BreakPoint, Window
+from lab.analysis.result import METRICS, LowerBound, Result, WebSockets
+from lab.experiments.store import CellRun
+from lab.host.sampler import CpuUse
 
 HOLDS, HOLDS_NOT, NOT_MEASURED = "holds", "does not hold", "not measured"
 
-# What an expression may ask of a cell: the median over its repeats.
-_FIGURES = (
-    *("rps", "goodput", "goodput_mean", "requests", "failed", "failed_ratio"),
-    "answers_per_second",
-    *("p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations", "missing_in_prometheus"),
-    *("hotels", "successes", "max_rps", "memory_peak_bytes", "steal", "cpu_speed"),
-    *OF_WEBSOCKETS,
-)
 _ROUTES = ("hotel_list", "hotel_detail")
 _OF_BACKEND = ("hit", "miss", "unavailable")
 _OUTCOMES = {
@@ -40,9 +33,23 @@ class _NotMeasured(Exception):
     """A cell that an expression asks for has no figure."""
 
 
-def evaluate(claims: list[dict[str, Any]], cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each claim with its verdict, its measured figures, and what limits their meaning."""
-    measured, missing = _by_name(cells), reasons(cells)
+# The measured runs of each cell, by its name.
+_Cells = Mapping[str, list[CellRun]]
+_Read = Callable[[Result], float | None]
+
+# With one of these a rate is a lower bound.
+_LOWER_BOUNDS: dict[LowerBound, str] = {
+    "generator_cpu": "is limited by the generator's CPU",
+    "vu_cap": "is limited by the number of virtual users",
+    "load": "held to the end of its ramp",
+}
+# As the CPUs of old stacks are reported (lab/experiments/old_stacks).
+_GENERATOR = "the load generator"
+
+
+def evaluate(claims: list[dict[str, Any]], runs: list[CellRun]) -> list[dict[str, Any]]:
+    """Each claim with its verdict, its measured metrics, and what limits their meaning."""
+    measured, missing = _by_name(runs), _reasons(runs)
     return [_claim(claim, measured, missing) for claim in claims]
 
 
@@ -63,27 +70,30 @@ def problems(claims: list[dict[str, Any]], names: set[str]) -> list[str]:
     return found
 
 
-class _Anything(dict[str, list[dict[str, Any]]]):
-    """A cell of every name, for a trial."""
+class _Anything(dict[str, list[CellRun]]):
+    """A run of every cell, for a trial."""
 
     def get(self, _name: str, _default: object = None) -> Any:
-        figures = dict.fromkeys(_FIGURES, 1.0)
-        point = {"rate": 1.0, "offered": 1.0}
-        window = {"error_ratio": 1.0, "offered": 1.0, "p95_ms": 1.0, "goodput": 1.0}
-        sockets = {"websockets": dict.fromkeys(OF_WEBSOCKETS.values(), 1.0)}
-        counted = {"builds": {}, "cache": {}, "break_point": point, "windows": [window]}
-        return [{**figures, **sockets, **counted}]
+        ones: dict[str, Any] = {n: 1 for n, metric in METRICS.items() if metric.path == (n,)}
+        sockets = WebSockets(**dict.fromkeys(WebSockets.model_fields, 1))
+        window = Window(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+        result = Result(
+            **ones,
+            websockets=sockets,
+            windows=[window],
+            break_point=BreakPoint(1.0, 1.0, 1.0, 1.0, ()),
+            cpu=[CpuUse(1.0, 1.0, 1.0)],
+        )
+        return [CellRun(name="any", state="measured", result=result)]
 
 
-def _claim(
-    claim: dict[str, Any], cells: Mapping[str, list[dict[str, Any]]], missing: Mapping[str, str]
-) -> dict[str, Any]:
+def _claim(claim: dict[str, Any], cells: _Cells, missing: Mapping[str, str]) -> dict[str, Any]:
     asked: list[str] = []
     functions = _functions(cells, asked)
     measured = {k: _value(v, functions) for k, v in claim["measures"].items()}
-    silent = gaps(asked, cells, missing)
+    silent = _gaps(asked, cells, missing)
     verdict, why = (NOT_MEASURED, silent) if silent else _verdict(claim, measured)
-    said = [*why, *notes(asked, cells)]
+    said = [*why, *_notes(asked, cells)]
     return {**claim, "verdict": verdict, "measured": measured, "notes": said}
 
 
@@ -107,68 +117,64 @@ def _value(expression: str, functions: dict[str, Callable[..., Any]]) -> float |
         return None
 
 
-_Cells = Mapping[str, list[dict[str, Any]]]
-_Figure = Callable[[dict[str, Any]], float | None]
-
-
 def _functions(cells: _Cells, asked: list[str]) -> dict[str, Callable[..., Any]]:
     """`rps("detail/naive/none")` and the like, which note what they were asked for."""
 
-    def of(read: _Figure) -> Callable[[str], float]:
+    def of(read: _Read) -> Callable[[str], float]:
         return lambda name: _median(read, name, cells, asked)
 
-    figures = {name: of(lambda cell, name=name: figure_of(cell, name)) for name in _FIGURES}  # type: ignore[misc]
-    more = {"broke_at": of(broke_at), "errors_from": of(_errors_from)}
-    return {**_OVER, **figures, **more, **_with_parameters(of)}
+    metrics = {name: of(metric.of) for name, metric in METRICS.items()}
+    return {**_OVER, **metrics, "errors_from": of(_errors_from), **_with_parameters(of)}
 
 
-def _median(read: _Figure, name: str, cells: _Cells, asked: list[str]) -> float:
+def _median(read: _Read, name: str, cells: _Cells, asked: list[str]) -> float:
     """Of the repeats of a cell.
 
     Raises:
         _NotMeasured: none has the figure.
     """
     asked.append(name)
-    values = [value for cell in cells.get(name, []) if (value := read(cell)) is not None]
+    results = [run.result for run in cells.get(name, []) if run.result]
+    values = [value for result in results if (value := read(result)) is not None]
     if not values:
         raise _NotMeasured(name)
     return median(values)
 
 
 def _with_parameters(
-    of: Callable[[_Figure], Callable[[str], float]],
+    of: Callable[[_Read], Callable[[str], float]],
 ) -> dict[str, Callable[..., float]]:
     """Figures that are asked for with more than the name of a cell."""
 
     def answers(name: str, layer: str, *outcomes: str) -> float:
         for outcome in outcomes:
             _known(outcome, _OUTCOMES.get(layer, ()))
-        return of(lambda cell: _answers(cell, layer, outcomes))(name)
+        return of(lambda result: _answers(result, layer, outcomes))(name)
 
     def builds(name: str, route: str) -> float:
         _known(route, _ROUTES)
-        return of(lambda cell: cell["builds"].get(route, 0))(name)
+        return of(lambda result: result.builds.get(route, 0))(name)
 
     def rate_within(name: str, milliseconds: float) -> float:
-        return of(lambda cell: _rate_within(cell, milliseconds))(name)
+        return of(lambda result: _rate_within(result, milliseconds))(name)
 
     return {"answers": answers, "builds": builds, "rate_within": rate_within}
 
 
-def _errors_from(cell: dict[str, Any]) -> float:
+def _errors_from(result: Result) -> float:
     """The rate of the first window with more errors than a run may have; 0 when there was none."""
-    broken = (w["offered"] for w in cell["windows"] if w["error_ratio"] > Bounds().error_ratio)
+    broken = (w.offered for w in result.windows if w.error_ratio > Bounds().error_ratio)
     return next(broken, 0.0)
 
 
-def _rate_within(cell: dict[str, Any], milliseconds: float) -> float | None:
+def _rate_within(result: Result, milliseconds: float) -> float | None:
     """The most answers in time per second before p95 of a window passed that many milliseconds.
 
     0 when the first window passed it; none for a load without windows.
     """
-    windows = cell["windows"]
-    within = takewhile(lambda w: w["p95_ms"] is None or w["p95_ms"] <= milliseconds, windows)
-    return max((w["goodput"] for w in within), default=0.0) if windows else None
+    windows = result.windows
+    within = takewhile(lambda w: w.p95_ms is None or w.p95_ms <= milliseconds, windows)
+    return max((w.goodput for w in within), default=0.0) if windows else None
 
 
 def _known(name: str, allowed: tuple[str, ...]) -> None:
@@ -179,14 +185,57 @@ def _known(name: str, allowed: tuple[str, ...]) -> None:
         raise ValueError(f"{name} is not known here; known: {', '.join(allowed) or 'nothing'}")
 
 
-def _answers(cell: dict[str, Any], layer: str, outcomes: tuple[str, ...]) -> float:
-    counts: dict[str, float] = cell["cache"].get(layer, {})
+def _answers(result: Result, layer: str, outcomes: tuple[str, ...]) -> float:
+    counts = result.cache.get(layer, {})
     return sum(count for outcome, count in counts.items() if outcome in outcomes)
 
 
-def _by_name(cells: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for cell in cells:
-        if cell["state"] == "measured":
-            found.setdefault(cell["name"], []).append(cell)
+def _by_name(runs: list[CellRun]) -> dict[str, list[CellRun]]:
+    found: dict[str, list[CellRun]] = {}
+    for run in runs:
+        if run.result:
+            found.setdefault(run.name, []).append(run)
     return found
+
+
+def _gaps(asked: list[str], cells: _Cells, missing: Mapping[str, str]) -> list[str]:
+    """Cells that decide nothing: those that were not measured, and those that never answered.
+
+    Nothing can be concluded from one that gave no successful answer: its zeros are those of a load
+    that missed its target as well.
+    """
+    found = []
+    for name in dict.fromkeys(asked):
+        runs = cells.get(name)
+        if not runs:
+            found.append(f"{name} was not measured{missing.get(name, '')}")
+        elif not any(run.result.successes for run in runs if run.result):
+            found.append(f"{name} gave no successful answer")
+    return found
+
+
+def _reasons(runs: list[CellRun]) -> dict[str, str]:
+    """Why cells have no result, as it was stored."""
+    return {run.name: f": {run.error}" for run in runs if run.error}
+
+
+def _notes(asked: list[str], cells: _Cells) -> list[str]:
+    """What limits the meaning of a metric."""
+    found = []
+    for name in dict.fromkeys(asked):
+        runs = cells.get(name, [])
+        limits = {run.result.lower_bound for run in runs if run.result}
+        found += [
+            f"{name} {text}: its rates are lower bounds"
+            for limit, text in _LOWER_BOUNDS.items()
+            if limit in limits
+        ]
+        found += [note for note in (_shares_its_layer(name, runs),) if note]
+    return found
+
+
+def _shares_its_layer(name: str, runs: list[CellRun]) -> str | None:
+    """An old stack's channel layer that should have a CPU of its own, and has the generator's."""
+    if _GENERATOR not in {(run.legacy or {}).get("layer_cpus_shared_with") for run in runs}:
+        return None
+    return f"{name}: the layer's Redis shares its CPU with {_GENERATOR}, which takes time from it"

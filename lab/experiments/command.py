@@ -4,13 +4,13 @@ from contextlib import closing
 from typing import Any
 
 from lab.analysis.breakpoint import Bounds
-from lab.analysis.result import host
+from lab.analysis.provenance import host
 from lab.console import note, step
 from lab.errors import Interrupted, LabError, UsageError
 from lab.experiments import files
 from lab.experiments.cell import StackBench, load_of
 from lab.experiments.old_stack_cell import EitherBench, LegacyBench
-from lab.experiments.old_stacks import presence
+from lab.experiments.old_stacks import arms
 from lab.experiments.runner import Plan, close, header, make_plan, run_plan
 from lab.experiments.schema import Experiment
 from lab.experiments.store import Store, new_store, stores
@@ -21,8 +21,8 @@ from lab.settings import Settings, changed_live, load_settings
 from lab.stack import database
 from lab.stack.engine import Engine
 from lab.stack.exclusive import Borrowed, borrowed
+from lab.stack.inspect import ask_backend
 from lab.stack.latency import postgres_auth
-from lab.stack.live import ask_backend
 
 BOUNDS = Bounds()
 
@@ -100,7 +100,7 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: Borrowed) -> list[
 def _absent(engine: Engine, plan: Plan, base: Settings) -> dict[str, str]:
     """The old stacks of the plan that can't run here, and why; said before anything is measured."""
     asked = [cell.legacy.stack or "" for cell, _ in plan.todo if cell.legacy]
-    found = presence.absent(engine, base, asked)
+    found = arms.absent(engine, base, asked)
     for name, why in found.items():
         note(f"Not measured: {asked.count(name)} cells of {name}. {why}")
     return found
@@ -134,7 +134,7 @@ def _begun(store: Store) -> dict[str, Any] | None:
     except LabError as error:
         note(f"Passed over: {error}")
         return None
-    done = {(cell["name"], cell["repeat"]) for cell in cells if cell["state"] == "measured"}
+    done = {(run.name, run.repeat) for run in cells if run.state == "measured"}
     left = [each for each in head["plan"] if (each["name"], each["repeat"]) not in done]
     return head if left else None
 

@@ -4,11 +4,10 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from lab.analysis.breakpoint import Bounds
 from lab.errors import LabError, UsageError
-from lab.experiments.cell import Bench, figures_of, load_of
+from lab.experiments.cell import Bench, Measurement, load_of, result_of
 from lab.experiments.matrix import Cell
 from lab.experiments.old_stacks.arms import arm
 from lab.experiments.old_stacks.runner import Running
@@ -93,14 +92,13 @@ class LegacyBench:
         if isinstance(cell.warm, Workload):
             self._load(cell.warm, folder / "warm")
 
-    def measure(self, cell: Cell, folder: Path) -> dict[str, Any]:
+    def measure(self, cell: Cell, folder: Path) -> Measurement:
         with self._open:
             run = self._load(cell.workload, folder)
             self._running.check()
-        figures = figures_of(self.engine, run, self.bounds)
-        _check_idle(figures["services_cpu"])
-        facts = self._running.facts
-        return {**figures, "settings": self._settings.as_env(), "legacy": facts}
+        result = result_of(self.engine, run, self.bounds)
+        _check_idle(result.services_cpu)
+        return Measurement(result, self._settings.as_env(), legacy=self._running.facts)
 
     def close(self) -> None:
         """Stop the arm of a cell that was not measured to its end."""
@@ -133,7 +131,7 @@ class EitherBench:
     def warm(self, cell: Cell, folder: Path) -> None:
         self._bench.warm(cell, folder)
 
-    def measure(self, cell: Cell, folder: Path) -> dict[str, Any]:
+    def measure(self, cell: Cell, folder: Path) -> Measurement:
         return self._bench.measure(cell, folder)
 
 

@@ -7,15 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lab.analysis.breakpoint import Bounds
-from lab.console import note
+from lab.console import Progress, note
 from lab.errors import Interrupted, LabError, UsageError
 from lab.experiments import claims, matrix
 from lab.experiments.cell import Bench, run_cell
 from lab.experiments.matrix import Cell
-from lab.experiments.schema import Axis, Experiment, Quick
-from lab.experiments.store import Store
+from lab.experiments.schema import Axis, Experiment, Parts, Quick, Workload
+from lab.experiments.store import CellRun, Store
 from lab.host import preflight
-from lab.progress import Progress
 
 # So many failures in a row are no cell's own: the stack is broken.
 _GIVE_UP_AFTER = 3
@@ -95,7 +94,7 @@ def run_plan(
         Interrupted: someone pressed Ctrl-C; what was measured is written.
         LabError: so many failed in a row that the stack must be broken.
     """
-    done = {(c["name"], c["repeat"]) for c in store.cells() if c["state"] == "measured"}
+    done = {(run.name, run.repeat) for run in store.cells() if run.state == "measured"}
     left = [
         (index, cell, repeat)
         for index, (cell, repeat) in enumerate(plan.todo, start=1)
@@ -112,9 +111,10 @@ def _is_absent(
     """Whether it can't be measured here; then it is written so, with the reason."""
     why = absent.get(cell.legacy.stack or "") if cell.legacy else None
     if why:
-        state = {"state": "not measured", "error": why}
         folder = store.cell_folder(index, cell.name, repeat)
-        store.write_cell(folder, describe(cell, repeat, time.time()) | state)
+        store.write_cell(
+            folder, describe(cell, repeat, time.time()).model_copy(update={"error": why})
+        )
     return bool(why)
 
 
@@ -142,33 +142,41 @@ def _run_one(
     """Measure one cell and write it at once; returns its error, if it has one."""
     folder = store.cell_folder(index, cell.name, repeat)
     folder.mkdir(parents=True, exist_ok=True)
-    began, error = time.time(), None
+    began = time.time()
+    error: str | None = None
+    measured: dict[str, Any] = {}
     try:
-        figures = run_cell(bench, cell, folder, said)
+        measured = vars(run_cell(bench, cell, folder, said))
     except Interrupted:
         raise
-    except LabError as found:
-        error, figures = str(found), {}
+    except LabError as failure:
+        error = str(failure)
+    found = describe(cell, repeat, began)
+    changes = {name: value for name, value in measured.items() if value is not None}
     state = {"state": "failed" if error else "measured", "error": error}
-    store.write_cell(folder, describe(cell, repeat, began) | state | figures)
+    store.write_cell(folder, found.model_copy(update=changes | state))
     return error
 
 
-def describe(cell: Cell, repeat: int, began: float) -> dict[str, Any]:
-    """What a cell is, whether or not it could be measured."""
-    warm = cell.warm if isinstance(cell.warm, str) else cell.warm.model_dump(exclude_none=True)
-    return {
-        "name": cell.name,
-        "repeat": repeat,
-        "title": cell.title,
-        "axes": cell.axes,
-        "settings": cell.settings,
-        "workload": cell.workload.model_dump(exclude_none=True),
-        "warm": warm,
-        "legacy": cell.legacy.model_dump() if cell.legacy else None,
-        "began": datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
-        "cell_seconds": round(time.time() - began, 1),
-    }
+def describe(cell: Cell, repeat: int, began: float) -> CellRun:
+    """What a cell is, before anything of it is measured."""
+    return CellRun(
+        name=cell.name,
+        repeat=repeat,
+        title=cell.title,
+        axes=cell.axes,
+        settings=cell.settings,
+        workload=_parts(cell.workload),
+        warm=cell.warm if isinstance(cell.warm, str) else _parts(cell.warm),
+        legacy=cell.legacy.model_dump() if cell.legacy else None,
+        began=datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
+        cell_seconds=round(time.time() - began, 1),
+        state="not measured",
+    )
+
+
+def _parts(workload: Workload) -> Parts:
+    return Parts.model_validate(workload.model_dump(exclude_none=True))
 
 
 def header(

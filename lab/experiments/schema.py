@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from lab.analysis.result import COMPARED
 from lab.settings.durations import PATTERN
 
 SCHEMA_VERSION = 1
@@ -16,19 +17,16 @@ def _listed(value: Any) -> Any:
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 LegacyName = Annotated[str, Field(pattern=r"^[a-z0-9]+([-.][a-z0-9]+)*$")]
 Duration = Annotated[str, Field(pattern=PATTERN)]
-# What a report may compare its cells by.
-Figure = Literal[
-    "goodput",
-    "successes",
-    "rps",
-    "answers_per_second",
-    "max_rps",
-    "p50_ms",
-    "p90_ms",
-    "p95_ms",
-    "p99_ms",
-    "ws_delay_p95_ms",
-]
+
+
+def _compared(name: str) -> str:
+    if name not in COMPARED:
+        raise ValueError(f"cells can't be compared by {name}; known: {', '.join(COMPARED)}")
+    return name
+
+
+# The metric that a report compares its cells by.
+Figure = Annotated[str, AfterValidator(_compared)]
 # Which positions of which axes: {layer = ["none", "local"], load = "detail"}.
 When = dict[str, Annotated[list[str], BeforeValidator(_listed)]]
 

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from lab.analysis.result import write_json
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from lab.analysis.provenance import write_json
+from lab.analysis.result import Result
 from lab.errors import LabError, UsageError
+from lab.experiments.schema import Parts
 from lab.paths import RESULTS
 
 # History of the format:
@@ -21,6 +25,52 @@ _HEADERS = "*/experiment.json"
 _NAME = re.compile(r"(?P<experiment>.+)-(?P<stamp>\d{8}-\d{6}-[0-9a-f]{4})")
 _HEADER = ("experiment", "definition", "plan", "claims", "axes", "quick", "repeats", "host")
 _CELL = ("name", "repeat", "state", "axes")
+
+
+class CellRun(BaseModel):
+    """One repeat of a cell: what it is, and its result where it was measured.
+
+    `settings` are all of the stack's where it was measured, else the cell's own. `legacy` is what
+    an old stack reported of itself, `latency` the delays in ms just before the load.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    repeat: int = 1
+    title: str = ""
+    axes: dict[str, str] | None = None
+    settings: dict[str, str] = {}
+    workload: Parts = Parts()
+    warm: Literal["none", "pages"] | Parts | None = None
+    legacy: dict[str, Any] | None = None
+    latency: dict[str, Any] | None = None
+    # UTC, in ISO format.
+    began: str = ""
+    cell_seconds: float | None = None
+    state: Literal["measured", "failed", "not measured"]
+    error: str | None = None
+    result: Result | None = None
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> "CellRun":
+        """From a stored document, in which the result's fields stand beside the cell's own."""
+        if document.get("state") != "measured":
+            return cls.model_validate({**document, "result": None})
+        # A result's profile is the workload's; the first results did not have it twice.
+        profile = (document.get("workload") or {}).get("profile", "")
+        return cls.model_validate({**document, "result": {"profile": profile, **document}})
+
+    def document(self) -> dict[str, Any]:
+        """As cell.json has it."""
+        own = self.model_dump(mode="json", exclude={"result", "workload", "warm"})
+        warm = self.warm
+        return {
+            **own,
+            "workload": self.workload.model_dump(exclude_none=True),
+            "warm": warm.model_dump(exclude_none=True) if isinstance(warm, Parts) else warm,
+            **(self.result.document() if self.result else {}),
+        }
 
 
 @dataclass(frozen=True)
@@ -52,13 +102,13 @@ class Store:
     def cell_folder(self, index: int, name: str, repeat: int) -> Path:
         return self.folder / "cells" / f"{index:03}-{name.replace('/', '+')}.r{repeat}"
 
-    def write_cell(self, folder: Path, document: dict[str, Any]) -> None:
+    def write_cell(self, folder: Path, run: CellRun) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "cell.json", {"schema_version": SCHEMA_VERSION, **document})
+        write_json(folder / "cell.json", {"schema_version": SCHEMA_VERSION, **run.document()})
 
-    def cells(self) -> list[dict[str, Any]]:
+    def cells(self) -> list[CellRun]:
         """Every cell so far, measured or failed, in the order of the plan."""
-        return [_read(path, _CELL) for path in sorted(self.folder.glob("cells/*/cell.json"))]
+        return [_read_cell(path) for path in sorted(self.folder.glob("cells/*/cell.json"))]
 
 
 def new_store(experiment: str) -> Store:
@@ -107,6 +157,15 @@ def _read(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
     if missing:
         raise _unreadable(path, f"it lacks {', '.join(missing)}")
     return dict(document)
+
+
+def _read_cell(path: Path) -> CellRun:
+    document = _read(path, _CELL)
+    try:
+        return CellRun.of(document)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise _unreadable(path, f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
 
 
 def _unreadable(path: Path, why: str) -> LabError:

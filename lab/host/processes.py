@@ -1,5 +1,8 @@
 """CPU time of process trees."""
 
+from collections.abc import Iterable
+from pathlib import Path
+
 import psutil
 
 
@@ -29,3 +32,49 @@ def _root(pid: int, parents: dict[int, int], names: dict[int, str]) -> str | Non
             return None
         pid = parents[pid]
     return names[pid]
+
+
+# What runs in a service's name and answers nobody.
+_ANSWERS_NOT = {"backend-metrics", "backend-worker", "legacy-redis"}
+_PSS = "Pss:"
+
+
+def answering(pids: dict[str, int]) -> list[int]:
+    """The main processes of what answers: an old stack's where one runs, else the backend's."""
+    old = [pid for name, pid in pids.items() if _is_of(name, "legacy-")]
+    return old or [pid for name, pid in pids.items() if _is_of(name, "backend")]
+
+
+def tree_bytes(roots: Iterable[int]) -> int | None:
+    """Memory of the processes and all that descend from them.
+
+    A page that several processes share counts once, spread over them. None where the system does
+    not tell: processes of others, or no Linux.
+    """
+    found = [_pss(pid) for root in roots for pid in _tree(root)]
+    known = [size for size in found if size is not None]
+    return sum(known) if known and len(known) == len(found) else None
+
+
+def _is_of(name: str, what: str) -> bool:
+    return name.startswith(what) and name not in _ANSWERS_NOT
+
+
+def _tree(root: int) -> list[int]:
+    try:
+        process = psutil.Process(root)
+        return [root, *(child.pid for child in process.children(recursive=True))]
+    except psutil.Error:
+        return []
+
+
+def _pss(pid: int) -> int | None:
+    """Bytes; 0 for a process that has just ended."""
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None if not Path("/proc/self/smaps_rollup").exists() else 0
+    except PermissionError:
+        return None
+    line = next(line for line in text.splitlines() if line.startswith(_PSS))
+    return 1024 * int(line.split()[1])

@@ -7,11 +7,9 @@ from statistics import fmean
 
 import psutil
 
-from lab.host.cpu_speed import cpu_speed
 from lab.host.cpus import choose_cpus, expand
-from lab.host.memory import answering, tree_bytes
-from lab.host.processes import cpu_seconds
-from lab.host.steal import StealMeter
+from lab.host.noise import StealMeter, cpu_speed
+from lab.host.processes import answering, cpu_seconds, tree_bytes
 from lab.settings import Settings
 
 _STEP_SECONDS = 1.0
@@ -75,7 +73,7 @@ class CpuSampler:
         self._speeds.append(cpu_speed(self._sides[0]))
 
     def speed(self) -> float:
-        """The mean of the target's CPUs' speeds before and after, see lab/host/cpu_speed.py."""
+        """The mean of the target's CPUs' speeds before and after, see lab/host/noise.py."""
         return round(fmean(self._speeds), 2)
 
     def _sample(self) -> None:

@@ -5,6 +5,7 @@ import re
 import secrets
 import sys
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from dotenv import dotenv_values
 from lab.errors import Interrupted, LabError, UsageError
 from lab.host.cpus import choose_cpus, expand
 from lab.host.sampler import CpuSampler, CpuUse
-from lab.load.process import check_load, execute, keep_end
+from lab.load.process import End, check_load, execute, keep_end, never
 from lab.paths import RESULTS, ROOT
 from lab.settings import Settings
 from lab.stack.engine import Engine, K6Command
@@ -81,7 +82,7 @@ class Load:
 class Run:
     """A k6 run that ended: where its files are, and what the CPUs did meanwhile.
 
-    `cpu_speed` is that of the target's CPUs just before and just after, see lab/host/cpu_speed.py.
+    `cpu_speed` is that of the target's CPUs just before and just after, see lab/host/noise.py.
     """
 
     load: Load
@@ -94,7 +95,7 @@ class Run:
     cpu_speed: float | None = None
 
     @property
-    def summary(self) -> Path:
+    def summary_file(self) -> Path:
         return self.folder / "k6-summary.json"
 
 
@@ -130,12 +131,17 @@ def check(engine: Engine, load: Load) -> None:
 
 
 def run_k6(
-    engine: Engine, load: Load, folder: Path | None = None, pids: dict[str, int] | None = None
+    engine: Engine,
+    load: Load,
+    folder: Path | None = None,
+    pids: dict[str, int] | None = None,
+    should_stop: Callable[[], bool] = never,
 ) -> Run:
     """Run k6 on the running stack and wait for its end.
 
-    With a `folder` the run's files go there, and what k6 says into its k6.log. `pids` are watched
-    beside the stack's own.
+    With a `folder` the run's files go there, and k6's messages to its k6.log. `pids` are watched in
+    addition to the stack's own. Once `should_stop` returns true, k6 is told to end: it finishes
+    what is in flight and writes its summary.
 
     Raises:
         UsageError: k6 does not know what it is asked for.
@@ -152,21 +158,21 @@ def run_k6(
     sampler = CpuSampler(settings, engine.pids() | (pids or {}))
     with sampler:
         started = time.time()
-        code = _execute(command, log)
+        end = _execute(command, log, should_stop)
         ended = time.time()
-    failed = code == _THRESHOLDS_FAILED
+    failed = end.code == _THRESHOLDS_FAILED
     run = Run(load, folder, started, ended, failed, sampler.uses, settings, sampler.speed())
-    _check_outcome(code, run, f"see {log}" if log else "its message stands above")
+    _check_outcome(end, run, f"see {log}" if log else "its message stands above")
     return run
 
 
-def _execute(command: K6Command, log: Path | None) -> int:
-    """k6's exit code. What it says goes to the terminal, or to the log, whose end is kept."""
-    with log.open("w") if log else nullcontext(sys.stderr) as said:
-        code = execute(command, said)
+def _execute(command: K6Command, log: Path | None, should_stop: Callable[[], bool]) -> End:
+    """k6's messages go to the terminal, or to the log, whose end is kept."""
+    with log.open("w") if log else nullcontext(sys.stderr) as output:
+        end = execute(command, output, should_stop)
     if log:
         keep_end(log)
-    return code
+    return end
 
 
 def _settings_of_ready_stack(engine: Engine, load: Load) -> Settings:
@@ -216,10 +222,11 @@ def _verification(engine: Engine, settings: Settings) -> dict[str, str]:
     }
 
 
-def _check_outcome(code: int, run: Run, where: str) -> None:
-    if code == _INTERRUPTED:
+def _check_outcome(end: End, run: Run, where: str) -> None:
+    code = end.code
+    if code == _INTERRUPTED and not end.stopped:
         raise Interrupted(f"The test was interrupted. What k6 counted is in {run.folder}.")
-    if code not in (0, _THRESHOLDS_FAILED):
+    if code not in (0, _THRESHOLDS_FAILED, _INTERRUPTED):
         raise LabError(f"k6 ended with exit code {code}; {where}.")
-    if not run.summary.exists():
-        raise LabError(f"k6 ended without a summary at {run.summary}; {where}.")
+    if not run.summary_file.exists():
+        raise LabError(f"k6 ended without a summary at {run.summary_file}; {where}.")

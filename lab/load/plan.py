@@ -1,7 +1,7 @@
 """What a profile offers: the arrival rate that k6 was told, as a function of time."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,3 @@ class Plan:
     def offered(self, start: float, end: float) -> float:
         """The mean arrival rate between two moments of the plan."""
         return (self.arrivals(end) - self.arrivals(start)) / (end - start)
-
-
-def read_plan(lab: dict[str, Any]) -> Plan | None:
-    """The plan that k6 wrote into its summary; None for a closed-model profile."""
-    if not lab["plan"]:
-        return None
-    stages = tuple(Stage(s["duration_seconds"], s["from"], s["to"]) for s in lab["plan"])
-    return Plan(stages, lab["unit"])

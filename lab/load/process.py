@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -12,7 +14,8 @@ from lab.console import note
 from lab.errors import UsageError
 from lab.stack.engine import K6Command
 
-_SECONDS_BETWEEN_SIGNS = 10
+_POLL_SECONDS = 1.0
+_SECONDS_BETWEEN_NOTES = 10
 _LOG_BYTES = 1024**2
 # What k6/main.js says when setup is done.
 _LOAD_BEGINS = "the load begins"
@@ -51,8 +54,24 @@ def _thrown(log: str) -> str:
     return last.splitlines()[0].removeprefix("Error: ")
 
 
-def execute(command: K6Command, said: IO[str]) -> int:
-    """k6's exit code. What it says goes to `said`: standard output is the result's."""
+@dataclass(frozen=True)
+class End:
+    """How k6 ended: its exit code, and whether it was told to stop before its time."""
+
+    code: int
+    stopped: bool = False
+
+
+def never() -> bool:
+    """The load runs to its own end."""
+    return False
+
+
+def execute(command: K6Command, said: IO[str], should_stop: Callable[[], bool] = never) -> End:
+    """Run k6 to its end, or until `should_stop`, which is polled each second, returns true.
+
+    k6's messages go to `said`: standard output is the result's.
+    """
     # Without a terminal k6's progress bar would be two new lines a second.
     quiet = [] if said.isatty() else ["--quiet"]
     argv = [*command.argv, "run", *quiet, "main.js"]
@@ -66,21 +85,29 @@ def execute(command: K6Command, said: IO[str]) -> int:
         start_new_session=True,
     )
     try:
-        return _wait(process, tell=bool(quiet) and said is sys.stderr)
+        return _wait(process, should_stop, tell=bool(quiet) and said is sys.stderr)
     finally:
         # Whatever happened to us, it must not go on loading the stack.
         process.kill()
 
 
-def _wait(process: subprocess.Popen[bytes], *, tell: bool) -> int:
-    started = time.monotonic()
+def _wait(process: subprocess.Popen[bytes], should_stop: Callable[[], bool], *, tell: bool) -> End:
+    started = noted = time.monotonic()
+    stopped = interrupted = False
     while True:
         try:
-            return process.wait(_SECONDS_BETWEEN_SIGNS)
+            return End(process.wait(_POLL_SECONDS), stopped and not interrupted)
         except subprocess.TimeoutExpired:
-            if tell:
-                note(f"  k6 runs, {time.monotonic() - started:.0f} s")
+            now = time.monotonic()
+            if tell and now - noted >= _SECONDS_BETWEEN_NOTES:
+                noted = now
+                note(f"  k6 runs, {now - started:.0f} s")
+            if not (stopped or interrupted) and should_stop():
+                # Once: at a second signal k6 ends without a summary.
+                stopped = True
+                process.send_signal(signal.SIGINT)
         except KeyboardInterrupt:
+            interrupted = True
             process.send_signal(signal.SIGINT)
             note("Interrupted; k6 writes its summary.")
 

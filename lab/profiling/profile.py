@@ -1,17 +1,16 @@
 """`lab profile`: where the backend's time goes while it is loaded, as the stack is set now."""
 
-import json
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from lab.analysis.collect import figure
 from lab.analysis.measure import check_target_survived
-from lab.analysis.result import host, relative, write_json
+from lab.analysis.provenance import host, relative, write_json
 from lab.console import step
 from lab.errors import LabError
 from lab.load.k6 import Load, Run, check, new_testid, run_k6
 from lab.load.process import has_begun
+from lab.load.summary import read_summary
 from lab.paths import RESULTS
 from lab.profiling.flamegraph import Hot, hottest
 from lab.profiling.recorder import RATE, Recorder, check_permission
@@ -110,8 +109,8 @@ def _written(run: Run, recorder: Recorder, wanted: Wanted, engine: Engine) -> di
 
 def _measured(run: Run, recorder: Recorder) -> dict[str, Any]:
     """What was sent, what it cost, and where it lies."""
-    summary = json.loads(run.summary.read_text())
-    requests = int(figure(summary, "http_reqs", "count"))
+    summary = read_summary(run.summary_file)
+    requests = int(summary.value("http_reqs", "count"))
     per_request = round(recorder.cpu_seconds / requests * 1000, 3) if requests else None
     files = {"svg": "profile.svg", "profile": "profile.json", "summary": "k6-summary.json"}
     return {
@@ -120,7 +119,7 @@ def _measured(run: Run, recorder: Recorder) -> dict[str, Any]:
         "load": run.load.env(),
         "seconds": round(recorder.seconds, 1),
         "requests": requests,
-        "failed": int(figure(summary, "http_req_failed", "passes")),
+        "failed": int(summary.value("http_req_failed", "passes")),
         "cpu_seconds": round(recorder.cpu_seconds, 2),
         "cpu_ms_per_request": per_request,
         "files": {name: relative(run.folder / file) for name, file in files.items()},

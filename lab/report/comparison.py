@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 
 from lab.analysis.formatting import listed
+from lab.analysis.result import ComparedMetric, LowerBound
 from lab.charts.style import (
     BLUE,
     GREEN,
@@ -21,7 +22,6 @@ from lab.charts.style import (
     wide,
 )
 from lab.report.blocks import Key, Picture
-from lab.report.figures import Figure
 from lab.report.model import LIMITS, SHORT_LIMITS, Cell, Report
 
 _COLOURS = (ORANGE, BLUE, GREEN, PURPLE)
@@ -37,11 +37,11 @@ def series_colour(index: int) -> str:
 
 def comparison(report: Report) -> Picture | None:
     """The compared figure per row; None when nothing was measured."""
-    domains = {figure: found for figure in report.figures if (found := _domain(report, figure))}
-    shown = [panel for panel in _with_cells(report) if report.figure(panel) in domains]
+    domains = {metric: found for metric in report.metrics if (found := _domain(report, metric))}
+    shown = [panel for panel in _with_cells(report) if report.metric(panel) in domains]
     if not shown:
         return None
-    panels = [_panel(report, panel, *domains[report.figure(panel)]) for panel in shown]
+    panels = [_panel(report, panel, *domains[report.metric(panel)]) for panel in shown]
     what = report.rows.name or "cell"
     return Picture(
         "comparison",
@@ -56,16 +56,18 @@ def comparison(report: Report) -> Picture | None:
 def title(report: Report) -> str:
     """What the picture and its section are called."""
     what = report.rows.name or "cell"
-    figures = report.figures
-    return f"{figures[0].title} of every {what}" if len(figures) == 1 else f"Every {what} compared"
+    metrics = report.metrics
+    return (
+        f"{metrics[0].full_name} of every {what}" if len(metrics) == 1 else f"Every {what} compared"
+    )
 
 
-def _domain(report: Report, figure: Figure) -> tuple[tuple[float, float], bool] | None:
+def _domain(report: Report, metric: ComparedMetric) -> tuple[tuple[float, float], bool] | None:
     """The axis of all panels that show the figure, and whether it is logarithmic."""
     found = (
-        cell.median(figure.name)
+        cell.median(metric.name)
         for panel in _with_cells(report)
-        if report.figure(panel) is figure
+        if report.metric(panel) is metric
         for cell in report.of_panel(panel)
     )
     values = [value for value in found if value is not None]
@@ -79,14 +81,14 @@ def _with_cells(report: Report) -> list[str]:
     return [panel for panel in report.panels.positions if report.of_panel(panel)]
 
 
-def _caption(figures: list[Figure], log: bool) -> str:
+def _caption(metrics: list[ComparedMetric], log: bool) -> str:
     scale = "The axis is logarithmic. " if log else ""
     open_mark = (
         "An open mark with ≥ is a lower bound: the load generator, the number of virtual users or "
         "the end of the load was the limit, not the target. "
     )
-    bound = open_mark if any(figure.bounded for figure in figures) else ""
-    said = " ".join(figure.caption for figure in figures)
+    bound = open_mark if any(metric.bounded for metric in metrics) else ""
+    said = " ".join(metric.caption for metric in metrics)
     return f"{said} {scale}{bound}A bar is the range of the repeats."
 
 
@@ -100,9 +102,9 @@ def _legend(report: Report) -> list[Key]:
     return [*found, open_mark] if any(_limit(report, cell) for cell in report.cells) else found
 
 
-def _limit(report: Report, cell: Cell) -> str | None:
+def _limit(report: Report, cell: Cell) -> LowerBound | None:
     """What bounds the cell's figure, if it is one that can be bounded."""
-    return cell.limit if report.figure(report.place(cell)[2]).bounded else None
+    return cell.limit if report.metric(report.place(cell)[2]).bounded else None
 
 
 def _named(name: str, title: str) -> str:
@@ -116,7 +118,7 @@ def _panel(report: Report, panel: str, domain: tuple[float, float], log: bool) -
     series = report.series_with_cells
     rows = [_row(report, cell, domain, log) for cell in cells]
     scale = log_scale(domain) if log else alt.Scale(domain=list(domain), nice=False)
-    axis = plain_axis(report.figure(panel).axis, domain if log else None)
+    axis = plain_axis(report.metric(panel).axis, domain if log else None)
     base = chart_of(rows).encode(
         y=alt.Y("layer:N", sort=layers, scale=alt.Scale(domain=layers, paddingInner=0.25))
         .title(None)
@@ -147,14 +149,14 @@ _TOOLTIP = [
 
 def _row(report: Report, cell: Cell, domain: tuple[float, float], log: bool) -> dict[str, Any]:
     layer, series, panel = report.place(cell)
-    figure = report.figure(panel)
-    found = cell.figure(figure.name)
+    metric = report.metric(panel)
+    found = cell.spread(metric.name)
     row = {"layer": layer, "series": series, "cell": cell.name, "state": cell.state, "right": False}
     if found is None:
         gone = "failed" if cell.state == "failed" else "not measured"
         return {**row, "x": domain[0], "edge": domain[0], "text": gone, "said": gone, "note": gone}
     ends = [max(significant(v) or 0.0, domain[0]) for v in found[:3]]
-    limit, said = _limit(report, cell), figure.form(found.median)
+    limit, said = _limit(report, cell), metric.form(found.median)
     text = f"≥ {said} · {SHORT_LIMITS[limit]}" if limit else said
     right = _share(ends[0], domain, log) > _TURN
     return {
@@ -166,8 +168,8 @@ def _row(report: Report, cell: Cell, domain: tuple[float, float], log: bool) -> 
         "right": right,
         "edge": ends[1 if right else 2],
         "open": limit is not None,
-        "said": ("≥ " if limit else "") + figure.said(found),
-        "note": f"lower bound, {LIMITS[limit]}" if limit else figure.axis,
+        "said": ("≥ " if limit else "") + metric.text(found),
+        "note": f"lower bound, {LIMITS[limit]}" if limit else metric.axis,
     }
 
 

@@ -1,10 +1,10 @@
 """Under which conditions it was measured, and what the page must warn of."""
 
 from lab.analysis.formatting import NOTHING, several, times
-from lab.host.cpu_speed import UNSTEADY_RATIO, extremes
-from lab.host.steal import NOISY_SHARE
+from lab.experiments.store import CellRun
+from lab.host.noise import NOISY_SHARE, UNSTEADY_RATIO, extremes
 from lab.report.blocks import Block, Code, Items, Paragraph, Table, columns, entries
-from lab.report.model import Document, Report
+from lab.report.model import Report
 
 
 def notices(report: Report) -> list[Block]:
@@ -25,7 +25,7 @@ def notices(report: Report) -> list[Block]:
 
 def _unsteady(report: Report) -> str:
     """How much faster the machine was at one time than at another; empty where that is little."""
-    found = extremes((run.get("cpu_speed"), _measured_as(run)) for run in report.runs)
+    found = extremes((run.result.cpu_speed, _measured_as(run)) for run in report.runs if run.result)
     if not found or found.ratio < UNSTEADY_RATIO:
         return ""
     return (
@@ -35,14 +35,16 @@ def _unsteady(report: Report) -> str:
     )
 
 
-def _measured_as(run: Document) -> str:
-    return f"{run['name']}, repeat {run['repeat']}"
+def _measured_as(run: CellRun) -> str:
+    return f"{run.name}, repeat {run.repeat}"
 
 
 def _noisy(report: Report) -> str:
     """Which cells the machine's neighbours took CPU time from; empty for none."""
     found = [
-        (run["steal"], run["name"]) for run in report.runs if run.get("steal", 0) >= NOISY_SHARE
+        (run.result.steal, run.name)
+        for run in report.runs
+        if run.result and run.result.steal >= NOISY_SHARE
     ]
     if not found:
         return ""
@@ -118,7 +120,7 @@ def _old_stacks(report: Report) -> list[tuple[str, str]]:
     """What each old stack said of itself when it ran."""
     said: dict[str, dict[str, list[str]]] = {}
     for run in report.runs:
-        facts = run.get("legacy") or {}
+        facts = run.legacy or {}
         stack = said.setdefault(facts["stack"], {}) if facts.get("stack") else {}
         for name in _OF_STACK:
             known = stack.setdefault(name, [])
@@ -131,9 +133,9 @@ def _shared_layers(report: Report) -> list[tuple[str, str]]:
     """With whom the channel layers' Redis shared its CPU, where that is not the server alone."""
     found: dict[str, list[str]] = {}
     for run in report.runs:
-        whose = (run.get("legacy") or {}).get(_SHARED_LAYER)
-        if whose and whose != "the server" and run["name"] not in found.setdefault(whose, []):
-            found[whose].append(run["name"])
+        whose = (run.legacy or {}).get(_SHARED_LAYER)
+        if whose and whose != "the server" and run.name not in found.setdefault(whose, []):
+            found[whose].append(run.name)
     return [(f"the layer's Redis shares its CPU with {w}", ", ".join(n)) for w, n in found.items()]
 
 

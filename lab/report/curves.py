@@ -7,10 +7,13 @@ from typing import Any
 
 import altair as alt
 
-from lab.analysis.limits import limit_of
+from lab.analysis.breakpoint import Window
+from lab.analysis.result import Result
 from lab.charts.style import (
     GREY,
     chart_of,
+    colour,
+    dash,
     log_domain,
     log_scale,
     plain_axis,
@@ -18,9 +21,8 @@ from lab.charts.style import (
     spec_of,
     wide,
 )
-from lab.report import looks
-from lab.report.blocks import Picture, slug
-from lab.report.model import Cell, Document, Report
+from lab.report.blocks import Key, Picture, slug
+from lab.report.model import Cell, Report
 
 # Windows are 5 s long and lie a second apart: every fifth still covers the whole run.
 _MOST_POINTS = 60
@@ -50,16 +52,16 @@ class _Scales:
 
 def curves(report: Report, panel: str) -> Picture | None:
     """The curves of one load; None when its cells have no windows."""
-    drawn = [(cell, run) for cell, run in report.drawn(panel) if _windows(run)]
+    drawn = [(cell, result) for cell, result in report.drawn(panel) if result.windows]
     if not drawn:
         return None
-    rising = all(_rises(_windows(run)) for _, run in drawn)
-    rows = [row for cell, run in drawn for row in _rows(report, cell, run, rising)]
-    scales = _scales(rows, _x_title([run for _, run in drawn], rising))
+    rising = all(_rises(result.windows) for _, result in drawn)
+    rows = [row for cell, result in drawn for row in _rows(report, cell, result, rising)]
+    scales = _scales(rows, _x_title([result for _, result in drawn], rising))
     series = [s for s in report.series_with_cells if any(row["series"] == s for row in rows)]
     panels = [
         _panel(report, rows, measure, one, scales)
-        for measure in _measures(report, [run for _, run in drawn], rows)
+        for measure in _measures(report, [cell for cell, _ in drawn], rows)
         for one in series
     ]
     return Picture(
@@ -68,7 +70,7 @@ def curves(report: Report, panel: str) -> Picture | None:
         alt=f"Response time, goodput and errors of {panel or 'the load'} over the arrival rate",
         caption=_caption(rising),
         panels=panels,
-        legend=looks.keys(report, rows),
+        legend=keys(report, rows),
         columns=max(len(series), 1),
     )
 
@@ -86,57 +88,52 @@ def _caption(rising: bool) -> str:
     )
 
 
-def _windows(run: Document) -> list[Document]:
-    found: list[Document] = run.get("windows") or []
-    return found
+def _rises(windows: list[Window]) -> bool:
+    return all(a.offered < b.offered for a, b in pairwise(windows))
 
 
-def _rises(windows: list[Document]) -> bool:
-    return all(a["offered"] < b["offered"] for a, b in pairwise(windows))
-
-
-def _rows(report: Report, cell: Cell, run: Document, rising: bool) -> list[dict[str, Any]]:
+def _rows(report: Report, cell: Cell, result: Result, rising: bool) -> list[dict[str, Any]]:
     layer, series, _ = report.place(cell)
-    broke = (run.get("break_point") or {}).get("seconds_into_test")
+    broke = result.break_point.seconds_into_test if result.break_point else None
     common = {"layer": layer, "series": series}
     return [
-        {**common, **_point(window, rising), **_mark(run, window, broke)}
-        for window in thinned(_windows(run), broke)
+        {**common, **_point(window, rising), **_mark(result, window, broke)}
+        for window in thinned(result.windows, broke)
     ]
 
 
-def thinned(windows: list[Document], broke: float | None) -> list[Document]:
+def thinned(windows: list[Window], broke: float | None) -> list[Window]:
     """Few enough to draw; the first, the last and the one that broke are always among them."""
     every = math.ceil(len(windows) / _MOST_POINTS)
     last = len(windows) - 1
     return [
         window
         for i, window in enumerate(windows)
-        if i % every == 0 or i == last or window["end"] == broke
+        if i % every == 0 or i == last or window.end == broke
     ]
 
 
-def _point(window: Document, rising: bool) -> dict[str, Any]:
+def _point(window: Window, rising: bool) -> dict[str, Any]:
     return {
-        "x": significant(window["offered"] if rising else window["end"]),
-        "offered": significant(window["offered"]),
-        "p95": significant(window.get("p95_ms"), 3),
-        "goodput": significant(window["goodput"], 3),
-        "errors": significant(100 * window["error_ratio"], 3),
+        "x": significant(window.offered if rising else window.end),
+        "offered": significant(window.offered),
+        "p95": significant(window.p95_ms, 3),
+        "goodput": significant(window.goodput, 3),
+        "errors": significant(100 * window.error_ratio, 3),
     }
 
 
-def _mark(run: Document, window: Document, broke: float | None) -> dict[str, Any]:
-    if broke is None or window["end"] != broke:
+def _mark(result: Result, window: Window, broke: float | None) -> dict[str, Any]:
+    if broke is None or window.end != broke:
         return {}
-    return {"mark": "open" if limit_of(run) else "filled"}
+    return {"mark": "open" if result.lower_bound else "filled"}
 
 
-def _x_title(runs: list[Document], rising: bool) -> str:
+def _x_title(results: list[Result], rising: bool) -> str:
     if not rising:
         return "seconds since the load began"
     # What arrives is a request, or a whole journey with its pauses.
-    units = {run.get("unit") or "requests" for run in runs}
+    units = {result.unit or "requests" for result in results}
     return f"arrival rate ({' or '.join(sorted(units))}/s)"
 
 
@@ -149,9 +146,11 @@ def _scales(rows: list[dict[str, Any]], title: str) -> _Scales:
     return _Scales(title, alt.Scale(domain=[0, max(values)], nice=False), None)
 
 
-def _measures(report: Report, runs: list[Document], rows: list[dict[str, Any]]) -> list[_Measure]:
+def _measures(report: Report, cells: list[Cell], rows: list[dict[str, Any]]) -> list[_Measure]:
     bounds = report.header.get("bounds", {})
-    slowest = {run["workload"].get("bound_ms", bounds.get("p95_ms")) for run in runs}
+    slowest = {
+        cell.middle.workload.bound_ms or bounds.get("p95_ms") for cell in cells if cell.middle
+    }
     late = slowest.pop() if len(slowest) == 1 else None
     errors = bounds.get("error_ratio")
     goodput_log = wide((row["goodput"] for row in rows), 100)
@@ -171,13 +170,13 @@ def _panel(
     base = chart_of(shown).encode(
         x=alt.X("x:Q", scale=scales.x, axis=plain_axis(scales.x_title, scales.x_log)),
         y=y,
-        color=looks.layer_colour(report, rows),
+        color=layer_colour(report, rows),
         tooltip=_tooltips(measure),
     )
     # Points that are not seen carry the tooltips.
     lines = base.mark_line(
         strokeWidth=2, interpolate="linear", point={"opacity": 0, "size": 70}
-    ).encode(strokeDash=looks.layer_dash(report, rows), detail="layer:N")
+    ).encode(strokeDash=layer_dash(report, rows), detail="layer:N")
     title = f"{series}: {measure.of_panel}" if series else measure.of_panel
     layers = [lines, *_break_marks(base), *_bound(measure, y)]
     return spec_of(alt.layer(*layers).properties(title=title, height=_HEIGHT))
@@ -225,3 +224,44 @@ def _bound(measure: _Measure, y: alt.Y) -> list[Any]:
         strokeDash=[2, 3], color=GREY, strokeWidth=1.5
     )
     return [rule.encode(y=y)]
+
+
+Rows = list[dict[str, Any]]
+
+
+def layer_colour(report: Report, rows: Rows) -> alt.Color:
+    """The colour of each layer; the legend names those that have rows."""
+    names = list(report.rows.positions)
+    scale = alt.Scale(domain=names, range=[colour(i) for i in range(len(names))])
+    return alt.Color("layer:N", scale=scale, legend=_legend(report, rows))
+
+
+def layer_dash(report: Report, rows: Rows) -> alt.StrokeDash:
+    """The dash of each layer."""
+    names = list(report.rows.positions)
+    scale = alt.Scale(domain=names, range=[list(dash(i)) or [1, 0] for i in range(len(names))])
+    return alt.StrokeDash("layer:N", scale=scale, legend=_legend(report, rows))
+
+
+def keys(report: Report, rows: Rows) -> list[Key]:
+    """The page's own legend: the lines and marks that have rows."""
+    used = _used(report, rows)
+    lines = [
+        Key(name, colour(i), "line", dash(i))
+        for i, name in enumerate(report.rows.positions)
+        if name in used
+    ]
+    marks = {row.get("mark") for row in rows}
+    broke = [Key("broke", GREY, "circle")] if "filled" in marks else []
+    gave_way = Key("generator or VU cap gave way", GREY, "circle", open=True)
+    return [*lines, *broke, *([gave_way] if "open" in marks else [])]
+
+
+def _legend(report: Report, rows: Rows) -> alt.Legend:
+    values = _used(report, rows)
+    return alt.Legend(symbolType="stroke", symbolSize=500, title=None, values=values)
+
+
+def _used(report: Report, rows: Rows) -> list[str]:
+    found = {row["layer"] for row in rows}
+    return [name for name in report.rows.positions if name and name in found]

@@ -5,20 +5,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from lab.analysis.figures import figure_of
 from lab.analysis.formatting import Spread, spread
-from lab.analysis.limits import limit_of
-from lab.report.figures import FIGURES, Figure
+from lab.analysis.result import COMPARED, METRICS, ComparedMetric, LowerBound, Result
+from lab.experiments.store import CellRun
 
 Document = dict[str, Any]
 
 # A cell with one of these says what it reached, not what the target bears.
-LIMITS = {
+LIMITS: dict[LowerBound, str] = {
     "generator_cpu": "limited by the generator",
     "vu_cap": "limited by the number of virtual users",
     "load": "held to the end of the load",
 }
-SHORT_LIMITS = {"generator_cpu": "generator", "vu_cap": "VU cap", "load": "end of load"}
+SHORT_LIMITS: dict[LowerBound, str] = {
+    "generator_cpu": "generator",
+    "vu_cap": "VU cap",
+    "load": "end of load",
+}
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,9 @@ class Cell:
     name: str
     axes: dict[str, str]
     planned: int
-    runs: tuple[Document, ...]
-    failures: tuple[Document, ...]
-    impossible: tuple[Document, ...] = ()
+    runs: tuple[CellRun, ...]
+    failures: tuple[CellRun, ...]
+    impossible: tuple[CellRun, ...] = ()
 
     @property
     def state(self) -> str:
@@ -44,25 +47,36 @@ class Cell:
     @property
     def title(self) -> str:
         known = [*self.runs, *self.failures, *self.impossible]
-        return known[0].get("title") or self.name if known else self.name
+        return known[0].title or self.name if known else self.name
 
-    def figure(self, name: str) -> Spread | None:
-        return spread([figure_of(run, name) for run in self.runs])
+    @property
+    def results(self) -> list[Result]:
+        """Of the runs that were measured."""
+        return [run.result for run in self.runs if run.result]
+
+    def spread(self, name: str) -> Spread | None:
+        """A metric over the repeats."""
+        return spread([METRICS[name].of(result) for result in self.results])
+
+    def text(self, name: str) -> str:
+        """A metric over the repeats, as it is written."""
+        return METRICS[name].text(self.spread(name))
 
     def median(self, name: str) -> float | None:
-        found = self.figure(name)
+        found = self.spread(name)
         return None if found is None else found.median
 
     @cached_property
-    def middle(self) -> Document | None:
+    def middle(self) -> CellRun | None:
         """The repeat whose goodput lies in the middle: the one that is drawn."""
-        ordered = sorted(self.runs, key=lambda run: run.get("goodput") or 0)
+        measured = [run for run in self.runs if run.result]
+        ordered = sorted(measured, key=lambda run: run.result.goodput if run.result else 0)
         return ordered[(len(ordered) - 1) // 2] if ordered else None
 
     @property
-    def limit(self) -> str | None:
-        """A key of LIMITS when the goodput is only a lower bound; else None."""
-        found = {limit_of(run) for run in self.runs}
+    def limit(self) -> LowerBound | None:
+        """Why its rates are lower bounds; None when the target gave way."""
+        found = {result.lower_bound for result in self.results}
         return next((limit for limit in LIMITS if limit in found), None)
 
 
@@ -111,16 +125,16 @@ class Report:
     def cell(self, name: str) -> Cell | None:
         return next((cell for cell in self.cells if cell.name == name), None)
 
-    def figure(self, panel: str) -> Figure:
+    def metric(self, panel: str) -> ComparedMetric:
         """What the cells of a panel are compared by."""
-        said = self._shown.get("compare") or "goodput"
-        return FIGURES[said if isinstance(said, str) else said.get(panel, "goodput")]
+        named = self._shown.get("compare") or "goodput"
+        return COMPARED[named if isinstance(named, str) else named.get(panel, "goodput")]
 
     @property
-    def figures(self) -> list[Figure]:
-        """What the experiment compares by: one figure, or several of different panels."""
+    def metrics(self) -> list[ComparedMetric]:
+        """What the experiment compares by: one metric, or several of different panels."""
         used = [panel for panel in self.panels.positions if self.of_panel(panel)]
-        return list(dict.fromkeys(self.figure(panel) for panel in used)) or [FIGURES["goodput"]]
+        return list(dict.fromkeys(self.metric(panel) for panel in used)) or [COMPARED["goodput"]]
 
     @property
     def base_row(self) -> str:
@@ -140,15 +154,16 @@ class Report:
         return self.header.get("report") or {}
 
     @property
-    def runs(self) -> list[Document]:
+    def runs(self) -> list[CellRun]:
         return [run for cell in self.cells for run in cell.runs]
 
     def of_panel(self, panel: str) -> list[Cell]:
         return [cell for cell in self.cells if self.place(cell)[2] == panel]
 
-    def drawn(self, panel: str) -> list[tuple[Cell, Document]]:
-        """The measured cells of a panel, each with the run that stands for it in pictures."""
-        return [(cell, cell.middle) for cell in self.of_panel(panel) if cell.middle]
+    def drawn(self, panel: str) -> list[tuple[Cell, Result]]:
+        """The measured cells of a panel, each with the result that stands for it in charts."""
+        middles = [(cell, cell.middle) for cell in self.of_panel(panel)]
+        return [(cell, run.result) for cell, run in middles if run and run.result]
 
     @property
     def series_with_cells(self) -> list[str]:
@@ -156,12 +171,12 @@ class Report:
         return [name for name in self.series.positions if name in used]
 
 
-def build(header: Document, cells: list[Document], claims: list[Document]) -> Report:
-    """Sort the documents into the plan's places; what was not planned comes last."""
+def build(header: Document, runs: list[CellRun], claims: list[Document]) -> Report:
+    """Sort the runs into the plan's places; what was not planned comes last."""
     axes = [_axis(document) for document in header.get("axes", [])]
     planned = [document["name"] for document in header.get("plan", [])]
-    names = dict.fromkeys([*planned, *(cell["name"] for cell in cells)])
-    made = tuple(_cell(name, planned.count(name), cells, axes) for name in names)
+    names = dict.fromkeys([*planned, *(run.name for run in runs)])
+    made = tuple(_cell(name, planned.count(name), runs, axes) for name in names)
     rows, panels = _roles(axes, header.get("report") or {}, made)
     rest = [axis for axis in axes if axis.name not in (*rows.of, *panels.of)]
     return Report(header, made, tuple(claims), rows, _joined(rest, made), panels)
@@ -200,14 +215,14 @@ def _axis(document: Document) -> Axis:
     return Axis(document["name"], positions, (document["name"],))
 
 
-def _cell(name: str, planned: int, cells: list[Document], axes: list[Axis]) -> Cell:
-    own = sorted((c for c in cells if c["name"] == name), key=lambda c: c.get("repeat", 1))
-    where = own[0].get("axes") if own else None
+def _cell(name: str, planned: int, runs: list[CellRun], axes: list[Axis]) -> Cell:
+    own = sorted((run for run in runs if run.name == name), key=lambda run: run.repeat)
+    where = own[0].axes if own else None
     if where is None:
         where = dict(zip([axis.name for axis in axes], name.split("/"), strict=False))
 
-    def those(state: str) -> tuple[Document, ...]:
-        return tuple(c for c in own if c.get("state") == state)
+    def those(state: str) -> tuple[CellRun, ...]:
+        return tuple(run for run in own if run.state == state)
 
     found = (those(state) for state in ("measured", "failed", "not measured"))
     return Cell(name, where, planned, *found)

@@ -1,12 +1,81 @@
 """The published figures beside the measured ones: steps between cells, not absolute numbers."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from lab.analysis.formatting import NOTHING, times
-from lab.report import published_picture
-from lab.report.blocks import Block, Entry, Paragraph, Table, columns, entries
-from lab.report.model import Report
-from lab.report.published_lines import Group, Kind, Line, groups
+import altair as alt
+
+from lab.analysis.formatting import NOTHING, milliseconds, percent, rate, times, whole
+from lab.charts.style import (
+    BLUE,
+    ORANGE,
+    chart_of,
+    log_domain,
+    log_scale,
+    plain_axis,
+    significant,
+    spec_of,
+    wide,
+)
+from lab.report.blocks import Block, Entry, Key, Paragraph, Picture, Table, columns, entries
+from lab.report.model import Cell, Document, Report
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A figure that sources publish: its column's title, and how it is written."""
+
+    name: str
+    title: str
+    short: str
+    form: Callable[[float | None], str]
+
+
+KINDS = (
+    Kind("max_rps", "successes/s at most", "successes/s at most", rate),
+    Kind("successes", "successes", "successes", whole),
+    Kind("answers_per_second", "answers/s", "answers/s", rate),
+    Kind("rps", "requests/s", "requests/s", rate),
+    Kind("p50_ms", "p50, ms", "p50", milliseconds),
+    Kind("p90_ms", "p90, ms", "p90", milliseconds),
+    Kind("p95_ms", "p95, ms", "p95", milliseconds),
+    Kind("p99_ms", "p99, ms", "p99", milliseconds),
+    Kind("failed_ratio", "failed, %", "failed", percent),
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Published lines that have the same figures. `main` is the one whose steps are compared."""
+
+    kinds: tuple[Kind, ...]
+    main: Kind
+    lines: list["Line"]
+
+
+@dataclass
+class Line:
+    """A published cell beside the measured one; `base` is the line that steps begin at."""
+
+    label: str
+    published: Document
+    cell: Cell | None
+    base: "Line | None" = None
+
+    def theirs(self, kind: Kind) -> float | None:
+        value = self.published.get(kind.name)
+        return None if value is None else float(value)
+
+    def ours(self, kind: Kind) -> float | None:
+        return self.cell.median(kind.name) if self.cell else None
+
+    def step(self, kind: Kind, whose: str) -> float | None:
+        """How many times the base's figure; `whose` is `theirs` or `ours`."""
+        own = getattr(self, whose)(kind)
+        first = getattr(self.base, whose)(kind) if self.base else None
+        return own / first if own is not None and first else None
+
 
 _NOTE = (
     "The source measured on its own machines. So compare the steps from one {row} to the next; the "
@@ -32,8 +101,7 @@ def published(report: Report) -> list[Block]:
     for number, group in enumerate(there, start=1):
         found += [*_as_published(report, group), _table(group)]
         name = "published" if number == 1 else f"published-{number}"
-        picture = published_picture.picture(name, group)
-        found += [picture] if picture else []
+        found += [chart] if (chart := picture(name, group)) else []
     return found
 
 
@@ -122,3 +190,106 @@ def _fields(lines: dict[str, Line], rows: list[str], group: Group) -> list[str]:
             known = set(values) - {NOTHING}
             found.append(" & ".join(values) if known else NOTHING)
     return found
+
+
+def groups(report: Report) -> list[Group]:
+    """The published lines, those with the same figures together."""
+    found: dict[tuple[Kind, ...], list[Line]] = {}
+    for figure in report.header.get("published", []):
+        kinds = tuple(kind for kind in KINDS if figure.get(kind.name) is not None)
+        line = Line(figure.get("label") or figure["cell"], figure, report.cell(figure["cell"]))
+        found.setdefault(kinds, []).append(line)
+    for lines in found.values():
+        _find_bases(report, lines)
+    return [Group(kinds, _main(report, kinds, lines), lines) for kinds, lines in found.items()]
+
+
+def _find_bases(report: Report, lines: list[Line]) -> None:
+    """The cell that the file names, for this line or for all; where it names none, the first."""
+    by_cell = {line.cell.name: line for line in lines if line.cell}
+    named = bool((report.header.get("report") or {}).get("base"))
+    for line in lines:
+        own = line.published.get("base")
+        base = report.base_of(line.cell) if line.cell and named else None
+        name = own or (base.name if base else None)
+        line.base = by_cell.get(name or "") if own or named else lines[0]
+
+
+def _main(report: Report, kinds: tuple[Kind, ...], lines: list[Line]) -> Kind:
+    """What the experiment compares by, if the source has it; else requests/s, else the first."""
+    compared = [report.metric(report.place(line.cell)[2]).name for line in lines if line.cell]
+    wanted = [*compared[:1], "rps"]
+    return next((kind for name in wanted for kind in kinds if kind.name == name), kinds[0])
+
+
+_KINDS = {"published": ORANGE, "measured": BLUE}
+_WHOSE = {"published": "theirs", "measured": "ours"}
+_SHAPES = ["circle", "square"]
+_STEP = 20
+
+_Form = Callable[[float | None], str]
+
+
+def picture(name: str, group: Group) -> Picture | None:
+    """None where nothing of it was measured."""
+    main, lines = group.main, group.lines
+    if not any(line.ours(main) for line in lines):
+        return None
+    values = [
+        _mark(line, kind, getattr(line, whose)(main), main.form)
+        for line in lines
+        for kind, whose in _WHOSE.items()
+    ]
+    steps = [
+        _mark(line, kind, line.step(main, whose), times)
+        for line in lines
+        for kind, whose in _WHOSE.items()
+    ]
+    labels = [line.label for line in lines]
+    step_title = f"step over “{_base(lines)}”"
+    return Picture(
+        name,
+        title="Published and measured",
+        alt=f"Published and measured {main.title} and their steps",
+        caption="Logarithmic axes. Compare the steps; the absolute numbers are of other hosts.",
+        panels=[
+            _panel(values, labels, main.title, main.title),
+            _panel(steps, labels, step_title, f"times as many {main.title}"),
+        ],
+        legend=[Key("published", ORANGE, "circle"), Key("measured", BLUE, "square")],
+    )
+
+
+def _base(lines: list[Line]) -> str:
+    """What the steps begin at: one line, or one of each kind."""
+    bases = {line.base.label for line in lines if line.base}
+    return bases.pop() if len(bases) == 1 else "the cell compared with"
+
+
+def _mark(line: Line, kind: str, value: float | None, form: _Form) -> dict[str, Any]:
+    text = NOTHING if value is None else form(value)
+    return {"label": line.label, "kind": kind, "value": significant(value), "text": text}
+
+
+def _panel(rows: list[dict[str, Any]], labels: list[str], title: str, x_title: str) -> Any:
+    known = [row for row in rows if row["value"]]
+    values = [row["value"] for row in known]
+    log = wide(values, 8)
+    domain = log_domain([*values, max(values) * 3]) if log else (0.0, max(values, default=1) * 1.25)
+    scale = log_scale(domain) if log else alt.Scale(domain=list(domain), nice=False)
+    kinds = alt.Scale(domain=list(_KINDS), range=list(_KINDS.values()))
+    base = chart_of(known).encode(
+        x=alt.X("value:Q", scale=scale, axis=plain_axis(x_title, domain if log else None)),
+        y=alt.Y("label:N", sort=labels, scale=alt.Scale(domain=labels, paddingInner=0.25))
+        .title(None)
+        .axis(grid=True, tickBand="extent", domain=False, ticks=False, labelLimit=200),
+        yOffset=alt.YOffset("kind:N", scale=alt.Scale(domain=list(_KINDS))),
+        tooltip=["label:N", "kind:N", alt.Tooltip("text:N", title=x_title)],
+    )
+    marks = base.mark_point(filled=True, size=90, opacity=1).encode(
+        color=alt.Color("kind:N", scale=kinds),
+        shape=alt.Shape("kind:N", scale=alt.Scale(domain=list(_KINDS), range=_SHAPES)),
+    )
+    texts = base.mark_text(align="left", baseline="middle", dx=9).encode(text="text:N")
+    chart = alt.layer(marks, texts).properties(title=title)
+    return spec_of(chart.properties(height=2 * _STEP * len(labels) + 10))

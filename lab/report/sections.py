@@ -1,7 +1,7 @@
 """The page from top to bottom."""
 
 from lab.analysis.formatting import NOTHING
-from lab.report import comparison, curves, details, published, shares, tables
+from lab.report import comparison, curves, published, shares, tables
 from lab.report.blocks import Block, Items, Paragraph, Section, Table, columns, entries, slug
 from lab.report.conditions import HOW_TO_READ, conditions, definition, notices
 from lab.report.model import Report
@@ -16,10 +16,10 @@ def sections(report: Report) -> list[Section]:
         Section(comparison.title(report), "comparison", _comparison(report)),
         *_loads(report),
         Section("Published and measured", "published", published.published(report)),
-        Section("Response times", "times", details.percentiles(report)),
-        Section("WebSockets", "websockets", details.websockets(report)),
-        Section("Delays", "delays", details.delays(report)),
-        Section("Peak memory", "memory", details.memory(report)),
+        Section("Response times", "times", tables.percentiles(report)),
+        Section("WebSockets", "websockets", tables.websockets(report)),
+        Section("Delays", "delays", tables.delays(report)),
+        Section("Peak memory", "memory", tables.memory(report)),
         Section("All cells", "cells", [tables.cells(report)]),
         Section("Cells that failed", "failed", _failed(report)),
         Section("Cells that can't be measured here", "impossible", _impossible(report)),
@@ -66,7 +66,7 @@ def _loads(report: Report) -> list[Section]:
 
 def _failed(report: Report) -> list[Block]:
     rows = [
-        entries(cell.name, str(run.get("repeat", 1)), str(run.get("error") or NOTHING))
+        entries(cell.name, str(run.repeat), run.error or NOTHING)
         for cell in report.cells
         for run in cell.failures
     ]
@@ -77,7 +77,7 @@ def _impossible(report: Report) -> list[Block]:
     reasons: dict[str, list[str]] = {}
     for cell in report.cells:
         for run in cell.impossible:
-            reasons.setdefault(str(run.get("error") or NOTHING), []).append(cell.name)
+            reasons.setdefault(run.error or NOTHING, []).append(cell.name)
     rows = [entries(", ".join(dict.fromkeys(names)), why) for why, names in reasons.items()]
     return [Table(columns("cells", "why"), rows)] if rows else []
 

@@ -1,10 +1,12 @@
 """What a cell's load was made of: CPU per service, and the answers of each cache."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 
+from lab.analysis.result import Result
 from lab.charts.style import (
     BLUE,
     GREEN,
@@ -18,9 +20,8 @@ from lab.charts.style import (
     significant,
     spec_of,
 )
-from lab.report import services
 from lab.report.blocks import Key, Picture, slug
-from lab.report.model import Cell, Document, Report
+from lab.report.model import Cell, Report
 
 _STEP = 24  # points per bar
 _LETTER = 6.8  # points
@@ -62,7 +63,7 @@ class _Bars:
 def cpu(report: Report, panel: str) -> Picture | None:
     """Mean cores per service, stacked; None when nothing was sampled."""
     drawn = list(report.drawn(panel))
-    cores = services.merged([run.get("services_cpu") or {} for _, run in drawn])
+    cores = merged([result.services_cpu for _, result in drawn])
     rows = [
         row
         for (cell, _), own in zip(drawn, cores, strict=True)
@@ -70,7 +71,7 @@ def cpu(report: Report, panel: str) -> Picture | None:
     ]
     if not rows:
         return None
-    colours = palette(list(dict.fromkeys(row["part"] for row in rows)), services.COLOURS)
+    colours = palette(list(dict.fromkeys(row["part"] for row in rows)), COLOURS)
     bars = _Bars("CPU (mean cores)", _highest(rows), colours)
     panels = [_panel(report, own, bars, series) for series, own in _by_series(report, rows)]
     return Picture(
@@ -143,7 +144,7 @@ def _in_order(names: set[str]) -> list[str]:
     return [*(n for n in _OUTCOMES if n in names), *sorted(names - set(_OUTCOMES))]
 
 
-def _cache_rows(report: Report, cell: Cell, run: Document) -> list[dict[str, Any]]:
+def _cache_rows(report: Report, cell: Cell, result: Result) -> list[dict[str, Any]]:
     layer, series, _ = report.place(cell)
     place = {"layer": layer, "series": series, "cell": cell.name}
     return [
@@ -154,7 +155,7 @@ def _cache_rows(report: Report, cell: Cell, run: Document) -> list[dict[str, Any
             "value": significant(100 * count / sum(counts.values())),
             "count": count,
         }
-        for name, counts in (run.get("cache") or {}).items()
+        for name, counts in result.cache.items()
         for outcome, count in counts.items()
         if count
     ]
@@ -202,3 +203,42 @@ def _tooltips(bars: _Bars) -> list[alt.Tooltip]:
         alt.Tooltip("value:Q", title=bars.title, format=",~r"),
     ]
     return [*found, alt.Tooltip("count:Q", title="answers", format=",")] if bars.counted else found
+
+
+OTHERS = "others"
+COLOURS = {
+    "backend": BLUE,
+    "backend-beside": SKY,
+    "backend-worker": "#882255",
+    "legacy-web": PURPLE,
+    "legacy-workers": "#44aa99",
+    "legacy-redis": "#999933",
+    "postgres": ORANGE,
+    "nginx": GREEN,
+    "redis": VERMILLION,
+    "toxiproxy": "#661100",
+    OTHERS: GREY,
+}
+# Exporters and the like: in no cell as much as this, and a colour each would hide what matters.
+_LITTLE_CORES = 0.05
+_WORKER = re.compile(r"legacy-worker-\d+")
+
+
+def merged(cells: list[dict[str, float]]) -> list[dict[str, float]]:
+    """Cores by service of each cell; workers of one kind, and what is next to idle, as one each."""
+    summed = [_sums({name: _plural(name) for name in cell}, cell) for cell in cells]
+    names = {name for cell in summed for name in cell}
+    busy = {n for n in names if max(cell.get(n, 0) for cell in summed) >= _LITTLE_CORES}
+    kept = {name: name if name in busy else OTHERS for name in names}
+    return [_sums(kept, cell) for cell in summed]
+
+
+def _plural(name: str) -> str:
+    return "legacy-workers" if _WORKER.fullmatch(name) else name
+
+
+def _sums(renamed: dict[str, str], cell: dict[str, float]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name, cores in cell.items():
+        found[renamed[name]] = found.get(renamed[name], 0) + cores
+    return found

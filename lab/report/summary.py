@@ -1,7 +1,7 @@
 """The paragraph at the top: what each layer, server or arm bought, said from the figures."""
 
 from lab.analysis.formatting import listed, several, times
-from lab.report.figures import Figure
+from lab.analysis.result import ComparedMetric
 from lab.report.model import LIMITS, Cell, Report
 
 # More would be a table, not a paragraph.
@@ -52,14 +52,14 @@ def _rows(report: Report) -> list[str]:
 
 
 def _published(report: Report) -> list[Cell]:
-    named = {figure["cell"] for figure in report.header.get("published", [])}
+    named = {each["cell"] for each in report.header.get("published", [])}
     return [cell for cell in report.cells if cell.name in named]
 
 
 def _base(report: Report, series: str, panel: str) -> Cell | None:
     """The cell of the base row: what every other one is compared with."""
     cell = report.at(report.base_row, series, panel)
-    return cell if cell and cell.median(report.figure(panel).name) is not None else None
+    return cell if cell and cell.median(report.metric(panel).name) is not None else None
 
 
 def _no_base(report: Report) -> str:
@@ -70,18 +70,18 @@ def _no_base(report: Report) -> str:
 
 
 def _ladder(report: Report, series: str, panel: str) -> str:
-    base, figure = _base(report, series, panel), report.figure(panel)
+    base, metric = _base(report, series, panel), report.metric(panel)
     if base is None:
         return _no_base(report)
     steps = [
-        f"{name} {_step(cell, base, figure)}"
+        f"{name} {_step(cell, base, metric)}"
         for name in _rows(report)
         if (cell := report.at(name, series, panel)) and cell is not base
-        if cell.median(figure.name) is not None
+        if cell.median(metric.name) is not None
     ]
     where = _where(series, panel)
-    amount = _amount(base, figure)
-    start = f"{where}: {report.base_row} {figure.verb} {amount} {figure.unit}"
+    amount = _amount(base, metric)
+    start = f"{where}: {report.base_row} {metric.verb} {amount} {metric.phrase}"
     return f"{start}, {listed(steps)}." if steps else f"{start}."
 
 
@@ -90,33 +90,33 @@ def _where(series: str, panel: str) -> str:
     return f"For {', '.join(names)}" if names else "Over all"
 
 
-def _amount(cell: Cell, figure: Figure) -> str:
-    least = "at least " if figure.bounded and cell.limit else ""
-    return least + figure.form(cell.median(figure.name))
+def _amount(cell: Cell, metric: ComparedMetric) -> str:
+    least = "at least " if metric.bounded and cell.limit else ""
+    return least + metric.form(cell.median(metric.name))
 
 
-def _step(cell: Cell, base: Cell, figure: Figure) -> str:
-    why = f", {LIMITS[cell.limit]}" if figure.bounded and cell.limit else ""
-    return f"{_amount(cell, figure)} ({_factor(cell, base, figure)}{why})"
+def _step(cell: Cell, base: Cell, metric: ComparedMetric) -> str:
+    why = f", {LIMITS[cell.limit]}" if metric.bounded and cell.limit else ""
+    return f"{_amount(cell, metric)} ({_factor(cell, base, metric)}{why})"
 
 
-def _factor(cell: Cell, base: Cell, figure: Figure) -> str:
-    value, first = cell.median(figure.name) or 0, base.median(figure.name) or 0
+def _factor(cell: Cell, base: Cell, metric: ComparedMetric) -> str:
+    value, first = cell.median(metric.name) or 0, base.median(metric.name) or 0
     return times(value / first) if first else "from nothing"
 
 
 def _best(report: Report, series: str, panel: str) -> str | None:
     """From the base to the best one; None where that is the base."""
-    base, figure = _base(report, series, panel), report.figure(panel)
+    base, metric = _base(report, series, panel), report.metric(panel)
     rows = (report.at(row, series, panel) for row in report.rows.positions)
-    found = [c for c in rows if c and c.median(figure.name) is not None]
-    choose = min if figure.less_is_better else max
-    best = choose(found, key=lambda cell: cell.median(figure.name) or 0)
+    found = [c for c in rows if c and c.median(metric.name) is not None]
+    choose = min if metric.less_is_better else max
+    best = choose(found, key=lambda cell: cell.median(metric.name) or 0)
     if base is None or best is base:
         return None
     where = ", ".join(name for name in (panel, series) if name)
-    unit = f" {figure.unit}" if len(report.figures) > 1 else ""
-    steps = f"{_amount(base, figure)}{unit} → {_step(best, base, figure)}"
+    unit = f" {metric.phrase}" if len(report.metrics) > 1 else ""
+    steps = f"{_amount(base, metric)}{unit} → {_step(best, base, metric)}"
     return f"{where} {steps} by {report.place(best)[0]}"
 
 

@@ -1,21 +1,18 @@
 """The tables: claims, cells, settings."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from lab.analysis.figures import broke_at
 from lab.analysis.formatting import (
     NOTHING,
+    Spread,
     mebibytes,
-    percent,
+    milliseconds,
     ranged,
-    rate,
     spread,
-    whole,
 )
-from lab.report.blocks import Column, Entry, Table, Tone, columns, entries
-from lab.report.figures import Figure
+from lab.analysis.result import METRICS, ComparedMetric
+from lab.experiments.schema import Parts
+from lab.report.blocks import Block, Column, Entry, Table, Tone, columns, entries
 from lab.report.model import LIMITS, Cell, Document, Report
 
 _VERDICTS: dict[str, Tone] = {"holds": "good", "does not hold": "bad", "not measured": "unsure"}
@@ -66,23 +63,23 @@ def compared(report: Report) -> Table:
     ]
     table = _by_panel if len(places) > _MOST_COLUMNS else _by_place
     head, rows = table(report, places)
-    return Table(head, rows, _compared_caption(report.figures))
+    return Table(head, rows, _compared_caption(report.metrics))
 
 
-def _compared_caption(figures: list[Figure]) -> str:
-    lower = any(figure.bounded for figure in figures)
+def _compared_caption(metrics: list[ComparedMetric]) -> str:
+    lower = any(metric.bounded for metric in metrics)
     bound = " ≥ is a lower bound, for the reason beside it." if lower else ""
-    said = " ".join(figure.caption for figure in figures)
+    said = " ".join(metric.caption for metric in metrics)
     return f"{said} With repeats the median (least–most).{bound}"
 
 
 def _by_place(
     report: Report, places: _Places
 ) -> tuple[tuple[Column, ...], list[tuple[Entry, ...]]]:
-    several = len(report.figures) > 1
+    several = len(report.metrics) > 1
     head = []
     for series, panel in places:
-        what = f": {report.figure(panel).axis}" if several else ""
+        what = f": {report.metric(panel).axis}" if several else ""
         head.append(f"#{', '.join(n for n in (panel, series) if n) or 'all'}{what}")
     rows = [
         entries(name, title or NOTHING, *(_bounded(report, name, *place) for place in places))
@@ -107,56 +104,40 @@ def _by_panel(
 
 
 def _bounded(report: Report, row: str, series: str, panel: str) -> Entry:
-    return bounded(report.at(row, series, panel), report.figure(panel))
+    return bounded(report.at(row, series, panel), report.metric(panel))
 
 
-def bounded(cell: Cell | None, figure: Figure) -> Entry:
-    """A cell's figure, marked when something other than the target was the limit."""
+def bounded(cell: Cell | None, metric: ComparedMetric) -> Entry:
+    """A cell's metric, marked when something other than the target was the limit."""
     if cell is None:
         return Entry(NOTHING)
-    found = cell.figure(figure.name)
+    found = cell.spread(metric.name)
     if found is None:
         return Entry("failed" if cell.state == "failed" else "not measured", "unsure")
-    if cell.limit and figure.bounded:
-        return Entry(f"≥ {figure.said(found)}, {LIMITS[cell.limit]}", "unsure")
-    return Entry(figure.said(found))
+    if cell.limit and metric.bounded:
+        return Entry(f"≥ {metric.text(found)}, {LIMITS[cell.limit]}", "unsure")
+    return Entry(metric.text(found))
 
 
-@dataclass(frozen=True)
-class _Figure:
-    """A column of the table of all cells; not `always` one is left out where no cell has it."""
-
-    title: str
-    name: str
-    form: Callable[[float | None], str]
-    always: bool = True
-
-
-_FIGURES = (
-    _Figure("#requests", "requests", whole),
-    _Figure("#successes", "successes", whole, always=False),
-    _Figure("#successes/s at most", "max_rps", rate, always=False),
-    _Figure("#answers/s", "answers_per_second", rate, always=False),
-    _Figure("#requests/s", "rps", rate),
-    _Figure("#failed, %", "failed_ratio", percent),
-    _Figure("#cut off", "unfinished", whole, always=False),
-    _Figure("#p50, ms", "p50_ms", whole),
-    _Figure("#p90, ms", "p90_ms", whole, always=False),
-    _Figure("#p95, ms", "p95_ms", whole),
-    _Figure("#p99, ms", "p99_ms", whole),
-    _Figure("#dropped iterations", "dropped_iterations", whole),
-    _Figure("#memory, MiB", "memory_peak_bytes", mebibytes, always=False),
-    _Figure("#CPU speed, million turns/s", "cpu_speed", rate, always=False),
+# The columns of the table of all cells, and those that are left out where no cell has them.
+_COLUMNS = (
+    *("requests", "successes", "max_rps", "answers_per_second", "rps", "failed_ratio"),
+    *("unfinished", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations"),
+    *("memory_peak_bytes", "cpu_speed"),
 )
+_OPTIONAL = {
+    *("successes", "max_rps", "answers_per_second", "unfinished", "p90_ms"),
+    *("memory_peak_bytes", "cpu_speed"),
+}
 
 
 def cells(report: Report) -> Table:
     """Every planned cell with all of its figures."""
-    shown = [f for f in _FIGURES if f.always or any(cell.figure(f.name) for cell in report.cells)]
+    shown = [n for n in _COLUMNS if n not in _OPTIONAL or any(c.spread(n) for c in report.cells)]
     titles = columns(
-        *("cell", "state", "#repeats", "#goodput, per s", "#broke at, per s", "limited by"),
-        *(figure.title for figure in shown),
-        *("#generator CPU, %", "bodies built", "warmed by", "#seconds, in all"),
+        *("cell", "state", "#repeats", _heading("goodput"), _heading("broke_at"), "limited by"),
+        *(_heading(name) for name in shown),
+        *(_heading("generator_cpu"), "bodies built", "warmed by", _heading("seconds")),
     )
     return Table(
         titles,
@@ -167,50 +148,46 @@ def cells(report: Report) -> Table:
     )
 
 
-def _cell(cell: Cell, shown: list[_Figure]) -> tuple[Entry, ...]:
-    broke = spread([broke_at(run) for run in cell.runs])
+def _heading(name: str) -> str:
+    return f"#{METRICS[name].title}"
+
+
+def _cell(cell: Cell, shown: list[str]) -> tuple[Entry, ...]:
     tone: Tone = "plain" if cell.state == "measured" else "unsure"
     state = {"missing": "not measured", "impossible": "not measured"}.get(cell.state, cell.state)
     return entries(
         cell.name,
         Entry(state, tone),
         f"{len(cell.runs)} of {max(cell.planned, len(cell.runs))}",
-        ("≥ " if cell.limit else "") + ranged(cell.figure("goodput")),
-        ranged(broke),
+        ("≥ " if cell.limit else "") + cell.text("goodput"),
+        cell.text("broke_at"),
         _limited_by(cell),
-        *(ranged(cell.figure(figure.name), figure.form) for figure in shown),
-        ranged(spread([generator_cpu(run) for run in cell.runs]), percent),
+        *(cell.text(name) for name in shown),
+        cell.text("generator_cpu"),
         _builds(cell),
         _warm(cell),
-        ranged(cell.figure("seconds"), whole),
+        cell.text("seconds"),
     )
 
 
 def _limited_by(cell: Cell) -> str:
     said = {"generator_cpu": "generator", "vu_cap": "VU cap", "none": "nothing: it held"}
     # A closed load slows down with the target: nothing gives way, and nothing holds.
-    judged = [run for run in cell.runs if run.get("outcome") != "measured"]
-    found = dict.fromkeys(str(run.get("limited_by")) for run in judged)
+    judged = [result for result in cell.results if result.outcome != "measured"]
+    found = dict.fromkeys(result.limited_by for result in judged)
     return ", ".join(said.get(name, name) for name in found) or NOTHING
 
 
-def generator_cpu(run: Document) -> float | None:
-    """The share of the generator's CPUs that was busy during the load, 0 to 1."""
-    used = [use["load"] for use in run.get("cpu") or []]
-    return sum(used) / len(used) if used else None
-
-
 def _builds(cell: Cell) -> str:
-    found = (cell.middle or {}).get("builds") or {}
+    found = cell.middle.result.builds if cell.middle and cell.middle.result else {}
     return ", ".join(f"{name} {count:,}" for name, count in found.items()) or NOTHING
 
 
 def _warm(cell: Cell) -> str:
     """What warmed the caches before the load."""
-    warm = (cell.middle or {}).get("warm")
-    if isinstance(warm, dict):
-        parts = [warm.get("profile"), warm.get("scenario"), warm.get("duration")]
-        return " ".join(str(part) for part in parts if part)
+    warm = cell.middle.warm if cell.middle else None
+    if isinstance(warm, Parts):
+        return " ".join(part for part in (warm.profile, warm.scenario, warm.duration) if part)
     return {"none": "nothing", None: NOTHING}.get(warm, str(warm))
 
 
@@ -224,7 +201,7 @@ def different_settings(report: Report) -> Table:
     """What distinguishes the cells: only the settings that differ."""
     names = sorted(n for n, value in _settings(report).items() if not isinstance(value, str))
     rows = [
-        entries(cell.name, *(str(cell.middle["settings"].get(name, NOTHING)) for name in names))
+        entries(cell.name, *(str(cell.middle.settings.get(name, NOTHING)) for name in names))
         for cell in report.cells
         if cell.middle
     ]
@@ -236,8 +213,114 @@ def different_settings(report: Report) -> Table:
 def _settings(report: Report) -> dict[str, str | None]:
     """Setting → its value, or None where cells differ."""
     found: dict[str, str | None] = {}
-    documents = [run.get("settings") or {} for run in report.runs]
+    documents = [run.settings for run in report.runs]
     for name in {name for document in documents for name in document}:
         values = {str(document.get(name, NOTHING)) for document in documents}
         found[name] = values.pop() if len(values) == 1 else None
     return found
+
+
+_PERCENTILES = ("p50_ms", "p90_ms", "p95_ms", "p99_ms")
+# With more panels a column for each would be too narrow to read.
+_MOST_PANELS = 6
+
+
+def percentiles(report: Report) -> list[Block]:
+    """The response times of each cell, where the experiment compares by them."""
+    panels = [p for p in report.panels.positions if report.metric(p).name in _PERCENTILES]
+    cells = [cell for panel in panels for cell in report.of_panel(panel) if cell.runs]
+    if not cells:
+        return []
+    rows = [
+        entries(
+            cell.name,
+            *(cell.text(name) for name in _PERCENTILES),
+            cell.text("failed_ratio"),
+            cell.text("dropped_iterations"),
+        )
+        for cell in cells
+    ]
+    titles = ("cell", "#p50, ms", "#p90, ms", "#p95, ms", "#p99, ms", "#failed, %", "#dropped")
+    return [Table(columns(*titles), rows, "Dropped: requests that found no free virtual user.")]
+
+
+def websockets(report: Report) -> list[Block]:
+    """What became of the messages that were due."""
+    cells = [c for c in report.cells if any(result.websockets for result in c.results)]
+    if not cells:
+        return []
+    names = (
+        *("connections", "ws_expected", "ws_messages", "ws_lost", "ws_doubled", "ws_closed"),
+        *("ws_delay_p50_ms", "ws_delay_p95_ms", "ws_delay_max_ms"),
+    )
+    rows = [
+        entries(
+            cell.name,
+            *(cell.text(name) for name in names),
+        )
+        for cell in cells
+    ]
+    titles = columns(
+        *("cell", "#held at once", "#messages due", "#came", "#lost", "#came twice"),
+        *("#closed early", "#delay p50, ms", "#p95", "#most"),
+    )
+    return [Table(titles, rows, "Delay: from the booking's commit to the message at the client.")]
+
+
+def _latency(cell: Cell, name: str) -> Spread | None:
+    return spread([(run.latency or {}).get(name) for run in cell.runs])
+
+
+def delays(report: Report) -> list[Block]:
+    """What LAB_LATENCY_MS came to, measured before each cell that has one."""
+    names = ("database_ms", "client_ms", "new_connection_ms", "new_connection_delays")
+    rows = [
+        entries(
+            cell.name,
+            cell.middle.settings.get("LAB_LATENCY_MS", NOTHING) if cell.middle else NOTHING,
+            *(ranged(_latency(cell, name), milliseconds) for name in names),
+        )
+        for cell in report.cells
+        if _latency(cell, "new_connection_delays")
+    ]
+    titles = columns(
+        *("cell", "#set, ms", "#to Postgres and back, ms", "#to a client, ms"),
+        *("#new connection, ms", "#in delays"),
+    )
+    caption = "A new connection to Postgres costs several delays."
+    return [Table(titles, rows, caption)] if rows else []
+
+
+def memory(report: Report) -> list[Block]:
+    """The most that each row's service took, over the cells of a panel."""
+    if not any(cell.spread("memory_peak_bytes") for cell in report.cells):
+        return []
+    panels = [p for p in report.panels.positions if report.of_panel(p)]
+    shown = panels if 1 < len(panels) <= _MOST_PANELS else []
+    rows = [
+        entries(
+            row,
+            report.rows.positions.get(row) or NOTHING,
+            *(_peak([c for c in cells if report.place(c)[2] == panel]) for panel in shown),
+            _peak(cells),
+        )
+        for row, cells in _by_row(report).items()
+    ]
+    head = [*(f"#{panel}" for panel in shown), "#most in any cell"]
+    caption = (
+        "MiB: the most that the answering service's processes took in any second of a load, shared "
+        "pages counted once (PSS). Without Postgres, whose connections cost memory of their own."
+    )
+    return [Table(columns(report.rows.name or "cell", "what it is", *head), rows, caption)]
+
+
+def _by_row(report: Report) -> dict[str, list[Cell]]:
+    found: dict[str, list[Cell]] = {row: [] for row in report.rows.positions}
+    for cell in report.cells:
+        found.setdefault(report.place(cell)[0], []).append(cell)
+    return {row: cells for row, cells in found.items() if cells}
+
+
+def _peak(cells: list[Cell]) -> Entry:
+    peaks = [found.most for cell in cells if (found := cell.spread("memory_peak_bytes"))]
+    return Entry(mebibytes(max(peaks, default=None)))

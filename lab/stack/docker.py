@@ -14,8 +14,7 @@ from lab.host.cpus import choose_cpus
 from lab.paths import ROOT, State, current_state
 from lab.settings import Settings, running_settings, save
 from lab.settings.rules import NO_NETEM
-from lab.stack.engine import UNHEARD, K6Command, ServiceState, ServiceStatus
-from lab.stack.versions import ASKED, version_in
+from lab.stack.engine import ASKED, UNHEARD, K6Command, ServiceState, ServiceStatus, version_in
 
 # On the containers of an old stack's arm, with the compose project beside which they run.
 LEGACY_LABEL = "load-lab.legacy"

@@ -1,5 +1,6 @@
 """What an engine can do."""
 
+import re
 import subprocess
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -94,3 +95,22 @@ class Engine(Protocol):
 
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         """How to run k6 with `env`, on the load generator's CPUs."""
+
+
+# By service. Nginx answers on standard error.
+ASKED = {
+    "postgres": ["postgres", "--version"],
+    "redis": ["redis-server", "--version"],
+    "nginx": ["nginx", "-v"],
+    "toxiproxy": ["toxiproxy-server", "-version"],
+    "prometheus": ["prometheus", "--version"],
+    "grafana": ["grafana", "--version"],
+    "alloy": ["alloy", "--version"],
+    "k6": ["k6", "version"],
+}
+
+
+def version_in(said: str) -> str:
+    """The first version number in what a program said of itself."""
+    match = re.search(r"\d+(\.\d+)+", said)
+    return match[0] if match else "unknown"

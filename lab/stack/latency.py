@@ -7,7 +7,7 @@ import httpx
 from lab.errors import LabError
 from lab.settings import Settings
 from lab.stack.engine import Engine
-from lab.stack.live import ask_latency
+from lab.stack.inspect import ask_latency
 
 # Answers of /healthz, each on a connection of its own. The quickest counts, and all is looked at
 # more than once: a delay stays, other than a moment in which the machine is busy.

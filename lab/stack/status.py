@@ -5,8 +5,8 @@ from typing import Any
 
 from lab.errors import LabError
 from lab.stack.engine import Engine
+from lab.stack.inspect import ask_backend, ask_nginx
 from lab.stack.latency import of_running
-from lab.stack.live import ask_backend, ask_nginx
 
 
 def stack_status(engine: Engine) -> dict[str, Any]:

@@ -6,9 +6,8 @@ import httpx
 
 from lab.errors import LabError
 from lab.settings import Settings
-from lab.stack.backend_counters import Counters, read_counters
 from lab.stack.engine import Engine
-from lab.stack.live import ask_backend, ask_nginx
+from lab.stack.inspect import Counters, ask_backend, ask_nginx, read_counters
 
 LIST = "/api/hotel/"
 # Django's own 404, which no cache of Nginx keeps.

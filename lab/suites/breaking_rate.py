@@ -2,14 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from lab.analysis.breakpoint import Bounds
-from lab.analysis.measure import measure
-from lab.analysis.verdict import LimitedBy
+from lab.analysis.result import LimitedBy, Result
 from lab.errors import LabError
 from lab.load.k6 import Load, new_testid
 from lab.stack.engine import Engine
+from lab.suites.single_run import run_once
 
 # Enough for some more workers than two, few enough that answers stay quick.
 _FULL_VUS, _FULL_SECONDS = 8, 6
@@ -23,7 +22,7 @@ SECONDS = _FULL_SECONDS + _RAMP_SECONDS
 class Limit:
     """The requests/s that were borne when a bound gave way, and the best goodput before it. `by` is
     what was the limit: where it is the generator the target bears more. `cpu_speed` is that of the
-    ramp, see lab/host/cpu_speed.py.
+    ramp, see lab/host/noise.py.
     """
 
     rate: float
@@ -39,11 +38,11 @@ def find_limit(engine: Engine, scenario: str) -> Limit:
     Raises:
         LabError: the stack did not break, or something else was the limit.
     """
-    document = _ramp(engine, scenario)
-    limit = limit_of(document)
-    if document["break_point"] is None or limit.by != "target":
+    result = _ramp(engine, scenario)
+    limit = limit_of(result)
+    if result.break_point is None or limit.by != "target":
         raise LabError(
-            f"The break point of {scenario} is not known: {document['verdict']}. The generator "
+            f"The break point of {scenario} is not known: {result.verdict}. The generator "
             "must be the stronger side; try a dearer scenario, or LAB_NGINX_CACHE=off."
         )
     return limit
@@ -58,14 +57,14 @@ def find_borne(engine: Engine, scenario: str) -> Limit:
     return limit_of(_ramp(engine, scenario))
 
 
-def _ramp(engine: Engine, scenario: str) -> dict[str, Any]:
-    """The document of a ramp to more than is answered without a pause; where that was borne, of one
+def _ramp(engine: Engine, scenario: str) -> Result:
+    """The result of a ramp to more than is answered without a pause; where that was borne, of one
     to more than it answered: a CPU that is lent may have become faster in between.
     """
-    document = _ramp_to(engine, scenario, _answered(engine, scenario))
-    if document["outcome"] == "held" and document["limited_by"] == "none":
-        return _ramp_to(engine, scenario, document["goodput"])
-    return document
+    result = _ramp_to(engine, scenario, _answered(engine, scenario))
+    if result.outcome == "held" and result.limited_by == "none":
+        return _ramp_to(engine, scenario, result.goodput)
+    return result
 
 
 def _answered(engine: Engine, scenario: str) -> float:
@@ -77,13 +76,13 @@ def _answered(engine: Engine, scenario: str) -> float:
         duration=f"{_FULL_SECONDS}s",
         testid=new_testid("capacity"),
     )
-    answered: float = measure(engine, full, Bounds()).document["answers_per_second"]
+    answered = run_once(engine, full, Bounds()).result.answers_per_second
     if not answered:
         raise LabError(f"No request of {full.testid} was answered. See `lab logs backend`.")
     return answered
 
 
-def _ramp_to(engine: Engine, scenario: str, answered: float) -> dict[str, Any]:
+def _ramp_to(engine: Engine, scenario: str, answered: float) -> Result:
     ramp = Load(
         "breakpoint",
         scenario,
@@ -91,32 +90,26 @@ def _ramp_to(engine: Engine, scenario: str, answered: float) -> dict[str, Any]:
         duration=f"{_RAMP_SECONDS}s",
         testid=new_testid("breakpoint"),
     )
-    return measure(engine, ramp, Bounds()).document
+    return run_once(engine, ramp, Bounds()).result
 
 
-def limit_of(document: dict[str, Any]) -> Limit:
-    """What a ramp's document says was borne; of one that held, the best of what it answered.
+def limit_of(result: Result) -> Limit:
+    """What a ramp's result says was borne; of one that held, the best of what it answered.
 
     Raises:
         LabError: nothing was borne, or it is not known.
     """
-    if document["outcome"] == "unrecorded":
+    if result.outcome == "unrecorded":
         raise LabError(
-            f"What {document['scenario']} bears is not known: {document['verdict']}. Try again "
+            f"What {result.scenario} bears is not known: {result.verdict}. Try again "
             "when nothing else runs here; a soak whose rate is given needs no ramp: "
             "lab soak --rate 100"
         )
-    best = {"rate": document["goodput"], "goodput": document["goodput"]}
-    found = document["break_point"] or best
-    if not found["goodput"]:
+    point = result.break_point
+    rate, goodput = (point.rate, point.goodput) if point else (result.goodput, result.goodput)
+    if not goodput:
         raise LabError(
-            f"No answer to {document['scenario']} came in time, however few were asked for: "
-            f"{document['verdict']}. See where the time goes (lab profile), or try LAB_DETAIL=fast."
+            f"No answer to {result.scenario} came in time, however few were asked for: "
+            f"{result.verdict}. See where the time goes (lab profile), or try LAB_DETAIL=fast."
         )
-    return Limit(
-        found["rate"],
-        found["goodput"],
-        document["testid"],
-        document["limited_by"],
-        document["cpu_speed"],
-    )
+    return Limit(rate, goodput, result.testid, result.limited_by, result.cpu_speed)

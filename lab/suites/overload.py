@@ -6,23 +6,21 @@ from statistics import fmean
 from typing import Any
 
 from lab.analysis import queries
-from lab.analysis.breakpoint import PUSH_SECONDS, WINDOW_SECONDS, Bounds
-from lab.analysis.measure import measure
+from lab.analysis.breakpoint import PUSH_SECONDS, WINDOW_SECONDS, Bounds, Window
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.provenance import facts, stored
 from lab.charts.soak import draw
+from lab.console import Progress
 from lab.errors import LabError
 from lab.load.k6 import Load, check, new_testid
 from lab.load.plan import Plan, Stage
-from lab.progress import Progress
 from lab.settings import Settings, changed_live
 from lab.stack.engine import Engine
 from lab.stack.exclusive import Borrowed, borrowed, prepare
 from lab.suites import breaking_rate
 from lab.suites.breaking_rate import Limit, find_limit
-from lab.suites.soak.course import by_status, course
-from lab.suites.soak.figures import Figure, at_least, at_most
-from lab.suites.soak.memory import peaks, within_limits
+from lab.suites.limits import Figure, at_least, at_most, peaks, within_limits
+from lab.suites.single_run import SingleRun, by_status, course, run_once
 
 FACTOR = 2
 # Of the best goodput before the break; of accepted answers; after the overload.
@@ -43,7 +41,7 @@ class Arm:
     `unsent_share` of it k6 had no free virtual user for. `seconds_to_normal` count from its end to
     the first moment from which every bound is kept; None when that did not come, and never less
     than figures.SOONEST_SECONDS. `requests`, `dropped` and `statuses` (requests by status, 0: no
-    answer) are of the whole run. `cpu_speed`: see lab/host/cpu_speed.py.
+    answer) are of the whole run. `cpu_speed`: see lab/host/noise.py.
     """
 
     shed: str
@@ -61,7 +59,7 @@ class Arm:
     memory_bytes: dict[str, int]
     testid: str
     spike: tuple[float, float]
-    windows: list[dict[str, Any]]
+    windows: list[Window]
 
 
 def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]:
@@ -115,8 +113,8 @@ def _arms(
     for shed in ("on", "off"):
         progress.begin(f"overload, LAB_SHED={shed}", seconds + _AROUND_SECONDS)
         settings = _apply(engine, stack, shed)
-        document = measure(engine, _load(scenario, rate, seconds, shed), Bounds()).document
-        yield _arm(shed, rate, limit, document, Prometheus(settings.prometheus_url))
+        run = run_once(engine, _load(scenario, rate, seconds, shed), Bounds())
+        yield _arm(shed, rate, limit, run, Prometheus(settings.prometheus_url))
 
 
 def _load(scenario: str, rate: int, seconds: int, shed: str) -> Load:
@@ -124,16 +122,14 @@ def _load(scenario: str, rate: int, seconds: int, shed: str) -> Load:
     return Load("spike", scenario, rate=rate, duration=f"{seconds}s", testid=testid)
 
 
-def _arm(
-    shed: str, rate: int, limit: Limit, document: dict[str, Any], prometheus: Prometheus
-) -> Arm:
-    testid = document["testid"]
-    plan, started = course(document)
-    if not document["windows"]:
-        raise LabError(f"{testid} can't be judged: {document['verdict']}")
+def _arm(shed: str, rate: int, limit: Limit, run: SingleRun, prometheus: Prometheus) -> Arm:
+    result = run.result
+    plan, started = course(run)
+    if not result.windows:
+        raise LabError(f"{result.testid} can't be judged: {result.verdict}")
     spike = spike_of(plan)
     goodput, dropped, offered = (
-        mean_in(document["windows"], spike, name) for name in ("goodput", "dropped", "offered")
+        mean_in(result.windows, spike, name) for name in ("goodput", "dropped", "offered")
     )
     return Arm(
         shed=shed,
@@ -141,17 +137,17 @@ def _arm(
         goodput=round(goodput, 1),
         goodput_share=round(goodput / limit.goodput, 3),
         unsent_share=round(dropped / offered, 3) if offered else 1.0,
-        accepted_p95_ms=_accepted_p95(prometheus, testid, started, spike),
-        seconds_to_normal=seconds_to_normal(document["windows"], spike),
-        requests=document["requests"],
-        dropped=document["dropped_iterations"],
-        statuses=by_status(prometheus, testid, started, document["seconds"]),
-        limited_by=document["limited_by"],
-        cpu_speed=document["cpu_speed"],
+        accepted_p95_ms=_accepted_p95(prometheus, result.testid, started, spike),
+        seconds_to_normal=seconds_to_normal(result.windows, spike),
+        requests=result.requests,
+        dropped=result.dropped_iterations,
+        statuses=by_status(prometheus, result.testid, started, result.seconds),
+        limited_by=result.limited_by,
+        cpu_speed=result.cpu_speed,
         memory_bytes=peaks(prometheus, started, started + plan.seconds),
-        testid=testid,
+        testid=result.testid,
         spike=spike,
-        windows=document["windows"],
+        windows=result.windows,
     )
 
 
@@ -165,22 +161,22 @@ def spike_of(plan: Plan) -> tuple[float, float]:
     raise LabError(f"A load without a stretch at its highest rate is no overload: {plan}.")
 
 
-def mean_in(windows: list[dict[str, Any]], spike: tuple[float, float], name: str) -> float:
+def mean_in(windows: list[Window], spike: tuple[float, float], name: str) -> float:
     """The mean of a figure over the windows that lie within the spike."""
     start, end = spike
-    inside = [w[name] for w in windows if w["end"] - WINDOW_SECONDS >= start <= w["end"] <= end]
+    inside = [getattr(w, name) for w in windows if w.end - WINDOW_SECONDS >= start <= w.end <= end]
     return fmean(inside) if inside else 0.0
 
 
-def seconds_to_normal(windows: list[dict[str, Any]], spike: tuple[float, float]) -> float | None:
+def seconds_to_normal(windows: list[Window], spike: tuple[float, float]) -> float | None:
     """From the spike's end to the first window from which on none breaks a bound.
 
     What arrives last in the spike is due in the first figures.SOONEST_SECONDS after it, and missing
     there however soon the target is back.
     """
-    after = [w for w in windows if w["end"] - WINDOW_SECONDS >= spike[1]]
-    broken = [w["end"] for w in after if w["broken"]]
-    kept = [w["end"] for w in after if w["end"] > max(broken, default=0.0)]
+    after = [w for w in windows if w.end - WINDOW_SECONDS >= spike[1]]
+    broken = [w.end for w in after if w.broken]
+    kept = [w.end for w in after if w.end > max(broken, default=0.0)]
     return float(min(kept) - WINDOW_SECONDS - spike[1]) if kept else None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from commands import STATE, checked, run
 
-from lab.experiments.old_stacks.pythons import NotHere, find_python
+from lab.experiments.old_stacks.environment import NotHere, find_python
 from lab.paths import PROGRAMS
 from lab.stack.native.programs import require
 

@@ -8,9 +8,9 @@ import pytest
 
 from lab.analysis import queries
 from lab.analysis.prometheus import Prometheus
-from lab.load.plan import read_plan
+from lab.load.summary import read_summary
 from lab.paths import ROOT
-from lab.suites.soak.course import by_status
+from lab.suites.single_run import by_status
 
 # k6 fixes the growth factor of its native histograms at 1.1.
 BUCKET = 1.1
@@ -111,8 +111,8 @@ def test_every_series_ends_with_the_run(smoke, prometheus):
 
 
 def test_the_target_rate_is_the_plans_at_each_of_its_samples(broken, prometheus):
-    summary = json.loads((ROOT / broken["files"]["summary"]).read_text())
-    plan, started = read_plan(summary["lab"]), summary["lab"]["started_at_seconds"]
+    summary = read_summary(ROOT / broken["files"]["summary"])
+    plan, started = summary.plan, summary.started
     rates = _sampled(prometheus, f'{queries.TARGET_RATE}{{testid="{broken["testid"]}"}}')
     during = {at - started: rate for at, rate in rates.items() if at - started < plan.seconds}
     assert len(during) >= plan.seconds - 1

@@ -12,7 +12,7 @@ import pytest
 from lab.errors import LabError
 from lab.paths import State
 from lab.stack.native import backend, preflight
-from lab.stack.native.measured import process_groups, scrape_targets
+from lab.stack.native.exporters import process_groups, scrape_targets
 from lab.stack.native.services import services
 
 

@@ -10,8 +10,8 @@ import psutil
 from config import secrets
 
 from lab.paths import State
-from lab.stack.native import grafana, shared_memory
-from lab.stack.native.supervision import is_alive, leftovers, wait_for
+from lab.stack.native import grafana
+from lab.stack.native.supervision import is_alive, leftovers, shared_memory_prefix, wait_for
 
 SERVICES = [
     *("postgres", "redis", "toxiproxy"),
@@ -108,7 +108,7 @@ def test_a_killed_worker_and_a_killed_server_come_back(stack):
 
 def test_down_leaves_nothing_running_and_up_finds_the_data(lab, stack):
     before = _hotels(stack)
-    shared = Path("/dev/shm") / f"{shared_memory.prefix(stack._state)}-of-an-old-layer"
+    shared = Path("/dev/shm") / f"{shared_memory_prefix(stack._state)}-of-an-old-layer"
     shared.touch()
     assert lab("down", "--json").json["state"] == "down"
     assert leftovers(stack._state) == []

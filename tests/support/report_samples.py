@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from lab.experiments.store import CellRun
+
 FOLDER = Path(__file__).parent / "samples/cache-ladder-sample"
 Document = dict[str, Any]
 
@@ -42,6 +44,11 @@ def load() -> tuple[Document, list[Document]]:
     """Header and cells, fresh for every caller."""
     header = json.loads((FOLDER / "experiment.json").read_text())
     return header, [json.loads(p.read_text()) for p in sorted(FOLDER.glob("cells/*/cell.json"))]
+
+
+def runs(cells: list[Document]) -> list[CellRun]:
+    """The cells as a store reads them."""
+    return [CellRun.of(cell) for cell in cells]
 
 
 def of(cells: list[Document], name: str) -> Document:

@@ -7,9 +7,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from lab.host.cpu_speed import UNSTEADY_RATIO, extremes
-from lab.host.steal import NOISY_SHARE
-from lab.suites.soak.figures import SOONEST_SECONDS
+from lab.host.noise import NOISY_SHARE, UNSTEADY_RATIO, extremes
+from lab.suites.limits import SOONEST_SECONDS
 
 _MIB = 1024**2
 

@@ -1,18 +1,19 @@
 """`arm`: an old stack's arm that answers, proved to be what it says."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import httpx
 
-from lab.console import step
-from lab.errors import LabError
+from lab.console import note, step
+from lab.errors import LabError, UsageError
 from lab.experiments.old_stacks.containers import DockerRunner
+from lab.experiments.old_stacks.environment import NotHere
 from lab.experiments.old_stacks.native import NativeRunner
 from lab.experiments.old_stacks.runner import DATABASE, LegacyRunner, Running
-from lab.experiments.old_stacks.stacks import Arm, Stack, find
+from lab.experiments.old_stacks.stacks import Arm, Stack, find, stack
 from lab.host.processes import cpu_seconds
 from lab.paths import current_state
 from lab.settings import Settings
@@ -117,3 +118,26 @@ def _verified(answer: httpx.Response, stack: Stack, chosen: Arm) -> dict[str, An
         )
     header = answer.headers.get("server")
     return said | ({"server_header": header} if header else {})
+
+
+def absent(engine: Engine, settings: Settings, names: Iterable[str]) -> dict[str, str]:
+    """Why each of the stacks `names` can't run here; those that can are made ready.
+
+    One that should run here and can't be made is told, and left to fail with its cells.
+
+    Raises:
+        UsageError: a stack is not known.
+    """
+    runner = runner_for(engine, settings)
+    reasons = {}
+    for name in sorted(set(names)):
+        try:
+            runner.make(stack(name))
+        except NotHere as why:
+            reasons[name] = str(why)
+        except UsageError:
+            raise
+        except LabError as why:
+            # The others are measured; its own cells will fail of it.
+            note(f"The old stack {name} can't be made: {why}")
+    return reasons

@@ -13,13 +13,12 @@ import psutil
 
 from lab.console import step
 from lab.errors import LabError
-from lab.experiments.old_stacks.cpus import arm_cpus
-from lab.experiments.old_stacks.pythons import NotHere
-from lab.experiments.old_stacks.reach import is_unreachable
+from lab.experiments.old_stacks.environment import NotHere, is_unreachable
 from lab.experiments.old_stacks.runner import (
     DATABASE,
     Running,
     address_facts,
+    arm_cpus,
     free_ports,
 )
 from lab.experiments.old_stacks.stacks import FOLDER, Arm, Stack

@@ -13,7 +13,7 @@ from lab.console import step
 from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings, running_settings, save
-from lab.stack.live import ask_nginx
+from lab.stack.inspect import ask_nginx
 from lab.stack.native import backend, latency, postgres, redis_service, render
 from lab.stack.native.services import services
 from lab.stack.native.starting import answers, start

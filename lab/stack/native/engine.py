@@ -21,7 +21,7 @@ from lab.stack.native import (
     redis_service,
     render,
     scheduling,
-    shared_memory,
+    supervision,
 )
 from lab.stack.native.change import Change
 from lab.stack.native.programs import program_versions, require
@@ -67,7 +67,7 @@ class NativeEngine:
             with step("Stopping the stack"):
                 self._supervision.stop()
         stop_leftovers(self._state)
-        shared_memory.remove(self._state)
+        supervision.remove_shared_memory(self._state)
         latency.remove(self._state)
         remove_socket(self._state)
         self._state.settings.unlink(missing_ok=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab.errors import LabError
 from lab.paths import BIN, PROGRAMS
-from lab.stack.versions import ASKED, version_in
+from lab.stack.engine import ASKED, version_in
 
 
 def find(name: str) -> Path | None:

@@ -11,7 +11,7 @@ from lab.host.cpus import Cpus, choose_cpus, expand
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native import metrics_ingress
-from lab.stack.native.measured import process_groups, scrape_targets
+from lab.stack.native.exporters import process_groups, scrape_targets
 from lab.stack.native.service import Service, pinned
 
 _VARIABLE = re.compile(r"\$\{(LAB_\w+)\}")

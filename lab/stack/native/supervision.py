@@ -9,6 +9,7 @@ import time
 import xmlrpc.client
 from collections.abc import Callable
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -237,3 +238,16 @@ def _belongs(process: psutil.Process, state: State) -> bool:
         return process.environ().get("LAB_STACK") == str(state.base)
     except (psutil.Error, OSError):
         return False
+
+
+def shared_memory_prefix(state: State) -> str:
+    """Of this stack's names: two stacks on one machine must not share a channel layer."""
+    return f"load-lab-{sha256(str(state.base).encode()).hexdigest()[:8]}"
+
+
+def remove_shared_memory(state: State) -> None:
+    """All of this stack's; nothing may use it any more, since what lives makes it anew."""
+    for pattern in (f"{shared_memory_prefix(state)}-*", f"sem.{shared_memory_prefix(state)}-*"):
+        for path in Path("/dev/shm").glob(pattern):  # noqa: S108
+            with suppress(FileNotFoundError):
+                path.unlink()

@@ -1,11 +1,15 @@
 """What a way answers, byte for byte; and whether what a generator read can have been that."""
 
 import gzip
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import httpx
 
 from lab.errors import LabError
+from lab.paths import current_state
 from lab.suites.bench.sample import Sample
 
 # The headers of an answer take less.
@@ -65,3 +69,23 @@ def check_size(sample: Sample, body: int, connections: int) -> Sample:
     if sample.wrong or least <= read <= most:
         return sample
     return replace(sample, wrong=f"{read} bytes in {sample.requests} answers of {body} each")
+
+
+# Where nginx/templates/nginx.conf.template looks.
+_FOLDER = "bench"
+
+
+@contextmanager
+def kept_file(page: tuple[str, bytes] | None) -> Iterator[None]:
+    """The file with its (name, bytes) below the stack's state directory; gone afterwards."""
+    if page is None:
+        yield
+        return
+    folder = current_state().run / _FOLDER
+    folder.mkdir(exist_ok=True)
+    name, body = page
+    try:
+        (folder / name).write_bytes(body)
+        yield
+    finally:
+        shutil.rmtree(folder)

@@ -7,15 +7,15 @@ from functools import partial
 from typing import Any
 
 from lab.analysis.provenance import facts, stored
+from lab.console import Progress
 from lab.errors import Interrupted, LabError, UsageError
 from lab.profiling.profile import backend_pid
 from lab.profiling.recorder import check_permission
-from lab.progress import Progress
 from lab.stack.engine import Engine
 from lab.stack.exclusive import borrowed, prepare
-from lab.suites.bench import compression, generators, rows, start
+from lab.stack.native.programs import require, version_of
+from lab.suites.bench import command, compression, rows, start
 from lab.suites.bench.busy import Busy
-from lab.suites.bench.measure import pairs
 from lab.suites.bench.profiles import profiled
 from lab.suites.bench.rows import Row, Way
 from lab.suites.bench.sample import Pair, Sample, Verdict, judge
@@ -72,7 +72,7 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
         if what.profile:
             check_permission(backend_pid(engine))
         prepare(engine, stack)
-        with facts(engine, stack.base, generators.versions()) as known:
+        with facts(engine, stack.base, command.versions()) as known:
             measured = list(_measured(Bench(engine, stack.base), what))
     head = {name: value for name, value in asdict(what).items() if name != "names"}
     return stored("bench", {**known, **head, "rows": measured})
@@ -188,3 +188,24 @@ def _expected(what: Asked) -> float:
     start = _START_SECONDS if rows.START in what.names else 0
     times = what.repeats + what.profile
     return ways * times * (what.seconds + _AROUND_SECONDS) + start
+
+
+def pairs(row: Row, repeats: int, once: Callable[[Way, int], Sample]) -> list[Pair]:
+    """`once(way, repeat)` of every way, `repeats` times, each in the opposite order of the last.
+
+    So what drifts while a row is measured (the clock, the neighbours, what the disk has kept) is as
+    often for a way as against it.
+    """
+    found = []
+    for repeat in range(repeats):
+        order = row.ways if repeat % 2 == 0 else row.ways[::-1]
+        found.append({way.name: once(way, repeat) for way in order})
+    return found
+
+
+def versions() -> dict[str, str]:
+    """The version of each generator."""
+    return {
+        "wrk": version_of([str(require("wrk")), "-v"]),
+        "pgbench": version_of([str(require("pgbench")), "--version"]),
+    }

@@ -5,7 +5,7 @@ from dataclasses import replace
 import httpx
 
 from lab.errors import LabError
-from lab.stack.backend_counters import read_counters
+from lab.stack.inspect import read_counters
 from lab.suites.bench import free_slots
 from lab.suites.bench.rows import Row
 from lab.suites.bench.sample import Verdict, against

@@ -7,9 +7,9 @@ from lab.analysis.provenance import facts, stored
 from lab.console import step
 from lab.stack.engine import Engine
 from lab.stack.exclusive import borrowed, prepare
-from lab.suites.bench import generators, large_dataset
+from lab.suites.bench import command, dataset
 from lab.suites.bench.command import require_native, row_document
-from lab.suites.bench.large_dataset import Size
+from lab.suites.bench.dataset import Size
 from lab.suites.bench.rows import Target, Way
 from lab.suites.bench.sample import Pair, Sample, judge
 from lab.suites.bench.variants import Bench, hotel_of
@@ -65,9 +65,9 @@ def run(
     require_native(engine)
     times, each = repeats or _REPEATS, seconds or _SECONDS
     with borrowed(engine) as stack:
-        large_dataset.check_disk()
+        dataset.check_disk()
         prepare(engine, stack)
-        with facts(engine, stack.base, generators.versions()) as known:
+        with facts(engine, stack.base, command.versions()) as known:
             found = _pairs(Bench(engine, stack.base), times, each, size or Size())
     rows = [
         row_document(row.name, row.path, [judge(row.target, found, check=False)], found)
@@ -85,14 +85,14 @@ def _pairs(bench: Bench, repeats: int, seconds: int, size: Size) -> list[Pair]:
     hotels = sorted(bench.hotels)
     plain, tenfold = hotels[0], hotels[-1]
     bench.spared |= {hotel_of(plain), hotel_of(tenfold)}
-    with large_dataset.grown_database(bench.engine, size, hotel_of(tenfold)):
+    with dataset.grown_database(bench.engine, size, hotel_of(tenfold)):
         found, in_place = list[Pair](), "small"
         for repeat in range(repeats):
             # The one that is in place comes first: an exchange less.
             pair = _samples(bench, in_place, seconds, plain, tenfold, repeat)
             in_place = _other(in_place)
             with step(f"Putting the {in_place} database in place"):
-                large_dataset.swap(bench.engine)
+                dataset.swap(bench.engine)
             found.append(pair | _samples(bench, in_place, seconds, plain, tenfold, repeat))
         return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.analysis.result import relative
+from lab.analysis.provenance import relative
 from lab.errors import Interrupted, LabError
 from lab.host.processes import cpu_seconds
 from lab.load.k6 import new_testid

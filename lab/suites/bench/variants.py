@@ -9,9 +9,8 @@ from lab.settings import Settings, changed, changed_live
 from lab.stack.engine import Engine
 from lab.stack.verify import LIST, target_of, verify
 from lab.suites.bench import free_slots, pgbench, wrk
-from lab.suites.bench.answers import Answer, check_equal, check_size, fetch
+from lab.suites.bench.answers import Answer, check_equal, check_size, fetch, kept_file
 from lab.suites.bench.busy import held_back, wait_until_idle
-from lab.suites.bench.files import kept_file
 from lab.suites.bench.rows import Row, Way, base_assignments
 from lab.suites.bench.sample import Sample
 

@@ -6,18 +6,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lab.analysis.result import host, relative, write_json
-from lab.console import note
+from lab.analysis.provenance import host, relative, write_json
+from lab.analysis.result import without_series
+from lab.console import Progress, note
 from lab.errors import Interrupted, LabError, UsageError
 from lab.host import preflight
 from lab.paths import RESULTS
-from lab.progress import Progress
 from lab.settings import Settings
 from lab.stack.engine import Engine
 from lab.stack.exclusive import borrowed
 from lab.suites.calibration.cells import Cell, chosen
-from lab.suites.calibration.check import Check
-from lab.suites.calibration.checks import Seen, compare
+from lab.suites.calibration.checks import Check, Seen, compare
 from lab.suites.calibration.measure import measure
 from lab.suites.calibration.noise import Noise, unsteady
 
@@ -156,7 +155,7 @@ _LOAD = ("profile", "seconds", "rate", "vus", "max_vus", "starved")
 def _run_document(seen: Seen, *, timed: bool) -> dict[str, Any]:
     truth = seen.truth
     return {
-        "figures": seen.figures,
+        "figures": without_series(seen.result.document()),
         "server": {
             "requests": truth.requests,
             "cut_off": truth.cut_off,

@@ -1,27 +1,30 @@
 """One run of one cell: the server, the floor, the load, and everything that was said of it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+
+import psutil
 
 from lab.analysis import queries
 from lab.analysis.breakpoint import Bounds
 from lab.analysis.measure import read_back
 from lab.analysis.prometheus import Prometheus
-from lab.analysis.result import headline
 from lab.console import step
 from lab.host.cpus import choose_cpus, expand
-from lab.host.steal import StealMeter, mean_share
+from lab.host.noise import StealMeter, mean_share
 from lab.load.k6 import Run, new_testid, run_k6
 from lab.load.process import has_begun
 from lab.settings import Settings
 from lab.stack.engine import Engine
+from lab.suites.bench.busy import held_back
 from lab.suites.calibration.cells import Cell
 from lab.suites.calibration.checks import SHARES, Seen
 from lab.suites.calibration.noise import ForeignMeter, Noise
 from lab.suites.calibration.reference import Reference, round_trip_ms, serving
-from lab.suites.calibration.starved import Starving
 
 
 def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Seen:
@@ -46,10 +49,10 @@ def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> See
         )
         truth = server.stop()
     with step("reading it back"):
-        figures = _figures(engine, run)
+        result = read_back(engine, run, Bounds())
     there = Prometheus(settings.prometheus_url)
     return Seen(
-        figures=figures,
+        result=result,
         truth=truth,
         floor_ms=max(round_trip - truth.probe_ms(), 0.0),
         prometheus_ms=_percentiles(there, run),
@@ -70,11 +73,6 @@ def _starving(cell: Cell, cpus: str, folder: Path) -> Iterator[None]:
         yield
 
 
-def _figures(engine: Engine, run: Run) -> dict[str, Any]:
-    collected, verdict = read_back(engine, run, Bounds())
-    return headline(run, collected, verdict)
-
-
 def _percentiles(there: Prometheus, run: Run) -> dict[int, float | None]:
     """Of the whole load, in ms: as of its last push, after which k6 ends its series."""
     pushes = there.samples(queries.counters(run.load.testid)["good"], run.started, run.ended)
@@ -85,3 +83,54 @@ def _percentiles(there: Prometheus, run: Run) -> dict[int, float | None]:
 def _percentile(there: Prometheus, testid: str, share: int, moment: float) -> float | None:
     seconds = there.instant(queries.percentile_so_far(testid, share / 100, moment))
     return None if seconds is None else seconds * 1000
+
+
+# So much nicer than who has the CPU, k6 gets some 10 % of it.
+# https://github.com/torvalds/linux/blob/v6.1/kernel/sched/core.c (sched_prio_to_weight)
+_NICE, _NICEST = 10, 19
+_POLL_SECONDS = 0.1
+
+
+class Starving:
+    """Starves k6 from when the load `has_begun` to the end of `with`: before that it would take
+    minutes to start.
+    """
+
+    def __init__(self, cpus: str, has_begun: Callable[[], bool]) -> None:
+        self._cpus, self._has_begun = cpus, has_begun
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._starve, daemon=True)
+
+    def __enter__(self) -> "Starving":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _starve(self) -> None:
+        while not self._has_begun():
+            if self._stop.wait(_POLL_SECONDS):
+                return
+        with held_back(self._cpus):
+            for child in psutil.Process().children():
+                with suppress(psutil.Error, OSError):
+                    _yield_to_others(child)
+            self._stop.wait()
+
+
+def _yield_to_others(process: psutil.Process) -> None:
+    """All its threads. k6 is the first of its session, so of a group of its own."""
+    if process.name() != "k6":
+        return
+    niceness = min(os.getpriority(os.PRIO_PROCESS, 0) + _NICE, _NICEST)
+    os.setpriority(os.PRIO_PGRP, process.pid, niceness)
+    # Where the kernel shares out by sessions, a niceness counts within one only.
+    with suppress(OSError):
+        Path(f"/proc/{process.pid}/autogroup").write_text(f"{niceness}\n")

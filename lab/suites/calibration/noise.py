@@ -6,9 +6,8 @@ from resource import RUSAGE_CHILDREN, getrusage
 
 import psutil
 
-from lab.host.cpu_speed import UNSTEADY_RATIO, extremes
+from lab.host.noise import NOISY_SHARE, UNSTEADY_RATIO, extremes
 from lab.host.processes import cpu_seconds
-from lab.host.steal import NOISY_SHARE
 
 # From here on other programs take what the load or its target would have had.
 _FOREIGN_SHARE = 0.1
@@ -20,7 +19,7 @@ _TAIL_SHARE = 0.01
 class Noise:
     """Shares (0 to 1) of all CPU time: what the hypervisor gave to others, and what programs used
     that are neither the stack's nor ours. `load_steal` is the hypervisor's share of the time of the
-    generator's CPUs alone. `cpu_speed`: see lab/host/cpu_speed.py.
+    generator's CPUs alone. `cpu_speed`: see lab/host/noise.py.
     """
 
     steal: float

@@ -12,7 +12,7 @@ Kind = Literal["fixed", "exponential", "queue", "work"]
 
 # So that a run's times can be drawn again.
 _SEED = 20261122
-# Some 5 ms of a CPU: as many turns as lab/host/cpu_speed.py takes for one look, and a half more.
+# Some 5 ms of a CPU: as many turns as lab/host/noise.py takes for one look, and a half more.
 _TURNS_PER_MS = 20_000
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from itertools import groupby
 from statistics import median
-from typing import Any
 
-from lab.analysis.breakpoint import IN_A_ROW
-from lab.suites.soak.figures import Figure, at_least, at_most
+from lab.analysis.breakpoint import IN_A_ROW, Window
+from lab.analysis.result import Result
+from lab.suites.limits import Figure, at_least, at_most
 from lab.suites.soak.watch import Look, Watch
 
 _MIB = 1024**2
@@ -33,22 +33,22 @@ BYTES_PER_REQUEST, LOG_BYTES = 400, 100 * _MIB
 METRICS_BYTES, METRICS_BYTES_PER_HOUR = 100 * _MIB, 1024 * _MIB
 
 
-def of_load(result: dict[str, Any], statuses: dict[str, int]) -> Iterator[Figure]:
+def of_load(result: Result, statuses: dict[str, int]) -> Iterator[Figure]:
     """Whether the rate was held to the end. Of those that failed some were told to come again: with
     LAB_SHED some are, while the caches are empty.
     """
-    failed, known = result["failed"], bool(statuses) or not result["failed"]
+    failed, known = result.failed, bool(statuses) or not result.failed
     refused = statuses.get(_REFUSED, 0) if known else None
     others = None if refused is None else failed - refused
     yield at_most("requests that failed, and were not refused", 0, others)
-    yield at_most("requests that were refused", round(REFUSED_SHARE * result["requests"]), refused)
-    windows = result["windows"] if result["outcome"] != "unrecorded" else []
+    yield at_most("requests that were refused", round(REFUSED_SHARE * result.requests), refused)
+    windows = result.windows if result.outcome != "unrecorded" else []
     yield at_most("windows in a row that broke a bound", IN_A_ROW - 1, broken_in_a_row(windows))
 
 
-def broken_in_a_row(windows: list[dict[str, Any]]) -> int | None:
+def broken_in_a_row(windows: list[Window]) -> int | None:
     """The most windows in a row that broke a bound; None where there are none."""
-    streaks = groupby(bool(window["broken"]) for window in windows)
+    streaks = groupby(bool(window.broken) for window in windows)
     lengths = [len(list(streak)) if broken else 0 for broken, streak in streaks]
     return max(lengths, default=None)
 

@@ -8,21 +8,20 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lab.analysis.breakpoint import Bounds
-from lab.analysis.measure import measure
 from lab.analysis.prometheus import Prometheus, Unanswered
 from lab.analysis.provenance import facts, stored
+from lab.console import Progress
 from lab.errors import Interrupted, UsageError
 from lab.load.k6 import Load, check, new_testid
 from lab.paths import current_state
-from lab.progress import Progress
 from lab.settings import Settings, durations
 from lab.stack.engine import Engine
 from lab.stack.exclusive import borrowed, prepare
 from lab.suites import breaking_rate
 from lab.suites.breaking_rate import Limit, find_borne
-from lab.suites.soak.course import by_status, course
+from lab.suites.limits import peaks, within_limits
+from lab.suites.single_run import SingleRun, by_status, course, run_once
 from lab.suites.soak.growth import of_load, of_looks
-from lab.suites.soak.memory import peaks, within_limits
 from lab.suites.soak.watch import Watch
 
 SHARE = 0.5
@@ -102,15 +101,16 @@ def _held(engine: Engine, what: Asked, load: Load, settings: Settings) -> dict[s
     step = max(1.0, what.seconds / LOOKS)
     began = time.time()
     with Watch(engine, current_state(), step) as watch, _keeping(watch):
-        result = measure(engine, load, Bounds()).document
-    memory, statuses = _from_prometheus(result, settings, began, step)
+        held = run_once(engine, load, Bounds())
+    result = held.result
+    memory, statuses = _from_prometheus(held, settings, began, step)
     figures = [
         *of_load(result, statuses),
-        *of_looks(watch, result["requests"], what.seconds, settings.LAB_NGINX_CACHE),
+        *of_looks(watch, result.requests, what.seconds, settings.LAB_NGINX_CACHE),
         *within_limits(memory),
     ]
     return {
-        "result": {name: result[name] for name in _TOLD},
+        "result": result.model_dump(include=_TOLD),
         "statuses": statuses,
         "bookings": watch.bookings,
         "figures": [each.document() for each in figures],
@@ -131,18 +131,18 @@ def _keeping(watch: Watch) -> Iterator[None]:
 
 
 def _from_prometheus(
-    result: dict[str, Any], settings: Settings, began: float, step: float
+    held: SingleRun, settings: Settings, began: float, step: float
 ) -> tuple[dict[str, int], dict[str, int]]:
     """The services' memory, and how the requests were answered; nothing where it is down."""
     prometheus = Prometheus(settings.prometheus_url)
-    _, started = course(result)
+    _, started = course(held)
     try:
         return (
             peaks(prometheus, began, time.time(), step=max(5.0, step)),
-            by_status(prometheus, result["testid"], started, result["seconds"]),
+            by_status(prometheus, held.result.testid, started, held.result.seconds),
         )
     except Unanswered:
         return {}, {}
 
 
-_TOLD = ("testid", "verdict", "outcome", "requests", "failed", "rps", "p50_ms", "p95_ms", "p99_ms")
+_TOLD = {"testid", "verdict", "outcome", "requests", "failed", "rps", "p50_ms", "p95_ms", "p99_ms"}

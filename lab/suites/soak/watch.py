@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from lab.errors import LabError
-from lab.host.memory import tree_bytes
+from lab.host.processes import tree_bytes
 from lab.paths import State
 from lab.stack.database import DATABASE
 from lab.stack.engine import Engine

@@ -1,131 +1,135 @@
 """Who is to blame for a break: the target, or the load generator."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from lab.analysis.breakpoint import Bounds, Counters, windows
-from lab.analysis.collect import Collected
-from lab.analysis.completeness import Recorded
-from lab.analysis.verdict import judge
+from lab.analysis.completeness import Completeness
+from lab.analysis.result import PrometheusRange, Result, WebSockets
+from lab.analysis.verdict import Verdict, judge
 from lab.host.sampler import CpuUse
-from lab.load.k6 import Load, Run
 from lab.load.plan import Plan, Stage
-from lab.settings import load_settings
 
 PLAN = Plan((Stage(60, 0, 60),), "requests")
-ALL = Recorded(k6=7, prometheus=7, seconds=60, seconds_missing=0)
-SUMMARY = {"lab": {"scenario": "list", "load_seconds": 60}, "metrics": {}}
+ALL = Completeness(k6=7, prometheus=7, seconds=60, seconds_missing=0)
+LOAD = PrometheusRange(start=0, end=60)
 
 
-def _run(load_cpu: float, target_cpu: float = 0.99) -> Run:
-    uses = [CpuUse(float(second), target_cpu, load_cpu) for second in range(61)]
-    return Run(Load("breakpoint"), Path(), 0, 60, False, uses, load_settings({}))
+def _result(
+    load_cpu: float,
+    target_cpu: float = 0.99,
+    *,
+    dropped: float = 0,
+    slow_from: float = 30,
+    **metrics,
+) -> Result:
+    """A ramp's metrics, without a verdict."""
 
-
-def _collected(*, dropped: float = 0, slow_from: float = 30) -> Collected:
     def at(moment: float) -> Counters:
         answers = PLAN.arrivals(moment)
         late = moment >= slow_from
         return Counters(answers, 0, answers, dropped * moment, 4000 if late else 20)
 
-    return Collected(SUMMARY, PLAN, 0, windows(PLAN, at, Bounds()), ALL)
+    uses = [CpuUse(float(second), target_cpu, load_cpu) for second in range(61)]
+    found = windows(PLAN, at, Bounds())
+    named = {"profile": "breakpoint", "windows": found, "recorded": ALL, "prometheus": LOAD}
+    return Result(**{**named, "cpu": uses, **metrics})
+
+
+def _judge(result: Result) -> Verdict:
+    return judge(result, PLAN, Bounds())
 
 
 def test_the_target_is_the_limit_when_the_generator_had_room():
-    verdict = judge(_run(0.5), _collected(), Bounds())
+    verdict = _judge(_result(0.5))
     assert (verdict.outcome, verdict.limited_by) == ("broke", "target")
-    assert "broke at 27.5 requests/s" in verdict.text
+    assert "broke at 27.5 requests/s" in verdict.verdict
 
 
 def test_a_break_point_is_rounded_once_so_its_verdict_and_its_document_say_one_rate():
     """24.254 is 24.3 in a verdict, and 24.25 in a document, which is 24.2 to who rounds that."""
-    collected = _collected()
-    said = [
-        replace(window, achieved=24.254, offered=24.254, goodput=24.254, error_ratio=0)
-        for window in collected.windows
-    ]
-    verdict = judge(_run(0.5), replace(collected, windows=said), Bounds())
+    rates = {"achieved": 24.254, "offered": 24.254, "goodput": 24.254, "error_ratio": 0}
+    found = [replace(window, **rates) for window in _result(0.5).windows]
+    verdict = _judge(_result(0.5, windows=found))
     found = verdict.break_point
     assert found is not None
     assert (found.rate, found.goodput, found.offered) == (24.25, 24.25, 24.25)
-    assert "broke at 24.2 requests/s (goodput 24.2/s, seen at 24.2/s)" in verdict.text
+    assert "broke at 24.2 requests/s (goodput 24.2/s, seen at 24.2/s)" in verdict.verdict
 
 
 def test_a_full_generator_is_the_limit_whatever_else_happened():
-    assert judge(_run(0.95), _collected(dropped=1), Bounds()).limited_by == "generator_cpu"
+    assert _judge(_result(0.95, dropped=1)).limited_by == "generator_cpu"
 
 
 @pytest.mark.parametrize(("target", "limit"), [(0.5, "generator_cpu"), (0.97, "target")])
 def test_a_nearly_full_generator_is_the_limit_unless_the_target_was_busier(target, limit):
-    assert judge(_run(0.83, target), _collected(), Bounds()).limited_by == limit
+    assert _judge(_result(0.83, target)).limited_by == limit
 
 
 def test_dropped_iterations_with_an_idle_generator_mean_too_few_users():
-    assert judge(_run(0.5), _collected(dropped=1), Bounds()).limited_by == "vu_cap"
+    assert _judge(_result(0.5, dropped=1)).limited_by == "vu_cap"
 
 
 def test_what_held_was_limited_by_nothing_and_names_its_top_rate():
-    verdict = judge(_run(0.5), _collected(slow_from=99), Bounds())
+    verdict = _judge(_result(0.5, slow_from=99))
     assert (verdict.outcome, verdict.limited_by) == ("held", "none")
-    assert "60.0 requests/s" in verdict.text
-    assert verdict.text.endswith("achieved 95%)")
+    assert "60.0 requests/s" in verdict.verdict
+    assert verdict.verdict.endswith("achieved 95%)")
 
 
 def test_a_bound_that_gave_way_too_late_for_a_break_is_told():
     """Not "no bound gave way": the load's end, and not the target, is why nothing broke."""
-    verdict = judge(_run(0.5), _collected(slow_from=59), Bounds())
+    verdict = _judge(_result(0.5, slow_from=59))
     assert verdict.outcome == "held"
-    assert "no bound gave way (" in verdict.text
+    assert "no bound gave way (" in verdict.verdict
     said = "for 3 windows in a row; 2 of 56 windows broke one, the last at 60 s of 60 s: p95 4000"
-    assert said in verdict.text
+    assert said in verdict.verdict
 
 
 @pytest.mark.parametrize(("failed", "outcome"), [(False, "passed"), (True, "failed")])
 def test_a_smoke_test_passes_or_fails_by_its_thresholds(failed, outcome):
-    values = {"http_reqs": {"values": {"count": 7}}}
-    run = Run(Load("smoke"), Path(), 0, 1, failed, [], load_settings({}))
-    verdict = judge(run, Collected({**SUMMARY, "metrics": values}, None, 0, [], ALL), Bounds())
+    smoke = Result(profile="smoke", requests=7)
+    verdict = judge(smoke, None, Bounds(), thresholds_failed=failed)
     assert verdict.outcome == outcome
-    assert "7 requests" in verdict.text
+    assert "7 requests" in verdict.verdict
 
 
 @pytest.mark.parametrize(("busy", "limit"), [(0.95, "generator_cpu"), (0.5, "none")])
 def test_a_closed_load_is_a_lower_bound_when_the_generator_was_full(busy, limit):
-    metrics = {"http_reqs": {"values": {"count": 900}}}
-    run = replace(_run(busy, 0.8), load=Load("closed"))
-    summary = {**SUMMARY, "metrics": metrics}
-    verdict = judge(run, replace(_collected(), plan=None, summary=summary), Bounds())
+    verdict = judge(_result(busy, 0.8, profile="closed", requests=900), None, Bounds())
     assert (verdict.outcome, verdict.limited_by) == ("measured", limit)
-    assert ("limited by the load generator" in verdict.text) == (busy > 0.9)
+    assert ("limited by the load generator" in verdict.verdict) == (busy > 0.9)
 
 
 @pytest.mark.parametrize(
     ("there", "said"),
     [
-        (Recorded(70, None, 60, 60), "Prometheus does not answer; k6 counted 70 requests"),
-        (Recorded(70, 70, 60, 8), "has 70 of 70 requests, setup's included, and lacks 8 of 60 s"),
+        (Completeness(70, None, 60, 60), "Prometheus does not answer; k6 counted 70 requests"),
+        (
+            Completeness(70, 70, 60, 8),
+            "has 70 of 70 requests, setup's included, and lacks 8 of 60 s",
+        ),
     ],
 )
 def test_what_prometheus_lacks_a_part_of_is_not_judged(there, said):
-    verdict = judge(_run(0.5), replace(_collected(), recorded=there), Bounds())
+    verdict = _judge(_result(0.5, recorded=there))
     assert (verdict.outcome, verdict.break_point) == ("unrecorded", None)
-    assert said in verdict.text
-    assert "No break point can be found" in verdict.text
+    assert said in verdict.verdict
+    assert "No break point can be found" in verdict.verdict
 
 
 @pytest.mark.parametrize(("busy", "limit"), [(0.95, "generator_cpu"), (0.5, "none")])
 def test_a_generator_that_is_too_full_to_push_is_the_limit(busy, limit):
-    there = Recorded(70, 70, 60, 8)
-    verdict = judge(_run(busy), replace(_collected(), recorded=there), Bounds())
+    there = Completeness(70, 70, 60, 8)
+    verdict = _judge(_result(busy, recorded=there))
     assert (verdict.outcome, verdict.limited_by) == ("unrecorded", limit)
-    assert ("limited by the load generator" in verdict.text) == (limit == "generator_cpu")
+    assert ("limited by the load generator" in verdict.verdict) == (limit == "generator_cpu")
 
 
 def test_a_count_that_differs_alone_does_not_void_the_verdict():
-    there = Recorded(70, 69, 60, 0)
-    assert judge(_run(0.5), replace(_collected(), recorded=there), Bounds()).outcome == "broke"
+    there = Completeness(70, 69, 60, 0)
+    assert _judge(_result(0.5, recorded=there)).outcome == "broke"
     assert not there.complete
 
 
@@ -141,8 +145,6 @@ def test_a_count_that_differs_alone_does_not_void_the_verdict():
     ],
 )
 def test_what_held_has_failed_all_the_same_when_a_message_did_not_come_once(counted, outcome):
-    metrics = {f"lab_ws_{name}": {"values": {"count": n}} for name, n in counted.items()}
-    collected = replace(_collected(slow_from=99), summary={**SUMMARY, "metrics": metrics})
-    verdict = judge(_run(0.5), collected, Bounds())
+    verdict = _judge(_result(0.5, slow_from=99, websockets=WebSockets(**counted)))
     assert verdict.outcome == outcome
-    assert f"{counted['lost']} lost" in verdict.text
+    assert f"{counted['lost']} lost" in verdict.verdict

@@ -2,18 +2,25 @@
 
 import pytest
 
-from lab.analysis.figures import OF_WEBSOCKETS
+from lab.analysis.result import METRICS
 from lab.experiments import files, matrix
-from lab.experiments.claims import _FIGURES, evaluate, problems
+from lab.experiments.claims import evaluate, problems
+from lab.experiments.store import CellRun
 from lab.paths import EXPERIMENTS
+
+WINDOW = {"end": 5, "offered": 0, "due": 0, "achieved": 0, "goodput": 0}
+WINDOW |= {"error_ratio": 0, "dropped": 0, "p95_ms": None}
+POINT = {"goodput": 1.0, "seconds_into_test": 9.0, "reasons": []}
 
 
 def cell(name, repeat=1, **figures):
     base = {
         **{"name": name, "repeat": repeat, "state": "measured", "limited_by": "target"},
-        **{"builds": {}, "cache": {}, "break_point": None},
+        "successes": 1,
     }
-    return base | figures
+    windows = [WINDOW | window for window in figures.pop("windows", [])]
+    point = figures.pop("break_point", None)
+    return base | figures | {"windows": windows, "break_point": point and POINT | point}
 
 
 def claim(holds, **measures):
@@ -21,7 +28,7 @@ def claim(holds, **measures):
 
 
 def only(claims, cells):
-    (found,) = evaluate(claims, cells)
+    (found,) = evaluate(claims, [CellRun.of(cell) for cell in cells])
     return found
 
 
@@ -151,15 +158,18 @@ def test_a_cell_that_could_not_be_measured_says_why():
     assert found["notes"] == [f"old was not measured: {why}", "gone was not measured"]
 
 
-ZEROS = {**dict.fromkeys(_FIGURES, 0.0), "websockets": dict.fromkeys(OF_WEBSOCKETS.values(), 0.0)}
+OF_RESULT = [name for name, metric in METRICS.items() if metric.path == (name,)]
+ZEROS = {**dict.fromkeys(OF_RESULT, 0), "websockets": {}}
 
 
 @pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.toml")), ids=lambda path: path.stem)
 def test_no_claim_of_ours_holds_of_what_never_answered(path):
     experiment = files.parse(path.stem, path.read_text())
-    windows = [{"p95_ms": None, "goodput": 0.0, "offered": 0.0, "error_ratio": 0.0}]
+    windows = [WINDOW]
     cells = [cell(c.name, **ZEROS, windows=windows) for c in matrix.cells(experiment)]
-    found = evaluate([each.model_dump() for each in experiment.claims], cells)
+    found = evaluate(
+        [each.model_dump() for each in experiment.claims], [CellRun.of(cell) for cell in cells]
+    )
     assert {each["id"] for each in found if each["verdict"] != "not measured"} == set()
 
 

@@ -8,8 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from lab.analysis.breakpoint import Bounds
+from lab.analysis.result import Result
 from lab.errors import Interrupted, LabError, UsageError
 from lab.experiments import cell, files
+from lab.experiments.cell import Measurement
 from lab.experiments.matrix import cells
 from lab.experiments.runner import header, make_plan, run_plan
 from lab.experiments.store import Store, find_store
@@ -19,7 +21,7 @@ from lab.paths import ROOT
 from lab.settings import changed_live, load_settings
 
 TEXT = (ROOT / "tests/support/samples/small.toml").read_text()
-FIGURES = {"rps": 1.0, "goodput": 1.0}
+RESULT = Result(rps=1.0, goodput=1.0)
 
 
 class Bench:
@@ -49,7 +51,7 @@ class Bench:
 
     def measure(self, cell, folder):
         self._did("measure", cell)
-        return FIGURES
+        return Measurement(RESULT, cell.settings)
 
 
 @pytest.fixture
@@ -71,16 +73,16 @@ def test_each_cell_goes_through_the_steps_in_order_and_is_written_at_once(store)
     bench = Bench()
     run_plan(plan(only=["list/*"]), store, bench)
     assert [step for step, _ in bench.steps] == ["apply", "reset", "verify", "warm", "measure"] * 3
-    assert [cell["name"] for cell in store.cells()] == ["list/none", "list/redis", "list/nginx"]
-    assert all(cell["state"] == "measured" for cell in store.cells())
-    assert store.cells()[1]["settings"]["LAB_REDIS_CACHE"] == "page"
+    assert [cell.name for cell in store.cells()] == ["list/none", "list/redis", "list/nginx"]
+    assert all(cell.state == "measured" for cell in store.cells())
+    assert store.cells()[1].settings["LAB_REDIS_CACHE"] == "page"
 
 
 def test_a_cell_that_does_not_verify_is_written_with_its_error_and_the_rest_goes_on(store):
     bench = Bench({("list/redis", "verify"): LabError("the layer is not on")})
     failures = run_plan(plan(), store, bench)
     assert failures == ["  list/redis, repeat 1: the layer is not on"]
-    states = {cell["name"]: cell["state"] for cell in store.cells()}
+    states = {cell.name: cell.state for cell in store.cells()}
     assert states.pop("list/redis") == "failed"
     assert set(states.values()) == {"measured"}
 
@@ -90,7 +92,7 @@ def test_resuming_measures_what_is_missing_or_failed_and_nothing_else(store):
     again = Bench()
     run_plan(plan(), store, again)
     assert {name for _, name in again.steps} == {"list/redis"}
-    assert {cell["state"] for cell in store.cells()} == {"measured"}
+    assert {cell.state for cell in store.cells()} == {"measured"}
 
 
 OLD = """
@@ -107,7 +109,7 @@ def test_cells_of_an_old_stack_that_is_not_here_are_not_measured_and_no_failure(
     bench = Bench()
     absent = {"channels-2016": "Python 3.6 is not here"}
     assert run_plan(the_plan, store, bench, absent) == []
-    found = {cell["name"]: (cell["state"], cell["error"]) for cell in store.cells()}
+    found = {cell.name: (cell.state, cell.error) for cell in store.cells()}
     assert found == {
         "list/none": ("measured", None),
         "list/old": ("not measured", "Python 3.6 is not here"),
@@ -116,7 +118,7 @@ def test_cells_of_an_old_stack_that_is_not_here_are_not_measured_and_no_failure(
     again = Bench()
     run_plan(the_plan, store, again)
     assert {name for _, name in again.steps} == {"list/old"}
-    assert {cell["state"] for cell in store.cells()} == {"measured"}
+    assert {cell.state for cell in store.cells()} == {"measured"}
 
 
 @pytest.mark.parametrize("values", [{}, {"LAB_REDIS_CACHE": "page"}, {"LAB_LATENCY_MS": "100"}])
@@ -142,7 +144,7 @@ def test_ctrl_c_keeps_what_was_measured(store):
     bench = Bench({("list/redis", "measure"): KeyboardInterrupt()})
     with pytest.raises(Interrupted), interruptible():
         run_plan(plan(), store, bench)
-    assert [cell["name"] for cell in store.cells()] == ["list/none"]
+    assert [cell.name for cell in store.cells()] == ["list/none"]
 
 
 def test_three_failures_in_a_row_end_the_run(store):
@@ -163,7 +165,7 @@ def test_too_little_disk_stops_before_the_next_cell(store, monkeypatch):
 
 def test_repeats_have_folders_of_their_own(store):
     run_plan(plan(only=["list/none"], repeats=2), store, Bench())
-    assert [cell["repeat"] for cell in store.cells()] == [1, 2]
+    assert [cell.repeat for cell in store.cells()] == [1, 2]
 
 
 def test_only_takes_patterns_and_positions_and_refuses_what_fits_nothing():

@@ -6,7 +6,7 @@ import pytest
 
 from lab.errors import UsageError
 from lab.experiments import files
-from lab.experiments.old_stacks import cpus, environment, stacks
+from lab.experiments.old_stacks import environment, runner, stacks
 from lab.host.cpus import Cpus
 from lab.settings import load_settings
 
@@ -112,10 +112,10 @@ legacy = {{ stack = "django-3.0-asgiref-3.2", arm = "daphne-1" }}
     ],
 )
 def test_a_layer_with_a_cpu_of_its_own(monkeypatch, target, load_, here, server, layer, shared):
-    monkeypatch.setattr(cpus, "usable_cpus", lambda: [int(number) for number in here])
-    monkeypatch.setattr(cpus, "choose_cpus", lambda _: Cpus(target, load_))
+    monkeypatch.setattr(runner, "usable_cpus", lambda: [int(number) for number in here])
+    monkeypatch.setattr(runner, "choose_cpus", lambda _: Cpus(target, load_))
     channels = stacks.stack("channels-2016")
-    own = cpus.arm_cpus(channels.arms["daphne-redis-own-cpu"], load_settings())
-    assert own == cpus.ArmCpus(server, layer, shared)
-    usual = cpus.arm_cpus(channels.arms["daphne-redis"], load_settings())
+    own = runner.arm_cpus(channels.arms["daphne-redis-own-cpu"], load_settings())
+    assert own == runner.ArmCpus(server, layer, shared)
+    usual = runner.arm_cpus(channels.arms["daphne-redis"], load_settings())
     assert (usual.server, usual.layer) == (target, target)

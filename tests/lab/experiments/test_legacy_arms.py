@@ -12,9 +12,9 @@ from lab.experiments.cell import StackBench
 from lab.experiments.files import parse
 from lab.experiments.matrix import cells
 from lab.experiments.old_stack_cell import EitherBench, LegacyBench
-from lab.experiments.old_stacks import presence
+from lab.experiments.old_stacks import arms
 from lab.experiments.old_stacks.arms import arm
-from lab.experiments.old_stacks.pythons import NotHere, find_python
+from lab.experiments.old_stacks.environment import NotHere, find_python
 from lab.experiments.old_stacks.stacks import stack as stack_named
 from lab.experiments.runner import make_plan, run_plan
 from lab.experiments.store import Store
@@ -118,17 +118,18 @@ def test_a_cell_of_an_old_stack_is_measured_there_while_the_backend_rests(
     plan = make_plan(
         "t", EXPERIMENT, experiment, cells(experiment), only=["old"], repeats=None, quick=False
     )
-    assert presence.absent(stack, settings, [CHANNELS]) == {}
+    assert arms.absent(stack, settings, [CHANNELS]) == {}
     store, bounds = Store(tmp_path / "t-20260101-000000-abcd"), Bounds()
     legacy = LegacyBench(stack, settings, bounds)
     bench = EitherBench(StackBench(stack, settings, bounds), legacy)
     assert run_plan(plan, store, bench) == []
     (cell,) = store.cells()
-    assert cell["state"] == "measured"
-    assert (cell["legacy"]["stack"], cell["legacy"]["arm"]) == (CHANNELS, "daphne-redis")
-    assert cell["legacy"]["layer"] == "asgi_redis"
-    assert cell["failed"] == cell["missing_in_prometheus"] == 0
-    assert cell["requests"] >= 8 * 20
-    assert cell["services_cpu"]["legacy-worker-1"] > cell["services_cpu"]["backend"]
-    assert cell["memory_peak_bytes"] > 10 * 1024**2
-    assert cell["legacy"]["django"] == "1.10.8"
+    result = cell.result
+    assert result is not None
+    assert (cell.legacy["stack"], cell.legacy["arm"]) == (CHANNELS, "daphne-redis")
+    assert cell.legacy["layer"] == "asgi_redis"
+    assert result.failed == result.missing_in_prometheus == 0
+    assert result.requests >= 8 * 20
+    assert result.services_cpu["legacy-worker-1"] > result.services_cpu["backend"]
+    assert result.memory_peak_bytes > 10 * 1024**2
+    assert cell.legacy["django"] == "1.10.8"

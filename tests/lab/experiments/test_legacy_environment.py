@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from lab.errors import LabError
-from lab.experiments.old_stacks import environment, presence, stacks
-from lab.experiments.old_stacks.pythons import NotHere, check_compiler, find_python
+from lab.experiments.old_stacks import arms, environment, stacks
+from lab.experiments.old_stacks.environment import NotHere, check_compiler, find_python
 from lab.settings import load_settings
 
 PATTERN = stacks.stack("django-3.0-asgiref-3.2")
@@ -129,7 +129,7 @@ class _Runner:
 
 
 def test_a_stack_that_should_run_here_is_no_stack_that_is_not_here(monkeypatch, capsys):
-    monkeypatch.setattr(presence, "runner_for", lambda *_: _Runner())
-    found = presence.absent(None, load_settings(), ["django-3.0-asgiref-3.2", "channels-2016"])
+    monkeypatch.setattr(arms, "runner_for", lambda *_: _Runner())
+    found = arms.absent(None, load_settings(), ["django-3.0-asgiref-3.2", "channels-2016"])
     assert found == {"channels-2016": "no Python"}
     assert "django-3.0-asgiref-3.2 can't be made: a wrong hash" in capsys.readouterr().err

@@ -11,11 +11,10 @@ import pytest
 
 from lab.errors import LabError
 from lab.experiments.old_stacks import environment, native, stacks
-from lab.experiments.old_stacks.processes import Process, processes
+from lab.experiments.old_stacks.native import Process, processes
 from lab.paths import ROOT, State
 from lab.settings import load_settings
-from lab.stack.native import shared_memory
-from lab.stack.native.supervision import wait_for
+from lab.stack.native.supervision import shared_memory_prefix, wait_for
 
 
 @pytest.fixture
@@ -68,7 +67,10 @@ def _lives(pid):
 
 def test_shared_memory_goes_after_the_processes_that_could_make_it_anew(state, monkeypatch):
     (state.base / "run").mkdir(exist_ok=True)
-    late, ready = Path("/dev/shm") / f"{shared_memory.prefix(state)}-late", state.base / "ready"
+    late, ready = (
+        Path("/dev/shm") / f"{shared_memory_prefix(state)}-late",
+        state.base / "ready",
+    )
     web = [
         "sh",
         "-c",

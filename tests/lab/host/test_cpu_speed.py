@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from lab.host import cpu_speed as module
-from lab.host.cpu_speed import cpu_speed, extremes
+from lab.host import noise as module
+from lab.host.noise import cpu_speed, extremes
 
 
 def test_the_work_runs_where_it_is_told_and_the_caller_stays_where_it_was(monkeypatch):

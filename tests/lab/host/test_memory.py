@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from lab.host.memory import answering, tree_bytes
+from lab.host.processes import answering, tree_bytes
 from lab.host.sampler import CpuUse, memory_peak
 
 MEGABYTE = 1024**2

@@ -4,19 +4,20 @@ import re
 
 import pytest
 
+from lab.analysis.breakpoint import Window
 from lab.report.comparison import comparison
 from lab.report.curves import curves, thinned
 from lab.report.model import build
 from lab.report.page import markdown
 from lab.report.sections import sections
-from tests.support.report_samples import CLAIMS, load, of
+from tests.support.report_samples import CLAIMS, load, of, runs
 from tests.support.samples import make
 
 WARM = "naive/nginx-protected-warm/detail"
 
 
 def _markdown(header, cells, claims=CLAIMS):
-    report = build(header, cells, claims)
+    report = build(header, runs(cells), claims)
     links = {"comparison": "pictures/comparison.png", "published": "pictures/published.png"}
     panels = {
         f"{kind}-{p}": f"pictures/{kind}-{p}.png"
@@ -63,7 +64,7 @@ def test_a_cell_that_the_target_did_not_limit_is_marked_in_the_table(sample):
 
 def test_a_cell_that_the_target_did_not_limit_is_marked_in_the_picture():
     header, cells = load()
-    panel = comparison(build(header, cells, [])).panels[0]
+    panel = comparison(build(header, runs(cells), [])).panels[0]
     rows = {row["cell"]: row for row in _data(panel)}
     assert (rows[WARM]["open"], rows[WARM]["text"]) == (True, "≥ 1,443 · generator")
     assert rows["naive/nginx-basic-cold/detail"]["text"] == "≥ 323 · VU cap"
@@ -153,8 +154,8 @@ def test_a_machine_that_changed_its_speed_is_told(fastest, warned):
 
 
 def test_thinned_windows_keep_the_ends_and_the_break():
-    windows = [{"end": float(end)} for end in range(5, 605)]
-    kept = [window["end"] for window in thinned(windows, 338.0)]
+    windows = [Window(float(end), 0, 0, 0, 0, 0, 0, None) for end in range(5, 605)]
+    kept = [window.end for window in thinned(windows, 338.0)]
     assert (kept[0], kept[-1]) == (5.0, 604.0)
     assert 338.0 in kept
     assert len(kept) <= 63
@@ -165,7 +166,7 @@ def test_a_load_of_one_rate_is_drawn_over_time():
     for cell in cells:
         for window in cell.get("windows", []):
             window["offered"] = 20.0
-    picture = curves(build(header, cells, []), "detail")
+    picture = curves(build(header, runs(cells), []), "detail")
     assert picture.caption.startswith("Over the seconds since the load began")
 
 

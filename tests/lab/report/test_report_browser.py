@@ -2,10 +2,10 @@
 
 import pytest
 
-from lab.report import write_report
+from lab.report.document import write_report
 from lab.stack.native.programs import browser_env, find_browser
 from tests.support.browser import browser
-from tests.support.report_samples import CLAIMS, ladder, load
+from tests.support.report_samples import CLAIMS, ladder, load, runs
 
 # Each chart as the reader finds it: its id, and the size of what was drawn.
 DRAWN = """
@@ -26,11 +26,16 @@ def page():
         yield opened
 
 
+def _write(header, cells, folder):
+    """The page of a report."""
+    return write_report(header, runs(cells), CLAIMS, folder)["html"]
+
+
 @pytest.fixture(scope="module", params=["small", "ladder"])
 def report(request, tmp_path_factory):
     if request.param == "small":
         return request.getfixturevalue("written")[1]["html"]
-    return write_report(*ladder(), CLAIMS, tmp_path_factory.mktemp("report"))["html"]
+    return _write(*ladder(), tmp_path_factory.mktemp("report"))
 
 
 @pytest.mark.parametrize("width", [400, 1280])
@@ -59,7 +64,7 @@ def test_a_limited_cell_says_so_in_the_drawn_picture(page, written):
 def test_markup_in_a_result_stays_text(page, tmp_path):
     header, cells = load()
     header["title"] = "<script>document.title = 'run'</script><img src=x onerror=alert(1)>"
-    page.open(write_report(header, cells, CLAIMS, tmp_path)["html"], 400)
+    page.open(_write(header, cells, tmp_path), 400)
     assert page.ask("document.querySelector('h1').textContent") == header["title"]
     assert page.ask("document.title") == header["title"]
     assert page.trouble == []

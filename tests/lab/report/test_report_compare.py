@@ -5,14 +5,14 @@ import pytest
 from lab.experiments import matrix
 from lab.experiments.files import parse
 from lab.paths import EXPERIMENTS
-from lab.report import report_document
 from lab.report.comparison import comparison
+from lab.report.document import report_document
 from lab.report.model import build
 from lab.report.page import markdown
-from lab.report.published_lines import groups
+from lab.report.published import groups
 from lab.report.sections import sections
 from lab.report.summary import answer
-from tests.support.report_samples import load, of
+from tests.support.report_samples import load, of, runs
 
 # Successes of each server at 0 and at 200 ms.
 SUCCESSES = {"sync": (400, 10), "threads": (200, 360), "async": (420, 380)}
@@ -60,7 +60,7 @@ def header(**changed):
 
 
 def text_of(head, found):
-    report = build(head, found, [])
+    report = build(head, runs(found), [])
     there = sections(report)
     pictures = {b.name: "" for s in there for b in s.blocks if b.kind == "picture"}
     return markdown(report, there, pictures)
@@ -80,7 +80,7 @@ def test_the_answer_compares_the_named_figure_with_the_named_base(text):
 
 def test_of_very_many_rows_the_answer_tells_those_that_were_published(monkeypatch):
     monkeypatch.setattr("lab.report.summary._MOST_ROWS", 2)
-    said = answer(build(header(), cells(), []))
+    said = answer(build(header(), runs(cells()), []))
     assert "sync gave 400 successful answers, async 420 (1.1 ×)." in said
     assert "threads" not in said
 
@@ -89,7 +89,7 @@ def test_the_table_has_the_rows_panels_and_series_of_the_file(text):
     assert "## Successful answers of every server" in text
     assert "| server | what it is | read, 0ms | read, 200ms |" in text
     assert "| async | the async | 420 | 380 |" in text
-    panel = comparison(build(header(), cells(), [])).panels[0]
+    panel = comparison(build(header(), runs(cells()), [])).panels[0]
     assert panel["title"] == "read"
 
 
@@ -117,14 +117,14 @@ def test_a_closed_load_is_limited_by_nothing_and_holds_nothing(text):
 
 
 def test_the_base_is_what_the_file_names_not_what_comes_first():
-    report = build(header(report=REPORT | {"base": {"server": "threads"}}), cells(), [])
+    report = build(header(report=REPORT | {"base": {"server": "threads"}}), runs(cells()), [])
     assert answer(report).startswith("For read, 0ms: threads gave 200 successful answers, sync 400")
     assert report.base_of(report.cells[0]).name == "read/0ms/threads"
 
 
 def test_several_axes_may_make_the_panels():
     shown = REPORT | {"panels": ["route", "latency"], "compare": "max_rps"}
-    report = build(header(report=shown), cells(), [])
+    report = build(header(report=shown), runs(cells()), [])
     assert list(report.panels.positions) == ["read, 0ms", "read, 200ms"]
     assert report.panels.positions["read, 200ms"] == "the read, the 200ms"
     assert report.place(report.cells[1]) == ("sync", "", "read, 200ms")
@@ -148,7 +148,7 @@ def test_each_panel_may_compare_a_figure_of_its_own():
 
 def test_published_lines_with_other_figures_are_a_table_of_their_own():
     published = [*PUBLISHED, {"cell": "read/0ms/threads", "label": "t", "p95_ms": 3.0}]
-    found = groups(build(header(published=published), cells(), []))
+    found = groups(build(header(published=published), runs(cells()), []))
     assert [[kind.name for kind in group.kinds] for group in found] == [
         ["max_rps", "successes"],
         ["p95_ms"],
@@ -159,7 +159,7 @@ def test_published_lines_with_other_figures_are_a_table_of_their_own():
 def test_a_published_line_may_name_the_line_that_its_steps_begin_at():
     base = {"cell": "read/0ms/sync", "label": None, "successes": 100}
     other = {"cell": "read/200ms/async", "label": None, "successes": 400, "base": "read/0ms/sync"}
-    (group,) = groups(build(header(published=[base, other]), cells(), []))
+    (group,) = groups(build(header(published=[base, other]), runs(cells()), []))
     assert group.lines[1].base is group.lines[0]
     assert group.lines[1].step(group.main, "theirs") == 4
 
@@ -188,7 +188,7 @@ def test_what_this_machine_can_not_measure_is_named_with_its_reason():
     assert "Of 6 planned cells, 0 failed, 1 could not be measured here and 0 are missing." in text
     assert "| read/0ms/sync | Python 3.6 is not here |" in text
     assert "| read/0ms/sync | *not measured* | 0 of 1 | – |" in text
-    document = report_document(header(), found, [], {})
+    document = report_document(header(), runs(found), [], {})
     (first,) = [cell for cell in document["cells"] if cell["name"] == "read/0ms/sync"]
     assert (first["state"], first["error"]) == ("not measured", "Python 3.6 is not here")
 

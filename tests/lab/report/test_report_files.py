@@ -4,11 +4,11 @@ import json
 import re
 import shutil
 
-from lab.report import report_document, write_report
+from lab.report.document import report_document, write_report
 from lab.report.model import build
 from lab.report.page import html, markdown
 from lab.report.sections import sections
-from tests.support.report_samples import CLAIMS, FOLDER, ladder, load, of
+from tests.support.report_samples import CLAIMS, FOLDER, ladder, load, of, runs
 
 HOSTILE = "</script><script>alert(1)</script>"
 
@@ -25,7 +25,7 @@ def test_an_experiment_with_one_axis_needs_no_layers_or_loads(tmp_path):
     axis = {"name": "server", "positions": [{"name": "sync", "title": "sync workers"}]}
     cell = {**of(cells, "naive/none/detail"), "name": "sync", "axes": {"server": "sync"}}
     one = {**header, "axes": [axis], "plan": [{"name": "sync", "repeat": 1}], "published": []}
-    files = write_report(one, [cell], [], tmp_path)
+    files = write_report(one, runs([cell]), [], tmp_path)
     assert "| sync | sync workers | 1.8 |" in files["markdown"].read_text()
     assert {path.name for path in files["pictures"]} >= {"comparison.png", "curves.svg"}
 
@@ -53,7 +53,7 @@ def test_names_with_slashes_stay_inside_the_folder(tmp_path):
     header["axes"][2]["positions"][0]["name"] = "../../detail"
     for cell in cells:
         cell["axes"]["load"] = "../../detail"
-    files = write_report(header, cells, [], tmp_path / "run")
+    files = write_report(header, runs(cells), [], tmp_path / "run")
     assert (tmp_path / "run/pictures/curves--detail.png") in files["pictures"]
 
 
@@ -74,7 +74,7 @@ def test_the_page_needs_no_network_and_names_no_path_of_the_machine(written):
 
 def test_sixty_long_cells_make_a_page_below_five_megabytes():
     header, cells = ladder(60, windows=600)
-    report = build(header, cells, [])
+    report = build(header, runs(cells), [])
     found = sections(report)
     links = {block.name: "" for s in found for block in s.blocks if block.kind == "picture"}
     assert len(html(report, found, links).encode()) < 5_000_000
@@ -86,7 +86,7 @@ def test_titles_and_errors_can_not_become_markup():
     failed["error"] = f"{HOSTILE} | a ![pic](x) `b`"
     of(cells, "naive/none/detail")["axes"]["layer"] = HOSTILE
     header["title"] = HOSTILE
-    report = build(header, cells, CLAIMS)
+    report = build(header, runs(cells), CLAIMS)
     found = sections(report)
     links = {block.name: "" for s in found for block in s.blocks if block.kind == "picture"}
     page = html(report, found, links)
@@ -100,7 +100,7 @@ def test_titles_and_errors_can_not_become_markup():
 
 def test_the_document_has_every_planned_measurement(written):
     header, cells = load()
-    document = report_document(header, cells, CLAIMS, written[1])
+    document = report_document(header, runs(cells), CLAIMS, written[1])
     assert json.loads(json.dumps(document)) == document
     assert set(document) >= {"experiment", "cells", "claims", "files"}
     names = "name settings repeat rps goodput requests failed_ratio p95_ms dropped_iterations"

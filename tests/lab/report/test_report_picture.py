@@ -5,15 +5,15 @@ import re
 import pytest
 
 from lab.analysis.breakpoint import Bounds, Window, find_break
-from lab.analysis.verdict import Verdict
+from lab.analysis.result import Result
 from lab.charts.run import draw
 from tests.support.samples.cells import BREAKS, ramp
 
 TITLE = "breakpoint of detail; gunicorn-sync × 2, detail <naive>"
 
 
-def _texts(windows, verdict, path) -> list[str]:
-    png = draw(windows, verdict, Bounds(), TITLE, path)
+def _texts(result, path) -> list[str]:
+    png = draw(result, Bounds(), TITLE, path)
     assert png == path.with_suffix(".png")
     assert png.read_bytes().startswith(b"\x89PNG")
     return re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", path.with_suffix(".svg").read_text())
@@ -26,20 +26,20 @@ def windows():
 
 
 def test_a_broken_run_shows_where_it_broke_and_the_bounds(windows, tmp_path):
-    found = find_break(windows)
-    verdict = Verdict("broke", "target", "broke at 2.0 requests/s; limited by the target", found)
-    texts = _texts(windows, verdict, tmp_path / "breakpoint")
+    verdict = "broke at 2.0 requests/s; limited by the target"
+    result = Result(windows=windows, verdict=verdict, break_point=find_break(windows))
+    texts = _texts(result, tmp_path / "breakpoint")
     assert "broke at 2.0/s" in texts
     assert {"p95", "offered", "achieved", "goodput", "errors", "bound"} <= set(texts)
     assert {"response time (ms)", "per second", "errors (%)"} <= set(texts)
     assert "offered arrival rate, per second" in texts
-    assert "broke at 2.0 requests/s; limited by the target" in texts
+    assert verdict in texts
     assert "gunicorn-sync × 2, detail &lt;naive&gt;" in texts
 
 
 def test_a_run_at_one_rate_is_drawn_over_time_without_a_break(windows, tmp_path):
     steady = [Window(**{**w.__dict__, "offered": 2.0, "p95_ms": None}) for w in windows]
-    verdict = Verdict("held", "none", "held: up to 2.0 requests/s no bound gave way")
-    texts = _texts(steady, verdict, tmp_path / "hold")
+    result = Result(windows=steady, verdict="held: up to 2.0 requests/s no bound gave way")
+    texts = _texts(result, tmp_path / "hold")
     assert "seconds into the load" in texts
     assert not [text for text in texts if text.startswith("broke")]

@@ -4,8 +4,8 @@ import pytest
 
 from lab.report.curves import curves
 from lab.report.model import build
-from lab.report.services import COLOURS, OTHERS, merged
-from tests.support.report_samples import load
+from lab.report.shares import COLOURS, OTHERS, merged
+from tests.support.report_samples import load, runs
 
 
 def test_what_is_idle_in_every_cell_becomes_one():
@@ -32,10 +32,10 @@ def test_every_service_has_a_colour_of_its_own():
 )
 def test_the_dotted_bound_is_that_of_the_loads_if_they_have_one(bounds, drawn):
     header, cells = load()
-    panel = next(iter(build(header, cells, []).panels.positions))
+    panel = next(iter(build(header, runs(cells), []).panels.positions))
     for n, cell in enumerate(cells):
         if bounds[n % 2] is not None:
             cell["workload"]["bound_ms"] = bounds[n % 2]
-    times = curves(build(header, cells, []), panel).panels[0]
+    times = curves(build(header, runs(cells), []), panel).panels[0]
     names = [one["data"]["name"] for one in times["layer"] if one["mark"].get("type") == "rule"]
     assert [times["datasets"][name][0]["y"] for name in names] == ([drawn] if drawn else [])

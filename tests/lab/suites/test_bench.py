@@ -8,7 +8,7 @@ from lab.errors import LabError, UsageError
 from lab.paths import ROOT
 from lab.suites.bench import answers, command, free_slots, pgbench, rows, wrk
 from lab.suites.bench.busy import Busy
-from lab.suites.bench.measure import pairs
+from lab.suites.bench.command import pairs
 from lab.suites.bench.rows import Row, Target, Way
 from lab.suites.bench.sample import Sample, judge
 

@@ -9,8 +9,8 @@ import pytest
 from lab.paths import ROOT, State
 from lab.stack.database import DATABASE
 from lab.stack.native.supervision import leftovers
-from lab.suites.bench import free_slots, growth, large_dataset
-from lab.suites.bench.large_dataset import Size
+from lab.suites.bench import dataset, free_slots, growth
+from lab.suites.bench.dataset import Size
 
 DATA = ("LAB_DATA_HOTELS", "LAB_DATA_SUITES_PER_HOTEL", "LAB_DATA_BOOKINGS_PER_SUITE")
 
@@ -31,8 +31,8 @@ def _checked(swap):
         return engine.sql(database, indexes), engine.sql(database, keys)
 
     def checked(engine):
-        assert shape(engine, large_dataset.GROWN) == shape(engine, DATABASE)
-        assert engine.sql(large_dataset.GROWN, copies) == ["0"]
+        assert shape(engine, dataset.GROWN) == shape(engine, DATABASE)
+        assert engine.sql(dataset.GROWN, copies) == ["0"]
         swap(engine)
 
     return checked
@@ -40,8 +40,8 @@ def _checked(swap):
 
 def test_a_grown_database_is_measured_beside_the_small_one_and_gone_afterwards(stack, monkeypatch):
     """A little larger alone: 10 million bookings take a quarter of an hour."""
-    monkeypatch.setattr(large_dataset, "_FREE_BYTES", 0)
-    monkeypatch.setattr(large_dataset, "swap", _checked(large_dataset.swap))
+    monkeypatch.setattr(dataset, "_FREE_BYTES", 0)
+    monkeypatch.setattr(dataset, "swap", _checked(dataset.swap))
     size = Size(hotels=30, bookings=120_000, tenfold=3)
     document = growth.run(stack, repeats=2, seconds=1, size=size)
     (ROOT / document["files"]["result"]).unlink()

@@ -10,21 +10,21 @@ from lab.console import Console
 from lab.paths import ROOT
 from lab.suites.calibration import checks
 from lab.suites.calibration.cells import CELLS, chosen
-from lab.suites.calibration.check import Check
-from lab.suites.calibration.checks import compare
+from lab.suites.calibration.checks import Check, compare
 from lab.suites.calibration.command import cell_document, is_calibrated
-from tests.support.calibrate_samples import BY_NAME, FIGURES, SEEN
+from tests.support.calibrate_samples import BY_NAME, RESULT, SEEN
 
 # --- What is compared
 
+LATE = replace(RESULT.break_point, rate=211, goodput=200)
 # As Prometheus has them where k6's p99 is 25 ms.
 AT_25_MS = {**SEEN.prometheus_ms, 99: 25.0}
 
 
 def _missed(name, **changes):
     """What is missed in a cell when the lab says something else."""
-    figures = {**FIGURES, "limited_by": BY_NAME[name].limit}
-    seen = replace(SEEN, figures={**figures, **changes.pop("figures", {})}, **changes)
+    metrics = {"limited_by": BY_NAME[name].limit, **changes.pop("metrics", {})}
+    seen = replace(SEEN, result=RESULT.model_copy(update=metrics), **changes)
     return [check.what for check in compare(BY_NAME[name], [seen]) if check.outcome != "held"]
 
 
@@ -36,29 +36,33 @@ def test_what_is_right_is_held(name):
 @pytest.mark.parametrize(
     ("name", "changes", "missed"),
     [
-        ("fixed", {"figures": {"p95_ms": 22.2}}, ["k6's p95"]),
-        ("fixed", {"figures": {"p99_ms": 25.2}, "prometheus_ms": AT_25_MS}, ["k6's p99"]),
-        ("fixed", {"figures": {"p99_ms": 19.6}}, ["k6's p99"]),
-        ("fixed", {"figures": {"p50_ms": 19.6}}, ["k6's p50"]),
+        ("fixed", {"metrics": {"p95_ms": 22.2}}, ["k6's p95"]),
+        ("fixed", {"metrics": {"p99_ms": 25.2}, "prometheus_ms": AT_25_MS}, ["k6's p99"]),
+        ("fixed", {"metrics": {"p99_ms": 19.6}}, ["k6's p99"]),
+        ("fixed", {"metrics": {"p50_ms": 19.6}}, ["k6's p50"]),
         ("fixed", {"floor_ms": 0.9}, [f"k6's p{share}" for share in checks.SHARES]),
         ("fixed", {"prometheus_ms": {**SEEN.prometheus_ms, 99: 22.3}}, ["Prometheus' p99"]),
         ("fixed", {"prometheus_ms": {**SEEN.prometheus_ms, 99: None}}, ["Prometheus' p99"]),
-        ("fixed", {"figures": {"rps": 197.5}}, ["requests per second"]),
-        ("fixed", {"figures": {"goodput": 173.0}}, ["goodput, best 5 s"]),
-        ("fixed", {"figures": {"requests": 999}}, ["requests in k6's summary"]),
+        ("fixed", {"metrics": {"rps": 197.5}}, ["requests per second"]),
+        ("fixed", {"metrics": {"goodput": 173.0}}, ["goodput, best 5 s"]),
+        ("fixed", {"metrics": {"requests": 999}}, ["requests in k6's summary"]),
         ("fixed", {"prometheus_requests": 999.0}, ["requests in Prometheus"]),
         ("fixed", {"prometheus_requests": None}, ["requests in Prometheus"]),
-        ("fixed", {"figures": {"failed": 1}}, ["failed requests"]),
-        ("queue", {"figures": {"break_point": {"rate": 211, "goodput": 200}}}, ["break point"]),
+        ("fixed", {"metrics": {"failed": 1}}, ["failed requests"]),
         (
             "queue",
-            {"figures": {"break_point": None}},
+            {"metrics": {"break_point": replace(RESULT.break_point, rate=211, goodput=200)}},
+            ["break point"],
+        ),
+        (
+            "queue",
+            {"metrics": {"break_point": None}},
             ["break point", "goodput at the break"],
         ),
-        ("queue", {"figures": {"limited_by": "vu_cap"}}, ["limited by"]),
-        ("capped", {"figures": {"limited_by": "target"}}, ["limited by"]),
-        ("starved", {"figures": {"limited_by": "target"}}, ["limited by"]),
-        ("roomy", {"figures": {"limited_by": "generator_cpu"}}, ["limited by"]),
+        ("queue", {"metrics": {"limited_by": "vu_cap"}}, ["limited by"]),
+        ("capped", {"metrics": {"limited_by": "target"}}, ["limited by"]),
+        ("starved", {"metrics": {"limited_by": "target"}}, ["limited by"]),
+        ("roomy", {"metrics": {"limited_by": "generator_cpu"}}, ["limited by"]),
     ],
 )
 def test_what_is_wrong_is_missed(name, changes, missed):
@@ -68,8 +72,8 @@ def test_what_is_wrong_is_missed(name, changes, missed):
 def test_what_k6s_own_work_adds_is_allowed_above_alone():
     """And is nothing beside longer times."""
     own = {"p50_ms": 20.6, "p90_ms": 21.0, "p95_ms": 22.0, "p99_ms": 25.0}
-    assert _missed("fixed", figures=own, prometheus_ms=AT_25_MS) == []
-    seen = replace(SEEN, floor_ms=400.0, figures={**FIGURES, "p99_ms": 430.0})
+    assert _missed("fixed", metrics=own, prometheus_ms=AT_25_MS) == []
+    seen = replace(SEEN, floor_ms=400.0, result=RESULT.model_copy(update={"p99_ms": 430.0}))
     found = {check.what: check for check in compare(BY_NAME["fixed"], [seen])}
     assert found["k6's p99"].outcome == "missed"
 

@@ -8,7 +8,7 @@ from lab.paths import ROOT
 from lab.suites.calibration import command
 from lab.suites.calibration.checks import compare, variation
 from lab.suites.calibration.noise import Noise, unsteady
-from tests.support.calibrate_samples import BY_NAME, FIGURES, SEEN, TRUTH
+from tests.support.calibrate_samples import BY_NAME, RESULT, SEEN, TRUTH
 
 
 def _repeats(goodputs, steal=0.0, works=None):
@@ -17,7 +17,7 @@ def _repeats(goodputs, steal=0.0, works=None):
     return [
         replace(
             SEEN,
-            figures={**FIGURES, "goodput": each},
+            result=RESULT.model_copy(update={"goodput": each}),
             truth=replace(TRUTH, computed=work * TRUTH.requests / 1000),
             noise=noise,
         )
@@ -60,7 +60,9 @@ def test_a_cpu_that_was_slower_is_no_fault_of_the_lab():
 
 
 def _run_in(taken, p95=20.1):
-    return replace(SEEN, figures={**FIGURES, "p95_ms": p95}, noise=Noise(taken, 0.0, None))
+    return replace(
+        SEEN, result=RESULT.model_copy(update={"p95_ms": p95}), noise=Noise(taken, 0.0, None)
+    )
 
 
 def test_what_was_taken_of_the_generators_cpu_alone_counts():
@@ -83,7 +85,7 @@ def test_times_from_a_machine_that_was_taken_away_are_void(taken, outcome):
     "wrong", [{"p50_ms": 21}, {"p95_ms": None}, {"p99_ms": 61}], ids=["p50", "none", "thrice"]
 )
 def test_noise_makes_no_median_late_and_no_figure_go_or_grow_to_thrice(wrong):
-    run = replace(_run_in(0.5), figures={**FIGURES, **wrong})
+    run = replace(_run_in(0.5), result=RESULT.model_copy(update=wrong))
     (name,) = wrong
     found = {check.what: check.outcome for check in compare(BY_NAME["fixed"], [run])}
     assert found[f"k6's {name.removesuffix('_ms')}"] == "missed"

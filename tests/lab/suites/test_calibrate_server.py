@@ -7,8 +7,7 @@ import pytest
 
 from lab.errors import LabError
 from lab.host.cpus import usable_cpus
-from lab.suites.calibration.reference import round_trip_ms, serving
-from lab.suites.calibration.reference_values import percentile, read_truth
+from lab.suites.calibration.reference import percentile, read_truth, round_trip_ms, serving
 from lab.suites.calibration.service_times import Law
 
 CPUS = ",".join(map(str, usable_cpus()))

@@ -7,20 +7,22 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+from lab.analysis.breakpoint import BreakPoint, Window
+from lab.analysis.result import Result
 from lab.cli.output import endurance
 from lab.errors import LabError, UsageError
 from lab.load.plan import Plan, Stage
 from lab.suites import breaking_rate, overload
 from lab.suites.breaking_rate import Limit, limit_of
+from lab.suites.limits import LIMITS, within_limits
 from lab.suites.soak import run
-from lab.suites.soak.memory import LIMITS, within_limits
 
 _MIB = 1024**2
 _SPIKE = (10.0, 30.0)
 
 
 def _window(end, goodput=50.0, *, broken=False):
-    return {"end": end, "goodput": goodput, "broken": ("late",) if broken else ()}
+    return Window(end, 0, 0, 0, goodput, 0, 0, None, ("late",) if broken else ())
 
 
 def _arm(**changed):
@@ -92,9 +94,9 @@ def test_shedding_is_judged_by_each_of_its_promises(changed, kept):
     assert all(figure.kept for figure in overload.judged(_arm(**changed))) == kept
 
 
-_HELD = {"outcome": "held", "limited_by": "none", "goodput": 400.0}
-_BROKE = {"outcome": "broke", "limited_by": "target", "goodput": 500.0}
-_GENERATORS = {"outcome": "held", "limited_by": "generator_cpu", "goodput": 400.0}
+_HELD = Result(outcome="held", limited_by="none", goodput=400.0)
+_BROKE = Result(outcome="broke", limited_by="target", goodput=500.0)
+_GENERATORS = Result(outcome="held", limited_by="generator_cpu", goodput=400.0)
 
 
 @pytest.mark.parametrize(
@@ -103,14 +105,14 @@ _GENERATORS = {"outcome": "held", "limited_by": "generator_cpu", "goodput": 400.
     ids=["broke", "faster than when it was asked", "no more can be asked for"],
 )
 def test_a_ramp_that_was_borne_is_followed_by_a_higher_one(monkeypatch, ramps, rates):
-    documents = iter([{"answers_per_second": 200.0}, *ramps])
+    results = iter([Result(answers_per_second=200.0), *ramps])
     loads = []
 
-    def measure(_engine, load, _bounds):
+    def run_once(_engine, load, _bounds):
         loads.append(load)
-        return SimpleNamespace(document=next(documents))
+        return SimpleNamespace(result=next(results))
 
-    monkeypatch.setattr(breaking_rate, "measure", measure)
+    monkeypatch.setattr(breaking_rate, "run_once", run_once)
     assert breaking_rate._ramp(None, "detail") == ramps[-1]
     assert [load.rate for load in loads[1:]] == rates
 
@@ -147,10 +149,16 @@ def test_the_memory_of_a_service_that_was_not_seen_keeps_no_bound():
 
 
 def _ramp(by, rate, goodput):
-    found = {"rate": rate, "goodput": goodput} if rate else None
-    named = {"scenario": "journey", "testid": "breakpoint-1", "verdict": "broke"}
-    said = {"outcome": "broke" if rate else "held", "goodput": 700.0, "limited_by": by}
-    return {**named, **said, "break_point": found, "cpu_speed": 12.0}
+    return Result(
+        scenario="journey",
+        testid="breakpoint-1",
+        verdict="broke",
+        outcome="broke" if rate else "held",
+        goodput=700.0,
+        limited_by=by,
+        break_point=BreakPoint(rate, rate, goodput, 30.0, ("late",)) if rate else None,
+        cpu_speed=12.0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,7 +183,7 @@ def test_nothing_borne_is_no_rate_to_hold():
 
 def test_a_ramp_that_was_not_recorded_says_no_rate():
     with pytest.raises(LabError, match="--rate 100"):
-        limit_of(_ramp("none", None, None) | {"outcome": "unrecorded"})
+        limit_of(_ramp("none", None, None).model_copy(update={"outcome": "unrecorded"}))
 
 
 @pytest.mark.parametrize("duration", ["", "soon", "59s", "10"])

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from lab.analysis.breakpoint import Window
+from lab.analysis.result import Result
 from lab.errors import LabError
 from lab.paths import ROOT
 from lab.stack.native.supervision import wait_for
@@ -133,11 +135,11 @@ def test_the_bounds_of_folders_are_what_the_programs_are_told():
 
 
 def _windows(*broken):
-    return [{"broken": each} for each in broken]
+    return [Window(5, 0, 0, 0, 0, 0, 0, None, each) for each in broken]
 
 
 _LATE = ("late",)
-_HELD = {"failed": 5, "requests": 10_000, "outcome": "held", "windows": _windows((), _LATE)}
+_HELD = Result(failed=5, requests=10_000, outcome="held", windows=_windows((), _LATE))
 
 
 @pytest.mark.parametrize(
@@ -156,5 +158,5 @@ _HELD = {"failed": 5, "requests": 10_000, "outcome": "held", "windows": _windows
     ],
 )
 def test_a_rate_that_was_not_held_is_no_soak(changed, statuses, kept):
-    figures = list(growth.of_load(_HELD | changed, statuses))
+    figures = list(growth.of_load(_HELD.model_copy(update=changed), statuses))
     assert all(figure.kept for figure in figures) == kept

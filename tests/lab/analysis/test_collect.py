@@ -10,7 +10,7 @@ from lab.analysis.breakpoint import (
     highest_rate,
     windows,
 )
-from lab.analysis.counters import Pushed
+from lab.analysis.collect import Counter
 from lab.load.plan import Plan, Stage
 
 # Pushes that come a hundredth of a second before or after a whole second, in turns.
@@ -18,13 +18,15 @@ JITTER = [second + (0.01 if second % 2 else -0.01) for second in range(1, 31)]
 
 
 def test_a_steady_rate_is_read_as_that_rate_wherever_pushes_fall():
-    pushed = Pushed([{at: 200 * at for at in JITTER}])
+    pushed = Counter([{at: 200 * at for at in JITTER}])
     assert highest_rate([pushed.at(second) for second in range(30)]) == pytest.approx(200, rel=1e-3)
 
 
 def test_the_windows_of_a_steady_load_have_its_rate():
     plan = Plan((Stage(29, 200, 200),), "requests")
-    pushed = Pushed([{at: 120 * at for at in JITTER}, {at + 0.3: 80 * (at + 0.3) for at in JITTER}])
+    pushed = Counter(
+        [{at: 120 * at for at in JITTER}, {at + 0.3: 80 * (at + 0.3) for at in JITTER}]
+    )
 
     def at(moment):
         return Counters(pushed.at(moment), 0, pushed.at(moment), 0, 20)
@@ -36,7 +38,7 @@ def test_the_windows_of_a_steady_load_have_its_rate():
 
 
 def test_what_comes_after_a_silence_came_in_the_second_before_its_push():
-    pushed = Pushed([{10.0: 100.0, 15.0: 300.0}])
+    pushed = Counter([{10.0: 100.0, 15.0: 300.0}])
     assert [pushed.at(when) for when in (10, 12, 14, 14.5, 15, 99)] == [
         100,
         100,
@@ -48,8 +50,8 @@ def test_what_comes_after_a_silence_came_in_the_second_before_its_push():
 
 
 def test_a_series_begins_with_nothing():
-    pushed = Pushed([{10.0: 100.0}, {}])
+    pushed = Counter([{10.0: 100.0}, {}])
     assert [pushed.at(when) for when in (8, 9, 9.5, 10)] == [0, 0, 50, 100]
-    late = Pushed([{10.0: 100.0}], began=9.75)
+    late = Counter([{10.0: 100.0}], began=9.75)
     assert [late.at(when) for when in (9.5, 9.75, 9.875, 10)] == [0, 0, 50, 100]
-    assert Pushed([]).at(7) == 0
+    assert Counter([]).at(7) == 0

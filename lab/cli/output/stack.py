@@ -1,0 +1,45 @@
+"""The running stack, as the terminal shows it."""
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+_COLOURS = {"running": "green", "starting": "yellow", "missing": "dim"}
+
+
+def down(document: dict[str, Any]) -> RenderableType:
+    return f"The stack is down ({document['engine']}). Its data stays; `lab up` starts it again."
+
+
+def status(document: dict[str, Any]) -> RenderableType:
+    if not document["settings"]:
+        return f"Nothing is running (engine: {document['engine']}). Start it: lab up"
+    services = Table(title=f"Services ({document['engine']})", title_justify="left")
+    services.add_column("service", no_wrap=True)
+    services.add_column("state", no_wrap=True)
+    services.add_column("answers at", overflow="fold")
+    for each in document["services"]:
+        colour = _COLOURS.get(each["state"], "red")
+        state = f"[{colour}]{each['state']}[/{colour}]"
+        where = " ".join(filter(None, (each["url"], each["detail"])))
+        services.add_row(each["name"], state, where)
+    parts = [services, _settings(document["settings"])]
+    return Group(*parts, *([_latency(found)] if (found := document["latency"]) else []))
+
+
+def _latency(found: dict[str, Any]) -> Table:
+    table = Table(title="Measured now, in ms", title_justify="left", show_header=False)
+    table.add_row("a round trip to Postgres", str(found["database_ms"]))
+    table.add_row("an answer of the server", str(found["client_ms"]))
+    table.add_row(
+        f"a new connection to Postgres ({found['postgres_auth']})", str(found["new_connection_ms"])
+    )
+    return table
+
+
+def _settings(settings: dict[str, Any]) -> Table:
+    table = Table(title="Active settings", title_justify="left", show_header=False)
+    for name, value in settings.items():
+        table.add_row(name, str(value))
+    return table
