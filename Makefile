@@ -55,6 +55,7 @@ lint: setup-dev ## Check style, types, shell scripts and formatting
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m config.secrets .lab/lint/secrets
 	$(BIN)/mypy lab backend grafana
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/shellcheck native/*.sh nginx/*.envsh backend/bin/* experiments/legacy/*.sh .ci/run tests/compose/standins/*/*.sh
 	$(BIN)/yamllint --strict .
 	cd k6 && if command -v npm >/dev/null; then npm run --silent format:check; fi

@@ -76,7 +76,7 @@ function summaryOfARun() {
   const stopped = { metrics: {}, state: { testRunDurationMs: 0 } };
   const outputs = summaryBuild(env(variables), profileBuild('hold', {}), stopped);
   const { lab } = JSON.parse(outputs['out.json']);
-  equals('summary: plan', lab.load.plan, [{ duration_seconds: 300, from: 50, to: 50 }]);
+  equals('summary: plan', lab.plan, [{ duration_seconds: 300, from: 50, to: 50 }]);
   equals('summary: stopped', [lab.testid, lab.setup_completed], ['t', false]);
   equals('summary: says so', outputs.stdout.includes('setup stopped'), true);
   equals('summary: no token', outputs['out.json'].includes('hidden'), false);

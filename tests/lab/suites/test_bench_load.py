@@ -8,6 +8,7 @@ import pytest
 from lab.errors import LabError
 from lab.host.cpus import usable_cpus
 from lab.stack.database import DATABASE
+from lab.stack.native.supervision import wait_for
 from lab.suites.bench import busy, free_slots
 
 
@@ -45,7 +46,7 @@ def test_what_holds_the_target_back_is_gone_afterwards():
 
     def interrupted():
         with busy.held_back(str(usable_cpus()[0])):
-            assert len(computing()) == 1
+            wait_for(lambda: len(computing()) == 1, seconds=5, what="The process that computes")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
