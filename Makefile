@@ -4,6 +4,8 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 BIN := .venv/bin
+# Of pytest, each with a stack of its own: most tests wait more than they work.
+PROCESSES ?= 3
 REQUIREMENTS := backend/requirements.txt requirements.txt
 
 .PHONY: help
@@ -17,8 +19,8 @@ demo: setup ## Set everything up, start the stack, smoke test it and find its br
 .PHONY: test
 test: setup-dev ## Run every test but those of faults and compose, against the real programs
 	$(BIN)/python -m lab.stack.native.install --with-compose --with-browser
-	$(BIN)/pytest --numprocesses 2 --no-loadscope-reorder -m "not alone"
-	$(BIN)/pytest -m alone
+	$(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder -m "not alone and not slow"
+	$(BIN)/pytest -m "alone and not slow"
 
 .PHONY: test-input
 test-input: export CONTENTION_ROUNDS = 1000
@@ -31,11 +33,16 @@ test-input: setup-dev ## Contention, keys and bad input at full size: 1,000 roun
 .PHONY: test-compose
 test-compose: setup-dev ## Run the compose stack for real, on a Docker engine that it starts if none runs
 	$(BIN)/python -m lab.stack.native.install --with-compose --with-docker
-	$(BIN)/pytest tests/compose
+	$(BIN)/pytest -m "not slow" tests/compose
+
+.PHONY: test-slow
+test-slow: setup-dev ## What the others leave out: long soaks, large data, every server and old stack (30 minutes)
+	$(BIN)/python -m lab.stack.native.install --with-compose --with-docker
+	$(BIN)/pytest -m slow tests backend/tests tests/faults tests/compose
 
 .PHONY: test-faults
 test-faults: setup-dev ## Break one thing after the other under load, overload it, soak it (12 minutes); JSON=FILE for the figures
-	FAULTS_JSON="$(JSON)" $(BIN)/pytest tests/faults
+	FAULTS_JSON="$(JSON)" $(BIN)/pytest -m "not slow" tests/faults
 
 # mypy's plugin loads Django's settings with every app, which need a database's address but no
 # database.

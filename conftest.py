@@ -1,10 +1,12 @@
 """A real stack for the tests: started on first use, on ports and in a directory of its own.
 
-`make test` runs two processes of pytest, each with its stack: most tests wait more than they work.
+`make test` runs several processes of pytest, each with its stack: most tests wait more than they
+work.
 After that come those that are marked `alone`, in one.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,24 @@ class FileScheduling(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling:
     return FileScheduling(config, log)
+
+
+def _group(nodeid: str) -> str:
+    """What a test is about: the folder below tests/, or the backend."""
+    parts = nodeid.partition("::")[0].split("/")
+    return "/".join(parts[:2]) if parts[0] in ("tests", "backend") else parts[0]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How long each group of tests took, in all of pytest's processes together."""
+    seconds: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[_group(report.nodeid)] += report.duration
+    terminalreporter.section("time by group")
+    for group, taken in seconds.most_common():
+        terminalreporter.write_line(f"{taken:6.0f} s  {group}")
 
 
 def _ports() -> dict[str, str]:
