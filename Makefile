@@ -88,6 +88,10 @@ setup-dev: setup .venv/.setup-dev k6/node_modules/.setup ## The same, and what t
 dashboards: setup-dev ## Generate grafana/dashboards from grafana/src and docs/dashboards.md
 	$(BIN)/python -m grafana.src
 
+.PHONY: env-example
+env-example: setup ## Generate .env.example from backend/lab_settings/declaration.py
+	cd backend && ../$(BIN)/python -m lab_settings.example > ../.env.example
+
 .PHONY: bench
 bench: setup ## Measure the fast path against its own limits (15 minutes, nothing else running)
 	$(BIN)/lab bench

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from config import env
-from config.kinds import Server
 from config.server import start
 from gunicorn import util
+from lab_settings.kinds import Server
 from prometheus_client import multiprocess
 
 _lab = env.lab_settings()
@@ -20,13 +20,13 @@ _WORKER_CLASSES = {
     Server.GUNICORN_ASGI: "asgi",
 }
 
-wsgi_app = start.ASGI_APP if _lab.lab_server.is_asgi else "config.wsgi:application"
+wsgi_app = start.ASGI_APP if _lab.LAB_SERVER.is_asgi else "config.wsgi:application"
 bind = env.text("BACKEND_BIND")
-worker_class = _WORKER_CLASSES[_lab.lab_server]
-workers = _lab.lab_workers
-threads = _lab.lab_threads if worker_class == "gthread" else 1
-timeout = _lab.lab_timeout
-graceful_timeout = _lab.lab_timeout
+worker_class = _WORKER_CLASSES[_lab.LAB_SERVER]
+workers = _lab.LAB_WORKERS
+threads = _lab.LAB_THREADS if worker_class == "gthread" else 1
+timeout = _lab.LAB_TIMEOUT
+graceful_timeout = _lab.LAB_TIMEOUT
 # `sync` has none. Default: 2.
 keepalive = start.KEEPALIVE_SECONDS
 backlog = start.BACKLOG
@@ -46,7 +46,7 @@ worker_tmp_dir = "/dev/shm"  # noqa: S108
 
 def post_worker_init(worker: Any) -> None:
     """Tell how many requests this worker can answer at once; by ASGI it takes whatever comes."""
-    if _lab.lab_server.is_asgi:
+    if _lab.LAB_SERVER.is_asgi:
         return
     # Imported here: in the master it would open the metrics' files under the master's id.
     from observability import metrics

@@ -54,7 +54,7 @@ def _build() -> _Application:
     http = asgi_application()
     from django.conf import settings
 
-    if settings.LAB.lab_websockets == "off":
+    if settings.LAB.LAB_WEBSOCKETS == "off":
         return _Application(_http_alone(http))
     from config.routing import router
 

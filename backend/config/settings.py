@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from lab_settings.kinds import Switch
+
 from config import env
-from config.kinds import Switch
 from config.postgres import pool
 
 BASE_DIR = Path(__file__).resolve().parents[1]
@@ -34,12 +35,12 @@ INSTALLED_APPS = [
     "ops",
 ]
 # What an experiment switches on; absent otherwise, with its routes.
-if LAB.lab_workbench is Switch.ON:
+if LAB.LAB_WORKBENCH is Switch.ON:
     # `channels` has the command that runs the worker, and asks for the application's name; servers
     # are told theirs.
     INSTALLED_APPS += ["channels", "workbench"]
     ASGI_APPLICATION = "workbench.routing.application"
-if LAB.lab_websockets is Switch.ON:
+if LAB.LAB_WEBSOCKETS is Switch.ON:
     INSTALLED_APPS += ["live"]
 # No sessions, no cookies, no users: nothing here may make an answer private.
 MIDDLEWARE = [
@@ -58,18 +59,18 @@ STATIC_URL = "static/"
 
 def _connection_handling() -> dict[str, Any]:
     """psycopg's pool, or Django's own handling: the two exclude each other."""
-    if LAB.lab_db_pool is None:
+    if LAB.pool_size is None:
         # Under ASGI each request has a thread of its own; nobody would have its connection later.
-        age = 0 if env.is_asgi() else LAB.lab_conn_max_age
+        age = 0 if env.is_asgi() else LAB.LAB_CONN_MAX_AGE
         return {"CONN_MAX_AGE": age, "OPTIONS": {}}
-    options = pool.options(LAB.lab_db_pool, LAB.lab_db_connect_timeout)
+    options = pool.options(LAB.pool_size, LAB.LAB_DB_CONNECT_TIMEOUT)
     # config.postgres looks at what the pool gives; psycopg's own check pauses between two of them.
     return {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False, "OPTIONS": {"pool": options}}
 
 
 def _postgres_address() -> dict[str, str]:
     """Straight, or by the proxy that delays: of that one the server alone is told, no command."""
-    delayed = env.address("BACKEND_DELAYED_POSTGRES") if LAB.delayed_by_proxy else None
+    delayed = env.address("BACKEND_DELAYED_POSTGRES") if LAB.is_delayed else None
     host, port = delayed or (env.text("PGHOST"), env.text("PGPORT"))
     return {"HOST": host, "PORT": port}
 
@@ -90,7 +91,7 @@ DATABASES = {
         **_HANDLING,
         "OPTIONS": {
             **_HANDLING["OPTIONS"],
-            "connect_timeout": LAB.lab_db_connect_timeout,
+            "connect_timeout": LAB.LAB_DB_CONNECT_TIMEOUT,
             "application_name": "load-lab",
             # Who says that it is Postgres, and asks for the password itself, does not get it. Other
             # logins than SCRAM can be measured (docs/latency.md).
@@ -100,8 +101,8 @@ DATABASES = {
             # would cost it a round trip. psycopg's default; Django's is never.
             "prepare_threshold": 5,
             "options": (
-                f"-c statement_timeout={LAB.lab_db_statement_timeout}s"
-                f" -c lock_timeout={LAB.lab_db_lock_timeout}s"
+                f"-c statement_timeout={LAB.LAB_DB_STATEMENT_TIMEOUT}s"
+                f" -c lock_timeout={LAB.LAB_DB_LOCK_TIMEOUT}s"
                 # selectors._SUITES takes a date as Postgres writes it. Default: the role's.
                 " -c DateStyle=ISO"
             ),

@@ -4,9 +4,9 @@ from django.conf import settings
 from django.contrib.staticfiles.views import serve
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView
+from lab_settings.kinds import Switch
 
 from config.http.docs import DocsView
-from config.kinds import Switch
 
 urlpatterns = [
     path("api/", include("hotels.urls")),
@@ -16,7 +16,7 @@ urlpatterns = [
     path("static/<path:path>", serve, {"insecure": True}, name="static"),
     path("", include("ops.urls")),
 ]
-if settings.LAB.lab_workbench is Switch.ON:
+if settings.LAB.LAB_WORKBENCH is Switch.ON:
     urlpatterns.append(path("", include("workbench.urls")))
 
 handler400 = "config.http.errors.bad_request"

@@ -6,10 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from config.http.errors import ApplicationError, body
-from config.kinds import Implementation
 from django.conf import settings
 from django.http import HttpResponse
 from idempotency.services import Answer, Claim, answer_once, read_key
+from lab_settings.kinds import Implementation
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -64,7 +64,7 @@ class HotelDetailApi(APIView):
 
     @documented.hotel_detail
     def get(self, _request: Request, hotel_id: UUID) -> HttpResponse:
-        return _DETAIL[settings.LAB.lab_detail](hotel_id)
+        return _DETAIL[settings.LAB.LAB_DETAIL](hotel_id)
 
 
 class BookingCreateApi(APIView):
@@ -73,7 +73,7 @@ class BookingCreateApi(APIView):
     @documented.booking_create
     def post(self, request: Request) -> Response:
         key = read_key(request.META)
-        how = settings.LAB.lab_booking
+        how = settings.LAB.LAB_BOOKING
         act, at_once = partial(book, _BOOKING[how]), _AT_ONCE.get(how)
         answer = answer_once(key, _wish(request.data), act, at_once)
         return Response(answer.body, answer.status, headers=answer.headers)

@@ -67,7 +67,7 @@ class ActiveSettings(Collector):
         """One sample, or none while the settings can't be read: `lab down` removes their file."""
         info = InfoMetricFamily("lab_settings", "The settings that the backend was given.")
         try:
-            values = env.lab_settings().as_env()
+            values = env.lab_settings().of_backend()
         except (env.EnvError, OSError):
             pass
         else:

@@ -37,6 +37,6 @@ _counted = Counted()
 
 def count() -> None:
     """Called after each request; without a pool there is nothing to count."""
-    if settings.LAB.lab_db_pool is not None:
+    if settings.LAB.pool_size is not None:
         pool = connection.pool  # type: ignore[attr-defined]
         _counted.take(pool, pool.get_stats())

@@ -50,7 +50,7 @@ def lab_settings(request: Request) -> JsonResponse:
         raise Http404
     return JsonResponse(
         {
-            "settings": settings.LAB.as_env(),
+            "settings": settings.LAB.of_backend(),
             "debug": settings.DEBUG,
             "server": _server(request),
             "versions": _versions(),

@@ -17,9 +17,9 @@ from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from config.http import errors
-from config.kinds import Direction, Switch
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from lab_settings.kinds import Direction, Switch
 from observability import metrics
 
 # In a queue that stands; half of the bound of 1 s is left for the answer itself, some for the way.
@@ -86,7 +86,7 @@ class Shedding:
 
 
 def _refusal(request: HttpRequest) -> HttpResponse | None:
-    if settings.LAB.lab_shed is Switch.OFF:
+    if settings.LAB.LAB_SHED is Switch.OFF:
         return None
     wait = waited(request)
     if wait is None or not _queue.is_too_long(wait, time.monotonic()):
@@ -109,5 +109,5 @@ def waited(request: HttpRequest) -> float | None:
 
 
 def _on_the_way() -> float:
-    incoming = settings.LAB.lab_latency_direction is Direction.INCOMING
-    return settings.LAB.lab_latency_ms / 1000 if incoming else 0.0
+    incoming = settings.LAB.LAB_LATENCY_DIRECTION is Direction.INCOMING
+    return settings.LAB.LAB_LATENCY_MS / 1000 if incoming else 0.0

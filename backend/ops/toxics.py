@@ -14,14 +14,9 @@ from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, Request, build_opener
 
 from config import env
-from config.kinds import Direction, LatencyBy
+from lab_settings.declaration import Declaration
+from lab_settings.kinds import Direction
 
-# How compose calls it.
-IN_CONTAINERS = "--in-containers"
-NO_NETEM = (
-    "LAB_LATENCY_BY=netem is for the native engine: a container can't delay another's packets. "
-    "Use LAB_LATENCY_BY=toxiproxy."
-)
 _SECONDS = 10
 _TOXIC = "delay"
 # Toxiproxy is next door: a proxy that the machine uses for the world would not find it.
@@ -61,19 +56,19 @@ def proxies(direction: Direction) -> list[Proxy]:
     ]
 
 
-def apply(lab: env.LabSettings) -> None:
+def apply(lab: Declaration) -> None:
     """Make toxiproxy as `lab` says. Connections that go on living are delayed as the new ones.
 
     Raises:
         ToxiproxyError: it does not answer, or refuses.
     """
-    if not lab.delayed_by_proxy:
+    if not lab.is_delayed:
         _remove_all()
         return
-    wanted = proxies(lab.lab_latency_direction)
+    wanted = proxies(lab.LAB_LATENCY_DIRECTION)
     _ask("POST", "/populate", [_definition(proxy) for proxy in wanted])
     for proxy in wanted:
-        _delay(proxy, lab.lab_latency_ms)
+        _delay(proxy, lab.LAB_LATENCY_MS)
 
 
 def _definition(proxy: Proxy) -> dict[str, Any]:
@@ -120,8 +115,6 @@ def _ask(method: str, path: str, body: object = None) -> Any:
 
 def main() -> None:
     lab = env.lab_settings()
-    if lab.lab_latency_by is LatencyBy.NETEM and IN_CONTAINERS in sys.argv[1:]:
-        sys.exit(NO_NETEM)
     try:
         apply(lab)
     except ToxiproxyError as error:

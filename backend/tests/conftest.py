@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import replace
 from decimal import Decimal
 from uuid import uuid4
 
 import pytest
-from config.kinds import Implementation, LocalCache, RedisCache
 from django.conf import LazySettings
 from django_redis import get_redis_connection
 from hotels.caching import guard, local
 from hotels.models import Customer, Hotel, Suite
+from lab_settings.kinds import Implementation, LocalCache, RedisCache
 from prometheus_client import REGISTRY
 from rest_framework.test import APIClient
 
@@ -72,20 +71,20 @@ def implementation(request) -> Implementation:
 
 
 def _with(settings: LazySettings, **changes: object) -> None:
-    settings.LAB = replace(settings.LAB, **changes)
+    settings.LAB = settings.LAB.model_copy(update=changes)
 
 
 @pytest.fixture
 def booking_by(settings, implementation) -> Implementation:
     """LAB_BOOKING in each position."""
-    _with(settings, lab_booking=implementation)
+    _with(settings, LAB_BOOKING=implementation)
     return implementation
 
 
 @pytest.fixture
 def detail_by(settings, implementation) -> Implementation:
     """LAB_DETAIL in each position."""
-    _with(settings, lab_detail=implementation)
+    _with(settings, LAB_DETAIL=implementation)
     return implementation
 
 
@@ -97,7 +96,7 @@ class Caches:
         self.on()
 
     def on(self, **changes: object) -> None:
-        self._settings.LAB = replace(self._settings.LAB, **changes)
+        self._settings.LAB = self._settings.LAB.model_copy(update=changes)
 
     @property
     def redis(self):
@@ -157,4 +156,4 @@ def pages(suite) -> Pages:
 @pytest.fixture(params=POSITIONS, ids=lambda position: f"{position[0]}-{position[1]}")
 def position(request, caches):
     """Every pair of backend caches."""
-    caches.on(lab_redis_cache=request.param[0], lab_local_cache=request.param[1])
+    caches.on(LAB_REDIS_CACHE=request.param[0], LAB_LOCAL_CACHE=request.param[1])

@@ -11,7 +11,6 @@ import observability.middleware
 import ops.shedding
 import pytest
 from asgiref.sync import sync_to_async
-from config.kinds import Switch
 from config.server import caller
 from django.core.handlers.asgi import ASGIHandler
 from django.db import connections
@@ -19,6 +18,7 @@ from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.common import CommonMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.test import AsyncClient
+from lab_settings.kinds import Switch
 from observability import metrics
 from prometheus_client import REGISTRY
 
@@ -107,7 +107,7 @@ def test_a_request_is_counted_and_none_is_left_in_flight(hotel):
 
 @pytest.mark.django_db(transaction=True)
 def test_who_waited_too_long_is_refused(hotel, caches, monkeypatch):
-    caches.on(lab_shed=Switch.ON)
+    caches.on(LAB_SHED=Switch.ON)
     # This process has served for long.
     monkeypatch.setattr(ops.shedding._queue, "_first_at", float("-inf"))
     assert asyncio.run(_list(**{"X-Request-Start": "1.000"})).status_code == 503

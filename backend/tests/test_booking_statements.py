@@ -5,12 +5,12 @@ import re
 from io import StringIO
 
 import pytest
-from config.kinds import Implementation
 from django.core.management import CommandError, call_command
 from django.db import connection
 from hotels import selectors
 from hotels.models import Booking
 from idempotency.models import StoredAnswer
+from lab_settings.kinds import Implementation
 from psycopg.pq import ExecStatus
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,7 +45,7 @@ def test_it_books_nothing(wish, hotel):
 
 
 def test_what_it_prints_is_what_a_request_sends(api, wish, caches):
-    caches.on(lab_booking=Implementation.FAST)
+    caches.on(LAB_BOOKING=Implementation.FAST)
     sent = []
 
     def note(execute, statement, *more):

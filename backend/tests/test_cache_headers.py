@@ -3,14 +3,14 @@
 from uuid import uuid4
 
 import pytest
-from config.kinds import NginxCache, RedisCache
+from lab_settings.kinds import NginxCache, RedisCache
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("nginx", [NginxCache.OFF, NginxCache.BASIC])
 def test_nginx_is_told_nothing_unless_it_is_protected(api, caches, pages, nginx):
-    caches.on(lab_nginx_cache=nginx)
+    caches.on(LAB_NGINX_CACHE=nginx)
     for path in pages:
         answer = api.get(path)
         assert "X-Accel-Expires" not in answer.headers
@@ -18,14 +18,14 @@ def test_nginx_is_told_nothing_unless_it_is_protected(api, caches, pages, nginx)
 
 
 def test_basic_is_left_with_what_cache_page_says(api, caches, pages):
-    caches.on(lab_nginx_cache=NginxCache.BASIC, lab_redis_cache=RedisCache.PAGE)
+    caches.on(LAB_NGINX_CACHE=NginxCache.BASIC, LAB_REDIS_CACHE=RedisCache.PAGE)
     for path in pages:
         for _ in range(2):
             assert api.get(path).headers["Cache-Control"] == "max-age=600"
 
 
 def test_protected_has_its_own_lifetime_whatever_another_layer_says(api, position, caches, pages):
-    caches.on(lab_nginx_cache=NginxCache.PROTECTED, lab_nginx_cache_ttl="5m")
+    caches.on(LAB_NGINX_CACHE=NginxCache.PROTECTED, LAB_NGINX_CACHE_TTL="5m")
     for path in pages:
         tag = api.get(path).headers["ETag"]
         for headers in ({}, {"If-None-Match": tag}):
@@ -41,7 +41,7 @@ def test_protected_has_its_own_lifetime_whatever_another_layer_says(api, positio
 
 def test_only_versioned_varies(api, caches, pages):
     for redis in RedisCache:
-        caches.on(lab_redis_cache=redis)
+        caches.on(LAB_REDIS_CACHE=redis)
         for path in pages:
             varies = api.get(path, headers={"Accept-Encoding": "gzip"}).headers.get("Vary")
             assert varies == ("Accept-Encoding" if redis is RedisCache.VERSIONED else None)

@@ -6,11 +6,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from config.kinds import Implementation, LocalCache, RedisCache
 from django.db import connections
 from hotels.caching import local, single_flight, versioned
 from hotels.caching.ask import Ask
 from hotels.models import Hotel
+from lab_settings.kinds import Implementation, LocalCache, RedisCache
 from rest_framework.test import APIClient
 
 GZIP = {"Accept-Encoding": "gzip, br"}
@@ -33,7 +33,7 @@ def compressions(monkeypatch) -> list[int]:
 def test_the_compressed_variant_is_made_once_when_it_is_first_asked_for(
     api, caches, pages, compressions
 ):
-    caches.on(lab_redis_cache=RedisCache.VERSIONED)
+    caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
     built = pages.builds("hotel_detail")
     plain = api.get(pages[1])
     assert compressions == []
@@ -47,7 +47,7 @@ def test_the_compressed_variant_is_made_once_when_it_is_first_asked_for(
 
 @pytest.mark.django_db
 def test_the_compressed_variant_has_its_own_etag(api, caches, pages):
-    caches.on(lab_redis_cache=RedisCache.VERSIONED)
+    caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
     for path in pages:
         plain, packed = api.get(path), api.get(path, headers=GZIP)
         assert packed.headers["ETag"] == f'{plain.headers["ETag"][:-1]}-gzip"'
@@ -73,7 +73,7 @@ def test_the_compressed_variant_has_its_own_etag(api, caches, pages):
     ],
 )
 def test_gzip_is_for_who_takes_it(api, caches, pages, accepted, packed):
-    caches.on(lab_redis_cache=RedisCache.VERSIONED)
+    caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
     answer = api.get(pages[0], headers={"Accept-Encoding": accepted})
     assert (answer.headers.get("Content-Encoding") == "gzip") == packed
 
@@ -81,14 +81,14 @@ def test_gzip_is_for_who_takes_it(api, caches, pages, accepted, packed):
 @pytest.mark.django_db
 def test_only_versioned_compresses(api, caches, pages):
     for redis in (RedisCache.OFF, RedisCache.PAGE):
-        caches.on(lab_redis_cache=redis, lab_local_cache=LocalCache.LRU)
+        caches.on(LAB_REDIS_CACHE=redis, LAB_LOCAL_CACHE=LocalCache.LRU)
         assert "Content-Encoding" not in api.get(pages[0], headers=GZIP).headers
         local.forget()
 
 
 @pytest.mark.django_db
 def test_lru_keeps_both_variants_of_versioned(api, caches, pages):
-    caches.on(lab_redis_cache=RedisCache.VERSIONED, lab_local_cache=LocalCache.LRU)
+    caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED, LAB_LOCAL_CACHE=LocalCache.LRU)
     bodies = [api.get(pages[1], headers=headers).content for headers in ({}, GZIP, {}, GZIP)]
     assert bodies[0] == bodies[2] == gzip.decompress(bodies[1])
     assert bodies[1] == bodies[3]
@@ -96,7 +96,7 @@ def test_lru_keeps_both_variants_of_versioned(api, caches, pages):
 
 @pytest.mark.django_db
 def test_a_hit_of_lru_asks_nobody(api, caches, pages, django_assert_num_queries):
-    caches.on(lab_redis_cache=RedisCache.VERSIONED, lab_local_cache=LocalCache.LRU)
+    caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED, LAB_LOCAL_CACHE=LocalCache.LRU)
     api.get(pages[1])
     redis = caches.counts("redis")
     with django_assert_num_queries(0):
@@ -106,7 +106,7 @@ def test_a_hit_of_lru_asks_nobody(api, caches, pages, django_assert_num_queries)
 
 @pytest.mark.django_db
 def test_lru_forgets_after_its_time_at_the_latest(api, caches, pages, wish, monkeypatch):
-    caches.on(lab_local_cache=LocalCache.LRU)
+    caches.on(LAB_LOCAL_CACHE=LocalCache.LRU)
     now = [7 * local.LIFETIME_SECONDS]
     monkeypatch.setattr(local.time, "monotonic", lambda: now[0])
     old = api.get(pages[1]).content
@@ -119,7 +119,7 @@ def test_lru_forgets_after_its_time_at_the_latest(api, caches, pages, wish, monk
 
 @pytest.mark.django_db
 def test_lru_is_bounded_and_lets_requests_go(api, caches, pages):
-    caches.on(lab_local_cache=LocalCache.LRU)
+    caches.on(LAB_LOCAL_CACHE=LocalCache.LRU)
     api.get(pages[1])
     assert local._kept.cache_info().maxsize == local.PAGES
     (kept,) = [o for o in gc.get_objects() if type(o) is local.Wanted]
@@ -129,13 +129,13 @@ def test_lru_is_bounded_and_lets_requests_go(api, caches, pages):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("implementation", list(Implementation))
 def test_of_many_readers_of_a_cold_page_one_builds(caches, pages, implementation, monkeypatch):
-    caches.on(lab_redis_cache=RedisCache.VERSIONED, lab_detail=implementation)
+    caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED, LAB_DETAIL=implementation)
     assert _builds_of_many_readers(pages, monkeypatch) == 1
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    "position", [{"lab_redis_cache": RedisCache.PAGE}, {"lab_local_cache": LocalCache.LRU}]
+    "position", [{"LAB_REDIS_CACHE": RedisCache.PAGE}, {"LAB_LOCAL_CACHE": LocalCache.LRU}]
 )
 def test_page_and_lru_stampede(caches, pages, position, monkeypatch):
     """The fault that `versioned` mends."""
@@ -168,7 +168,7 @@ def _builds_of_many_readers(pages, monkeypatch) -> int:
 @pytest.mark.django_db
 def test_what_the_view_refuses_is_not_kept(api, caches, pages, monkeypatch):
     """The version was read, and then the hotel was deleted."""
-    caches.on(lab_redis_cache=RedisCache.VERSIONED)
+    caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
     hotel = pages[1].split("/")[3]
     real = single_flight.BuildLock.take
 

@@ -6,9 +6,9 @@ import signal
 import time
 
 import pytest
-from config.kinds import RedisCache
 from django.test import override_settings
 from hotels.caching import guard
+from lab_settings.kinds import RedisCache
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
@@ -41,7 +41,7 @@ def attempts(monkeypatch) -> list[str]:
 
 @pytest.fixture(params=[RedisCache.PAGE, RedisCache.VERSIONED])
 def layer(request, caches) -> RedisCache:
-    caches.on(lab_redis_cache=request.param)
+    caches.on(LAB_REDIS_CACHE=request.param)
     return request.param
 
 

@@ -4,11 +4,11 @@ from datetime import date
 from uuid import uuid4
 
 import pytest
-from config.kinds import Implementation, LocalCache, RedisCache
 from django.conf import settings as django_settings
 from django.urls import resolve
 from hotels.caching.ask import Ask
 from hotels.models import Booking, Hotel
+from lab_settings.kinds import Implementation, LocalCache, RedisCache
 
 pytestmark = pytest.mark.django_db
 
@@ -73,7 +73,7 @@ def test_no_position_answers_what_is_not_there_or_not_meant(api, position, pages
 
 
 def test_a_hotel_that_is_gone_is_404(api, caches, hotel):
-    caches.on(lab_redis_cache=RedisCache.VERSIONED)
+    caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
     path = f"/api/hotel/{hotel.pk}/"
     assert api.get(path).status_code == 200
     hotel.delete()
@@ -82,7 +82,7 @@ def test_a_hotel_that_is_gone_is_404(api, caches, hotel):
 
 @pytest.mark.parametrize("redis", UNKEPT)
 def test_an_answer_shows_the_last_booking(api, caches, redis, suite, customers, wish):
-    caches.on(lab_redis_cache=redis)
+    caches.on(LAB_REDIS_CACHE=redis)
     path = f"/api/hotel/{suite.hotel_id}/"
     before = api.get(path)
     made = api.post("/api/booking/", wish, format="json").json()
@@ -97,7 +97,7 @@ def test_a_booking_made_while_a_page_is_built_shows_in_the_next(
     api, caches, pages, redis, wish, monkeypatch
 ):
     """The version is read before the page: read after it, an old page would get the new version."""
-    caches.on(lab_redis_cache=redis)
+    caches.on(LAB_REDIS_CACHE=redis)
     real, made = Ask.build, []
 
     def build(ask):
@@ -114,7 +114,7 @@ def test_a_booking_made_while_a_page_is_built_shows_in_the_next(
 
 
 @pytest.mark.parametrize(
-    "position", [{"lab_redis_cache": RedisCache.PAGE}, {"lab_local_cache": LocalCache.LRU}]
+    "position", [{"LAB_REDIS_CACHE": RedisCache.PAGE}, {"LAB_LOCAL_CACHE": LocalCache.LRU}]
 )
 def test_page_and_lru_go_on_showing_what_they_kept(api, caches, position, suite, wish):
     """The fault that `versioned` mends; a test that can't see it could not clear `versioned`."""
@@ -148,8 +148,8 @@ def test_the_lists_version_may_be_larger_than_a_bigint(api, hotel):
 @pytest.mark.parametrize("layer", ["redis", "local"])
 def test_hits_and_misses_are_counted_and_the_labs_own_reads_are_not(api, caches, pages, layer):
     caches.on(
-        lab_redis_cache=RedisCache.VERSIONED if layer == "redis" else RedisCache.OFF,
-        lab_local_cache=LocalCache.LRU if layer == "local" else LocalCache.OFF,
+        LAB_REDIS_CACHE=RedisCache.VERSIONED if layer == "redis" else RedisCache.OFF,
+        LAB_LOCAL_CACHE=LocalCache.LRU if layer == "local" else LocalCache.OFF,
     )
     for path in pages:
         count = caches.counts(layer)
@@ -162,7 +162,7 @@ def test_hits_and_misses_are_counted_and_the_labs_own_reads_are_not(api, caches,
 
 
 def test_pages_hits_and_misses_are_counted(api, caches, pages):
-    caches.on(lab_redis_cache=RedisCache.PAGE)
+    caches.on(LAB_REDIS_CACHE=RedisCache.PAGE)
     for path in pages:
         count = caches.counts("redis")
         for _ in range(3):
@@ -202,7 +202,7 @@ def test_a_database_that_is_away_is_503_in_every_position(api, position, pages, 
 @pytest.mark.parametrize("implementation", list(Implementation))
 def test_only_naive_keeps_the_data_beside_the_bytes(api, caches, pages, implementation):
     """What the article's cache_page paid for: the pickle of DRF's Response."""
-    caches.on(lab_redis_cache=RedisCache.PAGE, lab_detail=implementation)
+    caches.on(LAB_REDIS_CACHE=RedisCache.PAGE, LAB_DETAIL=implementation)
     api.get(pages[1])
     (kept,) = [caches.redis.get(key) for key in caches.redis.keys(f"{caches.prefix}*cache_page*")]
     assert (b"rest_framework.response" in kept) == (implementation is Implementation.NAIVE)

@@ -5,13 +5,12 @@ changed them and how.
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
-from config.kinds import Implementation
 from django.core.management import call_command
 from django.db import connection, connections, transaction
 from hotels.models import Booking, Customer, Suite
+from lab_settings.kinds import Implementation
 
 # A table with checks that wait for the end of a transaction can't be changed within it.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -128,7 +127,7 @@ def unkept(db) -> Iterator[None]:
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "one"}], ids=["plain", "with a key"])
 def test_a_quick_booking_writes_it_at_once(api, settings, wish, unkept, headers):
-    settings.LAB = replace(settings.LAB, lab_booking=Implementation.FAST)
+    settings.LAB = settings.LAB.model_copy(update={"LAB_BOOKING": Implementation.FAST})
     wish = {**wish, "customers": sorted(wish["customers"], reverse=True)}
     assert api.post("/api/booking/", wish, format="json", headers=headers).status_code == 201
     assert Booking.objects.get().customers.count() == 2

@@ -1,15 +1,14 @@
 """GET /api/hotel/ and GET /api/hotel/<id>/."""
 
-from dataclasses import replace
 from datetime import date
 from uuid import uuid4
 
 import orjson
 import pytest
-from config.kinds import Implementation
 from django.db import connection
 from hotels import selectors
 from hotels.models import Booking, Suite
+from lab_settings.kinds import Implementation
 
 pytestmark = pytest.mark.django_db
 
@@ -76,7 +75,7 @@ def test_detail_nests_suites_bookings_and_customers(api, detail_by, suite, custo
 def _bodies(api, settings, hotel):
     found = []
     for implementation in Implementation:
-        settings.LAB = replace(settings.LAB, lab_detail=implementation)
+        settings.LAB = settings.LAB.model_copy(update={"LAB_DETAIL": implementation})
         found.append(api.get(f"/api/hotel/{hotel.pk}/").content)
     return found
 

@@ -1,8 +1,8 @@
 """How many statements each route sends. One more is one round trip more for every request."""
 
 import pytest
-from config.kinds import Implementation, LocalCache, RedisCache
 from hotels.models import Booking
+from lab_settings.kinds import Implementation, LocalCache, RedisCache
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +26,7 @@ def test_the_list_takes_its_version_and_the_hotels(api, suite, django_assert_num
 def test_detail_takes_its_version_and_as_many_however_many_bookings(
     api, caches, suite, customers, bookings, implementation, tables, django_assert_num_queries
 ):
-    caches.on(lab_detail=implementation)
+    caches.on(LAB_DETAIL=implementation)
     for day in range(bookings):
         made = Booking.objects.create(
             suite=suite, check_in=f"2031-01-{day + 1:02}", check_out=f"2031-01-{day + 2:02}"
@@ -49,7 +49,7 @@ def test_detail_takes_its_version_and_as_many_however_many_bookings(
 def test_a_kept_page_takes_its_version_at_most(
     api, caches, pages, redis, local, queries, coding, django_assert_num_queries
 ):
-    caches.on(lab_redis_cache=redis, lab_local_cache=local)
+    caches.on(LAB_REDIS_CACHE=redis, LAB_LOCAL_CACHE=local)
     for path in pages:
         headers = {"Accept-Encoding": coding}
         tag = api.get(path, headers=headers).headers["ETag"]
@@ -81,7 +81,7 @@ def test_a_304_takes_its_version_where_nothing_is_kept(
     ],
 )
 def test_a_booking(api, caches, wish, implementation, key, queries, django_assert_num_queries):
-    caches.on(lab_booking=implementation)
+    caches.on(LAB_BOOKING=implementation)
     with django_assert_num_queries(queries):
         assert api.post("/api/booking/", wish, format="json", headers=key).status_code == 201
 
@@ -92,7 +92,7 @@ def test_a_booking(api, caches, wish, implementation, key, queries, django_asser
     [({}, 1), ({"Idempotency-Key": "k"}, SAVEPOINT + 1 + SAVEPOINT + 3)],
 )
 def test_taken_nights_take_the_long_way(api, caches, wish, key, queries, django_assert_num_queries):
-    caches.on(lab_booking=FAST)
+    caches.on(LAB_BOOKING=FAST)
     api.post("/api/booking/", wish, format="json")
     with django_assert_num_queries(queries):
         assert api.post("/api/booking/", wish, format="json", headers=key).status_code == 409
@@ -104,7 +104,7 @@ def test_taken_nights_take_the_long_way(api, caches, wish, key, queries, django_
 def test_a_replayed_booking_takes_one_look(
     api, caches, wish, implementation, queries, django_assert_num_queries
 ):
-    caches.on(lab_booking=implementation)
+    caches.on(LAB_BOOKING=implementation)
     key = {"Idempotency-Key": "k"}
     api.post("/api/booking/", wish, format="json", headers=key)
     with django_assert_num_queries(queries):

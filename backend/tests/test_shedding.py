@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from config.kinds import Direction, RedisCache, Switch
+from lab_settings.kinds import Direction, RedisCache, Switch
 from ops import shedding as module
 from ops.shedding import Queue
 from prometheus_client import REGISTRY
@@ -33,7 +33,7 @@ def shedding(caches, monkeypatch) -> None:
     queue = _queue(time.monotonic())
     queue._empty_at = float("-inf")
     monkeypatch.setattr(module, "_queue", queue)
-    caches.on(lab_shed=Switch.ON, lab_redis_cache=RedisCache.VERSIONED)
+    caches.on(LAB_SHED=Switch.ON, LAB_REDIS_CACHE=RedisCache.VERSIONED)
 
 
 def test_who_waited_too_long_is_503_and_nothing_was_done(
@@ -108,7 +108,7 @@ def test_who_says_nothing_does_not_make_the_queue_an_empty_one(api, shedding, pa
 def test_the_labs_own_delay_on_the_way_in_is_no_queue(
     api, shedding, caches, pages, direction, status
 ):
-    caches.on(lab_shed=Switch.ON, lab_latency_ms=5000, lab_latency_direction=Direction(direction))
+    caches.on(LAB_SHED=Switch.ON, LAB_LATENCY_MS=5000, LAB_LATENCY_DIRECTION=Direction(direction))
     assert api.get(pages[1], headers=_since(5)).status_code == status
     assert api.get(pages[1], headers=_since(6)).status_code == 503
 
@@ -130,5 +130,5 @@ def test_a_refusal_writes_no_line_to_the_log(api, shedding, pages, caplog):
 
 
 def test_off_answers_everyone(api, caches, pages):
-    caches.on(lab_shed=Switch.OFF)
+    caches.on(LAB_SHED=Switch.OFF)
     assert api.get(pages[1], headers=_since(60)).status_code == 200

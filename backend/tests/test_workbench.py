@@ -2,9 +2,9 @@
 
 import pytest
 from asgiref.sync import async_to_sync
-from config.kinds import Views
 from django.db import connection
 from django.test import AsyncClient, Client
+from lab_settings.kinds import Views
 from prometheus_client import REGISTRY
 from workbench.data import LOCK_ROWS
 from workbench.models import LockRow, Post

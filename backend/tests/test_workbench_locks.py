@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
-from config.kinds import Views
 from django.db import connection, connections, transaction
 from django.test import Client
+from lab_settings.kinds import Views
 from workbench import work
 from workbench.data import LOCK_ROWS
 from workbench.models import LockRow

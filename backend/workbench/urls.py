@@ -2,9 +2,9 @@
 
 from types import ModuleType
 
-from config.kinds import Views
 from django.conf import settings
 from django.urls import URLPattern, path
+from lab_settings.kinds import Views
 
 from workbench.answering import answering
 from workbench.views import async_, sync
@@ -36,4 +36,4 @@ def routes(prefix: str, variant: Views) -> list[URLPattern]:
     ]
 
 
-urlpatterns = [*routes("async/", Views.ASYNC), *routes("", settings.LAB.lab_views)]
+urlpatterns = [*routes("async/", Views.ASYNC), *routes("", settings.LAB.LAB_VIEWS)]

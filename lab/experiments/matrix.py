@@ -6,6 +6,8 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any, Literal
 
+from lab_settings.durations import seconds
+
 from lab.experiments.schema import (
     Experiment,
     Legacy,
@@ -16,7 +18,6 @@ from lab.experiments.schema import (
     When,
     Workload,
 )
-from lab.settings.durations import seconds
 
 # What a cell takes beside its load: settings, database, caches, verification, reading back.
 OVERHEAD_SECONDS = 8

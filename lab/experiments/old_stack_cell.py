@@ -20,7 +20,7 @@ from lab.stack.engine import Engine
 
 # What of a cell's settings reaches an old stack: they are Postgres' and k6's, not the backend's.
 _SHARED = (
-    *("LAB_LATENCY_MS", "LAB_LATENCY_DIRECTION", "LAB_LATENCY_BY"),
+    *("LAB_LATENCY_MS", "LAB_LATENCY_DIRECTION"),
     *("LAB_DB_MAX_CONNECTIONS", "LAB_CLIENT_TIMEOUT"),
 )
 # A master that looks after idle workers uses a thousandth of a core.
@@ -50,10 +50,10 @@ def _check_delay(stack: str, settings: Settings) -> None:
     UsageError: a delay that would not be there: toxiproxy stands before the backend alone.
     """
     latency = settings.LAB_LATENCY_MS
-    if latency > 0 and settings.LAB_LATENCY_BY == "toxiproxy":
+    if latency > 0:
         raise UsageError(
-            f"{stack} can't be delayed by toxiproxy: LAB_LATENCY_MS={latency} would be measured as "
-            "0. Delay it with LAB_LATENCY_BY=netem, or not at all."
+            f"{stack} can't be delayed: toxiproxy stands before the backend alone. Set "
+            f"LAB_LATENCY_MS=0 instead of {latency}."
         )
 
 

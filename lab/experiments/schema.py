@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
+from lab_settings.durations import PATTERN
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from lab.analysis.result import COMPARED
-from lab.settings.durations import PATTERN
 
 SCHEMA_VERSION = 1
 

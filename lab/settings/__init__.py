@@ -1,28 +1,18 @@
-"""The settings table of `.env.example`, read and checked in this one place."""
+"""The settings of a stack: gathered from the shell and `.env`, checked, and kept while it runs."""
 
 import os
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from lab_settings import rules
+from lab_settings.declaration import Declaration, defaults
+from lab_settings.messages import SettingsError, parse
+from pydantic import model_validator
 
 from lab.errors import UsageError
 from lab.paths import ROOT, State
-from lab.settings import rules
-from lab.settings.errors import explain
-from lab.settings.types import (
-    Address,
-    AsgiServer,
-    CpuList,
-    PoolSize,
-    Port,
-    PortOfSeveral,
-    Seconds,
-    Ttl,
-    WsgiServer,
-)
 
 # Variables that begin LAB_ and are not settings: where a stack keeps its state, and what the lab
 # hands to its own programs.
@@ -35,71 +25,14 @@ _SITE = re.compile(r"LAB_(ENGINE|BIND|\w+_PORT|\w+_CPUS|DATA_\w+)")
 LOOPBACK = "127.0.0.1"
 
 
-class Settings(BaseModel):
-    """Every setting; names, values and meaning as in `.env.example`, which has the defaults."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    LAB_ENGINE: Literal["auto", "docker", "native"]
-    LAB_SERVER: Literal[WsgiServer, AsgiServer]
-    LAB_WORKERS: Annotated[int, Field(ge=1, le=256)]
-    LAB_THREADS: Annotated[int, Field(ge=1, le=1024)]
-    LAB_ASGI_BESIDE: Literal["off", "uvicorn", "daphne", "granian"]
-    LAB_WORKBENCH: Literal["off", "on"]
-    LAB_VIEWS: Literal["sync", "async"]
-    LAB_WEBSOCKETS: Literal["off", "on"]
-    LAB_DETAIL: Literal["naive", "fast"]
-    LAB_BOOKING: Literal["naive", "fast"]
-    LAB_LOCAL_CACHE: Literal["off", "lru"]
-    LAB_REDIS_CACHE: Literal["off", "page", "versioned"]
-    LAB_NGINX_CACHE: Literal["off", "basic", "protected"]
-    LAB_NGINX_CACHE_TTL: Ttl
-    LAB_LATENCY_MS: Annotated[int, Field(ge=0, le=10_000)]
-    LAB_LATENCY_DIRECTION: Literal["outgoing", "incoming"]
-    LAB_LATENCY_BY: Literal["toxiproxy", "netem"]
-    LAB_SHED: Literal["off", "on"]
-    LAB_NGINX_POST_RATE: Annotated[int, Field(ge=1, le=100_000)]
-    LAB_DB_POOL: PoolSize
-    LAB_CONN_MAX_AGE: Annotated[int, Field(ge=0, le=86400)]
-    LAB_DB_MAX_CONNECTIONS: Annotated[int, Field(ge=10, le=10000)]
-    LAB_CLIENT_TIMEOUT: Seconds
-    LAB_PROXY_TIMEOUT: Seconds
-    LAB_TIMEOUT: Seconds
-    LAB_DB_STATEMENT_TIMEOUT: Seconds
-    LAB_DB_LOCK_TIMEOUT: Seconds
-    LAB_DB_CONNECT_TIMEOUT: Seconds
-    LAB_TARGET_CPUS: CpuList
-    LAB_LOAD_CPUS: CpuList
-    LAB_BIND: Address
-    LAB_HTTP_PORT: Port
-    LAB_NGINX_STATUS_PORT: Port
-    LAB_BACKEND_PORT: Port
-    LAB_ASGI_BESIDE_PORT: Port
-    LAB_TOXIPROXY_PORT: PortOfSeveral
-    LAB_METRICS_PORT: Port
-    LAB_POSTGRES_PORT: Port
-    LAB_REDIS_PORT: Port
-    LAB_PROMETHEUS_PORT: Port
-    LAB_PUSH_PORT: Port
-    LAB_ALLOY_PUSH_PORT: Port
-    LAB_EXPORTERS_PORT: PortOfSeveral
-    LAB_GRAFANA_PORT: Port
-    LAB_DATA_SEED: Annotated[int, Field(ge=0)]
-    LAB_DATA_HOTELS: Annotated[int, Field(ge=1, le=100_000)]
-    LAB_DATA_SUITES_PER_HOTEL: Annotated[int, Field(ge=1, le=10_000)]
-    LAB_DATA_BOOKINGS_PER_SUITE: Annotated[int, Field(ge=0, le=700)]
-    LAB_DATA_CUSTOMERS: Annotated[int, Field(ge=10, le=10_000_000)]
-    LAB_DATA_POSTS: Annotated[int, Field(ge=100, le=100_000_000)]
+class Settings(Declaration):
+    """Every setting of a stack, checked against the others."""
 
     @model_validator(mode="after")
     def _fit_together(self) -> "Settings":
         for check in rules.CHECKS:
             check(self.model_dump())
         return self
-
-    def as_env(self) -> dict[str, str]:
-        """The settings as environment variables."""
-        return {name: str(value) for name, value in self.model_dump().items()}
 
     @property
     def target_url(self) -> str:
@@ -109,16 +42,6 @@ class Settings(BaseModel):
     @property
     def backend_url(self) -> str:
         return f"http://{LOOPBACK}:{self.LAB_BACKEND_PORT}"
-
-    @property
-    def delayed_by_proxy(self) -> bool:
-        """Whether the backend is behind toxiproxy, and Postgres too as the backend sees it."""
-        return self.LAB_LATENCY_MS > 0 and self.LAB_LATENCY_BY == "toxiproxy"
-
-    @property
-    def delayed_by_netem(self) -> bool:
-        """Whether the kernel delays what backend, Postgres and Nginx say to each other."""
-        return self.LAB_LATENCY_MS > 0 and self.LAB_LATENCY_BY == "netem"
 
     @property
     def delayed_postgres_port(self) -> int:
@@ -133,7 +56,7 @@ class Settings(BaseModel):
     @property
     def server_url(self) -> str:
         """The server itself as its clients reach it, Nginx among them: delayed, while it is."""
-        port = self.delayed_backend_port if self.delayed_by_proxy else self.LAB_BACKEND_PORT
+        port = self.delayed_backend_port if self.is_delayed else self.LAB_BACKEND_PORT
         return f"http://{LOOPBACK}:{port}"
 
     @property
@@ -159,13 +82,8 @@ class Settings(BaseModel):
         return f"http://{LOOPBACK}:{self.LAB_ALLOY_PUSH_PORT}/api/v1/metrics/write"
 
 
-def defaults() -> dict[str, str]:
-    """The values of `.env.example`."""
-    return _read(ROOT / ".env.example")
-
-
 def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings for a stack that is to be started: shell over `.env` over `.env.example`.
+    """The settings for a stack that is to be started: shell over `.env` over the defaults.
 
     Raises:
         UsageError: a name or a value is not known.
@@ -242,7 +160,6 @@ def _read(path: os.PathLike[str]) -> dict[str, str]:
 
 def _checked(values: Mapping[str, Any]) -> Settings:
     try:
-        return Settings.model_validate(values)
-    except ValidationError as error:
-        said = [explain(each, Settings.model_fields) for each in error.errors()]
-        raise UsageError("\n".join(said)) from None
+        return parse(Settings, values)
+    except SettingsError as error:
+        raise UsageError(str(error)) from None

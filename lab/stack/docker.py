@@ -13,7 +13,6 @@ from lab.errors import LabError, UsageError
 from lab.host.cpus import choose_cpus
 from lab.paths import ROOT, State, current_state
 from lab.settings import Settings, running_settings, save
-from lab.settings.rules import NO_NETEM
 from lab.stack.engine import ASKED, UNHEARD, K6Command, ServiceState, ServiceStatus, version_in
 
 # On the containers of an old stack's arm, with the compose project beside which they run.
@@ -59,7 +58,6 @@ class DockerEngine:
         self._state = State(current_state().base / "docker")
 
     def up(self, settings: Settings) -> None:
-        _refuse_netem(settings)
         self._state.base.mkdir(parents=True, exist_ok=True)
         with step("docker compose up (builds and pulls the first time)"):
             self._compose(["up", "-d", "--wait", "--build"], settings)
@@ -76,7 +74,6 @@ class DockerEngine:
     def apply(self, settings: Settings) -> None:
         if self.settings() is None:
             raise LabError("The stack is not running. Start it: lab up")
-        _refuse_netem(settings)
         with step("Recreating what changed; it refuses for some seconds"):
             self._compose(["up", "-d", "--wait"], settings)
         save(settings, self._state)
@@ -211,12 +208,6 @@ def _pinned(settings: Settings) -> dict[str, str]:
         "LAB_LOAD_CPUS": cpus.load,
         "TOXIPROXY_BACKEND_PORT": str(settings.delayed_backend_port),
     }
-
-
-def _refuse_netem(settings: Settings) -> None:
-    """Where the engine was chosen for them, the settings alone could not say it."""
-    if settings.LAB_LATENCY_BY == "netem":
-        raise UsageError(f"LAB_LATENCY_BY=netem does not go with the docker engine: {NO_NETEM}.")
 
 
 def _status(container: dict[str, str]) -> ServiceStatus:

@@ -17,8 +17,6 @@ _TRIES = 3
 # to serve: so many ms, and so much of the delay.
 ALLOWED_MS = 20
 ALLOWED_RATIO = 0.2
-# Delays of one answer on a new connection: netem delays the handshake's packet too.
-_DELAYS_OF_AN_ANSWER = {"toxiproxy": 1, "netem": 2}
 
 
 def measured(settings: Settings, token: str) -> dict[str, Any]:
@@ -78,10 +76,9 @@ def postgres_auth(settings: Settings, token: str) -> str:
 def _wrong(found: dict[str, Any], settings: Settings) -> str:
     """What is not as the settings say; nothing when all is."""
     delay = settings.LAB_LATENCY_MS
-    on_connect = _DELAYS_OF_AN_ANSWER[settings.LAB_LATENCY_BY]
     ways = {
         "Postgres, as the backend sees it,": (found["database_ms"], delay),
-        f"The backend at {settings.server_url}": (found["client_ms"], on_connect * delay),
+        f"The backend at {settings.server_url}": (found["client_ms"], delay),
     }
     for who, (taken, least) in ways.items():
         most = least * (1 + ALLOWED_RATIO) + ALLOWED_MS

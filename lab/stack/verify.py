@@ -96,7 +96,7 @@ def _check_settings(target: Target) -> None:
 def _check_server(target: Target) -> None:
     """Who answers at the server's own port, and who behind Nginx; each worker says it of itself."""
     settings, token = target.settings, {"X-Lab-Token": target.token}
-    asked = {f"{settings.backend_url}{_NOWHERE}": settings.LAB_SERVER}
+    asked: dict[str, str] = {f"{settings.backend_url}{_NOWHERE}": settings.LAB_SERVER}
     asked[f"{settings.target_url}{_NOWHERE}"] = settings.LAB_SERVER
     if settings.LAB_ASGI_BESIDE != "off":
         asked[f"{settings.target_url}/async{_NOWHERE}"] = settings.LAB_ASGI_BESIDE

@@ -152,9 +152,8 @@ def test_the_delay_reaches_all_who_take_part_in_it():
     ("environ", "upstream"),
     [
         ({}, "straight"),
-        ({"LAB_LATENCY_MS": "0", "LAB_LATENCY_BY": "toxiproxy"}, "straight"),
-        ({"LAB_LATENCY_MS": "5", "LAB_LATENCY_BY": "toxiproxy"}, "delayed"),
-        ({"LAB_LATENCY_MS": "5", "LAB_LATENCY_BY": "netem"}, "straight"),
+        ({"LAB_LATENCY_MS": "0"}, "straight"),
+        ({"LAB_LATENCY_MS": "5"}, "delayed"),
     ],
 )
 def test_nginx_takes_the_detour_only_while_there_is_a_delay(environ, upstream):

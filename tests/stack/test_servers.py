@@ -2,17 +2,16 @@
 
 import json
 from contextlib import contextmanager
-from typing import get_args
 
 import httpx
 import psutil
 import pytest
+from lab_settings.kinds import Server
 from websockets.sync.client import connect
 
 from lab.errors import LabError
 from lab.settings import changed
 from lab.settings.presets import preset_assignments
-from lab.settings.types import AsgiServer, WsgiServer
 from lab.stack import verify
 from lab.stack.native.supervision import is_alive, wait_for
 from tests.support.booking_load import Load
@@ -26,7 +25,7 @@ ALSO = {
     "gunicorn-uvicorn": {"LAB_ASGI_BESIDE": "granian", "LAB_WEBSOCKETS": "on"},
     "gunicorn-asgi": {"LAB_WEBSOCKETS": "on"},
     "uvicorn": {"LAB_DB_MAX_CONNECTIONS": "61", "LAB_WEBSOCKETS": "on"},
-    "daphne": {"LAB_WEBSOCKETS": "on"},
+    "daphne": {"LAB_WEBSOCKETS": "on", "LAB_WORKERS": 1},
     "granian": {"LAB_WEBSOCKETS": "on"},
 }
 # Gunicorn's workers see that their master is gone when they next look, within LAB_TIMEOUT / 2.
@@ -42,6 +41,7 @@ def article(stack):
 
 def _wanted(stack, **values):
     usual = {"LAB_ASGI_BESIDE": "off", "LAB_DB_MAX_CONNECTIONS": "100", "LAB_WEBSOCKETS": "off"}
+    usual["LAB_WORKERS"] = "2"
     wanted = usual | values
     return changed(stack.settings(), [f"{name}={value}" for name, value in wanted.items()])
 
@@ -52,13 +52,14 @@ def _says(stack, url, *, path=NOWHERE, token=True):
 
 
 def test_there_is_a_line_for_every_server():
-    assert set(ALSO) == {*get_args(WsgiServer), *get_args(AsgiServer)}
+    assert set(ALSO) == set(Server)
 
 
 @pytest.mark.parametrize("server", ALSO)
 def test_a_server_says_who_it_is_lists_hotels_and_books(stack, server):
     # With a pool, since it has to work under each.
-    settings = _wanted(stack, LAB_SERVER=server, LAB_DB_POOL=3, LAB_WORKERS=3, **ALSO[server])
+    usual = {"LAB_SERVER": server, "LAB_DB_POOL": 3, "LAB_WORKERS": 3}
+    settings = _wanted(stack, **(usual | ALSO[server]))
     stack.apply(settings)
     assert _says(stack, settings.target_url, path="/api/hotel/") == server
     # Only the lab is told.
@@ -68,7 +69,7 @@ def test_a_server_says_who_it_is_lists_hotels_and_books(stack, server):
     load = Load(settings.target_url)
     load.book_once()
     assert load.seen.statuses == {201: 1}
-    assert len(_workers(stack)) == 3
+    assert len(_workers(stack)) == settings.LAB_WORKERS
     _check_metrics(stack, settings)
     _check_beside(stack, settings)
     _check_place(settings)
@@ -97,7 +98,7 @@ def _check_metrics(stack, settings):
     """Those of workers before are out of the sums, whether or not the server has a hook for it."""
     text = httpx.get(settings.metrics_url).text
     beside = settings.LAB_ASGI_BESIDE != "off"
-    assert 'lab_workers{role="backend"} 3.0' in text
+    assert f'lab_workers{{role="backend"}} {settings.LAB_WORKERS}.0' in text
     assert ('lab_workers{role="beside"} 1.0' in text) == beside
     assert "lab_http_requests_in_flight 0.0" in text
     # By ASGI a worker takes whatever comes.
@@ -108,7 +109,7 @@ def _check_metrics(stack, settings):
 def _workers(stack):
     """Processes that serve: those that know Django, unlike masters and their helpers."""
     main = psutil.Process(stack._supervision.pid("backend"))
-    return [p for p in main.children(recursive=True) if "_psycopg" in _mapped(p)]
+    return [p for p in (main, *main.children(recursive=True)) if "_psycopg" in _mapped(p)]
 
 
 def _mapped(process):
@@ -171,7 +172,7 @@ def _without_its_key(stack):
 
 
 def test_a_server_that_does_not_start_is_one_message_and_the_next_one_starts(stack):
-    settings = _wanted(stack, LAB_SERVER="daphne")
+    settings = _wanted(stack, LAB_SERVER="daphne", LAB_WORKERS=1)
     with (
         _without_its_key(stack),
         pytest.raises(LabError, match=r"(?s)backend did not start.+secret_key can't be read"),

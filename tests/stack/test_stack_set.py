@@ -110,18 +110,21 @@ def test_set_refuses_what_it_does_not_know_and_changes_nothing(lab, stack, assig
     assert stack.settings() == before
 
 
+DAPHNE = ("LAB_SERVER=daphne", "LAB_WORKERS=1")
+
+
 def test_a_switch_that_failed_is_made_good_by_saying_it_again(lab, stack, naive_again):
     """The settings are saved before the server reads them: they are not what runs yet."""
     key = stack._state.secrets / "secret_key"
     hidden = key.rename(key.with_suffix(".hidden"))
     try:
-        failed = lab("set", "LAB_SERVER=daphne", "LAB_NGINX_CACHE=basic")
+        failed = lab("set", *DAPHNE, "LAB_NGINX_CACHE=basic")
     finally:
         hidden.rename(key)
     assert failed.is_one_message(1)
     assert "repeat the command" in failed.err
     # Supervisor would start it again by itself, but not tell Nginx.
-    assert lab("set", "LAB_SERVER=daphne", "LAB_NGINX_CACHE=basic").code == 0
+    assert lab("set", *DAPHNE, "LAB_NGINX_CACHE=basic").code == 0
     said = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
     assert said["LAB_NGINX_CACHE"] == "basic"
     assert stack._ready(stack.settings())

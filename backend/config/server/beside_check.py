@@ -5,9 +5,10 @@ It is well when its server answers, and when the settings want none.
 
 from urllib.request import urlopen
 
-from config import env
-from config.kinds import AsgiBeside
+from lab_settings.kinds import AsgiBeside
 
-if env.lab_settings().lab_asgi_beside is not AsgiBeside.OFF:
+from config import env
+
+if env.lab_settings().LAB_ASGI_BESIDE is not AsgiBeside.OFF:
     # Raises on any status from 400 on.
     urlopen("http://127.0.0.1:8000/readyz", timeout=10)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
+from lab_settings.kinds import AsgiBeside, Server, Switch
 
 from config import env
-from config.kinds import AsgiBeside, Server, Switch
 
 ASGI_APP = "config.asgi:application"
 # What waits here has cost no worker yet. Gunicorn's default; granian's is 1024, and is its bound on
@@ -52,7 +52,8 @@ def command(server: Server | AsgiBeside, bind: str, workers: int, timeout: int) 
         case Server.GRANIAN | AsgiBeside.GRANIAN:
             return ["-m", "granian", ASGI_APP, *at, *_granian(timeout)]
         case Server.DAPHNE | AsgiBeside.DAPHNE:
-            return ["-m", "config.server.daphnes", bind, str(workers), *_daphne(timeout)]
+            endpoint = f"tcp:{port}:interface={host}:backlog={BACKLOG}"
+            return ["-m", "daphne", "--endpoint", endpoint, *_daphne(timeout), ASGI_APP]
         case _:
             return ["-m", "gunicorn", "--config", "gunicorn.conf.py"]
 
@@ -92,15 +93,15 @@ def _command(role: str) -> list[str]:
     if role == "worker":
         return ["-m", "config.server.worker"]
     if role == "beside":
-        return command(lab.lab_asgi_beside, env.text("BACKEND_BESIDE_BIND"), 1, lab.lab_timeout)
-    return command(lab.lab_server, env.text("BACKEND_BIND"), lab.lab_workers, lab.lab_timeout)
+        return command(lab.LAB_ASGI_BESIDE, env.text("BACKEND_BESIDE_BIND"), 1, lab.LAB_TIMEOUT)
+    return command(lab.LAB_SERVER, env.text("BACKEND_BIND"), lab.LAB_WORKERS, lab.LAB_TIMEOUT)
 
 
 def _is_wanted(role: str) -> bool:
     lab = env.lab_settings()
     off = {
-        "beside": lab.lab_asgi_beside is AsgiBeside.OFF,
-        "worker": lab.lab_workbench is Switch.OFF,
+        "beside": lab.LAB_ASGI_BESIDE is AsgiBeside.OFF,
+        "worker": lab.LAB_WORKBENCH is Switch.OFF,
     }
     return not off.get(role, False)
 

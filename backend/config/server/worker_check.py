@@ -6,12 +6,13 @@ It is well when the backend has an answer of it at URL, and when the settings wa
 import sys
 from urllib.request import urlopen
 
+from lab_settings.kinds import Switch
+
 from config import env
-from config.kinds import Switch
 
 # Longer than the backend waits for the worker (workbench/layer.py).
 SECONDS = 8
 
-if env.lab_settings().lab_workbench is Switch.ON:
+if env.lab_settings().LAB_WORKBENCH is Switch.ON:
     # Raises on any status from 400 on.
     urlopen(sys.argv[1], timeout=SECONDS)  # noqa: S310

@@ -15,9 +15,9 @@ from functools import wraps
 from typing import Any
 
 from config.http import errors
-from config.kinds import LocalCache, NginxCache, RedisCache
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from lab_settings.kinds import LocalCache, NginxCache, RedisCache
 from ops.token import has_lab_token
 
 from hotels.caching import local, nginx, page, plain, versioned
@@ -60,7 +60,7 @@ def cached(view: View, route: str, version: Callable[..., str | None]) -> View:
         except errors.DATABASE_AWAY as error:
             return errors.database_away(error)
         if response.status_code in (200, 304):
-            _NGINX[settings.LAB.lab_nginx_cache](response)
+            _NGINX[settings.LAB.LAB_NGINX_CACHE](response)
         return _without_body(response) if request.method == "HEAD" else response
 
     return answer
@@ -105,4 +105,4 @@ def _through_layers(ask: Ask) -> HttpResponse:
     if has_lab_token(ask.request):
         # The lab's own reads leave the caches as warm or cold as they were.
         return plain.answer(ask)
-    return _LOCAL[settings.LAB.lab_local_cache](ask, _REDIS[settings.LAB.lab_redis_cache])
+    return _LOCAL[settings.LAB.LAB_LOCAL_CACHE](ask, _REDIS[settings.LAB.LAB_REDIS_CACHE])

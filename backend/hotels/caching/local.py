@@ -10,9 +10,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from config.kinds import RedisCache
 from django.conf import settings
 from django.http import HttpResponse
+from lab_settings.kinds import RedisCache
 
 from hotels.caching import tokens
 from hotels.caching.ask import Ask, NotKeptError
@@ -92,7 +92,7 @@ def forget() -> None:
 
 def _coding(ask: Ask) -> str:
     """Only `versioned` has compressed variants; the others would be kept twice."""
-    if settings.LAB.lab_redis_cache is RedisCache.VERSIONED:
+    if settings.LAB.LAB_REDIS_CACHE is RedisCache.VERSIONED:
         return coding_for(ask.request)
     return tokens.IDENTITY
 

@@ -1,8 +1,8 @@
 """What Nginx is told of a page (LAB_NGINX_CACHE)."""
 
-from config.env import duration_seconds
 from django.conf import settings
 from django.http import HttpResponse
+from lab_settings.durations import seconds as seconds_of
 
 # While one request fetches the new page, the others get the old one, for this long at most. Longer
 # would let the first reader after a quiet time get a page as old as that.
@@ -17,7 +17,7 @@ def say_nothing(_response: HttpResponse) -> None:
 
 def say_lifetime(response: HttpResponse) -> None:
     """protected: the lifetime is the setting's, whatever another layer said."""
-    seconds = duration_seconds(settings.LAB.lab_nginx_cache_ttl)
+    seconds = round(seconds_of(settings.LAB.LAB_NGINX_CACHE_TTL))
     response["X-Accel-Expires"] = str(seconds)
     response["Cache-Control"] = (
         f"max-age={seconds}, stale-while-revalidate={STALE_WHILE_REVALIDATE_SECONDS}, "

@@ -33,7 +33,7 @@ def answer(ask: Ask) -> HttpResponse:
 def _answer(ask: Ask, version: str, coding: str, tag: str) -> HttpResponse:
     if tokens.is_known(ask.request, tag):
         return tokens.not_modified(tag)
-    if settings.LAB.lab_db_pool is not None:
+    if settings.LAB.pool_size is not None:
         # Back to the pool: who waits for another's build must not hold what a builder needs.
         connection.close()
     body, outcome = _BODIES[coding](ask, version)

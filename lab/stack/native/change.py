@@ -43,7 +43,6 @@ class Change:
 
     def apply(self) -> None:
         """Gunicorn's kinds and Nginx lose no request; another server is stopped and started."""
-        latency.check(self.after, self.state)
         backend.load_what_is_new(self.before, self.after, self.state)
         if self._repairs:
             self._start(_POSTGRES)
@@ -76,7 +75,6 @@ class Change:
         Nginx knows its files by memory that outlives a reload, and a socket keeps its queue as long
         as the server lives: they are stopped meanwhile, and started again whatever happens.
         """
-        latency.check(self.after, self.state)
         try:
             self.supervision.stop_quickly(_NGINX, _BACKEND, _BESIDE)
             self._adopt()

@@ -68,7 +68,6 @@ class NativeEngine:
                 self._supervision.stop()
         stop_leftovers(self._state)
         supervision.remove_shared_memory(self._state)
-        latency.remove(self._state)
         remove_socket(self._state)
         self._state.settings.unlink(missing_ok=True)
 

@@ -1,17 +1,11 @@
-"""Delays of the native engine: by toxiproxy, or by the kernel."""
+"""Delays of the native engine, which toxiproxy makes."""
 
 import httpx
 
 from lab.paths import State
 from lab.settings import LOOPBACK, Settings
-from lab.stack.native import backend, netem
+from lab.stack.native import backend
 from lab.stack.native.toxiproxy import toxics_env
-
-
-def check(settings: Settings, state: State) -> None:
-    """Raises LabError when what `settings` ask for can't be had here; changes nothing."""
-    if settings.delayed_by_netem:
-        netem.check(state)
 
 
 def differs(one: Settings, other: Settings) -> bool:
@@ -23,16 +17,11 @@ def _is(name: str) -> bool:
     return name.startswith("LAB_LATENCY_")
 
 
-def remove(state: State) -> None:
-    """Take away what would outlive the stack; toxiproxy ends with it."""
-    netem.remove(state)
-
-
 def apply(settings: Settings, state: State) -> None:
     """Delay as `settings` say, while nobody is on the way.
 
     Raises:
-        LabError: toxiproxy does not answer, or the kernel refuses.
+        LabError: toxiproxy does not answer.
     """
     begin(settings, state)
     end(settings, state)
@@ -42,19 +31,15 @@ def begin(settings: Settings, state: State) -> None:
     """Make the way that `settings` want, and leave the one before: who is on it goes on living.
 
     Raises:
-        LabError: toxiproxy does not answer, or the kernel refuses.
+        LabError: toxiproxy does not answer.
     """
-    if settings.delayed_by_netem:
-        netem.delay(settings, state)
-    if settings.delayed_by_proxy:
+    if settings.is_delayed:
         _tell_toxiproxy(settings, state)
 
 
 def end(settings: Settings, state: State) -> None:
     """Take away the ways that `settings` do not want, once nobody takes them any more."""
-    if not settings.delayed_by_netem:
-        netem.remove(state)
-    if not settings.delayed_by_proxy and _has_proxies(settings):
+    if not settings.is_delayed and _has_proxies(settings):
         _tell_toxiproxy(settings, state)
 
 

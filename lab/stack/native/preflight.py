@@ -6,7 +6,6 @@ import shutil
 from lab.errors import LabError
 from lab.paths import State
 from lab.settings import LOOPBACK, Settings
-from lab.stack.native import latency
 from lab.stack.native.render import OPEN_FILES
 from lab.stack.native.service import Service
 from lab.stack.native.supervision import port_is_taken
@@ -21,7 +20,6 @@ def check(settings: Settings, state: State, services: list[Service]) -> None:
     _check_ports(settings, services)
     _check_disk(state)
     _check_open_files()
-    latency.check(settings, state)
 
 
 def _check_ports(settings: Settings, services: list[Service]) -> None:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lab_settings import durations
+
 from lab.analysis.breakpoint import Bounds
 from lab.analysis.prometheus import Prometheus, Unanswered
 from lab.analysis.provenance import facts, stored
@@ -14,7 +16,7 @@ from lab.console import Progress
 from lab.errors import Interrupted, UsageError
 from lab.load.k6 import Load, check, new_testid
 from lab.paths import current_state
-from lab.settings import Settings, durations
+from lab.settings import Settings
 from lab.stack.engine import Engine
 from lab.stack.exclusive import borrowed, prepare
 from lab.suites import breaking_rate

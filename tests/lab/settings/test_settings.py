@@ -2,51 +2,59 @@
 
 import json
 import re
-from typing import get_args
+import subprocess
+import sys
 
 import pytest
 from config import env
+from lab_settings.declaration import REMOVED, Declaration, defaults, read_by_backend
+from lab_settings.example import example
+from lab_settings.rules import TIMEOUTS_OUTSIDE_IN
 
 from lab.errors import UsageError
 from lab.host.cpus import Cpus, choose_cpus
 from lab.paths import ROOT
-from lab.settings import Settings, changed, defaults, load_settings
-from lab.settings.rules import TIMEOUTS_OUTSIDE_IN
+from lab.settings import Settings, changed, load_settings
 
-EXAMPLE = (ROOT / ".env.example").read_text()
 COMPOSE = "".join(path.read_text() for path in sorted(ROOT.glob("docker-compose*.yml")))
 
 
-def _allowed(name):
-    return set(get_args(Settings.model_fields[name].annotation))
+def test_the_example_is_what_the_declaration_makes():
+    assert (ROOT / ".env.example").read_text() == example(), "make env-example"
 
 
-def test_every_setting_has_a_default_and_every_default_is_a_setting():
-    assert set(defaults()) == set(Settings.model_fields)
+def test_every_setting_is_described():
+    assert [n for n, field in Declaration.model_fields.items() if not field.description] == []
 
 
-def test_every_setting_is_documented_where_its_default_is():
-    commented = re.findall(r"^# .+\n(LAB_\w+)=", EXAMPLE, re.MULTILINE)
-    assert set(commented) == set(defaults())
+def test_backend_and_lab_parse_alike(monkeypatch):
+    monkeypatch.setenv("LAB_SERVER", "uvicorn")
+    monkeypatch.setenv("LAB_DB_POOL", "7")
+    ours, theirs = load_settings(), env.lab_settings()
+    assert {name: ours.as_env()[name] for name in theirs.of_backend()} == theirs.of_backend()
+    monkeypatch.setenv("LAB_SERVER", "apache")
+    messages = []
+    for read in (load_settings, env.lab_settings):
+        with pytest.raises(Exception, match="LAB_SERVER=apache is not known") as refused:
+            read()
+        messages.append(str(refused.value))
+    assert messages[0] == messages[1]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("LAB_SERVER", "LAB_DETAIL", "LAB_BOOKING", "LAB_ASGI_BESIDE", "LAB_WORKBENCH"),
-        *("LAB_VIEWS", "LAB_WEBSOCKETS", "LAB_LATENCY_BY"),
-        *("LAB_LOCAL_CACHE", "LAB_REDIS_CACHE", "LAB_NGINX_CACHE", "LAB_SHED"),
-    ],
-)
-def test_backend_and_lab_know_the_same_values_and_the_table_names_them(name):
-    kind = env.LabSettings.__annotations__[name.lower()]
-    assert {str(member) for member in kind} == _allowed(name)
-    (comment,) = re.findall(rf"# ([a-z| -]+)\.[^\n]*\n(?:#[^\n]*\n)*{name}=", EXAMPLE)
-    assert set(comment.split(" | ")) == _allowed(name)
-
-
-def test_the_backend_reads_the_same_defaults(monkeypatch):
-    assert {k: defaults()[k] for k in env.lab_settings().as_env()} == env.lab_settings().as_env()
+@pytest.mark.parametrize("name", sorted(REMOVED))
+def test_a_setting_of_an_older_version_is_one_message_and_misuse(name, lab, tmp_path):
+    """In the shell, for `lab set`, and for compose's `init`."""
+    here = {"LAB_STATE_DIR": str(tmp_path), name: "netem"}
+    asked = lab("status", **here)
+    assert asked.is_one_message(2)
+    assert f"{name} is no setting any more" in asked.err
+    with pytest.raises(UsageError, match=f"{name} is no setting any more"):
+        changed(load_settings({}), [f"{name}=netem"])
+    argv = [sys.executable, "-m", "lab_settings.messages"]
+    init = subprocess.run(argv, env={name: "netem"}, capture_output=True, text=True, check=False)
+    assert (init.returncode, init.stdout) == (2, "")
+    assert init.stderr.startswith(f"{name} is no setting any more")
+    assert f"      {name}:\n" in COMPOSE
 
 
 def test_each_timeout_is_shorter_than_the_one_outside_it():
@@ -76,6 +84,7 @@ def test_a_timeout_longer_than_the_one_outside_is_refused():
         ("LAB_LATENCY_MS", "20000", "less than or equal to 10000"),
         ("LAB_WEBSOCKETS", "on", "needs a server that speaks ASGI"),
         ("LAB_DB_POOL", "60", "2 processes with LAB_DB_POOL=60 take 120 connections"),
+        ("LAB_SERVER", "daphne", "LAB_SERVER=daphne runs one process, and LAB_WORKERS=2"),
         ("LAB_WORKER", "2", "There is no setting LAB_WORKER"),
     ],
 )
@@ -112,7 +121,7 @@ def test_compose_has_no_default_of_its_own():
 
 
 def test_compose_passes_every_setting_that_the_backend_reads():
-    wanted = [*env.lab_settings().as_env(), *(n for n in defaults() if n.startswith("LAB_DATA"))]
+    wanted = [*read_by_backend(), *(n for n in defaults() if n.startswith("LAB_DATA"))]
     assert [name for name in wanted if f"    {name}:\n" not in COMPOSE] == []
 
 

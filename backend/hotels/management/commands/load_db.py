@@ -3,10 +3,10 @@
 from typing import Any, Protocol
 
 from config import env
-from config.kinds import Switch
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.db import connection, transaction
+from lab_settings.kinds import Switch
 from ops.commands import DatabaseCommand, whole_number
 from ops.copying import lift_timeouts
 
@@ -51,7 +51,7 @@ class Command(DatabaseCommand):
                 flag,
                 type=whole_number(least, most),
                 # A string, so that argparse checks it like the flag.
-                default=env.text(variable),
+                default=str(getattr(env.lab_settings(), variable)),
                 help=f"{least} to {most}; default: {variable}",
             )
         parser.add_argument(
@@ -82,7 +82,7 @@ def _hotels(options: dict[str, Any]) -> DataSet:
 
 
 def _workbench(options: dict[str, Any]) -> DataSet:
-    if settings.LAB.lab_workbench is Switch.OFF:
+    if settings.LAB.LAB_WORKBENCH is Switch.OFF:
         raise CommandError(WORKBENCH_OFF, returncode=2)
     # Its models can't be imported while the app is absent.
     from workbench.data import WorkbenchData

@@ -15,7 +15,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print one JSON document.")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        active = settings.LAB.as_env()
+        active = settings.LAB.of_backend()
         if options["json"]:
             self.stdout.write(json.dumps(active, indent=2))
         else:

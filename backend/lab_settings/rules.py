@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any, get_args
+from typing import Any
 
-from lab.settings.types import AsgiServer
+from lab_settings.kinds import Server
 
 TIMEOUTS_OUTSIDE_IN = (
     "LAB_CLIENT_TIMEOUT",
@@ -20,11 +20,6 @@ RESERVED_CONNECTIONS = 5
 
 # Of one way each, with SCRAM (docs/latency.md): the connection's five, and its first statement.
 DELAYS_TO_FIRST_ANSWER = 6
-
-NO_NETEM = (
-    "containers have networks of their own, whose packets only a container with the right to "
-    "change them could delay. Use LAB_LATENCY_BY=toxiproxy, or LAB_ENGINE=native"
-)
 
 
 def _each_timeout_is_shorter_than_the_one_outside(values: Mapping[str, Any]) -> None:
@@ -54,11 +49,12 @@ def _pools_fit_into_postgres(values: Mapping[str, Any]) -> None:
 
 
 def _websockets_need_asgi(values: Mapping[str, Any]) -> None:
-    served = values["LAB_SERVER"] in get_args(AsgiServer) or values["LAB_ASGI_BESIDE"] != "off"
+    served = Server(values["LAB_SERVER"]).is_asgi or values["LAB_ASGI_BESIDE"] != "off"
     if values["LAB_WEBSOCKETS"] == "on" and not served:
+        speaking = ", ".join(server for server in Server if server.is_asgi)
         raise ValueError(
             f"LAB_WEBSOCKETS=on needs a server that speaks ASGI; LAB_SERVER={values['LAB_SERVER']} "
-            f"does not. Take one of {', '.join(get_args(AsgiServer))}, or set LAB_ASGI_BESIDE"
+            f"does not. Take one of {speaking}, or set LAB_ASGI_BESIDE"
         )
 
 
@@ -82,9 +78,12 @@ def _one_server_is_delayed(values: Mapping[str, Any]) -> None:
         )
 
 
-def _netem_is_for_plain_processes(values: Mapping[str, Any]) -> None:
-    if values["LAB_LATENCY_BY"] == "netem" and values["LAB_ENGINE"] == "docker":
-        raise ValueError(f"LAB_LATENCY_BY=netem does not go with LAB_ENGINE=docker: {NO_NETEM}")
+def _daphne_is_one_process(values: Mapping[str, Any]) -> None:
+    if values["LAB_SERVER"] == Server.DAPHNE and values["LAB_WORKERS"] != 1:
+        raise ValueError(
+            f"LAB_SERVER=daphne runs one process, and LAB_WORKERS={values['LAB_WORKERS']}. Set "
+            "LAB_WORKERS=1, or take another server"
+        )
 
 
 CHECKS: tuple[Callable[[Mapping[str, Any]], None], ...] = (
@@ -93,5 +92,5 @@ CHECKS: tuple[Callable[[Mapping[str, Any]], None], ...] = (
     _websockets_need_asgi,
     _a_delayed_connection_comes_in_time,
     _one_server_is_delayed,
-    _netem_is_for_plain_processes,
+    _daphne_is_one_process,
 )

@@ -2,11 +2,11 @@
 
 import re
 from ipaddress import IPv4Address
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from lab.settings.durations import seconds
+from lab_settings.durations import seconds
 
 
 def _cpu_list(value: str) -> str:
@@ -45,6 +45,3 @@ CpuList = Annotated[str, BeforeValidator(_cpu_list)]
 Address = Annotated[str, BeforeValidator(_address)]
 PoolSize = Annotated[str, BeforeValidator(_pool)]
 Ttl = Annotated[str, BeforeValidator(_ttl)]
-
-WsgiServer = Literal["gunicorn-sync", "gunicorn-gthread"]
-AsgiServer = Literal["gunicorn-uvicorn", "gunicorn-asgi", "uvicorn", "daphne", "granian"]

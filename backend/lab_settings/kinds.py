@@ -1,6 +1,12 @@
-"""The settings' named values. What each means stands in `.env.example`."""
+"""The values of enumerated settings. What each means: declaration.py."""
 
 from enum import StrEnum
+
+
+class EngineChoice(StrEnum):
+    AUTO = "auto"
+    DOCKER = "docker"
+    NATIVE = "native"
 
 
 class Server(StrEnum):
@@ -33,11 +39,6 @@ class Views(StrEnum):
 class Direction(StrEnum):
     OUTGOING = "outgoing"
     INCOMING = "incoming"
-
-
-class LatencyBy(StrEnum):
-    TOXIPROXY = "toxiproxy"
-    NETEM = "netem"
 
 
 class Implementation(StrEnum):

@@ -1,0 +1,295 @@
+"""Every setting of the lab: its name, type, values, default and description, declared once.
+
+The lab and the backend parse it here; `.env.example` is made of it (lab_settings/example.py).
+"""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lab_settings.kinds import (
+    AsgiBeside,
+    Direction,
+    EngineChoice,
+    Implementation,
+    LocalCache,
+    NginxCache,
+    RedisCache,
+    Server,
+    Switch,
+    Views,
+)
+from lab_settings.types import Address, CpuList, PoolSize, Port, PortOfSeveral, Seconds, Ttl
+
+
+def _setting(default: Any, description: str, *, backend: bool = False) -> Any:
+    """`backend`: the backend reads it, and reports it as active."""
+    return Field(default, description=description, json_schema_extra={"backend": backend})
+
+
+class Declaration(BaseModel):
+    """The settings; a default needs no variable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    LAB_ENGINE: EngineChoice = _setting(
+        EngineChoice.AUTO,
+        "auto takes docker when an engine answers and the images can be had.",
+    )
+    LAB_SERVER: Server = _setting(
+        Server.GUNICORN_SYNC,
+        "Who serves Django: the first two by WSGI, the others by ASGI.",
+        backend=True,
+    )
+    LAB_WORKERS: Annotated[int, Field(ge=1, le=256)] = _setting(
+        2,
+        "Processes of the server.",
+        backend=True,
+    )
+    LAB_THREADS: Annotated[int, Field(ge=1, le=1024)] = _setting(
+        8,
+        "Threads per process, where the server has them (gunicorn-gthread).",
+        backend=True,
+    )
+    LAB_ASGI_BESIDE: AsgiBeside = _setting(
+        AsgiBeside.OFF,
+        "A second server beside LAB_SERVER, by ASGI, with one process: Nginx sends it "
+        "what lies below /async/ and /ws/.",
+        backend=True,
+    )
+    LAB_DETAIL: Implementation = _setting(
+        Implementation.NAIVE,
+        "How hotel detail is read: nested ModelSerializers with prefetch_related, or the "
+        "quick selector. Both answer the same bytes.",
+        backend=True,
+    )
+    LAB_BOOKING: Implementation = _setting(
+        Implementation.NAIVE,
+        "How a booking is written: ModelSerializer, or the quick service. Same answers, "
+        "same checks.",
+        backend=True,
+    )
+    LAB_WORKBENCH: Switch = _setting(
+        Switch.OFF,
+        "Whether the routes below /workbench/ are there (backend/workbench). Their data "
+        "are loaded when it is switched on.",
+        backend=True,
+    )
+    LAB_VIEWS: Views = _setting(
+        Views.SYNC,
+        "Which variant of those views is routed; every server can serve either.",
+        backend=True,
+    )
+    LAB_WEBSOCKETS: Switch = _setting(
+        Switch.OFF,
+        "Whether a committed booking is pushed to who watches its hotel "
+        "(/ws/hotel/<id>/): needs an ASGI server, LAB_SERVER's or LAB_ASGI_BESIDE's.",
+        backend=True,
+    )
+    LAB_LOCAL_CACHE: LocalCache = _setting(
+        LocalCache.OFF,
+        "Whether each process of the server keeps list and detail in its own memory: lru "
+        "is functools.lru_cache for up to 600 s.",
+        backend=True,
+    )
+    LAB_REDIS_CACHE: RedisCache = _setting(
+        RedisCache.OFF,
+        "Whether Django answers list and detail from Redis. page: cache_page(600), stale "
+        "for up to 600 s. versioned: rendered bytes under a key that holds the version, "
+        "never stale.",
+        backend=True,
+    )
+    LAB_NGINX_CACHE: NginxCache = _setting(
+        NginxCache.OFF,
+        "Whether Nginx answers list and detail from its own cache. basic: the article's "
+        "block. protected: locked, revalidated, stale for LAB_NGINX_CACHE_TTL + 2 s + the "
+        "time of one answer at most; in an outage for 60 s more.",
+        backend=True,
+    )
+    LAB_NGINX_CACHE_TTL: Ttl = _setting(
+        "1s",
+        "How long Nginx may answer without asking (protected): 1s to 1h.",
+        backend=True,
+    )
+    LAB_LATENCY_MS: Annotated[int, Field(ge=0, le=10_000)] = _setting(
+        0,
+        "0..10000. Milliseconds added between backend and Postgres and between backend "
+        "and client, one way. 0 takes the detour out. Redis is not delayed; "
+        "docs/latency.md.",
+        backend=True,
+    )
+    LAB_LATENCY_DIRECTION: Direction = _setting(
+        Direction.OUTGOING,
+        "To what leaves the backend, or to what reaches it.",
+        backend=True,
+    )
+    LAB_SHED: Switch = _setting(
+        Switch.OFF,
+        "Whether requests beyond what the target can bear are answered 503 at once.",
+        backend=True,
+    )
+    LAB_NGINX_POST_RATE: Annotated[int, Field(ge=1, le=100_000)] = _setting(
+        200,
+        "POSTs per second that one client address may make before Nginx answers 429 (protected).",
+    )
+    LAB_DB_POOL: PoolSize = _setting(
+        "off",
+        "off | 1..1000. Size of psycopg's pool in each process; off means Django's own "
+        "handling with LAB_CONN_MAX_AGE.",
+        backend=True,
+    )
+    LAB_CONN_MAX_AGE: Annotated[int, Field(ge=0, le=86400)] = _setting(
+        60,
+        "Seconds a database connection is kept when there is no pool; 0 opens one per "
+        "request. An ASGI server runs each request in a thread of its own, which keeps "
+        "nothing: there it is always 0.",
+        backend=True,
+    )
+    LAB_DB_MAX_CONNECTIONS: Annotated[int, Field(ge=10, le=10000)] = _setting(
+        100,
+        "Postgres' max_connections.",
+        backend=True,
+    )
+    LAB_CLIENT_TIMEOUT: Seconds = _setting(
+        60,
+        "k6 gives up on an answer (60 s is also k6's own default).",
+    )
+    LAB_PROXY_TIMEOUT: Seconds = _setting(55, "Nginx gives up on the backend and answers 504.")
+    LAB_TIMEOUT: Seconds = _setting(
+        50,
+        "The server gives up on a worker and replaces it.",
+        backend=True,
+    )
+    LAB_DB_STATEMENT_TIMEOUT: Seconds = _setting(
+        45,
+        "Postgres cancels a statement; the API answers 503.",
+        backend=True,
+    )
+    LAB_DB_LOCK_TIMEOUT: Seconds = _setting(
+        20,
+        "Postgres gives up waiting for a row's lock; the API answers 503.",
+        backend=True,
+    )
+    LAB_DB_CONNECT_TIMEOUT: Seconds = _setting(
+        5,
+        "The backend gives up connecting to Postgres, or waiting for a pooled connection; 503.",
+        backend=True,
+    )
+    LAB_TARGET_CPUS: CpuList = _setting(
+        "",
+        "A CPU list such as 0-2,5, for Postgres, Redis, backend and Nginx. Empty: `lab` "
+        "gives them half of the machine, plain `docker compose` does not pin.",
+    )
+    LAB_LOAD_CPUS: CpuList = _setting(
+        "",
+        "The same for k6 and Prometheus, so that the generator steals nothing from what "
+        "it measures.",
+    )
+    LAB_BIND: Address = _setting(
+        "127.0.0.1",
+        "Address of Nginx and of the push gate, which takes metrics with a password: "
+        "0.0.0.0 for a load generator on another host. Everything else stays on 127.0.0.1 "
+        "(SECURITY.md).",
+    )
+    LAB_HTTP_PORT: Port = _setting(8080, "Nginx: the target of every test.")
+    LAB_NGINX_STATUS_PORT: Port = _setting(8081, "Nginx' stub_status.")
+    LAB_BACKEND_PORT: Port = _setting(8001, "The backend itself: /healthz, /readyz, /lab/settings.")
+    LAB_ASGI_BESIDE_PORT: Port = _setting(8003, "LAB_ASGI_BESIDE's server.")
+    LAB_TOXIPROXY_PORT: PortOfSeveral = _setting(
+        18474,
+        "The first of the three ports that toxiproxy takes: its own, delayed Postgres, "
+        "delayed backend. Compose can't add: there the last one's port is "
+        "TOXIPROXY_BACKEND_PORT (docs/latency.md).",
+    )
+    LAB_METRICS_PORT: Port = _setting(
+        8002,
+        "The backend's /metrics, served by a process of its own.",
+    )
+    LAB_POSTGRES_PORT: Port = _setting(
+        25432,
+        "Not the programs' usual ports: a system's own Postgres and Redis may have those. "
+        "Below 32768, from where on Linux gives ports to outgoing connections.",
+    )
+    LAB_REDIS_PORT: Port = _setting(26380, "Redis.")
+    LAB_PROMETHEUS_PORT: Port = _setting(
+        9090,
+        "Prometheus: its pages, and what k6 on this host pushes to.",
+    )
+    LAB_PUSH_PORT: Port = _setting(
+        9092,
+        "The push gate: Nginx, which asks who pushes metrics from another host for the password.",
+    )
+    LAB_ALLOY_PUSH_PORT: Port = _setting(
+        9091,
+        "Alloy: what k6 on this host pushes to on the docker engine.",
+    )
+    LAB_GRAFANA_PORT: Port = _setting(3000, "Grafana: the dashboards.")
+    LAB_EXPORTERS_PORT: PortOfSeveral = _setting(
+        19100,
+        "The first of the ports that the native engine's exporters take, one each; up to 65500.",
+    )
+    LAB_DATA_SEED: Annotated[int, Field(ge=0)] = _setting(
+        2026,
+        "What `load_db` makes when the stack starts for the first time. The same seed and "
+        "sizes make the same rows.",
+    )
+    LAB_DATA_HOTELS: Annotated[int, Field(ge=1, le=100_000)] = _setting(
+        20,
+        "Hotels; the list has about 350 bytes for each.",
+    )
+    LAB_DATA_SUITES_PER_HOTEL: Annotated[int, Field(ge=1, le=10_000)] = _setting(
+        100,
+        "Suites of each hotel.",
+    )
+    LAB_DATA_BOOKINGS_PER_SUITE: Annotated[int, Field(ge=0, le=700)] = _setting(
+        45,
+        "Bookings of each suite. Hotel detail has about 210 bytes for each: 45 make it "
+        "900 to 1,000 KB.",
+    )
+    LAB_DATA_CUSTOMERS: Annotated[int, Field(ge=10, le=10_000_000)] = _setting(
+        20_000,
+        "Customers, from whom each booking draws one to six.",
+    )
+    LAB_DATA_POSTS: Annotated[int, Field(ge=100, le=100_000_000)] = _setting(
+        1_000_000,
+        "Posts of the workbench: 1,000,000 as in the source.",
+    )
+
+    def as_env(self) -> dict[str, str]:
+        """The settings as environment variables."""
+        return {name: str(value) for name, value in self.model_dump().items()}
+
+    def of_backend(self) -> dict[str, str]:
+        """Those that the backend reads, as environment variables."""
+        values = self.as_env()
+        return {name: values[name] for name in read_by_backend()}
+
+    @property
+    def is_delayed(self) -> bool:
+        """Whether Postgres and the server are reached by way of toxiproxy."""
+        return self.LAB_LATENCY_MS > 0
+
+    @property
+    def pool_size(self) -> int | None:
+        """Of psycopg's pool in each process; None without one."""
+        return None if self.LAB_DB_POOL == "off" else int(self.LAB_DB_POOL)
+
+
+def defaults() -> dict[str, str]:
+    """Every setting's default, as an environment variable."""
+    return Declaration().as_env()
+
+
+def read_by_backend() -> list[str]:
+    """The settings that the backend reads."""
+    return [
+        name
+        for name, field in Declaration.model_fields.items()
+        if isinstance(field.json_schema_extra, dict) and field.json_schema_extra["backend"]
+    ]
+
+
+# Names that were settings once, and what to do instead.
+REMOVED = {
+    "LAB_LATENCY_BY": "toxiproxy makes every delay. Remove the variable",
+}

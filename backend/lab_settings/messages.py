@@ -1,0 +1,61 @@
+"""Rejected settings as one readable message."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from lab_settings.declaration import REMOVED, Declaration
+
+_Model = TypeVar("_Model", bound=Declaration)
+_WHERE = "Change it in the shell, in .env or by `lab set`; .env.example explains each setting."
+
+
+class SettingsError(ValueError):
+    """A setting is not known, or has a value that is not; with what is allowed."""
+
+
+def parse(model: type[_Model], values: Mapping[str, Any]) -> _Model:
+    """The settings that `values` (environment variables) name; the others have their defaults.
+
+    Raises:
+        SettingsError: a name or a value is not known, or was one of an older version.
+    """
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        raise SettingsError("\n".join(_explained(each) for each in error.errors())) from None
+
+
+def removed(name: str) -> str:
+    """What to do about the name of a setting that is gone."""
+    return f"{name} is no setting any more: {REMOVED[name]}."
+
+
+def _explained(error: Any) -> str:
+    name = str(error["loc"][0]) if error["loc"] else ""
+    match error["type"]:
+        case "extra_forbidden" if name in REMOVED:
+            return removed(name)
+        case "extra_forbidden":
+            return f"There is no setting {name}. Known: {', '.join(Declaration.model_fields)}."
+        case "enum":
+            allowed = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ")
+            return f"{name}={error['input']} is not known. Allowed: {allowed}. {_WHERE}"
+        case "value_error" if not name:
+            return f"{error['ctx']['error']}. {_WHERE}"
+        case "value_error":
+            why = error["ctx"]["error"]
+            return f"{name}={error['input']} is not known. Allowed: {why}. {_WHERE}"
+        case _:
+            return f"{name}={error['input']} does not fit: {error['msg']}. {_WHERE}"
+
+
+if __name__ == "__main__":
+    # Compose's `init` ends here where a setting of an older version is set.
+    old = [removed(name) for name in REMOVED if name in os.environ]
+    if old:
+        print("\n".join(old), file=sys.stderr)
+        sys.exit(2)
