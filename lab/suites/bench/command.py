@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
+import httpx
+
 from lab.analysis.provenance import facts, stored
 from lab.console import Progress
 from lab.errors import Interrupted, LabError, UsageError
@@ -13,12 +15,14 @@ from lab.profiling.profile import backend_pid
 from lab.profiling.recorder import check_permission
 from lab.stack.engine import Engine
 from lab.stack.exclusive import borrowed, prepare
+from lab.stack.inspect import read_counters
 from lab.stack.native.programs import require, version_of
-from lab.suites.bench import command, compression, rows, start
+from lab.suites.bench import rows, start
 from lab.suites.bench.busy import Busy
+from lab.suites.bench.dataset import ONE_NIGHT, free_slots
 from lab.suites.bench.profiles import profiled
 from lab.suites.bench.rows import Row, Way
-from lab.suites.bench.sample import Pair, Sample, Verdict, judge
+from lab.suites.bench.sample import Pair, Sample, Verdict, against, judge
 from lab.suites.bench.variants import Bench
 
 _REPEATS, _SECONDS = 5, 5
@@ -28,6 +32,7 @@ _AROUND_SECONDS = 4
 # A start takes seconds, and is repeated less often.
 _MOST_STARTS = 3
 _START_SECONDS = 60
+_COMPRESSIONS = "compressions of one new version"
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
         if what.profile:
             check_permission(backend_pid(engine))
         prepare(engine, stack)
-        with facts(engine, stack.base, command.versions()) as known:
+        with facts(engine, stack.base, versions()) as known:
             measured = list(_measured(Bench(engine, stack.base), what))
     head = {name: value for name, value in asdict(what).items() if name != "names"}
     return stored("bench", {**known, **head, "rows": measured})
@@ -126,8 +131,8 @@ def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, A
             found = pairs(row, what.repeats, once)
             verdicts = [judge(target, found, check=what.check) for target in row.targets]
             if row.compressed_once:
-                counted = partial(compression.compressions, bench, row, what.seconds)
-                verdicts.append(_or_failed(counted, compression.against_limit))
+                counted = partial(count_compressions, bench, row, what.seconds)
+                verdicts.append(_or_failed(counted, judge_compressions))
             profiles = list(_profiled(bench, row, what, progress))
     except Interrupted:
         raise
@@ -201,6 +206,52 @@ def pairs(row: Row, repeats: int, once: Callable[[Way, int], Sample]) -> list[Pa
         order = row.ways if repeat % 2 == 0 else row.ways[::-1]
         found.append({way.name: once(way, repeat) for way in order})
     return found
+
+
+def count_compressions(bench: Bench, row: Row, seconds: float) -> Verdict:
+    """What the backend's counters say of a new version that is read by many, compressed.
+
+    A booking makes the version, between two loads. A body that Redis does not have is a miss; of
+    the compressed one, a compression.
+
+    Raises:
+        LabError: the booking failed, or nobody asked for the new version.
+    """
+    way = row.way("gzip")
+    settings = bench.settings(way)
+    bench.sample(way, seconds / 2)
+    before = read_counters(settings)
+    _book(bench)
+    sample = bench.sample(way, seconds / 2)
+    counted = read_counters(settings).since(before)
+    missed = counted.by_layer().get("redis", {}).get("miss", 0)
+    if sample.wrong:
+        raise LabError(f"The load of the new version does not count: {sample.wrong}.")
+    if not missed:
+        raise LabError("A booking made no new version of the page that was loaded.")
+    why = f"{sample.requests} compressed answers, {counted.built:.0f} bodies built"
+    return replace(judge_compressions([missed]), why=why)
+
+
+def judge_compressions(found: list[float]) -> Verdict:
+    """The compressions found, against the one that a version needs."""
+    return against(_COMPRESSIONS, 1, found, at_most=True)
+
+
+def _book(bench: Bench) -> None:
+    """One booking in the hotel whose page is loaded."""
+    hotel = bench.hotel
+    slots = free_slots(bench.engine, hotel)
+    suite, customers = next(iter(slots.suites.items()))
+    first = slots.first_night
+    wish = {"suite": suite, "customers": customers, "check_in": str(first)}
+    wish["check_out"] = str(first + ONE_NIGHT)
+    try:
+        answer = httpx.post(f"{bench.base.server_url}/api/booking/", json=wish, timeout=60)
+    except httpx.HTTPError as error:
+        raise LabError(f"A booking was not answered: {error}") from error
+    if answer.status_code != httpx.codes.CREATED:
+        raise LabError(f"A booking was answered {answer.status_code}: {answer.text[:200]}")
 
 
 def versions() -> dict[str, str]:

@@ -18,7 +18,7 @@ from lab.stack.database import DATABASE
 from lab.stack.engine import Engine
 from lab.stack.native.programs import library_env, require
 from lab.suites.bench.busy import Busy, BusyMeter
-from lab.suites.bench.free_slots import Slots
+from lab.suites.bench.dataset import Slots
 from lab.suites.bench.sample import Sample
 from lab.suites.bench.wrk import cpu_of_children
 

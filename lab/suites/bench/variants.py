@@ -8,7 +8,7 @@ from lab.host.cpus import Cpus, choose_cpus
 from lab.settings import Settings, changed, changed_live
 from lab.stack.engine import Engine
 from lab.stack.verify import LIST, target_of, verify
-from lab.suites.bench import free_slots, pgbench, wrk
+from lab.suites.bench import dataset, pgbench, wrk
 from lab.suites.bench.answers import Answer, check_equal, check_size, fetch, kept_file
 from lab.suites.bench.busy import held_back, wait_until_idle
 from lab.suites.bench.rows import Row, Way, base_assignments
@@ -118,22 +118,20 @@ class Bench:
         return check_size(sample, len(self._fetched(way).raw), way.connections)
 
     def _book(self, way: Way, seconds: float, looking_on: AbstractContextManager[None]) -> Sample:
-        slots = free_slots.free_slots(self.engine, spared=sorted(self.spared))
-        before = free_slots.bookings(self.engine)
+        slots = dataset.free_slots(self.engine, spared=sorted(self.spared))
+        before = dataset.bookings(self.engine)
         if way.generator == "pgbench":
             with looking_on:
                 sample = pgbench.measure(self.engine, self.base, slots, way.connections, seconds)
         else:
-            with free_slots.slots_file(slots) as file:
+            with dataset.slots_file(slots) as file:
                 env = {"BENCH_SLOTS": str(file)}
                 asked = wrk.Asked(
                     self.url(way), way.connections, seconds, script="booking.lua", env=env
                 )
                 with looking_on:
                     sample = wrk.measure(asked, self.cpus)
-        return free_slots.check_made(
-            sample, free_slots.bookings(self.engine) - before, way.connections
-        )
+        return dataset.check_made(sample, dataset.bookings(self.engine) - before, way.connections)
 
 
 def hotel_of(page: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from lab.errors import LabError, UsageError
 from lab.paths import ROOT
-from lab.suites.bench import answers, command, free_slots, pgbench, rows, wrk
+from lab.suites.bench import answers, command, dataset, pgbench, rows, wrk
 from lab.suites.bench.busy import Busy
 from lab.suites.bench.command import pairs
 from lab.suites.bench.rows import Row, Target, Way
@@ -141,8 +141,8 @@ def test_an_answer_of_another_size_is_found():
 
 def test_an_answer_that_booked_nothing_is_found():
     found = Sample(100, 1200, 500, 5, TARGET_FULL)
-    assert free_slots.check_made(found, 502, 4).wrong == ""
-    assert free_slots.check_made(found, 499, 4).wrong == "500 answers made 499 bookings"
+    assert dataset.check_made(found, 502, 4).wrong == ""
+    assert dataset.check_made(found, 499, 4).wrong == "500 answers made 499 bookings"
 
 
 def test_bodies_that_should_be_equal_and_are_not_stop_the_row():
@@ -163,7 +163,7 @@ def test_pgbenchs_own_rate_is_taken_and_its_failures_are_not_passed_over():
     assert pgbench.sample_of(said.format(2), TARGET_FULL, 3).wrong == "2 failed transactions"
 
 
-SLOTS = free_slots.Slots(free_slots.date(2031, 1, 1), {"s1": ["c1", "c2"], "s2": ["c3"]}, "k-")
+SLOTS = dataset.Slots(dataset.date(2031, 1, 1), {"s1": ["c1", "c2"], "s2": ["c3"]}, "k-")
 
 
 def test_a_pgbench_script_has_its_suite_and_no_placeholder_left(tmp_path):

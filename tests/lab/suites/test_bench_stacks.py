@@ -9,7 +9,7 @@ import pytest
 from lab.paths import ROOT, State
 from lab.stack.database import DATABASE
 from lab.stack.native.supervision import leftovers
-from lab.suites.bench import dataset, free_slots, growth
+from lab.suites.bench import dataset, growth
 from lab.suites.bench.dataset import Size
 
 DATA = ("LAB_DATA_HOTELS", "LAB_DATA_SUITES_PER_HOTEL", "LAB_DATA_BOOKINGS_PER_SUITE")
@@ -51,7 +51,7 @@ def test_a_grown_database_is_measured_beside_the_small_one_and_gone_afterwards(s
     pair = document["rows"][0]["pairs"][0]
     assert pair["tenfold"]["bytes"] == pytest.approx(3 * pair["once"]["bytes"], rel=0.1)
     # As load_db makes them, whatever was booked before.
-    assert free_slots.bookings(stack) == math.prod(int(os.environ[name]) for name in DATA)
+    assert dataset.bookings(stack) == math.prod(int(os.environ[name]) for name in DATA)
     assert (
         stack.sql("postgres", "SELECT datname FROM pg_database WHERE datname ~ 'grown|aside'") == []
     )
