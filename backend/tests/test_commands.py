@@ -157,4 +157,4 @@ def test_no_migration_is_missing(stack):
 def test_load_db_checks_a_size_from_the_environment_like_a_flag(stack, name, value):
     done = _manage("load_db", **{name: value})
     assert done.returncode == 2
-    assert "a whole number from" in done.stderr
+    assert f"{name}={value} does not fit" in done.stderr

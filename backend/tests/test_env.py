@@ -10,7 +10,7 @@ def test_a_settings_file_is_read_again_after_it_changed(tmp_path, monkeypatch):
     monkeypatch.setenv("BACKEND_SETTINGS_FILE", str(file))
     for workers in (3, 5):
         file.write_text(f"LAB_WORKERS={workers}\n")
-        assert env.lab_settings().LAB_WORKERS == workers
+        assert workers == env.lab_settings().LAB_WORKERS
 
 
 def test_a_variable_that_is_not_set_is_named():
