@@ -1,57 +1,88 @@
 // @ts-check
-// What a profile with arrivals is told: its rate, its time, and how many VUs may answer for it.
-import { envDuration, envInteger } from './env.js';
+// When requests arrive: the planned rate over time, and the waits between them.
 
-/** @typedef {import('./env.js').Variables} Variables */
+import { sleep } from 'k6';
+import { setTimeout } from 'k6/timers';
 
-export const ARRIVAL_KNOBS = ['RATE', 'DURATION', 'PRE_ALLOCATED_VUS', 'MAX_VUS'];
+// Arithmetic on a profile's plan: what it asks for at a moment, and in all.
 
-/**
- * @param {Variables} variables
- * @param {number} rateDefault
- * @param {[number, number]} [vus] pre-allocated and max; without it they follow the rate
- */
-export function arrivalsRead(variables, rateDefault, vus) {
-  const rate = envInteger(variables, 'RATE', rateDefault, 1, 100000);
-  return {
-    rate,
-    duration: envDuration(variables, 'DURATION', 300),
-    limits: vusRead(variables, vus || vusDefault(rate)),
-  };
-}
+/** @typedef {import('./profiles.js').Profile} Profile */
+/** @typedef {import('./profiles.js').PlanStage} PlanStage */
 
 /**
- * Enough for answers of five seconds: far beyond what counts as broken. As many as memory easily
- * bears are made before the start, because an arrival that finds no free VU is dropped while one
- * more is being made.
- * @param {number} rate
- * @returns {[number, number]}
+ * Arrivals per second that the plan asks for; 0 before it starts and after it ends.
+ * @param {PlanStage[]} plan
+ * @param {number} elapsedSeconds since the scenario's start
  */
-function vusDefault(rate) {
-  return [clamp(rate * 5, 50, 1000), clamp(rate * 5, 50, 5000)];
-}
-
-/**
- * @param {Variables} variables
- * @param {[number, number]} defaults
- */
-function vusRead(variables, [preDefault, maxDefault]) {
-  const preGiven = envInteger(variables, 'PRE_ALLOCATED_VUS', 0, 1, 50000);
-  const maxVUs = envInteger(variables, 'MAX_VUS', Math.max(maxDefault, preGiven), 1, 50000);
-  const preAllocatedVUs = preGiven || Math.min(preDefault, maxVUs);
-  if (preAllocatedVUs > maxVUs) {
-    throw new Error(
-      `PRE_ALLOCATED_VUS=${preAllocatedVUs} exceeds MAX_VUS=${maxVUs}. Raise MAX_VUS to it.`,
-    );
+export function targetRateAt(plan, elapsedSeconds) {
+  let left = elapsedSeconds;
+  if (left < 0) return 0;
+  for (const { duration_seconds, from, to } of plan) {
+    if (left <= duration_seconds) return from + ((to - from) * left) / duration_seconds;
+    left -= duration_seconds;
   }
-  return { preAllocatedVUs, maxVUs };
+  return 0;
+}
+
+// A closed load without pauses has no plan; no target of the lab answers more bookings per second.
+const CLOSED_RATE_MAX = 2000;
+
+/**
+ * The most iterations that the profile can start.
+ * @param {Profile} profile
+ * @param {number} pauseSeconds after each request of a visitor, so an iteration is no shorter
+ */
+export function iterationsPlanned(profile, pauseSeconds) {
+  if (profile.plan === null && profile.unit === 'requests') {
+    return CLOSED_RATE_MAX * Math.ceil(profile.durationSeconds);
+  }
+  if (profile.plan === null) {
+    return profile.maxVUs * (Math.ceil(profile.durationSeconds / pauseSeconds) + 1);
+  }
+  const stages = profile.plan.map(
+    (stage) => (stage.duration_seconds * (stage.from + stage.to)) / 2,
+  );
+  return Math.ceil(stages.reduce((sum, arrivals) => sum + arrivals, 0));
+}
+
+// Arrivals that one VU makes by itself, where what they have to do with each other must meet in one
+// memory: VUs share none.
+
+/**
+ * Each at its moment, whether those before it are answered or not; until the last one's answer, or the
+ * end of the plan.
+ * @param {number} startedAt Unix time in ms
+ * @param {import('./profiles.js').Profile} profile
+ * @param {(n: number) => Promise<void>} send
+ */
+export async function arrivals(startedAt, profile, send) {
+  const planned = iterationsPlanned(profile, 0);
+  const spacingMs = (profile.durationSeconds * 1000) / planned;
+  const sent = [];
+  for (let n = 0; n < planned; n++) {
+    await until(startedAt + n * spacingMs);
+    sent.push(send(n));
+  }
+  await Promise.all([...sent, until(startedAt + profile.durationSeconds * 1000)]);
 }
 
 /**
- * @param {number} value
- * @param {number} min
- * @param {number} max
+ * @param {number} moment Unix time in ms
+ * @returns {Promise<void>}
  */
-function clamp(value, min, max) {
-  return Math.min(Math.max(value, min), max);
+export function until(moment) {
+  const waitMs = moment - Date.now();
+  return waitMs > 0
+    ? new Promise((resolve) => void setTimeout(resolve, waitMs))
+    : Promise.resolve();
 }
+
+// The article's think time between two requests. Also bounds how many requests a closed load makes.
+export const PAUSE_SECONDS = 1;
+
+export function pause() {
+  sleep(PAUSE_SECONDS);
+}
+
+// How long WebSockets may take to open, all of them together: a server takes in some hundred a second.
+export const OPENING_MS = 60000;

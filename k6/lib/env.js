@@ -1,7 +1,13 @@
 // @ts-check
 // The only reader of the environment. Takes the variables as an object, so that tests can pass
 // their own; every mistake stops k6 before the first request.
-import { ROUTES } from './routes.js';
+
+import { ROUTES } from './workbench.js';
+
+/** @param {number} value k6 takes fractions as well: 1.5s */
+export function seconds(value) {
+  return `${value}s`;
+}
 
 export const SCENARIOS = [
   ...['journey', 'list', 'detail', 'booking', 'staleness', 'workbench', 'availability', 'faults'],

@@ -15,7 +15,7 @@
 // Those of the WebSockets: socket-metrics.js.
 import exec from 'k6/execution';
 import { Counter, Gauge, Trend } from 'k6/metrics';
-import { targetRateAt } from './plan.js';
+import { targetRateAt } from './arrivals.js';
 
 export const REQUESTS = {
   list: 'hotel_list',

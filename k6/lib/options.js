@@ -1,6 +1,6 @@
 // @ts-check
 import { CACHE_STATUSES, REQUESTS } from './metrics.js';
-import { workbenchName } from './routes.js';
+import { workbenchName } from './workbench.js';
 
 /** @typedef {import('./env.js').Env} Env */
 /** @typedef {import('./profiles.js').Profile} Profile */

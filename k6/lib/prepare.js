@@ -1,19 +1,55 @@
 // @ts-check
 // What setup() does: stop unless the target is the one that was asked for, then gather what the
 // scenario needs. Its requests are named setup_…, apart from the load's.
+
 import exec from 'k6/execution';
 import http from 'k6/http';
-import { candidatesPick, leaseTake } from './lease.js';
-import { iterationsPlanned } from './plan.js';
-import { ROUTES, workbenchUrl } from './routes.js';
-import { settingsDiffer } from './settings.js';
-import { sourceChoose } from './source.js';
-import { dateOf, nightsNeeded } from './slots.js';
-import { PAUSE_SECONDS } from './pause.js';
+import { PAUSE_SECONDS, iterationsPlanned } from './arrivals.js';
+import { candidatesPick, dateOf, leaseTake, nightsNeeded } from './slots.js';
+import { ROUTES, workbenchUrl } from './workbench.js';
+
+/**
+ * @param {Record<string, string>} expected
+ * @param {Record<string, unknown>} active the backend may answer numbers as numbers
+ * @returns {string[]} one sentence per difference
+ */
+export function settingsDiffer(expected, active) {
+  return Object.keys(expected)
+    .filter((name) => String(active[name]) !== expected[name])
+    .map((name) =>
+      name in active
+        ? `${name} is ${active[name]}, expected ${expected[name]}`
+        : `${name} is not among the target's settings`,
+    );
+}
+
+// Where setup() reads its pages, so that the load finds the caches as they were.
+
+/**
+ * @typedef {object} Source
+ * @property {string} origin scheme, host and port
+ * @property {string} query
+ * @property {Record<string, string>} headers
+ */
+
+/**
+ * The backend itself, whose caches let the lab's token pass; where it can't be reached, the target
+ * with a query of its own. Caches that go by the whole address (basic, cache_page) then keep setup's
+ * pages apart from the load's; protected, versioned and lru do not, and are warmed by setup.
+ * @param {Pick<import('./env.js').Env, 'baseUrl' | 'settingsUrl' | 'labToken'>} env
+ * @param {string} testid
+ * @returns {Source}
+ */
+export function sourceChoose({ baseUrl, settingsUrl, labToken }, testid) {
+  if (!settingsUrl) {
+    return { origin: baseUrl, query: `?setup=${encodeURIComponent(testid)}`, headers: {} };
+  }
+  const [origin] = settingsUrl.match(/^https?:\/\/[^/]+/) || [''];
+  return { origin, query: '', headers: { 'X-Lab-Token': labToken } };
+}
 
 /** @typedef {import('./env.js').Env} Env */
 /** @typedef {import('./profiles.js').Profile} Profile */
-/** @typedef {import('./source.js').Source} Source */
 
 /**
  * What setup() hands to every VU.
@@ -153,7 +189,7 @@ function bookingsPlanned(env, profile, hotels) {
  * @param {Env} env
  * @param {string} id
  * @param {Source} source
- * @returns {import('./lease.js').HotelDetail}
+ * @returns {import('./slots.js').HotelDetail}
  */
 function detailRead(env, id, source) {
   const response = pageRead(env, source, `/api/hotel/${id}/`, 'setup_detail');

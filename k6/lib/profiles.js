@@ -1,18 +1,250 @@
 // @ts-check
 // The named loads. A profile says how arrivals grow; which requests arrive is SCENARIO's matter.
-import {
-  articleBuild,
-  articleWarmBuild,
-  breakpointBuild,
-  holdBuild,
-  spikeBuild,
-} from './arrival-loads.js';
-import { ARRIVAL_KNOBS } from './arrivals.js';
-import { closedBuild, closedRampBuild, smokeBuild } from './closed-loads.js';
-import { OPENING_MS } from './opening.js';
-import { seconds } from './seconds.js';
+
+import { OPENING_MS } from './arrivals.js';
+import { envDuration, envInteger, seconds } from './env.js';
+
+// What a profile with arrivals is told: its rate, its time, and how many VUs may answer for it.
 
 /** @typedef {import('./env.js').Variables} Variables */
+
+export const ARRIVAL_KNOBS = ['RATE', 'DURATION', 'PRE_ALLOCATED_VUS', 'MAX_VUS'];
+
+/**
+ * @param {Variables} variables
+ * @param {number} rateDefault
+ * @param {[number, number]} [vus] pre-allocated and max; without it they follow the rate
+ */
+export function arrivalsRead(variables, rateDefault, vus) {
+  const rate = envInteger(variables, 'RATE', rateDefault, 1, 100000);
+  return {
+    rate,
+    duration: envDuration(variables, 'DURATION', 300),
+    limits: vusRead(variables, vus || vusDefault(rate)),
+  };
+}
+
+/**
+ * Enough for answers of five seconds: far beyond what counts as broken. As many as memory easily
+ * bears are made before the start, because an arrival that finds no free VU is dropped while one
+ * more is being made.
+ * @param {number} rate
+ * @returns {[number, number]}
+ */
+function vusDefault(rate) {
+  return [clamp(rate * 5, 50, 1000), clamp(rate * 5, 50, 5000)];
+}
+
+/**
+ * @param {Variables} variables
+ * @param {[number, number]} defaults
+ */
+function vusRead(variables, [preDefault, maxDefault]) {
+  const preGiven = envInteger(variables, 'PRE_ALLOCATED_VUS', 0, 1, 50000);
+  const maxVUs = envInteger(variables, 'MAX_VUS', Math.max(maxDefault, preGiven), 1, 50000);
+  const preAllocatedVUs = preGiven || Math.min(preDefault, maxVUs);
+  if (preAllocatedVUs > maxVUs) {
+    throw new Error(
+      `PRE_ALLOCATED_VUS=${preAllocatedVUs} exceeds MAX_VUS=${maxVUs}. Raise MAX_VUS to it.`,
+    );
+  }
+  return { preAllocatedVUs, maxVUs };
+}
+
+/**
+ * @param {number} value
+ * @param {number} min
+ * @param {number} max
+ */
+function clamp(value, min, max) {
+  return Math.min(Math.max(value, min), max);
+}
+
+// The loads in which a rate decides what arrives, whether the target keeps up or not.
+
+/**
+ * @param {Variables} variables
+ * @returns {Load}
+ */
+export function breakpointBuild(variables) {
+  const { rate, duration, limits } = arrivalsRead(variables, 500);
+  return rampBuild('requests', [{ duration_seconds: duration, from: 0, to: rate }], limits);
+}
+
+/**
+ * @param {Variables} variables
+ * @returns {Load}
+ */
+export function holdBuild(variables) {
+  const { rate, duration, limits } = arrivalsRead(variables, 50);
+  return {
+    ...rampBuild('requests', [{ duration_seconds: duration, from: rate, to: rate }], limits),
+    executor: {
+      executor: 'constant-arrival-rate',
+      rate,
+      timeUnit: '1s',
+      duration: seconds(duration),
+      ...limits,
+    },
+  };
+}
+
+// Around a spike: what a target bears easily whose break point is half of the spike's rate.
+const CALM_SHARE = 0.25;
+const CALM_BEFORE = 10;
+const CALM_AFTER = 20;
+
+/**
+ * RATE all at once for DURATION, calm before it and after it: what does an overload leave behind?
+ * @param {Variables} variables
+ * @returns {Load}
+ */
+export function spikeBuild(variables) {
+  const { rate, duration, limits } = arrivalsRead(variables, 100);
+  const calm = Math.max(1, Math.round(rate * CALM_SHARE));
+  const plan = [
+    { duration_seconds: CALM_BEFORE, from: calm, to: calm },
+    { duration_seconds: duration, from: rate, to: rate },
+    { duration_seconds: CALM_AFTER, from: calm, to: calm },
+  ];
+  return rampBuild('requests', plan, limits);
+}
+
+/**
+ * The article's own stages and VU limits. Its journeys sleep between requests, so a thousand VUs
+ * can ask for about a thousand requests/s at most: part of its ceiling is the generator's.
+ * @param {Variables} variables
+ * @returns {Load}
+ */
+export function articleBuild(variables) {
+  const { rate, duration, limits } = arrivalsRead(variables, 1000, [100, 1000]);
+  return rampBuild('iterations', [{ duration_seconds: duration, from: 0, to: rate }], limits);
+}
+
+/**
+ * @param {Variables} variables
+ * @returns {Load}
+ */
+export function articleWarmBuild(variables) {
+  const { rate, duration, limits } = arrivalsRead(variables, 1000, [100, 10000]);
+  const plan = [
+    { duration_seconds: 60, from: 0, to: 10 },
+    { duration_seconds: duration, from: 10, to: rate },
+  ];
+  return rampBuild('iterations', plan, limits);
+}
+
+/**
+ * @param {'requests' | 'iterations'} unit
+ * @param {PlanStage[]} plan
+ * @param {{ preAllocatedVUs: number, maxVUs: number }} limits
+ * @returns {Load}
+ */
+function rampBuild(unit, plan, limits) {
+  return {
+    unit,
+    plan,
+    maxVUs: limits.maxVUs,
+    durationSeconds: plan.reduce((sum, stage) => sum + stage.duration_seconds, 0),
+    checkBodies: false,
+    executor: {
+      executor: 'ramping-arrival-rate',
+      startRate: plan[0].from,
+      timeUnit: '1s',
+      stages: plan.flatMap(stagesOf),
+      ...limits,
+    },
+  };
+}
+
+/**
+ * k6 goes on from the rate at which the last stage ended; a stage of 0 s is a jump.
+ * @param {PlanStage} stage
+ * @param {number} index
+ * @param {PlanStage[]} plan
+ */
+function stagesOf({ duration_seconds, from, to }, index, plan) {
+  const jumps = index > 0 && plan[index - 1].to !== from;
+  const stage = { duration: seconds(duration_seconds), target: to };
+  return jumps ? [{ duration: '0s', target: from }, stage] : [stage];
+}
+
+// The loads in which VUs decide what arrives, not a rate: they slow down with the target.
+
+/**
+ * @param {Variables} variables
+ * @returns {Load}
+ */
+export function smokeBuild(variables) {
+  const vus = envInteger(variables, 'VUS', 5, 1, 1000);
+  const durationSeconds = envDuration(variables, 'DURATION', 20);
+  return {
+    unit: 'iterations',
+    plan: null,
+    maxVUs: vus,
+    durationSeconds,
+    checkBodies: true,
+    executor: {
+      executor: 'constant-vus',
+      vus,
+      duration: seconds(durationSeconds),
+      // A journey outlasts the 20 s: without the grace its last step, the booking, is never made.
+      gracefulStop: '2m',
+    },
+  };
+}
+
+/**
+ * As fast as the target answers: each VU sends its next request when it has the answer to its last.
+ * Such a load slows down with the target, so it finds no break point.
+ * @param {Variables} variables
+ * @returns {Load}
+ */
+export function closedBuild(variables) {
+  const vus = envInteger(variables, 'VUS', 5, 1, 1000);
+  const durationSeconds = envDuration(variables, 'DURATION', 20);
+  return {
+    unit: 'requests',
+    plan: null,
+    maxVUs: vus,
+    durationSeconds,
+    checkBodies: false,
+    executor: { executor: 'constant-vus', vus, duration: seconds(durationSeconds) },
+  };
+}
+
+// Of the published load's 180 s, users arrive for 100.
+const RAMP_SHARE = 100 / 180;
+
+/**
+ * The load of "sync vs async": users come one by one, then all of them go on to the end. They do not
+ * wait between requests. Nothing is waited for after it, so that each load takes its time and no more.
+ * @param {Variables} variables
+ * @returns {Load}
+ */
+export function closedRampBuild(variables) {
+  const vus = envInteger(variables, 'VUS', 500, 1, 1000);
+  const durationSeconds = envDuration(variables, 'DURATION', 180);
+  const rampMs = Math.round(durationSeconds * RAMP_SHARE * 1000);
+  return {
+    unit: 'requests',
+    plan: null,
+    maxVUs: vus,
+    durationSeconds,
+    cutsOff: true,
+    checkBodies: false,
+    executor: {
+      executor: 'ramping-vus',
+      startVUs: 0,
+      stages: [
+        { duration: `${rampMs}ms`, target: vus },
+        { duration: `${Math.round(durationSeconds * 1000) - rampMs}ms`, target: vus },
+      ],
+      gracefulRampDown: '0s',
+      gracefulStop: '0s',
+    },
+  };
+}
 
 /**
  * One stretch of the plan, in arrivals per second; the rate changes evenly.

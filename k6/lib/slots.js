@@ -67,3 +67,136 @@ function guestsPick(customers, n, guests) {
   for (let i = 0; i < guests; i++) picked.push(customers[(n + i) % customers.length]);
   return picked;
 }
+
+// A lease on a range of nights. Runs and generators know nothing of each other, and pages may be
+// stale; only Postgres can say whose nights are whose. So setup books the range [a, a + nights)
+// in one agreed suite, the sentinel, which no load ever books: 201 means that this run owns these
+// nights in all other suites, 409 that another run does. The exclusion constraint decides at once
+// and for everyone.
+
+/**
+ * @typedef {object} HotelDetail
+ * @property {string} id
+ * @property {SuiteDetail[]} suites
+ */
+
+/**
+ * @typedef {object} SuiteDetail
+ * @property {string} id
+ * @property {number} capacity
+ * @property {{ check_out: string, customers: string[] }[]} bookings
+ */
+
+/**
+ * @typedef {object} Candidates
+ * @property {string} sentinel
+ * @property {Suite[]} suites round the hotels, one of each in turn
+ * @property {string[]} customers
+ * @property {Record<string, string>} hotels of each of these suites, by its id
+ * @property {number} freeFrom first day after every booking that the pages show
+ */
+
+// Far from the data's own bookings; on a fresh database every run books the same nights.
+const FIRST_DAY = dayOf('2030-01-01');
+const LAST_DAY = dayOf('9999-12-31');
+
+const SUITES_PER_HOTEL = 10;
+const CUSTOMERS_MAX = 100;
+// Two guests where the suite has room, so that each booking costs the same.
+const GUESTS = 2;
+
+// Short runs lease a year all the same: past a stale page, strides of two nights lead nowhere.
+const NIGHTS_MIN = 365;
+const TRIES_MAX = 40;
+const STRIDE_DOUBLINGS_MAX = 6;
+
+/**
+ * @param {HotelDetail[]} hotels
+ * @returns {Candidates}
+ */
+export function candidatesPick(hotels) {
+  const ordered = [...hotels].sort(byId);
+  const byHotel = ordered.map((hotel) => [...hotel.suites].sort(byId));
+  const sentinel = byHotel[0].shift();
+  const suites = roundRobin(byHotel.map((all) => all.slice(0, SUITES_PER_HOTEL)));
+  const customers = customersPick(ordered);
+  if (!sentinel || suites.length === 0 || customers.length === 0) {
+    throw new Error(
+      `${hotels.length} hotels show ${suites.length} suites beside the sentinel and ` +
+        `${customers.length} customers; bookings need one of each. Load the lab's data.`,
+    );
+  }
+  const guestsMax = Math.min(GUESTS, customers.length);
+  return {
+    sentinel: sentinel.id,
+    suites: suites.map(({ id, capacity }) => ({ id, guests: Math.min(guestsMax, capacity) })),
+    customers,
+    hotels: hotelsOf(suites, ordered),
+    freeFrom: Math.max(FIRST_DAY, ...[sentinel, ...suites].map(bookedUntil)),
+  };
+}
+
+/**
+ * Takes the first free range from `freeFrom` on. Strides grow and are drawn at random, so that
+ * many generators which start together part quickly.
+ * @param {number} nightsWanted
+ * @param {number} freeFrom
+ * @param {(from: number, to: number) => boolean} book true: booked, false: taken by another run
+ * @returns {{ firstDay: number, nights: number }}
+ */
+export function leaseTake(nightsWanted, freeFrom, book) {
+  const nights = Math.max(nightsWanted, NIGHTS_MIN);
+  let day = freeFrom;
+  for (let attempt = 0; attempt < TRIES_MAX && day + nights <= LAST_DAY; attempt++) {
+    if (book(day, day + nights)) return { firstDay: day, nights };
+    const stride = 2 ** Math.min(attempt, STRIDE_DOUBLINGS_MAX);
+    day += nights * (1 + Math.floor(Math.random() * stride));
+  }
+  throw new Error(
+    `No free range of ${nights} nights was found before 9999-12-31. ` +
+      'Reset the database (bookings of earlier runs fill it), or lower RATE or DURATION.',
+  );
+}
+
+/**
+ * @param {SuiteDetail[]} suites
+ * @param {HotelDetail[]} hotels
+ */
+function hotelsOf(suites, hotels) {
+  const all = hotels.flatMap((hotel) => hotel.suites.map((suite) => [suite.id, hotel.id]));
+  const hotelBySuite = Object.fromEntries(all);
+  return Object.fromEntries(suites.map(({ id }) => [id, hotelBySuite[id]]));
+}
+
+/** @param {HotelDetail[]} hotels */
+function customersPick(hotels) {
+  /** @type {Set<string>} */
+  const ids = new Set();
+  for (const hotel of hotels) {
+    for (const suite of hotel.suites) {
+      for (const booking of suite.bookings) booking.customers.forEach((id) => ids.add(id));
+      if (ids.size >= CUSTOMERS_MAX) return [...ids].slice(0, CUSTOMERS_MAX);
+    }
+  }
+  return [...ids];
+}
+
+/** @param {SuiteDetail} suite */
+function bookedUntil(suite) {
+  return suite.bookings.reduce((last, { check_out }) => Math.max(last, dayOf(check_out)), 0);
+}
+
+/** @param {SuiteDetail[][]} lists */
+function roundRobin(lists) {
+  const longest = Math.max(...lists.map((list) => list.length));
+  const turns = Array.from({ length: longest }, (_, turn) => lists.map((list) => list[turn]));
+  return turns.flat().filter((suite) => suite !== undefined);
+}
+
+/**
+ * @param {{ id: string }} a
+ * @param {{ id: string }} b
+ */
+function byId(a, b) {
+  return a.id < b.id ? -1 : 1;
+}

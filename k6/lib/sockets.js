@@ -1,9 +1,122 @@
 // @ts-check
 // Many WebSockets of one VU, opened a few at a time and held. One that closes is not opened again:
 // it has lost what comes after.
+
+import { Counter, Gauge, Trend } from 'k6/metrics';
 import { clearTimeout, setTimeout } from 'k6/timers';
 import { WebSocket } from 'k6/websockets';
-import { connectionsRecord } from './socket-metrics.js';
+
+// Metrics of our own about WebSockets; names in Prometheus as in metrics.js:
+//   k6_lab_ws_connections          sockets that are open and have said that they are ready
+//   k6_lab_ws_messages_total       messages about bookings that they received
+//   k6_lab_ws_delay_seconds        from a booking's commit to its message
+//   k6_lab_ws_expected_total       messages that bookings owed to sockets; this and the following
+//                                  are known, and sent, when the run ends
+//   k6_lab_ws_lost_total, k6_lab_ws_doubled_total   of those never received; received once more
+//   k6_lab_ws_other_total          received, but of no booking of this run or of another hotel
+//   k6_lab_ws_closed_total         sockets that were not open to the end
+
+const connections = new Gauge('lab_ws_connections');
+const messages = new Counter('lab_ws_messages');
+const delay = new Trend('lab_ws_delay', true);
+const expected = new Counter('lab_ws_expected');
+const lost = new Counter('lab_ws_lost');
+const doubled = new Counter('lab_ws_doubled');
+const other = new Counter('lab_ws_other');
+const closed = new Counter('lab_ws_closed');
+const loadSeconds = new Gauge('lab_load_seconds');
+
+/** @param {number} open */
+export function connectionsRecord(open) {
+  connections.add(open);
+}
+
+/** @param {number} delayMs between two clocks: the backend's at the commit, ours at the receipt */
+export function messageRecord(delayMs) {
+  messages.add(1);
+  delay.add(delayMs);
+}
+
+/**
+ * @param {Counts} counts
+ * @param {number} socketsClosed
+ * @param {number} seconds from the first booking to the last one's answer
+ */
+export function totalsRecord(counts, socketsClosed, seconds) {
+  // Each of them, a nought as well: "none was lost" is a measurement.
+  messages.add(0);
+  expected.add(counts.expected);
+  lost.add(counts.lost);
+  doubled.add(counts.doubled);
+  other.add(counts.other);
+  closed.add(socketsClosed);
+  loadSeconds.add(seconds);
+}
+
+// Which message each socket was owed, and which it got: by the bookings' ids, so the count is exact
+// whoever else books meanwhile, and whether a message or the booking's answer comes first.
+
+/** @typedef {{ expected: number, lost: number, doubled: number, other: number }} Counts */
+/** @typedef {ReturnType<typeof tallyBuild>} Tally */
+
+/** @param {string[]} watched the hotel of each socket */
+export function tallyBuild(watched) {
+  /** @type {Map<string, string>} the hotel of each booking, by its id */
+  const bookings = new Map();
+  /** @type {Set<string>[]} the bookings that each socket was told of */
+  const told = watched.map(() => new Set());
+  let doubled = 0;
+
+  return {
+    /**
+     * @param {string} id
+     * @param {string} hotel
+     */
+    booked(id, hotel) {
+      bookings.set(id, hotel);
+    },
+
+    /**
+     * @param {number} socket
+     * @param {string} id
+     */
+    received(socket, id) {
+      if (told[socket].has(id)) doubled += 1;
+      else told[socket].add(id);
+    },
+
+    /** @returns {Counts} */
+    counts() {
+      const expected = owed(watched, bookings);
+      const all = told.reduce((sum, ids) => sum + ids.size, 0);
+      const due = told.reduce((sum, ids, socket) => sum + dueOf(ids, watched[socket]), 0);
+      return { expected, lost: expected - due, doubled, other: all - due };
+    },
+  };
+
+  /**
+   * @param {Set<string>} ids
+   * @param {string} hotel
+   */
+  function dueOf(ids, hotel) {
+    let due = 0;
+    for (const id of ids) if (bookings.get(id) === hotel) due += 1;
+    return due;
+  }
+}
+
+/**
+ * @param {string[]} watched
+ * @param {Map<string, string>} bookings
+ */
+function owed(watched, bookings) {
+  /** @type {Map<string, number>} */
+  const watchers = new Map();
+  for (const hotel of watched) watchers.set(hotel, (watchers.get(hotel) || 0) + 1);
+  let messages = 0;
+  for (const hotel of bookings.values()) messages += watchers.get(hotel) || 0;
+  return messages;
+}
 
 /** @typedef {ReturnType<typeof socketsBuild>} Sockets */
 

@@ -1,6 +1,152 @@
 // @ts-check
 // What a run leaves behind: a page of text, and with SUMMARY_PATH a JSON for the lab to read.
-import { summaryText } from './summary-text.js';
+
+// The summary for the eye. Figures of the load alone: setup's requests are left out.
+
+/** @typedef {Record<string, { values: Record<string, number> } | undefined>} Metrics */
+
+/**
+ * @param {LabPart} lab
+ * @param {any} data k6's summary
+ */
+export function summaryText(lab, data) {
+  const heading = `${lab.profile}, ${lab.scenario}, on ${lab.base_url} (testid ${lab.testid})`;
+  const lines = lab.setup_completed ? linesBuild(lab, data) : ['setup stopped: no load was sent'];
+  return ['', heading, ...lines].join('\n  ') + '\n\n';
+}
+
+/**
+ * @param {LabPart} lab
+ * @param {any} data
+ */
+function linesBuild(lab, { metrics }) {
+  const scenario = `scenario:${lab.scenario}`;
+  return [
+    `requests    ${requestsText(metrics, scenario, lab.load_seconds || 0)}`,
+    `failed      ${failedText(metrics, scenario)}`,
+    `in time     ${inTimeText(metrics, lab)}`,
+    `all         ${durationText(metrics[`http_req_duration{${scenario}}`])}`,
+    `successful  ${durationText(metrics[`http_req_duration{${scenario},expected_response:true}`])}`,
+    `dropped     ${valueOf(metrics.dropped_iterations, 'count')} ${lab.unit} of the plan`,
+    `VUs         ${valueOf(metrics.vus_max, 'max')} made, ${lab.max_vus} allowed`,
+    `checks      ${checksText(metrics)}`,
+    ...(lab.hotels ? hotelLines(metrics) : []),
+    ...stalenessLines(metrics),
+    ...retryLines(metrics),
+    ...unfinishedLines(metrics, scenario),
+    ...socketLines(metrics),
+  ];
+}
+
+/** @param {Metrics} metrics */
+function hotelLines(metrics) {
+  return [`bookings    ${bookingsText(metrics)}`, `caches      ${cachesText(metrics)}`];
+}
+
+/**
+ * @param {Metrics} metrics
+ * @param {string} scenario
+ * @param {number} seconds
+ */
+function requestsText(metrics, scenario, seconds) {
+  const requests = valueOf(metrics[`http_reqs{${scenario}}`], 'count');
+  return `${requests} in ${seconds.toFixed(1)} s, ${(requests / seconds).toFixed(1)}/s`;
+}
+
+/**
+ * @param {Metrics} metrics
+ * @param {string} scenario
+ */
+function failedText(metrics, scenario) {
+  const failed = metrics[`http_req_failed{${scenario}}`];
+  // Of a rate that counts failures, k6's `passes` are the failures.
+  return `${percent(valueOf(failed, 'rate'))} (${valueOf(failed, 'passes')})`;
+}
+
+/**
+ * @param {Metrics} metrics
+ * @param {LabPart} lab
+ */
+function inTimeText({ lab_answers_in_time }, { load_seconds, response_time_bound_ms }) {
+  const answers = valueOf(lab_answers_in_time, 'count');
+  const goodput = (answers / (load_seconds || 1)).toFixed(1);
+  return `${answers} succeeded within ${response_time_bound_ms} ms, ${goodput}/s (goodput)`;
+}
+
+/** @param {Metrics[string]} trend */
+function durationText(trend) {
+  const stats = ['p(50)', 'p(95)', 'p(99)', 'max'];
+  return stats.map((stat) => `${stat} ${valueOf(trend, stat).toFixed(1)} ms`).join(', ');
+}
+
+/** @param {Metrics} metrics */
+function checksText({ checks }) {
+  return `${percent(valueOf(checks, 'rate'))} passed, ${valueOf(checks, 'fails')} failed`;
+}
+
+/** @param {Metrics} metrics */
+function bookingsText(metrics) {
+  const created = valueOf(metrics.lab_bookings_created, 'count');
+  return `${created} created, ${valueOf(metrics.lab_bookings_conflicted, 'count')} conflicted`;
+}
+
+/** @param {Metrics} metrics */
+function cachesText(metrics) {
+  const parts = Object.keys(metrics)
+    .filter((key) => key.startsWith('lab_cache_status{') && valueOf(metrics[key], 'count') > 0)
+    .map((key) => `${key.replace(/.*:(.*)}/, '$1')} ${valueOf(metrics[key], 'count')}`);
+  return parts.join(', ') || 'no answer';
+}
+
+/** @param {Metrics} metrics */
+function stalenessLines({ lab_staleness, lab_staleness_unseen }) {
+  if (!lab_staleness_unseen) return [];
+  const unseen = `${valueOf(lab_staleness_unseen, 'count')} bookings not seen in time`;
+  return [`staleness   ${lab_staleness ? `${durationText(lab_staleness)}; ` : ''}${unseen}`];
+}
+
+/** @param {Metrics} metrics */
+function retryLines({ lab_retries }) {
+  return lab_retries ? [`sent again  ${valueOf(lab_retries, 'count')} failed requests`] : [];
+}
+
+/**
+ * What was begun and did not end; one that is sent again is the same request of its user.
+ * @param {Metrics} metrics
+ * @param {string} scenario
+ */
+function unfinishedLines({ lab_begun, lab_retries, ...metrics }, scenario) {
+  if (!lab_begun) return [];
+  const tries = valueOf(metrics[`http_reqs{${scenario}}`], 'count');
+  const ended = tries - valueOf(lab_retries, 'count');
+  const cut = valueOf(lab_begun, 'count') - ended;
+  return [`unfinished  ${cut} requests were under way at the end; they are counted nowhere else`];
+}
+
+/** @param {Metrics} metrics */
+function socketLines(metrics) {
+  if (!metrics.lab_ws_lost) return [];
+  const count = (/** @type {string} */ name) => valueOf(metrics[`lab_ws_${name}`], 'count');
+  const held = valueOf(metrics.lab_ws_connections, 'max');
+  return [
+    `WebSockets  ${held} held at once, ${count('closed')} not open to the end`,
+    `messages    ${count('expected')} due, ${count('lost')} lost, ${count('doubled')} came twice`,
+    `to message  ${durationText(metrics.lab_ws_delay)} after the commit`,
+  ];
+}
+
+/**
+ * @param {Metrics[string]} metric
+ * @param {string} stat
+ */
+function valueOf(metric, stat) {
+  return (metric && metric.values[stat]) || 0;
+}
+
+/** @param {number} rate */
+function percent(rate) {
+  return `${(rate * 100).toFixed(2)} %`;
+}
 
 /** @typedef {import('./env.js').Env} Env */
 /** @typedef {import('./profiles.js').Profile} Profile */

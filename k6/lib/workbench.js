@@ -1,9 +1,43 @@
 // @ts-check
 // One route of the workbench, asked as one user would: again, if it fails and retries are asked for.
+
 import { check, sleep } from 'k6';
 import http from 'k6/http';
 import { inTimeRecord, retryRecord } from './metrics.js';
-import { ROUTES, workbenchName, workbenchUrl } from './routes.js';
+
+// The workbench's routes, as ROUTE names them.
+
+/**
+ * `query` makes setup's own request a cheap one.
+ * @typedef {{ method: 'GET' | 'POST', expected: number, query?: string }} Route
+ */
+
+/** @type {Record<string, Route>} */
+export const ROUTES = {
+  cpu: { method: 'GET', expected: 200, query: '?n=1' },
+  io_read: { method: 'GET', expected: 200 },
+  io_create: { method: 'POST', expected: 201 },
+  sleep: { method: 'GET', expected: 200, query: '?seconds=0' },
+  read_sleep: { method: 'GET', expected: 200, query: '?seconds=0' },
+  row_lock: { method: 'GET', expected: 200 },
+  random_row_lock: { method: 'GET', expected: 200 },
+  pg_sleep: { method: 'GET', expected: 200 },
+  hello: { method: 'GET', expected: 200 },
+  layer_hello: { method: 'GET', expected: 200 },
+};
+
+/** @param {string} route */
+export function workbenchName(route) {
+  return `workbench_${route}`;
+}
+
+/**
+ * @param {string} baseUrl
+ * @param {string} route
+ */
+export function workbenchUrl(baseUrl, route) {
+  return `${baseUrl}/workbench/${route.replace(/_/g, '-')}/`;
+}
 
 /** @typedef {ReturnType<typeof workbenchBuild>} Workbench */
 

@@ -3,12 +3,17 @@
 // in one VU: VUs share no memory, and the ids of the bookings have to meet those of the messages.
 import exec from 'k6/execution';
 import { clearInterval, setInterval } from 'k6/timers';
-import { arrivals, until } from '../lib/arriving.js';
+import { OPENING_MS, arrivals, until } from '../lib/arrivals.js';
 import { pulseRecord } from '../lib/metrics.js';
-import { OPENING_MS } from '../lib/opening.js';
-import { connectionsRecord, messageRecord, totalsRecord } from '../lib/socket-metrics.js';
-import { hotelsInTurn, socketUrl, socketsBuild } from '../lib/sockets.js';
-import { tallyBuild } from '../lib/tally.js';
+import {
+  connectionsRecord,
+  hotelsInTurn,
+  messageRecord,
+  socketUrl,
+  socketsBuild,
+  tallyBuild,
+  totalsRecord,
+} from '../lib/sockets.js';
 import { bookingNth } from './booking.js';
 
 /** @typedef {import('../lib/api.js').Api} Api */
@@ -16,7 +21,7 @@ import { bookingNth } from './booking.js';
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */
 /** @typedef {import('../lib/profiles.js').Profile} Profile */
 /** @typedef {import('../lib/scenario.js').Tools} Tools */
-/** @typedef {import('../lib/tally.js').Tally} Tally */
+/** @typedef {import('../lib/sockets.js').Tally} Tally */
 
 const PULSE_MS = 1000;
 // What has not come when nothing came for so long is lost; waited for at most so long in all.

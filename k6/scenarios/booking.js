@@ -1,6 +1,6 @@
 // @ts-check
 import exec from 'k6/execution';
-import { pause } from '../lib/pause.js';
+import { pause } from '../lib/arrivals.js';
 import { slotBooking } from '../lib/slots.js';
 
 /** @typedef {import('../lib/api.js').Api} Api */

@@ -1,7 +1,7 @@
 // @ts-check
 // One hotel's detail, the hotels in turn.
 import exec from 'k6/execution';
-import { pause } from '../lib/pause.js';
+import { pause } from '../lib/arrivals.js';
 
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */
 /** @typedef {import('../lib/scenario.js').Tools} Tools */

@@ -2,15 +2,86 @@
 // Bookings by clients that try again, and readers, while something breaks (tests/faults). Every wish
 // and every answer is a line on the console, for the test to hold against the database. All in one VU:
 // what is booked has to meet what is read, and VUs share no memory.
-import { arrivals, until } from '../lib/arriving.js';
-import { memoryBuild } from '../lib/memory.js';
-import { pulseRecord, retryRecord, REQUESTS } from '../lib/metrics.js';
-import { GIVE_UP_MS, pauseMs, worthAgain } from '../lib/patience.js';
+
+import { arrivals, until } from '../lib/arrivals.js';
+import { REQUESTS, pulseRecord, retryRecord } from '../lib/metrics.js';
 import { bookingNth } from './booking.js';
+
+// Which bookings were answered, so that a page without one of them is known to be old.
+
+/** @typedef {ReturnType<typeof memoryBuild>} Memory */
+/** @typedef {{ id: string, at: number }} Booked */
+
+export function memoryBuild() {
+  /** @type {Record<string, Booked[]>} by hotel, in the order of their answers */
+  const booked = {};
+  // How many of a hotel's bookings a version of its page has, from the first on. A version always has
+  // the same, and to search a page costs this VU more than all else.
+  /** @type {Record<string, number>} */
+  const has = {};
+
+  return {
+    /**
+     * @param {string} hotel
+     * @param {string} id
+     * @param {number} at when it was answered, Unix time in ms
+     */
+    booked(hotel, id, at) {
+      (booked[hotel] = booked[hotel] || []).push({ id, at });
+    },
+
+    /**
+     * How long the page had been superseded when it was asked for, at least: since the answer to the
+     * first booking that it lacks. 0 for one that lacks none.
+     * @param {string} hotel
+     * @param {string} version of the page, its ETag
+     * @param {string} page
+     * @param {number} asked Unix time in ms
+     */
+    staleMs(hotel, version, page, asked) {
+      const all = booked[hotel] || [];
+      const known = `${hotel} ${version}`;
+      let n = has[known] || 0;
+      while (n < all.length && page.includes(all[n].id)) n++;
+      has[known] = n;
+      return n < all.length && all[n].at <= asked ? asked - all[n].at : 0;
+    },
+  };
+}
+
+// How a careful client goes on after a failure: the same request again, later each time, not all
+// clients at once, and not for ever.
+
+const FIRST_MS = 100;
+const LONGEST_MS = 2000;
+export const GIVE_UP_MS = 30000;
+
+/**
+ * Whether another try may end otherwise: no answer at all, an error of the server's, too many requests,
+ * or the first try of the same key still runs. Any other answer is the answer.
+ * @param {number} status 0 without an answer
+ * @param {string | null} code of the error
+ */
+export function worthAgain(status, code) {
+  return (
+    status === 0 || status === 429 || status >= 500 || (status === 409 && code === 'in_progress')
+  );
+}
+
+/**
+ * Until the next try: never sooner than the server asked for, and by chance up to twice as long as the
+ * shortest, so that those who failed together do not come again together.
+ * @param {number} tries made so far
+ * @param {number | null} retryAfterSeconds what the server asked for
+ * @param {number} [chance] 0 to 1
+ */
+export function pauseMs(tries, retryAfterSeconds, chance = Math.random()) {
+  const backoff = Math.min(FIRST_MS * 2 ** (tries - 1), LONGEST_MS);
+  return Math.max((retryAfterSeconds || 0) * 1000, backoff / 2) * (1 + chance);
+}
 
 /** @typedef {import('../lib/api.js').Api} Api */
 /** @typedef {import('../lib/api.js').Text} Text */
-/** @typedef {import('../lib/memory.js').Memory} Memory */
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */
 /** @typedef {import('../lib/scenario.js').Tools} Tools */
 

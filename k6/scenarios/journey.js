@@ -1,7 +1,7 @@
 // @ts-check
 // The article's visitor: the list, every hotel's detail, one booking.
 import exec from 'k6/execution';
-import { pause } from '../lib/pause.js';
+import { pause } from '../lib/arrivals.js';
 import { bookingMake } from './booking.js';
 
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */

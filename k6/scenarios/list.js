@@ -1,5 +1,5 @@
 // @ts-check
-import { pause } from '../lib/pause.js';
+import { pause } from '../lib/arrivals.js';
 
 /** @param {import('../lib/scenario.js').Tools} tools */
 export function request({ api }) {

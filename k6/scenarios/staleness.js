@@ -3,8 +3,8 @@
 // is booked; the page is read again and again until the booking is in it.
 import { sleep } from 'k6';
 import exec from 'k6/execution';
+import { pause } from '../lib/arrivals.js';
 import { stalenessRecord } from '../lib/metrics.js';
-import { pause } from '../lib/pause.js';
 import { bookingNth } from './booking.js';
 
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */

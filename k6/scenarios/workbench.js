@@ -1,7 +1,7 @@
 // @ts-check
 // One route of the server experiments.
 import exec from 'k6/execution';
-import { pause } from '../lib/pause.js';
+import { pause } from '../lib/arrivals.js';
 import { workbenchBuild } from '../lib/workbench.js';
 
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */

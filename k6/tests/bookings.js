@@ -1,7 +1,13 @@
 // @ts-check
 // Who asks for what: the journey's steps, and nights that no other run will book.
-import { candidatesPick, leaseTake } from '../lib/lease.js';
-import { dateOf, dayOf, nightsNeeded, slotBooking } from '../lib/slots.js';
+import {
+  candidatesPick,
+  dateOf,
+  dayOf,
+  leaseTake,
+  nightsNeeded,
+  slotBooking,
+} from '../lib/slots.js';
 import { journeyStep } from '../scenarios/journey.js';
 import { equals, throwsWith } from './expect.js';
 

@@ -1,9 +1,8 @@
 // @ts-check
 // What is asked of a run, and what it says of itself.
 import { durationParse, envRead, settingsParse, testidDefault } from '../lib/env.js';
+import { settingsDiffer, sourceChoose } from '../lib/prepare.js';
 import { PROFILES, profileBuild } from '../lib/profiles.js';
-import { settingsDiffer } from '../lib/settings.js';
-import { sourceChoose } from '../lib/source.js';
 import { summaryBuild } from '../lib/summary.js';
 import { equals, throwsWith } from './expect.js';
 

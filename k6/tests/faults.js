@@ -1,9 +1,8 @@
 // @ts-check
 // Clients that try again, and how old a page is.
 import { envRead } from '../lib/env.js';
-import { memoryBuild } from '../lib/memory.js';
-import { pauseMs, worthAgain } from '../lib/patience.js';
 import { PROFILES, profileFor } from '../lib/profiles.js';
+import { memoryBuild, pauseMs, worthAgain } from '../scenarios/faults.js';
 import { equals, throwsWith } from './expect.js';
 
 export const cases = [faultsLoad, triesAgain, pausesGrow, pagesAge];

@@ -1,7 +1,7 @@
 // @ts-check
 // Profiles, their plans, and what becomes of them in k6.
+import { iterationsPlanned, targetRateAt } from '../lib/arrivals.js';
 import { optionsBuild } from '../lib/options.js';
-import { iterationsPlanned, targetRateAt } from '../lib/plan.js';
 import { profileBuild } from '../lib/profiles.js';
 import { env } from './env.js';
 import { equals, throwsWith } from './expect.js';

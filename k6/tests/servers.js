@@ -2,10 +2,9 @@
 // What the experiments with servers ask for: the workbench, the closed ramp, the sockets' tally.
 import { optionsBuild } from '../lib/options.js';
 import { profileBuild, profileFor } from '../lib/profiles.js';
-import { ROUTES, workbenchUrl } from '../lib/routes.js';
-import { hotelsInTurn, socketUrl } from '../lib/sockets.js';
+import { hotelsInTurn, socketUrl, tallyBuild } from '../lib/sockets.js';
 import { summaryBuild } from '../lib/summary.js';
-import { tallyBuild } from '../lib/tally.js';
+import { ROUTES, workbenchUrl } from '../lib/workbench.js';
 import { env } from './env.js';
 import { equals, throwsWith } from './expect.js';
 

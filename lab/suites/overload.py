@@ -30,7 +30,7 @@ LEAST_GOODPUT, MOST_P95_MS, MOST_SECONDS = 0.9, 2000, 10
 SERVED = "share of the overload that was answered well"
 MOST_UNSENT, MOST_SERVED = 0.05, 0.9
 SECONDS = 20
-# Calm before and after it (k6/lib/arrival-loads.js), settings, and the last answers.
+# Calm before and after it (k6/lib/profiles.js), settings, and the last answers.
 _AROUND_SECONDS = 60
 
 

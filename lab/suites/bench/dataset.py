@@ -47,7 +47,7 @@ class Slots:
 
 
 def free_slots(engine: Engine, hotel: str | None = None, spared: Iterable[str] = ()) -> Slots:
-    """Past every night that anyone has booked, k6's leases (k6/lib/lease.js) included.
+    """Past every night that anyone has booked, k6's leases (k6/lib/slots.js) included.
 
     With a `hotel` its suites alone, and never those of the `spared` hotels.
 
