@@ -9,7 +9,7 @@ from itertools import product
 
 import httpx
 import pytest
-from config.kinds import AsgiBeside
+from lab_settings.kinds import AsgiBeside
 
 from lab.stack.native.programs import library_env
 from lab.stack.native.supervision import wait_for
@@ -51,7 +51,8 @@ def test_nginx_refreshes_through_a_listener_on_every_address_that_is_shut_to_oth
 
 def _reload(folder, old, new):
     config = folder / "nginx.conf"
-    config.write_text(config.read_text().replace(f"switches/{old}", f"switches/{new}"))
+    text = config.read_text().replace(f"cache/{old}/", f"cache/{new}/")
+    config.write_text(text.replace(f"internal-*{old}*", f"internal-*{new}*"))
     _reload_as_it_is(folder)
 
 
@@ -82,5 +83,5 @@ def test_who_waits_in_the_protected_cache_is_not_lost_when_it_is_left(tmp_path, 
             wait_for(lambda: backend.in_flight, seconds=2, what="The first fetch")
             waiting = [pool.submit(client.get, LIST) for _ in range(8)]
             backend.status, backend.delay = 200, 0
-            _reload(tmp_path, "cache-protected", f"cache-{new}")
+            _reload(tmp_path, "protected", new)
             assert {request.result().status_code for request in [first, *waiting]} == {200}

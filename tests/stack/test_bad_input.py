@@ -7,7 +7,7 @@ import json
 import os
 
 import pytest
-from config.kinds import Server
+from lab_settings.kinds import Server
 
 from lab.settings import changed
 from tests.support.raw_http import Client, ask, head, post

@@ -22,7 +22,7 @@ REFUSED_SHARE, _REFUSED = 0.001, "503"
 # What may grow, and by how much. A worker's memory moves by some MiB with what it last answered.
 WORKER_BYTES, WORKER_SHARE = 8 * _MIB, 0.05
 CONNECTIONS, FILES = 2, 20
-# max_size in nginx/templates/switches, with 64 MiB of scratch files; a test compares them.
+# max_size in nginx/templates/cache, with 64 MiB of scratch files; a test compares them.
 BASIC_CACHE_BYTES, CACHE_BYTES = (5 * 1024 + 64) * _MIB, (1024 + 256 + 64) * _MIB
 # max_wal_size in postgres/postgresql.conf, which Postgres may pass by a quarter under load.
 LOG_AHEAD_BYTES = 5 * 1024 * _MIB

@@ -118,17 +118,17 @@ def test_postgres_being_away_does_not_hide_what_ended_the_load(monkeypatch):
         raise LabError("The stack was taken down.")
 
 
-def _most_cached(switch):
+def _most_cached(mode):
     """The sum of the template's max_size, in bytes."""
-    text = (ROOT / f"nginx/templates/switches/{switch}-http.conf.template").read_text()
+    text = (ROOT / f"nginx/templates/cache/{mode}/http.conf.template").read_text()
     units = {"m": _MIB, "g": 1024 * _MIB}
     return sum(int(n) * units[unit] for n, unit in re.findall(r"max_size=(\d+)([mg])", text))
 
 
 def test_the_bounds_of_folders_are_what_the_programs_are_told():
     scratch = 64 * _MIB
-    assert _most_cached("cache-basic") + scratch == growth.BASIC_CACHE_BYTES
-    assert _most_cached("cache-protected") + scratch == growth.CACHE_BYTES
+    assert _most_cached("basic") + scratch == growth.BASIC_CACHE_BYTES
+    assert _most_cached("protected") + scratch == growth.CACHE_BYTES
     text = (ROOT / "postgres/postgresql.conf").read_text()
     (most,) = re.findall(r"^max_wal_size = (\d+)GB", text, re.MULTILINE)
     assert int(most) * 1024 * _MIB * 5 / 4 == growth.LOG_AHEAD_BYTES
