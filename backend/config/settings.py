@@ -170,9 +170,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 
 REST_FRAMEWORK = {
     # One renderer, so that no answer says `Vary: Accept`.
-    "DEFAULT_RENDERER_CLASSES": ["config.http.renderers.OneFormJSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["config.http.parsers.BoundedJSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.http.negotiation.ContentNegotiation",
+    "DEFAULT_RENDERER_CLASSES": ["config.http.content.OneFormJSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["config.http.content.BoundedJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.http.content.ContentNegotiation",
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "UNAUTHENTICATED_USER": None,

@@ -1,11 +1,12 @@
-"""Which form an answer has."""
+"""Content: how bodies are read and written, and which form an answer has."""
 
 from collections.abc import Iterable
 from typing import Any
 
-from rest_framework.exceptions import NotAcceptable
+from rest_framework.exceptions import NotAcceptable, ParseError
 from rest_framework.negotiation import DefaultContentNegotiation
-from rest_framework.renderers import BaseRenderer
+from rest_framework.parsers import JSONParser
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 
 _JSON = ("*/*", "application/json")
@@ -37,3 +38,25 @@ def _asks_plainly(request: Request) -> bool:
     nothing else.
     """
     return not request.META.get("QUERY_STRING") and request.META.get("HTTP_ACCEPT", "*/*") in _JSON
+
+
+TOO_DEEP = "JSON parse error - nested too deeply"
+
+
+class BoundedJSONParser(JSONParser):
+    """DRF's own, but a body of brackets is wrong input instead of a RecursionError."""
+
+    def parse(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().parse(*args, **kwargs)
+        except RecursionError:
+            raise ParseError(TOO_DEEP) from None
+
+
+class OneFormJSONRenderer(JSONRenderer):
+    """DRF's own, without the indentation that `Accept: application/json; indent=4` asks for: what
+    is kept for everyone must not depend on who asked first.
+    """
+
+    def get_indent(self, *_args: Any) -> None:
+        return None
