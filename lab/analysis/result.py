@@ -254,11 +254,12 @@ class Result(_Part):
         if not isinstance(stored, dict):
             return stored
         known = dict(stored)
-        if "requests" in known and "successes" not in known:
-            known["successes"] = known["requests"] - known.get("failed", 0)
+        requests, failed = known.get("requests"), known.get("failed", 0)
+        if isinstance(requests, int) and isinstance(failed, int):
+            known.setdefault("successes", requests - failed)
         point = known.get("break_point")
         if isinstance(point, dict) and "rate" not in point:
-            known["break_point"] = {**point, "rate": point["offered"]}
+            known["break_point"] = {**point, "rate": point.get("offered")}
         return known
 
     @property
