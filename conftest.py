@@ -37,7 +37,7 @@ PORTS = {
     "LAB_METRICS_PORT": "18002",
     "LAB_ASGI_BESIDE_PORT": "18003",
     "LAB_TOXIPROXY_PORT": "28474",
-    "LAB_POSTGRES_PORT": "65432",
+    "LAB_POSTGRES_PORT": "64432",
     "LAB_REDIS_PORT": "16379",
     "LAB_PROMETHEUS_PORT": "19090",
     "LAB_ALLOY_PUSH_PORT": "19091",
@@ -47,8 +47,8 @@ PORTS = {
 }
 
 
-# More than the exporters of one stack take.
-PORTS_APART = 20
+# More than a stack takes, and so much that no two of their ports meet.
+PORTS_APART = 100
 
 # Tests of these files use what only one of them may have at a time: they share a process.
 TOGETHER = {
