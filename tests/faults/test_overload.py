@@ -5,6 +5,7 @@ import json
 import pytest
 
 from lab.paths import ROOT
+from lab.settings import changed
 from lab.suites.overload import SERVED
 
 # Without shedding it is 0.02; `lab overload` itself asks for 0.9.
@@ -14,7 +15,7 @@ SURELY_USEFUL = 0.6
 @pytest.fixture(scope="module")
 def overloaded(lab, stack, results):
     """`lab overload` of uncached pages; its exit code says whether every bound is kept."""
-    stack.apply(stack.settings().model_copy(update={"LAB_DETAIL": "fast"}))
+    stack.apply(changed(stack.settings(), ["LAB_DETAIL=fast"]))
     said = _said(lab)
     assert said.out, said.err
     assert said.code == (0 if all(each["kept"] for each in said.json["figures"]) else 1)

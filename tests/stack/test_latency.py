@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from lab.errors import LabError, UsageError
-from lab.settings import load_settings
+from lab.settings import changed, load_settings
 from lab.stack import latency
 from lab.stack.native import latency as native_latency
 
@@ -65,7 +65,7 @@ def test_a_client_of_nginx_meets_each_of_them(stack, delayed):
 def test_the_other_direction_delays_the_other_streams(stack, delayed):
     settings = stack.settings()
     # Not by `lab set`, which would restart the workers twice.
-    other = settings.model_copy(update={"LAB_LATENCY_DIRECTION": "incoming"})
+    other = changed(settings, ["LAB_LATENCY_DIRECTION=incoming"])
     native_latency.apply(other, stack._state)
     try:
         assert _streams(stack) == {"postgres": [("downstream", MS)], "backend": [("upstream", MS)]}

@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from lab.errors import LabError
+from lab.settings import changed
 
 
 @pytest.fixture
@@ -132,7 +133,7 @@ def test_a_switch_that_failed_is_made_good_by_saying_it_again(lab, stack, naive_
 
 def test_what_can_not_be_adopted_leaves_the_stack_as_it_was(stack):
     before = stack.settings()
-    delayed = before.model_copy(update={"LAB_LATENCY_MS": 60, "LAB_WORKBENCH": "on"})
+    delayed = changed(before, ["LAB_LATENCY_MS=60", "LAB_WORKBENCH=on"])
     stack._supervision.stop_service("toxiproxy")
     with pytest.raises(LabError, match="Toxiproxy does not answer"), stack.emptied(delayed):
         pass
