@@ -127,8 +127,9 @@ def _set_environment() -> None:
     _start_django()
 
 
-# The tests' Django has every app; what a stack has without them, its own tests see.
-EVERY_APP = {"LAB_WORKBENCH": "on", "LAB_WEBSOCKETS": "on"}
+# The tests' Django has every app, and what the lab adds to Django. A stack of the defaults has
+# neither: its own tests see it (tests/stack/test_stock_django.py).
+DJANGO = {"LAB_WORKBENCH": "on", "LAB_WEBSOCKETS": "on", "LAB_BOOKING": "fast"}
 
 
 def _start_django() -> None:
@@ -139,11 +140,11 @@ def _start_django() -> None:
 
     import django
 
-    os.environ.update(EVERY_APP)
+    os.environ.update(DJANGO)
     django.setup()
     # pytest's other process inherits the environment, and would read Django's settings before it
     # has read this file. A stack's settings are the defaults.
-    for name in ("DJANGO_SETTINGS_MODULE", *EVERY_APP):
+    for name in ("DJANGO_SETTINGS_MODULE", *DJANGO):
         del os.environ[name]
 
 

@@ -9,7 +9,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 # Before the settings are read: a persistent connection to Postgres would leak.
 os.environ["BACKEND_INTERFACE"] = "asgi"
 
-from config.http.requests import asgi_application
+from django.core.asgi import get_asgi_application
+
+from config.http.requests import read_by_asgi
 from config.server import caller
 
 # https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
@@ -26,6 +28,16 @@ class _Application:
         if caller.found() is None:
             caller.called_with(send)
         await self._inner(scope, receive, send)
+
+
+def _django() -> Any:
+    """Django's own, which is told of a request what it may read."""
+    inner = get_asgi_application()
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        await inner(read_by_asgi(scope), receive, send)
+
+    return application
 
 
 def _http_alone(http: Any) -> Any:
@@ -51,14 +63,16 @@ def _end_with_the_server() -> None:
 
 
 def _build() -> _Application:
-    http = asgi_application()
+    http = _django()
     from django.conf import settings
 
     if settings.LAB.LAB_WEBSOCKETS == "off":
         return _Application(_http_alone(http))
-    from config.routing import router
+    from channels.routing import ProtocolTypeRouter, URLRouter
+    from live.consumers import websocket_urlpatterns
 
-    return _Application(router(http))
+    websockets = URLRouter(websocket_urlpatterns)
+    return _Application(ProtocolTypeRouter({"http": http, "websocket": websockets}))
 
 
 _end_with_the_server()

@@ -1,5 +1,6 @@
 """Django's settings. Whatever moves the numbers is explicit here and comes from `config.env`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,37 @@ ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 ASGI_APPLICATION = "config.asgi.application"
 
+
+@dataclass(frozen=True)
+class _Django:
+    """What of Django and DRF the lab has a quicker form of."""
+
+    database: str
+    negotiation: str
+    middleware: tuple[str, ...]
+
+
+# As most of us would run it: what a naive position is measured with.
+_STOCK = _Django(
+    database="django.db.backends.postgresql",
+    negotiation="config.http.content.ContentNegotiation",
+    middleware=(
+        "django.middleware.security.SecurityMiddleware",
+        "django.middleware.common.CommonMiddleware",
+        "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    ),
+)
+_QUICK = _Django(
+    database="config.postgres",
+    negotiation="config.http.content.QuickNegotiation",
+    middleware=(
+        "config.http.middleware.Security",
+        "config.http.middleware.Common",
+        "config.http.middleware.XFrameOptions",
+    ),
+)
+_DJANGO = _STOCK if LAB.is_stock else _QUICK
+
 INSTALLED_APPS = [
     "django.contrib.postgres",
     "django.contrib.staticfiles",
@@ -39,16 +71,15 @@ if LAB.LAB_WORKBENCH is Switch.ON:
     # `channels` has the command that runs the worker, and asks for the application's name; servers
     # are told theirs.
     INSTALLED_APPS += ["channels", "workbench"]
-    ASGI_APPLICATION = "workbench.routing.application"
+    ASGI_APPLICATION = "workbench.consumers.application"
 if LAB.LAB_WEBSOCKETS is Switch.ON:
     INSTALLED_APPS += ["live"]
 # No sessions, no cookies, no users: nothing here may make an answer private.
 MIDDLEWARE = [
     "observability.middleware.RequestMetrics",
     "ops.shedding.Shedding",
-    "config.http.middleware.Security",
-    "config.http.middleware.Common",
-    "config.http.middleware.XFrameOptions",
+    "config.http.middleware.ContentSecurityPolicy",
+    *_DJANGO.middleware,
 ]
 # For the Swagger page alone.
 TEMPLATES = [
@@ -79,14 +110,14 @@ _HANDLING = _connection_handling()
 
 DATABASES = {
     "default": {
-        "ENGINE": "config.postgres",
+        "ENGINE": _DJANGO.database,
         **_postgres_address(),
         "NAME": env.text("PGDATABASE"),
         "USER": env.text("PGUSER"),
         "PASSWORD": env.secret("hotel_password"),
         # A transaction per request would hide which statements need one.
         "ATOMIC_REQUESTS": False,
-        # A persistent connection that Postgres closed is replaced (config/postgres/base.py).
+        # A persistent connection that Postgres closed is replaced.
         "CONN_HEALTH_CHECKS": True,
         **_HANDLING,
         "OPTIONS": {
@@ -99,11 +130,11 @@ DATABASES = {
             # How often a connection has seen a statement of config.postgres.prepared before
             # Postgres keeps it prepared: one that serves a single request prepares nothing, which
             # would cost it a round trip. psycopg's default; Django's is never.
-            "prepare_threshold": 5,
+            "prepare_threshold": None if LAB.is_stock else 5,
             "options": (
                 f"-c statement_timeout={LAB.LAB_DB_STATEMENT_TIMEOUT}s"
                 f" -c lock_timeout={LAB.LAB_DB_LOCK_TIMEOUT}s"
-                # selectors._SUITES takes a date as Postgres writes it. Default: the role's.
+                # hotels/sql/suites.sql takes a date as Postgres writes it. Default: the role's.
                 " -c DateStyle=ISO"
             ),
         },
@@ -172,7 +203,7 @@ REST_FRAMEWORK = {
     # One renderer, so that no answer says `Vary: Accept`.
     "DEFAULT_RENDERER_CLASSES": ["config.http.content.OneFormJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["config.http.content.BoundedJSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.http.content.ContentNegotiation",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": _DJANGO.negotiation,
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "UNAUTHENTICATED_USER": None,
@@ -199,7 +230,7 @@ USE_I18N = False
 
 # TLS ends in front of the lab, and there is no browser session to protect.
 SILENCED_SYSTEM_CHECKS = [
-    "security.W001",  # config.http.middleware has SecurityMiddleware under a name of its own
+    "security.W001",  # _QUICK has SecurityMiddleware under a name of its own
     "security.W002",  # and XFrameOptionsMiddleware
     "security.W003",  # no forms, hence no CSRF middleware
     "security.W004",  # HSTS belongs to whoever ends TLS

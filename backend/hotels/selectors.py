@@ -9,32 +9,11 @@ from config.postgres import prepared
 from django.db.models import Count, QuerySet
 from django.http import Http404
 
-from hotels.models import Booking, Hotel, Suite
+from hotels.models import Hotel
 
-_HOTEL, _SUITE, _BOOKING = (model._meta.db_table for model in (Hotel, Suite, Booking))
-_HOTEL_VERSION = f"""
-SELECT hotel.version + coalesce(
-    (SELECT sum(suite.version) FROM {_SUITE} suite WHERE suite.hotel_id = hotel.id), 0
-)
-FROM {_HOTEL} hotel WHERE hotel.id = %(hotel)s
-"""  # noqa: S608 - names of our own tables
-_HOTELS_VERSION = f"SELECT count(*), coalesce(sum(version), 0) FROM {_HOTEL}"  # noqa: S608
-# One row for each suite, in the order of the models' `ordering`. Its bookings are JSON already,
-# with nothing in them to escape: a Python object for each of thousands of ids would be most of the
-# work. `customer_ids` is Postgres' own copy of the links, in their order (migration 0003).
-_SUITES = f"""
-SELECT suite.id, suite.number, suite.capacity, suite.price, concat('[', array_to_string(ARRAY(
-    SELECT concat(
-        '{{"id":"', booking.id,
-        '","check_in":"', booking.check_in,
-        '","check_out":"', booking.check_out,
-        '","customers":', array_to_json(booking.customer_ids),
-        '}}'
-    )
-    FROM {_BOOKING} booking WHERE booking.suite_id = suite.id ORDER BY booking.check_in
-), ','), ']')
-FROM {_SUITE} suite WHERE suite.hotel_id = %(hotel)s ORDER BY suite.number
-"""  # noqa: S608
+_HOTEL_VERSION = prepared.statement("hotels", "hotel_version")
+_HOTELS_VERSION = "SELECT count(*), coalesce(sum(version), 0) FROM hotels_hotel"
+_SUITES = prepared.statement("hotels", "suites")
 
 
 def hotel_list() -> QuerySet[Hotel]:
@@ -45,9 +24,8 @@ def hotel_list() -> QuerySet[Hotel]:
 def hotel_version(hotel_id: UUID) -> int | None:
     """A number that grows with every change of what hotel detail shows; None for no such hotel.
 
-    The suites' versions are summed, so that bookings of different suites need not wait for one
-    counter. One query on one index; the ORM takes five times as long to put it together as Postgres
-    takes to answer it.
+    One query on one index; the ORM takes five times as long to put it together as Postgres takes to
+    answer it.
     """
     row = prepared.row(_HOTEL_VERSION, {"hotel": hotel_id})
     return None if row is None else int(row[0])

@@ -13,7 +13,6 @@ from config.postgres import prepared
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from django.utils import timezone
-from idempotency.services import CLAIM, KEEP
 from psycopg.errors import ExclusionViolation
 from rest_framework.exceptions import ValidationError
 
@@ -21,6 +20,9 @@ from hotels import errors
 from hotels.models import Booking, Customer, Suite
 from hotels.serializers import BookingWriteSerializer
 from hotels.signals import booking_committed
+
+_BOOK = prepared.statement("hotels", "book")
+_BOOK_ONCE = prepared.statement("hotels", "book_once")
 
 
 @dataclass(frozen=True)
@@ -85,14 +87,14 @@ def booking_of(suite: UUID, check_in: date, check_out: date, customers: list[UUI
 
 
 def booking_create_at_once(booking: BookingMade, kept: dict[str, Any]) -> bool:
-    """Like `booking_create_fast`, and in the same statement keep its answer: one round trip
-    instead of five. `kept` are the values of `idempotency.services`' CLAIM and KEEP.
+    """Like `booking_create_fast`, and in the same statement keep its answer, `kept`: one round trip
+    instead of five.
 
     False where that is not all there is to do: then nothing has happened.
     """
     try:
         with _own_savepoint():
-            row = prepared.row(_BOOK_AT_ONCE, vars(booking) | kept)
+            row = prepared.row(_BOOK_ONCE, vars(booking) | kept)
     except IntegrityError:
         # Another with the key was answered between the statement's snapshot and its lock.
         return False
@@ -100,47 +102,6 @@ def booking_create_at_once(booking: BookingMade, kept: dict[str, Any]) -> bool:
         return False
     _tell(booking, row[0])
     return True
-
-
-# `suite` has no row where a check fails, `booking` none where the nights are taken: nothing is
-# raised, so a refusal ends no transaction, needs no savepoint, and changes no version. `suite` is
-# locked before anything is inserted; the INSERT then sees what was committed while it waited, since
-# an exclusion constraint looks past the statement's snapshot. So does the UPDATE, which goes by the
-# row as it is at that time. `links` may name the booking that the same statement inserts, since
-# Django's foreign keys are checked at the end of the transaction.
-_PARTS = """
-known AS MATERIALIZED (
-    SELECT id FROM hotels_customer WHERE id = ANY(%(customers)s::uuid[])
-), suite AS MATERIALIZED (
-    SELECT id, hotel_id FROM hotels_suite
-    WHERE id = %(suite)s::uuid
-      AND capacity >= cardinality(%(customers)s::uuid[])
-      AND (SELECT count(*) FROM known) = cardinality(%(customers)s::uuid[])
-      AND {allowed}
-    FOR NO KEY UPDATE
-), booking AS (
-    INSERT INTO hotels_booking (id, suite_id, check_in, check_out, created_at, customer_ids)
-    SELECT %(id)s::uuid, id, %(check_in)s::date, %(check_out)s::date, %(created_at)s::timestamptz,
-           ARRAY(SELECT id FROM known ORDER BY id)
-    FROM suite
-    ON CONFLICT ON CONSTRAINT booking_nights_are_free DO NOTHING
-    RETURNING id, suite_id
-), links AS (
-    INSERT INTO hotels_booking_customers (booking_id, customer_id)
-    SELECT booking.id, known.id FROM booking CROSS JOIN known
-), raised AS (
-    UPDATE hotels_suite SET version = version + 1
-    FROM booking WHERE hotels_suite.id = booking.suite_id
-)
-"""
-_BOOK = f"""
-WITH {_PARTS.format(allowed=True)}
-SELECT booking.id, suite.hotel_id FROM suite LEFT JOIN booking ON true
-"""  # noqa: S608 - texts of our own
-_BOOK_AT_ONCE = f"""
-WITH {CLAIM}, {_PARTS.format(allowed="(SELECT ours FROM claim)")}, {KEEP.format(what="booking")}
-SELECT suite.hotel_id FROM suite JOIN booking ON true
-"""  # noqa: S608
 
 
 def _tell(made: BookingMade, hotel: UUID) -> None:

@@ -17,7 +17,6 @@ from config.postgres import prepared
 from django.db import transaction
 
 LIFETIME = timedelta(hours=24)
-_LIFETIME = f"interval '{LIFETIME.total_seconds():.0f} seconds'"
 
 KEY_MALFORMED = "Must be 1 to 255 printable ASCII characters, without spaces."
 STILL_RUNNING = "The first request with this Idempotency-Key still runs."
@@ -26,60 +25,9 @@ OTHER_BODY = "This Idempotency-Key was used with another body."
 KEY_PATTERN = r"[\x21-\x7e]{1,255}"
 _KEY = re.compile(KEY_PATTERN)
 
-# Takes the key's lock, held to the end of the transaction, and looks the answer up. One that is
-# there holds whether the lock was free or not: another repeat may have it.
-_LOCK_AND_LOOK = f"""
-SELECT pg_try_advisory_xact_lock(%(lock)s::bigint), stored.fingerprint, stored.status, stored.body
-FROM (SELECT) here LEFT JOIN idempotency_storedanswer stored
-  ON stored.key = %(key)s::text AND stored.created_at > now() - {_LIFETIME}
-"""  # noqa: S608
-_LOOK = f"""
-SELECT fingerprint, status, body FROM idempotency_storedanswer
-WHERE key = %(key)s::text AND created_at > now() - {_LIFETIME}
-"""  # noqa: S608
-# No row where the key has an answer that still holds. Up to two answers that are too old go with
-# each new one, so the table does not grow; after it, since a transaction that removed others' keys
-# first and then waited for its own could wait in a circle.
-_CLEAN = f"""
-too_old AS MATERIALIZED (
-    SELECT key FROM idempotency_storedanswer
-    WHERE created_at <= now() - {_LIFETIME} AND key <> %(key)s::text
-      AND EXISTS (SELECT FROM stored)
-    ORDER BY created_at LIMIT 2 FOR UPDATE SKIP LOCKED
-), removed AS (
-    DELETE FROM idempotency_storedanswer WHERE key IN (SELECT key FROM too_old)
+_LOCK_AND_LOOK, _LOOK, _STORE = (
+    prepared.statement("idempotency", name) for name in ("lock_and_look", "look", "store")
 )
-"""  # noqa: S608
-_VALUES = "%(key)s::text, %(fingerprint)s::text, %(status)s::smallint, %(body)s::jsonb, now()"
-_STORE = f"""
-WITH stored AS (
-    INSERT INTO idempotency_storedanswer AS old (key, fingerprint, status, body, created_at)
-    VALUES ({_VALUES})
-    ON CONFLICT (key) DO UPDATE
-    SET (fingerprint, status, body, created_at) =
-        (excluded.fingerprint, excluded.status, excluded.body, excluded.created_at)
-    WHERE old.created_at <= now() - {_LIFETIME}
-    RETURNING key
-), {_CLEAN}
-SELECT key FROM stored
-"""  # noqa: S608
-
-# For a service that can act and keep its answer in one statement of its own: it acts where
-# `claim.ours`, and keeps with each row of `what` that it made. It need not see an answer that was
-# kept after its snapshot: the key is there twice then, which Postgres refuses, and all is undone.
-CLAIM = """
-claim AS MATERIALIZED (
-    SELECT pg_try_advisory_xact_lock(%(lock)s::bigint)
-       AND NOT EXISTS (SELECT FROM idempotency_storedanswer WHERE key = %(key)s::text) AS ours
-)
-"""
-KEEP = f"""
-stored AS (
-    INSERT INTO idempotency_storedanswer (key, fingerprint, status, body, created_at)
-    SELECT {_VALUES} FROM {{what}}
-    RETURNING key
-), {_CLEAN}
-"""  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -121,7 +69,7 @@ class Claim:
     fingerprint: str
 
     def kept(self, answer: Answer) -> dict[str, Any]:
-        """The values of CLAIM and KEEP."""
+        """What a statement needs that acts for the key and keeps `answer` (book_once.sql)."""
         return {**_stored_values(self.key, self.fingerprint, answer), "lock": lock_number(self.key)}
 
 
@@ -171,7 +119,7 @@ def _lock_and_look(key: str) -> Stored | None:
     Raises:
         ApplicationError: it has none, and the lock is another's.
     """
-    row = prepared.row(_LOCK_AND_LOOK, {"key": key, "lock": lock_number(key)})
+    row = prepared.row(_LOCK_AND_LOOK, {"key": key, "lock": lock_number(key), "lifetime": LIFETIME})
     locked, fingerprint, status, body = row or (False, None, None, None)
     if fingerprint is not None:
         return Stored(fingerprint, status, body)
@@ -186,7 +134,7 @@ def lock_number(key: str) -> int:
 
 
 def _look(key: str) -> Stored | None:
-    row = prepared.row(_LOOK, {"key": key})
+    row = prepared.row(_LOOK, {"key": key, "lifetime": LIFETIME})
     return None if row is None else Stored(*row)
 
 
@@ -203,7 +151,8 @@ def _acted(key: str, fingerprint: str, answer: Answer) -> Answer:
 
 def _stored_values(key: str, fingerprint: str, answer: Answer) -> dict[str, Any]:
     body = orjson.dumps(answer.body).decode()
-    return {"key": key, "fingerprint": fingerprint, "status": answer.status, "body": body}
+    kept = {"fingerprint": fingerprint, "status": answer.status, "body": body}
+    return {"key": key, "lifetime": LIFETIME, **kept}
 
 
 def _replayed(stored: Stored, fingerprint: str) -> Answer:

@@ -265,6 +265,17 @@ class Declaration(BaseModel):
         return {name: values[name] for name in read_by_backend()}
 
     @property
+    def is_stock(self) -> bool:
+        """Whether Django runs as it comes: all that is measured is as most of us would write it."""
+        implementations = {self.LAB_DETAIL, self.LAB_BOOKING}
+        return (
+            implementations == {Implementation.NAIVE}
+            and self.pool_size is None
+            and self.LAB_REDIS_CACHE is not RedisCache.VERSIONED
+            and self.LAB_NGINX_CACHE is not NginxCache.PROTECTED
+        )
+
+    @property
     def is_delayed(self) -> bool:
         """Whether Postgres and the server are reached by way of toxiproxy."""
         return self.LAB_LATENCY_MS > 0

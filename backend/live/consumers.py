@@ -9,6 +9,7 @@ from uuid import UUID
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from config.http.errors import DATABASE_AWAY
+from django.urls import path, re_path
 from hotels.models import Hotel
 from observability import metrics
 from redis.exceptions import RedisError
@@ -111,3 +112,10 @@ async def no_such_address(_scope: Any, receive: Any, send: Any) -> None:
     await receive()
     await send({"type": "websocket.accept"})
     await send({"type": "websocket.close", "code": NOT_FOUND})
+
+
+websocket_urlpatterns = [
+    path("ws/hotel/<uuid:hotel>/", HotelWatch.as_asgi()),
+    # An address without a route would be an error of ours, with a traceback.
+    re_path("", no_such_address),  # type: ignore[arg-type]
+]

@@ -74,6 +74,7 @@ def _server(request: Request) -> dict[str, Any]:
         "kind": caller.found(),
         "software": caller.software(),
         "multithread": request.META.get("wsgi.multithread"),
+        "is_stock": settings.DATABASES["default"]["ENGINE"].startswith("django."),
         "conn_max_age": connection.settings_dict["CONN_MAX_AGE"],
     }
 

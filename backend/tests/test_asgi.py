@@ -123,7 +123,21 @@ def test_only_the_labs_token_is_told_who_serves(client, settings):
     assert told.headers["X-Lab-Server"] == "unknown"
 
 
-def test_the_caller_is_known_by_its_module():
+@pytest.mark.parametrize(
+    ("software", "has_threads", "server"),
+    [
+        ("gunicorn/27.0.1", False, "gunicorn-sync"),
+        ("gunicorn/27.0.1", True, "gunicorn-gthread"),
+        ("waitress", True, "unknown (waitress)"),
+    ],
+)
+def test_by_wsgi_the_caller_says_who_it_is(monkeypatch, software, has_threads, server):
+    monkeypatch.setattr(caller, "_found", [])
+    caller.called_by({"SERVER_SOFTWARE": software, "wsgi.multithread": has_threads})
+    assert caller.found() == server
+
+
+def test_by_asgi_the_caller_is_known_by_its_module():
     assert caller._by_asgi("uvicorn.protocols.http.httptools_impl") == "uvicorn"
     assert caller._by_asgi("gunicorn.asgi.protocol") == "gunicorn-asgi"
     assert caller._by_asgi("hypercorn.asyncio.task") == "unknown (hypercorn.asyncio.task)"

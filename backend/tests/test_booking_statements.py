@@ -33,7 +33,7 @@ def _as_pgbench(statement):
 def test_it_prints_one_statement_and_what_varies_in_it(wish):
     (sent,) = _printed()
     of_the_booking = {"id", "suite", "check_in", "check_out", "customers", "created_at"}
-    of_its_key = {"key", "lock", "fingerprint", "status", "body"}
+    of_its_key = {"key", "lock", "lifetime", "fingerprint", "status", "body"}
     assert set(sent["values"]) == of_the_booking | of_its_key
 
 

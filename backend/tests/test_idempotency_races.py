@@ -21,7 +21,7 @@ GATE = 4711
 HELD_UP = services._LOCK_AND_LOOK.replace(
     "FROM (SELECT) here", f"FROM (SELECT pg_advisory_xact_lock_shared({GATE}) OFFSET 0) here"
 )
-HELD_UP_AT_ONCE = hotel_services._BOOK_AT_ONCE.replace(
+HELD_UP_AT_ONCE = hotel_services._BOOK_ONCE.replace(
     "AS ours", f"AS ours FROM (SELECT pg_advisory_xact_lock_shared({GATE}) OFFSET 0) here"
 )
 UNKNOWN = "6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b10"
@@ -58,7 +58,7 @@ def _late_look(monkeypatch, wish, first):
         try:
             with monkeypatch.context() as patch:
                 patch.setattr(services, "_LOCK_AND_LOOK", HELD_UP)
-                patch.setattr(hotel_services, "_BOOK_AT_ONCE", HELD_UP_AT_ONCE)
+                patch.setattr(hotel_services, "_BOOK_ONCE", HELD_UP_AT_ONCE)
                 late = pool.submit(_post, wish)
                 _wait_for_who_waits_at_the_gate()
             before = APIClient().post(

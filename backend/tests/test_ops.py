@@ -29,7 +29,8 @@ def test_settings_are_for_the_token(api):
     assert answer.json()["settings"]["LAB_DETAIL"] == "naive"
     assert answer.json()["debug"] is False
     assert answer.json()["versions"]["django"].startswith("5.2")
-    assert set(answer.json()["server"]) == {"software", "multithread", "kind", "conn_max_age"}
+    server = answer.json()["server"]
+    assert set(server) == {"software", "multithread", "kind", "is_stock", "conn_max_age"}
 
 
 def test_a_method_that_a_client_made_up_is_no_series_of_its_own(api):

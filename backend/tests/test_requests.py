@@ -5,13 +5,15 @@ from functools import cache
 from wsgiref.util import setup_testing_defaults
 
 import pytest
-from config.http.requests import asgi_application, wsgi_application
+from config.http.requests import read_by_asgi, read_by_wsgi
+from django.core.handlers.asgi import ASGIRequest
+from django.core.wsgi import get_wsgi_application
 from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 # Made once: it loads the middleware.
-_application = cache(wsgi_application)
+_application = cache(get_wsgi_application)
 SENSELESS = [
     "application/json; charset=rot13",
     "application/json; charset=undefined",
@@ -33,7 +35,9 @@ def _by_wsgi(content_type, method="GET", path="/healthz", body=b""):
     setup_testing_defaults(environ)
     environ["HTTP_HOST"] = "localhost"
     statuses = []
-    answer = _application()(environ, lambda status, _headers: statuses.append(int(status[:3])))
+    answer = _application()(
+        read_by_wsgi(environ), lambda status, _headers: statuses.append(int(status[:3]))
+    )
     try:
         return statuses[0], b"".join(answer)
     finally:
@@ -58,8 +62,7 @@ def test_by_asgi_it_is_read(said):
         "query_string": b"a=%41",
         "headers": [(b"content-type", said.encode())],
     }
-    request, refused = asgi_application().create_request(scope, io.BytesIO())
-    assert refused is None
+    request = ASGIRequest(read_by_asgi(scope), io.BytesIO())
     assert (request.content_type, request.GET["a"]) == ("application/json", "A")
 
 
@@ -67,7 +70,7 @@ def test_by_asgi_nobody_moves_the_project_to_another_path():
     """As daphne hands on Daphne-Root-Path: /x, with which /x/healthz would be /healthz."""
     scope = {"type": "http", "method": "GET", "path": "/x/healthz", "root_path": "/x"}
     said = {**scope, "query_string": b"", "headers": []}
-    request, _ = asgi_application().create_request(said, io.BytesIO())
+    request = ASGIRequest(read_by_asgi(said), io.BytesIO())
     assert (request.path, request.path_info) == ("/x/healthz", "/x/healthz")
 
 

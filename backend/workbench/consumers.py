@@ -1,10 +1,13 @@
-"""The worker's side of `layer-hello`."""
+"""The worker's side of `layer-hello`; `manage.py runworker` runs `application`."""
 
 import os
 from typing import Any
 
 from channels.consumer import AsyncConsumer
 from channels.exceptions import ChannelFull
+from channels.routing import ChannelNameRouter
+
+from workbench.layer import CHANNEL
 
 
 class HelloWorker(AsyncConsumer):  # type: ignore[misc]
@@ -17,3 +20,6 @@ class HelloWorker(AsyncConsumer):  # type: ignore[misc]
         except ChannelFull:
             # Nobody reads there any more; the next one waits already.
             return
+
+
+application = ChannelNameRouter({CHANNEL: HelloWorker.as_asgi()})

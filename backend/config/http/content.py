@@ -13,9 +13,20 @@ _JSON = ("*/*", "application/json")
 
 
 class ContentNegotiation(DefaultContentNegotiation):
-    """DRF's own, but an Accept that can't be read is one that nothing fits, instead of a 500; and
-    what nearly everyone asks for is not parsed to learn that the one renderer makes it.
-    """
+    """DRF's own, but an Accept that can't be read is one that nothing fits, instead of a 500."""
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> Any:
+        offered = list(renderers)
+        try:
+            return super().select_renderer(request, offered, format_suffix)
+        except (ValueError, TypeError):
+            raise NotAcceptable(available_renderers=offered) from None
+
+
+class QuickNegotiation(ContentNegotiation):
+    """What nearly everyone asks for is not parsed to learn that the one renderer makes it."""
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
@@ -23,10 +34,7 @@ class ContentNegotiation(DefaultContentNegotiation):
         offered = list(renderers)
         if not format_suffix and _makes_only_json(offered) and _asks_plainly(request):
             return offered[0], offered[0].media_type
-        try:
-            return super().select_renderer(request, offered, format_suffix)
-        except (ValueError, TypeError):
-            raise NotAcceptable(available_renderers=offered) from None
+        return super().select_renderer(request, offered, format_suffix)
 
 
 def _makes_only_json(renderers: list[BaseRenderer]) -> bool:

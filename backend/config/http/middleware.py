@@ -1,7 +1,7 @@
-"""Django's own middleware, without a thread for what takes microseconds.
+"""A Content-Security-Policy, and Django's own middleware without a thread for microseconds.
 
-Under ASGI Django runs each of their methods in a thread, since someone's subclass might block.
-These only look at headers.
+Under ASGI Django runs each method of its middleware in a thread, since someone's subclass might
+block. These only look at headers.
 """
 
 from typing import Any
@@ -25,17 +25,21 @@ class _InTheLoop(MiddlewareMixin):
         return self.process_response(request, response)
 
 
-# Nothing here is a page but Swagger's, which says what it needs (config/docs.py): a browser that
-# takes an answer for one finds nothing in it to run, load or frame.
+# Nothing here is a page but Swagger's, which says what it needs (docs.py): a browser that takes an
+# answer for one finds nothing in it to run, load or frame.
 _NOTHING = "default-src 'none'; frame-ancestors 'none'"
 
 
-class Security(_InTheLoop, SecurityMiddleware):
-    """Django's, and a Content-Security-Policy."""
+class ContentSecurityPolicy(_InTheLoop):
+    """Django 5.2 has none of its own."""
 
-    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> Any:
+    def process_response(self, _request: HttpRequest, response: HttpResponseBase) -> Any:
         response.headers.setdefault("Content-Security-Policy", _NOTHING)
-        return super().process_response(request, response)
+        return response
+
+
+class Security(_InTheLoop, SecurityMiddleware):
+    pass
 
 
 class Common(_InTheLoop, CommonMiddleware):

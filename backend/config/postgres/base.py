@@ -48,8 +48,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.ensure_connection()
         with self.wrap_database_errors:
             cursor = base.ServerBindingCursor(self.connection)  # type: ignore[call-arg]
-            wrapped: CursorWrapper = self._prepare_cursor(cursor)  # type: ignore[attr-defined]
-        return wrapped
+            wrap = self.make_debug_cursor if self.queries_logged else self.make_cursor
+            return wrap(cursor)  # type: ignore[arg-type]
 
 
 def _is_silent(connection: Any) -> bool:

@@ -1,21 +1,31 @@
-"""For the few statements that the quick paths send again and again."""
+"""Statements of our own, which are sent again and again: each a file, <app>/sql/<name>.sql."""
 
-from typing import Any, cast
+from pathlib import Path
+from typing import Any
 
 from django.db import connection
 
-from config.postgres.base import DatabaseWrapper
+_BACKEND = Path(__file__).resolve().parents[2]
 
 
-def rows(statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Every row of `statement`, which Postgres keeps prepared; `values` by their names in it."""
-    with cast("DatabaseWrapper", connection).prepared_cursor() as cursor:
-        cursor.execute(statement, values)
+def statement(app: str, name: str) -> str:
+    """The app's statement of that name, without its comments: it is sent with each request."""
+    lines = (_BACKEND / app / "sql" / f"{name}.sql").read_text().splitlines()
+    return "\n".join(line for line in lines if not line.startswith("--"))
+
+
+def rows(sql: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Every row of `sql`; `values` by their names in it. Postgres keeps it prepared where the
+    backend is ours (base.py); Django's own has cursors of one kind alone.
+    """
+    cursor_of = getattr(connection, "prepared_cursor", connection.cursor)
+    with cursor_of() as cursor:
+        cursor.execute(sql, values)
         found: list[tuple[Any, ...]] = cursor.fetchall()
         return found
 
 
-def row(statement: str, values: dict[str, Any]) -> tuple[Any, ...] | None:
+def row(sql: str, values: dict[str, Any]) -> tuple[Any, ...] | None:
     """Its first row, or None."""
-    found = rows(statement, values)
+    found = rows(sql, values)
     return found[0] if found else None

@@ -8,10 +8,8 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-_WSGI = {
-    "gunicorn.workers.sync": "gunicorn-sync",
-    "gunicorn.workers.gthread": "gunicorn-gthread",
-}
+# By whether its workers have threads.
+_WSGI = {False: "gunicorn-sync", True: "gunicorn-gthread"}
 
 # Whose own name is not the package's.
 _PACKAGES = {
@@ -38,9 +36,12 @@ def software() -> str | None:
         return None
 
 
-def called_by(module: str) -> None:
-    """By WSGI: `module` is the one whose code called the application."""
-    _found.append(_WSGI.get(module, f"unknown ({module})"))
+def called_by(environ: dict[str, Any]) -> None:
+    """By WSGI: what the server says of itself in the environ (PEP 3333)."""
+    software = environ.get("SERVER_SOFTWARE", "")
+    is_gunicorn = software.startswith("gunicorn/")
+    threads = environ["wsgi.multithread"]
+    _found.append(_WSGI[threads] if is_gunicorn else f"unknown ({software})")
 
 
 def called_with(send: Callable[..., Any]) -> None:

@@ -6,8 +6,10 @@ function; the settings choose among them per request. docs/caching.md says what 
 local      in each process, by time          LAB_LOCAL_CACHE
 page       in Redis, by time, as Response    LAB_REDIS_CACHE=page
 versioned  in Redis, by version, as bytes    LAB_REDIS_CACHE=versioned
-plain      nothing kept, but an ETag         LAB_REDIS_CACHE=off
+off        nothing kept, but an ETag         LAB_REDIS_CACHE=off
 nginx      what Nginx is told to do          LAB_NGINX_CACHE
+
+Stock Django (lab_settings: is_stock) has no ETags.
 """
 
 from collections.abc import Callable
@@ -17,11 +19,12 @@ from typing import Any
 from config.http import errors
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from lab_settings.durations import seconds as seconds_of
 from lab_settings.kinds import LocalCache, NginxCache, RedisCache
 from ops.token import has_lab_token
 
-from hotels.caching import local, nginx, page, plain, versioned
-from hotels.caching.ask import JSON, Ask
+from hotels.caching import local, page, versioned
+from hotels.caching.ask import JSON, Ask, answered
 
 _JSON_TYPES = {"application/json", "application/*", "*/*"}
 
@@ -29,7 +32,7 @@ View = Callable[..., HttpResponse]
 Layer = Callable[[Ask], HttpResponse]
 
 _REDIS: dict[RedisCache, Layer] = {
-    RedisCache.OFF: plain.answer,
+    RedisCache.OFF: answered,
     RedisCache.PAGE: page.answer,
     RedisCache.VERSIONED: versioned.answer,
 }
@@ -37,11 +40,12 @@ _LOCAL: dict[LocalCache, Callable[[Ask, Layer], HttpResponse]] = {
     LocalCache.OFF: local.pass_on,
     LocalCache.LRU: local.answer,
 }
-_NGINX: dict[NginxCache, Callable[[HttpResponse], None]] = {
-    NginxCache.OFF: nginx.say_nothing,
-    NginxCache.BASIC: nginx.say_nothing,
-    NginxCache.PROTECTED: nginx.say_lifetime,
-}
+
+# While one request fetches the new page, Nginx gives the others the old one, for this long at most.
+# Longer would let the first reader after a quiet time get a page as old as that.
+STALE_WHILE_REVALIDATE_SECONDS = 1
+# How long Nginx may hand out the old page when the backend can't be reached.
+STALE_IF_ERROR_SECONDS = 60
 
 
 def cached(view: View, route: str, version: Callable[..., str | None]) -> View:
@@ -60,7 +64,7 @@ def cached(view: View, route: str, version: Callable[..., str | None]) -> View:
         except errors.DATABASE_AWAY as error:
             return errors.database_away(error)
         if response.status_code in (200, 304):
-            _NGINX[settings.LAB.LAB_NGINX_CACHE](response)
+            _tell_nginx(response)
         return _without_body(response) if request.method == "HEAD" else response
 
     return answer
@@ -104,5 +108,21 @@ def _without_body(response: HttpResponse) -> HttpResponse:
 def _through_layers(ask: Ask) -> HttpResponse:
     if has_lab_token(ask.request):
         # The lab's own reads leave the caches as warm or cold as they were.
-        return plain.answer(ask)
+        return answered(ask)
     return _LOCAL[settings.LAB.LAB_LOCAL_CACHE](ask, _REDIS[settings.LAB.LAB_REDIS_CACHE])
+
+
+def _tell_nginx(response: HttpResponse) -> None:
+    """protected: the lifetime is the setting's, whatever another layer said. Without, and with the
+    article's block, Nginx goes by what the other layers say.
+    """
+    if settings.LAB.LAB_NGINX_CACHE is not NginxCache.PROTECTED:
+        return
+    seconds = round(seconds_of(settings.LAB.LAB_NGINX_CACHE_TTL))
+    response["X-Accel-Expires"] = str(seconds)
+    response["Cache-Control"] = (
+        f"max-age={seconds}, stale-while-revalidate={STALE_WHILE_REVALIDATE_SECONDS}, "
+        f"stale-if-error={STALE_IF_ERROR_SECONDS}"
+    )
+    for name in ("Expires", "Age"):
+        del response[name]

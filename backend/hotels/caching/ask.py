@@ -4,9 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from observability import metrics
 from ops.token import has_lab_token
+
+from hotels.caching import tokens
 
 JSON = "application/json"
 
@@ -53,3 +56,19 @@ class Ask:
     def count(self, layer: str, outcome: str) -> None:
         """One per request and layer that was asked."""
         metrics.CACHE_ANSWERS.labels(layer, outcome).inc()
+
+
+def answered(ask: Ask) -> HttpResponse:
+    """The page as the view makes it: with its ETag, or 304 for who has it already. Stock Django
+    looks for no version, so has neither.
+    """
+    version = None if settings.LAB.is_stock else ask.version()
+    if version is None:
+        return ask.build()
+    tag = tokens.etag(version)
+    if tokens.is_known(ask.request, tag):
+        return tokens.not_modified(tag)
+    response = ask.build()
+    if response.status_code == 200:
+        response["ETag"] = tag
+    return response

@@ -55,8 +55,7 @@ class Wanted:
         make, self._make = self._make, _used
         self.made = True
         response = make()
-        # A 200 without ETag: the hotel was made between the look for its version and the view's.
-        if response.status_code != 200 or "ETag" not in response:
+        if response.status_code != 200:
             raise NotKeptError(response)
         headers = {name: response[name] for name in _HEADERS if name in response}
         return Page(response.content, headers)
@@ -68,7 +67,7 @@ def pass_on(ask: Ask, inner: Callable[[Ask], HttpResponse]) -> HttpResponse:
 
 
 def answer(ask: Ask, inner: Callable[[Ask], HttpResponse]) -> HttpResponse:
-    """The kept page, with the ETag that it was built with."""
+    """The kept page, with the ETag that it was built with, if any."""
     slot = int(time.monotonic() // LIFETIME_SECONDS)
     wanted = Wanted((ask.address, _coding(ask), slot), partial(inner, ask))
     try:
@@ -98,9 +97,10 @@ def _coding(ask: Ask) -> str:
 
 
 def _response(ask: Ask, page: Page) -> HttpResponse:
-    if not tokens.is_known(ask.request, page.headers["ETag"]):
+    tag = page.headers.get("ETag")
+    if tag is None or not tokens.is_known(ask.request, tag):
         return HttpResponse(page.body, headers=page.headers)
-    response = tokens.not_modified(page.headers["ETag"])
+    response = tokens.not_modified(tag)
     for name in ("Vary", "Cache-Control", "Expires"):
         if name in page.headers:
             response[name] = page.headers[name]

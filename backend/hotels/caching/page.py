@@ -7,14 +7,14 @@ anybody: all who find nothing build. Bookings show after up to 600 s.
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import cache_page
 
-from hotels.caching import guard, plain, tokens
-from hotels.caching.ask import Ask
+from hotels.caching import guard, tokens
+from hotels.caching.ask import Ask, answered
 
 LIFETIME_SECONDS = 600
 
 
 def answer(ask: Ask) -> HttpResponse:
-    """The kept page, with the ETag that it was built with."""
+    """The kept page, with the ETag that it was built with, if any."""
     misses: list[Ask] = []
     failures = guard.failures_here()
     response = _kept(ask.request, ask, misses)
@@ -29,7 +29,7 @@ def answer(ask: Ask) -> HttpResponse:
 def _kept(_request: HttpRequest, ask: Ask, misses: list[Ask]) -> HttpResponse:
     """Only entered when nothing is kept. Django keeps 200s alone, so a 304 may pass."""
     misses.append(ask)
-    return plain.answer(ask)
+    return answered(ask)
 
 
 def _outcome(misses: list[Ask], failed: bool) -> str:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
+from string import Template
 
 from lab.console import step
 from lab.errors import LabError
@@ -110,6 +111,7 @@ def check_made(sample: Sample, made: int, connections: int) -> Sample:
 
 
 GROWN = "hotel_grown"
+_SQL = Path(__file__).parent / "sql"
 _ASIDE = "hotel_aside"
 # The grown data, their indexes, and the log that is written meanwhile.
 _FREE_BYTES = 10 * 1024**3
@@ -189,71 +191,33 @@ def _fill(engine: Engine, size: Size, tenfold_hotel: str) -> None:
 
 def _add(engine: Engine, size: Size, tenfold_hotel: str) -> None:
     with step(f"Adding bookings to one hotel, {size.tenfold} times what it had"):
-        _sql(engine, *_tenfold(size.tenfold, tenfold_hotel))
+        # In the years after, with the same guests. The links first: they look at the bookings.
+        again = {"hotel": tenfold_hotel, "copies": size.tenfold - 1}
+        _insert(engine, "tenfold_links", **again)
+        _insert(engine, "tenfold_bookings", **again, nights=_NIGHTS)
     hotels = size.hotels - _count(engine, "hotel")
     with step(f"Adding {hotels} hotels"):
-        _sql(engine, *_hotels(hotels))
+        # An address tells the batch in which a hotel gets its bookings.
+        _insert(engine, "grown_hotels", hotels=hotels, batches=_BATCHES)
+        _insert(engine, "grown_suites", suites=_SUITES_PER_HOTEL)
     missing = max(size.bookings - _count(engine, "booking"), 0)
     each = -(-missing // max(hotels * _SUITES_PER_HOTEL, 1))
     for batch in range(_BATCHES):
         with step(f"Adding {missing} bookings, {batch + 1}/{_BATCHES}"):
-            _sql(engine, *_bookings(each, batch))
+            # A night every other day in every suite of the batch, with one guest.
+            _insert(engine, "grown_bookings", each=each, batch=batch)
 
 
 def _count(engine: Engine, table: str) -> int:
     return int(engine.sql(GROWN, f"SELECT count(*) FROM hotels_{table}")[0])  # noqa: S608
 
 
-def _sql(engine: Engine, *statements: str) -> None:
-    """Without triggers: to look each row's foreign keys up would take longer than the rows."""
-    engine.sql(GROWN, "SET session_replication_role = replica", *statements)
-
-
-def _tenfold(times: int, hotel: str) -> Iterator[str]:
-    """The hotel's own bookings again, each time in the years after, with the same guests."""
-    copies = f"generate_series(1, {times - 1}) AS copy"
-    of_hotel = f"JOIN hotels_suite s ON s.id = b.suite_id AND s.hotel_id = '{hotel}'"
-    new_id = "md5(b.id::text || copy)::uuid"
-    yield f"""
-        INSERT INTO hotels_booking_customers (booking_id, customer_id)
-        SELECT {new_id}, link.customer_id FROM hotels_booking b {of_hotel}
-        JOIN hotels_booking_customers link ON link.booking_id = b.id, {copies}"""  # noqa: S608
-    yield f"""
-        INSERT INTO hotels_booking (id, suite_id, check_in, check_out, created_at, customer_ids)
-        SELECT {new_id}, b.suite_id, b.check_in + copy * {_NIGHTS}, b.check_out + copy * {_NIGHTS},
-               b.created_at, b.customer_ids
-        FROM hotels_booking b {of_hotel}, {copies}"""  # noqa: S608
-
-
-def _hotels(count: int) -> Iterator[str]:
-    """Hotels with their suites; an address tells the batch in which one gets its bookings."""
-    yield f"""
-        INSERT INTO hotels_hotel (id, name, address, city, stars, description, version)
-        SELECT gen_random_uuid(), 'Grown ' || n, n % {_BATCHES}, 'Grown', 3, 'One of many.', 1
-        FROM generate_series(1, {count}) AS n"""  # noqa: S608
-    yield f"""
-        INSERT INTO hotels_suite (id, hotel_id, number, capacity, price, version)
-        SELECT gen_random_uuid(), h.id, n, 4, 100, 1
-        FROM hotels_hotel h, generate_series(1, {_SUITES_PER_HOTEL}) AS n
-        WHERE h.city = 'Grown'"""  # noqa: S608
-
-
-def _bookings(each: int, batch: int) -> Iterator[str]:
-    """A night every other day in every suite of the batch, with one guest."""
-    yield f"""
-        WITH guests AS (
-            SELECT array_agg(id) AS ids FROM (SELECT id FROM hotels_customer LIMIT 1000) AS picked
-        ), booked AS (
-            INSERT INTO hotels_booking (id, suite_id, check_in, check_out, created_at, customer_ids)
-            SELECT gen_random_uuid(), s.id, night + 2 * n, night + 2 * n + 1, now(),
-                   ARRAY[ids[1 + (random() * (cardinality(ids) - 1))::int]]
-            FROM hotels_suite s JOIN hotels_hotel h ON h.id = s.hotel_id, guests,
-                 generate_series(1, {each}) AS n, (SELECT date '2026-01-01' AS night) AS first
-            WHERE h.city = 'Grown' AND h.address = '{batch}'
-            RETURNING id, customer_ids
-        )
-        INSERT INTO hotels_booking_customers (booking_id, customer_id)
-        SELECT id, unnest(customer_ids) FROM booked"""  # noqa: S608
+def _insert(engine: Engine, statement: str, **values: object) -> None:
+    """Run sql/<statement>.sql, without triggers: to look each row's foreign keys up would take
+    longer than the rows.
+    """
+    text = Template((_SQL / f"{statement}.sql").read_text()).substitute(values)
+    engine.sql(GROWN, "SET session_replication_role = replica", text)
 
 
 # Of the constraints those that have or need an index: primary keys, unique, exclusion; and foreign

@@ -85,6 +85,7 @@ def _values(suite: str, guests: list[str], slots: Slots) -> dict[str, str]:
         "created_at": "now()",
         "key": f"('{slots.prefix}' || {unique})",
         "lock": ":lock::bigint",
+        "lifetime": "'24 hours'",
         "fingerprint": f"('{'0' * 44}' || :eight::text || :twelve::text)",
         "status": "201",
         "body": f"'{_body(suite, guests)}'",

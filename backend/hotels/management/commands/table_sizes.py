@@ -3,24 +3,14 @@
 import json
 from typing import Any
 
+from config.postgres import prepared
 from django.core.management.base import CommandParser
 from django.db import connection
 from ops.commands import DatabaseCommand
 
 _COLUMNS = ("table", "rows", "table_bytes", "index_bytes", "total_bytes")
 
-# `table_bytes` has the TOAST table in it; rows are counted, not estimated.
-_SIZES = """
-SELECT relname,
-       (xpath('/row/count/text()', query_to_xml(
-           format('SELECT count(*) FROM %I.%I', schemaname, relname), false, true, '')
-       ))[1]::text::bigint,
-       pg_table_size(relid),
-       pg_indexes_size(relid),
-       pg_total_relation_size(relid)
-FROM pg_stat_user_tables
-ORDER BY pg_total_relation_size(relid) DESC, relname
-"""
+_SIZES = prepared.statement("hotels", "table_sizes")
 
 
 class Command(DatabaseCommand):

@@ -1,0 +1,15 @@
+-- One row for each suite of a hotel, in the order of the models' `ordering`. Its bookings are JSON
+-- already, with nothing in them to escape: a Python object for each of thousands of ids would be most
+-- of the work. A date is written as DateStyle=ISO has it (settings.py). `customer_ids` is Postgres'
+-- own copy of the links, in their order (migration 0003).
+SELECT suite.id, suite.number, suite.capacity, suite.price, concat('[', array_to_string(ARRAY(
+    SELECT concat(
+        '{"id":"', booking.id,
+        '","check_in":"', booking.check_in,
+        '","check_out":"', booking.check_out,
+        '","customers":', array_to_json(booking.customer_ids),
+        '}'
+    )
+    FROM hotels_booking booking WHERE booking.suite_id = suite.id ORDER BY booking.check_in
+), ','), ']')
+FROM hotels_suite suite WHERE suite.hotel_id = %(hotel)s ORDER BY suite.number

@@ -1,0 +1,96 @@
+"""The defaults are naive, so Django runs as it comes: what the API promises holds there as well."""
+
+from contextlib import contextmanager
+from uuid import uuid4
+
+import httpx
+import pytest
+from lab_settings.kinds import Server
+
+from lab.settings import changed
+from lab.stack.inspect import ask_backend
+from lab.stack.native.supervision import wait_for
+
+LIST = "/api/hotel/"
+SERVERS = [Server.GUNICORN_SYNC, Server.UVICORN]
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def settings(stack, request):
+    before = stack.settings()
+    stack.apply(changed(before, [f"LAB_SERVER={request.param}"]))
+    yield stack.settings()
+    stack.apply(before)
+
+
+@pytest.fixture
+def client(settings):
+    with httpx.Client(base_url=settings.target_url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def wish(stack):
+    (suite,) = stack.sql("hotel", "SELECT id FROM hotels_suite ORDER BY random() LIMIT 1")
+    (customer,) = stack.sql("hotel", "SELECT id FROM hotels_customer LIMIT 1")
+    nights = {"check_in": "2990-01-01", "check_out": "2990-01-02"}
+    yield {"suite": suite, "customers": [customer], **nights}
+    stack.sql("hotel", "TRUNCATE hotels_booking CASCADE")
+
+
+@contextmanager
+def _without(stack, service):
+    stack._supervision.stop_service(service)
+    try:
+        yield
+    finally:
+        stack._supervision.start_service(service)
+
+
+def test_django_is_stock_and_is_no_more_once_a_part_is_fast(stack, settings):
+    assert ask_backend(settings, stack.token())["server"]["is_stock"] is True
+    try:
+        stack.apply(changed(settings, ["LAB_DETAIL=fast"]))
+        assert ask_backend(stack.settings(), stack.token())["server"]["is_stock"] is False
+    finally:
+        stack.apply(settings)
+
+
+def test_a_page_has_no_etag_and_an_unknown_one_is_404(client):
+    page = client.get(LIST)
+    assert (page.status_code, "ETag" in page.headers) == (200, False)
+    assert client.get(f"{LIST}{uuid4()}/").status_code == 404
+
+
+def test_a_booking_is_made_once_and_the_nights_are_gone(client, wish):
+    key = {"Idempotency-Key": uuid4().hex}
+    made = client.post("/api/booking/", json=wish, headers=key)
+    again = client.post("/api/booking/", json=wish, headers=key)
+    assert (made.status_code, again.status_code) == (201, 201)
+    assert again.json() == made.json()
+    assert again.headers["Idempotency-Replayed"] == "true"
+    other = {"Idempotency-Key": uuid4().hex}
+    assert client.post("/api/booking/", json=wish, headers=other).status_code == 409
+    changed_wish = {**wish, "check_out": "2990-01-03"}
+    assert client.post("/api/booking/", json=changed_wish, headers=key).status_code == 422
+
+
+@pytest.mark.parametrize("said", ["charset=rot13", "x*=none'en'y", "charset*=utf-8''%00"])
+def test_a_content_type_that_makes_no_sense_is_no_error_of_ours(client, said):
+    headers = {"Content-Type": f"application/json; {said}"}
+    answer = client.post("/api/booking/", content=b"{}", headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid")
+
+
+def test_an_outage_is_503_and_over_when_postgres_is_back(stack, client, wish):
+    """Kept connections were lost: none of them makes an error."""
+    assert client.get(LIST).status_code == 200
+    with _without(stack, "postgres"):
+        for answer in (client.get(LIST), client.post("/api/booking/", json=wish)):
+            assert answer.status_code == 503
+            assert answer.json()["error"]["code"] == "unavailable"
+            assert answer.headers["Retry-After"] == "1"
+    wait_for(lambda: client.get(LIST).status_code == 200, seconds=10, what="the API")
+    statuses = {client.get(LIST).status_code for _ in range(10)}
+    assert statuses == {200}
+    assert client.post("/api/booking/", json=wish).status_code == 201
