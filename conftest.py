@@ -53,10 +53,6 @@ PORTS_APART = 100
 # Tests of these files use what only one of them may have at a time: they share a process.
 TOGETHER = {
     "watched": ("test_telemetry.py", "test_dashboard_queries.py", "test_grafana.py"),
-    "results": (
-        *("test_k6_run.py", "test_profile.py"),
-        *("test_metrics_overhead.py", "test_legacy_arms.py", "test_bench_stacks.py"),
-    ),
 }
 
 

@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connections
-from hotels.caching import local, single_flight, versioned
+from hotels.caching import local, versioned
 from hotels.caching.ask import Ask
 from hotels.models import Hotel
 from lab_settings.kinds import Implementation, LocalCache, RedisCache
+from redis.lock import Lock
 from rest_framework.test import APIClient
 
 GZIP = {"Accept-Encoding": "gzip, br"}
@@ -170,12 +171,12 @@ def test_what_the_view_refuses_is_not_kept(api, caches, pages, monkeypatch):
     """The version was read, and then the hotel was deleted."""
     caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
     hotel = pages[1].split("/")[3]
-    real = single_flight.BuildLock.take
+    real = Lock.acquire
 
-    def take(lock):
+    def acquire(lock):
         Hotel.objects.filter(pk=hotel).delete()
         return real(lock)
 
-    monkeypatch.setattr(single_flight.BuildLock, "take", take)
+    monkeypatch.setattr(Lock, "acquire", acquire)
     assert api.get(pages[1]).status_code == 404
     assert caches.redis.keys(f"{caches.prefix}*") == []

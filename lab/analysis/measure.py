@@ -1,15 +1,25 @@
 """From a run of k6 to its result."""
 
 import socket
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from statistics import fmean
 
 from lab.analysis import queries
-from lab.analysis.breakpoint import WINDOW_SECONDS, Bounds
-from lab.analysis.collect import Collected, collect
-from lab.analysis.prometheus import Prometheus
+from lab.analysis.breakpoint import SHORTEST_SECONDS
+from lab.analysis.completeness import Completeness, measure_completeness
+from lab.analysis.prometheus import Prometheus, Unanswered
 from lab.analysis.result import PrometheusRange, Result, Staleness, WebSockets
 from lab.analysis.verdict import judge
+from lab.analysis.windows import (
+    PUSH_SECONDS,
+    WINDOW_SECONDS,
+    Bounds,
+    Counter,
+    Totals,
+    Window,
+    windows,
+)
 from lab.errors import LabError
 from lab.host.noise import mean_share
 from lab.host.sampler import CpuUse, memory_peak
@@ -17,6 +27,9 @@ from lab.load.k6 import Run
 from lab.load.summary import Summary, read_summary
 from lab.settings import LOOPBACK
 from lab.stack.engine import Engine
+
+# The completeness is polled, and a Prometheus that hangs must not hold each poll up for long.
+_POLL_TIMEOUT_SECONDS = 3
 
 
 def read_back(engine: Engine, run: Run, bounds: Bounds) -> Result:
@@ -31,7 +44,7 @@ def read_back(engine: Engine, run: Run, bounds: Bounds) -> Result:
             f"not valid. k6's summary is in {run.folder}."
         )
     summary = read_summary(run.summary_file)
-    collected = collect(run, summary, Prometheus(run.settings.prometheus_url), bounds)
+    collected = _collect(run, summary, Prometheus(run.settings.prometheus_url), bounds)
     metrics = metrics_of(run, summary, collected)
     verdict = judge(metrics, summary.plan, bounds, thresholds_failed=run.thresholds_failed)
     return metrics.model_copy(update=vars(verdict))
@@ -51,6 +64,68 @@ def check_target_survived(engine: Engine, run: Run) -> None:
         ) from None
     except OSError:
         return
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What Prometheus has of a run that `started` (Unix time), and its windows.
+
+    There are no windows when the profile has no plan, or when Prometheus lacks a part of the run.
+    `max_rps` are the most successful answers per second in any window; None without a whole record,
+    and for a shorter load.
+    """
+
+    started: float
+    completeness: Completeness
+    windows: list[Window]
+    max_rps: float | None = None
+
+
+def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds) -> Collected:
+    """Read the run's counters from Prometheus; for an open-model profile with its windows.
+
+    Raises:
+        LabError: k6 sent nothing, or not for long enough.
+    """
+    started = _start_of_load(run, summary)
+    completeness = _completeness(run, summary, started)
+    if not completeness.readable:
+        return Collected(started, completeness, [])
+    try:
+        totals = _totals(run.load.testid, started, summary.seconds, prometheus)
+    except Unanswered:
+        return Collected(started, replace(completeness, prometheus=None), [])
+    found = windows(summary.plan, totals.at, bounds) if summary.plan else []
+    return Collected(started, completeness, found, totals.max_rps(summary.seconds))
+
+
+def _start_of_load(run: Run, summary: Summary) -> float:
+    if summary.started is None:
+        raise LabError(f"k6 sent nothing: {run.load.profile} has no arrival in its duration.")
+    if summary.plan is not None and summary.plan.seconds < SHORTEST_SECONDS:
+        raise LabError(
+            f"The load lasted {summary.plan.seconds:.0f} s: too short to judge. Its counts are in "
+            f"{run.summary_file}. Give it --duration {SHORTEST_SECONDS}s or more."
+        )
+    return summary.started
+
+
+def _completeness(run: Run, summary: Summary, started: float) -> Completeness:
+    prometheus = Prometheus(run.settings.prometheus_url, _POLL_TIMEOUT_SECONDS)
+    return measure_completeness(
+        run.load.testid, summary.all_requests, started, summary.seconds, prometheus
+    )
+
+
+def _totals(testid: str, started: float, seconds: float, prometheus: Prometheus) -> Totals:
+    ended = started + seconds + 1
+    # From the whole second before it on, in which k6 may have pushed zeros.
+    counters = {
+        name: Counter(prometheus.samples(selector, started - PUSH_SECONDS, ended), started)
+        for name, selector in queries.counters(testid).items()
+    }
+    found = prometheus.over(queries.percentile(testid, 0.95, WINDOW_SECONDS), started, ended)
+    return Totals(started, **counters, p95=found[0] if found else {})
 
 
 def metrics_of(run: Run, summary: Summary, collected: Collected) -> Result:

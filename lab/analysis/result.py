@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from lab.analysis.breakpoint import BreakPoint, Window
+from lab.analysis.breakpoint import BreakPoint
 from lab.analysis.completeness import Completeness
 from lab.analysis.formatting import Spread, mebibytes, milliseconds, percent, ranged, rate, whole
+from lab.analysis.windows import Window
 from lab.host.sampler import CpuUse
 
 # History of the stored format:

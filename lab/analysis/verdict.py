@@ -2,16 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from lab.analysis.breakpoint import (
-    IN_A_ROW,
-    STEP_SECONDS,
-    WINDOW_SECONDS,
-    Bounds,
-    BreakPoint,
-    Window,
-    find_break,
-)
+from lab.analysis.breakpoint import IN_A_ROW, BreakPoint, find_break
 from lab.analysis.result import LimitedBy, Outcome, Result, WebSockets
+from lab.analysis.windows import STEP_SECONDS, WINDOW_SECONDS, Bounds, Window
 from lab.host.sampler import CpuUse, busy_between
 from lab.load.plan import Plan
 

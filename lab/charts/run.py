@@ -9,9 +9,10 @@ from typing import Any
 
 import altair as alt
 
-from lab.analysis.breakpoint import Bounds, BreakPoint, Window
+from lab.analysis.breakpoint import BreakPoint
 from lab.analysis.formatting import rate
 from lab.analysis.result import Result
+from lab.analysis.windows import Bounds, Window
 from lab.charts.style import (
     BLUE,
     CONFIG,

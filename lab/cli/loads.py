@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from lab.analysis.breakpoint import Bounds
 from lab.analysis.result import Result
+from lab.analysis.windows import Bounds
 from lab.cli import options
 from lab.cli.options import Json, answer, engine_here
 from lab.cli.output import run as output

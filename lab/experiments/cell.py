@@ -1,16 +1,19 @@
 """One cell: the same start, the layer proved, warmed or cold, loaded, and written down."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from lab.analysis.breakpoint import Bounds
 from lab.analysis.measure import check_target_survived, read_back
 from lab.analysis.result import Result
-from lab.errors import LabError
+from lab.analysis.windows import Bounds
+from lab.errors import Interrupted, LabError
 from lab.experiments.matrix import Cell
-from lab.experiments.schema import Workload
+from lab.experiments.schema import Parts, Workload
+from lab.experiments.store import CellRun, Store
 from lab.load.k6 import Load, Run, new_testid, run_k6
 from lab.settings import Settings, changed, changed_live
 from lab.stack import database, latency
@@ -50,7 +53,49 @@ class Bench(Protocol):
         """Load it, and return what was measured."""
 
 
-def run_cell(bench: Bench, cell: Cell, folder: Path, said: Callable[[str], None]) -> Measurement:
+def measure_cell(
+    bench: Bench, cell: Cell, repeat: int, store: Store, folder: Path, said: Callable[[str], None]
+) -> str | None:
+    """Measure one cell and write it at once; returns its error, if it has one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    began = time.time()
+    error: str | None = None
+    measured: dict[str, Any] = {}
+    try:
+        measured = vars(_run_steps(bench, cell, folder, said))
+    except Interrupted:
+        raise
+    except LabError as failure:
+        error = str(failure)
+    found = describe(cell, repeat, began)
+    changes = {name: value for name, value in measured.items() if value is not None}
+    state = {"state": "failed" if error else "measured", "error": error}
+    store.write_cell(folder, found.model_copy(update=changes | state))
+    return error
+
+
+def describe(cell: Cell, repeat: int, began: float) -> CellRun:
+    """What a cell is, before anything of it is measured."""
+    return CellRun(
+        name=cell.name,
+        repeat=repeat,
+        title=cell.title,
+        axes=cell.axes,
+        settings=cell.settings,
+        workload=_parts(cell.workload),
+        warm=cell.warm if isinstance(cell.warm, str) else _parts(cell.warm),
+        legacy=cell.legacy.model_dump() if cell.legacy else None,
+        began=datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
+        cell_seconds=round(time.time() - began, 1),
+        state="not measured",
+    )
+
+
+def _parts(workload: Workload) -> Parts:
+    return Parts.model_validate(workload.model_dump(exclude_none=True))
+
+
+def _run_steps(bench: Bench, cell: Cell, folder: Path, said: Callable[[str], None]) -> Measurement:
     """The steps of one cell.
 
     Raises:

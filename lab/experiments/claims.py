@@ -7,8 +7,9 @@ from typing import Any
 
 from simpleeval import InvalidExpression, simple_eval
 
-from lab.analysis.breakpoint import Bounds, BreakPoint, Window
+from lab.analysis.breakpoint import BreakPoint
 from lab.analysis.result import METRICS, LowerBound, Result, WebSockets
+from lab.analysis.windows import Bounds, Window
 from lab.experiments.store import CellRun
 from lab.host.sampler import CpuUse
 

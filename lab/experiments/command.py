@@ -3,8 +3,8 @@
 from contextlib import closing
 from typing import Any
 
-from lab.analysis.breakpoint import Bounds
 from lab.analysis.provenance import host
+from lab.analysis.windows import Bounds
 from lab.console import note, step
 from lab.errors import Interrupted, LabError, UsageError
 from lab.experiments import files

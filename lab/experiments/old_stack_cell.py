@@ -1,11 +1,10 @@
 """Cells that an old stack's arm answers; the backend is idle meanwhile."""
 
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lab.analysis.breakpoint import Bounds
+from lab.analysis.windows import Bounds
 from lab.errors import LabError, UsageError
 from lab.experiments.cell import Bench, Measurement, load_of, result_of
 from lab.experiments.matrix import Cell
@@ -13,7 +12,7 @@ from lab.experiments.old_stacks.arms import arm
 from lab.experiments.old_stacks.runner import Running
 from lab.experiments.old_stacks.stacks import find
 from lab.experiments.schema import Legacy, Workload
-from lab.host.processes import cpu_seconds
+from lab.host.processes import cores_used
 from lab.load.k6 import Run, new_testid, run_k6
 from lab.settings import Settings, changed, changed_live
 from lab.stack.engine import Engine
@@ -138,9 +137,7 @@ class EitherBench:
 def _busy(engine: Engine) -> bool:
     """Whether the backend or Nginx works at something."""
     pids = {name: pid for name, pid in engine.pids().items() if _is_target(name)}
-    before = sum(cpu_seconds(pids).values())
-    time.sleep(_IDLE_SECONDS)
-    return sum(cpu_seconds(pids).values()) - before > _IDLE_CORES * _IDLE_SECONDS
+    return cores_used(pids, _IDLE_SECONDS) > _IDLE_CORES
 
 
 def _check_idle(cores: dict[str, float]) -> None:

@@ -1,19 +1,19 @@
 """`lab run`: every cell of an experiment, written as it is measured, resumable at any moment."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from lab.analysis.breakpoint import Bounds
+from lab.analysis.windows import Bounds
 from lab.console import Progress, note
-from lab.errors import Interrupted, LabError, UsageError
+from lab.errors import LabError, UsageError
 from lab.experiments import claims, matrix
-from lab.experiments.cell import Bench, run_cell
+from lab.experiments.cell import Bench, describe, measure_cell
 from lab.experiments.matrix import Cell
-from lab.experiments.schema import Axis, Experiment, Parts, Quick, Workload
-from lab.experiments.store import CellRun, Store
+from lab.experiments.schema import Axis, Experiment, Quick
+from lab.experiments.store import Store
 from lab.host import preflight
 
 # So many failures in a row are no cell's own: the stack is broken.
@@ -126,7 +126,8 @@ def _run_cells(
     for index, cell, repeat in left:
         preflight.check_disk()
         progress.begin(f"{index}/{count} {cell.name}, repeat {repeat}", cell.expected_seconds)
-        error = _run_one(index, cell, repeat, store, bench, progress.say)
+        folder = store.cell_folder(index, cell.name, repeat)
+        error = measure_cell(bench, cell, repeat, store, folder, progress.say)
         in_a_row = in_a_row + 1 if error else 0
         if error:
             failures.append(f"  {cell.name}, repeat {repeat}: {error}")
@@ -134,49 +135,6 @@ def _run_cells(
         if in_a_row == _GIVE_UP_AFTER:
             raise LabError(f"{in_a_row} cells in a row failed:\n" + "\n".join(failures))
     return failures
-
-
-def _run_one(
-    index: int, cell: Cell, repeat: int, store: Store, bench: Bench, said: Callable[[str], None]
-) -> str | None:
-    """Measure one cell and write it at once; returns its error, if it has one."""
-    folder = store.cell_folder(index, cell.name, repeat)
-    folder.mkdir(parents=True, exist_ok=True)
-    began = time.time()
-    error: str | None = None
-    measured: dict[str, Any] = {}
-    try:
-        measured = vars(run_cell(bench, cell, folder, said))
-    except Interrupted:
-        raise
-    except LabError as failure:
-        error = str(failure)
-    found = describe(cell, repeat, began)
-    changes = {name: value for name, value in measured.items() if value is not None}
-    state = {"state": "failed" if error else "measured", "error": error}
-    store.write_cell(folder, found.model_copy(update=changes | state))
-    return error
-
-
-def describe(cell: Cell, repeat: int, began: float) -> CellRun:
-    """What a cell is, before anything of it is measured."""
-    return CellRun(
-        name=cell.name,
-        repeat=repeat,
-        title=cell.title,
-        axes=cell.axes,
-        settings=cell.settings,
-        workload=_parts(cell.workload),
-        warm=cell.warm if isinstance(cell.warm, str) else _parts(cell.warm),
-        legacy=cell.legacy.model_dump() if cell.legacy else None,
-        began=datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
-        cell_seconds=round(time.time() - began, 1),
-        state="not measured",
-    )
-
-
-def _parts(workload: Workload) -> Parts:
-    return Parts.model_validate(workload.model_dump(exclude_none=True))
 
 
 def header(

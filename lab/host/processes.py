@@ -1,9 +1,14 @@
-"""CPU time of process trees."""
+"""CPU time and memory of process trees."""
 
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
+from tenacity import Retrying, retry_if_result, stop_after_delay
+
+# What programs use that have nothing to answer, and for how long one looks.
+_IDLE_CORES, _LOOK_SECONDS = 0.2, 0.2
 
 
 def cpu_seconds(roots: dict[str, int]) -> dict[str, float]:
@@ -23,6 +28,28 @@ def cpu_seconds(roots: dict[str, int]) -> dict[str, float]:
         if name is not None:
             total[name] += seconds
     return total
+
+
+def cores_used(roots: dict[str, int], seconds: float = _LOOK_SECONDS) -> float:
+    """CPU seconds per second that the trees use in the next `seconds`."""
+    began, before = time.monotonic(), sum(cpu_seconds(roots).values())
+    time.sleep(seconds)
+    used = sum(cpu_seconds(roots).values()) - before
+    return used / (time.monotonic() - began)
+
+
+def wait_until_idle(roots: dict[str, int], seconds: float = 30) -> None:
+    """Wait until the trees have done what an ended load left them, or for so many seconds.
+
+    A generator that stops leaves a request on each of its connections; a sync worker answers them
+    all, though nobody reads. Of naive details that would be a third of the next load's time.
+    """
+    look = Retrying(
+        retry=retry_if_result(lambda cores: cores > _IDLE_CORES),
+        stop=stop_after_delay(seconds),
+        retry_error_callback=lambda _state: None,
+    )
+    look(cores_used, roots)
 
 
 def _root(pid: int, parents: dict[int, int], names: dict[int, str]) -> str | None:

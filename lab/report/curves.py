@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from lab.analysis.breakpoint import Window
 from lab.analysis.result import Result
+from lab.analysis.windows import Window
 from lab.charts.style import (
     GREY,
     chart_of,

@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from lab.analysis.breakpoint import Bounds
 from lab.analysis.result import LimitedBy, Result
+from lab.analysis.windows import Bounds
 from lab.errors import LabError
 from lab.load.k6 import Load, new_testid
 from lab.stack.engine import Engine

@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any
 
-from lab.analysis.breakpoint import PUSH_SECONDS, Bounds
 from lab.analysis.prometheus import Prometheus
+from lab.analysis.windows import PUSH_SECONDS, Bounds
 
 # What arrives just before the end of an overload is due a bound and a push later
-# (lab/analysis/breakpoint.py): no window that begins before then can be a good one.
+# (lab/analysis/windows.py): no window that begins before then can be a good one.
 SOONEST_SECONDS = Bounds().p95_ms / 1000 + PUSH_SECONDS
 
 

@@ -6,9 +6,9 @@ from statistics import fmean
 from typing import Any
 
 from lab.analysis import queries
-from lab.analysis.breakpoint import PUSH_SECONDS, WINDOW_SECONDS, Bounds, Window
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.provenance import facts, stored
+from lab.analysis.windows import PUSH_SECONDS, WINDOW_SECONDS, Bounds, Window
 from lab.charts.soak import draw
 from lab.console import Progress
 from lab.errors import LabError

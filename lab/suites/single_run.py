@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from lab.analysis import queries
-from lab.analysis.breakpoint import PUSH_SECONDS, Bounds
 from lab.analysis.measure import check_target_survived, read_back
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.provenance import host, relative, write_json
 from lab.analysis.result import SCHEMA_VERSION, Result
+from lab.analysis.windows import PUSH_SECONDS, Bounds
 from lab.console import step
 from lab.errors import LabError
 from lab.load.k6 import Load, Run, run_k6

@@ -2,8 +2,8 @@
 
 import time
 
-from lab.analysis.breakpoint import Bounds
 from lab.analysis.measure import read_back
+from lab.analysis.windows import Bounds
 from lab.load.k6 import Load, new_testid, run_k6
 
 

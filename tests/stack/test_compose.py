@@ -62,10 +62,9 @@ def test_the_backend_may_open_as_many_files_as_on_the_native_engine(target):
 
 def test_the_worker_is_asked_and_nobody_waits_for_it(target):
     """The backend answers its check: who waited for it would wait for each other."""
-    test = target["backend-worker"]["healthcheck"]["test"]
-    assert test[:4] == ["CMD", "python", "-m", "config.server.worker_check"]
-    host = urlsplit(test[4]).hostname
-    assert host in target
+    cmd, check, url, setting = target["backend-worker"]["healthcheck"]["test"]
+    assert (cmd, check, setting) == ("CMD", "bin/check", "off")
+    assert urlsplit(url).hostname in target
     waits = {
         name for name, each in target.items() if "backend-worker" in each.get("depends_on", {})
     }
@@ -108,6 +107,8 @@ def test_the_server_beside_the_backend_is_started_and_asked_as_its_setting_says(
     services = config("docker-compose.yml", LAB_ASGI_BESIDE=server)
     beside, nginx = services["backend-beside"], services["nginx"]
     assert beside["environment"]["LAB_ASGI_BESIDE"] == server
+    assert beside["command"] == ["bin/when", server, "bin/serve", "beside"]
+    assert beside["healthcheck"]["test"][-1] == server
     assert nginx["environment"]["LAB_ASGI_BESIDE"] == server
     # Nginx looks the name up when it starts, also while nothing is sent there.
     host, _, port = nginx["environment"]["LAB_BESIDE_UPSTREAM"].partition(":")

@@ -25,9 +25,8 @@ def _why_not():
 @pytest.mark.parametrize(
     ("argv", "setting"),
     [
-        (["bin/serve", "beside"], "LAB_ASGI_BESIDE=off"),
-        (["bin/work"], "LAB_WORKBENCH=off"),
-        (["bin/work"], "LAB_WORKBENCH=on"),
+        (["bin/when", "off", "bin/serve", "beside"], "LAB_ASGI_BESIDE=off"),
+        (["bin/when", "on", "bin/serve", "worker"], "LAB_WORKBENCH=on"),
     ],
 )
 def test_it_ends(stack, argv, setting):
@@ -59,9 +58,10 @@ def _first_of(pid):
 
 
 def _has_become(first, setting):
-    """Python; with the worker's mark, where it becomes one."""
-    said = " ".join(first.cmdline())
-    return "lab-worker=" in said if setting == "LAB_WORKBENCH=on" else "config.server.start" in said
+    """Python with the worker's mark; a shell that waits, where the setting is off."""
+    if setting == "LAB_WORKBENCH=on":
+        return "lab-worker=" in " ".join(first.cmdline())
+    return [child.name() for child in first.children()] == ["sleep"]
 
 
 def _ends(first):

@@ -9,8 +9,8 @@ import pytest
 
 from lab.paths import State
 from lab.settings import defaults, running_settings
-from lab.stack.native import grafana
-from lab.stack.native.exporters import MEASURED
+from lab.stack.native.services import grafana
+from lab.stack.native.services.exporters import MEASURED
 from lab.stack.native.supervision import leftovers
 from tests.support.compose import config
 from tests.support.push_gate import PushGate

@@ -12,8 +12,8 @@ import pytest
 from lab.errors import LabError
 from lab.paths import State
 from lab.stack.native import backend, preflight
-from lab.stack.native.exporters import process_groups, scrape_targets
 from lab.stack.native.services import services
+from lab.stack.native.services.exporters import process_groups, scrape_targets
 
 
 def _as_monitor(stack, database):
@@ -86,7 +86,7 @@ def test_processes_of_another_stack_are_not_counted(stack, found):
 
 
 def _command(service) -> str:
-    """As it runs: bin/serve and bin/work become a Python that carries the mark."""
+    """As it runs: bin/serve becomes a Python that carries the mark."""
     text = " ".join(service.argv)
     return text if service.mark in text else f"python {service.mark} -m server"
 

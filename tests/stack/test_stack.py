@@ -10,7 +10,7 @@ import psutil
 from config import secrets
 
 from lab.paths import State
-from lab.stack.native import grafana
+from lab.stack.native.services import grafana
 from lab.stack.native.supervision import is_alive, leftovers, shared_memory_prefix, wait_for
 
 SERVICES = [

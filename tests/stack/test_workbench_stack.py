@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import httpx
 import psutil
@@ -10,7 +11,7 @@ import pytest
 
 from lab.settings import load_settings
 from lab.stack import database
-from lab.stack.native.services import BACKEND, backend_env, services
+from lab.stack.native.services import BACKEND, services
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_it_comes_with_its_setting(stack, workbench):
 
 
 def test_the_worker_bears_its_mark(stack, workbench):
-    """By which it is measured; of bin/work itself nothing is left in its command line."""
+    """By which it is measured; of bin/serve itself nothing is left in its command line."""
     _check_mark(stack, "backend-worker")
 
 
@@ -57,23 +58,20 @@ def _check_mark(stack, name):
 
 def test_the_worker_is_well_while_it_answers_and_while_it_is_off(stack, workbench):
     """Compose's check; the native engine asks by itself."""
-    assert _is_well(stack, "on")
+    url = f"{stack.settings().backend_url}/async/workbench/layer-hello/"
+    assert _is_well(url, "on")
     stack._supervision.stop_service("backend-worker")
     try:
-        assert not _is_well(stack, "on")
-        assert _is_well(stack, "off")
+        assert not _is_well(url, "on")
+        assert _is_well(url, "off")
     finally:
         stack.up(stack.settings())
 
 
-def _is_well(stack, position):
-    env = os.environ | backend_env(stack.settings(), stack._state) | {"LAB_WORKBENCH": position}
-    del env["BACKEND_SETTINGS_FILE"]
-    url = f"{stack.settings().backend_url}/async/workbench/layer-hello/"
-    argv = [sys.executable, "-m", "config.server.worker_check", url]
-    return not subprocess.run(
-        argv, cwd=BACKEND, env=env, stderr=subprocess.PIPE, check=False
-    ).returncode
+def _is_well(url, setting):
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    argv = [BACKEND / "bin/check", url, setting]
+    return not subprocess.run(argv, env=env, stderr=subprocess.PIPE, check=False).returncode
 
 
 def test_a_reset_takes_back_what_was_posted(stack, workbench):

@@ -6,13 +6,11 @@ is for those who look at the list of processes: it tells which stack this server
 """
 
 import os
-import signal
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
-from lab_settings.kinds import AsgiBeside, Server, Switch
+from lab_settings.kinds import AsgiBeside, Server
 
 from config import env
 
@@ -31,8 +29,6 @@ GRANIAN_LONGEST_STOP = 1800
 def main(role: str, stack: str = "") -> None:
     """Check the settings, and be replaced by the server."""
     _check()
-    if not _is_wanted(role):
-        _wait_for_the_end()
     if role != "worker":
         _begin_metrics(role)
     # Workers know their server by it (config/asgi.py).
@@ -95,27 +91,6 @@ def _command(role: str) -> list[str]:
     if role == "beside":
         return command(lab.LAB_ASGI_BESIDE, env.text("BACKEND_BESIDE_BIND"), 1, lab.LAB_TIMEOUT)
     return command(lab.LAB_SERVER, env.text("BACKEND_BIND"), lab.LAB_WORKERS, lab.LAB_TIMEOUT)
-
-
-def _is_wanted(role: str) -> bool:
-    lab = env.lab_settings()
-    off = {
-        "beside": lab.LAB_ASGI_BESIDE is AsgiBeside.OFF,
-        "worker": lab.LAB_WORKBENCH is Switch.OFF,
-    }
-    return not off.get(role, False)
-
-
-def _wait_for_the_end() -> NoReturn:
-    """Compose starts every service; one that is off does nothing until it is told to stop.
-
-    A container's first process hears no signal that it neither handles nor blocks: `sleep` would
-    have to be killed.
-    """
-    ends = {signal.SIGTERM, signal.SIGINT}
-    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
-    signal.sigwait(ends)
-    sys.exit()
 
 
 def _check() -> None:

@@ -1,11 +1,11 @@
 """`arm`: an old stack's arm that answers, proved to be what it says."""
 
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import httpx
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from lab.console import note, step
 from lab.errors import LabError, UsageError
@@ -14,14 +14,14 @@ from lab.experiments.old_stacks.environment import NotHere
 from lab.experiments.old_stacks.native import NativeRunner
 from lab.experiments.old_stacks.runner import DATABASE, LegacyRunner, Running
 from lab.experiments.old_stacks.stacks import Arm, Stack, find, stack
-from lab.host.processes import cpu_seconds
+from lab.host.processes import wait_until_idle
 from lab.paths import current_state
 from lab.settings import Settings
 from lab.stack.engine import Engine
 
-_SECONDS_TO_ANSWER = 60
+_SECONDS_TO_ANSWER, _POLL_SECONDS = 60, 0.1
 # Processes that still import their code take the CPU: all of them are up when that ends.
-_SETTLED_CORES, _SETTLE_SECONDS, _SECONDS_TO_SETTLE = 0.3, 0.3, 20
+_SECONDS_TO_SETTLE = 20
 
 
 def runner_for(engine: Engine, settings: Settings) -> LegacyRunner:
@@ -49,7 +49,8 @@ def arm(engine: Engine, stack_name: str, arm_name: str) -> Iterator[Running]:
     with runner.running(stack, chosen) as running:
         with step(f"Starting {chosen.title}"):
             answer = _first_answer(running)
-            _settle(running)
+            wait_until_idle(running.pids, _SECONDS_TO_SETTLE)
+            running.check()
         said = _verified(answer, stack, chosen)
         named = {"stack": stack.name, "arm": arm_name, "title": f"{stack.title}: {chosen.title}"}
         running.facts.update(named | said)
@@ -74,28 +75,30 @@ def _first_answer(running: Running) -> httpx.Response:
     LabError: there is none in time, or a process ended.
     """
     url = f"{running.base_url}/lab/verify"
-    deadline, found = time.monotonic() + _SECONDS_TO_ANSWER, "nothing"
-    while time.monotonic() < deadline:
-        running.check()
-        try:
-            answer = httpx.get(url, timeout=5)
-            if answer.status_code == httpx.codes.OK:
-                return answer
-            found = f"{answer.status_code}: {answer.text[:200]}"
-        except httpx.HTTPError as error:
-            found = str(error)
-        time.sleep(0.1)
-    raise LabError(f"{url} did not answer within {_SECONDS_TO_ANSWER} s; the last was: {found}")
+    poll = Retrying(
+        retry=retry_if_exception_type((httpx.HTTPError, _NotYetError)),
+        wait=wait_fixed(_POLL_SECONDS),
+        stop=stop_after_delay(_SECONDS_TO_ANSWER),
+        reraise=True,
+    )
+    try:
+        return poll(_answer, running, url)
+    except (httpx.HTTPError, _NotYetError) as error:
+        raise LabError(
+            f"{url} did not answer within {_SECONDS_TO_ANSWER} s; the last was: {error}"
+        ) from None
 
 
-def _settle(running: Running) -> None:
-    deadline = time.monotonic() + _SECONDS_TO_SETTLE
-    while time.monotonic() < deadline:
-        before = sum(cpu_seconds(running.pids).values())
-        time.sleep(_SETTLE_SECONDS)
-        running.check()
-        if sum(cpu_seconds(running.pids).values()) - before < _SETTLED_CORES * _SETTLE_SECONDS:
-            return
+class _NotYetError(Exception):
+    """Another answer than a 200."""
+
+
+def _answer(running: Running, url: str) -> httpx.Response:
+    running.check()
+    answer = httpx.get(url, timeout=5)
+    if answer.status_code != httpx.codes.OK:
+        raise _NotYetError(f"{answer.status_code}: {answer.text[:200]}")
+    return answer
 
 
 def _verified(answer: httpx.Response, stack: Stack, chosen: Arm) -> dict[str, Any]:

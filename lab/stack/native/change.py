@@ -14,8 +14,8 @@ from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings, running_settings, save
 from lab.stack.inspect import ask_nginx
-from lab.stack.native import backend, latency, postgres, redis_service, render
-from lab.stack.native.services import services
+from lab.stack.native import backend, latency, postgres, render
+from lab.stack.native.services import redis_service, services
 from lab.stack.native.starting import answers, start
 from lab.stack.native.supervision import Supervision, wait_for
 

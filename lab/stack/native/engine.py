@@ -14,19 +14,24 @@ from lab.settings import Settings, is_live, running_settings, save
 from lab.stack.engine import UNHEARD, K6Command, ServiceStatus
 from lab.stack.native import (
     backend,
-    grafana,
     latency,
     postgres,
     preflight,
-    redis_service,
     render,
     scheduling,
     supervision,
 )
 from lab.stack.native.change import Change
 from lab.stack.native.programs import program_versions, require
-from lab.stack.native.service import Service
-from lab.stack.native.services import BACKEND, backend_env, services, start_groups
+from lab.stack.native.services import (
+    BACKEND,
+    backend_env,
+    grafana,
+    redis_service,
+    services,
+    start_groups,
+)
+from lab.stack.native.services.service import Service
 from lab.stack.native.starting import start
 from lab.stack.native.supervision import (
     Supervision,

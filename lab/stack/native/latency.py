@@ -5,7 +5,7 @@ import httpx
 from lab.paths import State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native import backend
-from lab.stack.native.toxiproxy import toxics_env
+from lab.stack.native.services.toxiproxy import toxics_env
 
 
 def differs(one: Settings, other: Settings) -> bool:

@@ -7,7 +7,7 @@ from lab.errors import LabError
 from lab.paths import State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.render import OPEN_FILES
-from lab.stack.native.service import Service
+from lab.stack.native.services.service import Service
 from lab.stack.native.supervision import port_is_taken
 
 # Data, write-ahead log (up to 4 GB in a long run, see postgresql.conf) and Prometheus' blocks of a

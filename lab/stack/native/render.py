@@ -10,9 +10,9 @@ import yaml
 from lab.host.cpus import Cpus, choose_cpus, expand
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
-from lab.stack.native import metrics_ingress
-from lab.stack.native.exporters import process_groups, scrape_targets
-from lab.stack.native.service import Service, pinned
+from lab.stack.native.services import metrics_ingress
+from lab.stack.native.services.exporters import process_groups, scrape_targets
+from lab.stack.native.services.service import Service, pinned
 
 _VARIABLE = re.compile(r"\$\{(LAB_\w+)\}")
 

@@ -9,7 +9,7 @@ from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings
 from lab.stack.native import postgres
-from lab.stack.native.service import Service
+from lab.stack.native.services.service import Service
 from lab.stack.native.supervision import (
     Supervision,
     last_lines,

@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import xmlrpc.client
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,12 +14,15 @@ from typing import Any
 
 import psutil
 from supervisor.xmlrpc import SupervisorTransport
+from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from lab.errors import LabError
 from lab.paths import State, require_own
 from lab.stack.engine import ServiceState
 
 # Supervisor's states, http://supervisord.org/subprocess.html#process-states
+_POLL_SECONDS = 0.05
+
 _STATES: dict[str, ServiceState] = {
     "RUNNING": "running",
     "STARTING": "starting",
@@ -205,11 +207,16 @@ def wait_for(condition: Callable[[], object], *, seconds: float, what: str) -> N
     Raises:
         LabError: it did not within `seconds`.
     """
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise LabError(f"{what} did not come within {seconds:.0f} s. `lab logs` shows why.")
-        time.sleep(0.05)
+    poll = Retrying(
+        retry=retry_if_result(lambda found: not found),
+        wait=wait_fixed(_POLL_SECONDS),
+        stop=stop_after_delay(seconds),
+    )
+    try:
+        poll(condition)
+    except RetryError:
+        late = f"{what} did not come within {seconds:.0f} s. `lab logs` shows why."
+        raise LabError(late) from None
 
 
 def last_lines(log: Path, count: int = 8) -> str:

@@ -19,11 +19,6 @@ FULL = 0.9
 _COMPUTE = "import os; us = os.getppid()\nwhile os.getppid() == us: pass"
 
 
-# Below this share a side is taken for idle: exporters and the kernel always do something.
-_IDLE = 0.2
-_LOOK_SECONDS = 0.1
-
-
 @dataclass(frozen=True)
 class Busy:
     """Busy shares (0 to 1) of the generator and of the target's CPUs over a measurement.
@@ -61,20 +56,6 @@ def held_back(cpus: str) -> Iterator[None]:
 def _end(program: "subprocess.Popen[bytes]") -> None:
     program.kill()
     program.wait()
-
-
-def wait_until_idle(cpus: Cpus, seconds: float = 30) -> None:
-    """Wait until the target has done what an ended load left it, or for so many seconds.
-
-    A generator that stops leaves a request on each of its connections; a sync worker answers them
-    all, though nobody reads. Of naive details that would be a third of the next load's time.
-    """
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        meter = BusyMeter(cpus)
-        time.sleep(_LOOK_SECONDS)
-        if meter.busy(0, 1).target < _IDLE:
-            return
 
 
 class BusyMeter:

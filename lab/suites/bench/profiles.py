@@ -16,7 +16,6 @@ from lab.paths import RESULTS
 from lab.profiling.flamegraph import hottest, packages
 from lab.profiling.profile import FEWEST_SAMPLES, backend_pid, shares
 from lab.profiling.recorder import Recorder
-from lab.suites.bench.busy import wait_until_idle
 from lab.suites.bench.rows import Row, Way
 from lab.suites.bench.variants import Bench
 
@@ -78,7 +77,7 @@ def _recording(bench: Bench, svg: Path, used: dict[str, float]) -> Iterator[None
     before = cpu_seconds(roots)
     with Recorder(backend_pid(bench.engine), svg):
         yield
-        wait_until_idle(bench.cpus)
+        bench.wait_until_idle()
         after = cpu_seconds(roots)
     used.update({name: after[name] - before[name] for name in _SERVICES if name in roots})
 

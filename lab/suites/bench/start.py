@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from lab.console import step
 from lab.errors import LabError
@@ -82,15 +83,18 @@ def _seconds_to_first_answer(settings: Settings, env: dict[str, str]) -> float:
 
 def _first_answer(url: str, process: subprocess.Popen[str]) -> float | None:
     """When the first 200 came; None when `lab up` ended without one."""
-    ends = time.monotonic() + _LONGEST_SECONDS
-    while time.monotonic() < ends:
+
+    def look() -> str:
         ended = process.poll() is not None
-        if _is_answered(url):
-            return time.monotonic()
-        if ended:
-            return None
-        time.sleep(_PAUSE_SECONDS)
-    return None
+        return "answered" if _is_answered(url) else "ended" if ended else ""
+
+    poll = Retrying(
+        retry=retry_if_result(lambda said: not said),
+        wait=wait_fixed(_PAUSE_SECONDS),
+        stop=stop_after_delay(_LONGEST_SECONDS),
+        retry_error_callback=lambda _state: "late",
+    )
+    return time.monotonic() if poll(look) == "answered" else None
 
 
 def _is_answered(url: str) -> bool:

@@ -5,16 +5,18 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from lab.host.cpus import Cpus, choose_cpus
+from lab.host.processes import wait_until_idle
 from lab.settings import Settings, changed, changed_live
 from lab.stack.engine import Engine
 from lab.stack.verify import LIST, target_of, verify
 from lab.suites.bench import dataset, pgbench, wrk
 from lab.suites.bench.answers import Answer, check_equal, check_size, fetch, kept_file
-from lab.suites.bench.busy import held_back, wait_until_idle
+from lab.suites.bench.busy import held_back
 from lab.suites.bench.rows import Row, Way, base_assignments
 from lab.suites.bench.sample import Sample
 
 _WARM_SECONDS = 1.0
+_ANSWERING = ("nginx", "backend", "redis", "postgres")
 
 
 @dataclass
@@ -62,8 +64,13 @@ class Bench:
         self.engine.apply(self.settings(way))
         load = self._book if way.page == "booking" else self._read
         load(way, _WARM_SECONDS, nullcontext())
-        wait_until_idle(self.cpus)
+        self.wait_until_idle()
         return load(way, seconds, looking_on or nullcontext())
+
+    def wait_until_idle(self) -> None:
+        """What answers has done what an ended load left it. Others of the stack are never idle."""
+        pids = self.engine.pids()
+        wait_until_idle({name: pids[name] for name in _ANSWERING if name in pids})
 
     def settings(self, way: Way) -> Settings:
         """The way's settings on this stack."""

@@ -10,9 +10,9 @@ from types import TracebackType
 import psutil
 
 from lab.analysis import queries
-from lab.analysis.breakpoint import Bounds
 from lab.analysis.measure import read_back
 from lab.analysis.prometheus import Prometheus
+from lab.analysis.windows import Bounds
 from lab.console import step
 from lab.host.cpus import choose_cpus, expand
 from lab.host.noise import StealMeter, mean_share

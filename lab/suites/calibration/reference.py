@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from lab.analysis.breakpoint import STEP_SECONDS, highest_rate
+from lab.analysis.windows import STEP_SECONDS, highest_rate
 from lab.errors import LabError
 from lab.host.cpus import bind
 from lab.paths import ROOT

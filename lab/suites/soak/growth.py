@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from statistics import median
 
-from lab.analysis.breakpoint import IN_A_ROW, Window
+from lab.analysis.breakpoint import IN_A_ROW
 from lab.analysis.result import Result
+from lab.analysis.windows import Window
 from lab.suites.limits import Figure, at_least, at_most
 from lab.suites.soak.watch import Look, Watch
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from lab_settings import durations
 
-from lab.analysis.breakpoint import Bounds
 from lab.analysis.prometheus import Prometheus, Unanswered
 from lab.analysis.provenance import facts, stored
+from lab.analysis.windows import Bounds
 from lab.console import Progress
 from lab.errors import Interrupted, UsageError
 from lab.load.k6 import Load, check, new_testid

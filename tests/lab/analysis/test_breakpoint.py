@@ -2,14 +2,8 @@
 
 import pytest
 
-from lab.analysis.breakpoint import (
-    WINDOW_SECONDS,
-    Bounds,
-    Counters,
-    find_break,
-    highest_rate,
-    windows,
-)
+from lab.analysis.breakpoint import find_break
+from lab.analysis.windows import WINDOW_SECONDS, Bounds, Counters, highest_rate, windows
 from lab.load.plan import Plan, Stage
 
 RAMP = Plan((Stage(100, 0, 100),), "requests")

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from lab.analysis.collect import Collected
 from lab.analysis.completeness import Completeness
-from lab.analysis.measure import metrics_of
+from lab.analysis.measure import Collected, metrics_of
 from lab.load.k6 import Load, Run
 from lab.load.summary import parse_summary
 from lab.settings import load_settings

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from lab.analysis.breakpoint import Bounds, Counters, windows
 from lab.analysis.completeness import Completeness
 from lab.analysis.result import PrometheusRange, Result, WebSockets
 from lab.analysis.verdict import Verdict, judge
+from lab.analysis.windows import Bounds, Counters, windows
 from lab.host.sampler import CpuUse
 from lab.load.plan import Plan, Stage
 

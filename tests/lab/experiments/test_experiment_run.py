@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from lab.analysis.breakpoint import Bounds
 from lab.analysis.result import Result
+from lab.analysis.windows import Bounds
 from lab.errors import Interrupted, LabError, UsageError
 from lab.experiments import cell, files
 from lab.experiments.cell import Measurement

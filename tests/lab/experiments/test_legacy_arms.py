@@ -7,7 +7,7 @@ import httpx
 import psutil
 import pytest
 
-from lab.analysis.breakpoint import Bounds
+from lab.analysis.windows import Bounds
 from lab.experiments.cell import StackBench
 from lab.experiments.files import parse
 from lab.experiments.matrix import cells

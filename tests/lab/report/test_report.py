@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lab.analysis.breakpoint import Window
+from lab.analysis.windows import Window
 from lab.report.comparison import comparison
 from lab.report.curves import curves, thinned
 from lab.report.model import build

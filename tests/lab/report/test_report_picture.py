@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from lab.analysis.breakpoint import Bounds, Window, find_break
+from lab.analysis.breakpoint import find_break
 from lab.analysis.result import Result
+from lab.analysis.windows import Bounds, Window
 from lab.charts.run import draw
 from tests.support.samples.cells import BREAKS, ramp
 

@@ -30,15 +30,6 @@ def test_no_load_books_in_a_hotel_that_is_spared(stack):
     assert spared < everyone - mine
 
 
-def test_the_target_is_waited_for_until_it_is_idle(monkeypatch):
-    """What an ended load left it is done by then."""
-    shares = [0.99, 0.5, 0.1, 0.9]
-    meter = SimpleNamespace(busy=lambda *_: busy.Busy(0, shares.pop(0)))
-    monkeypatch.setattr(busy, "BusyMeter", lambda _cpus: meter)
-    busy.wait_until_idle(None)
-    assert shares == [0.9]
-
-
 def test_what_holds_the_target_back_is_gone_afterwards():
     def computing():
         mine = psutil.Process().children()

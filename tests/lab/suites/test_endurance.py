@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from lab.analysis.breakpoint import BreakPoint, Window
+from lab.analysis.breakpoint import BreakPoint
 from lab.analysis.result import Result
+from lab.analysis.windows import Window
 from lab.cli.output import endurance
 from lab.errors import LabError, UsageError
 from lab.load.plan import Plan, Stage

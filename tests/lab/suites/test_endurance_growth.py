@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from lab.analysis.breakpoint import Window
 from lab.analysis.result import Result
+from lab.analysis.windows import Window
 from lab.errors import LabError
 from lab.paths import ROOT
 from lab.stack.native.supervision import wait_for

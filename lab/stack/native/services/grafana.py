@@ -10,7 +10,7 @@ from pathlib import Path
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.programs import find
-from lab.stack.native.service import Service
+from lab.stack.native.services.service import Service
 
 FOLDER = ROOT / "grafana"
 # What its first page shows.

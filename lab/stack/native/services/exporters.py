@@ -8,9 +8,9 @@ from typing import Any
 
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
-from lab.stack.native import redis_service
 from lab.stack.native.programs import library_env, require
-from lab.stack.native.service import Service
+from lab.stack.native.services import redis_service
+from lab.stack.native.services.service import Service
 
 # Whose series a scrape of each exporter brings (label `service`).
 MEASURED = {
@@ -90,7 +90,7 @@ def _redis(settings: Settings, state: State, port: int) -> Service:
     flags = [
         "--web.listen-address={address}",
         f"--redis.addr={redis_service.url(settings)}",
-        # Made by lab/stack/native/redis_service.py.
+        # Made by lab/stack/native/services/redis_service.py.
         f"--redis.password-file={state.secrets / 'redis-exporter.json'}",
     ]
     return _exporter("redis-exporter", port, ["prometheus-redis-exporter", *flags])

@@ -8,10 +8,15 @@ from pathlib import Path
 from lab.host.cpus import choose_cpus
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
-from lab.stack.native import grafana, metrics_ingress, redis_service, toxiproxy
-from lab.stack.native.exporters import exporters
 from lab.stack.native.programs import library_env, require
-from lab.stack.native.service import Service
+from lab.stack.native.services import (
+    grafana,
+    metrics_ingress,
+    redis_service,
+    toxiproxy,
+)
+from lab.stack.native.services.exporters import exporters
+from lab.stack.native.services.service import Service
 
 BACKEND = ROOT / "backend"
 
@@ -129,7 +134,7 @@ def _beside(settings: Settings, state: State) -> Service:
 def _worker(settings: Settings, state: State) -> Service:
     return Service(
         name="backend-worker",
-        argv=[str(BACKEND / "bin/work"), str(state.base)],
+        argv=[str(BACKEND / "bin/serve"), "worker", str(state.base)],
         mark=f"-X lab-worker={state.base}",
         # It waits for what comes by Redis, and is there once the backend has an answer of it.
         port=0,

@@ -26,7 +26,7 @@ class Service:
     cwd: Path = ROOT
     stop_signal: str = "TERM"
     # The part of its command line that no other process has, nor another stack's: by this its
-    # processes are measured (lab/stack/native/exporters.py).
+    # processes are measured (lab/stack/native/services/exporters.py).
     mark: str = ""
     # As what they are measured, when not by the service's name.
     group: str = ""

@@ -1,13 +1,16 @@
-"""Memory of the answering service, of real process trees."""
+"""Memory and CPU time of real process trees."""
 
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 
+import psutil
 import pytest
 
-from lab.host.processes import answering, tree_bytes
+from lab.host.processes import answering, tree_bytes, wait_until_idle
 from lab.host.sampler import CpuUse, memory_peak
+from lab.stack.native.supervision import wait_for
 
 MEGABYTE = 1024**2
 # A parent with a child that holds 64 MB; each says so when it is ready.
@@ -49,3 +52,27 @@ def test_the_peak_is_the_most_of_the_samples():
     uses = [CpuUse(0, 0, 0, {}, size) for size in (None, 7, 9, 8)]
     assert memory_peak(uses) == 9
     assert memory_peak(uses[:1]) is None
+
+
+# Computes until a file is there, in a child; then waits.
+COMPUTE = "import pathlib, sys\nwhile not pathlib.Path(sys.argv[1]).exists(): pass"
+PARENT_OF_IT = """
+import subprocess, sys
+subprocess.run([sys.executable, "-c", *sys.argv[1:]])
+input()
+"""
+
+
+def test_a_tree_is_waited_for_until_it_computes_no_more(tmp_path):
+    stop = tmp_path / "stop"
+    argv = [sys.executable, "-c", PARENT_OF_IT, COMPUTE, str(stop)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE) as process:
+        wait_for(psutil.Process(process.pid).children, seconds=10, what="The child")
+        began = time.monotonic()
+        wait_until_idle({"it": process.pid}, seconds=2)
+        assert time.monotonic() - began > 2
+        stop.touch()
+        began = time.monotonic()
+        wait_until_idle({"it": process.pid}, seconds=20)
+        assert time.monotonic() - began < 10
+        process.stdin.close()

@@ -3,7 +3,7 @@
 from lab.paths import State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.programs import require
-from lab.stack.native.service import Service
+from lab.stack.native.services.service import Service
 
 
 def service(settings: Settings, _state: State) -> Service:

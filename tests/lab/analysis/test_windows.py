@@ -2,15 +2,8 @@
 
 import pytest
 
-from lab.analysis.breakpoint import (
-    WINDOW_SECONDS,
-    Bounds,
-    Counters,
-    find_break,
-    highest_rate,
-    windows,
-)
-from lab.analysis.collect import Counter
+from lab.analysis.breakpoint import find_break
+from lab.analysis.windows import WINDOW_SECONDS, Bounds, Counter, Counters, highest_rate, windows
 from lab.load.plan import Plan, Stage
 
 # Pushes that come a hundredth of a second before or after a whole second, in turns.

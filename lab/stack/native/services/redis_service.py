@@ -8,7 +8,7 @@ from lab.errors import LabError
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.programs import library_env, require
-from lab.stack.native.service import Service
+from lab.stack.native.services.service import Service
 
 
 def url(settings: Settings) -> str:
