@@ -26,6 +26,9 @@ def refuse_waiting(pool: ConnectionPool[Any]) -> None:
     """Tell who waits that there is none, rather than let them wait for nothing until their timeout.
 
     Where the pool still has a connection, it may come back to it, and is waited for.
+
+    Private names, since nothing public reaches who waits: `get_stats` counts them, `max_waiting`
+    refuses those who come later, and a pool that was closed can't be opened again.
     """
     with pool._lock:
         if pool._nconns:
