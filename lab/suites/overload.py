@@ -9,7 +9,6 @@ from lab.analysis import queries
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.provenance import facts, stored
 from lab.analysis.windows import PUSH_SECONDS, WINDOW_SECONDS, Bounds, Window
-from lab.charts.soak import draw
 from lab.console import Progress
 from lab.errors import LabError
 from lab.load.k6 import Load, check, new_testid
@@ -19,7 +18,7 @@ from lab.stack.engine import Engine
 from lab.stack.exclusive import Borrowed, borrowed, prepare
 from lab.suites import breaking_rate
 from lab.suites.breaking_rate import Limit, find_limit
-from lab.suites.limits import Figure, at_least, at_most, peaks, within_limits
+from lab.suites.figures import Figure, at_least, at_most, peaks, within_limits
 from lab.suites.single_run import SingleRun, by_status, course, run_once
 
 FACTOR = 2
@@ -86,6 +85,9 @@ def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]
         "arms": [asdict(arm) for arm in arms],
         "figures": [each.document() for each in judged(arms[0])],
     }
+    # Altair takes half a second to import, which every other command would pay.
+    from lab.charts.soak import draw
+
     return stored("overload", document, draw)
 
 

@@ -10,7 +10,7 @@ import pytest
 from lab.paths import ROOT
 from lab.stack.native.install import TOXIPROXY_VERSION
 from lab.stack.native.render import OPEN_FILES
-from lab.suites.limits import LIMITS
+from lab.suites.figures import LIMITS
 from tests.support.compose import config
 
 ONE_SHOT = {"secrets", "init", "latency"}

@@ -35,7 +35,9 @@ def wish(stack):
     (customer,) = stack.sql("hotel", "SELECT id FROM hotels_customer LIMIT 1")
     nights = {"check_in": "2990-01-01", "check_out": "2990-01-02"}
     yield {"suite": suite, "customers": [customer], **nights}
-    stack.sql("hotel", "TRUNCATE hotels_booking CASCADE")
+    ours = "SELECT id FROM hotels_booking WHERE check_in = '2990-01-01'"
+    stack.sql("hotel", f"DELETE FROM hotels_booking_customers WHERE booking_id IN ({ours})")
+    stack.sql("hotel", f"DELETE FROM hotels_booking WHERE id IN ({ours})")
 
 
 @contextmanager

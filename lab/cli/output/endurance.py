@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from lab.host.noise import NOISY_SHARE, UNSTEADY_RATIO, extremes
-from lab.suites.limits import SOONEST_SECONDS
+from lab.suites.figures import SOONEST_SECONDS
 
 _MIB = 1024**2
 

@@ -21,7 +21,7 @@ from lab.stack.engine import Engine
 from lab.stack.exclusive import borrowed, prepare
 from lab.suites import breaking_rate
 from lab.suites.breaking_rate import Limit, find_borne
-from lab.suites.limits import peaks, within_limits
+from lab.suites.figures import peaks, within_limits
 from lab.suites.single_run import SingleRun, by_status, course, run_once
 from lab.suites.soak.growth import of_load, of_looks
 from lab.suites.soak.watch import Watch

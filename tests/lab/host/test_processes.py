@@ -1,16 +1,15 @@
 """Memory and CPU time of real process trees."""
 
+import os
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
-import psutil
 import pytest
 
-from lab.host.processes import answering, tree_bytes, wait_until_idle
+from lab.host import processes
+from lab.host.processes import answering, tree_bytes
 from lab.host.sampler import CpuUse, memory_peak
-from lab.stack.native.supervision import wait_for
 
 MEGABYTE = 1024**2
 # A parent with a child that holds 64 MB; each says so when it is ready.
@@ -54,25 +53,21 @@ def test_the_peak_is_the_most_of_the_samples():
     assert memory_peak(uses[:1]) is None
 
 
-# Computes until a file is there, in a child; then waits.
-COMPUTE = "import pathlib, sys\nwhile not pathlib.Path(sys.argv[1]).exists(): pass"
-PARENT_OF_IT = """
-import subprocess, sys
-subprocess.run([sys.executable, "-c", *sys.argv[1:]])
-input()
-"""
+def test_trees_are_waited_for_until_they_are_idle(monkeypatch):
+    """What an ended load left them is done by then."""
+    cores = [0.99, 0.5, 0.1, 0.9]
+    monkeypatch.setattr(processes, "cores_used", lambda _roots: cores.pop(0))
+    processes.wait_until_idle({})
+    assert cores == [0.9]
 
 
-def test_a_tree_is_waited_for_until_it_computes_no_more(tmp_path):
-    stop = tmp_path / "stop"
-    argv = [sys.executable, "-c", PARENT_OF_IT, COMPUTE, str(stop)]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE) as process:
-        wait_for(psutil.Process(process.pid).children, seconds=10, what="The child")
-        began = time.monotonic()
-        wait_until_idle({"it": process.pid}, seconds=2)
-        assert time.monotonic() - began > 2
-        stop.touch()
-        began = time.monotonic()
-        wait_until_idle({"it": process.pid}, seconds=20)
-        assert time.monotonic() - began < 10
-        process.stdin.close()
+def test_trees_are_waited_for_no_longer_than_asked(monkeypatch):
+    monkeypatch.setattr(processes, "cores_used", lambda _roots: 1.0)
+    processes.wait_until_idle({}, seconds=0.1)
+
+
+def test_what_a_child_computes_counts_for_its_tree():
+    code = "import time\nends = time.process_time() + 1\nwhile time.process_time() < ends: pass"
+    before = processes.cpu_seconds({"us": os.getpid()})["us"]
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert processes.cpu_seconds({"us": os.getpid()})["us"] - before >= 1

@@ -1,4 +1,4 @@
-"""A figure beside its bound."""
+"""A figure beside its bound, as overloads and soaks have them."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
