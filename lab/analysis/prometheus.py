@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 
+from lab import http
 from lab.errors import LabError
 
 Series = dict[float, float]
@@ -57,7 +58,7 @@ class Prometheus:
 
     def _get(self, path: str, params: dict[str, Any]) -> Any:
         try:
-            answer = httpx.get(f"{self._url}/api/v1/{path}", params=params, timeout=self._timeout)
+            answer = http.get(f"{self._url}/api/v1/{path}", params=params, timeout=self._timeout)
             document = answer.json()
         except (httpx.HTTPError, ValueError) as error:
             raise Unanswered(

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 from dotenv import dotenv_values
 
+from lab import http
 from lab.errors import Interrupted, LabError, UsageError
 from lab.host.cpus import choose_cpus, expand
 from lab.host.sampler import CpuSampler, CpuUse
@@ -186,7 +187,7 @@ def _settings_of_ready_stack(engine: Engine, load: Load) -> Settings:
 
 def _require_ready_backend(settings: Settings) -> None:
     try:
-        answer = httpx.get(f"{settings.backend_url}/readyz", timeout=10)
+        answer = http.get(f"{settings.backend_url}/readyz", timeout=10)
     except httpx.HTTPError as error:
         raise LabError(
             f"The backend does not answer at {settings.backend_url} ({error}). "

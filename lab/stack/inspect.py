@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from lab import http
 from lab.errors import LabError
 from lab.settings import Settings
 
@@ -41,7 +42,7 @@ def ask_nginx(settings: Settings) -> dict[str, Any]:
 
 def _asked(url: str, headers: dict[str, str] | None = None, seconds: float = 10) -> dict[str, Any]:
     try:
-        return dict(httpx.get(url, headers=headers, timeout=seconds).raise_for_status().json())
+        return dict(http.get(url, headers=headers, timeout=seconds).raise_for_status().json())
     except httpx.HTTPStatusError as error:
         answer = error.response
         raise LabError(
@@ -86,7 +87,7 @@ def read_counters(settings: Settings) -> Counters:
     """
     url = settings.metrics_url
     try:
-        text = httpx.get(url, timeout=10).raise_for_status().text
+        text = http.get(url, timeout=10).raise_for_status().text
     except httpx.HTTPError as error:
         raise LabError(
             f"The backend's metrics at {url} can't be read ({error}). See `lab logs "

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import httpx
 
 from lab.errors import LabError
+from lab.http import certificates
 from lab.settings import Settings
 from lab.stack.engine import Engine
 from lab.stack.inspect import Counters, ask_backend, ask_nginx, read_counters
@@ -19,7 +20,7 @@ _TRIES = 20
 
 def _as_k6() -> httpx.Client:
     """A client that asks for no compression, as k6: another encoding would be another page."""
-    return httpx.Client(timeout=60, headers={"Accept-Encoding": "identity"})
+    return httpx.Client(timeout=60, headers={"Accept-Encoding": "identity"}, verify=certificates())
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
+from lab import http
 from lab.console import note, step
 from lab.errors import LabError, UsageError
 from lab.experiments.old_stacks.containers import DockerRunner
@@ -95,7 +96,7 @@ class _NotYetError(Exception):
 
 def _answer(running: Running, url: str) -> httpx.Response:
     running.check()
-    answer = httpx.get(url, timeout=5)
+    answer = http.get(url, timeout=5)
     if answer.status_code != httpx.codes.OK:
         raise _NotYetError(f"{answer.status_code}: {answer.text[:200]}")
     return answer

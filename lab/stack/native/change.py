@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import httpx
 import psutil
 
+from lab import http
 from lab.console import step
 from lab.errors import LabError
 from lab.paths import State
@@ -184,6 +185,6 @@ def _as_read(settings: Settings) -> dict[str, str]:
 
 def _is_ready(settings: Settings) -> bool:
     try:
-        return httpx.get(f"{settings.backend_url}/readyz", timeout=5).status_code == httpx.codes.OK
+        return http.get(f"{settings.backend_url}/readyz", timeout=5).status_code == httpx.codes.OK
     except httpx.HTTPError:
         return False

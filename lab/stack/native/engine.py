@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 
 import httpx
 
+from lab import http
 from lab.console import note, step
 from lab.errors import LabError, UsageError
 from lab.host.cpus import choose_cpus
@@ -200,7 +201,7 @@ class NativeEngine:
 
     def _ready(self, settings: Settings) -> bool:
         try:
-            answer = httpx.get(f"{settings.target_url}/api/hotel/", timeout=5)
+            answer = http.get(f"{settings.target_url}/api/hotel/", timeout=5)
         except httpx.HTTPError:
             return False
         return answer.status_code == 200

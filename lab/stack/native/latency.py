@@ -2,6 +2,7 @@
 
 import httpx
 
+from lab import http
 from lab.paths import State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native import backend
@@ -47,7 +48,7 @@ def _has_proxies(settings: Settings) -> bool:
     """One that does not answer has none."""
     try:
         url = f"http://{LOOPBACK}:{settings.LAB_TOXIPROXY_PORT}/proxies"
-        return bool(httpx.get(url, timeout=10).json())
+        return bool(http.get(url, timeout=10).json())
     except httpx.HTTPError:
         return False
 

@@ -4,6 +4,7 @@ from functools import partial
 
 import httpx
 
+from lab import http
 from lab.console import step
 from lab.errors import LabError
 from lab.paths import State
@@ -74,6 +75,6 @@ def _is_alive(service: Service) -> bool:
     if not service.alive_url:
         return True
     try:
-        return httpx.get(service.alive_url, timeout=_SECONDS).status_code == httpx.codes.OK
+        return http.get(service.alive_url, timeout=_SECONDS).status_code == httpx.codes.OK
     except httpx.HTTPError:
         return False

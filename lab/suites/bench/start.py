@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
+from lab import http
 from lab.console import step
 from lab.errors import LabError
 from lab.interrupts import uninterrupted
@@ -99,7 +100,7 @@ def _first_answer(url: str, process: subprocess.Popen[str]) -> float | None:
 
 def _is_answered(url: str) -> bool:
     try:
-        return httpx.get(url, timeout=5).status_code == httpx.codes.OK
+        return http.get(url, timeout=5).status_code == httpx.codes.OK
     except httpx.HTTPError:
         return False
 
