@@ -24,7 +24,7 @@ FIELDS = {
 @pytest.fixture(scope="module")
 def smoke(lab, stack):
     # Many users, for a percentile that does not hang on a single answer.
-    said = lab("k6", "smoke", "--scenario", "list", "--vus", "50", "--duration", "10s", "--json")
+    said = lab("k6", "smoke", "--scenario", "list", "--vus", "50", "--duration", "6s", "--json")
     assert said.code == 0, said.err
     return said.json
 

@@ -36,7 +36,9 @@ def position(lab, stack):
     put()
 
 
-@pytest.mark.parametrize("server", ["gunicorn-sync", "gunicorn-gthread"])
+@pytest.mark.parametrize(
+    "server", ["gunicorn-sync", pytest.param("gunicorn-gthread", marks=pytest.mark.slow)]
+)
 def test_versioned_never_shows_a_page_without_a_booking_that_was_answered(stack, position, server):
     position(LAB_REDIS_CACHE="versioned", LAB_DETAIL="fast", LAB_SERVER=server)
     with Load(stack.settings().target_url) as load:
@@ -45,7 +47,7 @@ def test_versioned_never_shows_a_page_without_a_booking_that_was_answered(stack,
     assert set(load.seen.statuses) == {200, 201}
 
 
-@pytest.mark.parametrize("redis", ["versioned", "off"])
+@pytest.mark.parametrize("redis", ["versioned", pytest.param("off", marks=pytest.mark.slow)])
 def test_protected_keeps_its_promise(stack, position, redis):
     """TTL + 2 s + the time of one answer, whatever happens to Redis."""
     position(LAB_NGINX_CACHE="protected", LAB_REDIS_CACHE=redis, LAB_DETAIL="fast")

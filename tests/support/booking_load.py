@@ -115,7 +115,8 @@ class Load:
         self.seen.statuses[answer.status_code] += 1
         self.seen.reads += 1
         if answer.status_code == 200:
-            self.seen.stale += [asked - at for booking, at in due if booking not in answer.text]
+            page = answer.text
+            self.seen.stale += [asked - at for booking, at in due if booking not in page]
 
 
 @contextmanager
