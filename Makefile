@@ -98,7 +98,7 @@ bench: setup ## Measure the fast path against its own limits (15 minutes, nothin
 
 .PHONY: bench-check
 bench-check: setup ## The same, quick and against lower floors: a look before a merge
-	$(BIN)/lab bench --check
+	$(BIN)/lab bench --quick
 
 .PHONY: bench-growth
 bench-growth: setup ## The same with 10 million bookings (15 to 25 minutes, 10 GB)

@@ -34,7 +34,7 @@ backlog = start.BACKLOG
 asgi_lifespan = "off"
 # Uvicorn's worker takes it too, and says each WebSocket at "info", as an access log. Default: info.
 loglevel = "warning"
-# As Nginx' (8k), which says no first. Default: 4094.
+# As Nginx's (8k), which says no first. Default: 4094.
 limit_request_line = 8190
 # Recycling workers drops connections in the middle of a measurement. Default: 0.
 max_requests = 0

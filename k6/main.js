@@ -36,7 +36,7 @@ export function setup() {
 export default function (data) {
   if (scenario.watch) return scenario.watch(tools, data);
   pulseRecord(profile);
-  if (profile.cutsOff) begunRecord();
+  if (profile.cutsOff || profile.mayStopEarly) begunRecord();
   const { request, iteration } = scenario;
   return profile.unit === 'requests' && request ? request(tools, data) : iteration(tools, data);
 }

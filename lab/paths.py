@@ -24,6 +24,7 @@ def open_to_all(folder: Path) -> Path:
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
 EXPERIMENTS = ROOT / "experiments"
+PRESETS = ROOT / "presets"
 PROGRAMS = open_to_all(ROOT / ".lab") / "programs"
 BIN = ROOT / ".lab" / "bin"
 
@@ -70,7 +71,7 @@ class State:
 
     @property
     def postgres_configuration(self) -> Path:
-        """Beside the data: what root writes there Postgres' user could have led elsewhere."""
+        """Beside the data: what root writes there Postgres's user could have led elsewhere."""
         return open_to_all(self.base) / "postgresql.conf"
 
     @property
@@ -84,7 +85,7 @@ class State:
 
 
 def make_open(folder: Path) -> None:
-    """A folder that others may enter, as Postgres' user must, whatever this user's umask is. One
+    """A folder that others may enter, as Postgres's user must, whatever this user's umask is. One
     that is there already is its owner's to open.
     """
     if not folder.exists():

@@ -15,7 +15,7 @@ LAB = env.lab_settings()
 SECRET_KEY = env.secret("secret_key")
 LAB_TOKEN = env.secret("lab_token")
 DEBUG = False
-# Host names are Nginx' business; the backend's port is open to the lab alone.
+# Host names are Nginx's business; the backend's port is open to the lab alone.
 ALLOWED_HOSTS = env.text("BACKEND_ALLOWED_HOSTS").split(",")
 
 # A redirect would turn a POST without the slash into a GET; 404 says what is wrong.
@@ -177,7 +177,7 @@ CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.core.RedisChannelLayer",
         "CONFIG": {
-            # Longer than the 5 s for which it asks at a time: Redis' client gives up after 5 by
+            # Longer than the 5 s for which it asks at a time: Redis's client gives up after 5 by
             # default, and a worker without work would end each time.
             "hosts": [{**_CHANNELS, "socket_timeout": 15}],
             # Messages that may wait on one channel before senders are refused. The published load
@@ -187,7 +187,7 @@ CHANNEL_LAYERS = {
             "expiry": 10,
         },
     },
-    # For WebSockets: Redis' publish and subscribe, with a queue without bound in the process that
+    # For WebSockets: Redis's publish and subscribe, with a queue without bound in the process that
     # holds the connections. The layer above drops what exceeds a connection's capacity unseen.
     "live": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",

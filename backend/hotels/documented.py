@@ -1,4 +1,4 @@
-"""What the schema says of each route: every answer that it may give, Nginx' own among them."""
+"""What the schema says of each route: every answer that it may give, Nginx's own among them."""
 
 from typing import Any
 

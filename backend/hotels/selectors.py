@@ -33,7 +33,7 @@ def hotel_version(hotel_id: UUID) -> int | None:
 
 def hotels_version() -> tuple[int, int]:
     """How many hotels there are, and the sum of their versions: one of the two changes with every
-    change of what the list shows. One query; the sum may be larger than Postgres' bigint.
+    change of what the list shows. One query; the sum may be larger than Postgres's bigint.
     """
     count, total = prepared.row(_HOTELS_VERSION, {}) or (0, 0)
     return count, int(total)

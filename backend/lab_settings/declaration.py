@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from lab_settings.kinds import (
-    AsgiBeside,
+    SecondServer,
     Direction,
     EngineChoice,
     Implementation,
@@ -34,11 +34,11 @@ class Declaration(BaseModel):
 
     LAB_ENGINE: EngineChoice = _setting(
         EngineChoice.AUTO,
-        "auto takes docker when an engine answers and the images can be had.",
+        "auto uses docker if its engine is running and the images are available.",
     )
     LAB_SERVER: Server = _setting(
         Server.GUNICORN_SYNC,
-        "Who serves Django: the first two by WSGI, the others by ASGI.",
+        "The server of Django: the first two by WSGI, the others by ASGI.",
         backend=True,
     )
     LAB_WORKERS: Annotated[int, Field(ge=1, le=256)] = _setting(
@@ -51,81 +51,79 @@ class Declaration(BaseModel):
         "Threads per process, where the server has them (gunicorn-gthread).",
         backend=True,
     )
-    LAB_ASGI_BESIDE: AsgiBeside = _setting(
-        AsgiBeside.OFF,
-        "A second server beside LAB_SERVER, by ASGI, with one process: Nginx sends it "
-        "what lies below /async/ and /ws/.",
+    LAB_SECOND_SERVER: SecondServer = _setting(
+        SecondServer.OFF,
+        "A second server, by ASGI, with one process: Nginx sends it the requests below "
+        "/async/ and /ws/.",
         backend=True,
     )
     LAB_DETAIL: Implementation = _setting(
         Implementation.NAIVE,
         "How hotel detail is read: nested ModelSerializers with prefetch_related, or the "
-        "quick selector. Both answer the same bytes.",
+        "quick selector. Both return the same bytes.",
         backend=True,
     )
     LAB_BOOKING: Implementation = _setting(
         Implementation.NAIVE,
-        "How a booking is written: ModelSerializer, or the quick service. Same answers, "
+        "How a booking is written: ModelSerializer, or the quick service. Same responses, "
         "same checks.",
         backend=True,
     )
     LAB_WORKBENCH: Switch = _setting(
         Switch.OFF,
-        "Whether the routes below /workbench/ are there (backend/workbench). Their data "
-        "are loaded when it is switched on.",
+        "Adds the routes below /workbench/ (backend/workbench) and loads their data.",
         backend=True,
     )
     LAB_VIEWS: Views = _setting(
         Views.SYNC,
-        "Which variant of those views is routed; every server can serve either.",
+        "Which variant of the workbench's views is used; every server can serve either.",
         backend=True,
     )
     LAB_WEBSOCKETS: Switch = _setting(
         Switch.OFF,
-        "Whether a committed booking is pushed to who watches its hotel "
-        "(/ws/hotel/<id>/): needs an ASGI server, LAB_SERVER's or LAB_ASGI_BESIDE's.",
+        "Pushes committed bookings to the clients of /ws/hotel/<id>/. Needs an ASGI "
+        "server, LAB_SERVER's or LAB_SECOND_SERVER's.",
         backend=True,
     )
     LAB_LOCAL_CACHE: LocalCache = _setting(
         LocalCache.OFF,
-        "Whether each process of the server keeps list and detail in its own memory: lru "
-        "is functools.lru_cache for up to 600 s.",
+        "Caches list and detail in each process: lru is functools.lru_cache for up to 600 s.",
         backend=True,
     )
     LAB_REDIS_CACHE: RedisCache = _setting(
         RedisCache.OFF,
-        "Whether Django answers list and detail from Redis. page: cache_page(600), stale "
-        "for up to 600 s. versioned: rendered bytes under a key that holds the version, "
+        "Caches list and detail in Redis. page: cache_page(600), stale "
+        "for up to 600 s. versioned: rendered bytes under a key with the version, "
         "never stale.",
         backend=True,
     )
     LAB_NGINX_CACHE: NginxCache = _setting(
         NginxCache.OFF,
-        "Whether Nginx answers list and detail from its own cache. basic: the article's "
+        "Caches list and detail in Nginx. basic: the article's "
         "block. protected: locked, revalidated, stale for LAB_NGINX_CACHE_TTL + 2 s + the "
         "time of one answer at most; in an outage for 60 s more.",
         backend=True,
     )
     LAB_NGINX_CACHE_TTL: Ttl = _setting(
         "1s",
-        "How long Nginx may answer without asking (protected): 1s to 1h.",
+        "How long Nginx may serve a page without revalidation (protected): 1s to 1h.",
         backend=True,
     )
     LAB_LATENCY_MS: Annotated[int, Field(ge=0, le=10_000)] = _setting(
         0,
         "0..10000. Milliseconds added between backend and Postgres and between backend "
-        "and client, one way. 0 takes the detour out. Redis is not delayed; "
+        "and client, one way. 0 removes the proxy. Redis is not delayed; "
         "docs/latency.md.",
         backend=True,
     )
     LAB_LATENCY_DIRECTION: Direction = _setting(
         Direction.OUTGOING,
-        "To what leaves the backend, or to what reaches it.",
+        "Which packets of the backend are delayed: outgoing or incoming.",
         backend=True,
     )
     LAB_SHED: Switch = _setting(
         Switch.OFF,
-        "Whether requests beyond what the target can bear are answered 503 at once.",
+        "Load shedding: requests beyond the target's capacity get 503 at once.",
         backend=True,
     )
     LAB_NGINX_POST_RATE: Annotated[int, Field(ge=1, le=100_000)] = _setting(
@@ -140,39 +138,39 @@ class Declaration(BaseModel):
     )
     LAB_CONN_MAX_AGE: Annotated[int, Field(ge=0, le=86400)] = _setting(
         60,
-        "Seconds a database connection is kept when there is no pool; 0 opens one per "
-        "request. An ASGI server runs each request in a thread of its own, which keeps "
-        "nothing: there it is always 0.",
+        "Seconds that a database connection stays open without a pool; 0 opens one per "
+        "request. An ASGI server runs each request in a new thread, so there it is "
+        "always 0.",
         backend=True,
     )
     LAB_DB_MAX_CONNECTIONS: Annotated[int, Field(ge=10, le=10000)] = _setting(
         100,
-        "Postgres' max_connections.",
+        "Postgres's max_connections.",
         backend=True,
     )
     LAB_CLIENT_TIMEOUT: Seconds = _setting(
         60,
-        "k6 gives up on an answer (60 s is also k6's own default).",
+        "k6's request timeout (60 s is also k6's default).",
     )
-    LAB_PROXY_TIMEOUT: Seconds = _setting(55, "Nginx gives up on the backend and answers 504.")
+    LAB_PROXY_TIMEOUT: Seconds = _setting(55, "Nginx's timeout for the backend; then 504.")
     LAB_TIMEOUT: Seconds = _setting(
         50,
-        "The server gives up on a worker and replaces it.",
+        "The server's timeout for a worker, which is then replaced.",
         backend=True,
     )
     LAB_DB_STATEMENT_TIMEOUT: Seconds = _setting(
         45,
-        "Postgres cancels a statement; the API answers 503.",
+        "Postgres cancels a statement; the API returns 503.",
         backend=True,
     )
     LAB_DB_LOCK_TIMEOUT: Seconds = _setting(
         20,
-        "Postgres gives up waiting for a row's lock; the API answers 503.",
+        "Postgres's timeout for a row lock; the API returns 503.",
         backend=True,
     )
     LAB_DB_CONNECT_TIMEOUT: Seconds = _setting(
         5,
-        "The backend gives up connecting to Postgres, or waiting for a pooled connection; 503.",
+        "Timeout for a connection to Postgres or from the pool; then 503.",
         backend=True,
     )
     LAB_TARGET_CPUS: CpuList = _setting(
@@ -182,19 +180,18 @@ class Declaration(BaseModel):
     )
     LAB_LOAD_CPUS: CpuList = _setting(
         "",
-        "The same for k6 and Prometheus, so that the generator steals nothing from what "
-        "it measures.",
+        "The same for k6 and Prometheus, so that the generator takes no CPU time from the target.",
     )
     LAB_BIND: Address = _setting(
         "127.0.0.1",
-        "Address of Nginx and of the push gate, which takes metrics with a password: "
+        "Address of Nginx and of the metrics ingress, which requires a password: "
         "0.0.0.0 for a load generator on another host. Everything else stays on 127.0.0.1 "
         "(SECURITY.md).",
     )
     LAB_HTTP_PORT: Port = _setting(8080, "Nginx: the target of every test.")
-    LAB_NGINX_STATUS_PORT: Port = _setting(8081, "Nginx' stub_status.")
+    LAB_NGINX_STATUS_PORT: Port = _setting(8081, "Nginx's stub_status.")
     LAB_BACKEND_PORT: Port = _setting(8001, "The backend itself: /healthz, /readyz, /lab/settings.")
-    LAB_ASGI_BESIDE_PORT: Port = _setting(8003, "LAB_ASGI_BESIDE's server.")
+    LAB_SECOND_SERVER_PORT: Port = _setting(8003, "LAB_SECOND_SERVER's server.")
     LAB_TOXIPROXY_PORT: PortOfSeveral = _setting(
         18474,
         "The first of the three ports that toxiproxy takes: its own, delayed Postgres, "
@@ -203,25 +200,25 @@ class Declaration(BaseModel):
     )
     LAB_METRICS_PORT: Port = _setting(
         8002,
-        "The backend's /metrics, served by a process of its own.",
+        "The backend's /metrics, served by a separate process.",
     )
     LAB_POSTGRES_PORT: Port = _setting(
         25432,
-        "Not the programs' usual ports: a system's own Postgres and Redis may have those. "
+        "Not the default ports, which a system's Postgres and Redis may use. "
         "Below 32768, from where on Linux gives ports to outgoing connections.",
     )
     LAB_REDIS_PORT: Port = _setting(26380, "Redis.")
     LAB_PROMETHEUS_PORT: Port = _setting(
         9090,
-        "Prometheus: its pages, and what k6 on this host pushes to.",
+        "Prometheus: its pages, and its receiver for k6 on this host.",
     )
     LAB_PUSH_PORT: Port = _setting(
         9092,
-        "The push gate: Nginx, which asks who pushes metrics from another host for the password.",
+        "The metrics ingress: an Nginx that accepts pushes from other hosts with a password.",
     )
     LAB_ALLOY_PUSH_PORT: Port = _setting(
         9091,
-        "Alloy: what k6 on this host pushes to on the docker engine.",
+        "Alloy: its receiver for k6 on this host, on the docker engine.",
     )
     LAB_GRAFANA_PORT: Port = _setting(3000, "Grafana: the dashboards.")
     LAB_EXPORTERS_PORT: PortOfSeveral = _setting(
@@ -230,8 +227,8 @@ class Declaration(BaseModel):
     )
     LAB_DATA_SEED: Annotated[int, Field(ge=0)] = _setting(
         2026,
-        "What `load_db` makes when the stack starts for the first time. The same seed and "
-        "sizes make the same rows.",
+        "Seed of the data that `load_db` creates at the first start. The same seed and "
+        "sizes give the same rows.",
     )
     LAB_DATA_HOTELS: Annotated[int, Field(ge=1, le=100_000)] = _setting(
         20,
@@ -302,5 +299,7 @@ def read_by_backend() -> list[str]:
 
 # Names that were settings once, and what to do instead.
 REMOVED = {
-    "LAB_LATENCY_BY": "toxiproxy makes every delay. Remove the variable",
+    "LAB_ASGI_BESIDE": "It is LAB_SECOND_SERVER now, with the same values",
+    "LAB_ASGI_BESIDE_PORT": "It is LAB_SECOND_SERVER_PORT now",
+    "LAB_LATENCY_BY": "Toxiproxy simulates every delay: remove the variable",
 }

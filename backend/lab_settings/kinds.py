@@ -24,7 +24,7 @@ class Server(StrEnum):
         return self not in (Server.GUNICORN_SYNC, Server.GUNICORN_GTHREAD)
 
 
-class AsgiBeside(StrEnum):
+class SecondServer(StrEnum):
     OFF = "off"
     UVICORN = "uvicorn"
     DAPHNE = "daphne"

@@ -31,7 +31,7 @@ def parse(model: type[_Model], values: Mapping[str, Any]) -> _Model:
 
 def removed(name: str) -> str:
     """What to do about the name of a setting that is gone."""
-    return f"{name} is no setting any more: {REMOVED[name]}."
+    return f"{name} is not a setting any more. {REMOVED[name]}."
 
 
 def _explained(error: Any) -> str:

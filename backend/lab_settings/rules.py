@@ -37,7 +37,7 @@ def _pools_fit_into_postgres(values: Mapping[str, Any]) -> None:
     """
     if values["LAB_DB_POOL"] == "off":
         return
-    processes = values["LAB_WORKERS"] + (values["LAB_ASGI_BESIDE"] != "off")
+    processes = values["LAB_WORKERS"] + (values["LAB_SECOND_SERVER"] != "off")
     wanted = processes * int(values["LAB_DB_POOL"])
     there = values["LAB_DB_MAX_CONNECTIONS"] - RESERVED_CONNECTIONS
     if wanted > there:
@@ -49,12 +49,12 @@ def _pools_fit_into_postgres(values: Mapping[str, Any]) -> None:
 
 
 def _websockets_need_asgi(values: Mapping[str, Any]) -> None:
-    served = Server(values["LAB_SERVER"]).is_asgi or values["LAB_ASGI_BESIDE"] != "off"
+    served = Server(values["LAB_SERVER"]).is_asgi or values["LAB_SECOND_SERVER"] != "off"
     if values["LAB_WEBSOCKETS"] == "on" and not served:
         speaking = ", ".join(server for server in Server if server.is_asgi)
         raise ValueError(
             f"LAB_WEBSOCKETS=on needs a server that speaks ASGI; LAB_SERVER={values['LAB_SERVER']} "
-            f"does not. Take one of {speaking}, or set LAB_ASGI_BESIDE"
+            f"does not. Take one of {speaking}, or set LAB_SECOND_SERVER"
         )
 
 
@@ -70,11 +70,11 @@ def _a_delayed_connection_comes_in_time(values: Mapping[str, Any]) -> None:
 
 
 def _one_server_is_delayed(values: Mapping[str, Any]) -> None:
-    if values["LAB_LATENCY_MS"] and values["LAB_ASGI_BESIDE"] != "off":
+    if values["LAB_LATENCY_MS"] and values["LAB_SECOND_SERVER"] != "off":
         raise ValueError(
             f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} delays LAB_SERVER alone, and would compare "
-            f"it to LAB_ASGI_BESIDE={values['LAB_ASGI_BESIDE']} without a delay. Set one of them "
-            "to its default: LAB_LATENCY_MS=0 or LAB_ASGI_BESIDE=off"
+            f"it to LAB_SECOND_SERVER={values['LAB_SECOND_SERVER']} without a delay. Set one of them "
+            "to its default: LAB_LATENCY_MS=0 or LAB_SECOND_SERVER=off"
         )
 
 

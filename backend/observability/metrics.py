@@ -16,7 +16,7 @@ DURATION = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
 )
 BODY_BUILDS = Counter(
-    "lab_body_builds_total", "Bodies made from Postgres' rows, with or without a cache.", ["route"]
+    "lab_body_builds_total", "Bodies made from Postgres's rows, with or without a cache.", ["route"]
 )
 CACHE_ANSWERS = Counter(
     "lab_cache_answers_total",
@@ -46,7 +46,7 @@ LIVE_CONNECTIONS = Gauge(
 )
 WORKERS = Gauge(
     "lab_workers",
-    "Live processes that serve, of the backend or of the server beside it.",
+    "Live processes that serve, of the backend or of the second server.",
     ["role"],
     multiprocess_mode="livesum",
 )

@@ -21,7 +21,7 @@ class DatabaseCommand(BaseCommand):
         except (DatabaseError, psycopg.Error) as error:  # COPY is psycopg's own, untranslated
             reason = str(error).strip().splitlines()[0]
             raise CommandError(
-                f"Postgres said no: {reason}. Nothing was changed. Check that it runs "
+                f"Postgres rejected the command: {reason}. Nothing was changed. Check that it runs "
                 "(`lab status`) and that the tables are there (`manage.py migrate`)."
             ) from None
 

@@ -44,7 +44,7 @@ class Proxy:
 def proxies(direction: Direction) -> list[Proxy]:
     """The two ways, each delayed in the direction that the backend's packets have, or in the other.
 
-    Upstream is from client to server: the backend is Postgres' client and Nginx' server.
+    Upstream is from client to server: the backend is Postgres's client and Nginx's server.
     """
     to_server, to_client = "upstream", "downstream"
     if direction is Direction.INCOMING:

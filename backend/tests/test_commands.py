@@ -114,7 +114,7 @@ def test_table_sizes_reads_as_a_table(capsys, suite):
 def test_commands_say_so_when_postgres_is_away(stack):
     done = _manage("table_sizes", PGPORT="1")
     assert done.returncode == 1
-    assert "Postgres said no" in done.stderr
+    assert "Postgres rejected the command" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -1,4 +1,4 @@
-"""The database's password is not told to whoever listens in Postgres' place."""
+"""The database's password is not told to whoever listens in Postgres's place."""
 
 import socket
 import struct

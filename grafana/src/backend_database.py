@@ -57,7 +57,7 @@ def _requests(page: Page) -> None:
     page.add(
         series(Query(caches.builds("route"), "{{route}}"), stacked=True),
         "Body builds",
-        "Bodies per second that were made from Postgres' rows, by route.",
+        "Bodies per second that were made from Postgres's rows, by route.",
         "ops",
         (8, 9),
     )
@@ -69,7 +69,7 @@ def _requests(page: Page) -> None:
         ),
         "Abandoned and refused requests",
         "Requests per second whose client had gone before the answer (499), and those refused at "
-        "once: 429 by Nginx' limit, 503 by LAB_SHED or in an outage.",
+        "once: 429 by Nginx's limit, 503 by LAB_SHED or in an outage.",
         "reqps",
         (8, 9),
     )
@@ -106,7 +106,7 @@ def _database(page: Page) -> None:
         on_right(pool, "requests waiting", "short"),
         "Pool waits",
         "Requests per second that had to wait for a connection of the pool (LAB_DB_POOL), and how "
-        "many wait at the same time. Without a pool nobody does.",
+        "many wait at the same time. Without a pool: none.",
         "cps",
         (8, 10),
     )

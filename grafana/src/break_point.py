@@ -32,7 +32,7 @@ def build() -> Dashboard:
     page = Page(
         "lab-break-point",
         "Break point",
-        "From which arrival rate is a bound broken, and was it the target that gave way?",
+        "At which arrival rate is a limit exceeded, and is the target the bottleneck?",
         [variables.planned_test()],
         marks=of_tests(TEST),
     )
@@ -47,7 +47,7 @@ def _figures(page: Page) -> None:
         (
             "Knee",
             "The lowest arrival rate at which p95 passes 1 s or errors pass 1 %, and still do 5 "
-            "and 10 s later. The verdict of `lab k6 breakpoint` has a third bound, and finer "
+            "and 10 s later. The verdict of `lab k6 breakpoint` has a third limit, and finer "
             "windows.",
             "reqps",
             number(Query(knee.knee(TEST), ""), over_range=True).no_value("not reached"),
@@ -60,9 +60,9 @@ def _figures(page: Page) -> None:
         ),
         (
             "Generator's CPU, at most",
-            "The most that k6 and what measures used of the generator's CPUs, or that was in use "
-            "of a generator's host of its own. From 90 % on the knee is the generator's, not the "
-            "target's.",
+            "Highest CPU use of k6 and the measuring services on the generator's CPUs, or of the "
+            "generator's separate host. From 90 % on, the knee is that of the generator, not of "
+            "the target.",
             "percentunit",
             number(
                 Query(knee.highest_generator(TEST), ""), (None, GOOD), (0.9, BAD), over_range=True
@@ -83,7 +83,7 @@ def _curves(page: Page) -> None:
     page.add(
         _over_rate(load.percentile(TEST, 0.95), selection.BOUND_SECONDS, "p95", "p95 in seconds"),
         "p95 over the arrival rate",
-        "Each point is 10 s of the test, red beyond the bound of 1 s (the level line). The "
+        "Each point is 10 s of the test, red beyond the limit of 1 s (the level line). The "
         "vertical line is the knee.",
         _SECONDS,
         (12, 12),
@@ -91,7 +91,7 @@ def _curves(page: Page) -> None:
     page.add(
         _over_rate(load.error_ratio(TEST), selection.BOUND_ERRORS, "errors", "errors in %"),
         "Errors over the arrival rate",
-        "Failed answers among all; red beyond the bound of 1 % (the level line). The vertical "
+        "Failed answers among all; red beyond the limit of 1 % (the level line). The vertical "
         "line is the knee.",
         "percentunit",
         (12, 12),
@@ -125,8 +125,8 @@ def _sides(page: Page) -> None:
     page.add(
         scatter(columns, clouds, (_ARRIVALS, "CPU in use in %"), 0.9),
         "CPU over the arrival rate",
-        "The share of each side's CPUs that is in use. A generator near 100 % at the knee means "
-        "that the knee is its own. With k6 on a host of its own it is that host's CPU.",
+        "The share of each side's CPUs that is in use. With the generator near 100 % at the knee, "
+        "the generator is the limit. With k6 on a separate host it is that host's CPU.",
         "percentunit",
         (12, 11),
     )

@@ -30,13 +30,13 @@ def _reached(page: Page) -> None:
     ratios = series(
         Query(caches.nginx_hit_ratio(), "Nginx"),
         Query(caches.backend_hit_ratio(), "{{layer}}"),
-        Query(caches.postgres_hit_ratio(), "Postgres' buffers"),
+        Query(caches.postgres_hit_ratio(), "Postgres's buffers"),
     )
     page.add(
         ratios.max(1),
         "Hit ratio by layer",
         "Of what each layer was asked, the share that it had. A layer that is off is not drawn. "
-        "Nginx' hits include stale and revalidated pages; Postgres' are blocks, not requests.",
+        "Nginx's hits include stale and revalidated pages; Postgres's are blocks, not requests.",
         "percentunit",
         (12, 10),
     )
@@ -62,7 +62,7 @@ def _readers(page: Page) -> None:
     page.add(
         series(Query(caches.cache_statuses(TESTS), "{{cache_status}}"), stacked=True),
         "Answers by X-Cache-Status",
-        "What Nginx said of each answer, as k6 read it; NONE where Nginx' cache was not asked.",
+        "What Nginx said of each answer, as k6 read it; NONE where Nginx's cache was not asked.",
         "reqps",
         (8, 10),
     )
@@ -78,7 +78,7 @@ def _readers(page: Page) -> None:
             "Measured by SCENARIO=staleness alone"
         ),
         "Age of stale answers",
-        "How far behind the truth a reader is: measured by the staleness probe "
+        "How old a page can be: measured by the staleness probe "
         "(SCENARIO=staleness), which books and reads until the booking shows.",
         "s",
         (8, 10),
@@ -89,13 +89,13 @@ def _stores(page: Page) -> None:
     page.add(
         series(Query(caches.builds("route"), "{{route}}")),
         "Bodies built, by route",
-        "Bodies per second that were made from Postgres' rows: the work that caches save.",
+        "Bodies per second that were made from Postgres's rows: the work that caches save.",
         "ops",
         (12, 8),
     )
     page.add(
         series(Query(caches.redis_memory(), "Redis")),
-        "Redis' memory",
+        "Redis's memory",
         "What Redis keeps. Near its limit it evicts, and the hit ratio falls.",
         "bytes",
         (12, 8),

@@ -59,7 +59,7 @@ def _figures(page: Page) -> None:
     ]
     page.add(
         rows("testid", columns, "testid", {"testid": 340}),
-        "Both tests in figures",
+        "Both tests in numbers",
         "Each whole test, setup left out. Compare tests of one machine, profile and rate.",
         "short",
         (24, 5),
@@ -76,7 +76,7 @@ def _load(page: Page) -> None:
         ),
         (
             "Goodput",
-            "Successful answers within the bound per second, from the start of each test.",
+            "Successful answers within the limit per second, from the start of each test.",
             "reqps",
             load.goodput,
         ),
@@ -87,7 +87,7 @@ def _load(page: Page) -> None:
         page.add(
             bounded(coloured(panel, _COLOURS), selection.BOUND_SECONDS),
             name,
-            f"{name} of the last 10 s, from the start of each test. The dashed line is the bound.",
+            f"{name} of the last 10 s, from the start of each test. The dashed line is the limit.",
             "s",
             (12, 9),
         )
@@ -109,7 +109,7 @@ def _cost(page: Page) -> None:
         ),
         (
             "Bodies built",
-            "Bodies per second that were made from Postgres' rows: what caches saved, or did not.",
+            "Bodies per second that were made from Postgres's rows: what caches saved, or did not.",
             "ops",
             lambda tests: comparison.while_running(caches.builds(), tests),
         ),

@@ -68,7 +68,7 @@ def _of_answers() -> tuple[Figure, ...]:
         ),
         (
             "Goodput",
-            "Successful answers within the bound (RESPONSE_TIME_BOUND, 1 s) per second, over the "
+            "Successful answers within the limit (RESPONSE_TIME_BOUND, 1 s) per second, over the "
             "last 10 s.",
             "reqps",
             number(Query(load.goodput(TESTS), "")),
@@ -80,7 +80,7 @@ def _of_trouble() -> tuple[Figure, ...]:
     return (
         (
             "p95",
-            "95 % of the answers of the last 10 s were quicker. Red beyond the bound of 1 s.",
+            "95 % of the answers of the last 10 s were quicker. Red beyond the limit of 1 s.",
             "s",
             number(
                 Query(load.percentile(TESTS, 0.95), ""),
@@ -90,7 +90,7 @@ def _of_trouble() -> tuple[Figure, ...]:
         ),
         (
             "Errors",
-            "Failed answers among all, over the last 10 s. Red beyond the bound of 1 %.",
+            "Failed answers among all, over the last 10 s. Red beyond the limit of 1 %.",
             "percentunit",
             number(Query(load.error_ratio(TESTS), ""), (None, GOOD), (selection.BOUND_ERRORS, BAD)),
         ),
@@ -114,8 +114,8 @@ def _rates(page: Page) -> None:
         coloured(dashed(rates, "target"), {"target": LIMIT, "achieved": "blue", "goodput": GOOD}),
         "Target, achieved and good rate",
         "What the plan asks for, what is answered, and what is answered well and in time. Where "
-        "the lines part, the target (or the generator) gives way. A closed load such as the smoke "
-        "test has no target rate.",
+        "the lines part, the target (or the generator) is overloaded. A closed load such as the "
+        "smoke test has no target rate.",
         "reqps",
         (12, 9),
     )
@@ -147,7 +147,7 @@ def _times(page: Page) -> None:
         bounded(percentiles, selection.BOUND_SECONDS),
         "Response times",
         "Percentiles of the last 10 s, from k6's native histograms: good to one bucket (10 %). The "
-        "dashed line is the bound.",
+        "dashed line is the limit.",
         "s",
         (12, 10),
     )

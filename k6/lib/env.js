@@ -31,6 +31,7 @@ const READ_BY = {
   ROUTE: 'workbench',
   RETRIES: 'workbench',
   CONNECTIONS: 'availability',
+  JOURNEY_HOTELS: 'journey',
 };
 
 // With any of these set, k6 replaces the script's scenarios by its own shortcut.
@@ -51,6 +52,7 @@ const DURATION_UNITS = { h: 3600, m: 60, s: 1, ms: 0.001 };
  * @property {string} route of the workbench; empty in other scenarios
  * @property {number} retries how often a user's failed request is sent again
  * @property {number} connections WebSockets that are held
+ * @property {number} journeyHotels hotels that a visitor opens, at most; 0: all
  * @property {string} testid
  * @property {string} summaryPath empty: no file is written
  * @property {string} settingsUrl empty: the settings are not read
@@ -79,6 +81,7 @@ export function envRead(variables, profiles) {
     route: scenario === 'workbench' ? envChoice(variables, 'ROUTE', Object.keys(ROUTES), '') : '',
     retries: envInteger(variables, 'RETRIES', 0, 0, 10),
     connections: envInteger(variables, 'CONNECTIONS', 100, 1, 20000),
+    journeyHotels: envInteger(variables, 'JOURNEY_HOTELS', 0, 1, 100000),
     testid: variables.TESTID || testidDefault(profile, scenario, new Date()),
     summaryPath: variables.SUMMARY_PATH || '',
     settingsUrl: envUrl(variables, 'SETTINGS_URL', ''),
@@ -135,6 +138,21 @@ export function envInteger(variables, name, fallback, min, max) {
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= min && value <= max) return value;
   throw new Error(`${name}=${text} is out of range. Set it to a whole number ${min}..${max}.`);
+}
+
+/**
+ * @param {Variables} variables
+ * @param {string} name
+ * @param {number} fallback
+ * @param {number} min
+ * @param {number} max
+ */
+export function envDecimal(variables, name, fallback, min, max) {
+  const text = variables[name];
+  if (!text) return fallback;
+  const value = Number(text);
+  if (/^\d+(\.\d+)?$/.test(text) && value >= min && value <= max) return value;
+  throw new Error(`${name}=${text} is out of range. Set it to a number ${min}..${max}.`);
 }
 
 /**

@@ -55,7 +55,16 @@ function scenarioBuild(env, profile) {
   const { executor } = profile;
   if (profile.unit !== 'requests' || profile.cutsOff) return executor;
   // k6 forgets a request that it cuts off, and at the end of a breakpoint those are the slowest.
-  return { ...executor, gracefulStop: `${env.clientTimeoutMs + 1000}ms` };
+  const waiting = { ...executor, gracefulStop: `${env.clientTimeoutMs + 1000}ms` };
+  return profile.mayStopEarly ? { ...waiting, env: { EARLY_STOP: planText(profile) } } : waiting;
+}
+
+/**
+ * The plan as `k6 inspect` prints it: `lab` reads it before the run, to find the break during it.
+ * @param {Profile} profile
+ */
+function planText({ unit, plan }) {
+  return JSON.stringify({ unit, plan });
 }
 
 /**

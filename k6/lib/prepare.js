@@ -142,7 +142,8 @@ function hotelsRead(env, source) {
   if (!Array.isArray(hotels) || hotels.length === 0) {
     throw new Error(`${response.url} answered no hotel. Load the lab's data into the target.`);
   }
-  return hotels.map((hotel) => hotel.id);
+  const ids = hotels.map((hotel) => hotel.id);
+  return env.journeyHotels ? ids.slice(0, env.journeyHotels) : ids;
 }
 
 /**

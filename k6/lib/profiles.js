@@ -2,7 +2,7 @@
 // The named loads. A profile says how arrivals grow; which requests arrive is SCENARIO's matter.
 
 import { OPENING_MS } from './arrivals.js';
-import { envDuration, envInteger, seconds } from './env.js';
+import { envDecimal, envDuration, envInteger, seconds } from './env.js';
 
 // What a profile with arrivals is told: its rate, its time, and how many VUs may answer for it.
 
@@ -68,7 +68,58 @@ function clamp(value, min, max) {
  */
 export function breakpointBuild(variables) {
   const { rate, duration, limits } = arrivalsRead(variables, 500);
-  return rampBuild('requests', [{ duration_seconds: duration, from: 0, to: rate }], limits);
+  const plan = [{ duration_seconds: duration, from: 0, to: rate }];
+  return { ...rampBuild('requests', plan, limits), mayStopEarly: true };
+}
+
+// k6 takes whole rates; in requests per minute 0.25/s is one.
+const MINUTE = 60;
+const GROWTH = 1.07;
+
+/**
+ * The rate grows by 7 % a second from START_RATE on, so that each rate is held as long relative to
+ * itself: one ramp finds 0.5/s and 5,000/s alike.
+ * @param {Variables} variables
+ * @returns {Load}
+ */
+export function breakpointGeometricBuild(variables) {
+  const rate = envInteger(variables, 'RATE', 500, 1, 100000);
+  const start = envDecimal(variables, 'START_RATE', 1, 0.1, 100000);
+  if (start >= rate) {
+    throw new Error(`START_RATE=${start} is not below RATE=${rate}. Lower it, or raise RATE.`);
+  }
+  const limits = vusRead(variables, vusDefault(rate));
+  const load = rampBuild('requests', geometricPlan(start, rate), limits);
+  const perMinute = (/** @type {number} */ perSecond) => Math.round(perSecond * MINUTE);
+  const executor = /** @type {import('k6/options').RampingArrivalRateScenario} */ (load.executor);
+  return {
+    ...load,
+    mayStopEarly: true,
+    executor: {
+      ...executor,
+      startRate: perMinute(start),
+      timeUnit: '1m',
+      stages: executor.stages.map(({ duration, target }) => ({
+        duration,
+        target: perMinute(target),
+      })),
+    },
+  };
+}
+
+/**
+ * Stages of a second each, in rates that k6 can be told.
+ * @param {number} start
+ * @param {number} rate
+ * @returns {PlanStage[]}
+ */
+function geometricPlan(start, rate) {
+  const steps = Math.ceil(Math.log(rate / start) / Math.log(GROWTH));
+  const rates = Array.from({ length: steps + 1 }, (_, step) => {
+    const planned = Math.min(start * GROWTH ** step, rate);
+    return Math.round(planned * MINUTE) / MINUTE;
+  });
+  return rates.slice(1).map((to, step) => ({ duration_seconds: 1, from: rates[step], to }));
 }
 
 /**
@@ -259,6 +310,7 @@ export function closedRampBuild(variables) {
  * @property {number} maxVUs
  * @property {number} durationSeconds
  * @property {boolean} [cutsOff] the load ends with its time: what is under way then is cut off
+ * @property {boolean} [mayStopEarly] nothing is lost when the load ends soon after the break
  * @property {boolean} checkBodies bodies are read and checked only where load does not matter
  * @property {import('k6/options').Scenario} executor the k6 scenario, without its exec
  */
@@ -267,12 +319,15 @@ export function closedRampBuild(variables) {
 
 /** @typedef {{ build: (variables: Variables) => Load, knobs: string[] }} Builder */
 
-const KNOBS = ['VUS', ...ARRIVAL_KNOBS];
+const GEOMETRIC_KNOBS = ['START_RATE', ...ARRIVAL_KNOBS.filter((knob) => knob !== 'DURATION')];
+
+const KNOBS = ['VUS', 'START_RATE', ...ARRIVAL_KNOBS];
 
 /** @type {Record<string, Builder>} */
 const BUILDERS = {
   smoke: { build: smokeBuild, knobs: ['VUS', 'DURATION'] },
   breakpoint: { build: breakpointBuild, knobs: ARRIVAL_KNOBS },
+  'breakpoint-geometric': { build: breakpointGeometricBuild, knobs: GEOMETRIC_KNOBS },
   hold: { build: holdBuild, knobs: ARRIVAL_KNOBS },
   spike: { build: spikeBuild, knobs: ARRIVAL_KNOBS },
   closed: { build: closedBuild, knobs: ['VUS', 'DURATION'] },

@@ -8,6 +8,7 @@ import { equals, throwsWith } from './expect.js';
 
 export const cases = [
   profilesSmokeAndArrival,
+  profileGeometric,
   profileOfASpike,
   profilesOfTheArticle,
   profileMistakes,
@@ -28,6 +29,20 @@ function profilesSmokeAndArrival() {
   equals('hold: plan', hold.plan, [{ duration_seconds: 10, from: 30, to: 30 }]);
   equals('hold: never more VUs than allowed', vusOf(hold), [7, 7]);
   equals('hold: constant', hold.executor.executor, 'constant-arrival-rate');
+}
+
+function profileGeometric() {
+  const ramp = profileBuild('breakpoint-geometric', { START_RATE: '0.5', RATE: '4' });
+  const plan = ramp.plan || [];
+  equals('geometric: seconds', [plan.length, ramp.durationSeconds], [31, 31]);
+  equals('geometric: ends', [plan[0].from, plan[30].to], [0.5, 4]);
+  equals('geometric: 7 % a second', (plan[20].to / plan[20].from).toFixed(2), '1.07');
+  const { startRate, timeUnit, stages } = /** @type {any} */ (ramp.executor);
+  equals('geometric: per minute', [startRate, timeUnit, stages[30].target], [30, '1m', 240]);
+  equals('geometric: may stop early', ramp.mayStopEarly, true);
+  const backwards = { START_RATE: '5', RATE: '5' };
+  const build = () => profileBuild('breakpoint-geometric', backwards);
+  throwsWith('geometric: start above the top', build, ['START_RATE=5', 'RATE=5']);
 }
 
 /** @param {import('../lib/profiles.js').Profile} profile */

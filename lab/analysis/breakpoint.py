@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from lab.analysis.windows import STEP_SECONDS, WINDOW_SECONDS, Window
 
 IN_A_ROW = 3
+# A ramp goes on for as many windows after its break before it may stop early.
+_AFTER_BREAK = 3
 # A shorter run has too few windows to break in.
 SHORTEST_SECONDS = WINDOW_SECONDS + (IN_A_ROW - 1) * STEP_SECONDS
 
@@ -40,6 +42,11 @@ def find_break(found: Sequence[Window]) -> BreakPoint | None:
         if all(window.broken for window in found[index : index + IN_A_ROW]):
             return _break_point(found[: index + 1])
     return None
+
+
+def is_past_break(found: Sequence[Window]) -> bool:
+    """Whether a ramp may stop: it broke, and the windows after the break are there."""
+    return find_break(found[:-_AFTER_BREAK]) is not None
 
 
 def _break_point(so_far: Sequence[Window]) -> BreakPoint:

@@ -82,11 +82,12 @@ def _look(
     except Unanswered:
         return Completeness(counted, None, seconds, seconds)
     moments = sorted(at for series in beats for at in series)
-    return Completeness(counted, int(there), seconds, _silence(moments, started, started + seconds))
+    silent = silence_seconds(moments, started, started + seconds)
+    return Completeness(counted, int(there), seconds, silent)
 
 
-def _silence(moments: list[float], start: float, end: float) -> float:
-    """Seconds in which a push was due and none came."""
+def silence_seconds(moments: list[float], start: float, end: float) -> float:
+    """Seconds in which a push was due and none came; `moments` are the pushes', in order."""
     # A push holds the second before it.
     silences = (after - before for before, after in pairwise([start - 1, *moments, end]))
     return sum(silence - 1 for silence in silences if silence > _LONGEST_SILENCE_SECONDS)

@@ -44,6 +44,8 @@ def read_back(engine: Engine, run: Run, bounds: Bounds) -> Result:
             f"not valid. k6's summary is in {run.folder}."
         )
     summary = read_summary(run.summary_file)
+    if run.stopped_at is not None:
+        summary = summary.until(run.stopped_at)
     collected = _collect(run, summary, Prometheus(run.settings.prometheus_url), bounds)
     metrics = metrics_of(run, summary, collected)
     verdict = judge(metrics, summary.plan, bounds, thresholds_failed=run.thresholds_failed)
@@ -92,7 +94,7 @@ def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds)
     if not completeness.readable:
         return Collected(started, completeness, [])
     try:
-        totals = _totals(run.load.testid, started, summary.seconds, prometheus)
+        totals = read_totals(run.load.testid, started, summary.seconds, prometheus)
     except Unanswered:
         return Collected(started, replace(completeness, prometheus=None), [])
     found = windows(summary.plan, totals.at, bounds) if summary.plan else []
@@ -117,7 +119,8 @@ def _completeness(run: Run, summary: Summary, started: float) -> Completeness:
     )
 
 
-def _totals(testid: str, started: float, seconds: float, prometheus: Prometheus) -> Totals:
+def read_totals(testid: str, started: float, seconds: float, prometheus: Prometheus) -> Totals:
+    """The counters of a load's first `seconds`, as Prometheus has them."""
     ended = started + seconds + 1
     # From the whole second before it on, in which k6 may have pushed zeros.
     counters = {
@@ -135,12 +138,14 @@ def metrics_of(run: Run, summary: Summary, collected: Collected) -> Result:
     in_time = summary.value("lab_answers_in_time", "count") / summary.seconds
     best = max((window.goodput for window in collected.windows), default=in_time)
     planned, found = summary.planned_seconds, collected.completeness
+    stopped = run.stopped_at
     return Result(
         testid=run.load.testid,
         profile=run.load.profile,
         scenario=summary.scenario,
         started=datetime.fromtimestamp(run.started, UTC).isoformat(timespec="seconds"),
         seconds=round(summary.seconds, 1),
+        stopped_after=None if stopped is None else round(stopped - collected.started, 1),
         requests=requests,
         successes=requests - failed,
         failed=failed,

@@ -42,7 +42,7 @@ def facts(
     """
     said = ask_backend(settings, engine.token())
     if said["debug"]:
-        raise LabError("The backend runs with DEBUG on: its figures would mean nothing.")
+        raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
     target = expand(choose_cpus(settings).target)
     found: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,

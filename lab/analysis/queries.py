@@ -90,6 +90,11 @@ def requests_of_whole_run(testid: str) -> str:
     return f"sum({_kept(REQUESTS, matchers)})"
 
 
+def start(testid: str) -> str:
+    """When a run's load began, in Unix time."""
+    return f'{SCENARIO_START}{{testid="{testid}"}}'
+
+
 def heartbeat(testid: str) -> str:
     """The one series of a run that k6 pushes each second, whatever is answered."""
     return f'{VIRTUAL_USERS}{{testid="{testid}"}}'

@@ -25,7 +25,8 @@ from lab.host.sampler import CpuUse
 # 5: `rate` of a break point: what the target sustained. `offered` is that of when it was seen.
 # 6: `failed_ratio`, `hotels`, `unit`, `cache`, `services_cpu`, `memory_peak_bytes`, `prometheus`,
 #    which only the cells of experiments had; `dropped` of a break point.
-SCHEMA_VERSION = 6
+# 7: `stopped_after`; `unfinished` of a ramp, too.
+SCHEMA_VERSION = 7
 
 Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded"]
 LimitedBy = Literal["target", "generator_cpu", "vu_cap", "none"]
@@ -205,12 +206,14 @@ class Result(_Part):
     started: str = ""
     # From the load's first arrival to its last answer.
     seconds: Annotated[float, Metric("seconds", "in all", whole)] = 0.0
+    # Seconds into the load at which the lab stopped it early; None for one that ran to its end.
+    stopped_after: Annotated[float | None, Metric("stopped early", "s", whole)] = None
     requests: Annotated[int, Metric("requests", form=whole)] = 0
     successes: Annotated[int, _SUCCESSES] = 0
     failed: Annotated[int, Metric("failed requests", form=whole)] = 0
     retries: Annotated[int | None, Metric("sent again", form=whole)] = None
-    # Requests that the end of the load cut off; None where each is waited for.
-    unfinished: Annotated[int | None, Metric("cut off", form=whole)] = None
+    # In flight when the load ended, so neither answered nor failed; None where each is waited for.
+    unfinished: Annotated[int | None, Metric("unfinished at stop", form=whole)] = None
     rps: Annotated[float, _RPS] = 0.0
     answers_per_second: Annotated[float | None, _ANSWERS] = None
     # Of the best window; `goodput_mean` is that of the whole load.

@@ -83,22 +83,22 @@ def _counts(result: Result) -> str:
 def _held(result: Result, plan: Plan, bounds: Bounds) -> Verdict:
     limited = _limited_by(_cpu_of_load(result), result.dropped_iterations)
     text = (
-        f"held: up to {plan.top_rate:.1f} {plan.unit}/s no bound gave way "
+        f"held: up to {plan.top_rate:.1f} {plan.unit}/s no limit was exceeded "
         f"(p95 {bounds.p95_ms:.0f} ms, errors {bounds.error_ratio:.0%}, "
-        f"achieved {bounds.achieved_ratio:.0%}){_gave_way(result.windows)}"
+        f"achieved {bounds.achieved_ratio:.0%}){_exceeded(result.windows)}"
     )
     return Verdict("held", "none" if limited == "target" else limited, text)
 
 
-def _gave_way(windows: list[Window]) -> str:
-    """The windows that broke a bound, too few in a row for a break; a load may end too soon."""
+def _exceeded(windows: list[Window]) -> str:
+    """The windows that exceeded a limit, too few in a row for a break; a load may end too soon."""
     broken = [window for window in windows if window.broken]
     if not broken:
         return ""
     last = broken[-1]
     return (
-        f" for {IN_A_ROW} windows in a row; {len(broken)} of {len(windows)} windows broke one, the "
-        f"last at {last.end:.0f} s of {windows[-1].end:.0f} s: {' and '.join(last.broken)}"
+        f" in {IN_A_ROW} windows in a row; {len(broken)} of {len(windows)} windows exceeded one, "
+        f"the last at {last.end:.0f} s of {windows[-1].end:.0f} s: {' and '.join(last.broken)}"
     )
 
 
@@ -107,7 +107,7 @@ def _broke(result: Result, plan: Plan, found: BreakPoint) -> Verdict:
     limited = _limited_by(use, found.dropped)
     text = (
         f"broke at {found.rate:.1f} {plan.unit}/s (goodput {found.goodput:.1f}/s, "
-        f"seen at {found.offered:.1f}/s): {' and '.join(found.reasons)}; "
+        f"offered {found.offered:.1f}/s): {' and '.join(found.reasons)}; "
         f"limited by {_LIMITS[limited]}"
     )
     if use is not None:

@@ -1,21 +1,40 @@
-"""The `lab` command. Commands stay thin: they ask an engine or a module, and print."""
+"""The `lab` command. Commands stay thin: they call an engine or a suite, and print."""
 
 import signal
 import sys
+from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from lab.cli import experiments, loads, stack, suites
-from lab.console import err
+from lab import __version__
+from lab.cli import experiments, loads, results, stack, suites
 from lab.errors import LabError
 
 app = typer.Typer(
-    help="Find out, by measuring, where a Django API breaks and what breaks first.",
     no_args_is_help=True,
-    add_completion=False,
+    # Rich's help costs as much CPU as all the rest of `lab --help`, and folds the names of values.
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Find out, by measuring, where a Django API breaks and what breaks first."""
+
 
 # In the order of `lab --help`.
 app.command()(stack.up)
@@ -26,7 +45,9 @@ app.command()(loads.k6)
 app.command()(loads.profile)
 app.command()(loads.demo)
 app.command()(experiments.run)
-app.command()(experiments.report)
+app.command("list")(results.list_)
+app.command()(results.show)
+app.command()(results.report)
 app.command()(suites.bench)
 app.command()(suites.overload)
 app.command()(suites.soak)
@@ -37,14 +58,22 @@ app.command(context_settings=_PASSED_ON)(stack.manage)
 
 
 def main() -> None:
-    """Run the command; every error of ours ends in one message and its exit code."""
-    # A shell lets its background jobs ignore Ctrl-C; k6 hears of it through us alone.
+    """Run the command; print each LabError as one message, and exit with its code."""
+    # A shell lets its background jobs ignore Ctrl-C, and k6 gets it from us alone.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         app()
     except LabError as error:
-        err.print(f"[red]error:[/red] {escape(str(error))}")
+        _print_error(str(error))
         sys.exit(error.exit_code)
     except OSError as error:
-        err.print(f"[red]error:[/red] {escape(str(error))}. Check the disk and its permissions.")
+        _print_error(f"{error}. Check the disk and its permissions.")
         sys.exit(LabError.exit_code)
+
+
+def _print_error(text: str) -> None:
+    from rich.markup import escape
+
+    from lab.console import err
+
+    err.print(f"[red]error:[/red] {escape(text)}")

@@ -1,31 +1,43 @@
-"""The commands that measure a declared experiment, and report what is stored of one."""
+"""The command that measures a declared experiment.
 
-from typing import Annotated
+It imports what it needs when it runs: `lab --help` reads this module, not the experiments'.
+"""
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lab.cli.options import Json, answer, engine_here
-from lab.cli.output import experiments
-from lab.console import step
+from lab.cli.options import ExperimentName, Json, Quick, Repeats, answer, engine_here
 from lab.errors import LabError, UsageError
-from lab.experiments import command
-from lab.experiments.store import Store, find_store
+
+if TYPE_CHECKING:
+    from lab.experiments.store import Store
 
 
 def run(
-    name: Annotated[str, typer.Argument(help="An experiment, or the path of a .toml file.")],
-    dry_run: Annotated[bool, typer.Option(help="Print the cells and the time they need.")] = False,
-    quick: Annotated[
-        bool, typer.Option(help="Shorter loads, fewer cells: a look, no figures.")
+    name: ExperimentName,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the cells and their duration; run nothing.")
     ] = False,
-    again: Annotated[bool, typer.Option("--resume", help="Go on with the newest run.")] = False,
-    repeat: Annotated[int | None, typer.Option(min=1, max=100, help="Repeats.")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Cells, such as 'detail/naive/*'.")] = None,
+    quick: Quick = False,
+    again: Annotated[
+        bool, typer.Option("--resume", help="Measure what the newest run has left.")
+    ] = False,
+    repeat: Repeats = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Cells to measure: 'detail/naive/*'.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure every cell of an experiment, then report. It can be interrupted and resumed."""
+    """Measure an experiment cell by cell, and report it.
+
+    After Ctrl-C, --resume measures what is left.
+    """
+    from lab.cli.output import experiments
+    from lab.experiments import command
+
     if again and (quick or repeat or only or dry_run):
-        raise UsageError("--resume goes on as the run began; it takes no other option.")
+        raise UsageError("--resume takes no other option: a run goes on as it began.")
     if again:
         _finish(name, *command.resume(engine_here(), name), as_json)
         return
@@ -36,28 +48,13 @@ def run(
     _finish(name, *command.start(engine_here(), plan), as_json)
 
 
-def report(
-    name: Annotated[str | None, typer.Argument(help="A run, or an experiment's newest.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Turn a stored run into a page, Markdown and pictures; measures nothing."""
-    _report(find_store(name), as_json)
+def _finish(name: str, store: "Store", failures: list[str], as_json: bool) -> None:
+    """Report what was measured first, whatever became of the other cells."""
+    from lab.cli.results import report_experiment
 
-
-def _finish(name: str, store: Store, failures: list[str], as_json: bool) -> None:
-    """The report first: the cells that were measured count, whatever became of the others."""
-    _report(store, as_json)
+    report_experiment(store, as_json)
     if failures:
         raise LabError(
             f"{len(failures)} cells failed:\n" + "\n".join(failures) + "\nThe others are measured. "
             f"Try these again: lab run {name} --resume"
         )
-
-
-def _report(store: Store, as_json: bool) -> None:
-    # Altair takes half a second to import, which every other command would pay.
-    from lab.report.document import report_of
-
-    with step("Drawing the report"):
-        document = report_of(store)
-    answer(document, as_json, experiments.report)

@@ -1,27 +1,26 @@
-"""The commands that load the running stack once and report what it sustained."""
+"""The commands that load the running stack once and print the result.
 
-from collections.abc import Iterator
-from typing import Annotated
+Each command imports what it needs when it runs: `lab --help` reads this module, not k6's.
+"""
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lab.analysis.result import Result
-from lab.analysis.windows import Bounds
 from lab.cli import options
-from lab.cli.options import Json, answer, engine_here
-from lab.cli.output import run as output
-from lab.load.k6 import Load, new_testid
-from lab.profiling.profile import Wanted
-from lab.profiling.profile import profile as profiled
-from lab.settings import load_settings
-from lab.stack.choice import choose_engine
-from lab.suites.single_run import run_once
+from lab.cli.options import Json, answer, engine_here, whole_seconds
+from lab.load import ApiScenario, Profile
+
+if TYPE_CHECKING:
+    from lab.analysis.result import Result
 
 
 def k6(
     profile: options.Profile,
+    k6_options: options.K6Options = None,
     scenario: options.Scenario = None,
     rate: options.Rate = None,
+    start_rate: options.StartRate = None,
     duration: options.Duration = None,
     vus: options.VirtualUsers = None,
     route: options.Route = None,
@@ -31,65 +30,78 @@ def k6(
     p95: options.P95 = 1000,
     max_errors: options.MaxErrors = 0.01,
     min_achieved: options.MinAchieved = 0.95,
+    early_stop: options.EarlyStop = True,
     as_json: Json = False,
 ) -> None:
-    """Load the running stack with k6 and say what it bore."""
+    """Load the running stack with k6 and print the verdict.
+
+    Exit code 0: passed, held, or broke where the profile is meant to. 1: failed or did not hold.
+    """
+    from lab.analysis.windows import Bounds
+    from lab.cli.output import run as output
+    from lab.load.k6 import Load, new_testid
+    from lab.load.k6_options import checked
+    from lab.suites.single_run import run_once
+
     load = Load(
         profile,
         scenario,
         *(rate, duration, vus),
         *(route, connections, retries),
         bound_ms=p95,
+        start_rate=start_rate,
         testid=testid or new_testid(profile),
+        k6_options=checked(k6_options or []),
     )
-    measured = run_once(engine_here(), load, Bounds(p95, max_errors, min_achieved))
+    bounds = Bounds(p95, max_errors, min_achieved)
+    measured = run_once(engine_here(), load, bounds, early_stop=early_stop)
     answer(measured.document(), as_json, lambda _: output.run(measured))
-    _exit_unless_fine(measured.result)
+    _exit_unless_passed(measured.result)
 
 
 def profile(
-    scenario: Annotated[str, typer.Option(help="detail, list, booking or journey.")] = "detail",
-    seconds: Annotated[int, typer.Option(min=1, max=600, help="How long to record.")] = 20,
+    scenario: options.ApiScenario = ApiScenario.DETAIL,
+    duration: Annotated[str, typer.Option(help="Length of the recording: 1s to 10m.")] = "20s",
     rate: Annotated[
-        int | None, typer.Option(min=1, help="Requests per second; at will, if left out.")
+        int | None,
+        typer.Option(min=1, help="Arrival rate per second. Default: as fast as it answers."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Record where the backend's time goes under load, as it is set: flame graph and top ten."""
-    answer(profiled(engine_here(), Wanted(scenario, seconds, rate)), as_json, output.profile)
+    """Profile the backend under load: flame graph, top ten."""
+    from lab.cli.output import run as output
+    from lab.profiling.profile import Wanted
+    from lab.profiling.profile import profile as profiled
 
-
-def demo_loads() -> Iterator[Load]:
-    """A smoke test, then a short ramp that the naive, uncached stack can't follow.
-
-    One at a time, since a name has the time at which its run begins.
-    """
-    yield Load("smoke", testid=new_testid("smoke"))
-    yield Load("breakpoint", rate=4, duration="40s", testid=new_testid("breakpoint"))
+    wanted = Wanted(scenario, whole_seconds(duration, 1, 600), rate)
+    answer(profiled(engine_here(), wanted), as_json, output.profile)
 
 
 def demo(as_json: Json = False) -> None:
-    """The main job: start the stack, smoke test it, find its break point, say what was found."""
-    settings = load_settings()
-    engine = choose_engine(settings)
-    engine.up(settings)
-    measured = [run_once(engine, load, Bounds()) for load in demo_loads()]
-    documents = {"runs": [each.document() for each in measured]}
-    answer(documents, as_json, lambda _: output.demo(measured))
-    for each in measured:
-        _exit_unless_fine(each.result)
+    """Start the stack and break it three ways (4 minutes).
 
-
-# Profiles that ask for more than the target bears, on purpose.
-_TO_BREAK = ("breakpoint", "spike")
-
-
-def _exit_unless_fine(result: Result) -> None:
-    """Anything but what is made to break it should not break.
-
-    What could not be judged has not held.
+    A hotel's page with nested serializers, with quick code, and behind the Nginx cache: each is
+    loaded until it breaks. Ends with a table and a chart; the stack keeps running.
     """
-    made_to = any(name in result.profile for name in _TO_BREAK)
-    broke = result.outcome == "broke" and not made_to
+    from lab.cli.output import demo as output
+    from lab.settings import load_settings
+    from lab.stack.choice import choose_engine
+    from lab.suites.demo import run as run_demo
+
+    settings = load_settings()
+    answer(run_demo(choose_engine(settings), settings), as_json, output.demo)
+
+
+# Profiles that are meant to exceed the target's limits.
+_TO_BREAK = (Profile.BREAKPOINT, Profile.SPIKE)
+
+
+def _exit_unless_passed(result: "Result") -> None:
+    """Exit with 1 for a failed run, and for one that broke though its profile is not meant to.
+
+    A run without a record in Prometheus can't be judged, so it has not passed.
+    """
+    meant_to = any(name in result.profile for name in _TO_BREAK)
+    broke = result.outcome == "broke" and not meant_to
     if broke or result.outcome in ("failed", "unrecorded"):
         raise typer.Exit(1)

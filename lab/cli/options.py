@@ -1,46 +1,140 @@
-"""Every option that commands share, and how they print a result."""
+"""The options that commands share, each declared once, and how a command prints its result."""
 
-from typing import Annotated, Any
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lab.analysis.result import without_series
-from lab.console import out, print_json
-from lab.settings import load_settings
-from lab.stack.choice import choose_engine
-from lab.stack.engine import Engine
+from lab import load, paths
+from lab.errors import UsageError
+
+if TYPE_CHECKING:
+    from lab.stack.engine import Engine
+
+# Its members are files, which mypy can't know.
+_PRESETS = sorted(path.stem for path in paths.PRESETS.glob("*.env"))
+Preset = StrEnum("Preset", _PRESETS)  # type: ignore[misc]
+
+
+class ExportFormat(StrEnum):
+    """The formats of `--export`."""
+
+    CSV = "csv"
+    MD = "md"
+    JSON = "json"
+
+
+def _experiments(incomplete: str) -> list[str]:
+    return _starting(incomplete, (path.stem for path in paths.EXPERIMENTS.glob("*.toml")))
+
+
+def _runs(incomplete: str) -> list[str]:
+    return _starting(incomplete, (path.stem for path in paths.RESULTS.iterdir()))
+
+
+def _starting(incomplete: str, names: Any) -> list[str]:
+    return sorted(name for name in names if name.startswith(incomplete))
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Profile = Annotated[str, typer.Argument(help="smoke, breakpoint, hold, spike, closed, …")]
+Profile = Annotated[load.Profile, typer.Argument(help="How arrivals grow: lab list profiles.")]
 Scenario = Annotated[
-    str | None,
-    typer.Option(
-        help="journey, list, detail, booking, staleness, workbench, availability, faults."
-    ),
+    load.Scenario | None,
+    typer.Option(help="Which requests arrive: lab list scenarios. Default: journey."),
 ]
-Rate = Annotated[int | None, typer.Option(min=1, help="Top requests per second.")]
-Duration = Annotated[str | None, typer.Option(help="For example 90s or 5m.")]
+ApiScenario = Annotated[load.ApiScenario, typer.Option(help="Which requests arrive.")]
+Rate = Annotated[
+    int | None,
+    typer.Option(min=1, help="Arrival rate per second; of a ramp or spike, the highest."),
+]
+StartRate = Annotated[
+    float | None,
+    typer.Option(min=0.1, help="First arrival rate per second of breakpoint-geometric."),
+]
+Duration = Annotated[str | None, typer.Option(help="Length of the load: 90s, 5m or 1h30m.")]
 VirtualUsers = Annotated[
     int | None, typer.Option(min=1, help="Virtual users of smoke, closed and closed-ramp.")
 ]
-Route = Annotated[str | None, typer.Option(help="Of workbench: io_read, hello, …")]
-Connections = Annotated[int | None, typer.Option(min=1, help="WebSockets that availability holds.")]
-Retries = Annotated[
-    int | None, typer.Option(min=0, help="Of workbench: how often a failed request is resent.")
+Route = Annotated[str | None, typer.Option(help="Route of --scenario workbench: io_read, hello, …")]
+Connections = Annotated[
+    int | None, typer.Option(min=1, help="Open WebSockets of --scenario availability.")
 ]
-TestId = Annotated[str | None, typer.Option(help="A name for the run.")]
-P95 = Annotated[int, typer.Option(min=1, help="Bound on p95, in ms.")]
-MaxErrors = Annotated[float, typer.Option(min=0, max=1, help="Bound on errors.")]
-MinAchieved = Annotated[float, typer.Option(min=0, max=1, help="Bound on achieved.")]
+Retries = Annotated[
+    int | None, typer.Option(min=0, help="Retries per failed request of --scenario workbench.")
+]
+TestId = Annotated[
+    str | None, typer.Option(help="Name of the run. Default: profile, time, four digits.")
+]
+P95 = Annotated[int, typer.Option(min=1, help="Limit on p95 response time, in ms.")]
+MaxErrors = Annotated[
+    float, typer.Option(min=0, max=1, help="Limit on failed requests, as a share of all.")
+]
+MinAchieved = Annotated[
+    float, typer.Option(min=0, max=1, help="Limit on answered requests, as a share of the due.")
+]
+EarlyStop = Annotated[
+    bool,
+    typer.Option("--early-stop/--no-early-stop", help="Stop a breakpoint soon after the break."),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="Shorter loads: a preview, not a result.")]
+Repeats = Annotated[int | None, typer.Option("--repeat", min=1, max=100, help="Repeats.")]
+ExperimentName = Annotated[
+    str,
+    typer.Argument(
+        help="An experiment (lab list experiments), or the path of a .toml file.",
+        autocompletion=_experiments,
+    ),
+]
+Run = Annotated[str, typer.Argument(help="A run: lab list runs.", autocompletion=_runs)]
+NewestRun = Annotated[
+    str | None,
+    typer.Argument(
+        help="A run (lab list runs), or an experiment's newest. Default: the newest experiment.",
+        autocompletion=_runs,
+    ),
+]
+Export = Annotated[
+    tuple[ExportFormat, Path] | None,
+    typer.Option(help="Also write the metrics to a file: --export csv metrics.csv"),
+]
+OpenPage = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
+K6Options = Annotated[
+    list[str] | None, typer.Argument(help="After --: options of k6 run, such as --http-debug.")
+]
 
 
-def engine_here() -> Engine:
-    """The engine of the running stack, or the one that would be started."""
+def engine_here() -> "Engine":
+    """Return the engine of the running stack, or the one that `lab up` would start."""
+    from lab.settings import load_settings
+    from lab.stack.choice import choose_engine
+
     return choose_engine(load_settings())
 
 
+def whole_seconds(duration: str, least: int, most: int) -> int:
+    """Return the seconds of `--duration`.
+
+    Raises:
+        UsageError: it is not a duration, or out of range.
+    """
+    from lab_settings import durations
+
+    if not re.match(durations.PATTERN, duration):
+        raise UsageError(f"--duration {duration} is not a duration. Write it like 20s or 5m.")
+    seconds = durations.seconds(duration)
+    if not least <= seconds <= most or seconds != int(seconds):
+        raise UsageError(
+            f"--duration {duration} is out of range. It takes whole seconds, {least}s to {most}s."
+        )
+    return int(seconds)
+
+
 def answer(document: dict[str, Any], as_json: bool, readable: Any) -> None:
-    """The result on standard output: one JSON document, or what `readable` makes of it."""
+    """Print the result: one JSON document, or what `readable` makes of it."""
+    from lab.console import out, print_json
+
     if as_json:
         print_json(_compact(document))
     else:
@@ -48,10 +142,12 @@ def answer(document: dict[str, Any], as_json: bool, readable: Any) -> None:
 
 
 def _compact(document: dict[str, Any]) -> dict[str, Any]:
-    """For --json: what happened second by second stays in the file that `files` names."""
+    """Leave the series of each second to the file that `files` names."""
+    from lab.analysis.result import without_series
+
     several = {
         name: [without_series(each) for each in document[name]]
-        for name in ("runs", "arms")
+        for name in ("rungs", "arms")
         if name in document
     }
     return without_series(document) | several

@@ -1,4 +1,7 @@
-"""The commands that start, stop and change the stack, and look into it."""
+"""The commands that start, stop, change and inspect the stack.
+
+Each command imports what it needs when it runs: `lab --help` reads this module, not the stack's.
+"""
 
 import subprocess
 import sys
@@ -6,17 +9,17 @@ from typing import Annotated
 
 import typer
 
-from lab.cli.options import Json, answer, engine_here
-from lab.cli.output import stack as output
+from lab.cli.options import Json, Preset, answer, engine_here
 from lab.errors import LabError, UsageError
-from lab.settings import changed, load_settings
-from lab.settings.presets import preset_assignments
-from lab.stack.choice import choose_engine
-from lab.stack.status import stack_status
 
 
 def up(as_json: Json = False) -> None:
-    """Start the stack, load the data if there is none, and wait until it answers."""
+    """Start the stack, load its data, and wait until it is ready."""
+    from lab.cli.output import stack as output
+    from lab.settings import load_settings
+    from lab.stack.choice import choose_engine
+    from lab.stack.status import stack_status
+
     settings = load_settings()
     engine = choose_engine(settings)
     engine.up(settings)
@@ -24,23 +27,38 @@ def up(as_json: Json = False) -> None:
 
 
 def down(as_json: Json = False) -> None:
-    """Stop everything that `lab up` started; the data stays."""
+    """Stop the stack; its data stays."""
+    from lab.cli.output import stack as output
+
     engine = engine_here()
     engine.down()
     answer({"engine": engine.name, "state": "down"}, as_json, output.down)
 
 
 def status(as_json: Json = False) -> None:
-    """Show every service and the settings that are really active, asked of the services."""
+    """Show every service, and the settings that are active."""
+    from lab.cli.output import stack as output
+    from lab.stack.status import stack_status
+
     answer(stack_status(engine_here()), as_json, output.status)
 
 
 def set_(
     assignments: Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUE…")] = None,
-    preset: Annotated[str | None, typer.Option(help="article, or best; before the rest.")] = None,
+    preset: Annotated[
+        Preset | None, typer.Option(help="A set of settings, applied before NAME=VALUE.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Change settings of the running stack, and return when they are active."""
+    """Change settings of the running stack.
+
+    Returns once they are active. Settings: .env.example.
+    """
+    from lab.cli.output import stack as output
+    from lab.settings import changed
+    from lab.settings.presets import preset_assignments
+    from lab.stack.status import stack_status
+
     wanted = [*(preset_assignments(preset) if preset else []), *(assignments or [])]
     if not wanted:
         raise UsageError("Nothing to set. Write NAME=VALUE, or --preset best.")
@@ -54,14 +72,19 @@ def set_(
 
 def logs(
     service: Annotated[str, typer.Argument(help="A service of `lab status`.")],
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on printing.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Keep printing new lines.")
+    ] = False,
 ) -> None:
     """Print the end of a service's log."""
     subprocess.run(engine_here().logs(service, follow), check=False)
 
 
 def manage(context: typer.Context) -> None:
-    """Run a command of Django's manage.py in the running stack, such as table_sizes --json."""
+    """Run a Django management command in the stack.
+
+    For example: lab manage table_sizes --json
+    """
     done = engine_here().exec("backend", ["python", "manage.py", *context.args])
     sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)

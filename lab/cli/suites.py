@@ -1,45 +1,52 @@
-"""The commands that ask a fixed question, and answer it with their exit code."""
+"""The commands that answer a fixed question with their exit code.
+
+Each command imports what it needs when it runs: `lab --help` reads this module, not the suites.
+"""
 
 from typing import Annotated, Any
 
 import typer
 
-from lab.cli.options import Json, answer, engine_here
-from lab.cli.output import calibration as calibration_output
-from lab.cli.output import endurance
-from lab.cli.output.bench import bench_table
+from lab.cli.options import ApiScenario, Json, Quick, Repeats, answer, engine_here, whole_seconds
 from lab.errors import UsageError
-from lab.suites import overload as overloading
-from lab.suites.bench import command, growth
-from lab.suites.calibration import command as calibrating
-from lab.suites.soak import run as soaking
+from lab.load import ApiScenario as Api
 
 
 def bench(
-    only: Annotated[list[str] | None, typer.Option(help="Rows, such as detail-fast.")] = None,
-    repeat: Annotated[int | None, typer.Option(min=1, max=100, help="Repeats.")] = None,
-    seconds: Annotated[int | None, typer.Option(min=1, max=600, help="Of each load.")] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Quick, against lower floors: before a merge.")
+    only: Annotated[list[str] | None, typer.Option(help="Rows to measure: detail-fast, …")] = None,
+    repeat: Repeats = None,
+    duration: Annotated[
+        str | None, typer.Option(help="Length of each load, up to 10m. Default: 5s; quick: 2s.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer and shorter loads, lower limits: before a merge.")
     ] = False,
-    grown: Annotated[
-        bool, typer.Option("--growth", help="With 10 million bookings: 15 to 25 minutes, 10 GB.")
+    growth: Annotated[
+        bool,
+        typer.Option("--growth", help="With 10 million bookings: 15 to 25 minutes, 10 GB of disk."),
     ] = False,
     profile: Annotated[
-        bool, typer.Option("--profile", help="And look where each way's time goes, with py-spy.")
+        bool, typer.Option("--profile", help="Also profile each variant with py-spy.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure the fast path against its own limits; exit code 1 when one is not reached."""
-    if grown and (check or only or profile):
-        raise UsageError(
-            "--growth is a benchmark of its own; it takes no --check, --only or --profile."
-        )
-    if grown:
-        document = growth.run(engine_here(), repeats=repeat, seconds=seconds)
+    """Measure the fast code against its targets.
+
+    Exit code 1 if one is missed. Native engine only. Takes 15 minutes, during which the machine
+    should do nothing else.
+    """
+    from lab.cli.output.bench import bench_table
+    from lab.suites.bench import command
+    from lab.suites.bench import growth as growing
+
+    if growth and (quick or only or profile):
+        raise UsageError("--growth can't be combined with --quick, --only or --profile.")
+    seconds = None if duration is None else whole_seconds(duration, 1, 600)
+    if growth:
+        document = growing.run(engine_here(), repeats=repeat, seconds=seconds)
     else:
         asked = command.asked(
-            only or [], repeats=repeat, seconds=seconds, check=check, profile=profile
+            only or [], repeats=repeat, seconds=seconds, check=quick, profile=profile
         )
         document = command.run(engine_here(), asked)
     answer(document, as_json, bench_table)
@@ -48,43 +55,61 @@ def bench(
 
 
 def calibrate(
-    only: Annotated[list[str] | None, typer.Option(help="Cells, such as queue.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A look: shorter loads.")] = False,
+    only: Annotated[list[str] | None, typer.Option(help="Cells to measure: queue, …")] = None,
+    quick: Quick = False,
     as_json: Json = False,
 ) -> None:
-    """Measure servers that are known, and say how far off the lab was; exit code 1 when too far."""
-    document = calibrating.run(engine_here(), only or [], quick=quick)
-    answer(document, as_json, calibration_output.calibration)
-    if not calibrating.is_calibrated(document):
+    """Measure servers of known capacity.
+
+    Exit code 1 if a result is too far off. Native engine only; takes 4 to 7 minutes.
+    """
+    from lab.cli.output.calibration import calibration
+    from lab.suites.calibration import command
+
+    document = command.run(engine_here(), only or [], quick=quick)
+    answer(document, as_json, calibration)
+    if not command.is_calibrated(document):
         raise typer.Exit(1)
 
 
 def overload(
-    scenario: Annotated[str, typer.Option(help="detail, booking, journey or list.")] = "detail",
-    seconds: Annotated[int, typer.Option(min=10, max=600, help="Of each overload.")] = 20,
+    scenario: ApiScenario = Api.DETAIL,
+    duration: Annotated[str, typer.Option(help="Length of each overload: 10s to 10m.")] = "20s",
     as_json: Json = False,
 ) -> None:
-    """Twice the breaking rate, with LAB_SHED and without; exit code 1 when shedding fails."""
-    document = overloading.run(engine_here(), scenario, seconds)
+    """Load the stack with twice its break point.
+
+    Measures with LAB_SHED on and off, in 4 minutes. Exit code 1 if load shedding fails.
+    """
+    from lab.cli.output import endurance
+    from lab.suites import overload as suite
+
+    document = suite.run(engine_here(), scenario, whole_seconds(duration, 10, 600))
     answer(document, as_json, endurance.overload)
-    _exit_unless_kept(document)
+    _exit_unless_passed(document)
 
 
 def soak(
-    duration: Annotated[str, typer.Option(help="For example 3m or 1h.")] = "1h",
-    scenario: Annotated[str, typer.Option(help="journey, booking, detail or list.")] = "journey",
+    duration: Annotated[str, typer.Option(help="Length of the load, 60s or more.")] = "1h",
+    scenario: ApiScenario = Api.JOURNEY,
     rate: Annotated[
         int | None,
-        typer.Option(min=1, help="Requests per second; half of what it bears, if left out."),
+        typer.Option(min=1, help="Arrival rate per second. Default: half of the break point."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Half of the breaking rate for long; exit code 1 when something grows beyond its bound."""
-    document = soaking.run(engine_here(), soaking.asked(scenario, duration, rate))
+    """Hold half of the break point for a long time.
+
+    Exit code 1 if memory, disk, connections or logs grow too much. Native engine only.
+    """
+    from lab.cli.output import endurance
+    from lab.suites.soak import run as suite
+
+    document = suite.run(engine_here(), suite.asked(scenario, duration, rate))
     answer(document, as_json, endurance.soak)
-    _exit_unless_kept(document)
+    _exit_unless_passed(document)
 
 
-def _exit_unless_kept(document: dict[str, Any]) -> None:
+def _exit_unless_passed(document: dict[str, Any]) -> None:
     if not all(figure["kept"] for figure in document["figures"]):
         raise typer.Exit(1)

@@ -180,7 +180,7 @@ def load_of(workload: Workload, settings: Settings, testid: str) -> Load:
 
 
 def _entry(workload: Workload, settings: Settings) -> str | None:
-    """The address that k6 asks, where it is not Nginx' own."""
+    """The address that k6 asks, where it is not Nginx's own."""
     found = {"server": settings.server_url, "async": f"{settings.target_url}/async"}
     return found.get(workload.entry)
 

@@ -132,7 +132,7 @@ def _begun(store: Store) -> dict[str, Any] | None:
     try:
         head, cells = store.header(), store.cells()
     except LabError as error:
-        note(f"Passed over: {error}")
+        note(f"Skipped: {error}")
         return None
     done = {(run.name, run.repeat) for run in cells if run.state == "measured"}
     left = [each for each in head["plan"] if (each["name"], each["repeat"]) not in done]
@@ -150,7 +150,7 @@ def _plan_again(name: str, text: str, experiment: Experiment, head: dict[str, An
 def _machine(engine: Engine, settings: Settings) -> dict[str, Any]:
     said = ask_backend(settings, engine.token())
     if said["debug"]:
-        raise LabError("The backend runs with DEBUG on: its figures would mean nothing.")
+        raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
     versions = engine.versions() | said["versions"]
     return {
         "engine": engine.name,
@@ -177,7 +177,7 @@ def _check_same_machine(run: str, head: dict[str, Any], machine: dict[str, Any])
     if changed:
         said = "; ".join(f"{name} was {old}, is {new}" for name, (old, new) in changed.items())
         raise UsageError(
-            f"{run} can't be gone on with: {said}. Figures of both would not be comparable. "
+            f"{run} can't be resumed: {said}. Their results would not be comparable. "
             "Start a new run."
         )
 

@@ -17,7 +17,7 @@ from lab.load.k6 import Run, new_testid, run_k6
 from lab.settings import Settings, changed, changed_live
 from lab.stack.engine import Engine
 
-# What of a cell's settings reaches an old stack: they are Postgres' and k6's, not the backend's.
+# What of a cell's settings reaches an old stack: they are Postgres's and k6's, not the backend's.
 _SHARED = (
     *("LAB_LATENCY_MS", "LAB_LATENCY_DIRECTION"),
     *("LAB_DB_MAX_CONNECTIONS", "LAB_CLIENT_TIMEOUT"),
@@ -147,8 +147,8 @@ def _check_idle(cores: dict[str, float]) -> None:
     busy = {name: used for name, used in cores.items() if _is_target(name) and used > _IDLE_CORES}
     if busy:
         raise LabError(
-            f"The running stack was at work while the old one was measured (cores: {busy}): what "
-            "was measured is not one thing. Let nothing else ask it meanwhile."
+            f"The running stack was busy while the old one was measured (cores: {busy}), so the "
+            "result is not valid. Send no other requests to it during the run."
         )
 
 

@@ -57,7 +57,7 @@ class _Options(_Table):
 
 
 # What k6 asks: Nginx; the server behind it, as sources without a proxy did; or what Nginx has below
-# /async/, which is LAB_ASGI_BESIDE's where there is one.
+# /async/, which is LAB_SECOND_SERVER's where there is one.
 Entry = Literal["nginx", "server", "async"]
 
 
@@ -214,7 +214,7 @@ class Experiment(_Table):
         """A figure for a panel that there is not would be compared nowhere."""
         panels = self.report.panels or ["load"]
         if len(panels) > 1:
-            raise ValueError("compare takes one figure where several axes are panels")
+            raise ValueError("compare takes one metric where several axes are panels")
         self._check({panels[0]: list(compare)})
 
     def _check(self, when: When) -> None:

@@ -132,7 +132,7 @@ def find_store(name: str | None) -> Store:
     Raises:
         UsageError: there is none.
     """
-    if name and (RESULTS / name / "experiment.json").exists():
+    if name and _has_header(name):
         return Store(RESULTS / name)
     found = next(stores(name), None)
     if found is None:
@@ -140,6 +140,15 @@ def find_store(name: str | None) -> Store:
         what = f"There is no result of {name}" if name else "There is no result"
         raise UsageError(f"{what}. Known: {known}.")
     return found
+
+
+def is_experiment(name: str) -> bool:
+    """Whether an experiment's run, or an experiment that has one, is called that."""
+    return _has_header(name) or any(stores(name))
+
+
+def _has_header(name: str) -> bool:
+    return (RESULTS / name / "experiment.json").exists()
 
 
 def _read(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:

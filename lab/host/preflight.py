@@ -53,7 +53,7 @@ def _cpu_warnings(settings: Settings) -> Iterator[str]:
         yield f"the hypervisor took {steal:.0f} % of the CPU time (steal) while idle"
     busy = 100 - use.idle
     if busy > 100 * _BUSY_SHARE:
-        yield f"other programs kept the CPUs {busy:.0f} % busy before the run began"
+        yield f"other programs used {busy:.0f} % of the CPUs before the run"
 
 
 def _file_warnings() -> Iterator[str]:

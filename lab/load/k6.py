@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -18,7 +19,8 @@ from lab import http
 from lab.errors import Interrupted, LabError, UsageError
 from lab.host.cpus import choose_cpus, expand
 from lab.host.sampler import CpuSampler, CpuUse
-from lab.load.process import End, check_load, execute, keep_end, never
+from lab.load.plan import Plan
+from lab.load.process import End, check_options, execute, inspect_load, keep_end, never
 from lab.paths import RESULTS, ROOT
 from lab.settings import Settings
 from lab.stack.engine import Engine, K6Command
@@ -33,7 +35,7 @@ LEAST_THREADS = 2
 _VERIFIED = (
     *("LAB_SERVER", "LAB_WORKERS", "LAB_THREADS", "LAB_DETAIL", "LAB_BOOKING", "LAB_LOCAL_CACHE"),
     *("LAB_REDIS_CACHE", "LAB_NGINX_CACHE", "LAB_NGINX_CACHE_TTL", "LAB_SHED", "LAB_DB_POOL"),
-    *("LAB_CONN_MAX_AGE", "LAB_VIEWS", "LAB_WORKBENCH", "LAB_WEBSOCKETS", "LAB_ASGI_BESIDE"),
+    *("LAB_CONN_MAX_AGE", "LAB_VIEWS", "LAB_WORKBENCH", "LAB_WEBSOCKETS", "LAB_SECOND_SERVER"),
     *("LAB_LATENCY_MS", "LAB_LATENCY_DIRECTION"),
 )
 
@@ -43,7 +45,8 @@ class Load:
     """What k6 is asked for; what is not set is the profile's own.
 
     `base_url` is the target, if it is not the stack's own. Without `verified` k6 does not ask the
-    target for its settings: another program answers than the lab's backend.
+    target for its settings: another program answers than the lab's backend. `k6_options` are added
+    to `k6 run`.
     """
 
     profile: str
@@ -56,9 +59,12 @@ class Load:
     retries: int | None = None
     bound_ms: int = 1000
     max_vus: int | None = None
+    start_rate: float | None = None
+    journey_hotels: int | None = None
     testid: str = field(default="")
     base_url: str | None = None
     verified: bool = True
+    k6_options: tuple[str, ...] = ()
 
     def env(self) -> dict[str, str]:
         """The variables that k6/main.js reads."""
@@ -66,11 +72,13 @@ class Load:
             "PROFILE": self.profile,
             "SCENARIO": self.scenario,
             "RATE": self.rate,
+            "START_RATE": self.start_rate,
             "DURATION": self.duration,
             "VUS": self.vus,
             "MAX_VUS": self.max_vus,
             "ROUTE": self.route,
             "CONNECTIONS": self.connections,
+            "JOURNEY_HOTELS": self.journey_hotels,
             "RETRIES": self.retries,
             "BASE_URL": self.base_url,
             "RESPONSE_TIME_BOUND": self.bound_ms,
@@ -81,9 +89,10 @@ class Load:
 
 @dataclass(frozen=True)
 class Run:
-    """A k6 run that ended: where its files are, and what the CPUs did meanwhile.
+    """A k6 run that ended: where its files are, and how busy the CPUs were during it.
 
     `cpu_speed` is that of the target's CPUs just before and just after, see lab/host/noise.py.
+    `stopped_at` is when the lab stopped it early (Unix time), None when it ran to its end.
     """
 
     load: Load
@@ -94,6 +103,7 @@ class Run:
     cpu: list[CpuUse]
     settings: Settings
     cpu_speed: float | None = None
+    stopped_at: float | None = None
 
     @property
     def summary_file(self) -> Path:
@@ -122,13 +132,13 @@ def _new_folder(testid: str) -> Path:
 
 
 def check(engine: Engine, load: Load) -> None:
-    """Like `check_load`, for a load that is to be run later.
+    """Like `inspect_load`, for a load that is to be run later.
 
     Raises:
         UsageError: k6 does not know what it would be asked for.
     """
     settings = _settings_of_ready_stack(engine, load)
-    check_load(engine.k6(settings, k6_env(engine, settings, load, ROOT)))
+    inspect_load(engine.k6(settings, k6_env(engine, settings, load, ROOT)))
 
 
 def run_k6(
@@ -136,13 +146,14 @@ def run_k6(
     load: Load,
     folder: Path | None = None,
     pids: dict[str, int] | None = None,
-    should_stop: Callable[[], bool] = never,
+    should_stop: Callable[[Plan], bool] | None = None,
 ) -> Run:
     """Run k6 on the running stack and wait for its end.
 
     With a `folder` the run's files go there, and k6's messages to its k6.log. `pids` are watched in
-    addition to the stack's own. Once `should_stop` returns true, k6 is told to end: it finishes
-    what is in flight and writes its summary.
+    addition to the stack's own. Where the profile may stop early, `should_stop` is called with its
+    plan each second; once it returns true, k6 is interrupted and writes its summary. Requests in
+    flight are cut off then.
 
     Raises:
         UsageError: k6 does not know what it is asked for.
@@ -153,24 +164,40 @@ def run_k6(
     log = folder / "k6.log" if folder else None
     folder = folder or _new_folder(load.testid)
     command = engine.k6(settings, k6_env(engine, settings, load, folder))
-    check_load(command)
+    plan = inspect_load(command)
+    check_options(command, load.k6_options)
+    stop = partial(should_stop, plan) if should_stop and plan else never
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "k6-summary.json").unlink(missing_ok=True)
     sampler = CpuSampler(settings, engine.pids() | (pids or {}))
     with sampler:
         started = time.time()
-        end = _execute(command, log, should_stop)
+        end = _execute(command, load.k6_options, log, stop)
         ended = time.time()
-    failed = end.code == _THRESHOLDS_FAILED
-    run = Run(load, folder, started, ended, failed, sampler.uses, settings, sampler.speed())
+    run = Run(
+        load,
+        folder,
+        started,
+        ended,
+        thresholds_failed=end.code == _THRESHOLDS_FAILED,
+        cpu=sampler.uses,
+        settings=settings,
+        cpu_speed=sampler.speed(),
+        stopped_at=end.stopped_at,
+    )
     _check_outcome(end, run, f"see {log}" if log else "its message stands above")
     return run
 
 
-def _execute(command: K6Command, log: Path | None, should_stop: Callable[[], bool]) -> End:
+def _execute(
+    command: K6Command,
+    k6_options: tuple[str, ...],
+    log: Path | None,
+    should_stop: Callable[[], bool],
+) -> End:
     """k6's messages go to the terminal, or to the log, whose end is kept."""
     with log.open("w") if log else nullcontext(sys.stderr) as output:
-        end = execute(command, output, should_stop)
+        end = execute(command, output, should_stop, k6_options)
     if log:
         keep_end(log)
     return end
@@ -225,7 +252,7 @@ def _verification(engine: Engine, settings: Settings) -> dict[str, str]:
 
 def _check_outcome(end: End, run: Run, where: str) -> None:
     code = end.code
-    if code == _INTERRUPTED and not end.stopped:
+    if code == _INTERRUPTED and end.stopped_at is None:
         raise Interrupted(f"The test was interrupted. What k6 counted is in {run.folder}.")
     if code not in (0, _THRESHOLDS_FAILED, _INTERRUPTED):
         raise LabError(f"k6 ended with exit code {code}; {where}.")

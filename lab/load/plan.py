@@ -1,7 +1,7 @@
 """What a profile offers: the arrival rate that k6 was told, as a function of time."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,18 @@ class Plan:
     def top_rate(self) -> float:
         return max(max(stage.start, stage.end) for stage in self.stages)
 
+    def until(self, seconds: float) -> "Plan":
+        """The plan's first `seconds`."""
+        stages, left = list[Stage](), seconds
+        for stage in self.stages:
+            if left <= 0:
+                break
+            inside = min(left, stage.seconds)
+            end = stage.start + (stage.end - stage.start) * inside / stage.seconds
+            stages.append(Stage(inside, stage.start, end))
+            left -= inside
+        return Plan(tuple(stages), self.unit)
+
     def arrivals(self, until: float) -> float:
         """How many arrivals the plan has in its first `until` seconds."""
         total, begun = 0.0, 0.0
@@ -41,3 +53,11 @@ class Plan:
     def offered(self, start: float, end: float) -> float:
         """The mean arrival rate between two moments of the plan."""
         return (self.arrivals(end) - self.arrivals(start)) / (end - start)
+
+
+def parse_plan(document: dict[str, Any]) -> Plan | None:
+    """The plan that k6's scripts describe by `unit` and `plan`; None for a closed-model profile."""
+    if not document.get("plan"):
+        return None
+    stages = (Stage(s["duration_seconds"], s["from"], s["to"]) for s in document["plan"])
+    return Plan(tuple(stages), document["unit"])

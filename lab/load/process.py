@@ -12,6 +12,7 @@ from typing import IO
 
 from lab.console import note
 from lab.errors import UsageError
+from lab.load.plan import Plan, parse_plan
 from lab.stack.engine import K6Command
 
 _POLL_SECONDS = 1.0
@@ -21,8 +22,10 @@ _LOG_BYTES = 1024**2
 _LOAD_BEGINS = "the load begins"
 
 
-def check_load(command: K6Command) -> None:
-    """Ask k6 what it makes of the load; it alone knows the profiles and their variables.
+def inspect_load(command: K6Command) -> Plan | None:
+    """Check the load by `k6 inspect`; k6's script alone knows the profiles and their variables.
+
+    Returns the plan of a profile that may stop early, None for every other.
 
     Raises:
         UsageError: a name or a value is not known; k6/main.js says which are.
@@ -30,6 +33,21 @@ def check_load(command: K6Command) -> None:
     done = captured(command, "inspect", "--include-system-env-vars", "--log-format", "json")
     if done.returncode:
         raise UsageError(_thrown(done.stderr))
+    (scenario,) = json.loads(done.stdout)["scenarios"].values()
+    variables = scenario["env"] or {}
+    return parse_plan(json.loads(variables.get("EARLY_STOP", "{}")))
+
+
+def check_options(command: K6Command, k6_options: tuple[str, ...]) -> None:
+    """Check options of `k6 run`, which prints its help instead of running.
+
+    Raises:
+        UsageError: k6 does not know one, or not its value.
+    """
+    if k6_options:
+        done = captured(command, "run", *k6_options, "--help")
+        if done.returncode:
+            raise UsageError(f"k6 rejected {' '.join(k6_options)}: {_thrown(done.stderr)}.")
 
 
 def captured(command: K6Command, *argv: str) -> subprocess.CompletedProcess[str]:
@@ -46,7 +64,7 @@ def captured(command: K6Command, *argv: str) -> subprocess.CompletedProcess[str]
 
 def _thrown(log: str) -> str:
     """The message of the error that k6's log ends with, without its stack."""
-    last = log.strip().splitlines()[-1] if log.strip() else "k6 said nothing"
+    last = log.strip().splitlines()[-1] if log.strip() else "k6 printed nothing"
     try:
         last = str(json.loads(last)["msg"])
     except (ValueError, KeyError):
@@ -56,10 +74,10 @@ def _thrown(log: str) -> str:
 
 @dataclass(frozen=True)
 class End:
-    """How k6 ended: its exit code, and whether it was told to stop before its time."""
+    """How k6 ended: its exit code, and when the lab stopped it (Unix time), if it did."""
 
     code: int
-    stopped: bool = False
+    stopped_at: float | None = None
 
 
 def never() -> bool:
@@ -67,49 +85,68 @@ def never() -> bool:
     return False
 
 
-def execute(command: K6Command, said: IO[str], should_stop: Callable[[], bool] = never) -> End:
-    """Run k6 to its end, or until `should_stop`, which is polled each second, returns true.
+def execute(
+    command: K6Command,
+    log: IO[str],
+    should_stop: Callable[[], bool] = never,
+    k6_options: tuple[str, ...] = (),
+) -> End:
+    """Run k6 to its end, or until `should_stop`, which is called each second, returns true.
 
-    k6's messages go to `said`: standard output is the result's.
+    k6's messages go to `log`: standard output is the result's.
     """
     # Without a terminal k6's progress bar would be two new lines a second.
-    quiet = [] if said.isatty() else ["--quiet"]
-    argv = [*command.argv, "run", *quiet, "main.js"]
+    quiet = [] if log.isatty() else ["--quiet"]
+    argv = [*command.argv, "run", *quiet, *k6_options, "main.js"]
     process = subprocess.Popen(
         argv,
         cwd=command.cwd,
         env=command.env,
-        stdout=said,
-        stderr=said,
+        stdout=log,
+        stderr=log,
         # A terminal would send Ctrl-C to k6 as well, which ends at once at the second one.
         start_new_session=True,
     )
     try:
-        return _wait(process, should_stop, tell=bool(quiet) and said is sys.stderr)
+        progress = bool(quiet) and log is sys.stderr
+        return _wait(process, command.interrupt, should_stop, progress=progress)
     finally:
         # Whatever happened to us, it must not go on loading the stack.
         process.kill()
 
 
-def _wait(process: subprocess.Popen[bytes], should_stop: Callable[[], bool], *, tell: bool) -> End:
+def _wait(
+    process: subprocess.Popen[bytes],
+    interrupt: tuple[str, ...],
+    should_stop: Callable[[], bool],
+    *,
+    progress: bool,
+) -> End:
     started = noted = time.monotonic()
-    stopped = interrupted = False
+    stopped_at, interrupted = None, False
     while True:
         try:
-            return End(process.wait(_POLL_SECONDS), stopped and not interrupted)
+            return End(process.wait(_POLL_SECONDS), None if interrupted else stopped_at)
         except subprocess.TimeoutExpired:
             now = time.monotonic()
-            if tell and now - noted >= _SECONDS_BETWEEN_NOTES:
+            if progress and now - noted >= _SECONDS_BETWEEN_NOTES:
                 noted = now
                 note(f"  k6 runs, {now - started:.0f} s")
-            if not (stopped or interrupted) and should_stop():
+            if not (stopped_at or interrupted) and should_stop():
                 # Once: at a second signal k6 ends without a summary.
-                stopped = True
-                process.send_signal(signal.SIGINT)
+                stopped_at = time.time()
+                _interrupt(process, interrupt)
         except KeyboardInterrupt:
             interrupted = True
-            process.send_signal(signal.SIGINT)
+            _interrupt(process, interrupt)
             note("Interrupted; k6 writes its summary.")
+
+
+def _interrupt(process: subprocess.Popen[bytes], argv: tuple[str, ...]) -> None:
+    """Send SIGINT to k6: by `argv` where it runs in a container, which may not be there yet."""
+    if argv and subprocess.run(argv, capture_output=True, check=False).returncode == 0:
+        return
+    process.send_signal(signal.SIGINT)
 
 
 def has_begun(log: Path) -> bool:

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lab.load.plan import Plan, Stage
+from lab.load.plan import Plan, parse_plan
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,13 @@ class Summary:
         """Whether the scenario has that metric at all."""
         return metric in (self.metrics or {})
 
+    def until(self, moment: float) -> "Summary":
+        """The same load with its plan ended at `moment` (Unix time)."""
+        if self.plan is None or self.started is None:
+            return self
+        plan = self.plan.until(moment - self.started)
+        return replace(self, plan=plan, planned_seconds=plan.seconds)
+
     @property
     def all_requests(self) -> int:
         """Requests of the whole run, setup's included."""
@@ -72,15 +79,7 @@ def parse_summary(document: dict[str, Any]) -> Summary:
         started=None if started is None else float(started),
         seconds=float(lab["load_seconds"]),
         planned_seconds=float(planned) if planned else None,
-        plan=_plan(lab),
+        plan=parse_plan(lab),
         hotels=lab.get("hotels"),
         metrics={name: metric["values"] for name, metric in document["metrics"].items()},
     )
-
-
-def _plan(lab: dict[str, Any]) -> Plan | None:
-    """The arrival rates over time; None for a closed-model profile."""
-    if not lab.get("plan"):
-        return None
-    stages = tuple(Stage(s["duration_seconds"], s["from"], s["to"]) for s in lab["plan"])
-    return Plan(stages, lab["unit"])

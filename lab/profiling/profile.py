@@ -81,7 +81,7 @@ def backend_pid(engine: Engine) -> int:
     if "backend" not in pids:
         raise LabError(
             "The backend's processes can't be seen from here: it does not run, or runs in a "
-            "machine of its own (Docker Desktop). See `lab status`."
+            "separate machine (Docker Desktop). See `lab status`."
         )
     return pids["backend"]
 
@@ -93,7 +93,7 @@ def _written(run: Run, recorder: Recorder, wanted: Wanted, engine: Engine) -> di
             f"The backend had next to nothing to do in these {recorder.seconds:.0f} s ({samples} "
             "samples): a cache in front of it answered "
             f"(LAB_NGINX_CACHE={run.settings.LAB_NGINX_CACHE}), or k6 sent too little. Give it "
-            f"more --seconds, no --rate, or LAB_NGINX_CACHE=off. k6's log: {run.folder / 'k6.log'}"
+            f"more --duration, no --rate, or LAB_NGINX_CACHE=off. k6's log: {run.folder / 'k6.log'}"
         )
     document = _measured(run, recorder) | {
         "scenario": wanted.scenario,

@@ -118,4 +118,4 @@ class Recorder:
 
 def _last_line(said: str) -> str:
     lines = said.strip().splitlines()
-    return lines[-1].strip() if lines else "it said nothing."
+    return lines[-1].strip() if lines else "it printed nothing."

@@ -1,7 +1,9 @@
 """What a page is made of. HTML and Markdown are two renderings of the same blocks."""
 
 import re
+from base64 import b64encode
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 Tone = Literal["plain", "good", "bad", "unsure", "warning"]
@@ -74,7 +76,23 @@ class Picture:
     kind: str = "picture"
 
 
-Block = Table | Paragraph | Items | Code | Picture
+@dataclass(frozen=True)
+class Image:
+    """A chart as a file: the Markdown links the PNG (`link`), the page holds the SVG."""
+
+    link: str
+    svg: Path
+    alt: str
+    caption: str
+    kind: str = "image"
+
+    @property
+    def data_url(self) -> str:
+        """The SVG in an address, so that the page is whole in one file."""
+        return f"data:image/svg+xml;base64,{b64encode(self.svg.read_bytes()).decode()}"
+
+
+Block = Table | Paragraph | Items | Code | Picture | Image
 
 
 @dataclass(frozen=True)

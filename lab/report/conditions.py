@@ -58,11 +58,11 @@ def _noisy(report: Report) -> str:
 
 _QUICK = (
     "QUICK RUN: durations were scaled down, and cells may have been left out. It shows that the "
-    "experiment works; its figures are no results."
+    "experiment works; it is a preview, not a result."
 )
 _SHARED = (
     "SHARED CPUs: the target and the load generator ran on the same CPUs and took time from each "
-    "other. The figures are lower than the target's own."
+    "other. The rates are lower than the target's capacity."
 )
 
 
@@ -177,20 +177,20 @@ def definition(report: Report) -> list[Block]:
 
 
 HOW_TO_READ = [
-    "Goodput: answers that came without an error and within the bound, per second. It is the most "
-    "that any window of 5 s held. Requests/s count late and failed answers too.",
-    "Broke at: what the target bore when a bound gave way in three windows in a row: p95, errors, "
-    "or too few answers for what was due. In results of an older lab: the arrival rate of the "
-    "first of those windows, which is more.",
-    "Limited by target: the measured system gave way. That is a result.",
-    "Limited by generator: the load generator's CPUs were full. The target could bear at least as "
-    "much, so the figure is a lower bound (≥).",
-    "Limited by VU cap: all virtual users waited for answers, so requests were dropped before they "
-    "were sent. The figure is a lower bound (≥).",
-    "Held: no bound gave way for three windows in a row before the load ended. The figure is a "
+    "Goodput: successful responses within the limit per second, in the best window of 5 s. "
+    "Requests/s also count late and failed responses.",
+    "Broke at: the highest sustained rate when three windows in a row exceeded a limit: p95, "
+    "errors, or too few responses for the requests that were due. Results of format 4 and older have the "
+    "arrival rate of the first of those windows, which is higher.",
+    "Limited by target: the measured system was the limit.",
+    "Limited by generator: the load generator's CPUs were full. The target can sustain at least "
+    "this rate, so it is a lower bound (≥).",
+    "Limited by VU cap: all virtual users were waiting for responses, so k6 dropped requests. The "
+    "rate is a lower bound (≥).",
+    "Held: no limit was exceeded in three windows in a row before the load ended. The rate is a "
     "lower bound (≥).",
-    "p50, p95, p99: half, 95 % and 99 % of the answers took no longer than this.",
-    "Bodies built: how often the backend made a page from its rows. A cache that protects builds "
+    "p50, p95, p99: 50 %, 95 % and 99 % of the responses took at most this long.",
+    "Bodies built: how often the backend rendered a page from its rows. The protected cache builds "
     "each page once per version.",
-    "Compare cells of one run. Other hosts, engines and CPUs give other numbers.",
+    "Compare cells of one run. Results of other hosts, engines and CPUs differ.",
 ]

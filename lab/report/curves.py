@@ -82,8 +82,8 @@ def _titled(panel: str, what: str) -> str:
 def _caption(rising: bool) -> str:
     over = "the arrival rate" if rising else "the seconds since the load began"
     return (
-        f"Over {over}, in windows of 5 s. Filled mark: the cell broke here. Open mark: here the "
-        "generator or the number of virtual users gave way, not the target. Dotted: the bound. "
+        f"Over {over}, in windows of 5 s. Filled mark: the cell broke here. Open mark: the "
+        "generator or the number of virtual users was the bottleneck here. Dotted: the limit. "
         "On a logarithmic axis zero is drawn on the lower edge."
     )
 
@@ -253,7 +253,7 @@ def keys(report: Report, rows: Rows) -> list[Key]:
     ]
     marks = {row.get("mark") for row in rows}
     broke = [Key("broke", GREY, "circle")] if "filled" in marks else []
-    gave_way = Key("generator or VU cap gave way", GREY, "circle", open=True)
+    gave_way = Key("limited by generator or VU cap", GREY, "circle", open=True)
     return [*lines, *broke, *([gave_way] if "open" in marks else [])]
 
 

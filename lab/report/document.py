@@ -83,8 +83,9 @@ def write_report(
     pictures = _save_pictures(found, folder)
     links = {png.stem: f"pictures/{png.name}" for png in pictures if png.suffix == ".png"}
     html, markdown = folder / "report.html", folder / "report.md"
-    html.write_text(page.html(report, found, links))
-    markdown.write_text(page.markdown(report, found, links))
+    title = str(header.get("title") or header.get("experiment") or "Report")
+    html.write_text(page.html(title, header.get("run", ""), found, links))
+    markdown.write_text(page.markdown(title, found, links))
     return {"html": html, "markdown": markdown, "pictures": pictures}
 
 

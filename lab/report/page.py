@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from lab.charts.style import CONFIG, VEGA_LITE, page_spec
 from lab.report.blocks import Picture, Section
-from lab.report.model import Report
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("lab.report"),
@@ -25,7 +24,7 @@ _TEMPLATES = jinja2.Environment(
 _PAGE_CONFIG = {**CONFIG, "background": None}
 
 
-def html(report: Report, sections: list[Section], pictures: dict[str, str]) -> str:
+def html(title: str, run: str, sections: list[Section], pictures: dict[str, str]) -> str:
     """The page, whole in one file. `pictures`: name → the static twin, relative to the page."""
     charts = {
         f"{block.name}-{i}": page_spec(panel)
@@ -35,20 +34,21 @@ def html(report: Report, sections: list[Section], pictures: dict[str, str]) -> s
         for i, panel in enumerate(block.panels)
     }
     return _TEMPLATES.get_template("report.html").render(
-        title=_title(report),
-        run=report.header.get("run", ""),
+        title=title,
+        run=run,
         sections=sections,
         pictures=pictures,
         charts=_script_json(charts),
         config=_script_json(_PAGE_CONFIG),
-        libraries=Markup(_libraries()),  # noqa: S704 - vl-convert's own, no text of a result
+        # vl-convert's own, no text of a result.
+        libraries=Markup(_libraries() if charts else ""),  # noqa: S704
     )
 
 
-def markdown(report: Report, sections: list[Section], pictures: dict[str, str]) -> str:
+def markdown(title: str, sections: list[Section], pictures: dict[str, str]) -> str:
     _TEMPLATES.filters["md"] = plain
     text = _TEMPLATES.get_template("report.md").render(
-        title=_title(report), sections=sections, pictures=pictures
+        title=title, sections=sections, pictures=pictures
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
@@ -58,10 +58,6 @@ def plain(text: str) -> str:
     flat = " ".join(str(text).split())
     escaped = re.sub(r"([\\`*_\[\]|~#])", r"\\\1", flat)
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _title(report: Report) -> str:
-    return str(report.header.get("title") or report.header.get("experiment") or "Report")
 
 
 @cache

@@ -68,7 +68,7 @@ def compared(report: Report) -> Table:
 
 def _compared_caption(metrics: list[ComparedMetric]) -> str:
     lower = any(metric.bounded for metric in metrics)
-    bound = " ≥ is a lower bound, for the reason beside it." if lower else ""
+    bound = " ≥ is a lower bound; the reason follows it." if lower else ""
     said = " ".join(metric.caption for metric in metrics)
     return f"{said} With repeats the median (least–most).{bound}"
 
@@ -142,8 +142,8 @@ def cells(report: Report) -> Table:
     return Table(
         titles,
         [_cell(cell, shown) for cell in report.cells],
-        "With repeats: the median (least–most). Broke at: the rate that was borne when three "
-        "windows in a row had broken a bound. ≥: a lower bound, see limited by.",
+        "With repeats: the median (least–most). Broke at: the highest sustained rate when "
+        "three windows in a row exceeded a limit. ≥: a lower bound, see limited by.",
         dense=True,
     )
 
@@ -309,7 +309,7 @@ def memory(report: Report) -> list[Block]:
     head = [*(f"#{panel}" for panel in shown), "#most in any cell"]
     caption = (
         "MiB: the most that the answering service's processes took in any second of a load, shared "
-        "pages counted once (PSS). Without Postgres, whose connections cost memory of their own."
+        "pages counted once (PSS). Without Postgres, whose connections take separate memory."
     )
     return [Table(columns(report.rows.name or "cell", "what it is", *head), rows, caption)]
 

@@ -102,8 +102,16 @@ def running_settings(state: State) -> Settings | None:
     """The settings of the running stack, or None when none was started."""
     if not state.settings.exists():
         return None
-    # Written by another version of the lab, perhaps: what it lacks has its default.
-    known = {k: v for k, v in _read(state.settings).items() if k in Settings.model_fields}
+    return known_settings(_read(state.settings))
+
+
+def known_settings(stored: Mapping[str, Any]) -> Settings:
+    """The settings that another version of the lab may have stored: what it lacks has its default.
+
+    Raises:
+        UsageError: a value is not known any more.
+    """
+    known = {name: value for name, value in stored.items() if name in Settings.model_fields}
     return _checked({**defaults(), **known})
 
 

@@ -3,9 +3,7 @@
 from dotenv import dotenv_values
 
 from lab.errors import UsageError
-from lab.paths import ROOT
-
-_FOLDER = ROOT / "presets"
+from lab.paths import PRESETS
 
 
 def preset_assignments(name: str) -> list[str]:
@@ -14,8 +12,8 @@ def preset_assignments(name: str) -> list[str]:
     Raises:
         UsageError: there is none of that name.
     """
-    known = sorted(path.stem for path in _FOLDER.glob("*.env"))
+    known = sorted(path.stem for path in PRESETS.glob("*.env"))
     if name not in known:
         raise UsageError(f"There is no preset {name}. Known: {', '.join(known)} (in presets/).")
-    values = dotenv_values(_FOLDER / f"{name}.env", interpolate=False)
+    values = dotenv_values(PRESETS / f"{name}.env", interpolate=False)
     return [f"{key}={value or ''}" for key, value in values.items()]

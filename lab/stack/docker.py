@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -118,7 +119,8 @@ class DockerEngine:
         argv = ["psql", "-AtqX", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", database, *flags]
         done = self.exec("postgres", argv)
         if done.returncode:
-            raise LabError(f"Postgres said no: {done.stderr.strip()}. See `lab logs postgres`.")
+            why = done.stderr.strip()
+            raise LabError(f"Postgres rejected the command: {why}. See `lab logs postgres`.")
         return done.stdout.splitlines()
 
     def pids(self) -> dict[str, int]:
@@ -167,9 +169,11 @@ class DockerEngine:
         flags = [part for name in passed for part in ("-e", name)]
         # As the caller, who owns results/.
         flags += ["--user", f"{os.getuid()}:{os.getgid()}"]
-        argv = [*compose_argv("docker-compose.load.yml"), "run", "--rm", *flags, "load", "k6"]
-        argv += UNHEARD
-        return K6Command(argv, ROOT, {**os.environ, **_pinned(settings), **passed})
+        name = f"load-lab-k6-{secrets.token_hex(4)}"
+        run = ["run", "--rm", "--name", name, *flags, "load", "k6"]
+        argv = [*compose_argv("docker-compose.load.yml"), *run, *UNHEARD]
+        interrupt = ("docker", "kill", "--signal", "INT", name)
+        return K6Command(argv, ROOT, {**os.environ, **_pinned(settings), **passed}, interrupt)
 
     def _project(self) -> str:
         config = self._run(["config", "--format", "json"], self.settings()).stdout

@@ -28,11 +28,15 @@ UNHEARD = ("--address", "")
 
 @dataclass(frozen=True)
 class K6Command:
-    """How to run k6: the argument list before the script's name, in which folder."""
+    """How to run k6: the argument list before the script's name, in which folder.
+
+    `interrupt` sends SIGINT to a k6 that is not the process that `argv` starts.
+    """
 
     argv: list[str]
     cwd: Path
     env: dict[str, str]
+    interrupt: tuple[str, ...] = ()
 
 
 class Engine(Protocol):
@@ -73,7 +77,7 @@ class Engine(Protocol):
         """
 
     def sql(self, database: str, *statements: str) -> list[str]:
-        """Run statements as Postgres' superuser, each in a transaction of its own.
+        """Run statements as Postgres's superuser, each in a transaction of its own.
 
         Returns the first column of the last statement's rows, as text.
         """

@@ -55,10 +55,10 @@ def prepare(engine: Engine, stack: Borrowed) -> None:
 
 def _leave(engine: Engine, stack: Borrowed, before: Settings | None) -> None:
     if engine.settings() is None:
-        note("The stack is down: it was taken down meanwhile, or did not start.")
+        note("The stack is down: it was stopped during the run, or did not start.")
         return
     try:
-        with step("Leaving the stack as it was, with fresh data"):
+        with step("Restoring the stack's settings" + (" and data" if stack.prepared else "")):
             if before is not None:
                 engine.up(before)
             try:

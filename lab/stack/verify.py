@@ -89,7 +89,7 @@ def verify(target: Target) -> None:
 def _check_settings(target: Target) -> None:
     said = ask_backend(target.settings, target.token)
     if said["debug"]:
-        raise LabError("The backend runs with DEBUG on: its figures would mean nothing.")
+        raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
     _check_same("backend", said["settings"], target.settings)
     _check_same("Nginx", ask_nginx(target.settings), target.settings)
 
@@ -99,8 +99,8 @@ def _check_server(target: Target) -> None:
     settings, token = target.settings, {"X-Lab-Token": target.token}
     asked: dict[str, str] = {f"{settings.backend_url}{_NOWHERE}": settings.LAB_SERVER}
     asked[f"{settings.target_url}{_NOWHERE}"] = settings.LAB_SERVER
-    if settings.LAB_ASGI_BESIDE != "off":
-        asked[f"{settings.target_url}/async{_NOWHERE}"] = settings.LAB_ASGI_BESIDE
+    if settings.LAB_SECOND_SERVER != "off":
+        asked[f"{settings.target_url}/async{_NOWHERE}"] = settings.LAB_SECOND_SERVER
     for url, wanted in asked.items():
         try:
             said = target.client.get(url, headers=token).headers.get("X-Lab-Server")
@@ -108,7 +108,7 @@ def _check_server(target: Target) -> None:
             raise LabError(f"{url} does not answer: {error}.") from None
         if said != wanted:
             raise LabError(
-                f"{url} was answered by {said or 'nobody who says who he is'}; the settings say "
+                f"{url} was answered by {said or 'an unknown server'}, but the settings require "
                 f"{wanted}. See `lab status` and `lab logs backend`."
             )
 
@@ -131,11 +131,11 @@ def _check_backend_layers(target: Target, path: str) -> None:
             break
     if _hit(counted) != on:
         raise LabError(
-            f"The backend answered from these caches: {_named(_hit(counted))}; the settings say: "
-            f"{_named(on)}. Counted: {counted.by_layer()}. See `lab logs backend`."
+            f"The backend answered from these caches: {_named(_hit(counted))}; the settings "
+            f"require: {_named(on)}. Counted: {counted.by_layer()}. See `lab logs backend`."
         )
     if not on and counted.built < 1:
-        raise LabError("No cache is on, yet the backend made no body of its own.")
+        raise LabError("Every cache is off, but the backend built no page. See `lab logs backend`.")
 
 
 def _hit(counted: Counters) -> set[str]:

@@ -101,7 +101,7 @@ def limit_of(result: Result) -> Limit:
     """
     if result.outcome == "unrecorded":
         raise LabError(
-            f"What {result.scenario} bears is not known: {result.verdict}. Try again "
+            f"The capacity of {result.scenario} is unknown: {result.verdict}. Try again "
             "when nothing else runs here; a soak whose rate is given needs no ramp: "
             "lab soak --rate 100"
         )

@@ -201,9 +201,7 @@ def judged(shedding: Arm) -> list[Figure]:
         at_most(SERVED, MOST_SERVED, round(shedding.goodput / shedding.rate, 3)),
         at_least("goodput ÷ the best before the break", LEAST_GOODPUT, shedding.goodput_share),
         at_most("p95 of accepted requests, ms", MOST_P95_MS, shedding.accepted_p95_ms),
-        at_most(
-            "seconds until every bound is kept again", MOST_SECONDS, shedding.seconds_to_normal
-        ),
+        at_most("seconds until no limit is exceeded", MOST_SECONDS, shedding.seconds_to_normal),
         at_most("answers other than success, 429 or 503", 0, unexpected),
         *within_limits(shedding.memory_bytes),
     ]

@@ -5,18 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from lab.analysis import queries
+from lab.analysis.early_stop import EarlyStop
 from lab.analysis.measure import check_target_survived, read_back
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.provenance import host, relative, write_json
 from lab.analysis.result import SCHEMA_VERSION, Result
 from lab.analysis.windows import PUSH_SECONDS, Bounds
 from lab.console import step
-from lab.errors import LabError
+from lab.errors import LabError, UsageError
 from lab.load.k6 import Load, Run, run_k6
 from lab.load.plan import Plan
 from lab.load.summary import read_summary
-from lab.paths import ROOT
-from lab.settings import Settings
+from lab.paths import RESULTS, ROOT
+from lab.settings import Settings, known_settings
 from lab.stack import latency
 from lab.stack.engine import Engine
 
@@ -50,14 +51,44 @@ class SingleRun:
         }
 
 
-def run_once(engine: Engine, load: Load, bounds: Bounds) -> SingleRun:
-    """Run k6, read the run back, and store its result.
+def stored_single_run(document: dict[str, Any]) -> SingleRun:
+    """Return the run of a stored result.json, of this format or an older one.
+
+    Raises:
+        UsageError: the format is of a newer lab.
+        ValueError: the document is not a run's.
+    """
+    version = document["schema_version"]
+    if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
+        raise UsageError(
+            f"The result has schema version {version}; this lab reads 1 to {SCHEMA_VERSION}. "
+            "Use the lab that wrote it: its commit stands in the file."
+        )
+    try:
+        return SingleRun(
+            Result.model_validate(document),
+            files=document["files"],
+            bounds=Bounds(**document["bounds"]),
+            settings=known_settings(document["settings"]),
+            host=document["host"],
+            latency=document.get("latency"),
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from None
+
+
+def run_once(
+    engine: Engine, load: Load, bounds: Bounds, *, early_stop: bool = True, quiet: bool = False
+) -> SingleRun:
+    """Run k6, read the run back, and store its result. A ramp ends soon after its break, unless
+    `early_stop` is false. With `quiet` k6's messages go to k6.log in the run's folder.
 
     Raises:
         LabError: the run could not be made or not be read; what k6 wrote is kept.
     """
     delays = latency.of_running(engine)
-    run = run_k6(engine, load)
+    should_stop = _early_stop(engine, load, bounds) if early_stop else None
+    run = run_k6(engine, load, RESULTS / load.testid if quiet else None, should_stop=should_stop)
     with step("Reading the run back from Prometheus"):
         result = read_back(engine, run, bounds)
         measured = SingleRun(
@@ -71,6 +102,11 @@ def run_once(engine: Engine, load: Load, bounds: Bounds) -> SingleRun:
         write_json(run.folder / "result.json", measured.document())
     check_target_survived(engine, run)
     return measured
+
+
+def _early_stop(engine: Engine, load: Load, bounds: Bounds) -> EarlyStop | None:
+    settings = engine.settings()
+    return EarlyStop(load.testid, settings.prometheus_url, bounds) if settings else None
 
 
 def _files(run: Run, result: Result, bounds: Bounds) -> dict[str, str]:

@@ -18,7 +18,7 @@ def _listed(target):
 def test_every_service_runs_and_is_healthy(stack):
     listed = [json.loads(line) for line in stack.compose("ps", "--format", "json").splitlines()]
     found = {each["Service"]: (each["State"], each["Health"]) for each in listed}
-    # The official image of Nginx' exporter has no program that could ask it for its health.
+    # The official image of Nginx's exporter has no program that could ask it for its health.
     assert found.pop("nginx-exporter") == ("running", "")
     assert set(found.values()) == {("running", "healthy")}, found
 

@@ -75,8 +75,17 @@ def test_without_alloy_a_load_goes_on_and_says_what_was_not_recorded(
     assert said[0].json["requests"] >= 400
 
 
+def test_ramp_stops_early_by_a_signal_to_its_container(lab_on_docker, up):
+    flags = ("--scenario", "list", "--rate", "10", "--duration", "60s", "--p95", "1", "--json")
+    said = lab_on_docker("k6", "breakpoint", *flags)
+    assert said.code == 0, said.err
+    assert said.json["outcome"] == "broke"
+    assert 10 <= said.json["stopped_after"] < 40
+    assert said.json["failed"] == 0
+
+
 def test_a_profile_sees_the_workers_in_their_container(lab_on_docker, up):
-    said = lab_on_docker("profile", "--seconds", "8", "--json")
+    said = lab_on_docker("profile", "--duration", "8s", "--json")
     assert said.code == 0, said.err
     assert len(said.json["hottest"]) == 10
 
@@ -85,7 +94,7 @@ def test_the_database_answers_and_says_no(engine):
     assert engine.sql("hotel", "SELECT count(*) FROM hotels_hotel") == ["4"]
     from lab.errors import LabError
 
-    with pytest.raises(LabError, match="Postgres said no"):
+    with pytest.raises(LabError, match="Postgres rejected the command"):
         engine.sql("hotel", "SELECT nonsense")
 
 

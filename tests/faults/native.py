@@ -17,7 +17,7 @@ from lab.stack.native import NativeEngine
 from tests.faults.shared import SharedHand
 
 _CACHES = ("cache-protected", "cache-refreshes")
-# Above Nginx' min_free (64 MB), so that it keeps pages while the disk is not full.
+# Above Nginx's min_free (64 MB), so that it keeps pages while the disk is not full.
 _DISK_MB = 192
 
 
@@ -65,7 +65,7 @@ class NativeHand(SharedHand):
     @contextmanager
     def own_disk(self) -> Iterator[None]:
         if os.geteuid() != 0:
-            pytest.skip("a disk that can be filled is mounted over Nginx' caches: needs root")
+            pytest.skip("a disk that can be filled is mounted over Nginx's caches: needs root")
         with ExitStack() as mounted:
             disk = self._state.run / "small-disk"
             _mount(mounted, disk, "-t", "tmpfs", "-o", f"size={_DISK_MB}m", "tmpfs")

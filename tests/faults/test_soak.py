@@ -26,7 +26,7 @@ def test_it_was_looked_at_all_the_time(soaked):
 
 
 def test_there_was_something_to_grow_from(soaked):
-    """Pages in Nginx' cache, bookings in the tables, workers with connections."""
+    """Pages in Nginx's cache, bookings in the tables, workers with connections."""
     assert soaked["bookings"] > 100
     last = soaked["looks"][-1]
     assert last["folders"]["cache"] > 0

@@ -151,7 +151,7 @@ def test_a_breakpoint_ends_with_a_number_a_reason_and_what_limited_it(broken):
     assert broken["limited_by"] != "none"
     assert 0 < found["rate"] <= found["offered"]
     assert f"broke at {found['rate']:.1f} requests/s" in broken["verdict"]
-    assert f"seen at {found['offered']:.1f}/s" in broken["verdict"]
+    assert f"offered {found['offered']:.1f}/s" in broken["verdict"]
 
 
 def test_its_windows_add_up_to_its_requests(broken):

@@ -1,23 +1,74 @@
-"""A load that is told to stop before its time."""
+"""A ramp that the lab stops once its break is certain."""
 
-import time
+import json
 
-from lab.analysis.measure import read_back
+import pytest
+
+from lab.analysis.breakpoint import find_break, is_past_break
+from lab.analysis.early_stop import EarlyStop
+from lab.analysis.result import Result
 from lab.analysis.windows import Bounds
 from lab.load.k6 import Load, new_testid, run_k6
+from lab.paths import ROOT
+from lab.suites.single_run import run_once
+
+# No answer is that quick, so every window breaks.
+IMPOSSIBLE = Bounds(p95_ms=0.001)
 
 
-def test_a_load_ends_with_its_summary_once_it_is_told_to_stop(stack, tmp_path):
-    load = Load("hold", "list", rate=20, duration="60s", testid=new_testid("hold"))
-    began, calls = time.monotonic(), []
+def _ramp(rate=20, duration="60s"):
+    return Load("breakpoint", "list", rate=rate, duration=duration, testid=new_testid("breakpoint"))
 
-    def should_stop():
-        calls.append(time.monotonic())
-        return time.monotonic() - began > 8
 
-    run = run_k6(stack, load, tmp_path, should_stop=should_stop)
-    assert time.monotonic() - began < 40
-    assert 20 <= read_back(stack, run, Bounds()).requests < 20 * 40
-    # It is polled each second, and not any more once it said so.
-    assert len(calls) >= 5
-    assert calls[-1] - began > 8
+@pytest.fixture(scope="module")
+def stopped(stack):
+    return run_once(stack, _ramp(), IMPOSSIBLE)
+
+
+def test_ramp_stops_soon_after_its_break(stopped):
+    result = stopped.result
+    assert result.outcome == "broke"
+    # The first window is 5 s long; two more decide, three are waited for, and pushes come late.
+    assert 10 <= result.stopped_after < 25
+    assert result.windows[-1].end <= result.stopped_after
+    assert result.recorded.complete
+
+
+def test_requests_in_flight_at_the_stop_are_neither_answered_nor_failed(stopped):
+    result = stopped.result
+    assert result.failed == 0
+    assert result.successes == result.requests
+    assert 0 <= result.unfinished <= 20
+    document = json.loads((ROOT / stopped.files["result"]).read_text())
+    assert (document["stopped_after"], document["unfinished"]) == (
+        *(result.stopped_after, result.unfinished),
+    )
+
+
+def test_stopped_ramp_has_the_break_point_of_its_stored_windows(stopped):
+    stored = Result.model_validate_json((ROOT / stopped.files["result"]).read_text())
+    assert is_past_break(stored.windows)
+    assert find_break(stored.windows).rate == stopped.result.break_point.rate
+
+
+def test_ramp_that_is_told_not_to_stop_early_runs_to_its_end(stack):
+    result = run_once(stack, _ramp(duration="15s"), IMPOSSIBLE, early_stop=False).result
+    assert result.outcome == "broke"
+    assert (result.stopped_after, result.unfinished) == (None, 0)
+    assert result.windows[-1].end == 15
+
+
+def test_ramp_runs_to_its_end_while_prometheus_does_not_answer(stack, tmp_path):
+    load = _ramp(duration="15s")
+    nobody = EarlyStop(load.testid, "http://127.0.0.1:1", IMPOSSIBLE)
+    run = run_k6(stack, load, tmp_path, should_stop=nobody)
+    assert run.stopped_at is None
+    assert run.ended - run.started > 15
+
+
+def test_rate_that_is_held_never_stops_early(stack, tmp_path):
+    load = Load("hold", "list", rate=5, duration="8s", testid=new_testid("hold"))
+    calls = []
+    run = run_k6(stack, load, tmp_path, should_stop=calls.append)
+    assert run.stopped_at is None
+    assert not calls

@@ -1,4 +1,4 @@
-"""mtail reads Nginx' access log: every line once, whatever happens to the file."""
+"""mtail reads Nginx's access log: every line once, whatever happens to the file."""
 
 import json
 import os
@@ -164,7 +164,7 @@ def test_nginx_writes_what_the_program_reads(stack):
 
 
 def test_every_histogram_of_answer_times_has_the_same_buckets():
-    """Django's, and Nginx' on either engine: only then can one be held against the other."""
+    """Django's, and Nginx's on either engine: only then can one be held against the other."""
     files = ("backend/observability/metrics.py", "nginx/access-log.mtail", "alloy/config.alloy")
     lists = [
         [float(bound) for bound in found.split(",")]

@@ -141,7 +141,7 @@ def test_bytes_in_a_path_leave_the_access_log_json(url, logged):
     for path in ("%FF%FE", "%C3%A9", "%22%5C%0A"):
         assert httpx.get(f"{url}/api/hotel/{path}/").status_code == 404
 
-    # Nginx' processes write their lines in any order, and one of an earlier test may be among them.
+    # Nginx's processes write lines in any order, and one of an earlier test may be among them.
     def both_kinds():
         paths = [entry["path"] for entry in logged()]
         return paths.count("not ASCII") == 2 and '/api/hotel/"\\\n/' in paths

@@ -178,7 +178,7 @@ def test_other_methods_are_handed_on_and_never_kept(client, backend, method):
 
 
 def test_a_reader_cannot_speak_for_the_queue(client, backend):
-    """What Nginx' own second listener understands means nothing on the first."""
+    """What Nginx's own second listener understands means nothing on the first."""
     backend.headers.append(("X-Lab-Refresh", "HIT"))
     raw(client, LIST, 'If-None-Match: "mine"', "X-Lab-Refresh: HIT", "X-Accel-Expires: 3600")
     assert _twice(client) == ["HIT", "HIT"]

@@ -1,4 +1,4 @@
-"""Every combination of Nginx' switches."""
+"""Every combination of Nginx's switches."""
 
 import http.client
 import os
@@ -9,7 +9,7 @@ from itertools import product
 
 import httpx
 import pytest
-from lab_settings.kinds import AsgiBeside
+from lab_settings.kinds import SecondServer
 
 from lab.stack.native.programs import library_env
 from lab.stack.native.supervision import wait_for
@@ -18,10 +18,10 @@ from tests.support.nginx_front import DETAIL, LIST, Backend, free_port, front, n
 
 @pytest.mark.parametrize(
     ("cache", "shed", "beside"),
-    list(product(("off", "basic", "protected"), ("off", "on"), AsgiBeside)),
+    list(product(("off", "basic", "protected"), ("off", "on"), SecondServer)),
 )
 def test_every_combination_is_valid(tmp_path, cache, shed, beside):
-    render_front(tmp_path, 1, LAB_NGINX_CACHE=cache, LAB_SHED=shed, LAB_ASGI_BESIDE=beside)
+    render_front(tmp_path, 1, LAB_NGINX_CACHE=cache, LAB_SHED=shed, LAB_SECOND_SERVER=beside)
     done = subprocess.run(
         nginx(tmp_path, "-t"), env=library_env(), capture_output=True, text=True, check=False
     )

@@ -37,7 +37,7 @@ def test_it_is_whole_without_any_env_file(target):
 
 def test_what_stays_has_a_health_check_and_what_ends_is_waited_for(target):
     unchecked = {name for name, service in target.items() if "healthcheck" not in service}
-    # The image of Nginx' exporter is its program alone: nothing in it could ask.
+    # The image of Nginx's exporter is its program alone: nothing in it could ask.
     assert unchecked == {*ONE_SHOT, "nginx-exporter"}
     waited = target["backend"]["depends_on"]["init"]["condition"]
     assert waited == "service_completed_successfully"
@@ -76,7 +76,7 @@ def test_every_port_is_on_the_loopback_unless_asked(target):
     assert len(ports) == 13
     assert {port["host_ip"] for port in ports} == {"127.0.0.1"}
     opened = config("docker-compose.yml", LAB_BIND="0.0.0.0")
-    # Nginx' status page stays shut even then.
+    # Nginx's status page stays shut even then.
     hosts = {
         name: {port["host_ip"] for port in service.get("ports", [])}
         for name, service in opened.items()
@@ -104,12 +104,12 @@ def test_settings_of_the_shell_reach_the_backend():
 
 @pytest.mark.parametrize("server", ["off", "uvicorn", "daphne", "granian"])
 def test_the_server_beside_the_backend_is_started_and_asked_as_its_setting_says(server):
-    services = config("docker-compose.yml", LAB_ASGI_BESIDE=server)
+    services = config("docker-compose.yml", LAB_SECOND_SERVER=server)
     beside, nginx = services["backend-beside"], services["nginx"]
-    assert beside["environment"]["LAB_ASGI_BESIDE"] == server
+    assert beside["environment"]["LAB_SECOND_SERVER"] == server
     assert beside["command"] == ["bin/when", server, "bin/serve", "beside"]
     assert beside["healthcheck"]["test"][-1] == server
-    assert nginx["environment"]["LAB_ASGI_BESIDE"] == server
+    assert nginx["environment"]["LAB_SECOND_SERVER"] == server
     # Nginx looks the name up when it starts, also while nothing is sent there.
     host, _, port = nginx["environment"]["LAB_BESIDE_UPSTREAM"].partition(":")
     assert host in services

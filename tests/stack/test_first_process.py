@@ -25,7 +25,7 @@ def _why_not():
 @pytest.mark.parametrize(
     ("argv", "setting"),
     [
-        (["bin/when", "off", "bin/serve", "beside"], "LAB_ASGI_BESIDE=off"),
+        (["bin/when", "off", "bin/serve", "beside"], "LAB_SECOND_SERVER=off"),
         (["bin/when", "on", "bin/serve", "worker"], "LAB_WORKBENCH=on"),
     ],
 )

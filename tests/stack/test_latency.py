@@ -100,8 +100,8 @@ def test_a_toxiproxy_that_was_killed_refuses_and_up_sets_it_again(stack, delayed
     ("environ", "said"),
     [
         ({"LAB_LATENCY_MS": "833"}, "6 delays, and LAB_DB_CONNECT_TIMEOUT=5 ends them"),
-        ({"LAB_LATENCY_MS": "50", "LAB_ASGI_BESIDE": "daphne"}, "without a delay"),
-        ({"LAB_LATENCY_BY": "netem"}, "is no setting any more"),
+        ({"LAB_LATENCY_MS": "50", "LAB_SECOND_SERVER": "daphne"}, "without a delay"),
+        ({"LAB_LATENCY_BY": "netem"}, "is not a setting any more"),
     ],
 )
 def test_delays_that_do_not_fit_are_refused(environ, said):

@@ -72,7 +72,7 @@ def test_no_command_line_has_one(run, secrets):
 
 
 def test_no_command_line_of_a_first_start_has_one(lab, other):
-    """It makes the secrets themselves, Postgres' data, and the roles."""
+    """It makes the secrets themselves, Postgres's data, and the roles."""
     lines = CommandLines()
     lines.start()
     try:

@@ -20,9 +20,9 @@ NOWHERE = "/there-is-no-such-route/"
 
 # What else is tried with each: a switch costs seconds, so one does for both. None is the default.
 ALSO = {
-    "gunicorn-sync": {"LAB_ASGI_BESIDE": "uvicorn"},
-    "gunicorn-gthread": {"LAB_ASGI_BESIDE": "daphne"},
-    "gunicorn-uvicorn": {"LAB_ASGI_BESIDE": "granian", "LAB_WEBSOCKETS": "on"},
+    "gunicorn-sync": {"LAB_SECOND_SERVER": "uvicorn"},
+    "gunicorn-gthread": {"LAB_SECOND_SERVER": "daphne"},
+    "gunicorn-uvicorn": {"LAB_SECOND_SERVER": "granian", "LAB_WEBSOCKETS": "on"},
     "gunicorn-asgi": {"LAB_WEBSOCKETS": "on"},
     "uvicorn": {"LAB_DB_MAX_CONNECTIONS": "61", "LAB_WEBSOCKETS": "on"},
     "daphne": {"LAB_WEBSOCKETS": "on", "LAB_WORKERS": 1},
@@ -40,7 +40,7 @@ def article(stack):
 
 
 def _wanted(stack, **values):
-    usual = {"LAB_ASGI_BESIDE": "off", "LAB_DB_MAX_CONNECTIONS": "100", "LAB_WEBSOCKETS": "off"}
+    usual = {"LAB_SECOND_SERVER": "off", "LAB_DB_MAX_CONNECTIONS": "100", "LAB_WEBSOCKETS": "off"}
     usual["LAB_WORKERS"] = "2"
     wanted = usual | values
     return changed(stack.settings(), [f"{name}={value}" for name, value in wanted.items()])
@@ -97,7 +97,7 @@ def _check_place(settings):
 def _check_metrics(stack, settings):
     """Those of workers before are out of the sums, whether or not the server has a hook for it."""
     text = httpx.get(settings.metrics_url).text
-    beside = settings.LAB_ASGI_BESIDE != "off"
+    beside = settings.LAB_SECOND_SERVER != "off"
     assert f'lab_workers{{role="backend"}} {settings.LAB_WORKERS}.0' in text
     assert ('lab_workers{role="beside"} 1.0' in text) == beside
     assert "lab_http_requests_in_flight 0.0" in text
@@ -117,7 +117,7 @@ def _mapped(process):
 
 
 def _check_beside(stack, settings):
-    beside = settings.LAB_ASGI_BESIDE
+    beside = settings.LAB_SECOND_SERVER
     states = {service.name: service.state for service in stack.services()}
     assert states["backend-beside"] == ("missing" if beside == "off" else "running")
     wanted = settings.LAB_SERVER if beside == "off" else beside
@@ -150,7 +150,7 @@ def _answers(stack):
 
 def test_new_settings_come_with_the_start_that_empties_the_caches(stack):
     wanted = {"LAB_SERVER": "gunicorn-gthread", "LAB_DB_MAX_CONNECTIONS": 62}
-    settings = _wanted(stack, LAB_ASGI_BESIDE="daphne", **wanted)
+    settings = _wanted(stack, LAB_SECOND_SERVER="daphne", **wanted)
     with stack.emptied(settings):
         for url in (settings.target_url, settings.backend_url):
             with pytest.raises(httpx.ConnectError):

@@ -38,7 +38,7 @@ def test_the_worker_bears_its_mark(stack, workbench):
 
 
 def test_the_server_beside_bears_its_mark_and_is_left_alone_by_settings_of_nginx(lab, stack):
-    assert lab("set", "LAB_ASGI_BESIDE=uvicorn").code == 0
+    assert lab("set", "LAB_SECOND_SERVER=uvicorn").code == 0
     try:
         _check_mark(stack, "backend-beside")
         before = stack.pids()["backend-beside"]
@@ -47,7 +47,7 @@ def test_the_server_beside_bears_its_mark_and_is_left_alone_by_settings_of_nginx
         assert lab("set", "LAB_DETAIL=fast").code == 0
         assert stack.pids()["backend-beside"] != before
     finally:
-        lab("set", "LAB_ASGI_BESIDE=off", "LAB_NGINX_POST_RATE=200", "LAB_DETAIL=naive")
+        lab("set", "LAB_SECOND_SERVER=off", "LAB_NGINX_POST_RATE=200", "LAB_DETAIL=naive")
 
 
 def _check_mark(stack, name):

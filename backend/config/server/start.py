@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
-from lab_settings.kinds import AsgiBeside, Server
+from lab_settings.kinds import SecondServer, Server
 
 from config import env
 
@@ -38,16 +38,16 @@ def main(role: str, stack: str = "") -> None:
     os.execv(sys.executable, [*python, *_command(role)])  # noqa: S606
 
 
-def command(server: Server | AsgiBeside, bind: str, workers: int, timeout: int) -> list[str]:
+def command(server: Server | SecondServer, bind: str, workers: int, timeout: int) -> list[str]:
     """Python's arguments that start `server` on `bind`."""
     host, _, port = bind.rpartition(":")
     at = ["--host", host, "--port", port, "--workers", str(workers), "--backlog", str(BACKLOG)]
     match server:
-        case Server.UVICORN | AsgiBeside.UVICORN:
+        case Server.UVICORN | SecondServer.UVICORN:
             return ["-m", "uvicorn", ASGI_APP, *at, *_uvicorn(timeout)]
-        case Server.GRANIAN | AsgiBeside.GRANIAN:
+        case Server.GRANIAN | SecondServer.GRANIAN:
             return ["-m", "granian", ASGI_APP, *at, *_granian(timeout)]
-        case Server.DAPHNE | AsgiBeside.DAPHNE:
+        case Server.DAPHNE | SecondServer.DAPHNE:
             endpoint = f"tcp:{port}:interface={host}:backlog={BACKLOG}"
             return ["-m", "daphne", "--endpoint", endpoint, *_daphne(timeout), ASGI_APP]
         case _:
@@ -89,7 +89,7 @@ def _command(role: str) -> list[str]:
     if role == "worker":
         return ["-m", "config.server.worker"]
     if role == "beside":
-        return command(lab.LAB_ASGI_BESIDE, env.text("BACKEND_BESIDE_BIND"), 1, lab.LAB_TIMEOUT)
+        return command(lab.LAB_SECOND_SERVER, env.text("BACKEND_BESIDE_BIND"), 1, lab.LAB_TIMEOUT)
     return command(lab.LAB_SERVER, env.text("BACKEND_BIND"), lab.LAB_WORKERS, lab.LAB_TIMEOUT)
 
 

@@ -44,7 +44,7 @@ class Ask:
         return self.read_version(**self.ids)
 
     def build(self) -> HttpResponse:
-        """The page from Postgres' rows, as the view answers it."""
+        """The page from Postgres's rows, as the view answers it."""
         response = self.view(self.request, **self.ids)
         if hasattr(response, "render"):
             response.render()

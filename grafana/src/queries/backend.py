@@ -16,7 +16,7 @@ SHED = f"sum(rate(lab_shed_requests_total[{WINDOW}]))"
 
 
 def abandoned() -> str:
-    """Requests/s whose client had gone (Nginx' status 499)."""
+    """Requests/s whose client had gone (Nginx's status 499)."""
     gone = f'sum(rate(lab_nginx_requests_total{{status="499"}}[{WINDOW}]))'
     return f"{gone} or 0 * {nginx_requests()}"
 

@@ -10,7 +10,7 @@ DATABASE = 'datname="hotel"'
 
 
 def nginx_hit_ratio() -> str:
-    """Of the answers for which Nginx' cache was asked."""
+    """Of the answers for which Nginx's cache was asked."""
     asked = f'sum(rate(lab_nginx_requests_total{{cache!="-"}}[{WINDOW}])) > 0'
     hits = f"sum(rate(lab_nginx_requests_total{{{_NGINX_HITS}}}[{WINDOW}]))"
     return f"({hits} or 0 * ({asked})) / ({asked})"
@@ -49,7 +49,7 @@ def backend_cache_asked() -> str:
 
 
 def builds(by: str = "") -> str:
-    """Bodies/s that were made from Postgres' rows."""
+    """Bodies/s that were made from Postgres's rows."""
     grouped = f"sum by ({by})" if by else "sum"
     return f"{grouped}(rate(lab_body_builds_total[{WINDOW}]))"
 

@@ -7,7 +7,7 @@ WINDOW = "20s"
 # k6 pushes every second, so that its own figures can follow a ramp more closely.
 K6_WINDOW_SECONDS = 10
 K6_WINDOW = f"{K6_WINDOW_SECONDS}s"
-# The bounds of the verdict, docs/architecture.md.
+# The limits of the verdict: docs/measuring.md.
 BOUND_SECONDS = 1
 BOUND_ERRORS = 0.01
 # Upper bounds of the heat map's rows in seconds: from a page out of memory to the client's timeout.

@@ -51,8 +51,8 @@ def half_of(limit: dict[str, Any] | None) -> str:
     if limit is None:
         return ""
     why = {
-        "none": "which it bore without breaking",
-        "generator_cpu": "that k6 could ask for: the stack bears more",
+        "none": "which it sustained without breaking",
+        "generator_cpu": "that k6 could offer: the stack can sustain more",
     }
     return f", half of the {limit['rate']:.0f}/s {why.get(limit['by'], 'at which it broke')}"
 

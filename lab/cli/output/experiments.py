@@ -57,7 +57,7 @@ def report(document: dict[str, Any]) -> RenderableType:
 
 
 def _warnings(document: dict[str, Any]) -> list[str]:
-    quick = "[yellow]Quick: durations were scaled down. A look, no figures.[/yellow]"
+    quick = "[yellow]Quick: durations were scaled down. A preview, not a result.[/yellow]"
     state = f"[yellow]The run is {document['state']}: cells are missing.[/yellow]"
     return [
         *([quick] if document["quick"] else []),

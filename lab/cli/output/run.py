@@ -10,7 +10,6 @@ from lab.analysis.breakpoint import BreakPoint
 from lab.analysis.completeness import Completeness
 from lab.analysis.result import METRICS, Result, Staleness, WebSockets
 from lab.host.noise import NOISY_SHARE
-from lab.settings import LOOPBACK
 from lab.suites.single_run import SingleRun
 
 
@@ -20,22 +19,6 @@ def run(measured: SingleRun) -> RenderableType:
     for name, value in _metrics(measured).items():
         table.add_row(name, value)
     return Group(f"[bold]{escape(measured.result.verdict)}[/bold]", table)
-
-
-def demo(measured: list[SingleRun]) -> RenderableType:
-    """Every run, and what to do next."""
-    parts: list[RenderableType] = []
-    for each in measured:
-        parts += ["", f"[bold cyan]{each.result.profile}[/bold cyan]", run(each)]
-    settings = measured[-1].settings
-    pages = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    pages.add_row("the API", f"http://{settings.LAB_BIND}:{settings.LAB_HTTP_PORT}/api/docs/")
-    pages.add_row("metrics", f"http://{LOOPBACK}:{settings.LAB_PROMETHEUS_PORT}/graph")
-    pages.add_row("what runs", "lab status")
-    pages.add_row("switch to the quick code", "lab set LAB_DETAIL=fast")
-    pages.add_row("find its break point", "lab k6 breakpoint --rate 60 --duration 60s")
-    pages.add_row("stop everything", "lab down")
-    return Group(*parts, "", "[bold cyan]next[/bold cyan]", pages)
 
 
 def profile(document: dict[str, Any]) -> RenderableType:
@@ -62,7 +45,8 @@ def _metrics(measured: SingleRun) -> dict[str, str]:
     result, host = measured.result, measured.host
     pinned = f"target on CPU {host['target_cpus']}, load on CPU {host['load_cpus']}"
     metrics = {
-        METRICS["requests"].label: f"{result.requests} in {result.seconds} s ({result.rps}/s)",
+        METRICS["requests"].label: f"{result.requests} in {result.seconds} s ({result.rps}/s)"
+        + (", stopped early, soon after the break" if result.stopped_after else ""),
         METRICS["successes"].label: _successes(result),
         METRICS["goodput"].label: (
             f"at best {result.goodput}/s, on average {result.goodput_mean}/s, "
@@ -90,7 +74,7 @@ def _failed(result: Result) -> str:
     if result.retries:
         parts.append(f"{result.retries} of them sent again")
     if result.unfinished is not None:
-        parts.append(f"{result.unfinished} cut off at the end, counted nowhere")
+        parts.append(f"{result.unfinished} unfinished at stop")
     return "; ".join(parts)
 
 

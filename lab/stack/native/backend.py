@@ -113,4 +113,4 @@ def _replace_workers(
         new = set(master.children()) - old
         return len(new) == settings.LAB_WORKERS and not any(map(is_alive, old))
 
-    wait_for(replaced, seconds=settings.LAB_TIMEOUT + 10, what="The backend's new workers")
+    wait_for(replaced, seconds=settings.LAB_TIMEOUT + 10, what="the new workers of the backend")

@@ -20,14 +20,14 @@ from lab.stack.native.services import redis_service, services
 from lab.stack.native.starting import answers, start
 from lab.stack.native.supervision import Supervision, wait_for
 
-# What requests in flight have left when a server is restarted: it waits for Nginx' idle connections
-# too, which end later.
+# Time for requests in flight when a server is restarted: it waits for Nginx's idle connections too,
+# which end later.
 _GRACE_SECONDS = 3
 
 _BACKEND, _BESIDE, _NGINX, _POSTGRES = "backend", "backend-beside", "nginx", "postgres"
 _WORKER = "backend-worker"
 
-# As long as Nginx' old workers may take for what they have, when the way that they take is to go.
+# As long as Nginx's old workers may take for what they have, when the way that they take is to go.
 _LAST_REQUESTS_SECONDS = 10
 # Settings that no field of the backend's is for (backend/config/env.py).
 _NOT_BACKENDS = {"LAB_NGINX_POST_RATE", "LAB_PROXY_TIMEOUT", "LAB_CLIENT_TIMEOUT"}
@@ -71,7 +71,7 @@ class Change:
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
-        """Redis, Nginx' pages, what the backend's processes hold, and what waits for them.
+        """Redis, Nginx's pages, what the backend's processes hold, and what waits for them.
 
         Nginx knows its files by memory that outlives a reload, and a socket keeps its queue as long
         as the server lives: they are stopped meanwhile, and started again whatever happens.
@@ -87,7 +87,7 @@ class Change:
         finally:
             saved = self._start_what_is_saved()
             self._stop_unwanted(saved)
-        wait_for(lambda: _is_ready(self.after), seconds=30, what="The stack with empty caches")
+        wait_for(lambda: _is_ready(self.after), seconds=30, what="the stack with empty caches")
 
     def _adopt(self) -> bool:
         """What is read at the next start or reload; returns whether Postgres was restarted."""
@@ -125,7 +125,7 @@ class Change:
     def _renew_beside(self) -> None:
         """It reads its settings at its start alone; those of Nginx are nothing to it."""
         differs = self._repairs or _as_read(self.before) != _as_read(self.after)
-        if differs and self.after.LAB_ASGI_BESIDE != "off":
+        if differs and self.after.LAB_SECOND_SERVER != "off":
             self.supervision.stop_quickly(_BESIDE, seconds=_GRACE_SECONDS)
             self._start(_BESIDE)
 
@@ -138,7 +138,7 @@ class Change:
             pid = self.supervision.pid(_NGINX)
             old = psutil.Process(pid).children() if pid else []
             self.supervision.signal_service(_NGINX, signal.SIGHUP)
-            wait_for(self._nginx_has_it, seconds=20, what="Nginx' new settings")
+            wait_for(self._nginx_has_it, seconds=20, what="the new settings of Nginx")
             if latency.differs(self.before, self.after):
                 # Theirs are the last requests on the old way. A WebSocket would keep them.
                 psutil.wait_procs(old, timeout=_LAST_REQUESTS_SECONDS)
@@ -155,7 +155,7 @@ class Change:
         for service in services(settings, self.state):
             if not service.wanted:
                 self.supervision.stop_service(service.name)
-        if settings.LAB_ASGI_BESIDE == "off":
+        if settings.LAB_SECOND_SERVER == "off":
             self._forget_beside()
 
     def _forget_beside(self) -> None:

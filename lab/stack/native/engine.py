@@ -191,8 +191,8 @@ class NativeEngine:
             if group[0].name == "postgres":
                 backend.load(settings, self._state)
         with step("Waiting for the API's first answer"):
-            wait_for(lambda: self._ready(settings), seconds=60, what="The API's first answer")
-            wait_for(self._all_run, seconds=10, what="The last service")
+            wait_for(lambda: self._ready(settings), seconds=60, what="the API's first response")
+            wait_for(self._all_run, seconds=10, what="the last service")
 
     def _start_group(self, group: list[Service], settings: Settings) -> None:
         start(group, self._supervision, settings, self._state)

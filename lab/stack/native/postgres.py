@@ -32,7 +32,7 @@ def make_cluster(state: State) -> None:
 
 
 def configure(settings: Settings, state: State) -> None:
-    """The project's postgresql.conf, copied, since Postgres' user may not be able to enter the
+    """The project's postgresql.conf, copied, since Postgres's user may not be able to enter the
     clone; with what may change between two starts of a running stack.
     """
     common = (ROOT / "postgres/postgresql.conf").read_text()
@@ -58,7 +58,7 @@ def _initdb(target: Path, password_file: str) -> None:
     )
     if done.returncode:
         shutil.rmtree(target, ignore_errors=True)
-        raise LabError(f"Postgres' data directory could not be made:\n{done.stderr.strip()}")
+        raise LabError(f"Postgres's data directory could not be created:\n{done.stderr.strip()}")
 
 
 def answers(settings: Settings, state: State) -> bool:
@@ -68,8 +68,8 @@ def answers(settings: Settings, state: State) -> bool:
     except psycopg.OperationalError as error:
         if "password authentication failed" in str(error):
             raise LabError(
-                f"Postgres' data in {state.postgres} was made with another password than the "
-                f"one in {state.secrets}. Put that file back, or remove the data."
+                f"Postgres's data in {state.postgres} was created with another password than the "
+                f"one in {state.secrets}. Restore that file, or remove the data."
             ) from None
         return False
     return True
@@ -89,7 +89,7 @@ def run(database: str, statements: Sequence[str], settings: Settings, state: Sta
             return [str(row[0]) for row in cursor] if cursor.description else []
     except psycopg.Error as error:
         raise LabError(
-            f"Postgres said no: {str(error).strip()}. See `lab logs postgres`."
+            f"Postgres rejected the command: {str(error).strip()}. See `lab logs postgres`."
         ) from None
 
 

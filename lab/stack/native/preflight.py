@@ -10,7 +10,7 @@ from lab.stack.native.render import OPEN_FILES
 from lab.stack.native.services.service import Service
 from lab.stack.native.supervision import port_is_taken
 
-# Data, write-ahead log (up to 4 GB in a long run, see postgresql.conf) and Prometheus' blocks of a
+# Data, write-ahead log (up to 4 GB in a long run, see postgresql.conf) and Prometheus's blocks of a
 # first run come to about 1 GB.
 FREE_BYTES_NEEDED = 2 * 1024**3
 

@@ -41,7 +41,7 @@ def write_nginx(settings: Settings, state: State) -> None:
         "LAB_NGINX_LISTEN": f"{settings.LAB_BIND}:{settings.LAB_HTTP_PORT}",
         "LAB_NGINX_STATUS_LISTEN": f"{LOOPBACK}:{settings.LAB_NGINX_STATUS_PORT}",
         "LAB_BACKEND_UPSTREAM": settings.server_url.removeprefix("http://"),
-        "LAB_BESIDE_UPSTREAM": f"{LOOPBACK}:{settings.LAB_ASGI_BESIDE_PORT}",
+        "LAB_BESIDE_UPSTREAM": f"{LOOPBACK}:{settings.LAB_SECOND_SERVER_PORT}",
     }
     write_templates(values, state.run)
 

@@ -22,7 +22,7 @@ from lab.stack.native.supervision import (
 # with other things; with less, a slow machine would be called a broken server.
 _SECONDS = 60
 _NEXT_STEP = (
-    "Mend what it says and repeat the command, or go back: lab set NAME=VALUE. "
+    "Fix the cause and repeat the command, or restore the setting: lab set NAME=VALUE. "
     "`lab status` shows what runs."
 )
 

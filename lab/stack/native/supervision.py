@@ -94,11 +94,11 @@ class Supervision:
         for name in held:
             self._stop(name, wait=False)
         with suppress(LabError):
-            wait_for(lambda: not any(map(is_alive, processes)), seconds=seconds, what="The end")
+            wait_for(lambda: not any(map(is_alive, processes)), seconds=seconds, what="the end")
         for process in filter(is_alive, processes):
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-        wait_for(lambda: not any(map(self._is_held, held)), seconds=10, what=f"The end of {held}")
+        wait_for(lambda: not any(map(self._is_held, held)), seconds=10, what=f"the end of {held}")
 
     def signal_service(self, name: str, sent: signal.Signals) -> None:
         """Send a signal to the main process of one service."""
@@ -215,7 +215,7 @@ def wait_for(condition: Callable[[], object], *, seconds: float, what: str) -> N
     try:
         poll(condition)
     except RetryError:
-        late = f"{what} did not come within {seconds:.0f} s. `lab logs` shows why."
+        late = f"Timed out after {seconds:.0f} s waiting for {what}. `lab logs` shows why."
         raise LabError(late) from None
 
 

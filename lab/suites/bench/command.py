@@ -90,7 +90,7 @@ def require_native(engine: Engine) -> None:
     if engine.name != "native":
         raise UsageError(
             f"`lab bench` measures on the native engine; this one is {engine.name}. Only there can "
-            "it reach Nginx' files and pin what it starts. Stop this stack (lab down), then: "
+            "it reach Nginx's files and pin what it starts. Stop this stack (lab down), then: "
             "LAB_ENGINE=native lab bench"
         )
 

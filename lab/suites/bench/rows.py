@@ -10,7 +10,7 @@ from lab.errors import UsageError
 from lab.settings.presets import preset_assignments
 
 Page = Literal["list", "detail", "healthz", "booking"]
-# The server's own port; Nginx; Nginx' second listener, which has the file.
+# The server's own port; Nginx; Nginx's second listener, which has the file.
 Entry = Literal["server", "nginx", "file"]
 Figure = Literal["rate", "bytes", "time"]
 
@@ -48,7 +48,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Target:
-    """A ratio of two ways that has to be reached; `floor` is what `--check` asks for.
+    """A ratio of two ways that has to be reached; `floor` is what `--quick` asks for.
 
     For rates it is way ÷ over. For bytes it is over ÷ way: how many times fewer. For the time of
     an answer it is way ÷ over, too, and must not be more.
@@ -77,7 +77,7 @@ class Row:
         return next(way for way in self.ways if way.name == name)
 
 
-# Seconds from `lab up` to the first 200; --check, which judges ratios alone, has no such row.
+# Seconds from `lab up` to the first 200; --quick, which judges ratios alone, has no such row.
 START = "start"
 START_SECONDS = 8.0
 START_PATH = "`lab up` on the native engine with data loaded, to the first 200"
@@ -179,7 +179,7 @@ def chosen(names: list[str], *, check: bool) -> list[str]:
     known = [*(row.name for row in ROWS), *([] if check else [START])]
     for name in names:
         if name not in known:
-            left_out = f" {START} is a time, and --check judges ratios." if name == START else ""
+            left_out = f" {START} is a time, and --quick judges ratios." if name == START else ""
             raise UsageError(f"There is no row {name}. Known: {', '.join(known)}.{left_out}")
     return [name for name in known if name in names or not names]
 

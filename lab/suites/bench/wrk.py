@@ -102,7 +102,7 @@ def _run(asked: Asked, cpus: Cpus) -> str:
 def _reported(said: str) -> dict[str, Any]:
     found = _REPORT.search(said)
     if found is None:
-        raise LabError(f"wrk said nothing that scripts/report.lua should have: {said[-500:]}")
+        raise LabError(f"wrk did not print what scripts/report.lua should: {said[-500:]}")
     return dict(json.loads(found[1]))
 
 

@@ -86,7 +86,7 @@ CELLS = (
     ),
     Cell(
         "queue",
-        "a target that bears a known rate",
+        "a target of known capacity",
         Law("queue", _QUEUE_MS),
         *("breakpoint", 30, 16, ("break", "counts", "limit")),
         rate=400,

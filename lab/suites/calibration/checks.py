@@ -116,7 +116,7 @@ def _times(_cell: Cell, seen: Seen) -> Iterator[Check]:
     for share in SHARES:
         said, there = METRICS[f"p{share}_ms"].of(seen.result), seen.prometheus_ms[share]
         rounded = None if there is None else round(there, 2)
-        yield Check(f"Prometheus' p{share}", said or 0.0, rounded, BUCKET, " ms", factor=True)
+        yield Check(f"Prometheus's p{share}", said or 0.0, rounded, BUCKET, " ms", factor=True)
 
 
 def _rate(cell: Cell, seen: Seen) -> Iterator[Check]:

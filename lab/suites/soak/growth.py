@@ -29,7 +29,7 @@ BASIC_CACHE_BYTES, CACHE_BYTES = (5 * 1024 + 64) * _MIB, (1024 + 256 + 64) * _MI
 LOG_AHEAD_BYTES = 5 * 1024 * _MIB
 # Measured: 0.9 KB for a booking with its guests, key, answer and indexes; tables grow in steps.
 BYTES_PER_BOOKING, TABLE_BYTES = 2048, 32 * _MIB
-# A line of Nginx' access log; `lab k6` cuts it off before each test. Others are cut at 20 MB.
+# A line of Nginx's access log; `lab k6` cuts it off before each test. Others are cut at 20 MB.
 BYTES_PER_REQUEST, LOG_BYTES = 400, 100 * _MIB
 METRICS_BYTES, METRICS_BYTES_PER_HOUR = 100 * _MIB, 1024 * _MIB
 
@@ -44,11 +44,11 @@ def of_load(result: Result, statuses: dict[str, int]) -> Iterator[Figure]:
     yield at_most("requests that failed, and were not refused", 0, others)
     yield at_most("requests that were refused", round(REFUSED_SHARE * result.requests), refused)
     windows = result.windows if result.outcome != "unrecorded" else []
-    yield at_most("windows in a row that broke a bound", IN_A_ROW - 1, broken_in_a_row(windows))
+    yield at_most("windows in a row that exceeded a limit", IN_A_ROW - 1, broken_in_a_row(windows))
 
 
 def broken_in_a_row(windows: list[Window]) -> int | None:
-    """The most windows in a row that broke a bound; None where there are none."""
+    """The most windows in a row that exceeded a limit; None where there are none."""
     streaks = groupby(bool(window.broken) for window in windows)
     lengths = [len(list(streak)) if broken else 0 for broken, streak in streaks]
     return max(lengths, default=None)
@@ -96,13 +96,13 @@ def of_disk(
     added = {name: last[name] - first[name] for name in last}
     cache = BASIC_CACHE_BYTES if nginx_cache == "basic" else CACHE_BYTES
     yield at_most("cache directory, MiB", _mib(cache), _mib(last["cache"]))
-    yield at_most("Postgres' log, MiB", _mib(LOG_AHEAD_BYTES), _mib(last["log ahead"]))
+    yield at_most("Postgres's log, MiB", _mib(LOG_AHEAD_BYTES), _mib(last["log ahead"]))
     tables = TABLE_BYTES + BYTES_PER_BOOKING * bookings
     yield at_most(f"tables, MiB for {bookings} bookings", _mib(tables), _mib(added["tables"]))
     logs = LOG_BYTES + BYTES_PER_REQUEST * requests
     yield at_most(f"logs, MiB for {requests} requests", _mib(logs), _mib(added["logs"]))
     metrics = METRICS_BYTES + METRICS_BYTES_PER_HOUR * seconds / 3600
-    yield at_most("Prometheus' data, MiB", _mib(metrics), _mib(added["metrics"]))
+    yield at_most("Prometheus's data, MiB", _mib(metrics), _mib(added["metrics"]))
 
 
 def parts(looks: list[Look]) -> tuple[list[Look], list[Look]]:

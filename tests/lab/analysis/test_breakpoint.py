@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.analysis.breakpoint import find_break
+from lab.analysis.breakpoint import find_break, is_past_break
 from lab.analysis.windows import WINDOW_SECONDS, Bounds, Counters, highest_rate, windows
 from lab.load.plan import Plan, Stage
 
@@ -155,3 +155,25 @@ def test_whole_journeys_are_judged_by_what_was_taken_on():
 def test_the_highest_rate_is_that_of_the_best_five_seconds():
     assert highest_rate([0, 1, 2, 3, 4, 5, 16, 17, 17, 17, 17, 17]) == pytest.approx(15 / 5)
     assert highest_rate([0, 100, 200, 300, 400]) is None
+
+
+@pytest.mark.parametrize("capacity", [7, 20, 33, 60, 85])
+def test_ramp_that_stops_early_has_the_break_point_of_the_whole_one(capacity):
+    whole = windows(RAMP, _counters(breaks_at=capacity), Bounds())
+    stops = [end for end in range(len(whole)) if is_past_break(whole[:end])]
+    assert find_break(whole[: stops[0]]) == find_break(whole)
+    # Three windows break, and three more are waited for.
+    assert whole[stops[0] - 1].end == find_break(whole).seconds_into_test + 5
+
+
+def test_ramp_that_does_not_break_does_not_stop_early():
+    found = windows(RAMP, _counters(), Bounds())
+    assert not any(is_past_break(found[:end]) for end in range(len(found) + 1))
+
+
+def test_plan_that_ends_early_offers_the_same_until_then():
+    plan = Plan((Stage(10, 0, 10), Stage(20, 10, 50)), "requests")
+    stopped = plan.until(15)
+    assert (stopped.seconds, stopped.top_rate) == (15, 20)
+    assert stopped.arrivals(15) == plan.arrivals(15)
+    assert plan.until(99) == plan

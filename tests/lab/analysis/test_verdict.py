@@ -55,7 +55,7 @@ def test_a_break_point_is_rounded_once_so_its_verdict_and_its_document_say_one_r
     found = verdict.break_point
     assert found is not None
     assert (found.rate, found.goodput, found.offered) == (24.25, 24.25, 24.25)
-    assert "broke at 24.2 requests/s (goodput 24.2/s, seen at 24.2/s)" in verdict.verdict
+    assert "broke at 24.2 requests/s (goodput 24.2/s, offered 24.2/s)" in verdict.verdict
 
 
 def test_a_full_generator_is_the_limit_whatever_else_happened():
@@ -79,10 +79,10 @@ def test_what_held_was_limited_by_nothing_and_names_its_top_rate():
 
 
 def test_a_bound_that_gave_way_too_late_for_a_break_is_told():
-    """Not "no bound gave way": the load's end, and not the target, is why nothing broke."""
+    """Not "no limit was exceeded": the load's end, and not the target, is why nothing broke."""
     verdict = _judge(_result(0.5, slow_from=59))
     assert verdict.outcome == "held"
-    assert "no bound gave way (" in verdict.verdict
+    assert "no limit was exceeded (" in verdict.verdict
     said = "for 3 windows in a row; 2 of 56 windows broke one, the last at 60 s of 60 s: p95 4000"
     assert said in verdict.verdict
 

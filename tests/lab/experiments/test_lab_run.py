@@ -212,8 +212,8 @@ def test_a_run_on_a_broken_stack_is_one_message_and_leaves_it_running(lab, stack
         (("run", "cache-leader"), 2, "There is no experiment cache-leader. Known: cache-ladder"),
         (("run", "cache-ladder", "--only", "memcached"), 2, "fits no cell"),
         (("run", "cache-ladder", "--resume", "--quick"), 2, "takes no other option"),
-        (("report", "no-such-run"), 2, "There is no result of no-such-run"),
-        (("set", "--preset", "worst"), 2, "There is no preset worst. Known: article, best"),
+        (("report", "no-such-run"), 2, "There is no run no-such-run"),
+        (("set", "--preset", "worst"), 2, "'worst' is not one of 'article', 'best'"),
         (("set",), 2, "Nothing to set"),
     ],
 )

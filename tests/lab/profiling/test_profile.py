@@ -26,7 +26,7 @@ FRAME = '<g><title>{} ({} samples, 1.0%)</title><rect y="{}" fg:x="{}" fg:w="{}"
 
 @pytest.fixture(scope="module")
 def profiled(lab, stack):
-    said = lab("profile", "--scenario", "detail", "--seconds", "5", "--json")
+    said = lab("profile", "--scenario", "detail", "--duration", "5s", "--json")
     assert said.code == 0, said.err
     yield said
     shutil.rmtree((ROOT / said.json["files"]["svg"]).parent)
@@ -140,7 +140,7 @@ def test_a_name_that_is_none_does_not_spoil_the_picture(tmp_path):
 def test_an_unknown_scenario_is_misuse(lab, stack):
     said = lab("profile", "--scenario", "checkout")
     assert said.is_one_message(2)
-    assert "journey, list, detail, booking" in said.err
+    assert "'checkout' is not one of 'journey', 'list', 'detail', 'booking'" in said.err
 
 
 def test_without_a_stack_it_says_how_to_start_one(lab, tmp_path):
@@ -150,11 +150,11 @@ def test_without_a_stack_it_says_how_to_start_one(lab, tmp_path):
 
 
 def test_a_backend_with_nothing_to_do_is_no_profile(lab, stack):
-    # At one request a second all are Nginx' to answer.
+    # At one request a second all are Nginx's to answer.
     assert lab("set", "LAB_NGINX_CACHE=basic").code == 0
     try:
         assert lab("k6", "smoke", "--scenario", "list", "--vus", "1", "--duration", "1s").code == 0
-        said = lab("profile", "--scenario", "list", "--rate", "1", "--seconds", "2")
+        said = lab("profile", "--scenario", "list", "--rate", "1", "--duration", "2s")
     finally:
         assert lab("set", "LAB_NGINX_CACHE=off").code == 0
     assert said.is_one_message(1)

@@ -40,7 +40,7 @@ def test_a_broken_run_shows_where_it_broke_and_the_bounds(windows, tmp_path):
 
 def test_a_run_at_one_rate_is_drawn_over_time_without_a_break(windows, tmp_path):
     steady = [Window(**{**w.__dict__, "offered": 2.0, "p95_ms": None}) for w in windows]
-    result = Result(windows=steady, verdict="held: up to 2.0 requests/s no bound gave way")
+    result = Result(windows=steady, verdict="held: up to 2.0 requests/s no limit was exceeded")
     texts = _texts(result, tmp_path / "hold")
     assert "seconds into the load" in texts
     assert not [text for text in texts if text.startswith("broke")]

@@ -47,13 +47,13 @@ def test_a_setting_of_an_older_version_is_one_message_and_misuse(name, lab, tmp_
     here = {"LAB_STATE_DIR": str(tmp_path), name: "netem"}
     asked = lab("status", **here)
     assert asked.is_one_message(2)
-    assert f"{name} is no setting any more" in asked.err
-    with pytest.raises(UsageError, match=f"{name} is no setting any more"):
+    assert f"{name} is not a setting any more" in asked.err
+    with pytest.raises(UsageError, match=f"{name} is not a setting any more"):
         changed(load_settings({}), [f"{name}=netem"])
     argv = [sys.executable, "-m", "lab_settings.messages"]
     init = subprocess.run(argv, env={name: "netem"}, capture_output=True, text=True, check=False)
     assert (init.returncode, init.stdout) == (2, "")
-    assert init.stderr.startswith(f"{name} is no setting any more")
+    assert init.stderr.startswith(f"{name} is not a setting any more")
     assert f"      {name}:\n" in COMPOSE
 
 

@@ -222,7 +222,7 @@ def test_check_has_no_row_that_is_a_time():
     ("argv", "said"),
     [
         (("--only", "hotel"), "There is no row hotel. Known: detail-fast, detail-versioned"),
-        (("--growth", "--check"), "takes no --check, --only or --profile"),
+        (("--growth", "--quick"), "can't be combined with --quick"),
         (("--repeat", "0"), "greater than or equal to 1"),
     ],
 )

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.alone
 def benched(lab, stack):
     """One row, measured and looked into, and the stack's settings before it."""
     before = stack.settings()
-    asked = ("--only", "revalidation", "--repeat", "2", "--seconds", "2")
+    asked = ("--only", "revalidation", "--repeat", "2", "--duration", "2s")
     said = lab("bench", *asked, "--profile", "--json")
     yield said, before
     document = said.json

@@ -64,7 +64,7 @@ def test_a_grown_database_is_measured_beside_the_small_one_and_gone_afterwards(
 def test_a_stack_that_was_down_is_down_again_without_the_loads_bookings(lab, other):
     data = {"HOTELS": 2, "SUITES_PER_HOTEL": 10, "BOOKINGS_PER_SUITE": 3}
     other |= {f"LAB_DATA_{name}": str(count) for name, count in data.items()}
-    said = lab("bench", "--only", "booking", "--repeat", "1", "--seconds", "1", "--json", **other)
+    said = lab("bench", "--only", "booking", "--repeat", "1", "--duration", "1s", "--json", **other)
     document = said.json
     (ROOT / document["files"]["result"]).unlink()
     assert document["rows"][0]["pairs"][0]["fast"]["requests"] > 0

@@ -63,7 +63,7 @@ def backend_env(settings: Settings, state: State) -> dict[str, str]:
         "PGUSER": "hotel",
         "BACKEND_REDIS_URL": f"{redis_service.url(settings)}/0",
         "BACKEND_BIND": f"{LOOPBACK}:{settings.LAB_BACKEND_PORT}",
-        "BACKEND_BESIDE_BIND": f"{LOOPBACK}:{settings.LAB_ASGI_BESIDE_PORT}",
+        "BACKEND_BESIDE_BIND": f"{LOOPBACK}:{settings.LAB_SECOND_SERVER_PORT}",
         "BACKEND_METRICS_BIND": f"{LOOPBACK}:{settings.LAB_METRICS_PORT}",
         "BACKEND_ALLOWED_HOSTS": "*",
         "BACKEND_METRICS_DIR": str(state.run / "metrics"),
@@ -117,17 +117,17 @@ def _backend(settings: Settings, state: State) -> Service:
 
 
 def _beside(settings: Settings, state: State) -> Service:
-    url = f"http://{LOOPBACK}:{settings.LAB_ASGI_BESIDE_PORT}"
+    url = f"http://{LOOPBACK}:{settings.LAB_SECOND_SERVER_PORT}"
     return Service(
         name="backend-beside",
         argv=[str(BACKEND / "bin/serve"), "beside", str(state.base)],
         mark=f"-X lab-beside={state.base}",
-        port=settings.LAB_ASGI_BESIDE_PORT,
+        port=settings.LAB_SECOND_SERVER_PORT,
         url=url,
         env=backend_env(settings, state),
         cwd=BACKEND,
         alive_url=f"{url}/healthz",
-        wanted=settings.LAB_ASGI_BESIDE != "off",
+        wanted=settings.LAB_SECOND_SERVER != "off",
     )
 
 

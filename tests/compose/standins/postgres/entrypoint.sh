@@ -4,7 +4,7 @@ set -euo pipefail
 [ "$1" = postgres ] || exec "$@"
 
 if [ "$(id -u)" = 0 ]; then
-    # Read while it still may: the file is not for Postgres' own user.
+    # Read while it still may: the file is not for Postgres's own user.
     export POSTGRES_PASSWORD="${POSTGRES_PASSWORD:-$(cat "$POSTGRES_PASSWORD_FILE")}"
     unset POSTGRES_PASSWORD_FILE
     install -d -o postgres -g postgres -m 700 "$PGDATA"

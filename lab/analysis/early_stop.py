@@ -1,0 +1,55 @@
+"""Whether a ramp may stop: its break is found in Prometheus while k6 still runs."""
+
+import time
+from dataclasses import dataclass, field
+
+from lab.analysis import queries
+from lab.analysis.breakpoint import SHORTEST_SECONDS, is_past_break
+from lab.analysis.completeness import silence_seconds
+from lab.analysis.measure import read_totals
+from lab.analysis.prometheus import Prometheus
+from lab.analysis.windows import PUSH_SECONDS, Bounds, Window, windows
+from lab.errors import LabError
+from lab.load.plan import Plan
+
+# Prometheus may hang; the break is looked for each second.
+_TIMEOUT_SECONDS = 3
+
+
+@dataclass
+class EarlyStop:
+    """Called each second of a run with its plan; true once the break is certain.
+
+    The windows are those of the result, of the same counters, so both find the same break. A push
+    that never came would look like one: after an outage of Prometheus the ramp runs to its end.
+    """
+
+    testid: str
+    prometheus_url: str
+    bounds: Bounds
+    _started: float | None = field(default=None, init=False)
+
+    def __call__(self, plan: Plan) -> bool:
+        try:
+            return is_past_break(self._windows(plan))
+        except LabError:
+            return False
+
+    def _windows(self, plan: Plan) -> list[Window]:
+        """The windows for which every push has come; none after an outage."""
+        prometheus = Prometheus(self.prometheus_url, _TIMEOUT_SECONDS)
+        # k6 pushes this gauge once, and Prometheus forgets it after five minutes.
+        self._started = self._started or prometheus.instant(queries.start(self.testid))
+        if self._started is None:
+            return []
+        pushes = self._pushes(prometheus, self._started)
+        seconds = max(pushes, default=0.0) - self._started - PUSH_SECONDS
+        if seconds < SHORTEST_SECONDS or silence_seconds(pushes, self._started, max(pushes)):
+            return []
+        totals = read_totals(self.testid, self._started, seconds, prometheus)
+        return windows(plan.until(seconds), totals.at, self.bounds)
+
+    def _pushes(self, prometheus: Prometheus, started: float) -> list[float]:
+        """The times of k6's pushes since the load began (Unix time), in order."""
+        found = prometheus.samples(queries.heartbeat(self.testid), started, time.time())
+        return sorted(at for series in found for at in series)

@@ -1,0 +1,55 @@
+"""Lists of what there is, and stored results, as the terminal shows them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from lab.cli.output import demo, endurance, experiments, run
+from lab.cli.output.bench import bench_table
+from lab.cli.output.calibration import calibration
+from lab.report.stored import Kind
+from lab.suites.single_run import SingleRun
+
+_SUITES: dict[Kind, Callable[[dict[str, Any]], RenderableType]] = {
+    "bench": bench_table,
+    "bench-growth": bench_table,
+    "calibrate": calibration,
+    "demo": demo.demo,
+    "overload": endurance.overload,
+    "soak": endurance.soak,
+    "profile": run.profile,
+}
+
+
+def catalog(document: dict[str, list[dict[str, str]]]) -> RenderableType:
+    """A table of each kind."""
+    return Group(*(_table(kind, entries) for kind, entries in document.items()))
+
+
+def _table(kind: str, entries: list[dict[str, str]]) -> RenderableType:
+    if not entries:
+        return f"There are no {kind} yet."
+    table = Table(
+        title=kind, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
+    )
+    for entry in entries:
+        table.add_row(*(escape(value) for value in entry.values()))
+    return Group(table, "")
+
+
+def single(measured: SingleRun, files: dict[str, str] | None = None) -> RenderableType:
+    """The result of a run, with the files of its report."""
+    return Group(run.run(measured), *(escape(path) for path in (files or {}).values()))
+
+
+def experiment(document: dict[str, Any]) -> RenderableType:
+    """The claims and the cells of an experiment's run."""
+    return experiments.report(document)
+
+
+def suite(kind: Kind, document: dict[str, Any]) -> RenderableType:
+    """The result of a suite as it was printed when it ran."""
+    return _SUITES[kind](document)

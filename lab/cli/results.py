@@ -1,0 +1,152 @@
+"""The commands about what is stored: they list, show, report and export, and measure nothing.
+
+Each command imports what it needs when it runs: `lab --help` reads this module, not the reports.
+"""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lab.cli import options
+from lab.cli.options import Json, answer
+from lab.errors import UsageError
+from lab.paths import ROOT
+
+if TYPE_CHECKING:
+    from lab.experiments.store import Store
+    from lab.report.stored import StoredRun
+    from lab.suites.single_run import SingleRun
+
+
+class Listed(StrEnum):
+    """What `lab list` can list."""
+
+    PROFILES = "profiles"
+    SCENARIOS = "scenarios"
+    EXPERIMENTS = "experiments"
+    PRESETS = "presets"
+    RUNS = "runs"
+
+
+def list_(
+    what: Annotated[Listed | None, typer.Argument(help="Default: all but the runs.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List profiles, scenarios, experiments, presets, runs."""
+    from lab.cli.output import results as output
+    from lab.report.catalog import catalog
+
+    kinds = [what] if what else [each for each in Listed if each is not Listed.RUNS]
+    answer({kind.value: catalog(kind) for kind in kinds}, as_json, output.catalog)
+
+
+def show(name: options.Run, export: options.Export = None, as_json: Json = False) -> None:
+    """Print the result of a stored run again."""
+    from lab.cli.output import results as output
+    from lab.report.stored import find_run
+
+    run = find_run(name)
+    if export:
+        _export(run, *export)
+    if run.kind == "run":
+        single = _single_run(run)
+        answer(single.document(), as_json, lambda _: output.single(single))
+    elif run.kind == "experiment":
+        answer(_experiment(run.name), as_json, output.experiment)
+    else:
+        answer(run.document(), as_json, lambda document: output.suite(run.kind, document))
+
+
+def report(
+    name: options.NewestRun = None,
+    export: options.Export = None,
+    open_page: options.OpenPage = False,
+    as_json: Json = False,
+) -> None:
+    """Write a report of a stored run: page, Markdown, charts."""
+    from lab.experiments.store import find_store, is_experiment
+    from lab.report.stored import StoredRun, find_run
+
+    if name is None or is_experiment(name):
+        store = find_store(name)
+        run = StoredRun(store.run, "experiment", store.header_file)
+        files = report_experiment(store, as_json)
+    else:
+        run = find_run(name)
+        files = _report_run(run, as_json)
+    if export:
+        _export(run, *export)
+    if open_page:
+        typer.launch(str(ROOT / files["html"]))
+
+
+def report_experiment(store: "Store", as_json: bool) -> dict[str, Any]:
+    """Write and print the report of an experiment's run; returns its files."""
+    from lab.cli.output import experiments
+    from lab.console import step
+    from lab.report.document import report_of
+
+    with step("Drawing the report"):
+        document = report_of(store)
+    answer(document, as_json, experiments.report)
+    files: dict[str, Any] = document["files"]
+    return files
+
+
+def _report_run(run: "StoredRun", as_json: bool) -> dict[str, str]:
+    from lab.cli.output import results as output
+    from lab.report.run_page import write_run_page
+
+    if run.kind != "run":
+        raise UsageError(
+            f"{run.name} is a result of `lab {run.kind}`, which has no page. "
+            f"See: lab show {run.name}"
+        )
+    single = _single_run(run)
+    files = write_run_page(single)
+    answer(single.document() | {"files": files}, as_json, lambda _: output.single(single, files))
+    return files
+
+
+def _single_run(run: "StoredRun") -> "SingleRun":
+    from lab.suites.single_run import stored_single_run
+
+    document = run.document()
+    try:
+        return stored_single_run(document)
+    except ValueError as error:
+        raise run.damaged(str(error).splitlines()[0]) from None
+
+
+def _experiment(name: str) -> dict[str, Any]:
+    from lab.experiments.claims import evaluate
+    from lab.experiments.store import find_store
+    from lab.report.document import report_document
+
+    store = find_store(name)
+    header, cells = store.header(), store.cells()
+    return report_document(header, cells, evaluate(header["claims"], cells), {})
+
+
+def _export(run: "StoredRun", form: options.ExportFormat, path: Path) -> None:
+    from lab.console import note
+    from lab.experiments.store import find_store
+    from lab.report.export import result_row, write_export
+
+    if run.kind == "run":
+        rows = [result_row(run.name, _single_run(run).result)]
+    elif run.kind == "experiment":
+        cells = find_store(run.name).cells()
+        rows = [
+            result_row(cell.name, cell.result, repeat=cell.repeat, state=cell.state)
+            for cell in cells
+        ]
+    else:
+        raise UsageError(
+            f"--export knows runs of `lab k6` and `lab run`; {run.name} is of `lab {run.kind}`. "
+            f"Its whole document: lab show {run.name} --json"
+        )
+    write_export(rows, form, path)
+    note(f"Wrote {path}.")

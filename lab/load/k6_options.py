@@ -1,0 +1,49 @@
+"""Options of `k6 run` that a user adds: all but those that would make the run something else."""
+
+from lab.errors import UsageError
+
+_PLANNED = "the profile plans the load; use --rate, --duration and --vus of `lab k6`"
+_RECORDED = "the lab reads the run back by them"
+_REFUSED = {
+    "--vus": _PLANNED,
+    "--duration": _PLANNED,
+    "--iterations": _PLANNED,
+    "--stage": _PLANNED,
+    "--execution-segment": "a part of the plan would be judged as the whole",
+    "--execution-segment-sequence": "a part of the plan would be judged as the whole",
+    "--tag": f"the run's metrics are found by their tags; {_RECORDED}",
+    "--system-tags": f"the run's metrics are found by their tags; {_RECORDED}",
+    "--out": f"k6's metrics go to Prometheus; {_RECORDED}",
+    "--address": "k6's REST API stays closed, or any user of this machine could stop the run",
+    "--no-setup": "setup checks the target's settings and reads the hotels",
+    "--env": "set the variable in the shell, where the lab reads it too: MAX_VUS=300 lab k6 …",
+    "--no-summary": "the result is read from the summary",
+}
+_SHORT = {
+    "-u": "--vus",
+    "-d": "--duration",
+    "-i": "--iterations",
+    "-s": "--stage",
+    "-o": "--out",
+    "-a": "--address",
+    "-e": "--env",
+}
+
+
+def checked(given: list[str]) -> tuple[str, ...]:
+    """Return the options as they are.
+
+    Raises:
+        UsageError: one is not an option, or would make the run's result void.
+    """
+    if given and not given[0].startswith("-"):
+        raise UsageError(
+            f"'{given[0]}' is not an option of k6. Write them after --: -- --http-debug"
+        )
+    for option in given:
+        name = option.partition("=")[0]
+        # k6 takes -u5 as -u 5.
+        long = name if name.startswith("--") else _SHORT.get(name[:2], name)
+        if long in _REFUSED:
+            raise UsageError(f"{name} can't be passed to k6: {_REFUSED[long]}.")
+    return tuple(given)

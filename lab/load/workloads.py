@@ -1,0 +1,58 @@
+"""The names of what k6 can be asked for: profiles and scenarios of k6/lib, each in one line.
+
+k6's script is what defines them (k6/README.md); a test compares the names. This module imports
+nothing, since every `lab --help` reads it.
+"""
+
+from enum import StrEnum
+
+
+class _Described(StrEnum):
+    """A name with one line about it."""
+
+    about: str
+
+    def __new__(cls, name: str, about: str) -> "_Described":
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.about = about
+        return member
+
+
+class Profile(_Described):
+    """How arrivals grow over time."""
+
+    SMOKE = "smoke", "5 virtual users for 20 s; checks every response body"
+    BREAKPOINT = "breakpoint", "arrival rate rises from 0 to --rate, until a limit is exceeded"
+    BREAKPOINT_GEOMETRIC = (
+        "breakpoint-geometric",
+        "arrival rate grows by 7 % a second from --start-rate to --rate",
+    )
+    HOLD = "hold", "constant arrival rate"
+    SPIKE = "spike", "arrival rate jumps to four times the calm before and after it"
+    CLOSED = "closed", "each virtual user sends the next request after its last response"
+    CLOSED_RAMP = "closed-ramp", "like closed, with a growing number of virtual users"
+    ARTICLE_BREAKPOINT = "article-breakpoint", "the published load of cache-ladder"
+    ARTICLE_BREAKPOINT_WARM = "article-breakpoint-warm", "the same, after a minute of warm-up"
+
+
+class Scenario(_Described):
+    """Which requests arrive."""
+
+    JOURNEY = "journey", "a visitor: the list, hotel details, a booking"
+    LIST = "list", "the list of hotels"
+    DETAIL = "detail", "a hotel with its suites and bookings"
+    BOOKING = "booking", "a booking of free nights"
+    STALENESS = "staleness", "time from a booking to the first page that shows it (smoke only)"
+    WORKBENCH = "workbench", "one route of the workbench, named by --route"
+    AVAILABILITY = "availability", "WebSockets that wait for bookings (hold only)"
+    FAULTS = "faults", "bookings that are retried, and pages that must show them (hold only)"
+
+
+class ApiScenario(_Described):
+    """The scenarios of the hotel API that any arrival rate suits."""
+
+    JOURNEY = Scenario.JOURNEY.value, Scenario.JOURNEY.about
+    LIST = Scenario.LIST.value, Scenario.LIST.about
+    DETAIL = Scenario.DETAIL.value, Scenario.DETAIL.about
+    BOOKING = Scenario.BOOKING.value, Scenario.BOOKING.about

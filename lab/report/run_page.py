@@ -1,0 +1,69 @@
+"""The report of a single run: its verdict, chart, metrics and conditions as a page and Markdown."""
+
+from pathlib import Path
+from typing import Any
+
+from lab.analysis.formatting import NOTHING
+from lab.analysis.provenance import relative
+from lab.analysis.result import METRICS
+from lab.paths import ROOT
+from lab.report import page
+from lab.report.blocks import Block, Image, Paragraph, Section, Table, columns, entries
+from lab.suites.single_run import SingleRun
+
+
+def write_run_page(run: SingleRun) -> dict[str, str]:
+    """Write report.html and report.md into the run's folder; returns the files' names."""
+    folder = ROOT / run.files["folder"]
+    title = f"{run.result.profile} of {run.result.scenario}"
+    html, markdown = folder / "report.html", folder / "report.md"
+    found = _sections(run)
+    html.write_text(page.html(title, run.result.testid, found, {}))
+    markdown.write_text(page.markdown(title, found, {}))
+    return {**run.files, "html": relative(html), "markdown": relative(markdown)}
+
+
+def _sections(run: SingleRun) -> list[Section]:
+    return [
+        Section("Verdict", "verdict", [Paragraph(run.result.verdict), *_chart(run)]),
+        Section("Metrics", "metrics", [_metrics(run)]),
+        Section("Conditions", "conditions", [_table("condition", conditions(run))]),
+        Section("Settings", "settings", [_table("setting", run.settings.model_dump())]),
+    ]
+
+
+def _chart(run: SingleRun) -> list[Block]:
+    if "picture" not in run.files:
+        return []
+    picture = Path(run.files["picture"])
+    caption = "Response time, rates and errors in windows of 5 s."
+    return [Image(picture.name, ROOT / picture.with_suffix(".svg"), run.result.verdict, caption)]
+
+
+def _metrics(run: SingleRun) -> Table:
+    rows = [
+        entries(metric.label, metric.form(value), metric.unit)
+        for metric in METRICS.values()
+        if (value := metric.of(run.result)) is not None
+    ]
+    return Table(columns("metric", "#value", "unit"), rows)
+
+
+def conditions(run: SingleRun) -> dict[str, Any]:
+    """The machine, the limits and the delays of a run."""
+    limits = run.bounds
+    return {
+        "started (UTC)": run.result.started,
+        "limit on p95": f"{limits.p95_ms:.0f} ms",
+        "limit on errors": f"{limits.error_ratio:.0%}",
+        "limit on achieved": f"{limits.achieved_ratio:.0%} of the due requests",
+        **run.host,
+        **(run.latency or {}),
+    }
+
+
+def _table(title: str, values: dict[str, Any]) -> Table:
+    rows = [
+        entries(name, NOTHING if value is None else str(value)) for name, value in values.items()
+    ]
+    return Table(columns(title, "value"), rows)

@@ -1,0 +1,82 @@
+"""What lies in results/: runs of `lab k6`, of experiments and of suites, found by their names."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from lab.errors import LabError, UsageError
+from lab.paths import RESULTS, ROOT
+
+Kind = Literal[
+    "run", "profile", "experiment", "bench", "bench-growth", "calibrate", "demo", "overload", "soak"
+]
+_SUITE = re.compile(r"(bench|bench-growth|demo|overload|soak)-\d{8}-\d{6}")
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run below results/, and the file that describes it."""
+
+    name: str
+    kind: Kind
+    path: Path
+
+    def document(self) -> dict[str, Any]:
+        """Return what the file holds.
+
+        Raises:
+            LabError: it is not the JSON document of a run.
+        """
+        try:
+            document = json.loads(self.path.read_text())
+        except (OSError, ValueError) as error:
+            raise self.damaged(str(error)) from None
+        if not isinstance(document, dict) or "schema_version" not in document:
+            raise self.damaged("it has no schema_version")
+        return document
+
+    def damaged(self, why: str) -> LabError:
+        """Return the error to raise for a file that can't be used."""
+        return LabError(
+            f"{self.path.relative_to(ROOT)} is damaged ({why}). Nothing was changed. Move it away, "
+            "or measure again."
+        )
+
+
+def stored_runs() -> Iterator[StoredRun]:
+    """Every stored run, newest first by the time of its file."""
+    files = [path for pattern in _FILES for path in RESULTS.glob(pattern)]
+    for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True):
+        found = _stored(path)
+        if found:
+            yield found
+
+
+def find_run(name: str) -> StoredRun:
+    """Return the run of that name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    runs = list(stored_runs())
+    for run in runs:
+        if run.name == name:
+            return run
+    newest = ", ".join(run.name for run in runs[:5]) or "none yet"
+    raise UsageError(f"There is no run {name}. The newest: {newest}. All of them: lab list runs")
+
+
+_FILES = ("*/result.json", "*/profile.json", "*/experiment.json", "*.json")
+
+
+def _stored(path: Path) -> StoredRun | None:
+    if path.parent == RESULTS:
+        suite = _SUITE.fullmatch(path.stem)
+        return StoredRun(path.stem, suite[1], path) if suite else None  # type: ignore[arg-type]
+    if path.parent.name.startswith("calibrate-"):
+        return StoredRun(path.parent.name, "calibrate", path)
+    kinds: dict[str, Kind] = {"result": "run", "profile": "profile", "experiment": "experiment"}
+    return StoredRun(path.parent.name, kinds[path.stem], path)

@@ -1,0 +1,232 @@
+"""The demo: one page of the API, three ways, each ramped until it breaks; one table, one chart."""
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import httpx
+
+from lab import http
+from lab.analysis.formatting import milliseconds, rate, times
+from lab.analysis.provenance import host, stored
+from lab.analysis.result import LimitedBy, Result
+from lab.analysis.windows import Bounds, Window
+from lab.console import note, step
+from lab.errors import Interrupted, LabError
+from lab.interrupts import interruptible
+from lab.load import Profile, Scenario
+from lab.load.k6 import Load, new_testid
+from lab.settings import Settings, changed_live
+from lab.stack.engine import Engine
+from lab.stack.exclusive import borrowed
+from lab.suites.single_run import SingleRun, run_once
+
+# Responses of one client alone take this long at most under load, where that is over a second.
+_ALONE_FACTOR = 4
+_LEAST_LIMIT_MS = 1000
+# The ramp ends at this multiple of its first rate; it stops at its break, long before.
+_RAMP_FACTOR = 300
+# The first ramp begins at this share of what one client alone gets.
+_FIRST_SHARE = 0.25
+_MOST_RATE = 20_000
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to answer a hotel's page: what it is, and the settings that make it."""
+
+    name: str
+    settings: dict[str, str]
+
+
+_PLAIN = {
+    **{"LAB_DETAIL": "naive", "LAB_LOCAL_CACHE": "off", "LAB_REDIS_CACHE": "off"},
+    **{"LAB_NGINX_CACHE": "off", "LAB_SHED": "off", "LAB_LATENCY_MS": "0"},
+}
+VARIANTS = (
+    Variant("nested serializers, no cache", _PLAIN),
+    Variant("quick code, no cache", {**_PLAIN, "LAB_DETAIL": "fast"}),
+    Variant(
+        "quick code, protected Nginx cache",
+        {**_PLAIN, "LAB_DETAIL": "fast", "LAB_NGINX_CACHE": "protected"},
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A variant's ramp: the highest sustained rate per second, and p95 there in ms.
+
+    `times` compares it with the rung before, None for the first. `windows` are those of the ramp.
+    """
+
+    name: str
+    rate: float
+    p95_ms: float | None
+    limited_by: LimitedBy
+    at_least: bool
+    times: float | None
+    sentence: str
+    testid: str
+    windows: list[Window]
+
+
+def run(engine: Engine, settings: Settings) -> dict[str, Any]:
+    """Start the stack, smoke test it, ramp each variant, and store the document with its chart.
+
+    The stack runs afterwards, with the settings that it had.
+
+    Raises:
+        LabError: the stack does not start, or a run could not be made.
+        Interrupted: Ctrl-C or TERM.
+    """
+    with _running(engine, settings), borrowed(engine, as_set=True) as stack:
+        alone_ms, smoke = _smoke(engine, stack.base)
+        bounds = Bounds(p95_ms=max(_LEAST_LIMIT_MS, math.ceil(_ALONE_FACTOR * alone_ms)))
+        note(
+            f"One request alone takes {milliseconds(alone_ms)} ms. Limit for every variant: p95 of "
+            f"{bounds.p95_ms:,.0f} ms."
+        )
+        rungs = list(_rungs(engine, stack.base, bounds, _FIRST_SHARE * 1000 / alone_ms))
+    document = {
+        "schema_version": 1,
+        "alone_ms": round(alone_ms, 1),
+        "bounds": asdict(bounds),
+        "smoke": {"testid": smoke.result.testid, "verdict": smoke.result.verdict},
+        "rungs": [asdict(rung) for rung in rungs],
+        "host": host(stack.base, engine.name),
+        "settings": stack.base.model_dump(),
+    }
+    # Altair takes half a second to import, which every other command would pay.
+    from lab.charts.demo import draw
+
+    return stored("demo", document, draw)
+
+
+@contextmanager
+def _running(engine: Engine, settings: Settings) -> Iterator[None]:
+    """Start the stack if it does not run; stop it again if the demo is interrupted then."""
+    before = engine.settings()
+    try:
+        with interruptible():
+            engine.up(before or settings)
+            yield
+    except Interrupted:
+        if before is None:
+            engine.down()
+        raise Interrupted("The demo was interrupted. Start it again: lab demo") from None
+
+
+def _smoke(engine: Engine, base: Settings) -> tuple[float, SingleRun]:
+    """Measure one request alone, then test all three routes with one visitor.
+
+    Raises:
+        LabError: a check failed.
+    """
+    with engine.emptied(changed_live(base, _PLAIN)):
+        pass
+    with step("Measuring one request alone"):
+        alone_ms = _milliseconds_alone(base)
+    load = Load(
+        Profile.SMOKE, duration="1s", vus=1, journey_hotels=2, testid=new_testid(Profile.SMOKE)
+    )
+    with step("Smoke test of the three routes"):
+        smoke = run_once(engine, load, Bounds(), quiet=True)
+    if smoke.result.outcome == "failed":
+        raise LabError(f"The smoke test {smoke.result.verdict}. See `lab logs backend`.")
+    return alone_ms, smoke
+
+
+def _milliseconds_alone(settings: Settings) -> float:
+    """How long a hotel's page takes when nobody else asks; the second of two, on a warm worker."""
+    try:
+        hotels = http.get(f"{settings.target_url}/api/hotel/", timeout=60).json()
+        url = f"{settings.target_url}/api/hotel/{hotels[0]['id']}/"
+        http.get(url, timeout=60)
+        began = time.perf_counter()
+        http.get(url, timeout=60)
+    except (httpx.HTTPError, ValueError, LookupError) as error:
+        raise LabError(f"The target did not answer ({error}). See `lab logs backend`.") from None
+    return (time.perf_counter() - began) * 1000
+
+
+def _rungs(engine: Engine, base: Settings, bounds: Bounds, first_rate: float) -> Iterator[Rung]:
+    before: Rung | None = None
+    for number, variant in enumerate(VARIANTS, start=1):
+        load = _ramp(before.rate if before else first_rate, bounds)
+        # Empty: the backend would first answer what the last ramp left.
+        with engine.emptied(changed_live(base, variant.settings)):
+            pass
+        with step(
+            f"{number} of {len(VARIANTS)}: {variant.name}, {load.start_rate:,} requests/s up"
+        ):
+            result = run_once(engine, load, bounds, quiet=True).result
+        before = _rung(variant, result, before)
+        note(f"  {before.sentence}")
+        yield before
+
+
+def _ramp(start: float, bounds: Bounds) -> Load:
+    return Load(
+        Profile.BREAKPOINT_GEOMETRIC,
+        Scenario.DETAIL,
+        start_rate=round(max(start, 0.1), 2),
+        rate=min(math.ceil(start * _RAMP_FACTOR), _MOST_RATE),
+        bound_ms=math.ceil(bounds.p95_ms),
+        testid=new_testid(Profile.BREAKPOINT_GEOMETRIC),
+    )
+
+
+def _rung(variant: Variant, result: Result, before: Rung | None) -> Rung:
+    """Judge a ramp.
+
+    Raises:
+        LabError: it could not be read back, or nothing was sustained.
+    """
+    point = result.break_point
+    sustained = point.rate if point else result.goodput
+    if result.outcome == "unrecorded" or not sustained:
+        raise LabError(f"The ramp of '{variant.name}' has no result: {result.verdict}.")
+    at_least = result.lower_bound is not None
+    factor = sustained / before.rate if before else None
+    p95_ms = _p95_at(result.windows, sustained)
+    return Rung(
+        name=variant.name,
+        rate=sustained,
+        p95_ms=p95_ms,
+        limited_by=result.limited_by,
+        at_least=at_least,
+        times=factor,
+        sentence=_sentence(variant.name, sustained, p95_ms, result, factor),
+        testid=result.testid,
+        windows=result.windows,
+    )
+
+
+def _p95_at(windows: list[Window], offered: float) -> float | None:
+    """p95 of the last window in which no more was offered."""
+    so_far = [window for window in windows if window.offered <= offered]
+    return so_far[-1].p95_ms if so_far else None
+
+
+_LIMITS: dict[LimitedBy, str] = {
+    "target": "the target is the limit",
+    "generator_cpu": "limited by the load generator",
+    "vu_cap": "limited by the number of virtual users",
+    "none": "the ramp ended first",
+}
+
+
+def _sentence(
+    name: str, sustained: float, p95_ms: float | None, result: Result, factor: float | None
+) -> str:
+    at_least = "at least " if result.lower_bound else ""
+    more = f", {times(factor)} the variant before" if factor else ""
+    p95 = "" if p95_ms is None else f" with a p95 of {milliseconds(p95_ms)} ms"
+    return (
+        f"{name[0].upper()}{name[1:]}: {at_least}{rate(sustained)} requests/s{p95}{more}; "
+        f"{_LIMITS[result.limited_by]}."
+    )

@@ -1,0 +1,129 @@
+"""The commands about stored runs: list, show, report and export."""
+
+import csv
+import json
+import secrets
+import shutil
+
+import pytest
+
+from lab.analysis.breakpoint import BreakPoint
+from lab.analysis.completeness import Completeness
+from lab.analysis.result import Result
+from lab.analysis.windows import Bounds, Window
+from lab.charts.run import draw
+from lab.paths import RESULTS, ROOT
+from lab.settings import load_settings
+from lab.suites.single_run import SingleRun
+
+HOST = {
+    **{"engine": "native", "cpus": 2, "memory_bytes": 8 * 2**30, "system": "Linux"},
+    **{"target_cpus": "0", "load_cpus": "1", "shared_cpus": False, "commit": "abc"},
+}
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """A ramp that broke, as `lab k6` stores it."""
+    testid = f"breakpoint-20260101-000000-{secrets.token_hex(2)}"
+    folder = RESULTS / testid
+    folder.mkdir()
+    windows = [Window(end, end, end, end, end, 0.0, 0.0, 20.0 * end) for end in range(5, 41)]
+    result = Result(
+        testid=testid,
+        profile="breakpoint",
+        scenario="detail",
+        seconds=40,
+        requests=800,
+        successes=800,
+        rps=20.0,
+        p95_ms=321.5,
+        outcome="broke",
+        limited_by="target",
+        verdict="broke at 20.0 requests/s",
+        break_point=BreakPoint(20.0, 22.0, 19.0, 30, ("p95 1200 ms > 1000 ms",)),
+        recorded=Completeness(800, 800, 40, 0),
+        windows=windows,
+    )
+    picture = draw(result, Bounds(), "breakpoint of detail; settings", folder / "breakpoint")
+    names = {"folder": folder, "result": folder / "result.json", "picture": picture}
+    files = {name: str(path.relative_to(ROOT)) for name, path in names.items()}
+    run = SingleRun(result, files, Bounds(), load_settings({}), HOST, None)
+    (folder / "result.json").write_text(json.dumps(run.document()))
+    yield run
+    shutil.rmtree(folder)
+
+
+def test_list_has_the_run_with_its_verdict(lab, stored):
+    runs = lab("list", "runs", "--json").json["runs"]
+    (entry,) = [each for each in runs if each["name"] == stored.result.testid]
+    assert (entry["kind"], entry["about"]) == ("run", "broke at 20.0 requests/s")
+
+
+def test_show_prints_what_was_printed_after_the_run(lab, stored):
+    said = lab("show", stored.result.testid)
+    assert said.code == 0, said.err
+    assert said.out.startswith("broke at 20.0 requests/s")
+    assert "p95 321.5 ms" in said.out
+    shown = lab("show", stored.result.testid, "--json").json
+    assert (shown["testid"], shown["p95_ms"]) == (stored.result.testid, 321.5)
+
+
+def test_report_is_a_page_that_is_whole_in_one_file(lab, stored):
+    said = lab("report", stored.result.testid, "--json")
+    assert said.code == 0, said.err
+    page = (ROOT / said.json["files"]["html"]).read_text()
+    assert "broke at 20.0 requests/s" in page
+    assert "data:image/svg+xml;base64," in page
+    assert "LAB_NGINX_CACHE" in page
+    markdown = (ROOT / said.json["files"]["markdown"]).read_text()
+    assert "![broke at 20.0 requests/s](breakpoint.png)" in markdown
+
+
+@pytest.mark.parametrize("form", ["csv", "md", "json"])
+def test_export_has_the_metrics(lab, stored, tmp_path, form):
+    file = tmp_path / f"metrics.{form}"
+    said = lab("show", stored.result.testid, "--export", form, str(file))
+    assert said.code == 0, said.err
+    text = file.read_text()
+    if form == "csv":
+        (row,) = csv.DictReader(text.splitlines())
+    elif form == "json":
+        (row,) = json.loads(text)
+    else:
+        lines = (line.split("|") for line in text.replace("\\_", "_").splitlines())
+        row = {name.strip(): value.strip() for _, name, value, _ in lines}
+    assert float(row["p95_ms"]) == 321.5
+    assert float(row["broke_at"]) == 20
+
+
+def test_export_into_a_folder_that_is_not_there_is_one_message(lab, stored, tmp_path):
+    where = str(tmp_path / "missing" / "metrics.csv")
+    said = lab("show", stored.result.testid, "--export", "csv", where)
+    assert said.is_one_message(1)
+    assert "can't be written" in said.err
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("{", 1, "is damaged"),
+        ("[]", 1, "is damaged"),
+        ('{"schema_version": 7}', 1, "is damaged"),
+        ('{"schema_version": 7, "requests": "many", "files": {}, "bounds": {}}', 1, "is damaged"),
+        ('{"schema_version": 99}', 2, "has schema version 99; this lab reads 1 to 7"),
+    ],
+)
+@pytest.mark.parametrize("command", ["show", "report"])
+def test_damaged_result_is_one_message(lab, command, text, code, message):
+    folder = RESULTS / f"smoke-20260101-000000-{secrets.token_hex(2)}"
+    folder.mkdir()
+    try:
+        (folder / "result.json").write_text(text)
+        said = lab(command, folder.name)
+        listed = lab("list", "runs")
+    finally:
+        shutil.rmtree(folder)
+    assert said.is_one_message(code), said.err
+    assert message in said.err
+    assert listed.code == 0, listed.err

@@ -1,0 +1,115 @@
+"""The demo: what it makes of its ramps, and that it leaves the stack as it was."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.analysis.breakpoint import BreakPoint
+from lab.analysis.result import Result
+from lab.analysis.windows import Window
+from lab.charts.demo import draw
+from lab.cli.output.demo import demo as table
+from lab.paths import ROOT
+from lab.settings import load_settings
+from lab.stack.native.supervision import wait_for
+from lab.suites import demo
+
+LAB = Path(sys.executable).parent / "lab"
+
+
+def _ramp(rate, limited_by="target"):
+    """A ramp that broke at that rate."""
+    windows = [
+        Window(end, rate * end / 20, rate, rate, rate, 0.0, 0.0, 20.0 + 50 * end)
+        for end in range(5, 30)
+    ]
+    point = BreakPoint(rate, rate * 1.1, rate, 20, ("p95 1020 ms > 1000 ms",))
+    return Result(
+        profile="breakpoint-geometric",
+        outcome="broke",
+        limited_by=limited_by,
+        break_point=point,
+        windows=windows,
+        verdict="broke",
+    )
+
+
+def _rungs():
+    first = demo._rung(demo.VARIANTS[0], _ramp(1.5), None)
+    second = demo._rung(demo.VARIANTS[1], _ramp(120), first)
+    return [first, second, demo._rung(demo.VARIANTS[2], _ramp(6000, "generator_cpu"), second)]
+
+
+def test_rung_has_the_sustained_rate_and_p95_there():
+    first, second, third = _rungs()
+    assert (first.rate, first.p95_ms, first.times) == (1.5, 20 + 50 * 20, None)
+    assert (second.times, second.at_least) == (80, False)
+    assert third.at_least
+    assert "at least 6,000 requests/s" in third.sentence
+    assert "limited by the load generator" in third.sentence
+    assert "80 × the variant before" in second.sentence
+
+
+def test_ramp_that_is_not_recorded_is_no_rung():
+    unrecorded = Result(outcome="unrecorded", verdict="not recorded")
+    with pytest.raises(demo.LabError, match="not recorded"):
+        demo._rung(demo.VARIANTS[0], unrecorded, None)
+
+
+def test_chart_and_table_have_every_rung(tmp_path):
+    settings = load_settings({}).model_dump()
+    rungs = [demo.asdict(rung) for rung in _rungs()]
+    document = {"rungs": rungs, "bounds": {"p95_ms": 1000}, "settings": settings}
+    picture = draw(document, tmp_path / "demo")
+    svg = picture.with_suffix(".svg").read_text()
+    for rung in rungs:
+        assert rung["name"] in svg
+    assert "≥ 6,000/s" in svg
+    table({**document, "files": {"picture": "results/demo.png"}})
+
+
+def _interrupted(stack, number, message):
+    """End `lab demo` in the ramp of that message; returns its exit code and messages."""
+    process = subprocess.Popen(
+        [str(LAB), "demo", "--json"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if message in line:
+            break
+    wait_for(lambda: stack.settings().LAB_DETAIL == "naive", seconds=30, what="The ramp")
+    process.send_signal(number)
+    said += process.stderr.readlines()
+    return process.wait(60), "".join(said)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_demo_is_one_message_and_leaves_the_settings(lab, stack, number):
+    assert lab("set", "LAB_DETAIL=fast", "LAB_NGINX_CACHE=basic").code == 0
+    try:
+        code, said = _interrupted(stack, number, "1 of 3")
+        settings = stack.settings()
+    finally:
+        assert lab("set", "LAB_DETAIL=naive", "LAB_NGINX_CACHE=off").code == 0
+    assert code == 1
+    assert "The demo was interrupted. Start it again: lab demo" in said
+    assert "Traceback" not in said
+    assert (settings.LAB_DETAIL, settings.LAB_NGINX_CACHE) == ("fast", "basic")
+
+
+@pytest.mark.slow
+def test_demo_tells_its_story_in_four_minutes(lab, stack):
+    before = stack.settings()
+    said = lab("demo", "--json")
+    assert said.code == 0, said.err
+    first, second, third = said.json["rungs"]
+    assert 0 < first["rate"] < second["rate"] < third["rate"]
+    files = said.json["files"]
+    assert json.loads((ROOT / files["result"]).read_text())["rungs"][0]["windows"]
+    assert (ROOT / files["picture"]).stat().st_size > 10_000
+    assert stack.settings() == before
