@@ -8,13 +8,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from lab_settings.kinds import (
-    SecondServer,
     Direction,
     EngineChoice,
     Implementation,
     LocalCache,
     NginxCache,
     RedisCache,
+    SecondServer,
     Server,
     Switch,
     Views,

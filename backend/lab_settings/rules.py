@@ -73,8 +73,8 @@ def _one_server_is_delayed(values: Mapping[str, Any]) -> None:
     if values["LAB_LATENCY_MS"] and values["LAB_SECOND_SERVER"] != "off":
         raise ValueError(
             f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} delays LAB_SERVER alone, and would compare "
-            f"it to LAB_SECOND_SERVER={values['LAB_SECOND_SERVER']} without a delay. Set one of them "
-            "to its default: LAB_LATENCY_MS=0 or LAB_SECOND_SERVER=off"
+            f"it with LAB_SECOND_SERVER={values['LAB_SECOND_SERVER']} without a delay. Set one  "
+            "them to its default: LAB_LATENCY_MS=0 or LAB_SECOND_SERVER=off"
         )
 
 

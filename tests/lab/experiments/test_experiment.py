@@ -176,7 +176,7 @@ def test_a_cells_time_counts_its_warming():
             'when = { layer = "redis" }',
             'when = { layer = "redis" }\n[report]\ncompare = { list = "rps" }\n'
             'panels = ["load", "layer"]\n[[tune]]\nwhen = {}',
-            "compare takes one figure",
+            "compare takes one metric",
         ),
         (
             'when = { layer = "redis" }',

@@ -77,7 +77,7 @@ def test_sixty_long_cells_make_a_page_below_five_megabytes():
     report = build(header, runs(cells), [])
     found = sections(report)
     links = {block.name: "" for s in found for block in s.blocks if block.kind == "picture"}
-    assert len(html(report, found, links).encode()) < 5_000_000
+    assert len(html("A title", "a-run", found, links).encode()) < 5_000_000
 
 
 def test_titles_and_errors_can_not_become_markup():
@@ -89,11 +89,11 @@ def test_titles_and_errors_can_not_become_markup():
     report = build(header, runs(cells), CLAIMS)
     found = sections(report)
     links = {block.name: "" for s in found for block in s.blocks if block.kind == "picture"}
-    page = html(report, found, links)
+    page = html(HOSTILE, HOSTILE, found, links)
     assert HOSTILE not in page
     assert "<title>&lt;/script&gt;" in page
     assert page.count("<script>") == 2
-    text = markdown(report, found, links)
+    text = markdown(HOSTILE, found, links)
     assert "&lt;script&gt;alert(1)&lt;/script&gt; \\| a !\\[pic\\](x) \\`b\\`" in text
     assert "<script" not in text
 
