@@ -151,8 +151,8 @@ CACHES = {
             "PARSER_CLASS": "redis.connection._HiredisParser",
             # A cache that is away is a miss. The guard logs it.
             "IGNORE_EXCEPTIONS": True,
-            # Seconds for one reply, and for one connection. See docs/caching.md for how they were
-            # chosen. A pool made here does not retry.
+            # Seconds for one reply, and for one connection. With shorter ones a busy CPU looks like
+            # a Redis that hangs (docs/measured/caching.md). A pool made here does not retry.
             "SOCKET_TIMEOUT": 0.08,
             "SOCKET_CONNECT_TIMEOUT": 0.08,
             # Nothing but the password is said before the first command: RESP 2 needs no greeting.

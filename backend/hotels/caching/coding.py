@@ -8,7 +8,7 @@ from hotels.caching.tokens import GZIP, IDENTITY
 
 # Half of a body is random ids, in which short matches cost more than they save: Z_FILTERED takes
 # none, and leaves less at level 4 than the default strategy does at level 9, in half of its time
-# (docs/caching.md). Defaults: 6, Z_DEFAULT_STRATEGY.
+# (docs/measured/caching.md). Defaults: 6, Z_DEFAULT_STRATEGY.
 _LEVEL = 4
 _STRATEGY = zlib.Z_FILTERED
 # The format of gzip, with the largest window.

@@ -21,7 +21,8 @@ KEPT_SECONDS = 3600
 # may take longer.
 LOCK_SECONDS = 2.0
 RENEWED_EVERY_SECONDS = 0.5
-# Who waited this long builds for itself.
+# A request that has waited this long builds without the lock. For gzip it can wait twice, for the
+# compressed body and for the plain one, so LAB_TIMEOUT has to be longer than both waits.
 WAIT_SECONDS = 10.0
 # Between two looks: short at first, since a quick build takes 40 ms.
 FIRST_PAUSE_SECONDS = 0.005
