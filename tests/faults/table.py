@@ -1,4 +1,4 @@
-"""The figures as a table, as docs/reliability.md has it."""
+"""The figures as a table, as docs/measured/faults.md has it."""
 
 from collections.abc import Callable
 
