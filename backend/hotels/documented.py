@@ -21,13 +21,13 @@ def _error(description: str) -> OpenApiResponse:
 
 _ANYWHERE = {
     400: _error("Not valid HTTP, or not for this host."),
-    405: _error("Another method than those in Allow."),
+    405: _error("Method not allowed; see Allow."),
     406: _error("Accept allows no JSON."),
     413: _error("The body is too large."),
     414: _error("The address is too long."),
     431: _error("The headers are too large."),
-    503: _error("Overloaded; Retry-After says when to come again."),
-    504: _error("The backend took too long to answer."),
+    503: _error("Overloaded; retry after Retry-After seconds."),
+    504: _error("The backend timed out."),
 }
 _RETRY_AFTER = OpenApiParameter(
     "Retry-After",
@@ -40,24 +40,24 @@ _KEY: Any = OpenApiParameter(
     "Idempotency-Key",
     {"type": "string", "pattern": f"^{KEY_PATTERN}$"},
     OpenApiParameter.HEADER,
-    description="The same key and body again get the first answer, for 24 hours.",
+    description="A request with the same key and body gets the first response, for 24 hours.",
 )
 _REPLAYED = OpenApiParameter(
     "Idempotency-Replayed",
     {"type": "string", "enum": ["true"]},
     OpenApiParameter.HEADER,
-    description="There when this is the answer that the key got before.",
+    description="Present if this is the stored response of the key.",
     response=[201, 409],
 )
 
-_KEPT = {412: _error("The page that a cache keeps is not the one that If-Match asks for.")}
+_KEPT = {412: _error("The cached page does not match If-Match.")}
 
 hotel_list = extend_schema(
     operation_id="hotel_list",
     parameters=[_RETRY_AFTER],
     responses={
         200: HotelSerializer(many=True),
-        404: _error("Another `format` than JSON."),
+        404: _error("`format` is not JSON."),
         **_KEPT,
         **_ANYWHERE,
     },
@@ -67,7 +67,7 @@ hotel_detail = extend_schema(
     parameters=[_RETRY_AFTER],
     responses={
         200: HotelDetailSerializer,
-        404: _error("No such hotel."),
+        404: _error("Hotel not found."),
         **_KEPT,
         **_ANYWHERE,
     },
@@ -80,10 +80,10 @@ booking_create = extend_schema(
         **_ANYWHERE,
         201: BookingSerializer,
         400: _error("Wrong values; `fields` says which. Or not valid HTTP."),
-        404: _error("No such suite or customer."),
-        409: _error("Nights taken, or the key's request still runs."),
+        404: _error("Suite or customer not found."),
+        409: _error("Nights already booked, or the key's request is in progress."),
         415: _error("Not JSON."),
-        422: _error("The key was used with another body."),
+        422: _error("The key was used with a different body."),
         429: _error("Too many bookings from this address (LAB_NGINX_CACHE=protected)."),
     },
 )

@@ -3,11 +3,11 @@
 from config.http.errors import ApplicationError, WrongInput
 
 NIGHTS_MISSING = "Must be after check_in."
-TOO_MANY_CUSTOMERS = "The suite takes {capacity} customers."
-CUSTOMER_TWICE = "A customer is named twice."
-SUITE_UNKNOWN = "There is no such suite."
-CUSTOMERS_UNKNOWN = "There is no such customer: {ids}."
-SLOT_TAKEN = "The suite is booked in these nights."
+TOO_MANY_CUSTOMERS = "The suite has room for {capacity} customers."
+CUSTOMER_TWICE = "A customer is listed twice."
+SUITE_UNKNOWN = "Suite not found."
+CUSTOMERS_UNKNOWN = "Customers not found: {ids}."
+SLOT_TAKEN = "The suite is already booked on these nights."
 
 
 def slot_taken() -> ApplicationError:

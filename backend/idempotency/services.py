@@ -19,8 +19,8 @@ from django.db import transaction
 LIFETIME = timedelta(hours=24)
 
 KEY_MALFORMED = "Must be 1 to 255 printable ASCII characters, without spaces."
-STILL_RUNNING = "The first request with this Idempotency-Key still runs."
-OTHER_BODY = "This Idempotency-Key was used with another body."
+STILL_RUNNING = "The first request with this Idempotency-Key is still in progress."
+OTHER_BODY = "This Idempotency-Key was used with a different body."
 
 KEY_PATTERN = r"[\x21-\x7e]{1,255}"
 _KEY = re.compile(KEY_PATTERN)

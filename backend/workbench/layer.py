@@ -18,7 +18,7 @@ TIMEOUT_SECONDS = 5.0
 
 NO_WORKER = "No worker answered within {seconds:g} s. Try again; `lab logs backend-worker`."
 FULL = "The workers' queue is full. Try again."
-NO_LAYER = "The channel layer's Redis does not answer. Try again."
+NO_LAYER = "The channel layer's Redis is unavailable. Try again later."
 
 
 async def ask() -> dict[str, Any]:

@@ -18,13 +18,13 @@ logger = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = 1
 
-NO_DATABASE = "The database is overloaded or away. Try again."
+NO_DATABASE = "The database is unavailable. Try again later."
 TOO_LARGE = "The body is larger than 64 KB."
 WRONG_INPUT = "The request has wrong values; see fields."
-NOT_FOUND = "There is nothing at this address."
-WAITED_TOO_LONG = "The request waited too long to be answered in time. Try again."
+NOT_FOUND = "Not found."
+WAITED_TOO_LONG = "The server is overloaded. Try again later."
 BAD_REQUEST = "The request is not valid HTTP for this host."
-SERVER_ERROR = "Something went wrong here; it was logged."
+SERVER_ERROR = "Internal server error. It was logged."
 METHOD_NOT_ALLOWED = 'Method "{method}" not allowed.'
 
 
