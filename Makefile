@@ -13,7 +13,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: setup ## Set everything up, start the stack, smoke test it and find its break point
+demo: setup ## Set up, start the stack, and break it three ways: a table and a chart (4 minutes)
 	$(BIN)/lab demo
 
 .PHONY: test
@@ -36,12 +36,12 @@ test-compose: setup-dev ## Run the compose stack for real, on a Docker engine th
 	$(BIN)/pytest -m "not slow" tests/compose
 
 .PHONY: test-slow
-test-slow: setup-dev ## What the others leave out: long soaks, large data, every server and old stack (30 minutes)
+test-slow: setup-dev ## Long soaks, large data, every server and old stack (30 minutes)
 	$(BIN)/python -m lab.stack.native.install --with-compose --with-docker
 	$(BIN)/pytest -m slow tests backend/tests tests/faults tests/compose
 
 .PHONY: test-faults
-test-faults: setup-dev ## Break one thing after the other under load, overload it, soak it (12 minutes); JSON=FILE for the figures
+test-faults: setup-dev ## Break one service after the other under load, overload, soak (8 minutes); JSON=FILE for the values
 	FAULTS_JSON="$(JSON)" $(BIN)/pytest -m "not slow" tests/faults
 
 # mypy's plugin loads Django's settings with every app, which need a database's address but no
@@ -93,11 +93,11 @@ env-example: setup ## Generate .env.example from backend/lab_settings/declaratio
 	cd backend && ../$(BIN)/python -m lab_settings.example > ../.env.example
 
 .PHONY: bench
-bench: setup ## Measure the fast path against its own limits (15 minutes, nothing else running)
+bench: setup ## Measure the fast code against its targets (15 minutes, nothing else running)
 	$(BIN)/lab bench
 
 .PHONY: bench-check
-bench-check: setup ## The same, quick and against lower floors: a look before a merge
+bench-check: setup ## The same, quicker and with lower targets: a check before a merge
 	$(BIN)/lab bench --quick
 
 .PHONY: bench-growth
