@@ -29,7 +29,8 @@ from lab.stack.engine import Engine, K6Command
 _THRESHOLDS_FAILED = 99
 _INTERRUPTED = 105
 # How many of k6's threads may want a CPU at once, at least. Go takes one for each CPU; on a single
-# one its garbage collector then holds up each answer that comes meanwhile (docs/calibration.md).
+# one its garbage collector then delays responses (docs/measured/calibration.md). With four or more
+# threads, virtual users that start together delay the first requests of a load.
 LEAST_THREADS = 2
 # What decides which code answers: k6 stops unless the backend says the same of itself.
 _VERIFIED = (

@@ -93,7 +93,9 @@ class Recorder:
 
     def _argv(self) -> list[str]:
         # Not paused at each look (--nonblocking): that would slow the workers down, and wake the
-        # arbiter, which then seems busy. Some looks fail instead, and count nothing.
+        # arbiter, which then seems busy. Some looks fail instead, and count nothing. Without --gil,
+        # which leaves out work that releases the GIL, such as writing a page to a socket; without
+        # --native, which slows the workers down.
         flags = ["--subprocesses", "--function", "--nonblocking", "--rate", str(RATE)]
         return [str(PY_SPY), "record", *flags, "--pid", str(self._pid), "--output", str(self._svg)]
 
