@@ -168,4 +168,4 @@ def test_the_docs_have_what_k6s_own_work_may_add():
 
 
 def test_the_docs_have_the_bucket():
-    assert _row("Prometheus' p50")[-1] == f"one bucket: factor {checks.BUCKET:g}"
+    assert _row("Prometheus's p50")[-1] == f"one bucket: factor {checks.BUCKET:g}"
