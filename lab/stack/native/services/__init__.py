@@ -132,6 +132,8 @@ def _beside(settings: Settings, state: State) -> Service:
 
 
 def _worker(settings: Settings, state: State) -> Service:
+    # One process: several workers of channels-redis on one channel can take each other's unfinished
+    # messages.
     return Service(
         name="backend-worker",
         argv=[str(BACKEND / "bin/serve"), "worker", str(state.base)],
