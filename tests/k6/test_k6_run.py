@@ -36,10 +36,10 @@ def smoke_summary(smoke):
 
 @pytest.fixture(scope="module")
 def broken(lab, stack):
-    """A ramp over what one worker bears of whole details."""
+    """A whole ramp beyond the capacity of one worker for hotel details."""
     flags = ("--rate", "400", "--duration", "10s", "--scenario", "detail", "--json")
-    # Of the hundreds that would queue beyond these, the test would only wait for the end.
-    said = lab("k6", "breakpoint", *flags, MAX_VUS="300")
+    # More virtual users would only queue, and the test would wait for them.
+    said = lab("k6", "breakpoint", *flags, "--no-early-stop", MAX_VUS="300")
     assert said.code == 0, said.err
     return said.json
 

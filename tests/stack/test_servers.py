@@ -187,5 +187,7 @@ def test_a_server_that_does_not_start_is_one_message_and_the_next_one_starts(sta
 def test_a_proof_that_names_another_server_is_refused(stack):
     """The server is asked, not the setting: here the setting is wrong."""
     wrong = _wanted(stack, LAB_SERVER="gunicorn-sync")
-    with pytest.raises(LabError, match=r"was answered by .+; the settings say gunicorn-sync"):
+    with pytest.raises(
+        LabError, match=r"was answered by .+, but the settings require gunicorn-sync"
+    ):
         verify._check_server(verify.target_of(stack, wrong))

@@ -63,8 +63,8 @@ def test_an_unknown_setting_in_the_shell_is_misuse(lab):
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (("k6", "stress"), "smoke, breakpoint, hold"),
-        (("k6", "hold", "--scenario", "checkout"), "journey, list, detail, booking"),
+        (("k6", "stress"), "'smoke', 'breakpoint'"),
+        (("k6", "hold", "--scenario", "checkout"), "'journey', 'list', 'detail', 'booking'"),
         (("k6", "smoke", "--rate", "5"), "RATE"),
         (("k6", "hold", "--duration", "soon"), "DURATION"),
         (("k6", "hold", "--rate", "0"), "--rate"),

@@ -151,8 +151,8 @@ def _results():
 @pytest.mark.parametrize(
     ("claimed", "said"),
     [
-        ("LAB_REDIS_CACHE=page", "these caches: none; the settings say: redis"),
-        ("LAB_LOCAL_CACHE=lru", "these caches: none; the settings say: local"),
+        ("LAB_REDIS_CACHE=page", "these caches: none; the settings require: redis"),
+        ("LAB_LOCAL_CACHE=lru", "these caches: none; the settings require: local"),
         ("LAB_NGINX_CACHE=basic", "X-Cache-Status [None, None] instead of ['MISS', 'HIT']"),
         ("LAB_DETAIL=fast", "backend runs with other settings: {'LAB_DETAIL': 'naive'}"),
         ("LAB_NGINX_POST_RATE=7", "Nginx runs with other settings: {'LAB_NGINX_POST_RATE': '200'}"),

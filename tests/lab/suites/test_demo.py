@@ -82,12 +82,14 @@ def _interrupted(stack, number, message):
         said.append(line)
         if message in line:
             break
-    wait_for(lambda: stack.settings().LAB_DETAIL == "naive", seconds=30, what="The ramp")
+    wait_for(lambda: stack.settings().LAB_DETAIL == "naive", seconds=30, what="the ramp")
     process.send_signal(number)
     said += process.stderr.readlines()
     return process.wait(60), "".join(said)
 
 
+# Only one `lab` may measure on the stacks of a clone at a time.
+@pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_demo_is_one_message_and_leaves_the_settings(lab, stack, number):
     assert lab("set", "LAB_DETAIL=fast", "LAB_NGINX_CACHE=basic").code == 0
@@ -102,6 +104,7 @@ def test_interrupted_demo_is_one_message_and_leaves_the_settings(lab, stack, num
     assert (settings.LAB_DETAIL, settings.LAB_NGINX_CACHE) == ("fast", "basic")
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_demo_tells_its_story_in_four_minutes(lab, stack):
     before = stack.settings()

@@ -166,8 +166,12 @@ def _ramp(by, rate, goodput):
     ("ramp", "rate", "said"),
     [
         (_ramp("target", 500.0, 450.0), 500, "at which it broke"),
-        (_ramp("generator_cpu", 900.0, 890.0), 900, "that k6 could ask for: the stack bears more"),
-        (_ramp("none", None, None), 700, "which it bore without breaking"),
+        (
+            _ramp("generator_cpu", 900.0, 890.0),
+            900,
+            "that k6 could offer: the stack can sustain more",
+        ),
+        (_ramp("none", None, None), 700, "which it sustained without breaking"),
     ],
 )
 def test_a_soak_goes_by_what_was_borne_whatever_the_limit_was(ramp, rate, said):
