@@ -1,5 +1,7 @@
-"""Gunicorn, from the lab's settings. Read again on HUP, which makes new settings active: the master
-keeps the socket, new workers import Django afresh, old ones finish what they have.
+"""Gunicorn's configuration, from the lab's settings.
+
+The master reads it again on SIGHUP, which activates new settings: it keeps the socket, new workers
+import Django again, and old workers finish their requests.
 """
 
 import json
@@ -27,40 +29,41 @@ workers = _lab.LAB_WORKERS
 threads = _lab.LAB_THREADS if worker_class == "gthread" else 1
 timeout = _lab.LAB_TIMEOUT
 graceful_timeout = _lab.LAB_TIMEOUT
-# `sync` has none. Default: 2.
+# `sync` does not support keep-alive. Default: 2.
 keepalive = start.KEEPALIVE_SECONDS
 backlog = start.BACKLOG
-# Django has none. Default: auto.
+# Django does not support lifespan. Default: auto.
 asgi_lifespan = "off"
-# Uvicorn's worker takes it too, and says each WebSocket at "info", as an access log. Default: info.
+# Uvicorn's worker uses it too, and at "info" logs each WebSocket, like an access log. Default:
+# info.
 loglevel = "warning"
-# As Nginx's (8k), which says no first. Default: 4094.
+# Like Nginx's limit (8k), which rejects first. Default: 4094.
 limit_request_line = 8190
 # Recycling workers drops connections in the middle of a measurement. Default: 0.
 max_requests = 0
-# Supervisor and compose hold the server; a control socket in the user's home is not needed.
+# Supervisor and compose manage the server, so the control socket in the user's home is not needed.
 control_socket_disable = True
 # Heartbeats in memory: a busy disk must not look like a hung worker.
 worker_tmp_dir = "/dev/shm"  # noqa: S108
 
 
 def post_worker_init(worker: Any) -> None:
-    """Tell how many requests this worker can answer at once; by ASGI it takes whatever comes."""
+    """Set the metric of the requests that this worker can process at once; under ASGI, no limit."""
     if _lab.LAB_SERVER.is_asgi:
         return
-    # Imported here: in the master it would open the metrics' files under the master's id.
+    # Imported here: in the master it would open the metrics' files under the master's process id.
     from observability import metrics
 
     metrics.WORKER_SLOTS.set(worker.cfg.threads)
 
 
 def child_exit(_server: Any, worker: Any) -> None:
-    """Take the gauges of a worker that ended out of the sum."""
+    """Remove the gauges of an exited worker from the sum."""
     multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
 
 
 def _refuse(sock: Any, status: int, reason: str, _message: str) -> None:
-    """What gunicorn answers to a request that it can't read, in the one error shape, not a page."""
+    """Send gunicorn's errors for unreadable requests as JSON in the API's format, not as HTML."""
     # Imported here: in the master it would load Django.
     from config.http import errors
 
@@ -72,5 +75,5 @@ def _refuse(sock: Any, status: int, reason: str, _message: str) -> None:
     util.write_nonblock(sock, f"{head}Content-Length: {len(said)}\r\n\r\n{said}".encode())
 
 
-# It has no setting for this.
+# Gunicorn has no setting for this.
 util.write_error = _refuse

@@ -1,4 +1,4 @@
-"""The ASGI application: HTTP is Django's own; WebSockets are there with LAB_WEBSOCKETS=on."""
+"""The ASGI application: Django for HTTP, and Channels for WebSockets with LAB_WEBSOCKETS=on."""
 
 import ctypes
 import os
@@ -6,7 +6,7 @@ import signal
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-# Before the settings are read: a persistent connection to Postgres would leak.
+# Set before the settings are read: under ASGI a persistent connection to Postgres would leak.
 os.environ["BACKEND_INTERFACE"] = "asgi"
 
 from django.core.asgi import get_asgi_application
@@ -19,7 +19,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class _Application:
-    """Hands on to Django, or to the router, which is told who calls."""
+    """Pass calls on to Django or to the router, and detect the server on the first call."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -31,7 +31,7 @@ class _Application:
 
 
 def _django() -> Any:
-    """Django's own, which is told of a request what it may read."""
+    """Return Django's ASGI application behind `read_by_asgi`."""
     inner = get_asgi_application()
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
@@ -41,7 +41,7 @@ def _django() -> Any:
 
 
 def _http_alone(http: Any) -> Any:
-    """WebSockets are refused, with 403: to Django they would be an error of ours."""
+    """Reject WebSockets with 403. Django would raise an error for them."""
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "websocket":
@@ -54,9 +54,10 @@ def _http_alone(http: Any) -> Any:
 
 
 def _end_with_the_server() -> None:
-    """Workers of a killed server would keep its socket, and a new one could not listen.
+    """Terminate this worker when its server's master dies.
 
-    Gunicorn's see to it themselves; those of the others do not.
+    Workers of a killed server would keep its socket open, and a new server could not listen.
+    Gunicorn's workers terminate by themselves; those of the other servers do not.
     """
     if os.environ.get("BACKEND_MASTER") == str(os.getppid()):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,7 +1,7 @@
-"""The backend's environment: its settings (lab_settings), and what is the backend's alone.
+"""The backend's environment variables: the lab's settings (lab_settings) and the backend's own.
 
-A setting that is not set has its default. BACKEND_SETTINGS_FILE, where it is given, goes over the
-environment: a running server reads it again on reload.
+A setting that is not set has its default. The file BACKEND_SETTINGS_FILE, if given, takes
+precedence over the environment; a running server reads it again on reload.
 """
 
 import os
@@ -14,14 +14,14 @@ from lab_settings.messages import SettingsError, parse
 
 
 class EnvError(ImproperlyConfigured):
-    """A variable is missing, or has a value that is not known."""
+    """A variable is missing or has an invalid value."""
 
 
 def lab_settings() -> Declaration:
-    """The settings in force: the settings file over the environment over the defaults.
+    """Return the active settings. Order of precedence: settings file, environment, defaults.
 
     Raises:
-        EnvError: one has a value that is not known.
+        EnvError: a setting has an invalid value.
     """
     known = {**os.environ, **_settings_file()}
     values = {name: known[name] for name in Declaration.model_fields if name in known}
@@ -32,7 +32,7 @@ def lab_settings() -> Declaration:
 
 
 def text(name: str) -> str:
-    """The variable `name`.
+    """Return the variable `name`.
 
     Raises:
         EnvError: it is not set.
@@ -44,31 +44,32 @@ def text(name: str) -> str:
 
 
 def is_asgi() -> bool:
-    """Whether this process was loaded to be called by ASGI (config/asgi.py)."""
+    """Return whether this process was loaded as an ASGI application (config/asgi.py)."""
     return os.environ.get("BACKEND_INTERFACE") == "asgi"
 
 
 def address(name: str) -> tuple[str, str] | None:
-    """Host and port of the variable `name`, written host:port; None where it is not set."""
+    """Return host and port of the variable `name` (host:port), or None if it is not set."""
     host, _, port = os.environ.get(name, "").rpartition(":")
     return (host, port) if host else None
 
 
 def role() -> str:
-    """Which server this process is of (config/serving.py): `backend`, or `beside` it."""
+    """Return this process's server (config/server/start.py): `backend`, or `beside`, the second."""
     return os.environ.get("BACKEND_ROLE", "backend")
 
 
 def metrics_folder() -> Path | None:
-    """Where the processes of this process' server count; None outside of one."""
+    """Return the folder of the server's metrics files, or None outside a server."""
     folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
     return Path(folder) if folder else None
 
 
 def cpus(name: str) -> set[int]:
-    """The CPU numbers of the list `name`, such as 0-2,5; none where it is empty or not set.
+    """Return the CPU numbers of the list `name`, such as 0-2,5; empty if it is empty or not set.
 
-    Of the environment alone: the settings file has what was asked for, not what `lab` chose.
+    Reads only the environment, which has the CPUs that `lab` chose. The settings file has the
+    requested ones.
     """
     found: set[int] = set()
     for part in filter(None, os.environ.get(name, "").split(",")):
@@ -78,7 +79,7 @@ def cpus(name: str) -> set[int]:
 
 
 def secret(name: str) -> str:
-    """The secret `name`, from its file in BACKEND_SECRETS_DIR. There is no default.
+    """Return the secret `name` from its file in BACKEND_SECRETS_DIR. It has no default.
 
     Raises:
         EnvError: the file can't be read.
@@ -94,7 +95,10 @@ def secret(name: str) -> str:
 
 
 def _settings_file() -> dict[str, str]:
-    """Read each time: gunicorn's master keeps this module over a reload."""
+    """Return the settings file's values.
+
+    The file is read on every call, since gunicorn's master keeps this module loaded over a reload.
+    """
     name = os.environ.get("BACKEND_SETTINGS_FILE")
     return dict(_assignments(Path(name))) if name else {}
 

@@ -1,9 +1,9 @@
-"""The stack's secrets: files of mode 600, made once, never with a default.
+"""The stack's secrets: files of mode 600, generated once, without default values.
 
 python -m config.secrets DIRECTORY [READERS]
 
-With READERS, a folder, each program of the docker engine gets a folder of its own below it, with
-copies of what it needs and of nothing else.
+In the folder READERS, each program of the docker engine gets a subfolder with copies of only the
+secrets that it needs.
 """
 
 import base64
@@ -18,20 +18,21 @@ NAMES = (
     *("secret_key", "lab_token", "postgres_password", "hotel_password", "monitor_password"),
     *("redis_password", "grafana_password", "push_password"),
 )
-# Who pushes metrics from another host.
+# User name for pushing metrics from another host.
 PUSH_USER = "load-lab"
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A program of the docker engine: as which user it runs, and what it may read."""
+    """A program of the docker engine: its user id, and the secrets that it can read."""
 
     uid: int
     names: tuple[str, ...]
 
 
 _DJANGO = ("secret_key", "lab_token", "hotel_password", "redis_password")
-# By the volume `secrets-…` that has them; tests/stack/test_compose_closed.py compares the users.
+# By the volume `secrets-…` that contains them; tests/stack/test_compose_closed.py compares the
+# users.
 READERS = {
     "backend": Reader(10001, _DJANGO),
     "init": Reader(10001, (*_DJANGO, "postgres_password", "monitor_password")),
@@ -45,9 +46,9 @@ READERS = {
 
 
 def make_secrets(folder: Path) -> list[str]:
-    """Make the files that are missing in `folder`, and keep the others; returns what was made."""
+    """Create the secrets that are missing in `folder`. Return their names."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # A volume's root is there already, and open to all.
+    # The root folder of a volume exists already, and everyone can read it.
     if folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
     missing = [name for name in NAMES if not (folder / name).exists()]
@@ -59,7 +60,7 @@ def make_secrets(folder: Path) -> list[str]:
 
 
 def hand_out(folder: Path, readers: Path) -> None:
-    """Give each reader its copies, which it alone may read; needs the right to give files away."""
+    """Write each reader's copies, readable only by it. Needs the right to change file owners."""
     for name, reader in READERS.items():
         target = readers / name
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -72,12 +73,12 @@ def hand_out(folder: Path, readers: Path) -> None:
 
 
 def _derived(folder: Path) -> dict[str, str]:
-    """What programs read in a form of their own, which shows nothing of the secret: hashes.
+    """Return the files that programs read in their own format. They contain only hashes.
 
-    Unsalted and quick ones do, since a secret is 48 random bytes.
+    Unsalted, fast hashes are sufficient, since a secret is 48 random bytes.
     """
     redis = hashlib.sha256(_read(folder / "redis_password").encode()).hexdigest()
-    # The quickest of those that any Nginx knows: it checks one with each push.
+    # SHA-1 is the fastest that every Nginx supports; Nginx checks it on each push.
     push = hashlib.sha1(_read(folder / "push_password").encode(), usedforsecurity=False).digest()
     return {
         # https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/
@@ -88,12 +89,12 @@ def _derived(folder: Path) -> dict[str, str]:
 
 
 def _read(path: Path) -> str:
-    """Of a file that somebody wrote, too: without the line's end that editors add."""
+    """Return the file's text without the newline at the end that editors add."""
     return path.read_text().strip()
 
 
 def _keep(path: Path, text: str, uid: int | None = None) -> None:
-    """Have `text` in the file, whole or not at all."""
+    """Write `text` to the file atomically, unless the file has it already."""
     if path.exists() and path.read_text() == text:
         return
     scratch = path.with_name(f".{path.name}.new")

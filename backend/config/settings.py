@@ -1,4 +1,4 @@
-"""Django's settings. Whatever moves the numbers is explicit here and comes from `config.env`."""
+"""Django's settings. Values that affect the results are explicit and come from `config.env`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +15,10 @@ LAB = env.lab_settings()
 SECRET_KEY = env.secret("secret_key")
 LAB_TOKEN = env.secret("lab_token")
 DEBUG = False
-# Host names are Nginx's business; the backend's port is open to the lab alone.
+# Nginx is responsible for host names. Only the lab can reach the backend's port.
 ALLOWED_HOSTS = env.text("BACKEND_ALLOWED_HOSTS").split(",")
 
-# A redirect would turn a POST without the slash into a GET; 404 says what is wrong.
+# A redirect would turn a POST without the trailing slash into a GET; a 404 shows the mistake.
 APPEND_SLASH = False
 
 ROOT_URLCONF = "config.urls"
@@ -28,14 +28,14 @@ ASGI_APPLICATION = "config.asgi.application"
 
 @dataclass(frozen=True)
 class _Django:
-    """What of Django and DRF the lab has a quicker form of."""
+    """The parts of Django and DRF that the lab has a faster variant of."""
 
     database: str
     negotiation: str
     middleware: tuple[str, ...]
 
 
-# As most of us would run it: what a naive position is measured with.
+# As in most projects: the naive implementations are measured with this.
 _STOCK = _Django(
     database="django.db.backends.postgresql",
     negotiation="config.http.content.ContentNegotiation",
@@ -66,22 +66,22 @@ INSTALLED_APPS = [
     "idempotency",
     "ops",
 ]
-# What an experiment switches on; absent otherwise, with its routes.
+# Apps and routes that exist only if an experiment enables them.
 if LAB.LAB_WORKBENCH is Switch.ON:
-    # `channels` has the command that runs the worker, and asks for the application's name; servers
-    # are told theirs.
+    # `channels` provides the command `runworker`, which reads ASGI_APPLICATION. The servers get
+    # their application from config/server/start.py.
     INSTALLED_APPS += ["channels", "workbench"]
     ASGI_APPLICATION = "workbench.consumers.application"
 if LAB.LAB_WEBSOCKETS is Switch.ON:
     INSTALLED_APPS += ["live"]
-# No sessions, no cookies, no users: nothing here may make an answer private.
+# No sessions, cookies or users: no middleware may make a response private.
 MIDDLEWARE = [
     "observability.middleware.RequestMetrics",
     "ops.shedding.Shedding",
     "config.http.middleware.ContentSecurityPolicy",
     *_DJANGO.middleware,
 ]
-# For the Swagger page alone.
+# Only for the Swagger page.
 TEMPLATES = [
     {"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True, "OPTIONS": {}}
 ]
@@ -89,18 +89,24 @@ STATIC_URL = "static/"
 
 
 def _connection_handling() -> dict[str, Any]:
-    """psycopg's pool, or Django's own handling: the two exclude each other."""
+    """Return the options of psycopg's pool, or of Django's own connections; they exclude each
+    other.
+    """
     if LAB.pool_size is None:
-        # Under ASGI each request has a thread of its own; nobody would have its connection later.
+        # Under ASGI each request has a separate thread, so no later request would use its
+        # connection.
         age = 0 if env.is_asgi() else LAB.LAB_CONN_MAX_AGE
         return {"CONN_MAX_AGE": age, "OPTIONS": {}}
     options = pool.options(LAB.pool_size, LAB.LAB_DB_CONNECT_TIMEOUT)
-    # config.postgres looks at what the pool gives; psycopg's own check pauses between two of them.
+    # config.postgres checks the pool's connections; psycopg's own check pauses between lost ones.
     return {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False, "OPTIONS": {"pool": options}}
 
 
 def _postgres_address() -> dict[str, str]:
-    """Straight, or by the proxy that delays: of that one the server alone is told, no command."""
+    """Return Postgres's address, or that of the proxy that delays.
+
+    Servers get the proxy's address; management commands do not.
+    """
     delayed = env.address("BACKEND_DELAYED_POSTGRES") if LAB.is_delayed else None
     host, port = delayed or (env.text("PGHOST"), env.text("PGPORT"))
     return {"HOST": host, "PORT": port}
@@ -117,24 +123,24 @@ DATABASES = {
         "PASSWORD": env.secret("hotel_password"),
         # A transaction per request would hide which statements need one.
         "ATOMIC_REQUESTS": False,
-        # A persistent connection that Postgres closed is replaced.
+        # Replace a persistent connection that Postgres has closed.
         "CONN_HEALTH_CHECKS": True,
         **_HANDLING,
         "OPTIONS": {
             **_HANDLING["OPTIONS"],
             "connect_timeout": LAB.LAB_DB_CONNECT_TIMEOUT,
             "application_name": "load-lab",
-            # Who says that it is Postgres, and asks for the password itself, does not get it. Other
-            # logins than SCRAM can be measured (docs/latency.md).
+            # An impostor of Postgres that requests the password in plain text must not get it.
+            # Other methods than SCRAM can be measured (docs/latency.md).
             "require_auth": "!password",
-            # How often a connection has seen a statement of config.postgres.prepared before
-            # Postgres keeps it prepared: one that serves a single request prepares nothing, which
-            # would cost it a round trip. psycopg's default; Django's is never.
+            # Executions on a connection before psycopg prepares a statement of
+            # config.postgres.prepared. So a connection for a single request prepares nothing, which
+            # would cost a round trip. This is psycopg's default; Django's is never.
             "prepare_threshold": None if LAB.is_stock else 5,
             "options": (
                 f"-c statement_timeout={LAB.LAB_DB_STATEMENT_TIMEOUT}s"
                 f" -c lock_timeout={LAB.LAB_DB_LOCK_TIMEOUT}s"
-                # hotels/sql/suites.sql takes a date as Postgres writes it. Default: the role's.
+                # hotels/sql/suites.sql uses dates as Postgres formats them. Default: the role's.
                 " -c DateStyle=ISO"
             ),
         },
@@ -147,48 +153,49 @@ CACHES = {
         "OPTIONS": {
             "PASSWORD": env.secret("redis_password"),
             "REDIS_CLIENT_CLASS": "hotels.caching.guard.GuardedRedis",
-            # Written in C; named, so that its absence is an error instead of a slow cache.
+            # Written in C. It is named so that its absence is an error instead of a slow cache.
             "PARSER_CLASS": "redis.connection._HiredisParser",
-            # A cache that is away is a miss. The guard logs it.
+            # An unavailable cache is a miss. The guard logs it.
             "IGNORE_EXCEPTIONS": True,
             # Seconds for one reply, and for one connection. With shorter ones a busy CPU looks like
-            # a Redis that hangs (docs/measured/caching.md). A pool made here does not retry.
+            # a hanging Redis (docs/measured/caching.md). A pool created here does not retry.
             "SOCKET_TIMEOUT": 0.08,
             "SOCKET_CONNECT_TIMEOUT": 0.08,
-            # Nothing but the password is said before the first command: RESP 2 needs no greeting.
+            # Only the password is sent before the first command: RESP 2 needs no greeting.
             "CONNECTION_POOL_KWARGS": {
                 "protocol": 2,
                 "driver_info": None,
-                # Beyond LAB_THREADS' most: a full pool would look like a Redis that is gone.
-                # Default: 100.
+                # Above LAB_THREADS's maximum: an exhausted pool would look like an unavailable
+                # Redis. Default: 100.
                 "max_connections": 2048,
             },
         },
     }
 }
-# Database 1 of the caches' Redis. What is in it is on its way: emptying the caches between two
-# loads takes it along, when nobody waits for it. Subscriptions and waiting workers are no data.
+# Database 1 of the caches' Redis. It contains only messages in transit: emptying the caches between
+# two loads deletes them too, when no request waits for them. Subscriptions and waiting workers are
+# not data.
 _CHANNELS = {
     "address": f"{env.text('BACKEND_REDIS_URL').rpartition('/')[0]}/1",
     "password": env.secret("redis_password"),
 }
 CHANNEL_LAYERS = {
-    # For the workbench: a queue of messages, each taken by one worker.
+    # For the workbench: a message queue; each message goes to one worker.
     "default": {
         "BACKEND": "channels_redis.core.RedisChannelLayer",
         "CONFIG": {
-            # Longer than the 5 s for which it asks at a time: Redis's client gives up after 5 by
-            # default, and a worker without work would end each time.
+            # Longer than the 5 s of one blocking read: the Redis client's default timeout is 5 s
+            # too, and a worker without work would exit each time.
             "hosts": [{**_CHANNELS, "socket_timeout": 15}],
-            # Messages that may wait on one channel before senders are refused. The published load
-            # has 500 users, and never more requests than that at once. Default: 100.
+            # Messages that can wait on one channel before sending fails. The published load has 500
+            # users, so at most 500 requests at once. Default: 100.
             "capacity": 2000,
-            # Seconds; who asked has given up long before. Default: 60.
+            # Seconds. The sender has timed out long before. Default: 60.
             "expiry": 10,
         },
     },
-    # For WebSockets: Redis's publish and subscribe, with a queue without bound in the process that
-    # holds the connections. The layer above drops what exceeds a connection's capacity unseen.
+    # For WebSockets: Redis Pub/Sub, with an unbounded queue in the process of the connections. The
+    # layer above silently drops messages beyond a connection's capacity.
     "live": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         "CONFIG": {"hosts": [_CHANNELS]},
@@ -200,7 +207,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 
 REST_FRAMEWORK = {
-    # One renderer, so that no answer says `Vary: Accept`.
+    # One renderer, so that no response has `Vary: Accept`.
     "DEFAULT_RENDERER_CLASSES": ["config.http.content.OneFormJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["config.http.content.BoundedJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": _DJANGO.negotiation,
@@ -209,7 +216,7 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
     "EXCEPTION_HANDLER": "config.http.errors.exception_handler",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    # The schema's view would write any other `?version=` into a header: a line end there is a 500.
+    # The schema view would copy any other `?version=` into a header; a newline in it is a 500.
     "ALLOWED_VERSIONS": ["1.0.0"],
 }
 SPECTACULAR_SETTINGS = {
@@ -218,7 +225,7 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1.0.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
-    # No address of ours is sent to an online validator. Default: it is, unless it is localhost's.
+    # Send no address of ours to an online validator. Default: sent, except for localhost.
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
@@ -228,13 +235,13 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 USE_I18N = False
 
-# TLS ends in front of the lab, and there is no browser session to protect.
+# TLS is terminated in front of the lab, and there is no browser session to protect.
 SILENCED_SYSTEM_CHECKS = [
-    "security.W001",  # _QUICK has SecurityMiddleware under a name of its own
-    "security.W002",  # and XFrameOptionsMiddleware
+    "security.W001",  # _QUICK has a subclass of SecurityMiddleware
+    "security.W002",  # and of XFrameOptionsMiddleware
     "security.W003",  # no forms, hence no CSRF middleware
-    "security.W004",  # HSTS belongs to whoever ends TLS
-    "security.W008",  # so does the redirect to it
+    "security.W004",  # HSTS belongs to the server that terminates TLS
+    "security.W008",  # so does the redirect to HTTPS
 ]
 
 LOGGING = {
@@ -243,8 +250,8 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
-    # 4xx and 503 answers are counted by the metrics; a line each would slow the target down, and a
-    # target that sheds most of all.
+    # The metrics count 4xx and 503 responses. A log line for each would slow the target down, most
+    # of all during load shedding.
     "filters": {
         "not_503": {
             "()": "django.utils.log.CallbackFilter",

@@ -1,4 +1,4 @@
-"""Routes. What is not below /api/ or /static/ is closed in Nginx."""
+"""URL routes. Nginx returns 404 for those of ops.urls."""
 
 from django.conf import settings
 from django.contrib.staticfiles.views import serve
@@ -12,7 +12,7 @@ urlpatterns = [
     path("api/", include("hotels.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", DocsView.as_view(url_name="schema"), name="docs"),
-    # Swagger's own files, from its package: a page for people, not a route under load.
+    # Swagger's static files, from its package. They are for people, not under load.
     path("static/<path:path>", serve, {"insecure": True}, name="static"),
     path("", include("ops.urls")),
 ]

@@ -15,7 +15,7 @@ _django = get_wsgi_application()
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Django's, which is told who calls."""
+    """Call Django, and detect the server on the first call."""
     if caller.found() is None:
         caller.called_by(environ)
     return _django(read_by_wsgi(environ), start_response)

@@ -26,7 +26,10 @@ from hotels.serializers import (
 
 
 def _detail_naive(hotel_id: UUID) -> HttpResponse:
-    """DRF renders it after the view: what cache_page keeps holds the data beside the bytes."""
+    """Return hotel detail as DRF's Response, which is rendered after the view.
+
+    So cache_page stores the data in addition to the rendered bytes.
+    """
     return Response(HotelDetailSerializer(selectors.hotel_detail_naive(hotel_id)).data)
 
 
@@ -43,8 +46,8 @@ _BOOKING: dict[Implementation, Callable[..., services.BookingMade]] = {
     Implementation.FAST: services.booking_create_fast,
 }
 
-# Made once: a serializer copies its fields each time that it is made, which takes longer than what
-# they do. These two methods keep nothing of what they are given, so threads may share them; `data`
+# Created once: a serializer copies its fields on creation, which takes longer than the fields' own
+# work. The two methods used here store nothing on the serializer, so threads can share it; `data`
 # and `is_valid` would.
 _FORM = BookingInputSerializer()
 _MADE = BookingSerializer()
@@ -80,7 +83,10 @@ class BookingCreateApi(APIView):
 
 
 def book(create: Callable[..., services.BookingMade], values: dict[str, Any]) -> Answer:
-    """The answers that stay the same when asked again: made, or taken. Others are raised."""
+    """Return the responses that a repeated request gets again: 201, or 409 for booked nights.
+
+    All other errors are raised.
+    """
     try:
         booking = create(**values)
     except ApplicationError as error:
@@ -91,7 +97,7 @@ def book(create: Callable[..., services.BookingMade], values: dict[str, Any]) ->
 
 
 def book_at_once(claim: Claim, values: dict[str, Any]) -> Answer | None:
-    """The booking made and its answer kept by one statement; None where it takes more than that."""
+    """Create the booking and store its response with one statement, or return None if it can't."""
     booking = services.booking_of(**values)
     answer = Answer(201, _MADE.to_representation(booking))
     made = services.booking_create_at_once(booking, claim.kept(answer))
@@ -102,8 +108,10 @@ _AT_ONCE = {Implementation.FAST: book_at_once}
 
 
 def _wish_naive(data: Any) -> dict[str, Any]:
-    """Raises:
-    ValidationError: `data` is no booking.
+    """Return the validated input.
+
+    Raises:
+        ValidationError: `data` is not a valid booking.
     """
     form = BookingInputSerializer(data=data)
     form.is_valid(raise_exception=True)
@@ -112,9 +120,9 @@ def _wish_naive(data: Any) -> dict[str, Any]:
 
 
 def _wish_fast(data: Any) -> dict[str, Any]:
-    """The same."""
+    """Return the validated input, with the shared serializer. Raises the same error."""
     if data is None:
-        # What DRF says of a body of `null`, where it is given the data itself.
+        # DRF's error for a body of `null`, where a serializer is created with the data.
         raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [NOTHING]})
     wish: dict[str, Any] = _FORM.run_validation(data)
     return wish

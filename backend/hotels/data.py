@@ -1,7 +1,7 @@
-"""The data that the lab is measured with: the same rows for the same seed and sizes.
+"""The lab's dataset: the same rows for the same seed and sizes.
 
-Nothing that is shown depends on today's date. Stays lie in the years 2026 to 2029; nights from
-2030 on belong to the load generator, which books them (k6/lib/lease.js).
+No value in a response depends on today's date. Stays are in the years 2026 to 2029; the load
+generator books the nights from 2030 on (k6/lib/slots.js).
 """
 
 import random
@@ -19,7 +19,7 @@ NIGHTS = (date(2030, 1, 1) - FIRST_NIGHT).days
 LONGEST_STAY = 14
 CREATED_AT = datetime(2025, 12, 1, tzinfo=UTC)
 
-# With 45 bookings a suite these make a hotel's detail 900 to 1,000 KB.
+# With 45 bookings per suite these make hotel detail 900 to 1,000 KB.
 _CAPACITIES = (2, 3, 4, 5, 6)
 
 _CITIES = ("Porto", "Kraków", "Zürich", "Reykjavík", "Thessaloniki", "Gdańsk", "Malmö", "Toulouse")
@@ -54,7 +54,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much there is of everything."""
+    """Number of rows of each kind."""
 
     hotels: int
     suites_per_hotel: int
@@ -67,7 +67,9 @@ class Sizes:
 
 
 class Data:
-    """Rows in the order of their tables; iterate each once, in the order of the methods."""
+    """Rows of each table. Iterate each method once, in the order of the methods: they share one
+    random generator.
+    """
 
     def __init__(self, seed: int, sizes: Sizes) -> None:
         self._random = random.Random(seed)  # noqa: S311 - repeatable, not secret
@@ -82,13 +84,13 @@ class Data:
         ]
 
     def customers(self) -> Iterator[Row]:
-        """id, name, email."""
+        """Yield id, name, email."""
         for number, pk in enumerate(self._customers):
             first, last = self._random.choice(_FIRST), self._random.choice(_LAST)
             yield pk, f"{first} {last}", f"guest{number}@example.org"
 
     def hotels(self) -> Iterator[Row]:
-        """id, name, address, city, stars, description, version."""
+        """Yield id, name, address, city, stars, description, version."""
         for number, pk in enumerate(self._hotels, start=1):
             city = self._random.choice(_CITIES)
             address = f"{number} {self._random.choice(_STREETS)}"
@@ -97,13 +99,13 @@ class Data:
             yield pk, name, address, city, self._random.randint(2, 5), charm, self._version
 
     def suites(self) -> Iterator[Row]:
-        """id, hotel, number, capacity, price, version."""
+        """Yield id, hotel, number, capacity, price, version."""
         for pk, hotel, number in self._suites:
             price = Decimal(self._random.randint(4_000, 40_000)) / 100
             yield pk, hotel, number, _capacity(number), price, self._version
 
     def bookings(self) -> Iterator[tuple[Row, list[Row]]]:
-        """Each booking as loading.py's columns have it, and its (booking, customer) pairs."""
+        """Yield each booking with the columns of loading.py, and its (booking, customer) pairs."""
         for suite, _, number in self._suites:
             for check_in, check_out in self._stays():
                 pk = self._uuid()
@@ -114,7 +116,7 @@ class Data:
                 )
 
     def _stays(self) -> Iterator[tuple[date, date]]:
-        """Stays of one suite: each inside a stretch of its own, so that none overlap."""
+        """Yield the stays of one suite. Each has a separate period, so none overlap."""
         count = self._sizes.bookings_per_suite
         stretch = NIGHTS // count if count else 0
         for index in range(count):

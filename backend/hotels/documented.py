@@ -1,4 +1,4 @@
-"""What the schema says of each route: every answer that it may give, Nginx's own among them."""
+"""OpenAPI descriptions of the routes: every possible response, including Nginx's own."""
 
 from typing import Any
 

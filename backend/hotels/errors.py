@@ -1,4 +1,4 @@
-"""What the domain says no with."""
+"""Errors of the domain."""
 
 from config.http.errors import ApplicationError, WrongInput
 
@@ -11,7 +11,6 @@ SLOT_TAKEN = "The suite is already booked on these nights."
 
 
 def slot_taken() -> ApplicationError:
-    """The nights belong to another booking."""
     return ApplicationError("slot_taken", SLOT_TAKEN, 409)
 
 

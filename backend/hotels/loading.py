@@ -1,4 +1,4 @@
-"""How the hotels' data come into their tables."""
+"""Load the hotels' data into their tables."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ _COLUMNS = {
     ),
     _LINKS: ("booking_id", "customer_id"),
 }
-# Bookings are sent in batches, since a connection can copy into one table at a time.
+# Bookings are copied in batches, since a connection can COPY into only one table at a time.
 _BATCH = 5_000
 
 
@@ -35,14 +35,14 @@ class HotelData:
         return Hotel.objects.exists()
 
     def there(self) -> str:
-        """What is there already, for a refusal."""
+        """Describe the existing data, for an error message."""
         return f"{Hotel.objects.count()} hotels"
 
     def clear(self) -> None:
         truncate(*_COLUMNS, "idempotency_storedanswer")
 
     def load(self) -> str:
-        """Returns what was loaded."""
+        """Load the data. Return its description."""
         sizes, data = self._sizes, self._data
         total = sizes.customers + sizes.hotels * (1 + sizes.suites_per_hotel) + sizes.bookings
         with progress(total) as bar:

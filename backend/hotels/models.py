@@ -10,15 +10,17 @@ from django.db import models
 
 
 class DateRange(models.Func):
-    """Postgres' daterange(from, to): half-open, as a stay is."""
+    """Postgres's daterange(from, to): half-open, like a stay."""
 
     function = "daterange"
     output_field = DateRangeField()
 
 
 def version_start() -> int:
-    """Where a version starts: at the microsecond. So what is deleted and made again, by
-    `load_db --reload` too, never has a version that a cache knows with another content.
+    """Return the first version of a row: the current time in microseconds.
+
+    So a row that is deleted and created again, also by `load_db --reload`, never gets a version
+    that a cache has with other content.
     """
     return time.time_ns() // 1000
 
@@ -30,7 +32,7 @@ class Hotel(models.Model):
     city = models.CharField(max_length=100)
     stars = models.PositiveSmallIntegerField()
     description = models.TextField()
-    # Raised by whoever changes the hotel itself or its number of suites; see
+    # Code that changes the hotel or its number of suites must raise it; see
     # selectors.hotel_version.
     version = models.BigIntegerField(default=version_start)
 
@@ -49,14 +51,14 @@ class Suite(models.Model):
     number = models.PositiveIntegerField()
     capacity = models.PositiveSmallIntegerField()
     price = models.DecimalField(max_digits=8, decimal_places=2)
-    # Raised by every booking, under the row lock that it takes: bookings of one suite queue, those
-    # of different suites do not.
+    # Raised by every booking, under its row lock: bookings of one suite queue, those of different
+    # suites do not.
     version = models.BigIntegerField(default=version_start)
 
     class Meta:
         ordering = ("number",)
         constraints = (
-            # Its index also serves the look-up by hotel.
+            # Its index also serves the lookup by hotel.
             models.UniqueConstraint(fields=("hotel", "number"), name="suite_number_once_per_hotel"),
         )
 
@@ -93,13 +95,13 @@ class Booking(models.Model):
             models.CheckConstraint(
                 condition=models.Q(check_out__gt=models.F("check_in")), name="booking_has_a_night"
             ),
-            # Postgres knows more days than Python: one outside of these would make every reader of
-            # its hotel fail.
+            # Postgres's date range is wider than Python's: a date outside of these years would make
+            # every read of its hotel fail.
             models.CheckConstraint(
                 condition=models.Q(check_in__gte=date.min, check_out__lte=date.max),
                 name="booking_is_in_years_1_to_9999",
             ),
-            # Postgres decides who gets a night, not Python.
+            # Postgres prevents double bookings, not Python.
             ExclusionConstraint(
                 name="booking_nights_are_free",
                 expressions=[

@@ -1,4 +1,4 @@
-"""Reads. Where the lab compares implementations, each is one function behind the same view."""
+"""Reads. Each implementation that the lab compares is one function behind the same view."""
 
 from decimal import Decimal
 from typing import Any
@@ -17,30 +17,31 @@ _SUITES = prepared.statement("hotels", "suites")
 
 
 def hotel_list() -> QuerySet[Hotel]:
-    """Every hotel with its number of suites."""
+    """Return every hotel with its number of suites."""
     return Hotel.objects.annotate(suite_count=Count("suites"))
 
 
 def hotel_version(hotel_id: UUID) -> int | None:
-    """A number that grows with every change of what hotel detail shows; None for no such hotel.
+    """Return a number that grows with every change of hotel detail; None for an unknown hotel.
 
-    One query on one index; the ORM takes five times as long to put it together as Postgres takes to
-    answer it.
+    One query on one index. The ORM takes five times as long to build the query as Postgres takes to
+    run it.
     """
     row = prepared.row(_HOTEL_VERSION, {"hotel": hotel_id})
     return None if row is None else int(row[0])
 
 
 def hotels_version() -> tuple[int, int]:
-    """How many hotels there are, and the sum of their versions: one of the two changes with every
-    change of what the list shows. One query; the sum may be larger than Postgres's bigint.
+    """Return the number of hotels and the sum of their versions, with one query.
+
+    Every change of the list changes one of the two. The sum can exceed Postgres's bigint.
     """
     count, total = prepared.row(_HOTELS_VERSION, {}) or (0, 0)
     return count, int(total)
 
 
 def hotel_detail_naive(hotel_id: UUID) -> Hotel:
-    """The hotel as most of us would read it, for nested serializers: everything prefetched.
+    """Return the hotel for nested serializers, with everything prefetched, as in most projects.
 
     Raises:
         Http404: there is no such hotel.
@@ -54,7 +55,7 @@ def hotel_detail_naive(hotel_id: UUID) -> Hotel:
 
 
 def hotel_detail_fast(hotel_id: UUID) -> bytes:
-    """The same as JSON: the bookings' text is put together by Postgres, the rest by orjson.
+    """Return hotel detail as JSON: Postgres builds the text of the bookings, orjson the rest.
 
     Raises:
         Http404: there is no such hotel.
@@ -79,9 +80,10 @@ def _suite(pk: UUID, number: int, capacity: int, price: Decimal, bookings: str) 
 
 
 def _escaped(value: Any) -> orjson.Fragment:
-    """DRF escapes the two line ends that JSON allows in a string and old JavaScript does not.
+    """Return `value` as JSON, with U+2028 and U+2029 escaped as DRF does.
 
-    Value by value: the page is a megabyte, of which the hotel's own texts alone can have any.
+    JSON allows these line ends in a string, old JavaScript does not. They are replaced value by
+    value: the page is a megabyte, and only the hotel's own texts can contain them.
     """
     document = orjson.dumps(value)
     return orjson.Fragment(

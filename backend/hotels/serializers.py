@@ -1,4 +1,4 @@
-"""What goes out, and what may come in."""
+"""Input and output serializers."""
 
 import re
 from typing import Any
@@ -41,14 +41,15 @@ class HotelDetailSerializer(serializers.ModelSerializer[Hotel]):
         fields = ("id", "name", "address", "city", "stars", "description", "suites")
 
 
-# As the schema's formats have them.
+# As in the schema's formats.
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class IdField(serializers.UUIDField):
-    """A UUID in its one form; DRF would take 5 for 00000000-0000-0000-0000-000000000005, braces,
-    and digits of any script.
+    """A UUID in its standard form only.
+
+    DRF also accepts 5 for 00000000-0000-0000-0000-000000000005, braces, and digits of any script.
     """
 
     def to_internal_value(self, data: Any) -> Any:
@@ -58,7 +59,7 @@ class IdField(serializers.UUIDField):
 
 
 class DayField(serializers.DateField):
-    """A date in its one form; DRF would take 2031-W18-4, 2031-5-1, and digits of any script."""
+    """A date as YYYY-MM-DD only. DRF also accepts 2031-W18-4, 2031-5-1 and digits of any script."""
 
     def to_internal_value(self, value: Any) -> Any:
         if not isinstance(value, str) or not _DAY.fullmatch(value):
@@ -85,7 +86,7 @@ class BookingInputSerializer(serializers.Serializer[Any]):
 
 
 class BookingWriteSerializer(serializers.ModelSerializer[Booking]):
-    """How LAB_BOOKING=naive writes: DRF looks every key up and saves the relations."""
+    """Write a booking with LAB_BOOKING=naive: DRF looks up every key and saves the relations."""
 
     class Meta:
         model = Booking

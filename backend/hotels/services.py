@@ -1,4 +1,6 @@
-"""Writes. Both ways to book make the same checks in the same order and give the same answers."""
+"""Writes. Both implementations of a booking make the same checks in the same order and return the
+same responses.
+"""
 
 import uuid
 from contextlib import AbstractContextManager, nullcontext
@@ -27,7 +29,7 @@ _BOOK_ONCE = prepared.statement("hotels", "book_once")
 
 @dataclass(frozen=True)
 class BookingMade:
-    """A booking as it is answered; customers in the order in which they were given."""
+    """A booking as in the response, with the customers in the order of the request."""
 
     id: UUID
     suite: UUID
@@ -44,11 +46,11 @@ def booking_create_naive(
 
     Raises:
         WrongInput: suite or customers are unknown, or too many.
-        ApplicationError: the nights are taken.
+        ApplicationError: the nights are already booked.
     """
     with transaction.atomic():
-        # The lock comes first: without it, competing INSERTs into the exclusion constraint
-        # deadlock instead of queueing.
+        # Lock first: otherwise concurrent INSERTs into the exclusion constraint deadlock instead of
+        # queueing.
         locked = Suite.objects.select_for_update(no_key=True).filter(pk=suite).first()
         if locked is None:
             raise errors.suite_unknown()
@@ -64,11 +66,11 @@ def booking_create_naive(
 def booking_create_fast(
     *, suite: UUID, check_in: date, check_out: date, customers: list[UUID]
 ) -> BookingMade:
-    """Book with one statement that locks, checks, inserts and raises the version.
+    """Book with one statement that locks, checks, inserts and increments the version.
 
     Raises:
         WrongInput: suite or customers are unknown, or too many.
-        ApplicationError: the nights are taken.
+        ApplicationError: the nights are already booked.
     """
     booking = booking_of(suite, check_in, check_out, customers)
     row = prepared.row(_BOOK, vars(booking))
@@ -82,21 +84,22 @@ def booking_create_fast(
 
 
 def booking_of(suite: UUID, check_in: date, check_out: date, customers: list[UUID]) -> BookingMade:
-    """The booking that these would make."""
+    """Return a new booking of these values, which is not written yet."""
     return BookingMade(uuid.uuid4(), suite, check_in, check_out, customers, timezone.now())
 
 
 def booking_create_at_once(booking: BookingMade, kept: dict[str, Any]) -> bool:
-    """Like `booking_create_fast`, and in the same statement keep its answer, `kept`: one round trip
-    instead of five.
+    """Book like `booking_create_fast`, and store the response in the same statement.
 
-    False where that is not all there is to do: then nothing has happened.
+    One round trip instead of five. `kept` is the response as parameters (Claim.kept). Return False,
+    without any effect, if the statement could not book.
     """
     try:
         with _own_savepoint():
             row = prepared.row(_BOOK_ONCE, vars(booking) | kept)
     except IntegrityError:
-        # Another with the key was answered between the statement's snapshot and its lock.
+        # Another request with the key stored its response between this statement's snapshot and its
+        # lock.
         return False
     if row is None:
         return False
@@ -105,7 +108,7 @@ def booking_create_at_once(booking: BookingMade, kept: dict[str, Any]) -> bool:
 
 
 def _tell(made: BookingMade, hotel: UUID) -> None:
-    """Once it is committed, and only then; whoever listens can't make the booking fail."""
+    """Send the signal after the commit. A receiver can't make the booking fail."""
     transaction.on_commit(
         partial(booking_committed.send_robust, BookingMade, booking=made, hotel=hotel)
     )
@@ -124,7 +127,7 @@ def _saved(suite: UUID, check_in: date, check_out: date, customers: list[UUID]) 
 
 
 def _refusal(suite: UUID, customers: list[UUID]) -> WrongInput:
-    """Why the statement found nothing to book; asked only then."""
+    """Return why the statement booked nothing. Runs queries only in this case."""
     capacity = Suite.objects.filter(pk=suite).values_list("capacity", flat=True).first()
     if capacity is None:
         return errors.suite_unknown()
@@ -139,7 +142,7 @@ def _unknown(customers: list[UUID]) -> list[str]:
 
 
 def _own_savepoint() -> AbstractContextManager[Any]:
-    """Within another transaction a failed statement must not end it; alone, nothing is needed."""
+    """Return a savepoint if inside another transaction, which a failed statement must not abort."""
     return transaction.atomic() if connection.in_atomic_block else nullcontext()
 
 

@@ -1,4 +1,4 @@
-"""What the domain tells others."""
+"""Signals of the domain."""
 
 from django.dispatch import Signal
 

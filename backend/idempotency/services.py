@@ -1,7 +1,7 @@
-"""One request, one effect, however often a client sends it.
+"""Idempotency-Key: a request has one effect, however often a client sends it.
 
 After the IETF draft draft-ietf-httpapi-idempotency-key-header: the same key and body get the first
-answer again, another body 422, a request that still runs 409.
+response again, another body gets 422, and a request that is still in progress 409.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _LOCK_AND_LOOK, _LOOK, _STORE = (
 
 @dataclass(frozen=True)
 class Stored:
-    """What a key was answered, and for which values."""
+    """The stored response of a key, and the fingerprint of its request."""
 
     fingerprint: str
     status: int
@@ -42,7 +42,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Answer:
-    """An HTTP answer that stays the same when its request comes again."""
+    """An HTTP response that is the same for every repeat of its request."""
 
     status: int
     body: dict[str, Any]
@@ -50,10 +50,12 @@ class Answer:
 
 
 def read_key(meta: Mapping[str, Any]) -> str | None:
-    """The key of the request with this META, or None. (`headers` would be made of all of it first.)
+    """Return the key of the request with this META, or None.
+
+    `request.headers` would first be built from all of META.
 
     Raises:
-        WrongInput: it is malformed.
+        WrongInput: the key is malformed.
     """
     key = meta.get("HTTP_IDEMPOTENCY_KEY")
     if key is not None and not _KEY.fullmatch(key):
@@ -63,13 +65,15 @@ def read_key(meta: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class Claim:
-    """A request's wish to be the one that its key stands for."""
+    """A request that may be the first with its key."""
 
     key: str
     fingerprint: str
 
     def kept(self, answer: Answer) -> dict[str, Any]:
-        """What a statement needs that acts for the key and keeps `answer` (book_once.sql)."""
+        """Return the parameters of a statement that also stores `answer` for the key
+        (book_once.sql).
+        """
         return {**_stored_values(self.key, self.fingerprint, answer), "lock": lock_number(self.key)}
 
 
@@ -79,14 +83,14 @@ def answer_once(
     act: Callable[[dict[str, Any]], Answer],
     at_once: Callable[[Claim, dict[str, Any]], Answer | None] | None = None,
 ) -> Answer:
-    """What `act(values)` answers, or the answer that this key got before.
+    """Return the response of `act(values)`, or the stored response of this key.
 
-    What `act` raises is not stored: the client may mend its request and use the key again. A
-    service that has a quicker way where all goes well tries it `at_once`; where it answers None,
-    nothing has happened, and the long way finds out why.
+    Errors of `act` are not stored: the client can fix its request and use the key again. `at_once`
+    is a faster variant for requests that succeed. If it returns None, it had no effect, and `act`
+    finds the reason.
 
     Raises:
-        ApplicationError: the key's first request still runs, or had other values.
+        ApplicationError: the key's first request is still in progress, or had other values.
     """
     if key is None:
         return act(values)
@@ -104,9 +108,9 @@ def _answer_once(
             if found is None:
                 return _acted(key, fingerprint, act(values))
     except ApplicationError:
-        # The look and the lock are one statement, whose snapshot is older than the lock: the holder
-        # before us may have stored its answer in between. What we did for the key is undone by now,
-        # and its answer is to be seen.
+        # Lookup and lock are one statement, whose snapshot is older than the lock: the previous
+        # holder may have stored its response in between. This transaction is rolled back by now,
+        # and that response is visible.
         found = _look(key)
         if found is None:
             raise
@@ -114,10 +118,10 @@ def _answer_once(
 
 
 def _lock_and_look(key: str) -> Stored | None:
-    """The key's answer. None where it has none: then its lock is ours.
+    """Return the key's stored response, or None after taking the key's lock.
 
     Raises:
-        ApplicationError: it has none, and the lock is another's.
+        ApplicationError: there is no response, and another request has the lock.
     """
     row = prepared.row(_LOCK_AND_LOOK, {"key": key, "lock": lock_number(key), "lifetime": LIFETIME})
     locked, fingerprint, status, body = row or (False, None, None, None)
@@ -129,7 +133,7 @@ def _lock_and_look(key: str) -> Stored | None:
 
 
 def lock_number(key: str) -> int:
-    """The key's advisory lock: a bigint that no two keys share but by chance."""
+    """Return the number of the key's advisory lock: a bigint that two keys share only by chance."""
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], signed=True)
 
 
@@ -139,10 +143,10 @@ def _look(key: str) -> Stored | None:
 
 
 def _acted(key: str, fingerprint: str, answer: Answer) -> Answer:
-    """`answer`, stored.
+    """Store `answer` and return it.
 
     Raises:
-        ApplicationError: the key has an answer by now, so this one must not have happened.
+        ApplicationError: the key has a response by now, so this request must be rolled back.
     """
     if prepared.row(_STORE, _stored_values(key, fingerprint, answer)) is None:
         raise _still_running()

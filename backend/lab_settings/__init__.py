@@ -1,1 +1,1 @@
-"""The settings of the lab, without Django: the lab and the backend import them from here."""
+"""The lab's settings, without Django: the lab and the backend import them from here."""

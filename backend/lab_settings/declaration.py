@@ -1,6 +1,7 @@
 """Every setting of the lab: its name, type, values, default and description, declared once.
 
-The lab and the backend parse it here; `.env.example` is made of it (lab_settings/example.py).
+The lab and the backend parse their settings with it; `.env.example` is generated from it
+(lab_settings/example.py).
 """
 
 from typing import Annotated, Any
@@ -23,12 +24,12 @@ from lab_settings.types import Address, CpuList, PoolSize, Port, PortOfSeveral, 
 
 
 def _setting(default: Any, description: str, *, backend: bool = False) -> Any:
-    """`backend`: the backend reads it, and reports it as active."""
+    """Return a setting's field. `backend`: the backend reads it, and reports it as active."""
     return Field(default, description=description, json_schema_extra={"backend": backend})
 
 
 class Declaration(BaseModel):
-    """The settings; a default needs no variable."""
+    """The settings. One that is not set has its default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -253,17 +254,16 @@ class Declaration(BaseModel):
     )
 
     def as_env(self) -> dict[str, str]:
-        """The settings as environment variables."""
         return {name: str(value) for name, value in self.model_dump().items()}
 
     def of_backend(self) -> dict[str, str]:
-        """Those that the backend reads, as environment variables."""
+        """Return the settings that the backend reads, as environment variables."""
         values = self.as_env()
         return {name: values[name] for name in read_by_backend()}
 
     @property
     def is_stock(self) -> bool:
-        """Whether Django runs as it comes: all that is measured is as most of us would write it."""
+        """Whether the lab runs stock Django: everything measured is as in most projects."""
         implementations = {self.LAB_DETAIL, self.LAB_BOOKING}
         return (
             implementations == {Implementation.NAIVE}
@@ -274,22 +274,22 @@ class Declaration(BaseModel):
 
     @property
     def is_delayed(self) -> bool:
-        """Whether Postgres and the server are reached by way of toxiproxy."""
+        """Whether Postgres and the server are reached through toxiproxy."""
         return self.LAB_LATENCY_MS > 0
 
     @property
     def pool_size(self) -> int | None:
-        """Of psycopg's pool in each process; None without one."""
+        """Size of psycopg's pool in each process; None without a pool."""
         return None if self.LAB_DB_POOL == "off" else int(self.LAB_DB_POOL)
 
 
 def defaults() -> dict[str, str]:
-    """Every setting's default, as an environment variable."""
+    """Return every setting's default, as environment variables."""
     return Declaration().as_env()
 
 
 def read_by_backend() -> list[str]:
-    """The settings that the backend reads."""
+    """Return the names of the settings that the backend reads."""
     return [
         name
         for name, field in Declaration.model_fields.items()
@@ -297,7 +297,7 @@ def read_by_backend() -> list[str]:
     ]
 
 
-# Names that were settings once, and what to do instead.
+# Names of former settings, and what to do instead.
 REMOVED = {
     "LAB_ASGI_BESIDE": "It is LAB_SECOND_SERVER now, with the same values",
     "LAB_ASGI_BESIDE_PORT": "It is LAB_SECOND_SERVER_PORT now",

@@ -9,5 +9,5 @@ _UNIT_SECONDS = {"h": 3600, "m": 60, "s": 1, "ms": 0.001}
 
 
 def seconds(duration: str) -> float:
-    """Seconds of a duration that fits PATTERN."""
+    """Return the seconds of a duration that matches PATTERN."""
     return sum(float(n) * _UNIT_SECONDS[unit] for n, unit in re.findall(_PART, duration))

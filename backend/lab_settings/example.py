@@ -1,4 +1,4 @@
-"""Makes .env.example of the declaration: python -m lab_settings.example > .env.example"""
+"""Generate .env.example from the declaration: python -m lab_settings.example > .env.example"""
 
 import textwrap
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _HEAD = """\
 # native engine keeps programs and data (.lab), and LAB_…_IMAGE, another image in place of a compose
 # service's. LAB_K6_CPUS is the quota of compose's load container (2).
 """
-# The headings, each by the first setting below it.
+# Section headings, each by the first setting below it.
 _SECTIONS = {
     "LAB_ENGINE": "Engine",
     "LAB_SERVER": "Server",
@@ -35,7 +35,7 @@ _WIDTH = 99
 
 
 def example() -> str:
-    """The text of .env.example."""
+    """Return the text of .env.example."""
     return _HEAD + "".join(line + "\n" for line in _lines())
 
 
@@ -52,7 +52,7 @@ def _lines() -> Iterator[str]:
 
 
 def _values(kind: object) -> list[str]:
-    """The values of an enumerated setting."""
+    """Return the values of an enumerated setting, or none."""
     return list(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else []
 
 

@@ -1,4 +1,4 @@
-"""The values of enumerated settings. What each means: declaration.py."""
+"""Values of the enumerated settings, which declaration.py describes."""
 
 from enum import StrEnum
 
@@ -20,7 +20,7 @@ class Server(StrEnum):
 
     @property
     def is_asgi(self) -> bool:
-        """Whether it calls Django by ASGI; the others do by WSGI."""
+        """Whether the server calls Django by ASGI; the others use WSGI."""
         return self not in (Server.GUNICORN_SYNC, Server.GUNICORN_GTHREAD)
 
 

@@ -1,4 +1,4 @@
-"""Rejected settings as one readable message."""
+"""Error messages for invalid settings."""
 
 import os
 import sys
@@ -14,14 +14,14 @@ _WHERE = "Change it in the shell, in .env or by `lab set`; .env.example explains
 
 
 class SettingsError(ValueError):
-    """A setting is not known, or has a value that is not; with what is allowed."""
+    """A setting is unknown or has an invalid value. The message lists what is allowed."""
 
 
 def parse(model: type[_Model], values: Mapping[str, Any]) -> _Model:
-    """The settings that `values` (environment variables) name; the others have their defaults.
+    """Return the settings in `values` (environment variables); the others have their defaults.
 
     Raises:
-        SettingsError: a name or a value is not known, or was one of an older version.
+        SettingsError: a name is unknown or of an older version, or a value is invalid.
     """
     try:
         return model.model_validate(dict(values))
@@ -30,7 +30,7 @@ def parse(model: type[_Model], values: Mapping[str, Any]) -> _Model:
 
 
 def removed(name: str) -> str:
-    """What to do about the name of a setting that is gone."""
+    """Return the error message for a removed setting."""
     return f"{name} is not a setting any more. {REMOVED[name]}."
 
 
@@ -54,7 +54,7 @@ def _explained(error: Any) -> str:
 
 
 if __name__ == "__main__":
-    # Compose's `init` ends here where a setting of an older version is set.
+    # Compose's `init` fails here if a setting of an older version is set.
     old = [removed(name) for name in REMOVED if name in os.environ]
     if old:
         print("\n".join(old), file=sys.stderr)

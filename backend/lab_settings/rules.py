@@ -1,4 +1,7 @@
-"""Which settings fit together; a rule raises ValueError with what was found and what would fit."""
+"""Checks of settings that depend on each other.
+
+A check raises ValueError with the current values and those that would fit.
+"""
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -15,10 +18,11 @@ TIMEOUTS_OUTSIDE_IN = (
     "LAB_DB_CONNECT_TIMEOUT",
 )
 
-# Postgres keeps three for its superuser, the exporter takes one, and a check of the lab one more.
+# Postgres reserves three for its superuser, the exporter uses one, and a check of the lab one more.
 RESERVED_CONNECTIONS = 5
 
-# Of one way each, with SCRAM (docs/latency.md): the connection's five, and its first statement.
+# One-way delays, with SCRAM (docs/latency.md): five for the connection, one for its first
+# statement.
 DELAYS_TO_FIRST_ANSWER = 6
 
 
@@ -32,8 +36,10 @@ def _each_timeout_is_shorter_than_the_one_outside(values: Mapping[str, Any]) -> 
 
 
 def _pools_fit_into_postgres(values: Mapping[str, Any]) -> None:
-    """While they serve. At a reload old workers finish beside the new ones: whose pool then gets no
-    connection asks again until an old worker has ended, or LAB_DB_CONNECT_TIMEOUT is over.
+    """Check the size of the pools during normal operation.
+
+    During a reload, old workers finish while new ones start. A new pool that gets no connection
+    then fails its requests until an old worker exits (config/postgres/pool.py).
     """
     if values["LAB_DB_POOL"] == "off":
         return
@@ -73,8 +79,8 @@ def _one_server_is_delayed(values: Mapping[str, Any]) -> None:
     if values["LAB_LATENCY_MS"] and values["LAB_SECOND_SERVER"] != "off":
         raise ValueError(
             f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} delays LAB_SERVER alone, and would compare "
-            f"it with LAB_SECOND_SERVER={values['LAB_SECOND_SERVER']} without a delay. Set one  "
-            "them to its default: LAB_LATENCY_MS=0 or LAB_SECOND_SERVER=off"
+            f"it with LAB_SECOND_SERVER={values['LAB_SECOND_SERVER']} without a delay. Set one "
+            "of them to its default: LAB_LATENCY_MS=0 or LAB_SECOND_SERVER=off"
         )
 
 

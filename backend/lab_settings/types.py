@@ -1,4 +1,4 @@
-"""What the values of settings may look like; a refusal says what is allowed."""
+"""Types of the settings' values. An error names the allowed values."""
 
 import re
 from ipaddress import IPv4Address
@@ -38,7 +38,7 @@ def _ttl(value: str) -> str:
 
 
 Port = Annotated[int, Field(ge=1, le=65535)]
-# This one and the following.
+# This port and the following ones.
 PortOfSeveral = Annotated[int, Field(ge=1, le=65500)]
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 CpuList = Annotated[str, BeforeValidator(_cpu_list)]

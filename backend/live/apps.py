@@ -5,7 +5,7 @@ class LiveConfig(AppConfig):
     name = "live"
 
     def ready(self) -> None:
-        """Bookings are told to this app from now on."""
+        """Subscribe to committed bookings."""
         from hotels.signals import booking_committed
 
         from live.push import push

@@ -1,4 +1,4 @@
-"""WebSockets that watch a hotel."""
+"""WebSockets for the bookings of a hotel."""
 
 import json
 import logging
@@ -18,23 +18,23 @@ from live.push import LAYER, group_of
 
 logger = logging.getLogger(__name__)
 
-# What a client may ask once it listens: its first message may have come before it did.
+# Clients can send this once they listen, since the first `ready` may arrive before they do.
 ASKED = "ready?"
 
-# 4000 to 4999 are an application's own.
+# Close codes 4000 to 4999 are for applications.
 NOT_FOUND = 4404
-# RFC 6455's successors: "try again later".
+# In IANA's registry of close codes: "Try Again Later".
 TRY_AGAIN = 1013
 
-# What a connection of the layer raises. Not OSError: that is what a server's `send` raises when the
-# client has left. https://asgi.readthedocs.io/en/latest/specs/www.html
+# Errors of a connection of the layer. Not OSError: a server's `send` raises it after the client has
+# disconnected. https://asgi.readthedocs.io/en/latest/specs/www.html
 LAYER_AWAY = (RedisError,)
 
 
 class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """Says `ready`, and from then on each booking of the hotel that is committed.
+    """Send `ready`, and then each committed booking of the hotel.
 
-    `ready?` is answered by `ready`; what else the client says is not read.
+    The response to `ready?` is `ready`; all other messages of the client are ignored.
     """
 
     channel_layer_alias = LAYER
@@ -42,8 +42,10 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
     _hotel: UUID | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Ends in one place, however it ends: a client that drops while it is told something is
-        noticed by `send` alone, and `disconnect` is never called.
+        """Clean up in one place, however the connection ends.
+
+        If a client disconnects during a send, only `send` raises an error, and `disconnect` is
+        never called.
         """
         try:
             await super().__call__(scope, receive, send)
@@ -54,7 +56,11 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._leave()
 
     async def _ask_to_try_again(self, receive: Any, send: Any) -> None:
-        """Channels asks Redis before it reads the handshake, which has no code when refused."""
+        """Close with TRY_AGAIN. A handshake must be accepted first: a rejected one has no close
+        code.
+
+        Channels uses Redis before it reads the handshake.
+        """
         if not self._accepted:
             await receive()
             await send({"type": "websocket.accept"})
@@ -68,8 +74,10 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self.channel_layer.group_discard(group_of(self._hotel), self.channel_name)
 
     async def dispatch(self, message: dict[str, Any]) -> None:
-        """Before each message Channels closes old connections to the database, in the one thread
-        that has them: a thousand who watch would queue there, for what asks no database.
+        """Handle `availability` without Channels, which closes old database connections first.
+
+        It does so before each message in a single thread, where a thousand clients would queue
+        although this message needs no database.
         """
         if message["type"] == "availability":
             await self.availability(message)
@@ -77,7 +85,7 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
             await super().dispatch(message)
 
     async def connect(self) -> None:
-        # Accepted first: a handshake that is refused has no close code.
+        # Accept first: a rejected handshake has no close code.
         await self.accept()
         self._accepted = True
         hotel = self.scope["url_route"]["kwargs"]["hotel"]
@@ -91,7 +99,7 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self._say_ready()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Comes after `connect` has ended, and so after the hotel is watched."""
+        """Answer `ready?`. Runs after `connect` has ended, so the hotel is already watched."""
         if self._watching and text_data == ASKED:
             await self._say_ready()
 
@@ -99,7 +107,7 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.send(json.dumps({"type": "ready", "hotel": str(self._hotel)}))
 
     async def availability(self, message: dict[str, Any]) -> None:
-        """What `push` wrote, once for everyone."""
+        """Send the text that `push` serialized once for all clients."""
         await self.send(message["text"])
 
 
@@ -108,7 +116,7 @@ def _reason(error: Exception) -> str:
 
 
 async def no_such_address(_scope: Any, receive: Any, send: Any) -> None:
-    """For every other address: as a hotel that is unknown."""
+    """Close connections to all other addresses, with the code of an unknown hotel."""
     await receive()
     await send({"type": "websocket.accept"})
     await send({"type": "websocket.close", "code": NOT_FOUND})
@@ -116,6 +124,6 @@ async def no_such_address(_scope: Any, receive: Any, send: Any) -> None:
 
 websocket_urlpatterns = [
     path("ws/hotel/<uuid:hotel>/", HotelWatch.as_asgi()),
-    # An address without a route would be an error of ours, with a traceback.
+    # Without this route, an unknown address would raise an error with a traceback.
     re_path("", no_such_address),  # type: ignore[arg-type]
 ]

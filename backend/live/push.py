@@ -1,4 +1,4 @@
-"""From a committed booking to everyone who watches its hotel."""
+"""Push a committed booking to all clients that watch its hotel."""
 
 import asyncio
 import json
@@ -17,26 +17,27 @@ from observability import metrics
 logger = logging.getLogger(__name__)
 
 LAYER = "live"
-# A booking that Redis has not taken until then is told to nobody; a frozen one would collect them.
+# A booking that Redis has not accepted by then is not pushed; a hanging Redis would make them pile
+# up.
 TIMEOUT_SECONDS = 5.0
 
 
 def group_of(hotel: UUID) -> str:
-    """The group of the layer in which those are who watch `hotel`."""
+    """Return the layer's group of the clients that watch `hotel`."""
     return f"hotel.{hotel}"
 
 
 def push(booking: BookingMade, hotel: UUID, **_signal: Any) -> None:
-    """Best effort, and nothing that the booking waits for."""
+    """Push the booking: best effort, and the booking does not wait for it."""
     sending = _send(group_of(hotel), {"type": "availability", "text": _message(booking, hotel)})
     asyncio.run_coroutine_threadsafe(sending, _loop()).add_done_callback(_count)
 
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """The loop that sends, in a thread of its own: one for each process of whichever server.
+    """Return the event loop that sends. Each process, of any server, has one in a separate thread.
 
-    A loop lent by async_to_sync would connect to Redis for every booking of a WSGI server.
+    With async_to_sync, a WSGI server would connect to Redis for every booking.
     """
     loop = asyncio.new_event_loop()
     Thread(target=loop.run_forever, name="live-push", daemon=True).start()
@@ -44,7 +45,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def _message(booking: BookingMade, hotel: UUID) -> str:
-    """As the client gets it: written once, not once for each who watches."""
+    """Return the message as JSON: serialized once, not once per client."""
     return json.dumps(
         {
             "type": "availability",

@@ -1,4 +1,4 @@
-"""What the metrics server finds out itself, at each scrape: no worker has to be free for it."""
+"""Collectors that the metrics server runs at each scrape, without a free worker."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -16,26 +16,27 @@ _LISTEN = "0A"
 
 
 def register(registry: CollectorRegistry) -> None:
-    """Add every collector of this module."""
+    """Register every collector of this module."""
     found = (Workers(), AcceptQueue(_backend_port()), ActiveSettings(), PinnedCpus())
     for collector in found:
         registry.register(collector)
 
 
 class Workers(Collector):
-    """What every process of the server, and of the one beside it, has counted: added up."""
+    """Metrics of every process of the server and of the second server, merged."""
 
     def collect(self) -> Iterable[Metric]:
-        """Each server has a folder of its own (config/serving.py)."""
+        """Merge the files of all servers; each has a separate folder (config/server/start.py)."""
         files = Path(env.text("BACKEND_METRICS_DIR")).glob("*/*.db")
         merged: Iterable[Metric] = MultiProcessCollector.merge(map(str, files))  # type: ignore[no-untyped-call]
         return merged
 
 
 class AcceptQueue(Collector):
-    """Connections that the kernel has taken in and no worker has accepted yet.
+    """Connections that the kernel has established and no worker has accepted yet.
 
-    Seen are the sockets of this network namespace: the backend's, which compose shares with us.
+    It reads the sockets of this network namespace: the backend's, which compose shares with this
+    process.
     """
 
     def __init__(self, port: int, proc: Path = _PROC) -> None:
@@ -43,7 +44,7 @@ class AcceptQueue(Collector):
         self._tables = [proc / "tcp", proc / "tcp6"]
 
     def collect(self) -> Iterator[Metric]:
-        """One sample, or none where nothing listens: an absent server has no empty queue."""
+        """Yield one sample, or none if nothing listens, since 0 would mean an empty queue."""
         gauge = GaugeMetricFamily(
             "lab_accept_queue_connections",
             "Connections to the backend that no worker has accepted yet.",
@@ -61,10 +62,10 @@ class AcceptQueue(Collector):
 
 
 class ActiveSettings(Collector):
-    """The settings as labels, read again each time: `lab set` writes a file."""
+    """The settings as labels, read at each scrape, since `lab set` writes a file."""
 
     def collect(self) -> Iterator[Metric]:
-        """One sample, or none while the settings can't be read: `lab down` removes their file."""
+        """Yield one sample, or none if the settings can't be read: `lab down` deletes the file."""
         info = InfoMetricFamily("lab_settings", "The settings that the backend was given.")
         try:
             values = env.lab_settings().of_backend()
@@ -76,7 +77,7 @@ class ActiveSettings(Collector):
 
 
 class PinnedCpus(Collector):
-    """How many CPUs each side has; a side that is not pinned has all of them."""
+    """Number of CPUs of each side; a side that is not pinned has all of them."""
 
     def collect(self) -> Iterator[Metric]:
         gauge = GaugeMetricFamily(

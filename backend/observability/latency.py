@@ -1,4 +1,4 @@
-"""How far Postgres is, as the server sees it: round trips, and what a new connection costs."""
+"""Latency of Postgres as the server sees it: round trips, and the cost of a new connection."""
 
 import time
 from collections.abc import Callable
@@ -9,16 +9,17 @@ from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 ROUNDS = 3
-# libpq's names of the ways to log in, the likely ones first; `none` is what a server asks of whom
-# it trusts. https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-REQUIRE-AUTH
+# libpq's names of the authentication methods, the likely ones first, and Postgres's names; with
+# `none` (trust) a server requires no authentication.
+# https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-REQUIRE-AUTH
 _METHODS = {"scram-sha-256": "scram-sha-256", "md5": "md5", "none": "trust", "password": "password"}
 _OTHER_METHOD = "authentication method requirement"
 
 
 def measured() -> dict[str, Any]:
-    """Milliseconds of round trips on an open connection and of a new one, and how that logs in."""
+    """Return the duration of round trips and of a new connection, in ms, and how that logs in."""
     with connection.cursor() as cursor:
-        # Opens the connection, or proves that a kept one still lives.
+        # Opens the connection, or checks that a persistent one is still open.
         cursor.execute("SELECT 1")
         trips = [_milliseconds(lambda: cursor.execute("SELECT 1")) for _ in range(ROUNDS)]
     method, connecting = _new_connection()
@@ -32,9 +33,9 @@ def _milliseconds(work: Callable[[], object]) -> float:
 
 
 def _log_in(**options: str) -> None:
-    """Open a connection as a request would that has none, and drop it."""
+    """Open a connection, like a request that has none, and close it."""
     fresh: BaseDatabaseWrapper = connection.copy()
-    # A pool would give one that it has.
+    # A pool would return an existing connection.
     fresh.settings_dict["OPTIONS"].pop("pool", None)
     fresh.settings_dict["OPTIONS"].update(options)
     try:
@@ -44,9 +45,9 @@ def _log_in(**options: str) -> None:
 
 
 def _new_connection() -> tuple[str, float]:
-    """How a connection really logs in, and the ms it takes.
+    """Return how a new connection logs in, and how long that takes, in ms.
 
-    libpq refuses a server that asks for another way than the one that it was told to require.
+    libpq rejects a server that requests another method than `require_auth`.
     """
     for required, name in _METHODS.items():
         try:

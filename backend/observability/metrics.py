@@ -1,4 +1,4 @@
-"""The backend's metrics: their names, in one place."""
+"""The backend's metrics, with their names in one place."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +12,7 @@ DURATION = Histogram(
     "lab_http_request_duration_seconds",
     "From the first line of Django to the answer's last.",
     ["route", "method"],
-    # From a cached answer to the client's timeout.
+    # From a cached response to the client's timeout.
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
 )
 BODY_BUILDS = Counter(
@@ -60,16 +60,16 @@ POOL_WAIT_SECONDS = Counter(
 
 
 def worker_begins() -> None:
-    """Count this process, and take those that ended out of every sum.
+    """Count this process, and remove processes that have exited from every sum.
 
-    Not every server has a hook for that. Each worker that starts looks after those before it: they
-    are of the same folder, hence of the same machine.
+    Not every server has a hook for exits, so each new worker removes the exited ones. They used the
+    same folder, so they ran on the same machine.
     """
     WORKERS.labels(env.role()).set(1)
     folder = env.metrics_folder()
     for file in folder.glob("gauge_live*.db") if folder else ():
         pid = int(file.stem.rpartition("_")[2])
         if not Path("/proc", str(pid)).exists():
-            # Workers start together: another one may have been faster.
+            # Workers start at the same time: another one may have been faster.
             with suppress(FileNotFoundError):
                 mark_process_dead(pid)  # type: ignore[no-untyped-call]

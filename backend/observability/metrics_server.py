@@ -1,8 +1,8 @@
-"""Serves /metrics in a process of its own, so that saturated workers do not hide it.
+"""Serve /metrics in a separate process, so that it responds while the workers are saturated.
 
 python -m observability.metrics_server [STACK]
 
-STACK is for those who look at the list of processes: it tells which stack this one belongs to.
+STACK marks the stack of this process in the process list.
 """
 
 import signal
@@ -19,7 +19,7 @@ _SECONDS_BETWEEN_LOOKS = 2
 
 
 def main() -> None:
-    """Serve until told to stop."""
+    """Serve until SIGTERM or SIGINT."""
     host, _, port = env.text("BACKEND_METRICS_BIND").rpartition(":")
     registry = CollectorRegistry()
     collectors.register(registry)
@@ -36,8 +36,11 @@ def main() -> None:
 
 
 def _has_network() -> bool:
-    """Whether there is more than the loopback: the network that compose lends us, the backend's,
-    loses the rest when its owner starts again."""
+    """Return whether there is an interface other than loopback.
+
+    In compose this process uses the backend's network namespace, which loses all others when the
+    backend's container restarts.
+    """
     return len(socket.if_nameindex()) > 1
 
 

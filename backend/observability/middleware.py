@@ -1,4 +1,4 @@
-"""Counts and times every request, by route: never by path, which would make a series per hotel."""
+"""Count and time every request by route. By path there would be a time series per hotel."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -11,12 +11,12 @@ from ops.token import has_lab_token
 
 from observability import metrics, pool_waits
 
-# Clients may invent methods; each would be a series of its own.
+# Clients can invent methods; each would be a separate time series.
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class RequestMetrics:
-    """By WSGI and by ASGI, where it takes no thread."""
+    """Middleware for WSGI and for ASGI, where it needs no thread."""
 
     sync_capable = async_capable = True
 
@@ -37,7 +37,7 @@ class RequestMetrics:
 
     async def _answer_async(self, request: HttpRequest) -> HttpResponseBase:
         started = time.perf_counter()
-        # A client that leaves ends the request here too.
+        # A client that disconnects ends the request here too.
         with metrics.IN_FLIGHT.track_inprogress():
             response = await self._get_response(request)  # type: ignore[misc]
         return _counted(request, response, started)
@@ -50,8 +50,8 @@ def _counted(request: HttpRequest, response: HttpResponseBase, started: float) -
     metrics.REQUESTS.labels(route, method, str(response.status_code)).inc()
     pool_waits.count()
     if has_lab_token(request):
-        # The proof of who answered, for the lab alone.
+        # Verifies which server responded. Only for the lab.
         response["X-Lab-Server"] = caller.found() or "unknown"
-        # Or Nginx would keep it, and tell everyone (LAB_NGINX_CACHE=basic).
+        # Otherwise Nginx would cache it and send it to all clients (LAB_NGINX_CACHE=basic).
         response["X-Accel-Expires"] = "0"
     return response

@@ -1,4 +1,4 @@
-"""Takes what psycopg's pool of this process has counted over into the metrics."""
+"""Export the counters of this process's psycopg pool as metrics."""
 
 import threading
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from observability import metrics
 
 
 class Counted:
-    """What was taken over already, since the pool counts from its own start."""
+    """The counts already exported, since the pool counts from its start."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -18,12 +18,12 @@ class Counted:
         self._waits = self._milliseconds = 0
 
     def take(self, pool: object, stats: Mapping[str, int]) -> None:
-        """Add what `pool` counted since the last call; a new pool starts at nothing."""
+        """Add what `pool` counted since the last call. A new pool starts at 0."""
         waits, milliseconds = stats.get("requests_queued", 0), stats.get("requests_wait_ms", 0)
         with self._lock:
             if pool is not self._pool:
                 self._pool, self._waits, self._milliseconds = pool, 0, 0
-            # Another thread may have read later and come here first.
+            # Another thread may have read the statistics later and be here first.
             new_waits = max(0, waits - self._waits)
             new_milliseconds = max(0, milliseconds - self._milliseconds)
             self._waits += new_waits
@@ -36,7 +36,7 @@ _counted = Counted()
 
 
 def count() -> None:
-    """Called after each request; without a pool there is nothing to count."""
+    """Update the metrics after a request. Does nothing without a pool."""
     if settings.LAB.pool_size is not None:
         pool = connection.pool  # type: ignore[attr-defined]
         _counted.take(pool, pool.get_stats())

@@ -1,4 +1,4 @@
-"""The backend's routes for the lab itself; Nginx closes all of them."""
+"""The backend's routes for the lab itself. Nginx returns 404 for all of them."""
 
 import os
 import platform
@@ -69,7 +69,7 @@ def lab_latency(request: Request) -> JsonResponse:
 
 
 def _server(request: Request) -> dict[str, Any]:
-    """Who really calls us, and what follows from it, against what LAB_SERVER claims."""
+    """Return the server that really calls Django, and its properties, to verify LAB_SERVER."""
     return {
         "kind": caller.found(),
         "software": caller.software(),

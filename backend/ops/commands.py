@@ -1,4 +1,4 @@
-"""What the management commands share."""
+"""Code that the management commands share."""
 
 import argparse
 from collections.abc import Callable
@@ -10,15 +10,15 @@ from django.db import DatabaseError
 
 
 class DatabaseCommand(BaseCommand):
-    """A command whose database errors end in one message instead of a traceback."""
+    """A command that reports a database error as one message instead of a traceback."""
 
-    # System checks would ask the database first, and fail less readably.
+    # System checks would query the database first, and fail with a less readable error.
     requires_system_checks = ()
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
             return super().execute(*args, **options)
-        except (DatabaseError, psycopg.Error) as error:  # COPY is psycopg's own, untranslated
+        except (DatabaseError, psycopg.Error) as error:  # COPY raises psycopg's own error
             reason = str(error).strip().splitlines()[0]
             raise CommandError(
                 f"Postgres rejected the command: {reason}. Nothing was changed. Check that it runs "
@@ -27,7 +27,7 @@ class DatabaseCommand(BaseCommand):
 
 
 def whole_number(least: int, most: int) -> Callable[[str], int]:
-    """An argparse type: whole numbers from `least` to `most`."""
+    """Return an argparse type: whole numbers from `least` to `most`."""
 
     def parse(value: str) -> int:
         if not value.isdecimal() or not least <= int(value) <= most:

@@ -1,4 +1,4 @@
-"""Loading data by COPY, many times quicker than by INSERT."""
+"""Load data with COPY, many times faster than with INSERT."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,25 +10,26 @@ Row = tuple[Any, ...]
 
 
 def progress(rows: int) -> "tqdm[Any]":
-    """The bar that whoever waits for `rows` rows looks at."""
     return tqdm(total=rows, unit=" rows", desc="load_db", mininterval=0.5)
 
 
 def lift_timeouts() -> None:
-    """The limits are the API's: large data may copy for longer than any request."""
+    """Disable statement_timeout in this transaction: it is for requests, COPY can take longer."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = 0")
 
 
 def truncate(*tables: str) -> None:
-    """Empty tables, among them all that refer to one of them; their ids begin anew."""
+    """Empty the tables and restart their ids. Include all tables that reference one of them."""
     with connection.cursor() as cursor:
         cursor.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY")
 
 
 def copy(table: str, columns: Iterable[str], rows: Iterable[Row], *, freeze: bool = False) -> int:
-    """Returns how many rows that were. `freeze`: as after a VACUUM, which only a table allows that
-    was emptied in this transaction.
+    """Copy the rows and return their number.
+
+    `freeze` writes them as after a VACUUM. Postgres allows that only if the table was emptied in
+    this transaction.
     """
     count = 0
     how = " (FREEZE)" if freeze else ""

@@ -1,10 +1,10 @@
-"""Postgres' roles, and the application's database.
+"""Postgres's roles, and the application's database.
 
 python -m ops.roles
 
-Both engines run it before the backend starts, so that data made by an older version gets them too.
-`hotel` is the application's: it owns its database and is no superuser, so that it can't use up the
-connections reserved for repair. `lab_monitor` may read every statistic and change nothing.
+Both engines run it before the backend starts, so that data of an older version gets them too. The
+application's role `hotel` owns its database. It is not a superuser, so that it can't use the
+connections reserved for repair. `lab_monitor` can read every statistic and change nothing.
 """
 
 import sys
@@ -17,21 +17,25 @@ EXTENSION = "CREATE EXTENSION IF NOT EXISTS pg_stat_statements"
 
 
 def prepare(connection: psycopg.Connection) -> None:
-    """Make what is missing, in the database `postgres`; what is there is brought up to date."""
+    """Create what is missing in the database `postgres`, and update what exists."""
     connection.autocommit = True
     _make_role(connection, "hotel", env.secret("hotel_password"))
     if not connection.execute("SELECT 1 FROM pg_database WHERE datname = 'hotel'").fetchone():
         connection.execute("CREATE DATABASE hotel OWNER hotel")
     connection.execute(EXTENSION)
     _make_role(connection, "lab_monitor", env.secret("monitor_password"))
-    # Sees the statistics of every role and database, and no row of theirs.
+    # Can read the statistics of every role and database, but none of their rows.
     connection.execute("GRANT pg_monitor TO lab_monitor")
-    # A query that takes longer than a scrape may take is of no use to it.
+    # A query that takes longer than a scrape is useless for it.
     connection.execute("ALTER ROLE lab_monitor SET statement_timeout = '3s'")
 
 
 def _make_role(connection: psycopg.Connection, name: str, password: str) -> None:
-    """Postgres is told a hash: statements are kept in statistics, which lab_monitor reads."""
+    """Create or update a role, with a login.
+
+    Only a hash of the password is sent: pg_stat_statements stores statements, and lab_monitor reads
+    them.
+    """
     if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [name]).fetchone():
         connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(name)))
     secret = connection.pgconn.encrypt_password(password.encode(), name.encode(), b"scram-sha-256")
@@ -40,7 +44,7 @@ def _make_role(connection: psycopg.Connection, name: str, password: str) -> None
 
 
 def main() -> None:
-    """Log in as the superuser, whose password no server of the application has."""
+    """Log in as the superuser, whose password no application server has."""
     try:
         with psycopg.connect(
             host=env.text("PGHOST"),

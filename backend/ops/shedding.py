@@ -1,12 +1,14 @@
-"""LAB_SHED=on: who waited too long is told so at once, instead of being served too late.
+"""LAB_SHED=on: reject requests that have waited too long at once, instead of responding too late.
 
-Under more load than the target bears, a queue grows before the server until every answer is late;
-work is then spent on clients that have given up. Nginx says when it handed a request over.
+With more load than capacity, a queue grows in front of the server until every response is late;
+work then goes to clients that have given up. Nginx sends the time at which it forwarded a request.
 
-A burst, as when many kept pages come due in one moment, is no such queue: it is gone soon, and what
-waits in it is answered in time. So the patience goes by whether the queue was empty lately. A
-server's start is no queue either: who came before it was ready waited for that. After
-K. Nichols and V. Jacobson, "Controlling Queue Delay", ACM Queue 10(5), 2012, and for requests
+A burst, such as many cached pages that expire at the same moment, is not such a queue: it ends
+soon, and its responses are in time. So the maximum wait depends on whether the queue was empty
+recently. The start of a server is not a queue either: requests that arrived before it was ready
+waited for the start.
+
+After K. Nichols and V. Jacobson, "Controlling Queue Delay", ACM Queue 10(5), 2012, and for requests
 B. Maurer, "Fail at Scale", ACM Queue 13(8), 2015.
 """
 
@@ -22,31 +24,33 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from lab_settings.kinds import Direction, Switch
 from observability import metrics
 
-# In a queue that stands; half of the bound of 1 s is left for the answer itself, some for the way.
+# In a standing queue. Half of the SLO of 1 s remains for the response itself, and some for the
+# transfer.
 LONGEST_WAIT_SECONDS = 0.3
-# In a burst: some 0.3 s are left for the answer.
+# In a burst: about 0.3 s remain for the response.
 BURST_WAIT_SECONDS = 0.7
-# Who waited for no longer found no queue; without such a one for so long, the queue stands.
+# A request that waited at most NO_WAIT_SECONDS found no queue. STANDING_SECONDS without such a
+# request: a standing queue.
 NO_WAIT_SECONDS, STANDING_SECONDS = 0.05, 1.0
 
-# Nginx' $msec.
+# Nginx's $msec.
 _START = re.compile(r"\d{1,12}\.\d{3}")
 
 
 class Queue:
-    """What one process knows of the queue before it; `now` is in seconds of a monotonic clock."""
+    """The queue in front of one process; `now` is in seconds of a monotonic clock."""
 
     def __init__(self, now: float) -> None:
         self._empty_at = self._seen_at = now
         self._first_at: float | None = None
 
     def is_too_long(self, wait: float, now: float) -> bool:
-        """Whether who was taken `now`, after so many seconds, is to be refused."""
+        """Return whether to reject a request that arrives at `now` after `wait` seconds."""
         if self._first_at is None:
             self._first_at = now
-        # Before its first request this process could not have served anyone.
+        # Before its first request this process could not serve any.
         wait = min(wait, now - self._first_at)
-        # Where nobody came for so long, nothing stood.
+        # If no request arrived for so long, there was no queue.
         if wait <= NO_WAIT_SECONDS or now - self._seen_at > STANDING_SECONDS:
             self._empty_at = now
         self._seen_at = now
@@ -58,7 +62,7 @@ _queue = Queue(time.monotonic())
 
 
 class Shedding:
-    """By WSGI and by ASGI, where it takes no thread."""
+    """Middleware for WSGI and for ASGI, where it needs no thread."""
 
     sync_capable = async_capable = True
 
@@ -66,17 +70,20 @@ class Shedding:
         self._get_response = get_response
         if iscoroutinefunction(get_response):
             markcoroutinefunction(self)
-            # Django would run what is not awaited in a thread.
+            # Django would run a synchronous method in a thread.
             self.process_view = self._process_view_async  # type: ignore[assignment,method-assign]
 
     def __call__(self, request: HttpRequest) -> Any:
-        """The response, or what is awaited for it."""
+        """Return the response, or an awaitable of it."""
         return self._get_response(request)
 
     def process_view(
         self, request: HttpRequest, _view: Any, _args: Any, _kwargs: Any
     ) -> HttpResponse | None:
-        """Runs when the route is known, for the metrics, and before anything is done for it."""
+        """Reject the request, or return None. The route is known here, for the metrics.
+
+        Runs before the view.
+        """
         return _refusal(request)
 
     async def _process_view_async(
@@ -100,9 +107,9 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
 
 
 def waited(request: HttpRequest) -> float | None:
-    """Seconds for which the request stood before the server; None when nobody says so.
+    """Return the seconds since Nginx forwarded the request, or None if Nginx did not.
 
-    They begin when Nginx handed it over. The lab's own delay on that way is no queue.
+    The lab's own delay between the two is not a queue, so it does not count.
     """
     start = request.META.get("HTTP_X_REQUEST_START", "")
     return time.time() - float(start) - _on_the_way() if _START.fullmatch(start) else None

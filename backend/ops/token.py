@@ -1,4 +1,4 @@
-"""Who may ask what only the lab may ask."""
+"""Authentication of the lab's own requests."""
 
 import hmac
 
@@ -7,6 +7,6 @@ from django.http import HttpRequest
 
 
 def has_lab_token(request: HttpRequest) -> bool:
-    """Whether the request carries the lab's secret in X-Lab-Token."""
+    """Return whether the request has the lab's secret in X-Lab-Token."""
     token = request.META.get("HTTP_X_LAB_TOKEN", "")
     return hmac.compare_digest(token.encode(), settings.LAB_TOKEN.encode())

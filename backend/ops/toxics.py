@@ -1,9 +1,9 @@
-"""Has toxiproxy delay what the settings say, and nothing where they say 0.
+"""Configure toxiproxy's delays from the settings; 0 removes them.
 
 python -m ops.toxics
 
 Both engines run it before the server starts and whenever the settings change. Toxiproxy itself
-starts empty: one that was killed and started again refuses, rather than answering without a delay.
+starts empty: after a restart it refuses connections, rather than forwarding without a delay.
 """
 
 import json
@@ -19,21 +19,21 @@ from lab_settings.kinds import Direction
 
 _SECONDS = 10
 _TOXIC = "delay"
-# Toxiproxy is next door: a proxy that the machine uses for the world would not find it.
+# Toxiproxy is local: an HTTP proxy of the machine would not reach it.
 _OPENER = build_opener(ProxyHandler({}))
 
 
 class ToxiproxyError(Exception):
-    """Toxiproxy does not answer, or refuses."""
+    """Toxiproxy is unreachable or rejects a request."""
 
 
 class NotAnsweringError(ToxiproxyError):
-    """Nothing listens there."""
+    """Toxiproxy is unreachable."""
 
 
 @dataclass(frozen=True)
 class Proxy:
-    """One way past toxiproxy; `stream` is the direction that is delayed, as toxiproxy names it."""
+    """A proxy of toxiproxy; `stream` is the delayed direction, as toxiproxy names it."""
 
     name: str
     listen: str
@@ -42,7 +42,7 @@ class Proxy:
 
 
 def proxies(direction: Direction) -> list[Proxy]:
-    """The two ways, each delayed in the direction that the backend's packets have, or in the other.
+    """Return the two proxies. Each delays the backend's outgoing packets, or its incoming ones.
 
     Upstream is from client to server: the backend is Postgres's client and Nginx's server.
     """
@@ -57,10 +57,10 @@ def proxies(direction: Direction) -> list[Proxy]:
 
 
 def apply(lab: Declaration) -> None:
-    """Make toxiproxy as `lab` says. Connections that go on living are delayed as the new ones.
+    """Configure toxiproxy for `lab`. Open connections get the same delay as new ones.
 
     Raises:
-        ToxiproxyError: it does not answer, or refuses.
+        ToxiproxyError: it is unreachable or rejects a request.
     """
     if not lab.is_delayed:
         _remove_all()
@@ -90,7 +90,7 @@ def _remove_all() -> None:
         for name in _ask("GET", "/proxies"):
             _ask("DELETE", f"/proxies/{name}")
     except NotAnsweringError:
-        # What is not there delays nothing.
+        # A toxiproxy that does not run delays nothing.
         return
 
 

@@ -1,4 +1,4 @@
-"""What surrounds each view: its one method, and errors in the one shape."""
+"""Decorator of the workbench's views: checks the method, returns errors in the API's format."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -12,7 +12,7 @@ View = Callable[..., Any]
 
 
 def answering(method: str, view: View) -> View:
-    """`view` for one method, a coroutine if it is one; HEAD goes with GET."""
+    """Wrap `view` to accept one method; GET includes HEAD. A coroutine stays one."""
     allowed = (method, "HEAD") if method == "GET" else (method,)
     return _asynchronous(allowed, view) if iscoroutinefunction(view) else _plain(allowed, view)
 

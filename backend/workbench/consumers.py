@@ -1,4 +1,4 @@
-"""The worker's side of `layer-hello`; `manage.py runworker` runs `application`."""
+"""The worker of `layer-hello`; `manage.py runworker` runs `application`."""
 
 import os
 from typing import Any
@@ -11,14 +11,14 @@ from workbench.layer import CHANNEL
 
 
 class HelloWorker(AsyncConsumer):  # type: ignore[misc]
-    """Answers on the channel that the request names."""
+    """Reply on the channel that the request names."""
 
     async def hello(self, message: dict[str, Any]) -> None:
         answer = {"type": "answer", "hello": "world", "worker": os.getpid()}
         try:
             await self.channel_layer.send(message["reply"], answer)
         except ChannelFull:
-            # Nobody reads there any more; the next one waits already.
+            # The client no longer reads there; the next message is already waiting.
             return
 
 

@@ -8,7 +8,7 @@ from ops.copying import Row, copy, progress, truncate
 
 from workbench.models import LockRow, Post
 
-# As many as the source locks at random.
+# As many as in the source, which locks a random one.
 LOCK_ROWS = 100
 
 _FIRST = datetime(2020, 1, 1, tzinfo=UTC)
@@ -40,16 +40,17 @@ class WorkbenchData:
         return Post.objects.exists()
 
     def there(self) -> str:
-        """What is there already, for a refusal."""
+        """Describe the existing data, for an error message."""
         return f"{Post.objects.count()} posts"
 
     def clear(self) -> None:
         truncate(*self.tables)
 
     def load(self) -> str:
-        """Returns what was loaded."""
-        # Ids begin at 1, and rows of a table that was emptied in the same transaction can be
-        # written as they will be after a VACUUM: nobody else has seen it.
+        """Load the data. Return its description."""
+        # The ids must begin at 1. COPY with FREEZE writes rows as after a VACUUM, and requires that
+        # the table was emptied in the same transaction, since no other transaction has seen it
+        # then.
         self.clear()
         with progress(self._posts) as bar:
             for first in range(0, self._posts, _BATCH):
@@ -60,7 +61,7 @@ class WorkbenchData:
         return f"{self._posts} posts and {LOCK_ROWS} rows to lock"
 
     def posts(self, first: int, count: int) -> Iterator[Row]:
-        """title, content, created_at of `count` posts; ask for them in their order."""
+        """Yield title, content, created_at of `count` posts. Call it in the order of the posts."""
         chosen = (self._random.choices(of, k=count) for of in (_TOPICS, _ANGLES, _SENTENCES))
         for number, (topic, angle, sentence) in enumerate(zip(*chosen, strict=True), start=first):
             yield f"{topic} {angle}, {number}", sentence, _FIRST + number * _BETWEEN

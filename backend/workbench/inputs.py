@@ -1,4 +1,4 @@
-"""What the routes take, and what they say to the rest."""
+"""Validated input of the workbench's routes."""
 
 from typing import Any
 
@@ -37,27 +37,27 @@ class PostForm(forms.Form):
 
 
 def cpu_size(request: HttpRequest) -> int:
-    """How many numbers are to be summed.
+    """Return how many numbers to sum.
 
     Raises:
-        WrongInput: it is none, or more than one request may cost.
+        WrongInput: not a number, or more than one request may cost.
     """
     n: int | None = _checked(CpuForm(request.GET))["n"]
     return CPU_SIZE if n is None else n
 
 
 def sleep_seconds(request: HttpRequest) -> float:
-    """How long each of the two sleeps is.
+    """Return the duration of each of the two sleeps.
 
     Raises:
-        WrongInput: it is no number, or longer than a request may wait.
+        WrongInput: not a number, or longer than a request may wait.
     """
     seconds: float | None = _checked(SleepForm(request.GET))["seconds"]
     return SLEEP_SECONDS if seconds is None else seconds
 
 
 def post_fields(request: HttpRequest) -> dict[str, Any]:
-    """Title and content of a new post, from a form.
+    """Return title and content of a new post, from a form.
 
     Raises:
         WrongInput: one is missing or too long.

@@ -1,4 +1,4 @@
-"""A request across the Channels layer: to the worker's channel, and back by one of its own."""
+"""A message through the Channels layer to the worker's channel; the reply has its own channel."""
 
 import asyncio
 from typing import Any
@@ -11,9 +11,9 @@ from config.env import is_asgi
 from config.http.errors import RETRY_AFTER_SECONDS, ApplicationError
 from redis.exceptions import RedisError
 
-# What the worker listens to: manage.py runworker workbench-hello
+# The worker's channel: manage.py runworker workbench-hello
 CHANNEL = "workbench-hello"
-# Longer than a worker that is not overloaded ever takes, shorter than any client waits.
+# Longer than a worker takes unless it is overloaded, shorter than any client's timeout.
 TIMEOUT_SECONDS = 5.0
 
 NO_WORKER = "No worker answered within {seconds:g} s. Try again; `lab logs backend-worker`."
@@ -22,14 +22,15 @@ NO_LAYER = "The channel layer's Redis is unavailable. Try again later."
 
 
 async def ask() -> dict[str, Any]:
-    """The worker's answer.
+    """Return the worker's reply.
 
-    An ASGI server's loop keeps one layer and its connections. A WSGI server has no loop, and is
-    lent one for this call: then the layer is for this call too, and closed at the end, since one
-    layer can't receive for two loops at once, which its threads would have.
+    The event loop of an ASGI server keeps one layer and its connections. A WSGI server has no event
+    loop and gets a temporary one for this call. Then the layer is also created for this call and
+    closed at the end: one layer can't receive for two event loops at once, which the server's
+    threads would have.
 
     Raises:
-        ApplicationError: there was none; 503 with Retry-After.
+        ApplicationError: no reply; 503 with Retry-After.
     """
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):

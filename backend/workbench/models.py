@@ -1,4 +1,4 @@
-"""What the routes read, write and lock."""
+"""Tables that the routes read, write and lock."""
 
 from django.db import models
 
@@ -9,7 +9,7 @@ class Post(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        # As its key is: the first 25 are found without sorting a million.
+        # The order of the primary key: the first 25 are found without sorting a million.
         ordering = ("id",)
 
     def __str__(self) -> str:
@@ -17,7 +17,7 @@ class Post(models.Model):
 
 
 class LockRow(models.Model):
-    """A row that is there to be locked; data.LOCK_ROWS of them, numbered from 1."""
+    """A row to lock. There are data.LOCK_ROWS, numbered from 1."""
 
     name = models.CharField(max_length=20)
 

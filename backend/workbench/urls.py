@@ -1,4 +1,4 @@
-"""Each route twice: as LAB_VIEWS says, and below /async/ always as a coroutine."""
+"""Each route twice: with the views of LAB_VIEWS, and below /async/ always with coroutines."""
 
 from types import ModuleType
 
@@ -25,7 +25,7 @@ VARIANTS: dict[Views, ModuleType] = {Views.SYNC: sync, Views.ASYNC: async_}
 
 
 def routes(prefix: str, variant: Views) -> list[URLPattern]:
-    """The routes below `prefix`; both variants have the same names."""
+    """Return the routes below `prefix`. Both variants have the same names."""
     return [
         path(
             f"{prefix}workbench/{name.replace('_', '-')}/",

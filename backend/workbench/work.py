@@ -1,4 +1,4 @@
-"""What both variants of a route do alike."""
+"""The work of the routes, for both variants of the views."""
 
 import random
 import time
@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from workbench.data import LOCK_ROWS
 from workbench.models import LockRow, Post
 
-# As published: twice half a second, unless the request says otherwise.
+# As published: two sleeps of half a second, unless the request sets another duration.
 SLEEPS = 2
 POSTS_SHOWN = 25
 
@@ -19,23 +19,23 @@ NO_ROWS = "There are no rows to lock. Load them: manage.py load_db --workbench"
 
 
 def sum_of_squares(n: int) -> int:
-    """The sum of i*i over the first `n` numbers, added up one by one: that is the work."""
+    """Return the sum of i*i for the first `n` numbers, added one by one as CPU work."""
     return sum(i * i for i in range(n))
 
 
 def first_posts() -> QuerySet[Post, Any]:
-    """The posts that the read route shows."""
+    """Return the posts of the read route, as dictionaries."""
     return Post.objects.values("id", "title", "content", "created_at")[:POSTS_SHOWN]
 
 
 def sleep_holding_first_row(seconds: float) -> int:
-    """Sleep in a transaction that holds the same row in every request. Returns which."""
+    """Sleep in a transaction that locks the same row in every request. Return the row's id."""
     with transaction.atomic():
         return _sleep_holding(LockRow.objects.select_for_update().first(), seconds)
 
 
 def sleep_holding_random_row(seconds: float) -> int:
-    """The same with one row of a hundred: requests seldom meet."""
+    """Do the same with one random row of a hundred, so that requests rarely conflict."""
     wanted = random.randint(1, LOCK_ROWS)  # noqa: S311 - a load, not a secret
     with transaction.atomic():
         return _sleep_holding(
@@ -44,7 +44,7 @@ def sleep_holding_random_row(seconds: float) -> int:
 
 
 def sleep_in_postgres(seconds: float) -> None:
-    """Let Postgres sleep: the client only waits for its socket."""
+    """Sleep in Postgres: the client only waits for its socket."""
     with connection.cursor() as cursor:
         for _ in range(SLEEPS):
             cursor.execute("SELECT pg_sleep(%s)", [seconds])

@@ -1,4 +1,4 @@
-"""Content: how bodies are read and written, and which form an answer has."""
+"""Content negotiation, JSON parser and JSON renderer."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ _JSON = ("*/*", "application/json")
 
 
 class ContentNegotiation(DefaultContentNegotiation):
-    """DRF's own, but an Accept that can't be read is one that nothing fits, instead of a 500."""
+    """DRF's content negotiation, but an invalid Accept header is a 406 instead of a 500."""
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
@@ -26,7 +26,7 @@ class ContentNegotiation(DefaultContentNegotiation):
 
 
 class QuickNegotiation(ContentNegotiation):
-    """What nearly everyone asks for is not parsed to learn that the one renderer makes it."""
+    """Skip the parsing of common Accept headers if JSON is the only renderer."""
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
@@ -42,8 +42,9 @@ def _makes_only_json(renderers: list[BaseRenderer]) -> bool:
 
 
 def _asks_plainly(request: Request) -> bool:
-    """Whether its header fits JSON as it stands, and its address, which may hold `format`, says
-    nothing else.
+    """Return whether Accept is missing, `*/*` or `application/json`, without a query string.
+
+    A query string can contain `format`.
     """
     return not request.META.get("QUERY_STRING") and request.META.get("HTTP_ACCEPT", "*/*") in _JSON
 
@@ -52,7 +53,7 @@ TOO_DEEP = "JSON parse error - nested too deeply"
 
 
 class BoundedJSONParser(JSONParser):
-    """DRF's own, but a body of brackets is wrong input instead of a RecursionError."""
+    """DRF's JSON parser, but a body nested too deeply is a 400 instead of a RecursionError."""
 
     def parse(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -62,8 +63,9 @@ class BoundedJSONParser(JSONParser):
 
 
 class OneFormJSONRenderer(JSONRenderer):
-    """DRF's own, without the indentation that `Accept: application/json; indent=4` asks for: what
-    is kept for everyone must not depend on who asked first.
+    """DRF's JSON renderer without indentation (`Accept: application/json; indent=4`).
+
+    A cached body must not depend on the Accept header of the first client.
     """
 
     def get_indent(self, *_args: Any) -> None:

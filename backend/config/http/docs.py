@@ -1,4 +1,4 @@
-"""The API's page for people."""
+"""The API's Swagger page."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-# This host's own files alone; Swagger styles its elements in place, and has its pictures inline.
+# Only files of this host. Swagger uses inline styles and inline images (data:).
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'none'; base-uri 'none'; "

@@ -1,6 +1,8 @@
-"""The one error shape, and everything that is turned into it.
+"""The API's error format, and the exception handlers that return it.
 
-{"error": {"code": "…", "message": "…", "fields": {"name": ["…"]}}}, `fields` only for wrong input.
+{"error": {"code": "…", "message": "…", "fields": {"name": ["…"]}}}
+
+`fields` is only in responses to invalid input.
 """
 
 import logging
@@ -28,12 +30,12 @@ SERVER_ERROR = "Internal server error. It was logged."
 METHOD_NOT_ALLOWED = 'Method "{method}" not allowed.'
 
 
-# What Postgres, its driver and the pool raise when they can't.
+# Errors of Postgres, its driver and the pool while the database is unavailable.
 DATABASE_AWAY = (OperationalError, InterfaceError, PoolTimeout)
 
 
 class ApplicationError(Exception):
-    """A rule of the domain says no."""
+    """A domain rule rejects the request."""
 
     def __init__(
         self, code: str, message: str, status_code: int, *, retry_after: int | None = None
@@ -46,7 +48,7 @@ class ApplicationError(Exception):
 
 
 class WrongInput(ApplicationError):
-    """Values of the request are wrong; `fields` says which and why."""
+    """The request has invalid values; `fields` maps each field to its messages."""
 
     def __init__(self, fields: dict[str, list[str]], status_code: int = 400) -> None:
         code = "not_found" if status_code == status.HTTP_404_NOT_FOUND else "invalid"
@@ -54,18 +56,21 @@ class WrongInput(ApplicationError):
         self.fields = fields
 
 
-# What a view outside of DRF turns into `foreseen`.
+# Errors that a view outside DRF passes to `foreseen`.
 FORESEEN = (ApplicationError, RequestDataTooBig, *DATABASE_AWAY)
 
 
 def body(code: str, message: str, fields: Any = None) -> dict[str, Any]:
-    """The error shape."""
+    """Return an error in the API's format."""
     error = {"code": code, "message": message}
     return {"error": error if fields is None else {**error, "fields": fields}}
 
 
 def exception_handler(error: Exception, _context: dict[str, Any]) -> HttpResponse | None:
-    """DRF's hook: every foreseen exception in the one shape; None lets the rest become a 500."""
+    """Return a response for every expected exception (DRF's EXCEPTION_HANDLER).
+
+    None lets all others become a 500.
+    """
     if isinstance(error, ApplicationError):
         return _application_error(error)
     if isinstance(error, DATABASE_AWAY):
@@ -82,7 +87,7 @@ def exception_handler(error: Exception, _context: dict[str, Any]) -> HttpRespons
 
 
 def foreseen(error: Exception) -> JsonResponse:
-    """For a view outside of DRF: what a FORESEEN error is answered with."""
+    """Return the response for a FORESEEN error, in a view outside DRF."""
     if isinstance(error, ApplicationError):
         said, headers = _said(error)
         return JsonResponse(said, status=error.status_code, headers=headers)
@@ -92,24 +97,24 @@ def foreseen(error: Exception) -> JsonResponse:
 
 
 def method_not_allowed(request: HttpRequest, allowed: Iterable[str]) -> JsonResponse:
-    """405, for a view outside of DRF."""
+    """Return 405 with Allow, in a view outside DRF."""
     message = METHOD_NOT_ALLOWED.format(method=request.method)
     headers = {"Allow": ", ".join(allowed)}
     return JsonResponse(body("method_not_allowed", message), status=405, headers=headers)
 
 
 def bad_request(_request: HttpRequest, exception: Exception) -> JsonResponse:
-    """Django's handler400: unknown host, broken encoding of the address."""
+    """Return 400 (Django's handler400): unknown host, invalid encoding of the URL."""
     return JsonResponse(body("bad_request", BAD_REQUEST), status=400)
 
 
 def not_found(_request: HttpRequest, exception: Exception) -> JsonResponse:
-    """Django's handler404."""
+    """Return 404 (Django's handler404)."""
     return JsonResponse(body("not_found", NOT_FOUND), status=404)
 
 
 def server_error(_request: HttpRequest) -> JsonResponse:
-    """Django's handler500; Django has logged the traceback."""
+    """Return 500 (Django's handler500). Django has logged the traceback."""
     return JsonResponse(body("server_error", SERVER_ERROR), status=500)
 
 
@@ -119,14 +124,14 @@ def _application_error(error: ApplicationError) -> Response:
 
 
 def _said(error: ApplicationError) -> tuple[dict[str, Any], dict[str, str]]:
-    """Body and headers."""
+    """Return the response's body and headers."""
     fields = error.fields if isinstance(error, WrongInput) else None
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     return body(error.code, error.message, fields), headers
 
 
 def database_away(error: Exception) -> JsonResponse:
-    """503: too many connections, refused, cancelled by a timeout: the client may come again."""
+    """Return 503 with Retry-After: too many connections, refused, or cancelled by a timeout."""
     logger.warning("database: %s", str(error).strip().splitlines()[0] if str(error) else error)
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
     return JsonResponse(body("unavailable", NO_DATABASE), status=503, headers=headers)
@@ -142,7 +147,7 @@ def _api_exception(error: exceptions.APIException) -> Response:
 
 
 def _messages(detail: Any) -> list[str]:
-    """A field's messages as a flat list; those of a list's items begin with the item's index."""
+    """Return a field's messages as a flat list; those of list items begin with the item's index."""
     if isinstance(detail, dict):
         return [f"{index}: {text}" for index, part in detail.items() for text in _messages(part)]
     return [str(text) for text in detail]

@@ -1,7 +1,7 @@
-"""A Content-Security-Policy, and Django's own middleware without a thread for microseconds.
+"""Content-Security-Policy, and Django's middleware without threads under ASGI.
 
-Under ASGI Django runs each method of its middleware in a thread, since someone's subclass might
-block. These only look at headers.
+Under ASGI Django runs each method of its middleware in a thread, since a subclass might block.
+These methods only handle headers, which takes microseconds.
 """
 
 from typing import Any
@@ -25,13 +25,13 @@ class _InTheLoop(MiddlewareMixin):
         return self.process_response(request, response)
 
 
-# Nothing here is a page but Swagger's, which says what it needs (docs.py): a browser that takes an
-# answer for one finds nothing in it to run, load or frame.
+# Swagger's page has its own policy (docs.py). All other responses are not pages: a browser that
+# treats one as a page can run, load and frame nothing.
 _NOTHING = "default-src 'none'; frame-ancestors 'none'"
 
 
 class ContentSecurityPolicy(_InTheLoop):
-    """Django 5.2 has none of its own."""
+    """Set Content-Security-Policy if the view has not. Django 5.2 has no middleware for it."""
 
     def process_response(self, _request: HttpRequest, response: HttpResponseBase) -> Any:
         response.headers.setdefault("Content-Security-Policy", _NOTHING)

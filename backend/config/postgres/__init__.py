@@ -1,2 +1,4 @@
-"""Django's Postgres backend with two additions (base.py), named by settings.DATABASES' ENGINE
-where Django is not to run as it comes."""
+"""Django's Postgres backend with two additions (base.py).
+
+It is the ENGINE of settings.DATABASES, except with stock Django (lab_settings: is_stock).
+"""

@@ -1,6 +1,4 @@
-"""Django's Postgres backend, but a kept connection is checked without a round trip, and a statement
-may be one that Postgres keeps prepared.
-"""
+"""Django's Postgres backend, with prepared statements and connection checks without a query."""
 
 import select
 from typing import Any
@@ -9,7 +7,7 @@ from django.db.backends.postgresql import base
 from django.db.backends.utils import CursorWrapper
 from psycopg.pq import TransactionStatus
 
-# Hang-ups and errors are told unasked.
+# poll() always reports POLLHUP and POLLERR as well.
 _SAID_SOMETHING = select.POLLIN | select.POLLPRI | select.POLLRDHUP
 
 
@@ -17,32 +15,34 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """Loaded by Django as the backend `config.postgres`."""
 
     def is_usable(self) -> bool:
-        """Whether the connection still lives (CONN_HEALTH_CHECKS).
+        """Return whether the connection is still open (CONN_HEALTH_CHECKS).
 
-        Django sends `SELECT 1` and waits. A server that ends a connection says so or hangs up, and
-        either has reached the kernel by now: where nothing has, nobody needs to be asked.
+        Django sends `SELECT 1` and waits. A server that ends a connection sends an error or closes
+        the socket, and the kernel has received that by now. Without either, the connection is
+        usable and no query is needed.
         """
         return _is_silent(self.connection) or super().is_usable()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """As Django does, but a pool's connection that was lost is replaced at once.
+        """Return a connection as Django does, but replace a pool's lost connection at once.
 
-        psycopg's own check of what the pool has asks Postgres each time, and pauses after the
-        second that is lost: 1 s, then 2 s, for which a worker serves nobody.
+        psycopg's own check queries Postgres each time. From the second lost connection on it
+        pauses, for 1 s, then 2 s, and the worker is blocked.
         """
         connection = super().get_new_connection(conn_params)
         while self.pool and not _is_silent(connection):
-            # Closed it can't be mistaken for a good one, and the pool makes another.
+            # The pool does not reuse a closed connection; it opens a new one.
             connection.close()
             self.pool.putconn(connection)
             connection = super().get_new_connection(conn_params)
         return connection
 
     def prepared_cursor(self) -> CursorWrapper:
-        """A cursor whose statements are sent apart from their values. From the sixth time on the
-        connection has one prepared (psycopg's `prepare_threshold`): Postgres plans it once.
+        """Return a cursor that sends statements and parameters separately.
 
-        Django's own cursors put the values into the text, so each statement is a new one.
+        From the sixth execution on a connection, the statement is prepared (psycopg's
+        `prepare_threshold`): Postgres parses it once and can reuse its plan. Django's own cursors
+        put the values into the text, so each statement is a new one.
         """
         self.close_if_health_check_failed()
         self.ensure_connection()
@@ -53,7 +53,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def _is_silent(connection: Any) -> bool:
-    """Whether the connection waits for a query, and nothing has come that nobody asked for."""
+    """Return whether the connection is idle and has received no unexpected data."""
     if connection is None or connection.pgconn.transaction_status != TransactionStatus.IDLE:
         return False
     waiting = select.poll()

@@ -1,4 +1,4 @@
-"""What psycopg's pool is told to do while Postgres gives it no connection."""
+"""Options of psycopg's connection pool while Postgres is unavailable."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ NO_CONNECTION = "Postgres gives the pool no connection; the log says why."
 
 
 def options(size: int, timeout: int) -> dict[str, Any]:
-    """psycopg's options of a pool of `size` connections; for one, one waits `timeout` seconds."""
+    """Return a pool's options: at most `size` connections; requests wait `timeout` s for one."""
     return {
         "min_size": 1,
         "max_size": size,
         "timeout": timeout,
-        # Seconds for which the pool tries again by itself, after pauses that double: it made one
-        # of two of an outage of a minute. Each request that needs a connection makes it try.
+        # Seconds for which the pool retries by itself, with pauses that double: an outage of one
+        # minute became two. With 0, each request that needs a connection triggers a new attempt.
         # Default: 300.
         "reconnect_timeout": 0,
         "reconnect_failed": refuse_waiting,
@@ -23,12 +23,12 @@ def options(size: int, timeout: int) -> dict[str, Any]:
 
 
 def refuse_waiting(pool: ConnectionPool[Any]) -> None:
-    """Tell who waits that there is none, rather than let them wait for nothing until their timeout.
+    """Fail the waiting requests at once, instead of at their timeout.
 
-    Where the pool still has a connection, it may come back to it, and is waited for.
+    While the pool still has a connection they keep waiting, since it may be returned.
 
-    Private names, since nothing public reaches who waits: `get_stats` counts them, `max_waiting`
-    refuses those who come later, and a pool that was closed can't be opened again.
+    This uses private names, since no public one reaches the waiting requests: `get_stats` counts
+    them, `max_waiting` rejects later ones, and a closed pool can't be opened again.
     """
     with pool._lock:
         if pool._nconns:

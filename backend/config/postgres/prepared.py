@@ -1,4 +1,4 @@
-"""Statements of our own, which are sent again and again: each a file, <app>/sql/<name>.sql."""
+"""Prepared statements. Each is a file, <app>/sql/<name>.sql."""
 
 from pathlib import Path
 from typing import Any
@@ -9,14 +9,16 @@ _BACKEND = Path(__file__).resolve().parents[2]
 
 
 def statement(app: str, name: str) -> str:
-    """The app's statement of that name, without its comments: it is sent with each request."""
+    """Return the app's statement `name` without its comments, as it is sent with each request."""
     lines = (_BACKEND / app / "sql" / f"{name}.sql").read_text().splitlines()
     return "\n".join(line for line in lines if not line.startswith("--"))
 
 
 def rows(sql: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Every row of `sql`; `values` by their names in it. Postgres keeps it prepared where the
-    backend is ours (base.py); Django's own has cursors of one kind alone.
+    """Return every row of `sql`; `values` are its named parameters.
+
+    The statement is prepared if the database backend is config.postgres (base.py). Django's backend
+    has only one kind of cursor.
     """
     cursor_of = getattr(connection, "prepared_cursor", connection.cursor)
     with cursor_of() as cursor:
@@ -26,6 +28,6 @@ def rows(sql: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def row(sql: str, values: dict[str, Any]) -> tuple[Any, ...] | None:
-    """Its first row, or None."""
+    """Return the first row of `sql`, or None."""
     found = rows(sql, values)
     return found[0] if found else None

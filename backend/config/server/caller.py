@@ -1,6 +1,6 @@
-"""Which server really calls Django: found in the call, never taken from a setting.
+"""Detect the server that calls Django. It is read from the call, never from a setting.
 
-A worker has one caller, so it is looked for once.
+A worker has only one server, so it is detected once.
 """
 
 import sys
@@ -11,7 +11,7 @@ from typing import Any
 # By whether its workers have threads.
 _WSGI = {False: "gunicorn-sync", True: "gunicorn-gthread"}
 
-# Whose own name is not the package's.
+# Servers whose name is not the package's.
 _PACKAGES = {
     "gunicorn-sync": "gunicorn",
     "gunicorn-gthread": "gunicorn",
@@ -23,12 +23,12 @@ _found: list[str] = []
 
 
 def found() -> str | None:
-    """The server, by LAB_SERVER's names; None before its first call."""
+    """Return the server as LAB_SERVER names it, or None before its first call."""
     return _found[0] if _found else None
 
 
 def software() -> str | None:
-    """Name and version of the program that it is."""
+    """Return the server as package/version, or None if it is unknown."""
     package = _PACKAGES.get(found() or "", found())
     try:
         return f"{package}/{version(package)}" if package else None
@@ -37,7 +37,7 @@ def software() -> str | None:
 
 
 def called_by(environ: dict[str, Any]) -> None:
-    """By WSGI: what the server says of itself in the environ (PEP 3333)."""
+    """Detect a WSGI server by SERVER_SOFTWARE in the environ (PEP 3333)."""
     software = environ.get("SERVER_SOFTWARE", "")
     is_gunicorn = software.startswith("gunicorn/")
     threads = environ["wsgi.multithread"]
@@ -45,13 +45,16 @@ def called_by(environ: dict[str, Any]) -> None:
 
 
 def called_with(send: Callable[..., Any]) -> None:
-    """By ASGI: `send` is the server's own, whatever stands between it and the application."""
+    """Detect an ASGI server by its `send`, which wrappers around the application pass on."""
     _found.append(_by_asgi(_home(send)))
 
 
 def _home(send: Callable[..., Any]) -> str:
-    """The module that `send` is from: of the function itself, of what a partial holds, or of the
-    object that a method written in another language is bound to."""
+    """Return the module that `send` is from.
+
+    It can be a function, a partial (then its function counts), or a method written in another
+    language (then the object that it is bound to counts).
+    """
     send = getattr(send, "func", send)
     module = getattr(send, "__module__", None)
     return module or type(getattr(send, "__self__", send)).__module__
@@ -59,7 +62,7 @@ def _home(send: Callable[..., Any]) -> str:
 
 def _by_asgi(module: str) -> str:
     package = module.partition(".")[0]
-    # Gunicorn's uvicorn worker runs uvicorn's own code, in a process that gunicorn's master forked.
+    # Gunicorn's uvicorn worker runs uvicorn's code in a process that gunicorn's master forked.
     held = "gunicorn.arbiter" in sys.modules
     match package:
         case "gunicorn":

@@ -1,8 +1,10 @@
-"""Becomes what the settings name: python -m config.server.start backend|beside|worker [STACK]
+"""Start the server that the settings select.
 
-Each server's command line stands here, checked against its own --help; gunicorn has a file besides
-(gunicorn.conf.py), which its master reads again. docs/servers.md says what each of them is. STACK
-is for those who look at the list of processes: it tells which stack this server belongs to.
+python -m config.server.start backend|beside|worker [STACK]
+
+The process is replaced by the server. Each server's command line is defined here, checked against
+its --help; gunicorn also has gunicorn.conf.py, which its master reads again. docs/servers.md
+describes the servers. STACK marks the stack of this server in the process list.
 """
 
 import os
@@ -15,31 +17,31 @@ from lab_settings.kinds import SecondServer, Server
 from config import env
 
 ASGI_APP = "config.asgi:application"
-# What waits here has cost no worker yet. Gunicorn's default; granian's is 1024, and is its bound on
-# requests in work too, shared among the workers.
+# Connections that wait here use no worker yet. Gunicorn's default. Granian's is 1024; granian also
+# uses it as its limit of concurrent requests, divided among the workers.
 BACKLOG = 2048
-# Longer than Nginx keeps an idle upstream connection (nginx.conf.template): Nginx must be the one
-# that closes, or it sends a request into a closing connection and answers 502. Daphne has 60 s and
-# no option, granian at most 60 s.
+# Longer than Nginx keeps an idle upstream connection (nginx.conf.template). Nginx must be the side
+# that closes; otherwise it sends a request into a closing connection and returns 502. Daphne has
+# 60 s and no option, granian at most 60 s.
 KEEPALIVE_SECONDS = 75
 GRANIAN_KEEPALIVE_MS = 60_000
 GRANIAN_LONGEST_STOP = 1800
 
 
 def main(role: str, stack: str = "") -> None:
-    """Check the settings, and be replaced by the server."""
+    """Check the settings, then replace this process with the server."""
     _check()
     if role != "worker":
         _begin_metrics(role)
-    # Workers know their server by it (config/asgi.py).
+    # Workers identify their server by it (config/asgi.py).
     os.environ["BACKEND_MASTER"] = str(os.getpid())
-    # Python keeps -X options that it does not know: a mark that any server's command line can bear.
+    # Python accepts unknown -X options, so they can mark the command line of every server.
     python = [sys.executable, "-X", f"lab-{role}={stack}"]
     os.execv(sys.executable, [*python, *_command(role)])  # noqa: S606
 
 
 def command(server: Server | SecondServer, bind: str, workers: int, timeout: int) -> list[str]:
-    """Python's arguments that start `server` on `bind`."""
+    """Return Python's arguments that start `server` on `bind` (host:port)."""
     host, _, port = bind.rpartition(":")
     at = ["--host", host, "--port", port, "--workers", str(workers), "--backlog", str(BACKLOG)]
     match server:
@@ -57,30 +59,31 @@ def command(server: Server | SecondServer, bind: str, workers: int, timeout: int
 def _uvicorn(timeout: int) -> list[str]:
     return [
         *("--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning"),
-        # Django has none.
+        # Django does not support lifespan.
         *("--lifespan", "off"),
         *("--timeout-keep-alive", str(KEEPALIVE_SECONDS)),
         *("--timeout-graceful-shutdown", str(timeout)),
-        # A worker that does not answer its master is replaced. Default: 5; a busy one may need it.
+        # The master replaces a worker that does not respond in time. Default: 5; a busy worker may
+        # need longer.
         *("--timeout-worker-healthcheck", str(timeout)),
     ]
 
 
 def _granian(timeout: int) -> list[str]:
     return [
-        # ASGI without lifespan, which Django has none of.
+        # ASGI without lifespan, which Django does not support.
         *("--interface", "asginl", "--loop", "uvloop", "--http", "1"),
         *("--no-access-log", "--log-level", "warning"),
-        # Holds for the time before the next request's headers too. Default: 30000.
+        # Also limits the idle time before the next request's headers. Default: 30000.
         *("--http1-header-read-timeout", str(GRANIAN_KEEPALIVE_MS)),
-        # Default: the whole server ends with one worker.
+        # Default: the whole server exits if one worker does.
         "--respawn-failed-workers",
         *("--workers-kill-timeout", str(min(timeout, GRANIAN_LONGEST_STOP))),
     ]
 
 
 def _daphne(timeout: int) -> list[str]:
-    # Verbosity 0 has no access log. Answers 503 after the timeout.
+    # Verbosity 0 disables the access log. Daphne returns 503 after the timeout.
     return ["--verbosity", "0", "--http-timeout", str(timeout)]
 
 
@@ -94,7 +97,7 @@ def _command(role: str) -> list[str]:
 
 
 def _check() -> None:
-    """A wrong setting or a missing secret is one message here, before workers trip over it."""
+    """Exit with one message for an invalid setting or a missing secret, before workers fail."""
     try:
         import config.settings  # noqa: F401
     except ImproperlyConfigured as error:
@@ -102,7 +105,9 @@ def _check() -> None:
 
 
 def _begin_metrics(role: str) -> None:
-    """A folder for each server, without the counters of an earlier life: they would be added."""
+    """Create the server's metrics folder. An earlier run's counters are deleted, or they would be
+    added.
+    """
     folder = Path(env.text("BACKEND_METRICS_DIR"), role)
     folder.mkdir(parents=True, exist_ok=True)
     for file in folder.glob("*.db"):

@@ -1,7 +1,7 @@
 """The workbench's worker (workbench/layer.py): python -m config.server.worker
 
-`manage.py runworker`, but it ends when it is told to: as a container's first process it would not
-hear TERM without a handler of its own.
+It is `manage.py runworker` with a handler for SIGTERM, since a container's first process ignores
+SIGTERM without one.
 """
 
 import os
@@ -12,10 +12,10 @@ from django.core.management import execute_from_command_line
 
 
 def main() -> None:
-    """Answer until TERM."""
+    """Run the worker until SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    # Of workbench/layer.py, which can't be imported before Django is set up.
+    # The channel of workbench/layer.py, which can't be imported before Django is set up.
     execute_from_command_line(["manage.py", "runworker", "workbench-hello"])
 
 

@@ -1,13 +1,14 @@
-"""Keeping list and detail: which layers a request goes through, outermost first.
+"""Caching of list and detail: the layers of a request, outermost first.
 
-A view knows nothing of it: `cached` wraps it in hotels/urls.py. Each layer is one module with one
-function; the settings choose among them per request. docs/caching.md says what each one costs.
+`cached` wraps a view in hotels/urls.py; the view does not depend on it. Each layer is one module
+with one function. The settings select the layers for each request. docs/caching.md shows their
+costs.
 
 local      in each process, by time          LAB_LOCAL_CACHE
 page       in Redis, by time, as Response    LAB_REDIS_CACHE=page
 versioned  in Redis, by version, as bytes    LAB_REDIS_CACHE=versioned
-off        nothing kept, but an ETag         LAB_REDIS_CACHE=off
-nginx      what Nginx is told to do          LAB_NGINX_CACHE
+off        no cache, but an ETag             LAB_REDIS_CACHE=off
+nginx      headers for Nginx's cache         LAB_NGINX_CACHE
 
 Stock Django (lab_settings: is_stock) has no ETags.
 """
@@ -41,17 +42,18 @@ _LOCAL: dict[LocalCache, Callable[[Ask, Layer], HttpResponse]] = {
     LocalCache.LRU: local.answer,
 }
 
-# While one request fetches the new page, Nginx gives the others the old one, for this long at most.
-# Longer would let the first reader after a quiet time get a page as old as that.
+# While one request fetches the new page, Nginx serves the stale one to the others, for this long at
+# most. With a longer time, the first client after a quiet period would get a page as old as that.
 STALE_WHILE_REVALIDATE_SECONDS = 1
-# How long Nginx may hand out the old page when the backend can't be reached.
+# How long Nginx may serve the stale page while the backend is unreachable.
 STALE_IF_ERROR_SECONDS = 60
 
 
 def cached(view: View, route: str, version: Callable[..., str | None]) -> View:
-    """`view` behind the layers that are on.
+    """Wrap `view` in the active layers.
 
-    `version` reads the page's version with the route's arguments; None when there is no such page.
+    `version` returns the page's version for the route's arguments, or None if there is no such
+    page.
     """
 
     @wraps(view)
@@ -71,7 +73,10 @@ def cached(view: View, route: str, version: Callable[..., str | None]) -> View:
 
 
 def _may_be_kept(request: HttpRequest) -> bool:
-    """Whether it asks for the one body that everyone gets; the view refuses the rest."""
+    """Return whether the request is for the one body that all clients share.
+
+    The view rejects all others.
+    """
     return (
         request.method in ("GET", "HEAD")
         and request.GET.get("format", "json") == "json"
@@ -80,25 +85,29 @@ def _may_be_kept(request: HttpRequest) -> bool:
 
 
 def _forget_the_reader(request: HttpRequest) -> None:
-    """Everyone gets the same body: nothing of these may reach what makes it, or tell two pages
-    apart. (cache_page goes by the whole address, and by the credentials where there are some: a
-    client could fill Redis with copies of one page.)
+    """Remove the client's headers and the query string: all clients get the same body.
+
+    cache_page's key depends on the whole URL, and on the credentials if there are any. A client
+    could fill Redis with copies of one page.
     """
     request.META |= {"HTTP_ACCEPT": JSON, "HTTP_HOST": "localhost", "QUERY_STRING": ""}
     request.META.pop("HTTP_AUTHORIZATION", None)
-    # Django keeps what it read of META here.
+    # Django caches what it has read from META in these attributes.
     for read in ("headers", "GET"):
         vars(request).pop(read, None)
 
 
 def _takes_json(accept: str) -> bool:
-    """As DRF takes it: parameters do not count. Django's own parser fails on some of them."""
+    """Return whether Accept allows JSON.
+
+    Parameters are ignored, as DRF does. Django's own parser fails on some of them.
+    """
     types = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
     return not types.isdisjoint(_JSON_TYPES)
 
 
 def _without_body(response: HttpResponse) -> HttpResponse:
-    """What GET says of the page, without it: gunicorn would log a body that HEAD must not have."""
+    """Return GET's headers without the body: gunicorn logs a warning if HEAD has a body."""
     if response.status_code != 304:
         response["Content-Length"] = str(len(response.content))
         response.content = b""
@@ -107,14 +116,15 @@ def _without_body(response: HttpResponse) -> HttpResponse:
 
 def _through_layers(ask: Ask) -> HttpResponse:
     if has_lab_token(ask.request):
-        # The lab's own reads leave the caches as warm or cold as they were.
+        # The lab's own requests leave the caches as warm or cold as they were.
         return answered(ask)
     return _LOCAL[settings.LAB.LAB_LOCAL_CACHE](ask, _REDIS[settings.LAB.LAB_REDIS_CACHE])
 
 
 def _tell_nginx(response: HttpResponse) -> None:
-    """protected: the lifetime is the setting's, whatever another layer said. Without, and with the
-    article's block, Nginx goes by what the other layers say.
+    """Set Nginx's cache lifetime from the setting, whatever the other layers set (protected).
+
+    With `off` and `basic`, Nginx uses the headers of the other layers.
     """
     if settings.LAB.LAB_NGINX_CACHE is not NginxCache.PROTECTED:
         return

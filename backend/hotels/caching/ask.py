@@ -1,4 +1,4 @@
-"""What a layer is asked, and how a page is made when no layer has it."""
+"""A request to the cache layers, and the response if no layer has the page."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ JSON = "application/json"
 
 
 class NotKeptError(Exception):
-    """The view answered something that only this request shall see."""
+    """The view's response is only for this request and must not be cached."""
 
     def __init__(self, response: HttpResponse) -> None:
         super().__init__(response.status_code)
@@ -24,7 +24,7 @@ class NotKeptError(Exception):
 
 @dataclass(frozen=True)
 class Ask:
-    """One GET or HEAD of a page that may be kept."""
+    """One GET or HEAD request for a page that can be cached."""
 
     request: HttpRequest
     route: str
@@ -34,33 +34,37 @@ class Ask:
 
     @property
     def address(self) -> str:
-        """The page's name in a key: its route and the ids in its path, nothing of the query."""
+        """The page's name in a cache key: its route and the ids in its path, without the query
+        string.
+        """
         return ":".join([self.route, *map(str, self.ids.values())])
 
     def version(self) -> str | None:
-        """The page's version, by one query. To be read before the page: then the page holds at
-        least what the version promises. None when there is no such page.
+        """Return the page's version, with one query, or None if there is no such page.
+
+        Read it before the page: then the page is at least as new as its version.
         """
         return self.read_version(**self.ids)
 
     def build(self) -> HttpResponse:
-        """The page from Postgres's rows, as the view answers it."""
+        """Return the page as the view renders it from Postgres's rows."""
         response = self.view(self.request, **self.ids)
         if hasattr(response, "render"):
             response.render()
-        # The lab's own reads are no part of a load.
+        # The lab's own requests are not part of a load.
         if response.status_code == 200 and not has_lab_token(self.request):
             metrics.BODY_BUILDS.labels(self.route).inc()
         return response
 
     def count(self, layer: str, outcome: str) -> None:
-        """One per request and layer that was asked."""
+        """Count the outcome, once per request and layer."""
         metrics.CACHE_ANSWERS.labels(layer, outcome).inc()
 
 
 def answered(ask: Ask) -> HttpResponse:
-    """The page as the view makes it: with its ETag, or 304 for who has it already. Stock Django
-    looks for no version, so has neither.
+    """Return the page from the view with its ETag, or 304 if the client has that version.
+
+    Stock Django reads no version, so it has neither.
     """
     version = None if settings.LAB.is_stock else ask.version()
     if version is None:

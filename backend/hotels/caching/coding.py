@@ -1,4 +1,4 @@
-"""Which compressed variant a client gets, and how it is made."""
+"""The content coding of a response, and the compression."""
 
 import zlib
 
@@ -6,23 +6,23 @@ from django.http import HttpRequest
 
 from hotels.caching.tokens import GZIP, IDENTITY
 
-# Half of a body is random ids, in which short matches cost more than they save: Z_FILTERED takes
-# none, and leaves less at level 4 than the default strategy does at level 9, in half of its time
+# Half of a body is random ids, where short matches cost more than they save. Z_FILTERED uses none:
+# its output at level 4 is smaller than the default strategy's at level 9, in half the time
 # (docs/measured/caching.md). Defaults: 6, Z_DEFAULT_STRATEGY.
 _LEVEL = 4
 _STRATEGY = zlib.Z_FILTERED
-# The format of gzip, with the largest window.
+# The gzip format, with the largest window.
 _WBITS = 31
 
 
 def coding_for(request: HttpRequest) -> str:
-    """gzip when Accept-Encoding allows it, else identity."""
+    """Return gzip if Accept-Encoding allows it, else identity."""
     accepted = request.META.get("HTTP_ACCEPT_ENCODING", "")
     return GZIP if any(_takes_gzip(part) for part in accepted.lower().split(",")) else IDENTITY
 
 
 def compressed(body: bytes) -> bytes:
-    """The same bytes for the same body: zlib writes no time into gzip's header."""
+    """Return `body` as gzip: always the same bytes, since zlib writes no time into the header."""
     coder = zlib.compressobj(_LEVEL, wbits=_WBITS, strategy=_STRATEGY)
     return coder.compress(body) + coder.flush()
 

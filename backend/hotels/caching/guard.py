@@ -1,8 +1,9 @@
-"""Redis may be gone, refuse, or hang: the API then answers without it, and is hardly slower.
+"""Circuit breaker for Redis. If Redis is down, rejects or hangs, the API works without it.
 
-Every command goes through one breaker per process. After a failure nobody asks for a second; then
-one request tries, and the others follow when it succeeds. So a Redis that hangs costs a process one
-timeout per second, and one that comes back is used again within a second.
+Responses are then hardly slower. Every command passes one breaker per process. After a failure no
+command is sent for a second; then one request tries, and the others follow if it succeeds. So a
+hanging Redis costs a process one timeout per second, and a recovered Redis is used again within a
+second.
 """
 
 import logging
@@ -31,7 +32,7 @@ class _Here(threading.local):
 
 
 class Breaker:
-    """Closed: everyone asks. Open: nobody does, but one per pause."""
+    """Circuit breaker. Closed: every command passes. Open: one command passes per pause."""
 
     def __init__(self, pause: float = PAUSE_SECONDS) -> None:
         self._pause = pause
@@ -39,8 +40,10 @@ class Breaker:
         self._next_try: float | None = None
 
     def enter(self) -> None:
-        """Raises:
-        NotAskedError: the breaker is open, and somebody else tries next.
+        """Let a command pass.
+
+        Raises:
+            NotAskedError: the breaker is open, and the pause is not over.
         """
         if self._next_try is None:
             return
@@ -51,14 +54,14 @@ class Breaker:
             self._next_try = now + self._pause
 
     def failed(self, error: Exception) -> None:
-        """Open, or stay open for another pause."""
+        """Open the breaker, or keep it open for another pause."""
         with self._lock:
             if self._next_try is None:
                 logger.warning(GONE, error)
             self._next_try = time.monotonic() + self._pause
 
     def succeeded(self) -> None:
-        """Close."""
+        """Close the breaker."""
         if self._next_try is None:
             return
         with self._lock:
@@ -72,12 +75,12 @@ _here = _Here()
 
 
 def failures_here() -> int:
-    """How many commands of this thread went wrong: django-redis keeps errors to itself."""
+    """Return the number of failed commands of this thread, since django-redis hides the errors."""
     return _here.failures
 
 
 class GuardedRedis(Redis):
-    """redis-py's client behind the breaker; django-redis and we use the same."""
+    """redis-py's client behind the breaker, for django-redis and for our own commands."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         try:

@@ -1,8 +1,8 @@
-"""LAB_LOCAL_CACHE=lru: each process keeps pages in its own memory, by functools.lru_cache.
+"""LAB_LOCAL_CACHE=lru: each process caches pages in its own memory, with functools.lru_cache.
 
-Outermost: a hit asks nobody, neither Postgres nor Redis. So it is up to 600 s old, processes differ
-from each other, and a booking never shows in one before its time. As lru_cache does not wait for
-another thread, all who find nothing build.
+This is the outermost layer: a hit needs neither Postgres nor Redis. So a page is up to 600 s old,
+processes differ from each other, and a booking is visible only after a page expires. lru_cache does
+not wait for another thread, so concurrent misses all render.
 """
 
 import time
@@ -19,22 +19,24 @@ from hotels.caching.ask import Ask, NotKeptError
 from hotels.caching.coding import coding_for
 
 LIFETIME_SECONDS = 600
-# Of about 1 MB each, in each process: list and 20 hotels, plain and compressed, and some room.
+# Pages per process, of about 1 MB each: list and 20 hotels, plain and compressed, and a reserve.
 PAGES = 64
-# What belongs to the page; the rest belongs to the request that built it.
+# Headers of the page; the others belong to the request that rendered it.
 _HEADERS = ("Content-Type", "Content-Encoding", "ETag", "Vary", "Cache-Control", "Expires")
 
 
 @dataclass(frozen=True)
 class Page:
-    """A 200 as it is kept."""
+    """A cached 200 response."""
 
     body: bytes
     headers: dict[str, str]
 
 
 class Wanted:
-    """lru_cache's argument: compared by its key alone, it carries how to make what is missing."""
+    """The argument of lru_cache, compared only by its key. It has the function that renders the
+    page.
+    """
 
     def __init__(self, key: Hashable, make: Callable[[], HttpResponse]) -> None:
         self._key = key
@@ -48,10 +50,12 @@ class Wanted:
         return hash(self._key)
 
     def page(self) -> Page:
-        """Raises:
-        NotKeptError: what was made is for this request alone.
+        """Render the page.
+
+        Raises:
+            NotKeptError: the response is not a 200, so it is only for this request.
         """
-        # lru_cache keeps its arguments: the request must not stay with them.
+        # lru_cache stores its arguments, and must not keep the request alive.
         make, self._make = self._make, _used
         self.made = True
         response = make()
@@ -62,12 +66,12 @@ class Wanted:
 
 
 def pass_on(ask: Ask, inner: Callable[[Ask], HttpResponse]) -> HttpResponse:
-    """LAB_LOCAL_CACHE=off."""
+    """Skip this layer (LAB_LOCAL_CACHE=off)."""
     return inner(ask)
 
 
 def answer(ask: Ask, inner: Callable[[Ask], HttpResponse]) -> HttpResponse:
-    """The kept page, with the ETag that it was built with, if any."""
+    """Return the cached page with the ETag that it was rendered with, if any, or 304."""
     slot = int(time.monotonic() // LIFETIME_SECONDS)
     wanted = Wanted((ask.address, _coding(ask), slot), partial(inner, ask))
     try:
@@ -85,12 +89,15 @@ def _kept(wanted: Wanted) -> Page:
 
 
 def forget() -> None:
-    """Empty this process' memory."""
+    """Empty this process's cache."""
     _kept.cache_clear()
 
 
 def _coding(ask: Ask) -> str:
-    """Only `versioned` has compressed variants; the others would be kept twice."""
+    """Return the coding of the cache key.
+
+    Only `versioned` has compressed variants; the others would be cached twice.
+    """
     if settings.LAB.LAB_REDIS_CACHE is RedisCache.VERSIONED:
         return coding_for(ask.request)
     return tokens.IDENTITY

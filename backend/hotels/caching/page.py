@@ -1,7 +1,7 @@
-"""LAB_REDIS_CACHE=page: Django's cache_page, as the article did it, with what it costs.
+"""LAB_REDIS_CACHE=page: Django's cache_page, as in the article, including its costs.
 
-What is kept is the pickled Response: of DRF's, the data beside the rendered bytes. Nobody waits for
-anybody: all who find nothing build. Bookings show after up to 600 s.
+It stores the pickled Response; DRF's has the data in addition to the rendered bytes. There is no
+lock: concurrent misses all render. Bookings are visible after up to 600 s.
 """
 
 from django.http import HttpRequest, HttpResponse
@@ -14,7 +14,7 @@ LIFETIME_SECONDS = 600
 
 
 def answer(ask: Ask) -> HttpResponse:
-    """The kept page, with the ETag that it was built with, if any."""
+    """Return the cached page with the ETag that it was rendered with, if any, or 304."""
     misses: list[Ask] = []
     failures = guard.failures_here()
     response = _kept(ask.request, ask, misses)
@@ -27,7 +27,7 @@ def answer(ask: Ask) -> HttpResponse:
 
 @cache_page(LIFETIME_SECONDS)
 def _kept(_request: HttpRequest, ask: Ask, misses: list[Ask]) -> HttpResponse:
-    """Only entered when nothing is kept. Django keeps 200s alone, so a 304 may pass."""
+    """Render the page. Runs only on a miss. Django caches only 200 responses, so a 304 can pass."""
     misses.append(ask)
     return answered(ask)
 
@@ -39,7 +39,7 @@ def _outcome(misses: list[Ask], failed: bool) -> str:
 
 
 def _not_modified(page: HttpResponse) -> HttpResponse:
-    """A 304 repeats what the page says of its own lifetime (RFC 9110, 15.4.5)."""
+    """Return a 304 with the page's caching headers (RFC 9110, 15.4.5)."""
     response = tokens.not_modified(page["ETag"])
     for name in ("Cache-Control", "Expires", "Age"):
         if name in page:

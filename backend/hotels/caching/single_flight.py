@@ -1,4 +1,7 @@
-"""One builds, the others wait for it: across threads, processes and hosts, by a lock in Redis."""
+"""Single flight: one request renders, the others wait.
+
+A lock in Redis makes it work across threads, processes and hosts.
+"""
 
 import threading
 import time
@@ -14,25 +17,26 @@ from redis.lock import Lock
 
 HIT, MISS, UNAVAILABLE = "hit", "miss", "unavailable"
 
-# A version that changed is never asked for again; Redis throws the least recently used out first
-# when it is full (redis/redis.conf), and this when it is not.
+# An old version is never requested again. When Redis is full it evicts the least recently used keys
+# (redis/redis.conf); otherwise this expires them.
 KEPT_SECONDS = 3600
-# A builder that died holds the others up for this long. One that lives renews its lock, so a build
-# may take longer.
+# If the rendering process dies, the others wait this long. A live one renews its lock, so rendering
+# can take longer.
 LOCK_SECONDS = 2.0
 RENEWED_EVERY_SECONDS = 0.5
-# A request that has waited this long builds without the lock. For gzip it can wait twice, for the
-# compressed body and for the plain one, so LAB_TIMEOUT has to be longer than both waits.
+# A request that has waited this long renders without the lock. For gzip it can wait twice, for the
+# compressed body and for the plain one, so LAB_TIMEOUT must be longer than both waits.
 WAIT_SECONDS = 10.0
-# Between two looks: short at first, since a quick build takes 40 ms.
+# Between two GETs: short at first, since fast rendering takes 40 ms.
 FIRST_PAUSE_SECONDS = 0.005
 LONGEST_PAUSE_SECONDS = 0.05
 
 
 def kept_or_made(name: str, make: Callable[[], bytes]) -> tuple[bytes, str]:
-    """The bytes kept as `name`, else those of `make`, which are then kept; and the outcome.
+    """Return the bytes cached as `name`, or those of `make`, which are then cached; and the
+    outcome.
 
-    Without Redis everyone makes their own. What `make` raises is passed on, and nothing is kept.
+    Without Redis every request calls `make`. Errors of `make` are raised, and nothing is cached.
     """
     redis, key = get_redis_connection(), caches["default"].make_key(name)
     try:
@@ -46,10 +50,10 @@ def kept_or_made(name: str, make: Callable[[], bytes]) -> tuple[bytes, str]:
 
 
 def _find_or_lock(redis: Redis, key: str) -> tuple[bytes | None, Lock | None]:
-    """The kept bytes, or the lock to build them; neither when the wait was too long."""
+    """Return the cached bytes, or the lock to render them, or neither after WAIT_SECONDS."""
     if (body := _get(redis, key)) is not None:
         return body, None
-    # Not of a thread: another one renews it.
+    # Not thread-local: another thread renews it.
     lock = redis.lock(f"{key}:lock", timeout=LOCK_SECONDS, blocking=False, thread_local=False)
     pause, deadline = FIRST_PAUSE_SECONDS, time.monotonic() + WAIT_SECONDS
     while body is None and time.monotonic() < deadline:
@@ -62,7 +66,7 @@ def _find_or_lock(redis: Redis, key: str) -> tuple[bytes | None, Lock | None]:
 
 
 def _unless_just_kept(redis: Redis, key: str, lock: Lock) -> tuple[bytes | None, Lock | None]:
-    """The builder before us may have finished between our look and our lock."""
+    """GET again: the previous holder of the lock may have finished between our GET and our lock."""
     body = _get(redis, key)
     if body is None:
         return None, lock
@@ -72,7 +76,7 @@ def _unless_just_kept(redis: Redis, key: str, lock: Lock) -> tuple[bytes | None,
 
 @contextmanager
 def _renewed(lock: Lock) -> Iterator[None]:
-    """Held for as long as the block takes, and free afterwards."""
+    """Renew the lock during the block, and release it afterwards."""
     done = threading.Event()
     threading.Thread(target=_renew, args=(lock, done), daemon=True).start()
     try:
@@ -89,7 +93,7 @@ def _renew(lock: Lock, done: threading.Event) -> None:
 
 
 def _release(lock: Lock) -> None:
-    """Where Redis can't hear it, or the lock is another's by now, it runs out by itself."""
+    """Release the lock. If Redis is down, or another request has the lock, it expires by itself."""
     with suppress(RedisError):
         lock.release()
 
@@ -102,5 +106,5 @@ def _keep(redis: Redis, key: str, body: bytes) -> bytes:
     try:
         redis.set(key, body, ex=KEPT_SECONDS)
     except RedisError:
-        return body  # Answered all the same.
+        return body  # Respond anyway.
     return body

@@ -1,7 +1,7 @@
-"""LAB_REDIS_CACHE=versioned: rendered bytes under a key that holds the version read from Postgres.
+"""LAB_REDIS_CACHE=versioned: rendered bytes under a key with the version read from Postgres.
 
-Never stale: whoever asks after a change reads its version, and so another key. Nothing is deleted;
-old versions run out. The way to a kept body does not enter DRF.
+Never stale: a request after a change reads the new version, and so uses another key. Nothing is
+deleted; old versions expire. A cache hit does not run DRF.
 """
 
 from django.conf import settings
@@ -16,7 +16,7 @@ from hotels.caching.single_flight import kept_or_made
 
 
 def answer(ask: Ask) -> HttpResponse:
-    """The page of this version in the coding that the client takes."""
+    """Return the current version of the page, in the coding that the client accepts."""
     version = ask.version()
     if version is None:
         return ask.build()
@@ -34,7 +34,8 @@ def _answer(ask: Ask, version: str, coding: str, tag: str) -> HttpResponse:
     if tokens.is_known(ask.request, tag):
         return tokens.not_modified(tag)
     if settings.LAB.pool_size is not None:
-        # Back to the pool: who waits for another's build must not hold what a builder needs.
+        # Back to the pool: a request that waits for another's rendering must not hold the
+        # connection that the rendering needs.
         connection.close()
     body, outcome = _BODIES[coding](ask, version)
     ask.count("redis", outcome)
@@ -49,7 +50,7 @@ def _identity(ask: Ask, version: str) -> tuple[bytes, str]:
 
 
 def _gzip(ask: Ask, version: str) -> tuple[bytes, str]:
-    """Made of the kept bytes when it is first asked for."""
+    """Compress the cached bytes on the first request for gzip."""
     return kept_or_made(
         _key(ask, version, tokens.GZIP), lambda: compressed(_identity(ask, version)[0])
     )
@@ -59,7 +60,7 @@ _BODIES = {tokens.IDENTITY: _identity, tokens.GZIP: _gzip}
 
 
 def _key(ask: Ask, version: str, coding: str) -> str:
-    """The version begins with the bodies' format."""
+    """Return the cache key. The version begins with the format of the bodies."""
     return f"{ask.address}:{version}:{coding}"
 
 

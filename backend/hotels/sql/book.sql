@@ -1,9 +1,10 @@
--- A booking. `suite` has no row where a check fails, `booking` none where the nights are taken:
--- nothing is raised, so a refusal ends no transaction, needs no savepoint, and changes no version.
--- `suite` is locked before anything is inserted; the INSERT then sees what was committed while it
--- waited, since an exclusion constraint looks past the statement's snapshot. So does the UPDATE, which
--- goes by the row as it is at that time. `links` may name the booking that the same statement inserts,
--- since Django's foreign keys are checked at the end of the transaction.
+-- Create a booking. `suite` has no row if a check fails, `booking` none if the nights are already
+-- booked. The statement raises no error, so a rejected booking aborts no transaction, needs no
+-- savepoint, and changes no version. `suite` is locked before the INSERT, which then sees what was
+-- committed while it waited, since an exclusion constraint also checks rows newer than the statement's
+-- snapshot. So does the UPDATE, which uses the current version of the row. `links` can reference the
+-- booking that the same statement inserts, since Django's foreign keys are checked at the end of the
+-- transaction.
 WITH known AS MATERIALIZED (
     SELECT id FROM hotels_customer WHERE id = ANY(%(customers)s::uuid[])
 ), suite AS MATERIALIZED (

@@ -1,7 +1,7 @@
--- A booking (book.sql), and the answer of its Idempotency-Key kept: one round trip instead of five. It
--- books where the key's lock is ours and the key has no answer. It need not see an answer that was
--- kept after its snapshot: the key is there twice then, which Postgres refuses, and all is undone.
--- Answers that are too old go as in idempotency/sql/store.sql.
+-- Create a booking (book.sql), and store the response of its Idempotency-Key: one round trip instead of
+-- five. It books only if it gets the key's lock and the key has no response. It may miss a response
+-- that was stored after its snapshot: then the key exists already, Postgres rejects the second one, and
+-- everything is rolled back. Expired responses are deleted as in idempotency/sql/store.sql.
 WITH claim AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(%(lock)s::bigint)
        AND NOT EXISTS (SELECT FROM idempotency_storedanswer WHERE key = %(key)s::text) AS ours

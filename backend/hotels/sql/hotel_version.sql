@@ -1,5 +1,5 @@
--- A number that grows with every change of what hotel detail shows. The suites' versions are summed,
--- so that bookings of different suites need not wait for one counter.
+-- A number that grows with every change of hotel detail. It includes the sum of the suites' versions,
+-- so that bookings of different suites do not wait for one counter.
 SELECT hotel.version + coalesce(
     (SELECT sum(suite.version) FROM hotels_suite suite WHERE suite.hotel_id = hotel.id), 0
 )

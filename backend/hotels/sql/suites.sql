@@ -1,8 +1,8 @@
 -- One row for each suite of a hotel, in the order of the models' `ordering`. Its bookings are JSON
--- already, with nothing in them to escape: a Python object for each of thousands of ids would be most
--- of the work. A date is written as DateStyle=ISO has it (settings.py). `customer_ids` is Postgres'
--- own copy of the links, in their order (migration 0003). ARRAY with ORDER BY reads the index on suite
--- and check_in; with string_agg the planner chooses the index of the exclusion constraint.
+-- text, which needs no escaping: a Python object for each of thousands of ids would be most of the
+-- work. Dates have the format of DateStyle=ISO (settings.py). `customer_ids` is Postgres's own copy of
+-- the links, in their order (migration 0003). ARRAY with ORDER BY reads the index on suite and check_in;
+-- with string_agg the planner chooses the index of the exclusion constraint.
 SELECT suite.id, suite.number, suite.capacity, suite.price, concat('[', array_to_string(ARRAY(
     SELECT concat(
         '{"id":"', booking.id,

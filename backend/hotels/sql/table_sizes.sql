@@ -1,4 +1,4 @@
--- `table_bytes` has the TOAST table in it; rows are counted, not estimated.
+-- `table_bytes` includes the TOAST table. Rows are counted, not estimated.
 SELECT relname,
        (xpath('/row/count/text()', query_to_xml(
            format('SELECT count(*) FROM %I.%I', schemaname, relname), false, true, '')

@@ -1,5 +1,5 @@
--- Takes the key's lock, held to the end of the transaction, and looks the answer up. One that is there
--- holds whether the lock was free or not: another repeat may have it.
+-- Try to take the key's lock, until the end of the transaction, and look up the stored response. A
+-- stored response is valid even without the lock, which another repeat may have.
 SELECT pg_try_advisory_xact_lock(%(lock)s::bigint), stored.fingerprint, stored.status, stored.body
 FROM (SELECT) here LEFT JOIN idempotency_storedanswer stored
   ON stored.key = %(key)s::text AND stored.created_at > now() - %(lifetime)s::interval

@@ -1,6 +1,6 @@
--- No row where the key has an answer that still holds. Up to two answers that are too old go with each
--- new one, so the table does not grow; after it, since a transaction that removed others' keys first
--- and then waited for its own could wait in a circle.
+-- Store a response. Returns no row if the key has a response that has not expired. Each new response
+-- deletes up to two expired ones, so the table does not grow. The DELETE comes last: transactions that
+-- first delete other keys and then wait for their own could deadlock.
 WITH stored AS (
     INSERT INTO idempotency_storedanswer AS old (key, fingerprint, status, body, created_at)
     VALUES (

@@ -1,4 +1,4 @@
-"""The routes as plain functions. views/async_.py has the same names."""
+"""The routes as synchronous functions. views/async_.py has the same names."""
 
 import time
 

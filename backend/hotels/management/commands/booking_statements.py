@@ -1,4 +1,4 @@
-"""Prints what a booking with an Idempotency-Key sends to Postgres, for pgbench to send the same."""
+"""Print the SQL statements of a booking with an Idempotency-Key, for pgbench."""
 
 import json
 import re
@@ -18,13 +18,13 @@ from hotels.apis import book, book_at_once
 from hotels.models import Customer, Suite
 
 NO_DATA = "There is no suite or no customer to book with. Load the data: manage.py load_db"
-# Later than any load books.
+# Later than the nights of any load.
 _NIGHT, _NEXT = date(9900, 1, 1), date(9900, 1, 2)
 NIGHT_TAKEN = f"The night of {_NIGHT} is taken. Load fresh data: manage.py load_db --reload"
-# The booking is made within a transaction that is given up, where Django takes a savepoint for what
-# is by itself in a request.
+# The booking is made in a transaction that is rolled back. There Django uses savepoints, which a
+# request does not need.
 _OURS = ("SAVEPOINT", "RELEASE")
-# psycopg's place of a value.
+# psycopg's named placeholder.
 _PLACE = re.compile(r"%\((\w+)\)s")
 
 
@@ -70,5 +70,5 @@ def _note(
 
 
 def _written(value: Any) -> str:
-    """As Postgres reads it, without the quotes around it."""
+    """Return the value as Postgres reads it, without quotes."""
     return f"{{{','.join(map(str, value))}}}" if isinstance(value, list) else str(value)

@@ -1,4 +1,4 @@
-"""Loads the data that the lab is measured with."""
+"""Load the lab's dataset."""
 
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ WORKBENCH_OFF = (
     "LAB_WORKBENCH=off: the workbench has no tables. Switch it on, which loads its data as well: "
     "lab set LAB_WORKBENCH=on"
 )
-# flag: default, least, most
+# flag: default, minimum, maximum
 _NUMBERS = {
     "--seed": ("LAB_DATA_SEED", 0, 2**31),
     "--hotels": ("LAB_DATA_HOTELS", 1, 100_000),
@@ -29,7 +29,7 @@ _NUMBERS = {
 
 
 class DataSet(Protocol):
-    """Data that are loaded together."""
+    """Data that is loaded together."""
 
     command: str
 
@@ -50,7 +50,7 @@ class Command(DatabaseCommand):
             parser.add_argument(
                 flag,
                 type=whole_number(least, most),
-                # A string, so that argparse checks it like the flag.
+                # A string, so that argparse checks it like the flag's value.
                 default=str(getattr(env.lab_settings(), variable)),
                 help=f"{least} to {most}; default: {variable}",
             )
@@ -84,7 +84,7 @@ def _hotels(options: dict[str, Any]) -> DataSet:
 def _workbench(options: dict[str, Any]) -> DataSet:
     if settings.LAB.LAB_WORKBENCH is Switch.OFF:
         raise CommandError(WORKBENCH_OFF, returncode=2)
-    # Its models can't be imported while the app is absent.
+    # Its models can't be imported unless the app is installed.
     from workbench.data import WorkbenchData
 
     return WorkbenchData(options["seed"], options["posts"])

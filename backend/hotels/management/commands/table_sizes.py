@@ -1,4 +1,4 @@
-"""What the tables weigh."""
+"""Print the tables' sizes."""
 
 import json
 from typing import Any
@@ -40,7 +40,7 @@ def _as_text(sizes: list[dict[str, Any]]) -> str:
 
 
 def _readable(count: int) -> str:
-    """1536 as 1.5 KB, in powers of 1024 as Postgres's pg_size_pretty counts them."""
+    """Return 1536 as 1.5 KB, in powers of 1024 like Postgres's pg_size_pretty."""
     size = float(count)
     for unit in ("B", "KB", "MB", "GB"):
         if size < 1024:

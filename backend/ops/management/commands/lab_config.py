@@ -1,4 +1,4 @@
-"""Prints the settings that move the numbers."""
+"""Print the settings that affect the results."""
 
 import json
 from typing import Any
