@@ -1,8 +1,7 @@
-"""A real stack for the tests: started on first use, on ports and in a directory of its own.
+"""Start a real stack for the tests, on first use, with separate ports and a separate directory.
 
-`make test` runs several processes of pytest, each with its stack: most tests wait more than they
-work.
-After that come those that are marked `alone`, in one.
+`make test` runs several pytest processes, each with its own stack: most tests wait more than they
+compute. Tests marked `alone` run afterwards, in one process.
 """
 
 import os
@@ -19,11 +18,12 @@ from hypothesis import settings as hypothesis_settings
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parent
-# gw0, gw1, …; one process alone has no name.
+# gw0, gw1, …; not set when pytest runs in one process.
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
 STATE = ROOT / ".lab" / ("test" if WORKER == "gw0" else f"test-{WORKER}")
 
-# Small data, so that a naive answer takes milliseconds; tests that need the real sizes load them.
+# A small dataset, so that a naive response takes milliseconds. Tests that need the real sizes load
+# them.
 DATA = {
     "LAB_DATA_HOTELS": "4",
     "LAB_DATA_SUITES_PER_HOTEL": "15",
@@ -31,7 +31,7 @@ DATA = {
     "LAB_DATA_CUSTOMERS": "200",
     "LAB_DATA_POSTS": "1000",
 }
-# Others than the defaults: a stack that runs beside the tests keeps its ports.
+# Different from the default ports, so that a stack can run during the tests.
 PORTS = {
     "LAB_HTTP_PORT": "18080",
     "LAB_NGINX_STATUS_PORT": "18081",
@@ -49,31 +49,32 @@ PORTS = {
 }
 
 
-# More than a stack takes, and so much that no two of their ports meet.
+# Port offset between two pytest processes: larger than the port range of a stack, so that no two of
+# their ports collide.
 PORTS_APART = 100
 
-# Tests of these files use what only one of them may have at a time: they share a process.
+# The tests of these files need the same resource exclusively, so they share one process.
 TOGETHER = {
     "watched": ("test_telemetry.py", "test_dashboard_queries.py", "test_grafana.py"),
 }
 
 
 def _profile(name: str, **values: Any) -> None:
-    """Examples talk to the real database, which takes as long as it takes."""
+    """Register a Hypothesis profile without a deadline: examples query the real database."""
     slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
     hypothesis_settings.register_profile(
         name, deadline=None, database=None, suppress_health_check=slow, **values
     )
 
 
-# The same examples each time, for CI; `pytest --hypothesis-profile=thorough` draws new ones.
+# The same examples each time, for CI; `pytest --hypothesis-profile=thorough` generates new ones.
 _profile("same", max_examples=12, stateful_step_count=25, derandomize=True)
 _profile("thorough", max_examples=300, stateful_step_count=50)
 hypothesis_settings.load_profile("same")
 
 
 class FileScheduling(LoadScopeScheduling):
-    """A file's tests stay in one process, for they share its fixtures."""
+    """Run all tests of a file in one process, because they share its fixtures."""
 
     def _split_scope(self, nodeid: str) -> str:
         name = Path(nodeid.partition("::")[0]).name
@@ -85,13 +86,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduli
 
 
 def _group(nodeid: str) -> str:
-    """What a test is about: the folder below tests/, or the backend."""
+    """Return the group of a test: the folder below tests/, or the backend."""
     parts = nodeid.partition("::")[0].split("/")
     return "/".join(parts[:2]) if parts[0] in ("tests", "backend") else parts[0]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """How long each group of tests took, in all of pytest's processes together."""
+    """Print the duration of each test group, summed over all pytest processes."""
     seconds: Counter[str] = Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:
@@ -108,7 +109,7 @@ def _ports() -> dict[str, str]:
 
 
 def _set_environment() -> None:
-    """The environment of the lab and of Django, before either reads it."""
+    """Set the environment of the lab and of Django, before either reads it."""
     for name in [name for name in os.environ if name.startswith("LAB_")]:
         del os.environ[name]
     os.environ.update(DATA, **_ports(), LAB_ENGINE="native", LAB_STATE_DIR=str(STATE))
@@ -118,15 +119,15 @@ def _set_environment() -> None:
     from lab.stack.native.services import backend_env
 
     django = backend_env(load_settings(), State(STATE))
-    # Django reads the settings file of a running stack again and again; the tests have none yet.
+    # Django rereads the settings file of a running stack; here no stack runs yet.
     del django["BACKEND_SETTINGS_FILE"]
     os.environ.update({k: v for k, v in django.items() if k.startswith(("BACKEND_", "PG"))})
     os.environ["BACKEND_ALLOWED_HOSTS"] = "localhost"
     _start_django()
 
 
-# The tests' Django has every app, and what the lab adds to Django. A stack of the defaults has
-# neither: its own tests see it (tests/stack/test_stock_django.py).
+# The tests' Django has every app, and all that the lab adds to Django. A stack with the default
+# settings has neither; tests/stack/test_stock_django.py tests it.
 DJANGO = {"LAB_WORKBENCH": "on", "LAB_WEBSOCKETS": "on", "LAB_BOOKING": "fast"}
 
 
@@ -140,23 +141,23 @@ def _start_django() -> None:
 
     os.environ.update(DJANGO)
     django.setup()
-    # pytest's other process inherits the environment, and would read Django's settings before it
-    # has read this file. A stack's settings are the defaults.
+    # pytest's worker processes inherit the environment, and would read Django's settings before
+    # this file. Stacks start with the default settings.
     for name in ("DJANGO_SETTINGS_MODULE", *DJANGO):
         del os.environ[name]
 
 
-# httpx makes a context for each client, which takes 15 ms of a CPU: a tenth of what the tests took.
+# httpx creates a context for each client, in 15 ms of CPU time: a tenth of the tests' duration.
 ssl.create_default_context = cache(ssl.create_default_context)
 
 
-# When this file is imported, not in a hook: the conftest files below import models.
+# At import time, not in a hook: the conftest files below import models.
 _set_environment()
 
 
 @pytest.fixture(scope="session")
-def stack() -> Iterator["NativeEngine"]:  # noqa: F821 - imported once the environment stands
-    """The native engine with everything running; stopped when the tests end."""
+def stack() -> Iterator["NativeEngine"]:  # noqa: F821 - imported once the environment is set
+    """Yield the native engine with all services running; stop it when the tests end."""
     from lab.paths import State
     from lab.settings import load_settings
     from lab.stack.native import NativeEngine

@@ -1,4 +1,4 @@
-"""What the user sees while waiting: always on standard error, so that results stay readable."""
+"""Progress output for the user, on standard error: standard output has only results."""
 
 import json
 import os
@@ -13,12 +13,12 @@ from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextCo
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-# Of a file or a pipe, which have none of their own: tables with names of cells fit in.
+# Width for a file or a pipe, which have none: tables with names of cells fit.
 _WIDTH = 120
 
 
 def _width() -> int | None:
-    """None lets rich find it: the terminal's own, or what COLUMNS says."""
+    """Return the width; None lets rich use the terminal's width or COLUMNS."""
     return None if sys.stdout.isatty() or os.environ.get("COLUMNS") else _WIDTH
 
 
@@ -26,13 +26,13 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 out = Console(highlight=False, soft_wrap=True, width=_width())
 
 
-# Who is told of steps instead of the terminal: a progress bar while it is shown.
+# Receivers of steps instead of the terminal: a progress bar while it is shown.
 listeners: list[Callable[[str], None]] = []
 
 
 @contextmanager
 def step(what: str) -> Iterator[None]:
-    """Say `what` is being done, and afterwards how many seconds it took."""
+    """Show `what` while the step runs, then its duration in seconds."""
     if listeners:
         listeners[-1](what)
         yield
@@ -50,19 +50,19 @@ def step(what: str) -> Iterator[None]:
 
 
 def note(text: str) -> None:
-    """One line for the user that is not part of the result."""
+    """Print one line for the user that is not part of the result."""
     err.print(text, markup=False)
 
 
 def print_json(document: Any) -> None:
-    """The one JSON document of a command with `--json`, on standard output."""
+    """Print the JSON document of a command with `--json`, on standard output."""
     print(json.dumps(document, indent=2, default=str))
 
 
 class Progress(AbstractContextManager["Progress"]):
-    """A bar with the time that is left; without a terminal, a line for each task.
+    """A progress bar with the remaining time; without a terminal, one line per task.
 
-    While it is shown, `console.step` speaks in it.
+    While it is shown, it displays the steps of `console.step`.
     """
 
     def __init__(self, total_seconds: float) -> None:
@@ -76,7 +76,7 @@ class Progress(AbstractContextManager["Progress"]):
         self._task = self._bar.add_task("", total=total_seconds)
 
     def begin(self, what: str, expected_seconds: float) -> None:
-        """The next task; what the one before was expected to take is done."""
+        """Begin the next task; the previous one counts with its expected duration."""
         self._done += self._expected
         self._expected, self._began, self._what = expected_seconds, time.monotonic(), what
         if not err.is_terminal:
@@ -84,11 +84,13 @@ class Progress(AbstractContextManager["Progress"]):
         self.say("")
 
     def say(self, step: str) -> None:
-        """What is being done in the task."""
+        """Show the current step of the task."""
         self._bar.update(self._task, description=f"{self._what} [dim]{step}[/dim]")
 
     def left(self) -> str:
-        """The time that is left, by what the tasks are expected to take; moves the bar there."""
+        """Return the remaining time, from the expected durations of the tasks; move the bar
+        there.
+        """
         gone = self._done + min(time.monotonic() - self._began, self._expected)
         self._bar.update(self._task, completed=gone)
         minutes = (self._total - gone) / 60
@@ -106,7 +108,7 @@ class Progress(AbstractContextManager["Progress"]):
 
 
 class _Left(ProgressColumn):
-    """Asked ten times a second, whether or not anything was said."""
+    """The remaining time; rich renders it ten times a second, with or without an update."""
 
     def __init__(self, progress: Progress) -> None:
         super().__init__()

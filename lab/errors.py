@@ -1,17 +1,17 @@
-"""The errors that a user sees. They are caught once, in `lab.cli.main`."""
+"""Errors that are shown to the user. They are caught once, in `lab.cli.main`."""
 
 
 class LabError(Exception):
-    """Something failed. The message says what happened, what was found, and what to do."""
+    """A failure. The message has what happened, which value, and what to do."""
 
     exit_code = 1
 
 
 class Interrupted(LabError):
-    """Someone pressed Ctrl-C, and what was under way has come to its end."""
+    """Ctrl-C was pressed, and the current work has ended."""
 
 
 class UsageError(LabError):
-    """The lab was asked for something that it does not know."""
+    """A usage error: an unknown name, or an invalid value."""
 
     exit_code = 2

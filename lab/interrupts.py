@@ -1,4 +1,4 @@
-"""Ctrl-C and TERM: work that they may end, and work that they may not."""
+"""Ctrl-C and TERM: blocks that they end, and blocks that they do not."""
 
 import signal
 from collections.abc import Iterator
@@ -12,7 +12,11 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """TERM ends what is inside as Ctrl-C does: by an error of ours, after which we clean up."""
+    """Let TERM end the block like Ctrl-C does: with an error of the lab, so that it cleans up.
+
+    Raises:
+        Interrupted: Ctrl-C or TERM arrived in the block.
+    """
     with _handled(signal.default_int_handler):
         try:
             yield
@@ -22,8 +26,8 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def uninterrupted(why: str) -> Iterator[None]:
-    """Whoever interrupts what is inside is told `why` it goes on. Programs started by it may hear
-    the signal all the same.
+    """Finish the block in spite of Ctrl-C and TERM, and print `why`. Child processes may still
+    receive the signal.
     """
     with _handled(lambda *_: note(why)):
         yield

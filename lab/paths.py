@@ -1,4 +1,4 @@
-"""Where things lie: the project's folders, and the state of one running stack."""
+"""Paths of the project's folders, and of the state of one running stack."""
 
 import hashlib
 import os
@@ -10,9 +10,9 @@ from lab.errors import LabError
 
 
 def open_to_all(folder: Path) -> Path:
-    """`folder`, or one below /var/lib where root keeps it shut to the user that Postgres runs as.
+    """Return `folder`, or one below /var/lib where only root can enter `folder`.
 
-    Postgres refuses to run as root, and a clone below /root can be entered by root alone.
+    Postgres refuses to run as root, and only root can enter a clone below /root.
     """
     existing = [p for p in (folder, *folder.parents) if p.exists()]
     if os.getuid() != 0 or all(p.stat().st_mode & stat.S_IXOTH for p in existing):
@@ -28,13 +28,13 @@ PRESETS = ROOT / "presets"
 PROGRAMS = open_to_all(ROOT / ".lab") / "programs"
 BIN = ROOT / ".lab" / "bin"
 
-# sockaddr_un holds 108 bytes, the closing zero included.
+# sockaddr_un holds 108 bytes, including the terminating zero.
 _LONGEST_SOCKET_PATH = 100
 
 
 @dataclass(frozen=True)
 class State:
-    """The files of one running stack; two stacks of one project have two of these."""
+    """The files of one running stack; each stack of a project has one."""
 
     base: Path
 
@@ -48,7 +48,7 @@ class State:
         return self.base / "secrets"
 
     def secret(self, name: str) -> str:
-        """One of the secrets that backend/config/secrets.py made."""
+        """Return a secret that backend/config/secrets.py created."""
         return (self.secrets / name).read_text().strip()
 
     @property
@@ -66,17 +66,17 @@ class State:
 
     @property
     def postgres(self) -> Path:
-        """Postgres' data directory, where its unprivileged user can enter."""
+        """Postgres's data directory, in a place that its unprivileged user can enter."""
         return open_to_all(self.base) / "postgres"
 
     @property
     def postgres_configuration(self) -> Path:
-        """Beside the data: what root writes there Postgres's user could have led elsewhere."""
+        """Outside the data directory: there, Postgres's user could redirect what root writes."""
         return open_to_all(self.base) / "postgresql.conf"
 
     @property
     def socket(self) -> Path:
-        """Supervisor's socket; elsewhere when the project lies too deep for a socket's name."""
+        """Supervisor's socket; below /tmp when the project's path is too long for a socket."""
         path = self.run / "supervisor.sock"
         if len(str(path)) <= _LONGEST_SOCKET_PATH:
             return path
@@ -85,8 +85,8 @@ class State:
 
 
 def make_open(folder: Path) -> None:
-    """A folder that others may enter, as Postgres's user must, whatever this user's umask is. One
-    that is there already is its owner's to open.
+    """Create a folder that others can enter, as Postgres's user must, whatever the umask. The mode
+    of an existing folder stays: it is up to its owner.
     """
     if not folder.exists():
         folder.mkdir(parents=True)
@@ -94,11 +94,11 @@ def make_open(folder: Path) -> None:
 
 
 def require_own(folder: Path) -> None:
-    """What answers in a folder that another user has made is not to be believed: all may make one
-    in /tmp.
+    """Check that `folder`, if it exists, belongs to this user. Any user can create a folder in
+    /tmp, so a service in another user's folder is not trustworthy.
 
     Raises:
-        LabError: it is another user's, or a link.
+        LabError: it belongs to another user, or is a link.
     """
     try:
         found = folder.lstat()
@@ -112,17 +112,17 @@ def require_own(folder: Path) -> None:
 
 
 def outside() -> list[Path]:
-    """What lies outside the clone and goes with it: see `open_to_all`."""
+    """Return the paths outside the clone that are deleted with it: see `open_to_all`."""
     state = current_state()
     known = (PROGRAMS, state.postgres, state.postgres_configuration)
     return [path for path in known if ROOT not in path.parents]
 
 
 def current_state() -> State:
-    """The state directory: `.lab`, or what LAB_STATE_DIR names."""
+    """Return the state directory: `.lab`, or LAB_STATE_DIR."""
     return State(Path(os.environ.get("LAB_STATE_DIR") or ROOT / ".lab").resolve())
 
 
 if __name__ == "__main__":
-    # For xargs -0: a name may have spaces in it.
+    # For xargs -0: a path may contain spaces.
     print(*outside(), sep="\0", end="")

@@ -2,10 +2,10 @@
 
 make audit, or .venv/bin/python -m native.audit [--json]
 
-pip-audit and npm ask their indexes. One that does not answer is said, and fails nothing: a machine
-without that network can't know. Exit code 1: something was found. The old stacks of
-experiments/legacy/ are left out: their holes are known, which is why
-they run on the loopback alone (SECURITY.md).
+pip-audit and npm query their indexes. An index that does not respond is reported, and is not a
+failure: the machine may have no access to it. Exit code 1: a vulnerability was found. The old
+stacks of experiments/legacy/ are not audited: their vulnerabilities are known, so they listen only
+on the loopback (SECURITY.md).
 """
 
 import argparse
@@ -22,7 +22,7 @@ from lab.paths import ROOT
 
 REQUIREMENTS = ("backend/requirements.txt", "requirements.txt", "requirements-dev.txt")
 LOCK = "k6/package-lock.json"
-# For one index to answer all that is asked.
+# For one index to answer all queries of a file.
 _SECONDS = 300
 
 State = Literal["nothing found", "vulnerable", "not audited"]
@@ -30,7 +30,9 @@ State = Literal["nothing found", "vulnerable", "not audited"]
 
 @dataclass(frozen=True)
 class Audit:
-    """What is known of one file's packages: of those that are vulnerable, each with its ids."""
+    """Result for the packages of one file; `found` has the advisories of each vulnerable
+    package.
+    """
 
     file: str
     state: State
@@ -67,7 +69,9 @@ def _npm() -> Audit:
 
 
 def of_pip(file: str, out: str, err: str) -> Audit:
-    """From what pip-audit printed. It calls a package clean that its index says nothing about."""
+    """Parse pip-audit's output. pip-audit reports a package as clean if its index does not know
+    it.
+    """
     asked = _document(out).get("dependencies", [])
     if not asked:
         return Audit(file, "not audited", {}, _reason(err))
@@ -82,7 +86,7 @@ def of_pip(file: str, out: str, err: str) -> Audit:
 
 
 def of_npm(file: str, out: str, err: str) -> Audit:
-    """From what npm printed: with an error in it when its index did not answer."""
+    """Parse npm's output, which contains an error when its index did not respond."""
     document = _document(out)
     if "vulnerabilities" not in document:
         said = document.get("message") or document.get("error", {}).get("summary") or err
@@ -95,12 +99,12 @@ def of_npm(file: str, out: str, err: str) -> Audit:
 
 
 def _advisory(via: Any) -> str:
-    """An advisory's address, or the package by which one is reached."""
+    """Return an advisory's URL, or the package through which one applies."""
     return str(via["url"]) if isinstance(via, dict) else str(via)
 
 
 def _audited(file: str, found: dict[str, list[str]], why: str = "") -> Audit:
-    """`why` not all of it is known: what was found stands, that nothing was does not."""
+    """Return the audit. `why` the data is incomplete: findings are valid, their absence is not."""
     if found:
         return Audit(file, "vulnerable", found)
     return Audit(file, "not audited" if why else "nothing found", {}, why)

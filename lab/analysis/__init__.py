@@ -1,1 +1,1 @@
-"""From k6's samples in Prometheus to windows, a break point, a verdict and one typed result."""
+"""Turn k6's samples in Prometheus into windows, a break point, a verdict and a typed result."""

@@ -1,4 +1,6 @@
-"""Whether Prometheus has what k6 counted: while it is down, k6 goes on and pushes into nothing."""
+"""Compare k6's request count with Prometheus's: during an outage of Prometheus, k6 continues and
+its pushes are lost.
+"""
 
 import time
 from dataclasses import dataclass
@@ -7,11 +9,11 @@ from itertools import pairwise
 from lab.analysis import queries
 from lab.analysis.prometheus import Prometheus, Unanswered
 
-# k6 pushes every second; fewer missing pushes in a row can't look like a break (IN_A_ROW windows).
+# k6 pushes every second; a shorter gap can't look like a break (IN_A_ROW windows).
 _LONGEST_SILENCE_SECONDS = 3
 
-# With a write-ahead log in front of Prometheus, the last pushes arrive late. Waited for as long as
-# more arrives, and at most so long.
+# With a write-ahead log in front of Prometheus, the last pushes arrive late. Polling ends when
+# nothing arrives for _QUIET_SECONDS, at the latest after _PATIENCE_SECONDS.
 _QUIET_SECONDS = 3
 _PATIENCE_SECONDS = 10
 _POLL_SECONDS = 0.5
@@ -19,10 +21,10 @@ _POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Completeness:
-    """Requests, setup's included: as k6 counted them, and as Prometheus has them.
+    """Requests, setup's included, as counted by k6 and as stored in Prometheus.
 
-    `prometheus` is None when it does not answer. `seconds_missing` are those of the load's
-    `seconds` in which nothing of the run reached it.
+    `prometheus` is None when Prometheus does not respond. `seconds_missing` is the part of the
+    load's `seconds` without any push in Prometheus.
     """
 
     k6: int
@@ -32,7 +34,7 @@ class Completeness:
 
     @property
     def readable(self) -> bool:
-        """Whether the run's course can be read back, second by second."""
+        """Return whether Prometheus has data for every second of the run."""
         return self.prometheus is not None and not self.seconds_missing
 
     @property
@@ -41,7 +43,7 @@ class Completeness:
 
     @property
     def text(self) -> str:
-        """What there is, or what is lacking."""
+        """Describe what Prometheus has, or what is missing."""
         if self.prometheus is None:
             return f"Prometheus does not answer; k6 counted {self.k6} requests, setup's included"
         of_requests = f"Prometheus has {self.prometheus} of {self.k6} requests, setup's included"
@@ -53,7 +55,7 @@ class Completeness:
 def measure_completeness(
     testid: str, counted: int, started: float, seconds: float, prometheus: Prometheus
 ) -> Completeness:
-    """What of a load of `seconds` is in Prometheus; waits some seconds for what is on its way."""
+    """Return the completeness of a load of `seconds`; wait some seconds for late pushes."""
 
     def look() -> Completeness:
         return _look(testid, counted, started, seconds, prometheus)
@@ -87,7 +89,9 @@ def _look(
 
 
 def silence_seconds(moments: list[float], start: float, end: float) -> float:
-    """Seconds in which a push was due and none came; `moments` are the pushes', in order."""
-    # A push holds the second before it.
+    """Return the seconds in which a push was due and none arrived; `moments` are the sorted push
+    times.
+    """
+    # A push covers the second before it.
     silences = (after - before for before, after in pairwise([start - 1, *moments, end]))
     return sum(silence - 1 for silence in silences if silence > _LONGEST_SILENCE_SECONDS)

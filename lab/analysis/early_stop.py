@@ -1,4 +1,4 @@
-"""Whether a ramp may stop: its break is found in Prometheus while k6 still runs."""
+"""Decide whether a ramp may stop: its break is detected in Prometheus while k6 still runs."""
 
 import time
 from dataclasses import dataclass, field
@@ -12,16 +12,16 @@ from lab.analysis.windows import PUSH_SECONDS, Bounds, Window, windows
 from lab.errors import LabError
 from lab.load.plan import Plan
 
-# Prometheus may hang; the break is looked for each second.
+# Prometheus may hang, and the check runs every second.
 _TIMEOUT_SECONDS = 3
 
 
 @dataclass
 class EarlyStop:
-    """Called each second of a run with its plan; true once the break is certain.
+    """Called every second of a run with its plan; returns true once the break is certain.
 
-    The windows are those of the result, of the same counters, so both find the same break. A push
-    that never came would look like one: after an outage of Prometheus the ramp runs to its end.
+    It uses the windows and counters of the result, so both find the same break. A missing push
+    would look like a break: after an outage of Prometheus, the ramp runs to its end.
     """
 
     testid: str
@@ -36,9 +36,9 @@ class EarlyStop:
             return False
 
     def _windows(self, plan: Plan) -> list[Window]:
-        """The windows for which every push has come; none after an outage."""
+        """Return the windows for which every push has arrived; none after an outage."""
         prometheus = Prometheus(self.prometheus_url, _TIMEOUT_SECONDS)
-        # k6 pushes this gauge once, and Prometheus forgets it after five minutes.
+        # k6 pushes this gauge once, and Prometheus returns it for only five minutes.
         self._started = self._started or prometheus.instant(queries.start(self.testid))
         if self._started is None:
             return []
@@ -50,6 +50,6 @@ class EarlyStop:
         return windows(plan.until(seconds), totals.at, self.bounds)
 
     def _pushes(self, prometheus: Prometheus, started: float) -> list[float]:
-        """The times of k6's pushes since the load began (Unix time), in order."""
+        """Return the times of k6's pushes since the load began (Unix time), in order."""
         found = prometheus.samples(queries.heartbeat(self.testid), started, time.time())
         return sorted(at for series in found for at in series)

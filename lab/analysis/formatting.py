@@ -1,4 +1,4 @@
-"""Figures as the reader meets them: rounded to what is meaningful, with thousands separators."""
+"""Format values for readers: rounded to significant digits, with thousands separators."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -8,7 +8,7 @@ NOTHING = "–"
 
 
 class Spread(NamedTuple):
-    """One figure over the repeats of a cell."""
+    """One metric over the repeats of a cell."""
 
     median: float
     least: float
@@ -17,13 +17,13 @@ class Spread(NamedTuple):
 
 
 def spread(values: Sequence[float | None]) -> Spread | None:
-    """Median and range; None when nothing was measured."""
+    """Return median and range; None without values."""
     known = [value for value in values if value is not None]
     return Spread(median(known), min(known), max(known), len(known)) if known else None
 
 
 def rate(value: float | None) -> str:
-    """Per second: two figures that mean something, and no more."""
+    """Format a rate per second: two decimals below 1, one below 100, none from 100 on."""
     if value is None:
         return NOTHING
     if value == 0 or value >= 100:
@@ -36,12 +36,12 @@ def whole(value: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """Tenths where they mean something."""
+    """Format milliseconds; decimals only below 10."""
     return rate(value) if value is not None and value < 10 else whole(value)
 
 
 def percent(ratio: float | None) -> str:
-    """0.034 → "3.4"; the column says %."""
+    """Format a ratio: 0.034 → "3.4"; the column heading has the %."""
     if ratio is None:
         return NOTHING
     value = 100 * ratio
@@ -67,7 +67,7 @@ def times(factor: float | None) -> str:
 
 
 def ranged(found: Spread | None, form: Callable[[float | None], str] = rate) -> str:
-    """ "61.2" or, of several repeats, "61.2 (58.0–64.1)"."""
+    """Format as "61.2" or, for several repeats, "61.2 (58.0–64.1)"."""
     if found is None:
         return NOTHING
     if found.repeats == 1:
@@ -76,12 +76,12 @@ def ranged(found: Spread | None, form: Callable[[float | None], str] = rate) -> 
 
 
 def several(count: int, one: str, many: str | None = None) -> str:
-    """ "1 cell", "2 cells"."""
+    """Format a count: "1 cell", "2 cells"."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def listed(words: Sequence[str]) -> str:
-    """ "a, b and c"."""
+    """Join words: "a, b and c"."""
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"

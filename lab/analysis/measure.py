@@ -1,4 +1,4 @@
-"""From a run of k6 to its result."""
+"""Build the result of a k6 run."""
 
 import socket
 from dataclasses import dataclass, replace
@@ -28,12 +28,12 @@ from lab.load.summary import Summary, read_summary
 from lab.settings import LOOPBACK
 from lab.stack.engine import Engine
 
-# The completeness is polled, and a Prometheus that hangs must not hold each poll up for long.
+# Completeness is polled; with this timeout, a hanging Prometheus does not block a poll for long.
 _POLL_TIMEOUT_SECONDS = 3
 
 
 def read_back(engine: Engine, run: Run, bounds: Bounds) -> Result:
-    """The result of a run that has ended.
+    """Return the result of a run that has ended.
 
     Raises:
         LabError: the stack changed during the run, or k6 sent nothing.
@@ -53,10 +53,14 @@ def read_back(engine: Engine, run: Run, bounds: Bounds) -> Result:
 
 
 def check_target_survived(engine: Engine, run: Run) -> None:
-    """A target that went down is not one that broke under load."""
+    """Check that the target still listens: a crash is not a break under load.
+
+    Raises:
+        LabError: the backend's port refuses connections.
+    """
     settings = run.settings
     try:
-        # Only whether someone listens: an overloaded target would answer a request after minutes.
+        # Connect only: an overloaded target would answer a request after minutes.
         socket.create_connection((LOOPBACK, settings.LAB_BACKEND_PORT), timeout=5).close()
     except ConnectionRefusedError:
         down = ", ".join(s.name for s in engine.services() if s.state in ("failed", "stopped"))
@@ -70,11 +74,11 @@ def check_target_survived(engine: Engine, run: Run) -> None:
 
 @dataclass(frozen=True)
 class Collected:
-    """What Prometheus has of a run that `started` (Unix time), and its windows.
+    """A run's data in Prometheus, and its windows; `started` is Unix time.
 
-    There are no windows when the profile has no plan, or when Prometheus lacks a part of the run.
-    `max_rps` are the most successful answers per second in any window; None without a whole record,
-    and for a shorter load.
+    `windows` is empty when the profile has no plan, or when Prometheus lacks a part of the run.
+    `max_rps` is the highest rate of successful responses in any window; None for an incomplete
+    record, and for a load shorter than a window.
     """
 
     started: float
@@ -87,7 +91,7 @@ def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds)
     """Read the run's counters from Prometheus; for an open-model profile with its windows.
 
     Raises:
-        LabError: k6 sent nothing, or not for long enough.
+        LabError: k6 sent nothing, or the load was too short.
     """
     started = _start_of_load(run, summary)
     completeness = _completeness(run, summary, started)
@@ -120,9 +124,9 @@ def _completeness(run: Run, summary: Summary, started: float) -> Completeness:
 
 
 def read_totals(testid: str, started: float, seconds: float, prometheus: Prometheus) -> Totals:
-    """The counters of a load's first `seconds`, as Prometheus has them."""
+    """Return the counters of a load's first `seconds` from Prometheus."""
     ended = started + seconds + 1
-    # From the whole second before it on, in which k6 may have pushed zeros.
+    # Starts one push interval earlier: k6 may have pushed zeros in that second.
     counters = {
         name: Counter(prometheus.samples(selector, started - PUSH_SECONDS, ended), started)
         for name, selector in queries.counters(testid).items()
@@ -132,7 +136,7 @@ def read_totals(testid: str, started: float, seconds: float, prometheus: Prometh
 
 
 def metrics_of(run: Run, summary: Summary, collected: Collected) -> Result:
-    """Every metric of a run; there is no verdict in it yet."""
+    """Return every metric of a run, without a verdict."""
     requests = int(summary.value("http_reqs", "count"))
     failed = int(summary.value("http_req_failed", "passes"))
     in_time = summary.value("lab_answers_in_time", "count") / summary.seconds
@@ -184,8 +188,10 @@ def metrics_of(run: Run, summary: Summary, collected: Collected) -> Result:
 
 
 def _unfinished(summary: Summary) -> int | None:
-    """A request that is sent again is one request of its user. k6 forgets a request that it cuts
-    off, so what ended is taken from what was begun.
+    """Return the requests in flight at the end of the load; None where k6 waits for all of them.
+
+    k6 does not count a request that it cuts off, so this is begun minus ended requests. A retry
+    belongs to the request that it repeats.
     """
     if not summary.has("lab_begun"):
         return None
@@ -219,7 +225,7 @@ def _websockets(summary: Summary) -> WebSockets | None:
 
 
 def _nginx_answers(summary: Summary) -> dict[str, dict[str, int]]:
-    """Answers by X-Cache-Status, as the load saw them; nothing when no answer had the header."""
+    """Return response counts by X-Cache-Status, from k6; empty when no response had the header."""
     counts = summary.counts_by_tag("lab_cache_status", "cache_status")
     return {"nginx": counts} if set(counts) - {"NONE"} else {}
 

@@ -1,4 +1,4 @@
-"""Reading Prometheus' HTTP API."""
+"""Client of Prometheus's HTTP API."""
 
 import math
 from typing import Any
@@ -12,18 +12,18 @@ Series = dict[float, float]
 
 
 class Unanswered(LabError):
-    """Prometheus does not answer at all."""
+    """Prometheus does not respond."""
 
 
 class Prometheus:
-    """One Prometheus server, by its address."""
-
     def __init__(self, url: str, timeout_seconds: float = 30) -> None:
         self._url = url
         self._timeout = timeout_seconds
 
     def instant(self, query: str, at: float | None = None) -> float | None:
-        """The single value of `query`, `at` a Unix time or now; None when it has none."""
+        """Return the single value of `query` at Unix time `at` (default: now); None without a
+        value.
+        """
         return next(iter(self._values(query, at).values()), None)
 
     def instant_by_label(self, query: str, label: str, at: float | None = None) -> dict[str, float]:
@@ -31,19 +31,23 @@ class Prometheus:
         return self._values(query, at, label)
 
     def _values(self, query: str, at: float | None, label: str = "") -> dict[str, float]:
-        """Prometheus knows milliseconds: what it says of a moment bears another time than that."""
+        """Query at one moment. Prometheus rounds it to milliseconds, so the returned times are
+        ignored.
+        """
         when = {} if at is None else {"time": at}
         found = self._get("query", {"query": query, **when})["result"]
         values = {item["metric"].get(label, ""): float(item["value"][1]) for item in found}
         return {name: value for name, value in values.items() if not math.isnan(value)}
 
     def over(self, query: str, start: float, end: float, step: float = 1) -> list[Series]:
-        """The series of `query`, each as {unix time: value}, without the NaN of empty windows."""
+        """Return the series of `query`, each as {Unix time: value}, without the NaN of empty
+        windows.
+        """
         params = {"query": query, "start": start, "end": end, "step": step}
         return [_series(item["values"]) for item in self._get("query_range", params)["result"]]
 
     def samples(self, selector: str, start: float, end: float) -> list[Series]:
-        """What was stored of `selector`, at the times it was stored with."""
+        """Return the stored samples of `selector`, with their stored timestamps."""
         query = f"{selector}[{math.ceil((end - start) * 1000)}ms]"
         found = self._get("query", {"query": query, "time": end})["result"]
         return [_series(item["values"]) for item in found if "values" in item]

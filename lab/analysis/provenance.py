@@ -1,4 +1,4 @@
-"""Where a result comes from: machine, programs and time; and how it is written to results/."""
+"""Provenance of a result: machine, programs and time; writes results to results/."""
 
 import json
 import platform
@@ -31,11 +31,11 @@ SCHEMA_VERSION = 1
 def facts(
     engine: Engine, settings: Settings, programs: dict[str, str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The machine; what can only be known afterwards is there when the block ends.
+    """Yield facts about the machine; those known only afterwards are added when the block ends.
 
-    `programs` are versions of what takes part beside the stack.
+    `programs` are versions of programs in addition to the stack's.
 
-    `cpu_speed` is that of the target's CPUs before and after, see lab/host/noise.py.
+    `cpu_speed` is the speed of the target's CPUs before and after, see lab/host/noise.py.
 
     Raises:
         LabError: the backend runs with DEBUG on.
@@ -65,7 +65,7 @@ def stored(
     document: dict[str, Any],
     draw: Callable[[dict[str, Any], Path], Path] | None = None,
 ) -> dict[str, Any]:
-    """The document with the names of the files in which it is, and its picture."""
+    """Write the document and its picture to results/; return it with the names of its files."""
     path = RESULTS / f"{kind}-{datetime.now(UTC):%Y%m%d-%H%M%S}.json"
     files = {"result": relative(path)}
     if draw is not None:
@@ -76,7 +76,7 @@ def stored(
 
 
 def host(settings: Settings, engine: str) -> dict[str, Any]:
-    """The machine, and how target and generator share it."""
+    """Describe the machine, and how target and generator share it."""
     cpus = choose_cpus(settings)
     return {
         "engine": engine,
@@ -104,12 +104,12 @@ def _commit() -> str | None:
 
 
 def relative(path: Path) -> str:
-    """A file's name from the project's folder on."""
+    """Return the path relative to the project's folder."""
     return str(path.relative_to(ROOT))
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Write the whole document, or leave the file as it was."""
+    """Write the document atomically."""
     scratch = path.with_suffix(".new")
     scratch.write_text(json.dumps(document, indent=2) + "\n")
     scratch.replace(path)

@@ -1,7 +1,7 @@
-"""The result of one run: every metric once, with its label, its unit and its format.
+"""The result of one run: every metric once, with its label, unit and format.
 
 JSON files, the terminal, reports, claims and charts read metrics from here. A metric is a field of
-`Result`; `METRICS` has them by the names under which claims and reports know them.
+`Result`; `METRICS` maps the names used in claims and reports to metrics.
 """
 
 from collections.abc import Callable
@@ -18,26 +18,26 @@ from lab.host.sampler import CpuUse
 
 # History of the stored format:
 # 1: first.
-# 2: `goodput` is that of the best window, `goodput_mean` what `goodput` was; CPU per service.
-# 3: `recorded`: what of the run Prometheus has; `staleness`; outcomes `measured`, `unrecorded`.
+# 2: `goodput` is the best window's, `goodput_mean` is format 1's `goodput`; CPU per service.
+# 3: `recorded`: completeness in Prometheus; `staleness`; outcomes `measured`, `unrecorded`.
 # 4: `successes`, `answers_per_second`, `max_rps`, `p90_ms`, `retries`, `unfinished`, `websockets`,
-#    `steal`, `cpu_speed`, `latency`; times are null where nothing ended that took any.
-# 5: `rate` of a break point: what the target sustained. `offered` is that of when it was seen.
+#    `steal`, `cpu_speed`, `latency`; times are null without samples.
+# 5: `rate` of a break point: the sustained rate; `offered`: the offered rate at its detection.
 # 6: `failed_ratio`, `hotels`, `unit`, `cache`, `services_cpu`, `memory_peak_bytes`, `prometheus`,
-#    which only the cells of experiments had; `dropped` of a break point.
-# 7: `stopped_after`; `unfinished` of a ramp, too.
+#    until then only in the cells of experiments; `dropped` of a break point.
+# 7: `stopped_after`; `unfinished` also for ramps.
 SCHEMA_VERSION = 7
 
 Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded"]
 LimitedBy = Literal["target", "generator_cpu", "vu_cap", "none"]
-# Why a rate is a lower bound: something other than the target gave way, or the load ended first.
+# Why a rate is a lower bound: the target was not the limit, or the load ended first.
 LowerBound = Literal["generator_cpu", "vu_cap", "load"]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """How a metric is named and shown. `name` and `path` (its place in a result) follow from the
-    field; a metric of a nested model names itself.
+    """Name and format of a metric. `name` and `path` (its place in a result) come from the field; a
+    metric of a nested model sets its own name.
     """
 
     label: str
@@ -48,27 +48,27 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The heading of a column."""
+        """Return the heading of a column."""
         return f"{self.label}, {self.unit}" if self.unit else self.label
 
     def of(self, result: "Result") -> float | None:
-        """The value in a result; None where the run had no such thing."""
+        """Return the value in a result; None where the run has none."""
         value: Any = result
         for part in self.path:
             value = None if value is None else getattr(value, part)
         return None if value is None else float(value)
 
     def text(self, values: Spread | None) -> str:
-        """The median of several repeats, and their range."""
+        """Format the median of several repeats, with their range."""
         return ranged(values, self.form)
 
 
 @dataclass(frozen=True)
 class ComparedMetric(Metric):
-    """A metric that reports compare cells by: "sync `verb` 24.3 `phrase`".
+    """A metric by which reports compare cells: "sync `verb` 24.3 `phrase`".
 
-    `full_name` stands in headings, `axis` titles an axis. `bounded`: a limit of the load generator
-    makes it a lower bound.
+    `full_name` is used in headings, `axis` as the title of an axis. `bounded`: the metric is a
+    lower bound if the load generator was the limit.
     """
 
     full_name: str = ""
@@ -156,7 +156,7 @@ class _Part(BaseModel):
 
 
 class Staleness(_Part):
-    """How long bookings stayed unseen, in ms, and how many were not seen in time."""
+    """Time until bookings became visible, in ms, and the number that did not in time."""
 
     seen: int
     p50_ms: float
@@ -166,7 +166,7 @@ class Staleness(_Part):
 
 
 class WebSockets(_Part):
-    """What became of the messages that bookings owed to sockets; delays from commit to receipt."""
+    """Messages that were due to sockets after bookings; delays from commit to receipt."""
 
     connections: Annotated[int, Metric("held at once", form=whole, name="connections")] = 0
     messages: Annotated[int, Metric("came", form=whole, name="ws_messages")] = 0
@@ -184,12 +184,14 @@ class WebSockets(_Part):
 
     @property
     def delivered(self) -> bool:
-        """Whether each message reached each of its watchers, once."""
+        """Return whether each message reached each of its watchers exactly once, and no socket
+        closed.
+        """
         return bool(self.expected) and not (self.lost or self.doubled or self.closed)
 
 
 class PrometheusRange(_Part):
-    """When the load was, in Unix time, and the queries that read its windows back."""
+    """Time range of the load (Unix time), and the queries that read its windows back."""
 
     start: float
     end: float
@@ -197,26 +199,26 @@ class PrometheusRange(_Part):
 
 
 class Result(_Part):
-    """What one load found. Rates are per second; the text of a verdict says what they mean."""
+    """The result of one load. Rates are per second; the text of a verdict explains them."""
 
     testid: str = ""
     profile: str = ""
     scenario: str = ""
     # UTC, in ISO format.
     started: str = ""
-    # From the load's first arrival to its last answer.
+    # From the load's first arrival to its last response.
     seconds: Annotated[float, Metric("seconds", "in all", whole)] = 0.0
-    # Seconds into the load at which the lab stopped it early; None for one that ran to its end.
+    # Seconds into the load when the lab stopped it early; None when it ran to its end.
     stopped_after: Annotated[float | None, Metric("stopped early", "s", whole)] = None
     requests: Annotated[int, Metric("requests", form=whole)] = 0
     successes: Annotated[int, _SUCCESSES] = 0
     failed: Annotated[int, Metric("failed requests", form=whole)] = 0
     retries: Annotated[int | None, Metric("sent again", form=whole)] = None
-    # In flight when the load ended, so neither answered nor failed; None where each is waited for.
+    # In flight when the load ended, neither successful nor failed; None where k6 waits for all.
     unfinished: Annotated[int | None, Metric("unfinished at stop", form=whole)] = None
     rps: Annotated[float, _RPS] = 0.0
     answers_per_second: Annotated[float | None, _ANSWERS] = None
-    # Of the best window; `goodput_mean` is that of the whole load.
+    # The best window's; `goodput_mean` is the whole load's.
     goodput: Annotated[float, _GOODPUT] = 0.0
     goodput_mean: Annotated[float, Metric("mean goodput", "per s")] = 0.0
     max_rps: Annotated[float | None, _MAX_RPS] = None
@@ -232,19 +234,19 @@ class Result(_Part):
     recorded: Completeness | None = None
     staleness: Staleness | None = None
     websockets: WebSockets | None = None
-    # The share of all CPU time that the hypervisor gave to others.
+    # Share of CPU time that the hypervisor gave to other guests.
     steal: Annotated[float, Metric("stolen CPU time", "%", percent)] = 0.0
-    # Of the target's CPUs, see lab/host/noise.py.
+    # Speed of the target's CPUs, see lab/host/noise.py.
     cpu_speed: Annotated[float | None, Metric("CPU speed", "million turns/s")] = None
     hotels: Annotated[int | None, Metric("hotels", form=whole)] = None
     unit: Literal["requests", "iterations"] | None = None
     failed_ratio: Annotated[float, Metric("failed", "%", percent)] = 0.0
     missing_in_prometheus: Annotated[int | None, Metric("not in Prometheus", form=whole)] = None
-    # Bodies that the backend made, by route.
+    # Response bodies that the backend built, by route.
     builds: dict[str, int] = {}
-    # Answers by layer (nginx, redis, local) and outcome.
+    # Cache lookups by layer (nginx, redis, local) and outcome.
     cache: dict[str, dict[str, int]] = {}
-    # Mean cores of each service.
+    # Mean number of CPU cores used by each service.
     services_cpu: dict[str, float] = {}
     memory_peak_bytes: Annotated[int | None, Metric("memory", "MiB", mebibytes)] = None
     prometheus: PrometheusRange | None = None
@@ -254,7 +256,9 @@ class Result(_Part):
     @model_validator(mode="before")
     @classmethod
     def _from_older_formats(cls, stored: Any) -> Any:
-        """Before format 4 successes were not stored, before 5 a break point had no rate."""
+        """Add fields of newer formats: `successes` (format 4), `rate` of a break point (format
+        5).
+        """
         if not isinstance(stored, dict):
             return stored
         known = dict(stored)
@@ -268,31 +272,31 @@ class Result(_Part):
 
     @property
     def broke_at(self) -> float | None:
-        """What the target sustained when it broke; None for a run that held."""
+        """Return the sustained rate at the break; None for a run without a break."""
         return self.break_point.rate if self.break_point else None
 
     @property
     def generator_cpu(self) -> float | None:
-        """The share of the generator's CPUs that was busy during the load, 0 to 1."""
+        """Return the mean CPU utilization of the generator during the load, 0 to 1."""
         return sum(use.load for use in self.cpu) / len(self.cpu) if self.cpu else None
 
     @property
     def lower_bound(self) -> LowerBound | None:
-        """Why its rates are lower bounds; None when the target gave way.
+        """Return why the rates are lower bounds; None when the target was the limit.
 
-        A rate that was held is no ramp: it says nothing of what lies above.
+        Also None for a constant rate that held: it gives no information about higher rates.
         """
         if self.limited_by in ("generator_cpu", "vu_cap"):
             return self.limited_by
         return "load" if "breakpoint" in self.profile and self.outcome == "held" else None
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it, the course in time last."""
+        """Return the result as JSON data, the time series last."""
         return self.model_dump(mode="json")
 
 
 def without_series(document: dict[str, Any]) -> dict[str, Any]:
-    """A document less what happened second by second, for the terminal."""
+    """Return the document without its time series, for the terminal."""
     return {name: value for name, value in document.items() if name not in _SERIES}
 
 
@@ -316,5 +320,5 @@ _DERIVED = {
     ),
 }
 METRICS = {**_metrics_of(Result), **_metrics_of(WebSockets, "websockets"), **_DERIVED}
-# What a report may compare cells by.
+# Metrics by which a report may compare cells.
 COMPARED = {name: metric for name, metric in METRICS.items() if isinstance(metric, ComparedMetric)}

@@ -1,4 +1,4 @@
-"""The verdict on a run: did it hold, where did it break, and what limited it. Pure."""
+"""The verdict on a run: whether it held, where it broke, and what limited it. Pure."""
 
 from dataclasses import dataclass, replace
 
@@ -8,8 +8,8 @@ from lab.analysis.windows import STEP_SECONDS, WINDOW_SECONDS, Bounds, Window
 from lab.host.sampler import CpuUse, busy_between
 from lab.load.plan import Plan
 
-# Above the first share the generator's CPUs were full: what it measured is its own queue. It queues
-# from the second on, so that a target which had less to do is not to blame.
+# CPU utilization of the generator. From the first value on its CPUs are full, and it measures its
+# own queue. From the second value on it also queues, so it is the limit if the target is less busy.
 _FULL, _NEARLY_FULL = 0.9, 0.75
 
 
@@ -26,7 +26,7 @@ class Verdict:
 def judge(
     result: Result, plan: Plan | None, bounds: Bounds, *, thresholds_failed: bool = False
 ) -> Verdict:
-    """The verdict on a result's metrics. `plan` is that of an open-model profile."""
+    """Return the verdict on a result's metrics; `plan` is the plan of an open-model profile."""
     if plan is None:
         return _judge_closed(result, thresholds_failed)
     if result.recorded and not result.recorded.readable:
@@ -39,7 +39,9 @@ def judge(
 
 
 def _with_messages(held: Verdict, sockets: WebSockets) -> Verdict:
-    """Bookings that were answered are not enough: each has to reach each of its watchers, once."""
+    """Add the WebSocket messages to the verdict: each must reach each of its watchers exactly
+    once.
+    """
     messages = (
         f"of {sockets.expected} messages due {sockets.lost} lost, {sockets.doubled} came twice; "
         f"{sockets.closed} sockets closed"
@@ -51,7 +53,7 @@ def _with_messages(held: Verdict, sockets: WebSockets) -> Verdict:
 
 
 def _judge_closed(result: Result, thresholds_failed: bool) -> Verdict:
-    # Only the smoke test has thresholds; a closed load is no test.
+    # Only the smoke test has thresholds; other closed-model loads are measurements.
     fine: Outcome = "passed" if result.profile == "smoke" else "measured"
     outcome = "failed" if thresholds_failed or not result.requests else fine
     text = f"{outcome}: {_counts(result)}"
@@ -62,8 +64,8 @@ def _judge_closed(result: Result, thresholds_failed: bool) -> Verdict:
 
 
 def _unrecorded(result: Result) -> Verdict:
-    """k6's own summary has no course in time, in which a break point could be sought. A k6 without
-    CPU time does not push either.
+    """Return a verdict from k6's summary, which has no time series to find a break point in. A k6
+    that lacks CPU time also stops pushing.
     """
     known = result.recorded.text if result.recorded else ""
     text = (
@@ -91,7 +93,7 @@ def _held(result: Result, plan: Plan, bounds: Bounds) -> Verdict:
 
 
 def _exceeded(windows: list[Window]) -> str:
-    """The windows that exceeded a limit, too few in a row for a break; a load may end too soon."""
+    """Describe the windows over a limit, too few in a row for a break; a load may end too soon."""
     broken = [window for window in windows if window.broken]
     if not broken:
         return ""
@@ -117,7 +119,7 @@ def _broke(result: Result, plan: Plan, found: BreakPoint) -> Verdict:
 
 
 def _cpu_at_break(result: Result, found: BreakPoint) -> CpuUse | None:
-    """Of the windows that decided, not only the first of them."""
+    """Return the CPU use over all deciding windows, not only the first."""
     started = result.prometheus.start if result.prometheus else 0.0
     end = started + found.seconds_into_test
     last = end + (IN_A_ROW - 1) * STEP_SECONDS

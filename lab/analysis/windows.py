@@ -1,4 +1,4 @@
-"""From the pushes of a run's counters to windows that slide over it.
+"""Build the sliding windows of a run from the pushes of its counters.
 
 Pure: it reads no clock, no file and no network.
 """
@@ -13,19 +13,19 @@ from lab.load.plan import Plan
 WINDOW_SECONDS = 5
 STEP_SECONDS = 1
 
-# What is counted comes to Prometheus by pushes of a second (K6_PROMETHEUS_RW_PUSH_INTERVAL).
+# k6 pushes its counters every second (K6_PROMETHEUS_RW_PUSH_INTERVAL).
 PUSH_SECONDS = 1
-# Percentiles are queried for each second; one is looked for this far back.
+# Percentiles are queried for each second; the lookback for the newest one.
 _REACH_SECONDS = 1.5
 
-# Arrivals are whole requests: at 3/s a window holds 15, and one in flight at its edge would be 7 %.
-# A shortfall of up to this many requests says nothing.
+# Arrivals are whole requests: at 3/s a window has 15, and one in flight at its edge is 7 %. A
+# shortfall of up to this many requests is not significant.
 _WHOLE_REQUESTS = 2
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What counts as unbroken."""
+    """The limits of a run; a window that exceeds one is broken."""
 
     p95_ms: float = 1000
     error_ratio: float = 0.01
@@ -34,7 +34,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Counters:
-    """Running totals at a moment, as Prometheus has them; `p95_ms` is of the window before it."""
+    """Running totals at a moment, from Prometheus; `p95_ms` is for the window before it."""
 
     answers: float
     errors: float
@@ -47,8 +47,8 @@ class Counters:
 class Window:
     """WINDOW_SECONDS of a run; `end` in seconds since the load began, rates per second.
 
-    `due` is what had to be answered in it: what was offered a bound and a push earlier. On a ramp
-    less was offered then, and an answer within the bound is not late.
+    `due` is the rate of responses due: the offered rate, one response time limit and one push
+    interval earlier. On a ramp, that rate was lower, and a response within the limit is not late.
     """
 
     end: float
@@ -63,7 +63,7 @@ class Window:
 
 
 def windows(plan: Plan, at: Callable[[float], Counters], bounds: Bounds) -> list[Window]:
-    """The windows of a run. `at` gives the counters at a moment of the plan."""
+    """Return the windows of a run; `at` returns the counters at a moment of the plan."""
     ends = range(WINDOW_SECONDS, int(plan.seconds) + 1, STEP_SECONDS)
     return [_window(plan, at, bounds, end) for end in ends]
 
@@ -77,7 +77,8 @@ def _window(plan: Plan, at: Callable[[float], Counters], bounds: Bounds, end: fl
     late = bounds.p95_ms / 1000 + PUSH_SECONDS
     due, achieved = plan.offered(start - late, end - late), answers / WINDOW_SECONDS
     if plan.unit == "iterations":
-        # Whole journeys end long after they arrive: what was not dropped was taken on.
+        # Journeys end long after they arrive, so every iteration that was not dropped counts as
+        # achieved.
         due, achieved = offered, offered - dropped
     window = Window(
         end=end,
@@ -107,8 +108,10 @@ def _broken(window: Window, bounds: Bounds) -> tuple[str, ...]:
 
 
 def highest_rate(totals: Sequence[float]) -> float | None:
-    """The most per second in any window, of running totals in steps of STEP_SECONDS; None when they
-    are shorter than a window.
+    """Return the highest rate per second in any window; None when `totals` are shorter than a
+    window.
+
+    `totals` are running totals in steps of STEP_SECONDS.
     """
     apart = WINDOW_SECONDS // STEP_SECONDS
     gained = (end - start for start, end in zip(totals, totals[apart:], strict=False))
@@ -117,13 +120,13 @@ def highest_rate(totals: Sequence[float]) -> float | None:
 
 
 class Counter:
-    """The sum of several series of a counter, such as those of its names and states, as it was at
-    any moment; nothing was counted before `began`.
+    """The sum of several series of a counter, such as those of its names and statuses, interpolated
+    at any moment; 0 before `began`.
 
-    k6 pushes once a second, each series with the time of its newest sample. Between two pushes the
-    count lies between their values. To take the last push for it would make windows of 5 s hold
-    four, five or six of them: where pushes come just about a window's edge, a steady rate read a
-    fifth more.
+    k6 pushes once a second, each series with the timestamp of its newest sample. Between two
+    pushes, the count is between their values. With the last push instead, windows of 5 s would have
+    four, five or six pushes: where pushes arrive near a window's edge, a steady rate read a fifth
+    too high.
     """
 
     def __init__(self, series: Sequence[Series], began: float = 0.0) -> None:
@@ -131,18 +134,18 @@ class Counter:
         self._began = began
 
     def at(self, when: float) -> float:
-        """The count at that moment (Unix time)."""
+        """Return the count at that moment (Unix time)."""
         return sum(_interpolated(one, when, self._began) for one in self._series)
 
 
 def _interpolated(pushes: list[tuple[float, float]], when: float, start: float) -> float:
-    """Evenly between two pushes; what a push brings came in the second before it."""
+    """Interpolate linearly between two pushes; a push covers the second before it."""
     index = bisect_right(pushes, when, key=lambda push: push[0])
     if index == len(pushes):
         return pushes[-1][1]
     at, value = pushes[index]
     before_at, before = pushes[index - 1] if index else (start, 0.0)
-    # While nothing is counted nothing is pushed; a push may be late by itself.
+    # k6 pushes nothing while it counts nothing; a shorter gap is a late push.
     silent = at - before_at >= 2 * PUSH_SECONDS
     began = at - PUSH_SECONDS if silent else before_at
     if when <= began:
@@ -152,7 +155,7 @@ def _interpolated(pushes: list[tuple[float, float]], when: float, start: float) 
 
 @dataclass(frozen=True)
 class Totals:
-    """The counters of a run that `started` then (Unix time)."""
+    """The counters of a run that started at `started` (Unix time)."""
 
     started: float
     good: Counter
@@ -162,7 +165,7 @@ class Totals:
     p95: Series
 
     def at(self, moment: float) -> Counters:
-        """The running totals at that second of the plan."""
+        """Return the running totals at that second of the plan."""
         when = self.started + moment
         good, errors = self.good.at(when), self.bad.at(when)
         p95 = _last(self.p95, when)
@@ -175,12 +178,14 @@ class Totals:
         )
 
     def max_rps(self, seconds: float) -> float | None:
-        """The most successful answers per second in any window; None for a shorter load."""
+        """Return the highest rate of successful responses in any window; None for a shorter
+        load.
+        """
         moments = range(0, int(seconds) + 1, STEP_SECONDS)
         return highest_rate([self.good.at(self.started + at) for at in moments])
 
 
 def _last(series: Series, when: float) -> float | None:
-    """The newest value at or before `when`. Queries step by whole seconds from the start."""
+    """Return the newest value at or before `when`. Queries step by whole seconds from the start."""
     moments = [moment for moment in series if when - _REACH_SECONDS <= moment <= when + 0.01]
     return series[max(moments)] if moments else None

@@ -1,1 +1,1 @@
-"""The machine: its CPUs, how noisy it is, its processes, and whether it is fit to measure on."""
+"""The machine: its CPUs, its noise, its processes, and checks before a measurement."""

@@ -1,4 +1,4 @@
-"""Which CPUs the target has and which the load generator, so that neither steals unseen."""
+"""CPUs of the target and of the load generator, so that neither takes the other's unnoticed."""
 
 import os
 from dataclasses import dataclass
@@ -9,22 +9,22 @@ from lab.settings import Settings
 
 @dataclass(frozen=True)
 class Cpus:
-    """CPU lists as `taskset -c` takes them, for example 0-2,5."""
+    """CPU lists in the format of `taskset -c`, for example 0-2,5."""
 
     target: str
     load: str
 
     @property
     def shared(self) -> bool:
-        """Whether target and generator compete for a CPU."""
+        """Return whether target and generator compete for a CPU."""
         return bool(expand(self.target) & expand(self.load))
 
 
 def choose_cpus(settings: Settings) -> Cpus:
-    """The CPUs that the settings name; where they name none, half of the machine for each side.
+    """Return the CPUs from the settings; default: half of the machine for each side.
 
     Raises:
-        UsageError: a CPU that this process may not use is named.
+        UsageError: a setting names a CPU that this process may not use.
     """
     usable = usable_cpus()
     target, load = settings.LAB_TARGET_CPUS, settings.LAB_LOAD_CPUS
@@ -42,7 +42,7 @@ def choose_cpus(settings: Settings) -> Cpus:
 
 
 def expand(cpu_list: str) -> set[int]:
-    """The CPU numbers of a list: 0-2,5 gives 0, 1, 2 and 5."""
+    """Return the CPU numbers of a list: 0-2,5 gives 0, 1, 2 and 5."""
     found: set[int] = set()
     for part in cpu_list.split(","):
         first, _, last = part.partition("-")
@@ -51,20 +51,20 @@ def expand(cpu_list: str) -> set[int]:
 
 
 def usable_cpus() -> list[int]:
-    """Only Linux tells which CPUs a process may use."""
+    """Return the CPUs that this process may use; only Linux reports them, elsewhere all CPUs."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
 
 
 def bind(cpus: set[int]) -> None:
-    """Keep the calling thread on those CPUs, where the system can."""
+    """Pin the calling thread to those CPUs, where the system supports it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cpus)
 
 
 def _without(usable: list[int], taken: str) -> list[int]:
-    """The CPUs that the other side left; all of them when it left none."""
+    """Return the CPUs that the other side does not use; all CPUs when it uses all."""
     return [cpu for cpu in usable if cpu not in expand(taken)] or usable
 
 

@@ -1,4 +1,4 @@
-"""How fast the machine computes just now, by a piece of work that is always the same."""
+"""Measure how fast the machine currently computes, with a constant piece of work."""
 
 import time
 from collections.abc import Collection, Iterable
@@ -11,14 +11,14 @@ import psutil
 
 from lab.host.cpus import bind
 
-# From here on cells differ by the machine as much as by what is compared.
+# From this ratio on, cells differ as much by the machine as by what is compared.
 UNSTEADY_RATIO = 1.15
 _TURNS = 100_000
 
 
 @dataclass(frozen=True)
 class Extremes:
-    """The least and the most of several speeds, with the names of what had them."""
+    """The lowest and the highest of several speeds, each with its name."""
 
     least: float
     most: float
@@ -31,18 +31,18 @@ class Extremes:
 
 
 def cpu_speed(cpus: Iterable[int], seconds: float = 0.5) -> float:
-    """Millions of turns of a Python loop per second of CPU time on `cpus`.
+    """Return the turns of a Python loop per second of CPU time on `cpus`, in millions.
 
-    By CPU time, so that what another program uses of them does not count. What slows them down
-    does: a lower clock, and neighbours on the same core or the same caches.
+    CPU time excludes what other programs use. It includes what slows the CPUs down: a lower clock,
+    and neighbours on the same core or the same caches.
     """
-    # A thread of its own, since a thread keeps the CPUs that it is bound to.
+    # In a separate thread, because a thread stays pinned to its CPUs.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(_measure, set(cpus), seconds).result()
 
 
 def extremes(speeds: Iterable[tuple[float | None, str]]) -> Extremes | None:
-    """The slowest and the fastest of (speed, name); None when nothing was measured."""
+    """Return the slowest and the fastest of (speed, name); None without values."""
     known = [(speed, name) for speed, name in speeds if speed]
     if not known:
         return None
@@ -64,15 +64,16 @@ def _cpu_seconds() -> float:
     return time.thread_time() - began
 
 
-# From here on a figure says much about the machine's neighbours.
+# From this share on, a result depends on the machine's neighbours.
 NOISY_SHARE = 0.05
 
 
 class StealMeter:
-    """The share (0 to 1) of all CPU time, or of that of some `cpus`, that was stolen since it was
-    last asked.
+    """The share (0 to 1) of CPU time that was stolen since the last call, for all CPUs or for
+    `cpus`.
 
-    Of Linux guests; elsewhere 0. The kernel counts a CPU's time as stolen only while it had work.
+    Linux guests only; elsewhere 0. The kernel counts CPU time as stolen only while the CPU had
+    work.
     """
 
     def __init__(self, cpus: Collection[int] | None = None) -> None:
@@ -86,13 +87,13 @@ class StealMeter:
 
 
 def mean_share(shares: Iterable[float]) -> float:
-    """The mean of a run's seconds; 0 for none."""
+    """Return the mean of a run's seconds; 0 without values."""
     known = list(shares)
     return round(sum(known) / len(known), 4) if known else 0.0
 
 
 def _times(cpus: Collection[int] | None) -> tuple[float, float]:
-    """Stolen and all seconds of those CPUs so far."""
+    """Return the stolen and the total seconds of those CPUs so far."""
     if cpus is None:
         return _counted(psutil.cpu_times())
     each = psutil.cpu_times(percpu=True)
@@ -101,6 +102,6 @@ def _times(cpus: Collection[int] | None) -> tuple[float, float]:
 
 
 def _counted(found: Any) -> tuple[float, float]:
-    # A guest's own guests are counted in user and nice already.
+    # The time of nested guests is already included in user and nice.
     counted = [value for name, value in found._asdict().items() if not name.startswith("guest")]
     return getattr(found, "steal", 0.0), sum(counted)

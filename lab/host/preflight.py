@@ -1,4 +1,4 @@
-"""Is this machine fit to measure on? Asked before hours are spent."""
+"""Checks of the machine before a measurement, which may take hours."""
 
 import resource
 import shutil
@@ -11,16 +11,16 @@ from lab.host.cpus import choose_cpus
 from lab.paths import RESULTS
 from lab.settings import Settings
 
-# A cell leaves about a megabyte, Prometheus some hundred per hour.
+# A cell needs about 1 MB, Prometheus some hundred MB per hour.
 _FREE_BYTES = 2 * 1024**3
-# The article's profile asks for up to 10,000 virtual users, each with a connection.
+# The article's profile has up to 10,000 virtual users, each with a connection.
 _OPEN_FILES = 12_000
 _SAMPLE_SECONDS = 1.0
 _STEAL_SHARE, _BUSY_SHARE = 0.02, 0.15
 
 
 def check_disk() -> None:
-    """Room for what is about to be written.
+    """Check the free disk space for results.
 
     Raises:
         LabError: there is too little.
@@ -35,7 +35,11 @@ def check_disk() -> None:
 
 
 def warnings(settings: Settings) -> list[str]:
-    """What will make the figures worse than they could be; stored with the result."""
+    """Return what will make the results less accurate; stored with the result.
+
+    Raises:
+        LabError: there is too little disk space.
+    """
     check_disk()
     return [*_cpu_warnings(settings), *_file_warnings()]
 
@@ -48,7 +52,7 @@ def _cpu_warnings(settings: Settings) -> Iterator[str]:
             "uses, the target lacks"
         )
     use = psutil.cpu_times_percent(_SAMPLE_SECONDS)
-    steal = getattr(use, "steal", 0)  # Linux alone tells
+    steal = getattr(use, "steal", 0)  # Linux only
     if steal > 100 * _STEAL_SHARE:
         yield f"the hypervisor took {steal:.0f} % of the CPU time (steal) while idle"
     busy = 100 - use.idle
@@ -57,7 +61,7 @@ def _cpu_warnings(settings: Settings) -> Iterator[str]:
 
 
 def _file_warnings() -> Iterator[str]:
-    """The hard limit: Go programs, k6 among them, raise the soft one to it."""
+    """Check the hard limit: Go programs such as k6 raise the soft limit to it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < _OPEN_FILES:
         yield f"open files are limited to {hard}; {_OPEN_FILES} are safe (ulimit -Hn)"

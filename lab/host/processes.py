@@ -7,14 +7,14 @@ from pathlib import Path
 import psutil
 from tenacity import Retrying, retry_if_result, stop_after_delay
 
-# What programs use that have nothing to answer, and for how long one looks.
+# CPU cores that idle programs use, and how long to sample them.
 _IDLE_CORES, _LOOK_SECONDS = 0.2, 0.2
 
 
 def cpu_seconds(roots: dict[str, int]) -> dict[str, float]:
-    """CPU seconds so far of each tree; `roots` has the process at its top, by name.
+    """Return the CPU seconds of each process tree so far; `roots` maps names to root processes.
 
-    What ended and was waited for counts on, in its parent.
+    An ended process that was waited for counts in its parent.
     """
     parents, used = {}, {}
     for process in psutil.process_iter(["ppid", "cpu_times"]):
@@ -31,7 +31,7 @@ def cpu_seconds(roots: dict[str, int]) -> dict[str, float]:
 
 
 def cores_used(roots: dict[str, int], seconds: float = _LOOK_SECONDS) -> float:
-    """CPU seconds per second that the trees use in the next `seconds`."""
+    """Return the CPU seconds per second that the trees use in the next `seconds`."""
     began, before = time.monotonic(), sum(cpu_seconds(roots).values())
     time.sleep(seconds)
     used = sum(cpu_seconds(roots).values()) - before
@@ -39,10 +39,11 @@ def cores_used(roots: dict[str, int], seconds: float = _LOOK_SECONDS) -> float:
 
 
 def wait_until_idle(roots: dict[str, int], seconds: float = 30) -> None:
-    """Wait until the trees have done what an ended load left them, or for so many seconds.
+    """Wait, at most `seconds`, until the trees have finished the work of an ended load.
 
-    A generator that stops leaves a request on each of its connections; a sync worker answers them
-    all, though nobody reads. Of naive details that would be a third of the next load's time.
+    A generator that stops leaves a request on each of its connections. A sync worker answers them
+    all, although no client reads the responses. With naive details, that would take a third of the
+    next load's time.
     """
     look = Retrying(
         retry=retry_if_result(lambda cores: cores > _IDLE_CORES),
@@ -53,7 +54,7 @@ def wait_until_idle(roots: dict[str, int], seconds: float = 30) -> None:
 
 
 def _root(pid: int, parents: dict[int, int], names: dict[int, str]) -> str | None:
-    """The name of the tree that `pid` is in."""
+    """Return the name of the tree that contains `pid`."""
     while pid not in names:
         if pid not in parents or pid == parents[pid]:
             return None
@@ -61,22 +62,24 @@ def _root(pid: int, parents: dict[int, int], names: dict[int, str]) -> str | Non
     return names[pid]
 
 
-# What runs in a service's name and answers nobody.
+# Services with a backend's or an old stack's name that do not answer requests.
 _ANSWERS_NOT = {"backend-metrics", "backend-worker", "legacy-redis"}
 _PSS = "Pss:"
 
 
 def answering(pids: dict[str, int]) -> list[int]:
-    """The main processes of what answers: an old stack's where one runs, else the backend's."""
+    """Return the main processes that answer requests: an old stack's if one runs, else the
+    backend's.
+    """
     old = [pid for name, pid in pids.items() if _is_of(name, "legacy-")]
     return old or [pid for name, pid in pids.items() if _is_of(name, "backend")]
 
 
 def tree_bytes(roots: Iterable[int]) -> int | None:
-    """Memory of the processes and all that descend from them.
+    """Return the memory of the processes and all their descendants, in bytes.
 
-    A page that several processes share counts once, spread over them. None where the system does
-    not tell: processes of others, or no Linux.
+    A page that several processes share counts once, divided among them (PSS). None where the size
+    is not readable: processes of other users, or not Linux.
     """
     found = [_pss(pid) for root in roots for pid in _tree(root)]
     known = [size for size in found if size is not None]
@@ -96,7 +99,9 @@ def _tree(root: int) -> list[int]:
 
 
 def _pss(pid: int) -> int | None:
-    """Bytes; 0 for a process that has just ended."""
+    """Return the PSS in bytes; 0 for a process that has just ended, None where it is not
+    readable.
+    """
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except (FileNotFoundError, ProcessLookupError):

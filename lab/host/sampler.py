@@ -1,4 +1,4 @@
-"""How busy the CPUs were, and what memory the backend took, second by second under load."""
+"""Sample CPU utilization and the backend's memory every second under load."""
 
 import threading
 import time
@@ -17,11 +17,11 @@ _STEP_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class CpuUse:
-    """Busy share (0 to 1) of the target's and the generator's CPUs in the second before `at`.
+    """Utilization (0 to 1) of the target's and the generator's CPUs in the second before `at`.
 
-    `services` has the cores (CPU seconds per second) of each service in that second, `memory_bytes`
-    what the answering one took; None where the system does not tell. `steal` is the share of all
-    CPU time that the hypervisor gave to others.
+    `services` has the cores (CPU seconds per second) of each service in that second. `memory_bytes`
+    is the memory of the service that answers requests; None where it is not readable. `steal` is
+    the share of all CPU time that the hypervisor gave to other guests.
     """
 
     at: float
@@ -33,7 +33,7 @@ class CpuUse:
 
 
 class _ServiceMeter:
-    """Cores that each service used since it was last asked."""
+    """Cores that each service used since the last call."""
 
     def __init__(self, pids: dict[str, int]) -> None:
         self._pids = pids
@@ -43,14 +43,14 @@ class _ServiceMeter:
     def cores(self) -> dict[str, float]:
         now, seconds = time.monotonic(), cpu_seconds(self._pids)
         passed = now - self._at
-        # A process that ends between two looks takes its time out of the sum.
+        # A process that ends between two samples reduces the sum.
         used = {name: max(seconds[name] - self._seconds[name], 0) / passed for name in seconds}
         self._at, self._seconds = now, seconds
         return used
 
 
 class CpuSampler:
-    """Samples in a thread of its own between `with` and its end."""
+    """Sample in a background thread inside a `with` block."""
 
     def __init__(self, settings: Settings, pids: dict[str, int]) -> None:
         self._meter = _ServiceMeter(pids)
@@ -73,11 +73,11 @@ class CpuSampler:
         self._speeds.append(cpu_speed(self._sides[0]))
 
     def speed(self) -> float:
-        """The mean of the target's CPUs' speeds before and after, see lab/host/noise.py."""
+        """Return the mean speed of the target's CPUs before and after, see lab/host/noise.py."""
         return round(fmean(self._speeds), 2)
 
     def _sample(self) -> None:
-        # The first call only sets the mark, which psutil keeps per thread.
+        # The first call only sets the baseline, which psutil stores per thread.
         psutil.cpu_percent(percpu=True)
         self._meter.cores()
         steal = StealMeter()
@@ -90,12 +90,12 @@ class CpuSampler:
 
 
 def memory_peak(uses: list[CpuUse]) -> int | None:
-    """The most bytes that the answering service took; None when that was never seen."""
+    """Return the most bytes that the answering service used; None without a sample."""
     return max((use.memory_bytes for use in uses if use.memory_bytes is not None), default=None)
 
 
 def busy_between(uses: list[CpuUse], start: float, end: float) -> CpuUse | None:
-    """The mean over a time span; None when nothing was sampled in it."""
+    """Return the mean over a time span; None without a sample in it."""
     inside = [use for use in uses if start <= use.at <= end + _STEP_SECONDS]
     if not inside:
         return None

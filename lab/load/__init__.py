@@ -1,4 +1,4 @@
-"""The load on the target: k6 as a process, and the arrival rates that a profile plans."""
+"""The load on the target: k6 as a process, and the planned arrival rates of a profile."""
 
 from lab.load.workloads import ApiScenario, Profile, Scenario
 

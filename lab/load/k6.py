@@ -1,4 +1,4 @@
-"""Running k6: its environment, its CPUs, its outcome."""
+"""Run k6: its environment, its CPUs, its outcome."""
 
 import os
 import re
@@ -28,11 +28,11 @@ from lab.stack.engine import Engine, K6Command
 # k6's exit codes, https://pkg.go.dev/go.k6.io/k6/errext/exitcodes
 _THRESHOLDS_FAILED = 99
 _INTERRUPTED = 105
-# How many of k6's threads may want a CPU at once, at least. Go takes one for each CPU; on a single
-# one its garbage collector then delays responses (docs/measured/calibration.md). With four or more
+# Minimum of k6's GOMAXPROCS. Go's default is one per CPU; with a single one, the garbage collector
+# delays every response that arrives while it runs (docs/measured/calibration.md). With four or more
 # threads, virtual users that start together delay the first requests of a load.
 LEAST_THREADS = 2
-# What decides which code answers: k6 stops unless the backend says the same of itself.
+# Settings that decide which code responds: k6 stops unless the backend reports the same values.
 _VERIFIED = (
     *("LAB_SERVER", "LAB_WORKERS", "LAB_THREADS", "LAB_DETAIL", "LAB_BOOKING", "LAB_LOCAL_CACHE"),
     *("LAB_REDIS_CACHE", "LAB_NGINX_CACHE", "LAB_NGINX_CACHE_TTL", "LAB_SHED", "LAB_DB_POOL"),
@@ -43,10 +43,10 @@ _VERIFIED = (
 
 @dataclass(frozen=True)
 class Load:
-    """What k6 is asked for; what is not set is the profile's own.
+    """Options of a k6 run; an option that is not set has the profile's default.
 
-    `base_url` is the target, if it is not the stack's own. Without `verified` k6 does not ask the
-    target for its settings: another program answers than the lab's backend. `k6_options` are added
+    `base_url` is the target, if it is not the stack. Without `verified`, k6 does not check the
+    target's settings: the target is another program than the lab's backend. `k6_options` are added
     to `k6 run`.
     """
 
@@ -68,7 +68,7 @@ class Load:
     k6_options: tuple[str, ...] = ()
 
     def env(self) -> dict[str, str]:
-        """The variables that k6/main.js reads."""
+        """Return the variables that k6/main.js reads."""
         given = {
             "PROFILE": self.profile,
             "SCENARIO": self.scenario,
@@ -90,10 +90,10 @@ class Load:
 
 @dataclass(frozen=True)
 class Run:
-    """A k6 run that ended: where its files are, and how busy the CPUs were during it.
+    """A k6 run that ended: its files, and the CPU use during the run.
 
-    `cpu_speed` is that of the target's CPUs just before and just after, see lab/host/noise.py.
-    `stopped_at` is when the lab stopped it early (Unix time), None when it ran to its end.
+    `cpu_speed` is the speed of the target's CPUs just before and just after, see lab/host/noise.py.
+    `stopped_at` is when the lab stopped the run early (Unix time); None when it ran to its end.
     """
 
     load: Load
@@ -112,15 +112,17 @@ class Run:
 
 
 def new_testid(profile: str) -> str:
-    """A name for one run: profile, UTC time, and four digits against equal seconds."""
+    """Return a name for one run: profile, UTC time, and four digits to distinguish equal
+    seconds.
+    """
     return f"{profile}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def _new_folder(testid: str) -> Path:
-    """Where the run's files will be.
+    """Return the path of the run's files.
 
     Raises:
-        UsageError: the name can't be a folder's and a label's, or is taken.
+        UsageError: the name is not valid for a folder and a label, or already exists.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", testid):
         raise UsageError(
@@ -133,10 +135,10 @@ def _new_folder(testid: str) -> Path:
 
 
 def check(engine: Engine, load: Load) -> None:
-    """Like `inspect_load`, for a load that is to be run later.
+    """Check a load that will run later, like `inspect_load`.
 
     Raises:
-        UsageError: k6 does not know what it would be asked for.
+        UsageError: k6 rejects a name or a value.
     """
     settings = _settings_of_ready_stack(engine, load)
     inspect_load(engine.k6(settings, k6_env(engine, settings, load, ROOT)))
@@ -151,15 +153,15 @@ def run_k6(
 ) -> Run:
     """Run k6 on the running stack and wait for its end.
 
-    With a `folder` the run's files go there, and k6's messages to its k6.log. `pids` are watched in
-    addition to the stack's own. Where the profile may stop early, `should_stop` is called with its
-    plan each second; once it returns true, k6 is interrupted and writes its summary. Requests in
-    flight are cut off then.
+    With a `folder`, the run's files are written there, and k6's messages to its k6.log. The CPU use
+    of `pids` is sampled in addition to the stack's. If the profile may stop early, `should_stop` is
+    called with its plan every second; once it returns true, k6 is interrupted and writes its
+    summary. Requests in flight are then cut off.
 
     Raises:
-        UsageError: k6 does not know what it is asked for.
-        Interrupted: someone pressed Ctrl-C.
-        LabError: the stack or its data is not there, or k6 could not do its work.
+        UsageError: k6 rejects a name or a value.
+        Interrupted: Ctrl-C was pressed.
+        LabError: the stack or its data is missing, or k6 failed.
     """
     settings = _settings_of_ready_stack(engine, load)
     log = folder / "k6.log" if folder else None
@@ -196,7 +198,7 @@ def _execute(
     log: Path | None,
     should_stop: Callable[[], bool],
 ) -> End:
-    """k6's messages go to the terminal, or to the log, whose end is kept."""
+    """Run k6 with its messages on the terminal, or in the log, of which only the end is stored."""
     with log.open("w") if log else nullcontext(sys.stderr) as output:
         end = execute(command, output, should_stop, k6_options)
     if log:

@@ -1,4 +1,4 @@
-"""Options of `k6 run` that a user adds: all but those that would make the run something else."""
+"""Extra options of `k6 run`: all except those that would make the run invalid."""
 
 from lab.errors import UsageError
 
@@ -31,10 +31,10 @@ _SHORT = {
 
 
 def checked(given: list[str]) -> tuple[str, ...]:
-    """Return the options as they are.
+    """Return the options unchanged.
 
     Raises:
-        UsageError: one is not an option, or would make the run's result void.
+        UsageError: one is not an option, or would make the run's result invalid.
     """
     if given and not given[0].startswith("-"):
         raise UsageError(
@@ -42,7 +42,7 @@ def checked(given: list[str]) -> tuple[str, ...]:
         )
     for option in given:
         name = option.partition("=")[0]
-        # k6 takes -u5 as -u 5.
+        # k6 accepts -u5 as -u 5.
         long = name if name.startswith("--") else _SHORT.get(name[:2], name)
         if long in _REFUSED:
             raise UsageError(f"{name} can't be passed to k6: {_REFUSED[long]}.")

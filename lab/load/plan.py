@@ -1,4 +1,4 @@
-"""What a profile offers: the arrival rate that k6 was told, as a function of time."""
+"""The plan of a profile: its arrival rate as a function of time."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Stage:
-    """The rate goes in a straight line from `start` to `end` (per second) in `seconds`."""
+    """The rate changes linearly from `start` to `end` (per second) in `seconds`."""
 
     seconds: float
     start: float
@@ -29,7 +29,7 @@ class Plan:
         return max(max(stage.start, stage.end) for stage in self.stages)
 
     def until(self, seconds: float) -> "Plan":
-        """The plan's first `seconds`."""
+        """Return the plan's first `seconds`."""
         stages, left = list[Stage](), seconds
         for stage in self.stages:
             if left <= 0:
@@ -41,7 +41,7 @@ class Plan:
         return Plan(tuple(stages), self.unit)
 
     def arrivals(self, until: float) -> float:
-        """How many arrivals the plan has in its first `until` seconds."""
+        """Return the number of arrivals in the plan's first `until` seconds."""
         total, begun = 0.0, 0.0
         for stage in self.stages:
             inside = min(max(until - begun, 0.0), stage.seconds)
@@ -51,12 +51,12 @@ class Plan:
         return total
 
     def offered(self, start: float, end: float) -> float:
-        """The mean arrival rate between two moments of the plan."""
+        """Return the mean arrival rate between two moments of the plan."""
         return (self.arrivals(end) - self.arrivals(start)) / (end - start)
 
 
 def parse_plan(document: dict[str, Any]) -> Plan | None:
-    """The plan that k6's scripts describe by `unit` and `plan`; None for a closed-model profile."""
+    """Return the plan in `unit` and `plan` of k6's scripts; None for a closed-model profile."""
     if not document.get("plan"):
         return None
     stages = (Stage(s["duration_seconds"], s["from"], s["to"]) for s in document["plan"])

@@ -1,4 +1,4 @@
-"""k6 as a process: checked before its run, waited for, interrupted once."""
+"""Run k6 as a process: check the load, wait for the end, interrupt it once."""
 
 import json
 import signal
@@ -18,17 +18,17 @@ from lab.stack.engine import K6Command
 _POLL_SECONDS = 1.0
 _SECONDS_BETWEEN_NOTES = 10
 _LOG_BYTES = 1024**2
-# What k6/main.js says when setup is done.
+# Logged by k6/main.js when setup is done.
 _LOAD_BEGINS = "the load begins"
 
 
 def inspect_load(command: K6Command) -> Plan | None:
-    """Check the load by `k6 inspect`; k6's script alone knows the profiles and their variables.
+    """Check the load with `k6 inspect`; only k6's script knows the profiles and their variables.
 
     Returns the plan of a profile that may stop early, None for every other.
 
     Raises:
-        UsageError: a name or a value is not known; k6/main.js says which are.
+        UsageError: a name or a value is unknown; the message of k6/main.js lists the known ones.
     """
     done = captured(command, "inspect", "--include-system-env-vars", "--log-format", "json")
     if done.returncode:
@@ -39,10 +39,10 @@ def inspect_load(command: K6Command) -> Plan | None:
 
 
 def check_options(command: K6Command, k6_options: tuple[str, ...]) -> None:
-    """Check options of `k6 run`, which prints its help instead of running.
+    """Check options of `k6 run` with --help, which parses them without a run.
 
     Raises:
-        UsageError: k6 does not know one, or not its value.
+        UsageError: k6 rejects an option or its value.
     """
     if k6_options:
         done = captured(command, "run", *k6_options, "--help")
@@ -51,7 +51,9 @@ def check_options(command: K6Command, k6_options: tuple[str, ...]) -> None:
 
 
 def captured(command: K6Command, *argv: str) -> subprocess.CompletedProcess[str]:
-    """One call of k6 on the project's script, nothing of it shown; the caller looks at the end."""
+    """Run one k6 command on the project's script and capture its output; the caller checks the exit
+    code.
+    """
     return subprocess.run(
         [*command.argv, *argv, "main.js"],
         cwd=command.cwd,
@@ -63,7 +65,7 @@ def captured(command: K6Command, *argv: str) -> subprocess.CompletedProcess[str]
 
 
 def _thrown(log: str) -> str:
-    """The message of the error that k6's log ends with, without its stack."""
+    """Return the message of the error at the end of k6's log, without its stack trace."""
     last = log.strip().splitlines()[-1] if log.strip() else "k6 printed nothing"
     try:
         last = str(json.loads(last)["msg"])
@@ -81,7 +83,7 @@ class End:
 
 
 def never() -> bool:
-    """The load runs to its own end."""
+    """Let the load run to its end."""
     return False
 
 
@@ -91,11 +93,11 @@ def execute(
     should_stop: Callable[[], bool] = never,
     k6_options: tuple[str, ...] = (),
 ) -> End:
-    """Run k6 to its end, or until `should_stop`, which is called each second, returns true.
+    """Run k6 to its end, or until `should_stop`, which is called every second, returns true.
 
-    k6's messages go to `log`: standard output is the result's.
+    k6's messages go to `log`: standard output has only the result.
     """
-    # Without a terminal k6's progress bar would be two new lines a second.
+    # Without a terminal, k6's progress bar would print two lines per second.
     quiet = [] if log.isatty() else ["--quiet"]
     argv = [*command.argv, "run", *quiet, *k6_options, "main.js"]
     process = subprocess.Popen(
@@ -104,14 +106,15 @@ def execute(
         env=command.env,
         stdout=log,
         stderr=log,
-        # A terminal would send Ctrl-C to k6 as well, which ends at once at the second one.
+        # In the lab's session, the terminal would send Ctrl-C to k6 too, and k6 exits at once at
+        # the second one.
         start_new_session=True,
     )
     try:
         progress = bool(quiet) and log is sys.stderr
         return _wait(process, command.interrupt, should_stop, progress=progress)
     finally:
-        # Whatever happened to us, it must not go on loading the stack.
+        # After any error here, k6 must stop loading the stack.
         process.kill()
 
 
@@ -133,7 +136,7 @@ def _wait(
                 noted = now
                 note(f"  k6 runs, {now - started:.0f} s")
             if not (stopped_at or interrupted) and should_stop():
-                # Once: at a second signal k6 ends without a summary.
+                # Only once: at a second signal k6 exits without a summary.
                 stopped_at = time.time()
                 _interrupt(process, interrupt)
         except KeyboardInterrupt:
@@ -143,19 +146,21 @@ def _wait(
 
 
 def _interrupt(process: subprocess.Popen[bytes], argv: tuple[str, ...]) -> None:
-    """Send SIGINT to k6: by `argv` where it runs in a container, which may not be there yet."""
+    """Send SIGINT to k6: with `argv` where it runs in a container, which may not exist yet."""
     if argv and subprocess.run(argv, capture_output=True, check=False).returncode == 0:
         return
     process.send_signal(signal.SIGINT)
 
 
 def has_begun(log: Path) -> bool:
-    """Whether k6's log says that setup is done and the load has begun."""
+    """Return whether k6's log shows that setup is done and the load has begun."""
     return log.exists() and _LOAD_BEGINS in log.read_text(errors="replace")
 
 
 def keep_end(log: Path) -> None:
-    """k6 writes a line for each request that fails: under overload, hundreds of megabytes."""
+    """Truncate the log to its end: k6 logs each failed request, under overload hundreds of
+    megabytes.
+    """
     size = log.stat().st_size
     if size > _LOG_BYTES:
         with log.open("rb") as file:

@@ -1,14 +1,14 @@
-"""The names of what k6 can be asked for: profiles and scenarios of k6/lib, each in one line.
+"""Names of k6's profiles and scenarios (k6/lib), each with one line of description.
 
-k6's script is what defines them (k6/README.md); a test compares the names. This module imports
-nothing, since every `lab --help` reads it.
+k6's script defines them (k6/README.md); a test compares the names. This module imports only the
+standard library, because every `lab --help` imports it.
 """
 
 from enum import StrEnum
 
 
 class _Described(StrEnum):
-    """A name with one line about it."""
+    """A name with one line of description."""
 
     about: str
 
@@ -20,7 +20,7 @@ class _Described(StrEnum):
 
 
 class Profile(_Described):
-    """How arrivals grow over time."""
+    """How the arrival rate changes over time."""
 
     SMOKE = "smoke", "5 virtual users for 20 s; checks every response body"
     BREAKPOINT = "breakpoint", "arrival rate rises from 0 to --rate, until a limit is exceeded"
@@ -50,7 +50,7 @@ class Scenario(_Described):
 
 
 class ApiScenario(_Described):
-    """The scenarios of the hotel API that any arrival rate suits."""
+    """The scenarios of the hotel API that work at any arrival rate."""
 
     JOURNEY = Scenario.JOURNEY.value, Scenario.JOURNEY.about
     LIST = Scenario.LIST.value, Scenario.LIST.about

@@ -1,4 +1,4 @@
-"""The settings of a stack: gathered from the shell and `.env`, checked, and kept while it runs."""
+"""The settings of a stack: read from the shell and `.env`, validated, and stored while it runs."""
 
 import os
 import re
@@ -14,19 +14,19 @@ from pydantic import model_validator
 from lab.errors import UsageError
 from lab.paths import ROOT, State
 
-# Variables that begin LAB_ and are not settings: where a stack keeps its state, and what the lab
-# hands to its own programs.
+# Variables with the prefix LAB_ that are not settings: the state directory, and what the lab passes
+# to its own programs.
 NOT_SETTINGS = {"LAB_STATE_DIR", "LAB_STACK", "LAB_TOKEN", "LAB_K6_CPUS"}
 
-# What ties a stack to its place, and can't change while it runs.
+# Settings that can't change while the stack runs: engine, address, ports, CPUs and data.
 _SITE = re.compile(r"LAB_(ENGINE|BIND|\w+_PORT|\w+_CPUS|DATA_\w+)")
 
-# Where everything listens that is not for others: all but Nginx and the push gate.
+# Listen address of all services that are not public: all but Nginx and the metrics ingress.
 LOOPBACK = "127.0.0.1"
 
 
 class Settings(Declaration):
-    """Every setting of a stack, checked against the others."""
+    """Every setting of a stack, validated against the others."""
 
     @model_validator(mode="after")
     def _fit_together(self) -> "Settings":
@@ -45,17 +45,17 @@ class Settings(Declaration):
 
     @property
     def delayed_postgres_port(self) -> int:
-        """Toxiproxy's, in front of Postgres."""
+        """Toxiproxy's port in front of Postgres."""
         return self.LAB_TOXIPROXY_PORT + 1
 
     @property
     def delayed_backend_port(self) -> int:
-        """Toxiproxy's, in front of the backend."""
+        """Toxiproxy's port in front of the backend."""
         return self.LAB_TOXIPROXY_PORT + 2
 
     @property
     def server_url(self) -> str:
-        """The server itself as its clients reach it, Nginx among them: delayed, while it is."""
+        """The server's URL for its clients, such as Nginx: toxiproxy's while there is a delay."""
         port = self.delayed_backend_port if self.is_delayed else self.LAB_BACKEND_PORT
         return f"http://{LOOPBACK}:{port}"
 
@@ -73,53 +73,57 @@ class Settings(Declaration):
 
     @property
     def push_url(self) -> str:
-        """Prometheus' own receiver."""
+        """Prometheus's remote write receiver."""
         return f"{self.prometheus_url}/api/v1/write"
 
     @property
     def alloy_push_url(self) -> str:
-        """Alloy's receiver, in front of Prometheus."""
+        """Alloy's remote write receiver, in front of Prometheus."""
         return f"http://{LOOPBACK}:{self.LAB_ALLOY_PUSH_PORT}/api/v1/metrics/write"
 
 
 def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings for a stack that is to be started: shell over `.env` over the defaults.
+    """Return the settings for a new stack: the shell overrides `.env`, which overrides the
+    defaults.
 
     Raises:
-        UsageError: a name or a value is not known.
+        UsageError: a name or a value is unknown.
     """
     shell = os.environ if environ is None else environ
     return _checked({**defaults(), **_ours(_read(ROOT / ".env")), **_ours(shell)})
 
 
 def on_site(running: Settings) -> Settings:
-    """The settings of a new start, where the running stack is: its ports, CPUs and data."""
+    """Return the settings of a new start, with the running stack's address, ports, CPUs and
+    data.
+    """
     here = {name: value for name, value in running.as_env().items() if not is_live(name)}
     return _checked({**load_settings().as_env(), **here})
 
 
 def running_settings(state: State) -> Settings | None:
-    """The settings of the running stack, or None when none was started."""
+    """Return the settings of the running stack; None when none was started."""
     if not state.settings.exists():
         return None
     return known_settings(_read(state.settings))
 
 
 def known_settings(stored: Mapping[str, Any]) -> Settings:
-    """The settings that another version of the lab may have stored: what it lacks has its default.
+    """Return the settings stored by any version of the lab. Missing ones have their defaults,
+    unknown ones are dropped.
 
     Raises:
-        UsageError: a value is not known any more.
+        UsageError: a value is no longer valid.
     """
     known = {name: value for name, value in stored.items() if name in Settings.model_fields}
     return _checked({**defaults(), **known})
 
 
 def changed(settings: Settings, assignments: list[str]) -> Settings:
-    """`settings` with NAME=VALUE `assignments` applied.
+    """Return `settings` with NAME=VALUE `assignments` applied.
 
     Raises:
-        UsageError: an assignment has another form, or a name or value that is not known.
+        UsageError: an assignment has another format, or an unknown name or value.
     """
     pairs = [a.partition("=") for a in assignments]
     for assignment, (_, equals, _) in zip(assignments, pairs, strict=True):
@@ -129,10 +133,10 @@ def changed(settings: Settings, assignments: list[str]) -> Settings:
 
 
 def changed_live(settings: Settings, values: Mapping[str, str]) -> Settings:
-    """`settings` with `values` that a running stack can take.
+    """Return `settings` with `values` that a running stack can change to.
 
     Raises:
-        UsageError: a name or value is not known, or is one that a stack keeps while it runs.
+        UsageError: a name or value is unknown, or can't change while the stack runs.
     """
     for name in values:
         if not is_live(name):
@@ -141,12 +145,12 @@ def changed_live(settings: Settings, values: Mapping[str, str]) -> Settings:
 
 
 def is_live(name: str) -> bool:
-    """Whether a running stack can take another value of that setting."""
+    """Return whether the setting can change while the stack runs."""
     return not _SITE.fullmatch(name)
 
 
 def save(settings: Settings, state: State) -> None:
-    """Write the settings file of the running stack, whole or not at all."""
+    """Write the settings file of the running stack atomically."""
     lines = [f"{name}={value}\n" for name, value in settings.as_env().items()]
     scratch = state.settings.with_suffix(".new")
     scratch.write_text("".join(lines))
@@ -154,7 +158,7 @@ def save(settings: Settings, state: State) -> None:
 
 
 def _ours(values: Mapping[str, str]) -> dict[str, str]:
-    """What is meant as a setting; compose's images have variables of their own."""
+    """Return only the settings; docker-compose.yml also reads variables LAB_…_IMAGE."""
     return {
         name: value
         for name, value in values.items()

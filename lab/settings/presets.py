@@ -1,4 +1,4 @@
-"""Named sets of settings: presets/*.env, which docker compose can read as well."""
+"""Named sets of settings: presets/*.env, which docker compose can also read."""
 
 from dotenv import dotenv_values
 
@@ -7,10 +7,10 @@ from lab.paths import PRESETS
 
 
 def preset_assignments(name: str) -> list[str]:
-    """The preset as NAME=VALUE.
+    """Return the preset as NAME=VALUE.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: there is no preset of that name.
     """
     known = sorted(path.stem for path in PRESETS.glob("*.env"))
     if name not in known:

@@ -1,1 +1,1 @@
-"""The running stack: two engines behind one interface, what it runs with, its data."""
+"""The running stack: two engines behind one interface, its settings, its data."""

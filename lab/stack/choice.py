@@ -1,4 +1,4 @@
-"""Which engine runs: what was asked for, or what this machine can do."""
+"""Choose the engine: the configured one, or the one that this machine can run."""
 
 import subprocess
 
@@ -12,10 +12,10 @@ from lab.stack.native import NativeEngine
 
 
 def choose_engine(settings: Settings) -> Engine:
-    """The engine of the running stack; when none runs, the one that `settings` ask for.
+    """Return the engine of the running stack; when none runs, the one that `settings` select.
 
     Raises:
-        LabError: the engine that was asked for can't run here, or another one runs.
+        LabError: the selected engine can't run here, or another one is running.
     """
     engines: tuple[Engine, ...] = (NativeEngine(current_state()), DockerEngine())
     for engine in engines:
@@ -42,7 +42,7 @@ def _checked(running: Engine, settings: Settings) -> Engine:
 
 
 def why_not_docker() -> str | None:
-    """Why the docker engine can't run the stack here, or None when it can."""
+    """Return why the docker engine can't run the stack here; None when it can."""
     if not _succeeds(["docker", "info"]):
         return "no Docker engine answers"
     if not _succeeds([*compose_argv(), "version"]):
@@ -56,7 +56,9 @@ def why_not_docker() -> str | None:
 
 
 def _images() -> list[str]:
-    """The images that compose would pull; what it builds needs only its base image."""
+    """Return the images that compose would pull; images that it builds need only their base
+    image.
+    """
     listed = subprocess.run(
         [*compose_argv(), "config", "--images"], capture_output=True, text=True, check=False
     )

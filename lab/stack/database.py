@@ -1,4 +1,4 @@
-"""The same start for every cell: the data as load_db makes it, and nothing kept anywhere."""
+"""Reset the database to load_db's data, so that every cell starts the same."""
 
 from collections.abc import Iterator
 
@@ -11,13 +11,13 @@ from lab.stack.engine import Engine
 DATABASE = "hotel"
 TEMPLATE = "hotel_pristine"
 
-# A version that was seen with other bookings must not come again: an ETag of an earlier cell would
-# be taken for the new page's.
+# A hotel's version must not repeat with other bookings: an ETag of an earlier cell would match the
+# new page.
 _NEW_VERSIONS = "UPDATE hotels_hotel SET version = (extract(epoch FROM now()) * 1000000)::bigint"
 
 
 def prepare_template(engine: Engine, settings: Settings) -> None:
-    """Make the database that `restore` copies, unless it is there with these data.
+    """Create the database that `restore` copies, unless it exists with the same data.
 
     The stack runs with `settings`: without LAB_WORKBENCH it has no tables for the workbench's data.
 
@@ -44,15 +44,16 @@ def _load_db(engine: Engine, *which: str) -> None:
 
 
 def restore(engine: Engine) -> None:
-    """The database as the template has it; what was booked since is gone."""
+    """Reset the database to the template; bookings since then are lost."""
     copy_database(engine, TEMPLATE, DATABASE)
     engine.sql(DATABASE, _NEW_VERSIONS, "ANALYZE hotels_hotel", "CHECKPOINT")
 
 
 def copy_database(engine: Engine, source: str, target: str) -> None:
-    """`target`, made anew as a copy. Postgres copies only what nobody is connected to.
+    """Create `target` anew as a copy of `source`. Postgres copies only databases without
+    connections.
 
-    Nothing is dropped before it is clear that there is something to copy.
+    `target` is dropped only after `source` is known to exist.
     """
     try:
         engine.sql(
@@ -60,8 +61,8 @@ def copy_database(engine: Engine, source: str, target: str) -> None:
             f"ALTER DATABASE {source} ALLOW_CONNECTIONS false",
             f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{source}'",  # noqa: S608
             f"DROP DATABASE IF EXISTS {target} WITH (FORCE)",
-            # Files are copied as they are, between two checkpoints, where the default writes each
-            # page to the log as well: of a million posts (248 MB) 1.5 to 2.3 s instead of 4 to 5.
+            # FILE_COPY copies the files between two checkpoints; the default also writes each page
+            # to the WAL. For a million posts (248 MB): 1.5 to 2.3 s instead of 4 to 5 s.
             f"CREATE DATABASE {target} TEMPLATE {source} OWNER hotel STRATEGY FILE_COPY",
         )
     finally:
@@ -69,7 +70,7 @@ def copy_database(engine: Engine, source: str, target: str) -> None:
 
 
 def _signature(settings: Settings) -> str:
-    """What the data depend on: sizes, seed, whether the workbench is there, the tables' shape."""
+    """Return what the data depends on: sizes, seed, LAB_WORKBENCH and the migrations."""
     names = [name for name in settings.as_env() if name.startswith("LAB_DATA_")]
     sizes = [f"{name}={settings.as_env()[name]}" for name in ("LAB_WORKBENCH", *names)]
     return " ".join([*sizes, *_migrations()])

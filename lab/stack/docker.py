@@ -1,4 +1,4 @@
-"""The docker engine: the stack of docker-compose.yml, driven by docker compose."""
+"""The docker engine: the stack of docker-compose.yml, run with docker compose."""
 
 import json
 import os
@@ -16,19 +16,19 @@ from lab.paths import ROOT, State, current_state
 from lab.settings import Settings, running_settings, save
 from lab.stack.engine import ASKED, UNHEARD, K6Command, ServiceState, ServiceStatus, version_in
 
-# On the containers of an old stack's arm, with the compose project beside which they run.
+# Label of the containers of an old stack; its value is the compose project that they run with.
 LEGACY_LABEL = "load-lab.legacy"
 
-# Done once they have ended.
+# These services exit when they are done.
 _ENDING = {"secrets", "init", "latency"}
 
-# In its image the program has another name.
+# In toxiproxy's image, the program has another name.
 _ASKED = ASKED | {"toxiproxy": ["/toxiproxy", "-version"]}
 
-# Its password stands in no list of processes.
+# The password comes from the environment, so it is in no process list.
 _FLUSH = 'REDISCLI_AUTH="$(cat /run/lab-secrets/redis_password)" exec redis-cli -e flushall'
 
-# What keeps pages or requests, outermost first.
+# Services that cache pages or queue requests, outermost first.
 _EMPTIED = ("nginx", "backend-metrics", "backend", "backend-beside")
 
 _STATES: dict[str, ServiceState] = {
@@ -41,9 +41,9 @@ _STATES: dict[str, ServiceState] = {
 
 
 def compose_argv(*files: str) -> list[str]:
-    """docker compose on `files`, or on what it finds itself.
+    """Return the command `docker compose` for `files`.
 
-    That is docker-compose.yml with docker-compose.override.yml, or what COMPOSE_FILE names.
+    Default: docker-compose.yml with docker-compose.override.yml, or the files in COMPOSE_FILE.
     """
     named = [part for name in files for part in ("-f", str(ROOT / name))]
     return ["docker", "compose", "--project-directory", str(ROOT), *named]
@@ -55,7 +55,7 @@ class DockerEngine:
     name = "docker"
 
     def __init__(self) -> None:
-        # Beside the native engine's state, so that each knows its own running stack.
+        # Separate from the native engine's state, so that each engine finds only its own stack.
         self._state = State(current_state().base / "docker")
 
     def up(self, settings: Settings) -> None:
@@ -66,7 +66,7 @@ class DockerEngine:
 
     def down(self) -> None:
         with step("docker compose down"):
-            # They would keep the stack's network.
+            # These containers would keep the stack's network in use.
             remove_legacy(self._project())
             self._compose(["down"], self.settings())
             _run(compose_argv("docker-compose.load.yml"), ["down"], self.settings())
@@ -98,15 +98,16 @@ class DockerEngine:
 
     @contextmanager
     def emptied(self, settings: Settings | None = None) -> Iterator[None]:
-        # Nginx keeps its pages on a tmpfs and the workers theirs in memory: both end with them.
+        # Nginx caches on a tmpfs and the workers in memory: both caches end with their container.
         after = settings or self.settings()
         if after is None:
             raise LabError("The stack is not running. Start it: lab up")
         try:
-            # Killed after a second: what an overload left is dropped anyway. What shares the
-            # backend's network must end with it, or it stays in one that is gone.
+            # Killed after a second: requests left by an overload are dropped anyway. A service that
+            # shares the backend's network must stop with it, or it stays in a network that no
+            # longer exists.
             self._compose(["stop", "-t", "1", *_EMPTIED], self.settings())
-            # Another limit of connections makes another container.
+            # A changed LAB_DB_MAX_CONNECTIONS recreates the container of Postgres.
             self._compose(["up", "-d", "--wait", "postgres", "redis"], after)
             save(after, self._state)
             yield
@@ -124,12 +125,12 @@ class DockerEngine:
         return done.stdout.splitlines()
 
     def pids(self) -> dict[str, int]:
-        # On Linux the containers' processes are the host's too; elsewhere they are in a machine of
-        # their own and can't be seen.
+        # On Linux, the containers' processes are visible on the host; elsewhere they run in a
+        # virtual machine.
         return {service: pid for service, pid in self._main_pids() if psutil.pid_exists(pid)}
 
     def versions(self) -> dict[str, str]:
-        # Of the programs, not of their images: a tag is what someone called an image.
+        # Versions of the programs, not of their images: an image can have any tag.
         running = {service.name for service in self.services() if service.state == "running"}
         said = {name: self.exec(name, argv) for name, argv in _ASKED.items() if name in running}
         load = compose_argv("docker-compose.load.yml")
@@ -158,16 +159,18 @@ class DockerEngine:
         return [*compose_argv(), "logs", "--tail", "200", *(["-f"] if follow else []), service]
 
     def push_url(self, settings: Settings) -> str:
-        # Alloy keeps a log on disk, so that an outage of Prometheus leaves no hole.
+        # Alloy has a write-ahead log on disk, so an outage of Prometheus leaves no gap.
         states = {service.name: service.state for service in self.services()}
         return settings.alloy_push_url if states.get("alloy") == "running" else settings.push_url
 
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
-        # Inside the container the project's folder has another name, and the target is the host's.
+        # In the container, results/ is at the root, and with the host's network the target's URL is
+        # the same.
         passed = {**env, "SUMMARY_PATH": env["SUMMARY_PATH"].replace(str(ROOT), "")}
-        # By name: on the command line everyone on this machine could read the lab's token.
+        # Passed by name: values on the command line, such as the lab's token, are readable by every
+        # user of this machine.
         flags = [part for name in passed for part in ("-e", name)]
-        # As the caller, who owns results/.
+        # Run as the calling user, who owns results/.
         flags += ["--user", f"{os.getuid()}:{os.getgid()}"]
         name = f"load-lab-k6-{secrets.token_hex(4)}"
         run = ["run", "--rm", "--name", name, *flags, "load", "k6"]
@@ -196,7 +199,7 @@ def _run(
 
 
 def remove_legacy(project: str) -> None:
-    """Remove the containers of old stacks (lab/experiments/old_stacks) that were left behind."""
+    """Remove leftover containers of old stacks (lab/experiments/old_stacks)."""
     flags = ["--all", "--quiet", "--filter", f"label={LEGACY_LABEL}={project}"]
     listed = subprocess.run(["docker", "ps", *flags], capture_output=True, text=True, check=False)
     if listed.stdout.split():
@@ -205,7 +208,7 @@ def remove_legacy(project: str) -> None:
 
 
 def _pinned(settings: Settings) -> dict[str, str]:
-    """The settings with the CPUs that results will name; compose alone would pin nothing."""
+    """Return the settings with the CPUs that results will name; compose alone pins nothing."""
     cpus = choose_cpus(settings)
     return settings.as_env() | {
         "LAB_TARGET_CPUS": cpus.target,

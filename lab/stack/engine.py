@@ -1,4 +1,4 @@
-"""What an engine can do."""
+"""The interface of an engine."""
 
 import re
 import subprocess
@@ -14,23 +14,21 @@ ServiceState = Literal["running", "starting", "stopped", "failed", "missing"]
 
 @dataclass(frozen=True)
 class ServiceStatus:
-    """One service: its name, its state, where it answers, and what there is to say about it."""
-
     name: str
     state: ServiceState
     url: str | None = None
     detail: str = ""
 
 
-# k6 would let everyone on this machine stop a run, or change it, at 127.0.0.1:6565.
+# No REST API of k6: at 127.0.0.1:6565, any user of this machine could stop or change a run.
 UNHEARD = ("--address", "")
 
 
 @dataclass(frozen=True)
 class K6Command:
-    """How to run k6: the argument list before the script's name, in which folder.
+    """How to run k6: the arguments up to k6's subcommand, the folder and the environment.
 
-    `interrupt` sends SIGINT to a k6 that is not the process that `argv` starts.
+    `interrupt` is the command that sends SIGINT to k6, if `argv` starts another process than k6.
     """
 
     argv: list[str]
@@ -45,63 +43,66 @@ class Engine(Protocol):
     name: str
 
     def up(self, settings: Settings) -> None:
-        """Start what is not running, load the data if there is none, and wait until it answers."""
+        """Start what is not running, load the data if there is none, and wait for the first
+        response.
+        """
 
     def down(self) -> None:
-        """Stop everything and leave the data."""
+        """Stop everything; the data stays."""
 
     def apply(self, settings: Settings) -> None:
         """Make `settings` active in the running stack.
 
-        The native engine loses no request while LAB_SERVER is one of gunicorn's kinds and stays
-        one; other servers are restarted, and docker recreates containers: both refuse for seconds.
+        The native engine loses no request if LAB_SERVER is a gunicorn variant before and after. It
+        restarts other servers, and docker recreates containers: both refuse connections for
+        seconds.
         """
 
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
         """Run a command where `service` runs."""
 
     def services(self) -> list[ServiceStatus]:
-        """Every service of the stack, running or not."""
+        """Return every service of the stack, running or not."""
 
     def settings(self) -> Settings | None:
-        """The settings of the running stack; None when it is not running."""
+        """Return the settings of the running stack; None when it is not running."""
 
     def token(self) -> str:
-        """What opens the backend's /lab/settings."""
+        """Return the token for the backend's /lab/settings."""
 
     def emptied(self, settings: Settings | None = None) -> AbstractContextManager[None]:
-        """Nginx and the backend are stopped inside; after it they run, with empty caches.
+        """Stop Nginx and the backend for the block; afterwards they run with empty caches.
 
-        They run with `settings`, where they are given: one stop and one start for both. What an
-        overload left waiting is dropped: it would be answered first.
+        With `settings`, they then run with those: one stop and one start for both. Requests queued
+        by an overload are dropped; otherwise they would be answered first.
         """
 
     def sql(self, database: str, *statements: str) -> list[str]:
-        """Run statements as Postgres's superuser, each in a transaction of its own.
+        """Run statements as Postgres's superuser, each in a separate transaction.
 
         Returns the first column of the last statement's rows, as text.
         """
 
     def pids(self) -> dict[str, int]:
-        """The main process of each service that can be seen from here."""
+        """Return the main process of each service that is visible from here."""
 
     def versions(self) -> dict[str, str]:
-        """The version of each program of the stack."""
+        """Return the version of each program of the stack."""
 
     def limits(self) -> dict[str, str]:
-        """What each service may use at most, where something bounds it."""
+        """Return the resource limits of each service that has any."""
 
     def logs(self, service: str, follow: bool) -> list[str]:
-        """The command that prints the log of `service`."""
+        """Return the command that prints the log of `service`."""
 
     def push_url(self, settings: Settings) -> str:
-        """Where k6 pushes its metrics to."""
+        """Return the URL that k6 pushes its metrics to."""
 
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
-        """How to run k6 with `env`, on the load generator's CPUs."""
+        """Return the command that runs k6 with `env`, on the load generator's CPUs."""
 
 
-# By service. Nginx answers on standard error.
+# By service. Nginx prints its version to standard error.
 ASKED = {
     "postgres": ["postgres", "--version"],
     "redis": ["redis-server", "--version"],
@@ -115,6 +116,6 @@ ASKED = {
 
 
 def version_in(said: str) -> str:
-    """The first version number in what a program said of itself."""
+    """Return the first version number in a program's output."""
     match = re.search(r"\d+(\.\d+)+", said)
     return match[0] if match else "unknown"

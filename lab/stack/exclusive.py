@@ -1,4 +1,4 @@
-"""The running stack as something that measures may use it: alone, and left as it was."""
+"""Exclusive use of the running stack for a measurement; afterwards it is as before."""
 
 import fcntl
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from lab.stack.engine import Engine
 
 @dataclass
 class Borrowed:
-    """The stack's settings for this use, and whether its data are ours to reset."""
+    """The stack's settings for this use; `prepared`: whether to reset the data afterwards."""
 
     base: Settings
     prepared: bool = False
@@ -24,13 +24,13 @@ class Borrowed:
 
 @contextmanager
 def borrowed(engine: Engine, *, as_set: bool = False) -> Iterator[Borrowed]:
-    """The running stack, started if need be; afterwards as it was, with fresh data.
+    """Use the stack exclusively, started if necessary; afterwards restore its settings and data.
 
-    Its settings are those of a new start, but for where it runs; or, `as_set`, its own.
+    Its settings are those of a new start (`on_site`); with `as_set`, its own.
 
     Raises:
-        LabError: somebody else measures, or the stack does not start.
-        Interrupted: someone pressed Ctrl-C inside.
+        LabError: another `lab` measures, or the stack does not start.
+        Interrupted: Ctrl-C was pressed in the block.
     """
     with _alone(), interruptible():
         before = engine.settings()
@@ -46,7 +46,7 @@ def borrowed(engine: Engine, *, as_set: bool = False) -> Iterator[Borrowed]:
 
 
 def prepare(engine: Engine, stack: Borrowed) -> None:
-    """The data as load_db makes them, which are put back afterwards."""
+    """Reset the data to load_db's, and mark the stack to reset it again afterwards."""
     database.prepare_template(engine, stack.base)
     stack.prepared = True
     with engine.emptied():
@@ -67,7 +67,7 @@ def _leave(engine: Engine, stack: Borrowed, before: Settings | None) -> None:
                 if before is None:
                     engine.down()
     except (LabError, OSError) as error:
-        # What ended the work inside is the message that counts.
+        # The error that ended the block is more important than this one.
         note(f"The stack could not be left as it was: {error}")
 
 
@@ -79,7 +79,7 @@ def _restore(engine: Engine, stack: Borrowed) -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Two that measure at once would measure each other."""
+    """Lock the stack: two measurements at once would distort each other."""
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / ".run.lock").open("w") as lock:
         try:

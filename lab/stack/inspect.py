@@ -1,4 +1,4 @@
-"""Asking the running services what they run with."""
+"""Query the running services for their settings, delays and counters."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,30 +12,31 @@ from lab.settings import Settings
 
 
 def ask_backend(settings: Settings, token: str) -> dict[str, Any]:
-    """What the backend says of itself: settings, server, versions, debug.
+    """Return what the backend reports: settings, server, versions, debug.
 
     Raises:
-        LabError: it does not answer.
+        LabError: it does not respond.
     """
     return _asked(f"{settings.backend_url}/lab/settings", {"X-Lab-Token": token})
 
 
 def ask_latency(settings: Settings, token: str) -> dict[str, Any]:
-    """Round trips from the backend to Postgres in ms, a new connection's, and how it logs in.
+    """Return round trips from the backend to Postgres and the time of a new connection, in ms, and
+    the authentication method.
 
     Raises:
-        LabError: it does not answer.
+        LabError: the backend does not respond.
     """
-    # Some tens of delays, of up to a second each.
+    # The response takes some tens of delays, each up to a second.
     url = f"{settings.backend_url}/lab/latency"
     return _asked(url, {"X-Lab-Token": token}, seconds=90)
 
 
 def ask_nginx(settings: Settings) -> dict[str, Any]:
-    """The settings that Nginx runs with, as its own configuration answers them.
+    """Return the settings that Nginx runs with; the response is part of its configuration.
 
     Raises:
-        LabError: it does not answer.
+        LabError: it does not respond.
     """
     return _asked(f"{settings.nginx_status_url}/settings")
 
@@ -54,13 +55,13 @@ def _asked(url: str, headers: dict[str, str] | None = None, seconds: float = 10)
 
 @dataclass(frozen=True)
 class Counters:
-    """Running totals: bodies made, by route; answers of each cache, by layer and outcome."""
+    """Running totals: response bodies built, by route; cache lookups, by layer and outcome."""
 
     builds: dict[str, float]
     cache: dict[tuple[str, str], float]
 
     def since(self, before: "Counters") -> "Counters":
-        """What was counted from `before` until now."""
+        """Return the counts from `before` until now."""
         return Counters(
             {k: v - before.builds.get(k, 0) for k, v in self.builds.items()},
             {k: v - before.cache.get(k, 0) for k, v in self.cache.items()},
@@ -71,7 +72,7 @@ class Counters:
         return sum(self.builds.values())
 
     def by_layer(self) -> dict[str, dict[str, int]]:
-        """{layer: {outcome: count}}, of layers that were asked at all."""
+        """Return {layer: {outcome: count}} of the layers with at least one lookup."""
         found: dict[str, dict[str, int]] = {}
         for (layer, outcome), count in self.cache.items():
             if count:
@@ -80,10 +81,10 @@ class Counters:
 
 
 def read_counters(settings: Settings) -> Counters:
-    """The totals now.
+    """Return the current totals.
 
     Raises:
-        LabError: the metrics port does not answer.
+        LabError: the metrics port does not respond.
     """
     url = settings.metrics_url
     try:

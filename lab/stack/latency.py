@@ -1,4 +1,4 @@
-"""What LAB_LATENCY_MS really does, measured before anything else is, and kept with the figures."""
+"""Measure the effect of LAB_LATENCY_MS before anything else; it is stored with the results."""
 
 from typing import Any
 
@@ -9,25 +9,26 @@ from lab.settings import Settings
 from lab.stack.engine import Engine
 from lab.stack.inspect import ask_latency
 
-# Answers of /healthz, each on a connection of its own. The quickest counts, and all is looked at
-# more than once: a delay stays, other than a moment in which the machine is busy.
+# Responses of /healthz, each on a new connection. The fastest counts, and a wrong delay is measured
+# again: a delay is permanent, a busy moment of the machine is not.
 _ROUNDS = 3
 _TRIES = 3
-# What a round trip may take beyond its delay, for the way itself and for a machine that has others
-# to serve: so many ms, and so much of the delay.
+# Tolerance of a round trip beyond its delay, for the network and a busy machine: a number of ms,
+# and a share of the delay.
 ALLOWED_MS = 20
 ALLOWED_RATIO = 0.2
 
 
 def measured(settings: Settings, token: str) -> dict[str, Any]:
-    """The delays as they are now, in ms.
+    """Measure the current delays, in ms.
 
-    database_ms: a round trip of the backend to Postgres on an open connection. client_ms: what an
-    answer of the backend takes on the way of its clients, direct_ms past what delays.
-    new_connection_ms: a new connection to Postgres, new_connection_delays: as many LAB_LATENCY_MS.
+    database_ms: a round trip from the backend to Postgres on an open connection. client_ms: a
+    response of the backend on its clients' path; direct_ms: the same without toxiproxy.
+    new_connection_ms: a new connection to Postgres; new_connection_delays: the same as a multiple
+    of LAB_LATENCY_MS.
 
     Raises:
-        LabError: the backend or toxiproxy does not answer.
+        LabError: the backend or toxiproxy does not respond.
     """
     said = ask_latency(settings, token)
     delay, connecting = settings.LAB_LATENCY_MS, said["new_connection_ms"]
@@ -42,10 +43,10 @@ def measured(settings: Settings, token: str) -> dict[str, Any]:
 
 
 def verified(settings: Settings, token: str) -> dict[str, Any]:
-    """The delays as they are now, which are those of the settings.
+    """Measure the current delays, and check that they match the settings.
 
     Raises:
-        LabError: they are not; with what was measured.
+        LabError: they do not; the message has the measured values.
     """
     for _ in range(_TRIES):
         found = measured(settings, token)
@@ -58,7 +59,7 @@ def verified(settings: Settings, token: str) -> dict[str, Any]:
 
 
 def of_running(engine: Engine) -> dict[str, Any] | None:
-    """The delays of the running stack as they are now; None when nothing runs or answers."""
+    """Return the current delays of the running stack; None when nothing runs or responds."""
     settings = engine.settings()
     if settings is None:
         return None
@@ -69,12 +70,14 @@ def of_running(engine: Engine) -> dict[str, Any] | None:
 
 
 def postgres_auth(settings: Settings, token: str) -> str:
-    """How the backend's connections log in: scram-sha-256, md5, trust, password or other."""
+    """Return the authentication method of the backend's connections: scram-sha-256, md5, trust,
+    password or other.
+    """
     return str(ask_latency(settings, token)["postgres_auth"])
 
 
 def _wrong(found: dict[str, Any], settings: Settings) -> str:
-    """What is not as the settings say; nothing when all is."""
+    """Return the first difference from the settings; empty when there is none."""
     delay = settings.LAB_LATENCY_MS
     ways = {
         "Postgres, as the backend sees it,": (found["database_ms"], delay),
@@ -88,7 +91,7 @@ def _wrong(found: dict[str, Any], settings: Settings) -> str:
 
 
 def _answer_ms(address: str) -> float:
-    """The quickest of some answers of /healthz, which asks nothing of Postgres."""
+    """Return the fastest of several responses of /healthz, which does not query Postgres."""
     try:
         with httpx.Client(timeout=60, headers={"Connection": "close"}) as client:
             answers = [client.get(f"{address}/healthz") for _ in range(_ROUNDS)]

@@ -1,4 +1,4 @@
-"""What runs, and which settings are really active: asked of the services, not of a file."""
+"""Report what runs, and the active settings: from the services, not from a file."""
 
 from dataclasses import asdict
 from typing import Any
@@ -10,7 +10,9 @@ from lab.stack.latency import of_running
 
 
 def stack_status(engine: Engine) -> dict[str, Any]:
-    """Engine, services, and the active settings; `settings` is empty when nothing runs."""
+    """Return engine, services, active settings and delays; `settings` is empty when nothing
+    runs.
+    """
     return {
         "engine": engine.name,
         "services": [asdict(service) for service in engine.services()],
@@ -20,7 +22,9 @@ def stack_status(engine: Engine) -> dict[str, Any]:
 
 
 def active_settings(engine: Engine) -> dict[str, Any]:
-    """The settings as the backend answers them, over the rest that the stack was started with."""
+    """Return the settings that backend and Nginx report; the others are those of the stack's
+    start.
+    """
     settings = engine.settings()
     if settings is None:
         return {}

@@ -1,4 +1,4 @@
-"""Proof that a layer is really on, by what it does: asked before anything is measured."""
+"""Verify from its behaviour that each layer is really on, before a measurement."""
 
 from dataclasses import dataclass, field
 
@@ -11,31 +11,32 @@ from lab.stack.engine import Engine
 from lab.stack.inspect import Counters, ask_backend, ask_nginx, read_counters
 
 LIST = "/api/hotel/"
-# Django's own 404, which no cache of Nginx keeps.
+# Django's own 404, which Nginx does not cache.
 _NOWHERE = "/lab-asks-who-answers/"
 
-# Processes keep pages of their own, and who answers is chance: enough to meet one of them twice.
+# Each process caches its own pages, and which one responds is random: enough tries to reach one
+# twice.
 _TRIES = 20
 
 
 def _as_k6() -> httpx.Client:
-    """A client that asks for no compression, as k6: another encoding would be another page."""
+    """Return a client that, like k6, requests no compression: another encoding is another page."""
     return httpx.Client(timeout=60, headers={"Accept-Encoding": "identity"}, verify=certificates())
 
 
 @dataclass(frozen=True)
 class Target:
-    """The running stack, as the probes ask it."""
+    """The running stack, as the probes use it."""
 
     settings: Settings
     token: str
     client: httpx.Client = field(default_factory=_as_k6)
 
     def get(self, base: str, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
-        """One answer, which has to be a 200.
+        """Return a response with status 200.
 
         Raises:
-            LabError: it is not, or there is none.
+            LabError: the status is another, or there is no response.
         """
         try:
             answer = self.client.get(f"{base}{path}", headers=headers)
@@ -46,18 +47,17 @@ class Target:
         return answer
 
     def hotels(self) -> list[str]:
-        """The paths of every hotel's detail, asked past the caches."""
+        """Return the path of each hotel's detail page, requested past the caches."""
         answer = self.get(self.settings.backend_url, LIST, {"X-Lab-Token": self.token})
         return [f"{LIST}{hotel['id']}/" for hotel in answer.json()]
 
 
 def target_of(engine: Engine, settings: Settings) -> Target:
-    """The probes' view of the running stack."""
     return Target(settings, engine.token())
 
 
 def caches_on(settings: Settings) -> dict[str, str]:
-    """The backend's own caches and Nginx', by their layers' names: those that may keep a page."""
+    """Return the cache layers that are on, the backend's and Nginx's, with their modes."""
     said = {
         "local": settings.LAB_LOCAL_CACHE,
         "redis": settings.LAB_REDIS_CACHE,
@@ -67,17 +67,17 @@ def caches_on(settings: Settings) -> dict[str, str]:
 
 
 def verify(target: Target) -> None:
-    """Check settings, who answers, each layer's behaviour, and the body.
+    """Check the settings, which server responds, each layer's behaviour, and the body.
 
     Leaves pages in the caches that are on.
 
     Raises:
-        LabError: something is not as the settings say; with what was found.
+        LabError: something differs from the settings; the message has what was found.
     """
     _check_settings(target)
     _check_server(target)
-    # A hotel's page is what caches are there for. Where none is on it would be made five times,
-    # half a second each: the list goes the same way.
+    # Caches store a hotel's page. Without any cache it would be built five times, half a second
+    # each; the list takes the same path.
     path = target.hotels()[0] if caches_on(target.settings) else LIST
     truth = target.get(target.settings.backend_url, path, {"X-Lab-Token": target.token}).content
     _check_backend_layers(target, path)
@@ -95,7 +95,7 @@ def _check_settings(target: Target) -> None:
 
 
 def _check_server(target: Target) -> None:
-    """Who answers at the server's own port, and who behind Nginx; each worker says it of itself."""
+    """Check which server responds at its own port and behind Nginx; each worker reports its own."""
     settings, token = target.settings, {"X-Lab-Token": target.token}
     asked: dict[str, str] = {f"{settings.backend_url}{_NOWHERE}": settings.LAB_SERVER}
     asked[f"{settings.target_url}{_NOWHERE}"] = settings.LAB_SERVER
@@ -121,7 +121,7 @@ def _check_same(name: str, said: dict[str, str], settings: Settings) -> None:
 
 
 def _check_backend_layers(target: Target, path: str) -> None:
-    """Ask the backend itself until each layer that is on has answered, and no other has."""
+    """Request a page from the backend until each layer that is on, and no other, had a hit."""
     on = set(caches_on(target.settings)) - {"nginx"}
     before = read_counters(target.settings)
     for _ in range(_TRIES):

@@ -16,7 +16,7 @@ from lab.settings import Settings
 from lab.stack.native.services import BACKEND, backend_env
 from lab.stack.native.supervision import Supervision, is_alive, wait_for
 
-# Most have gone by then.
+# Most old workers have ended by then.
 _SECONDS_BEFORE_FREEING = 2
 
 
@@ -30,11 +30,11 @@ def python(
 ) -> subprocess.CompletedProcess[str]:
     """Run Python in `backend/` with the stack's environment.
 
-    With `show` its output goes to our standard error: progress is for the user, while standard
-    output belongs to the result of the command that called us.
+    With `show`, its output goes to the lab's standard error: progress is for the user, while
+    standard output belongs to the result of the calling command.
     """
     whole = {**os.environ, **backend_env(settings, state), **(env or {})}
-    # It would go over `settings`, which the running stack may not have yet.
+    # The file would override `settings`, which the running stack may not have yet.
     del whole["BACKEND_SETTINGS_FILE"]
     output = (
         {"stdout": sys.stderr} if show else {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -52,10 +52,10 @@ def manage(
     show: bool = False,
     env: Mapping[str, str] | None = None,
 ) -> None:
-    """Like `python`.
+    """Like `python`, but check the exit code.
 
     Raises:
-        LabError: it failed; with what it said.
+        LabError: the command failed; the message has its output.
     """
     done = python(argv, settings, state, show=show, env=env)
     if done.returncode:
@@ -64,7 +64,7 @@ def manage(
 
 
 def load(settings: Settings, state: State) -> None:
-    """Roles, database and migrations always; data when there is none."""
+    """Create the roles and the database, and migrate it; load the data when there is none."""
     manage(["-m", "ops.roles"], settings, state)
     with step("Migrating the database"):
         manage(["manage.py", "migrate", "--no-input"], settings, state)
@@ -76,15 +76,18 @@ def load(settings: Settings, state: State) -> None:
 
 
 def load_what_is_new(before: Settings, after: Settings, state: State) -> None:
-    """Tables and data of a workbench that was off until now; before the backend has its routes."""
+    """Load the workbench's tables and data when it is switched on, before the backend has its
+    routes.
+    """
     if before.LAB_WORKBENCH == "off" and after.LAB_WORKBENCH == "on":
         load(after, state)
 
 
 def reload_workers(supervision: Supervision, settings: Settings, free: Callable[[], None]) -> None:
-    """HUP: the master keeps the socket, new workers read the settings file, old ones finish.
+    """Reload gunicorn with HUP: the master keeps the socket, new workers read the settings file,
+    and old workers finish their requests.
 
-    For gunicorn's kinds. `free` is called now and then while old workers have not ended.
+    `free` is called repeatedly while old workers still run.
     """
     with step("Restarting the backend's workers"):
         pid = supervision.pid("backend")

@@ -1,4 +1,4 @@
-"""New settings in a running stack: by a reload where that works, else by a restart."""
+"""Apply new settings to a running stack: with a reload where possible, else with a restart."""
 
 import shutil
 import signal
@@ -20,22 +20,22 @@ from lab.stack.native.services import redis_service, services
 from lab.stack.native.starting import answers, start
 from lab.stack.native.supervision import Supervision, wait_for
 
-# Time for requests in flight when a server is restarted: it waits for Nginx's idle connections too,
+# Time for requests in flight when a server restarts: it also waits for Nginx's idle connections,
 # which end later.
 _GRACE_SECONDS = 3
 
 _BACKEND, _BESIDE, _NGINX, _POSTGRES = "backend", "backend-beside", "nginx", "postgres"
 _WORKER = "backend-worker"
 
-# As long as Nginx's old workers may take for what they have, when the way that they take is to go.
+# Time for the last requests of Nginx's old workers, before the proxy that they use is removed.
 _LAST_REQUESTS_SECONDS = 10
-# Settings that no field of the backend's is for (backend/config/env.py).
+# Settings that the backend does not read (backend/config/env.py).
 _NOT_BACKENDS = {"LAB_NGINX_POST_RATE", "LAB_PROXY_TIMEOUT", "LAB_CLIENT_TIMEOUT"}
 
 
 @dataclass(frozen=True)
 class Change:
-    """From the settings `before`, which the stack runs with, to those `after`."""
+    """A change from the settings `before`, which the stack runs with, to `after`."""
 
     before: Settings
     after: Settings
@@ -43,7 +43,9 @@ class Change:
     state: State
 
     def apply(self) -> None:
-        """Gunicorn's kinds and Nginx lose no request; another server is stopped and started."""
+        """Apply the settings. Gunicorn and Nginx lose no request; any other server is stopped and
+        started.
+        """
         backend.load_what_is_new(self.before, self.after, self.state)
         if self._repairs:
             self._start(_POSTGRES)
@@ -54,14 +56,14 @@ class Change:
             backend.reload_workers(self.supervision, self.after, self._free_workers)
         self._renew_beside()
         self._start(_WORKER)
-        # Last: Nginx must not keep a page for as long as an old worker says.
+        # Last: Nginx must not cache a response with the cache lifetime of an old worker.
         self._reload_nginx()
         self._stop_unwanted(self.after)
 
     def is_done(self) -> bool:
-        """Whether what runs has the settings `after`.
+        """Return whether the running services have the settings `after`.
 
-        A switch that failed has saved them all the same: a server reads them when it starts.
+        A change that failed has also saved them: a server reads them when it starts.
         """
         states = self.supervision.states()
         changing = (_POSTGRES, _BACKEND, _BESIDE, _WORKER, _NGINX)
@@ -71,10 +73,12 @@ class Change:
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
-        """Redis, Nginx's pages, what the backend's processes hold, and what waits for them.
+        """Empty Redis, Nginx's cache, the caches of the backend's processes, and the queued
+        requests.
 
-        Nginx knows its files by memory that outlives a reload, and a socket keeps its queue as long
-        as the server lives: they are stopped meanwhile, and started again whatever happens.
+        Nginx's list of cached files is in memory that survives a reload, and a socket's queue
+        exists as long as its server. So both are stopped during the block, and always started
+        again.
         """
         try:
             self.supervision.stop_quickly(_NGINX, _BACKEND, _BESIDE)
@@ -90,7 +94,7 @@ class Change:
         wait_for(lambda: _is_ready(self.after), seconds=30, what="the stack with empty caches")
 
     def _adopt(self) -> bool:
-        """What is read at the next start or reload; returns whether Postgres was restarted."""
+        """Save what is read at the next start or reload; return whether Postgres was restarted."""
         if latency.differs(self.before, self.after):
             latency.begin(self.after, self.state)
         save(self.after, self.state)
@@ -103,11 +107,13 @@ class Change:
 
     @property
     def _repairs(self) -> bool:
-        """Whether the settings are those that were saved, by a switch that failed."""
+        """Return whether `after` was already saved, by a change that failed."""
         return self.before == self.after
 
     def _can_reload(self) -> bool:
-        """Whether one master serves both: gunicorn's, which takes another kind of worker too."""
+        """Return whether a reload is enough: gunicorn's master can also change the type of its
+        workers.
+        """
         kinds = (self.before.LAB_SERVER, self.after.LAB_SERVER)
         runs = bool(self.supervision.pid(_BACKEND))
         return runs and not self._repairs and all(kind.startswith("gunicorn-") for kind in kinds)
@@ -118,19 +124,23 @@ class Change:
         self._start(_BACKEND)
 
     def _free_workers(self) -> None:
-        """Gunicorn's own ASGI worker waits for the connections that Nginx keeps for later."""
+        """Reload Nginx: gunicorn's ASGI worker waits for Nginx's idle connections."""
         if self.before.LAB_SERVER == "gunicorn-asgi":
             self.supervision.signal_service(_NGINX, signal.SIGHUP)
 
     def _renew_beside(self) -> None:
-        """It reads its settings at its start alone; those of Nginx are nothing to it."""
+        """Restart the second server if a setting that it reads changed: it reads them only at its
+        start.
+        """
         differs = self._repairs or _as_read(self.before) != _as_read(self.after)
         if differs and self.after.LAB_SECOND_SERVER != "off":
             self.supervision.stop_quickly(_BESIDE, seconds=_GRACE_SECONDS)
             self._start(_BESIDE)
 
     def _reload_nginx(self) -> None:
-        """Its files are written here: it might have been told to read them before."""
+        """Write Nginx's files and reload it. Written earlier, `_free_workers` could load them too
+        soon.
+        """
         render.write_nginx(self.after, self.state)
         if self._repairs:
             self._start(_NGINX)
@@ -140,7 +150,8 @@ class Change:
             self.supervision.signal_service(_NGINX, signal.SIGHUP)
             wait_for(self._nginx_has_it, seconds=20, what="the new settings of Nginx")
             if latency.differs(self.before, self.after):
-                # Theirs are the last requests on the old way. A WebSocket would keep them.
+                # The old workers send the last requests over the old path. WebSockets would keep
+                # them running.
                 psutil.wait_procs(old, timeout=_LAST_REQUESTS_SECONDS)
 
     def _nginx_has_it(self) -> bool:
@@ -159,7 +170,9 @@ class Change:
             self._forget_beside()
 
     def _forget_beside(self) -> None:
-        """No later worker takes its gauges out (backend/observability/metrics.py)."""
+        """Delete the gauges of the second server: no later worker does
+        (backend/observability/metrics.py).
+        """
         for file in (self.state.run / "metrics/beside").glob("gauge_live*"):
             file.unlink(missing_ok=True)
 
@@ -167,7 +180,9 @@ class Change:
         self._start_with(self.after, *names)
 
     def _start_what_is_saved(self) -> Settings:
-        """Servers read the file: it has `before` still, when something failed before its turn."""
+        """Start the servers with the saved settings: `before`, when something failed before the
+        save.
+        """
         saved = running_settings(self.state) or self.before
         render.write_nginx(saved, self.state)
         self._start_with(saved, _BACKEND, _BESIDE, _WORKER, _NGINX)
@@ -179,7 +194,7 @@ class Change:
 
 
 def _as_read(settings: Settings) -> dict[str, str]:
-    """What the backend reads: all but what is for Nginx and the load alone."""
+    """Return the settings that the backend reads: all except those of Nginx and of the load."""
     return {name: value for name, value in settings.as_env().items() if name not in _NOT_BACKENDS}
 
 

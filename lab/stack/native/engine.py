@@ -64,7 +64,7 @@ class NativeEngine:
         try:
             self._start(settings)
         except BaseException:
-            # A stack that is half up would hold its ports and answer nothing.
+            # A partly started stack would occupy its ports and not respond.
             self.down()
             raise
 
@@ -147,14 +147,14 @@ class NativeEngine:
         return K6Command([*scheduling.BECOME, *pinned], ROOT / "k6", {**os.environ, **env})
 
     def _bound_logs(self) -> None:
-        """Nginx appends, so that cutting the file off between tests loses old lines only."""
+        """Truncate Nginx's logs between tests: Nginx appends, so only old lines are lost."""
         for name in ("nginx-access.log", "nginx-error.log"):
             log = self._state.logs / name
             if log.exists() and log.stat().st_size > _LOG_BYTES:
                 os.truncate(log, 0)
 
     def _resume(self, settings: Settings) -> None:
-        """The stack runs: start what stopped, and make the settings active."""
+        """Start the stopped services of a running stack, and make the settings active."""
         running = self._running()
         for group in start_groups(services(running, self._state)):
             self._start_group(group, running)
@@ -196,7 +196,7 @@ class NativeEngine:
 
     def _start_group(self, group: list[Service], settings: Settings) -> None:
         start(group, self._supervision, settings, self._state)
-        if group[0].name == "toxiproxy":  # It starts empty.
+        if group[0].name == "toxiproxy":  # It starts without proxies.
             latency.apply(settings, self._state)
 
     def _ready(self, settings: Settings) -> bool:
@@ -207,7 +207,9 @@ class NativeEngine:
         return answer.status_code == 200
 
     def _all_run(self) -> bool:
-        """Supervisor calls a service running once it has lived for a second."""
+        """Return whether all services run: supervisor reports a service as running after one
+        second.
+        """
         states = self._supervision.states()
         wanted = [s.name for s in services(self._running(), self._state) if s.wanted]
         return {states[name] for name in wanted} == {"running"}
@@ -224,7 +226,7 @@ def _differences(before: Settings, after: Settings) -> set[str]:
 
 
 def _refuse_fixed(names: set[str]) -> None:
-    # `choose_engine` has seen to LAB_ENGINE: auto and native are the same stack here.
+    # `choose_engine` has checked LAB_ENGINE: auto and native are the same stack here.
     fixed = ", ".join(sorted(name for name in names - {"LAB_ENGINE"} if not is_live(name)))
     if fixed:
         raise UsageError(
@@ -234,7 +236,7 @@ def _refuse_fixed(names: set[str]) -> None:
 
 
 def _absent() -> list[ServiceStatus]:
-    """What the docker engine has and this one lacks, said rather than left out."""
+    """Return the services that this engine lacks, as `missing` and with the reason."""
     missing = {"alloy": "not in the native engine: exporters take its place"}
     if grafana.installed() is None:
         missing["grafana"] = grafana.why_absent()

@@ -1,7 +1,7 @@
-"""How the programs of the native engine come here; `make setup` runs this module.
+"""Install the programs of the native engine; `make setup` runs this module.
 
-What the machine has is used as it is. What it lacks is unpacked from the distribution's packages
-(native/apt-unpack.sh), or built (k6, toxiproxy), below `.lab`.
+The machine's own programs are used as they are. Missing programs are unpacked from the
+distribution's packages (native/apt-unpack.sh), or built (k6, toxiproxy), below `.lab`.
 """
 
 import os
@@ -24,13 +24,13 @@ K6_VERSION = "1.8.1"
 TOXIPROXY_VERSION = "2.12.0"
 OLDEST_GO = (1, 25)
 
-# `auto` lets go fetch a newer toolchain, which a machine without that network can't.
+# With `auto`, go downloads a newer toolchain, which fails without that network.
 _GO_ENV = {"GOTOOLCHAIN": "local", "GOFLAGS": "-trimpath"}
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program and the Debian package that has it."""
+    """A program and the Debian package that contains it."""
 
     name: str
     package: str
@@ -39,7 +39,7 @@ class Program:
 # The packages of the browser in which the tests open the report.
 _BROWSER = ("chromium", "chromium-common")
 
-# What `make test-compose` needs where the machine has no Docker engine.
+# Programs that `make test-compose` needs where the machine has no Docker engine.
 _DOCKER = {
     "docker": "docker.io",
     "dockerd": "docker.io",
@@ -67,7 +67,7 @@ PACKAGED = (
 
 
 def install() -> None:
-    """Get every program that is missing."""
+    """Install every program that is missing."""
     _unpack(sorted({p.package for p in PACKAGED if find(p.name) is None}))
     if _k6_version() != K6_VERSION:
         _require_go()
@@ -81,7 +81,7 @@ def install() -> None:
 
 
 def _build_toxiproxy() -> None:
-    """Server and command line; `go install` would name them `server` and `cli`."""
+    """Build server and command line; `go install` would name them `server` and `cli`."""
     module = "github.com/Shopify/toxiproxy/v2"
     packages = [f"{module}/cmd/{name}@v{TOXIPROXY_VERSION}" for name in ("server", "cli")]
     named = f"-ldflags=-X={module}.Version={TOXIPROXY_VERSION}"
@@ -93,7 +93,7 @@ def _build_toxiproxy() -> None:
 
 
 def install_browser() -> None:
-    """Get the browser that the tests of the report use; where there is no apt they are skipped."""
+    """Install the browser for the tests of the report; without apt, those tests are skipped."""
     if find_browser() is None and shutil.which("apt-get") is not None:
         _unpack(list(_BROWSER))
 
@@ -105,7 +105,7 @@ def _unpack(packages: list[str]) -> None:
 
 
 def install_compose() -> None:
-    """Build docker compose, which checks the compose files in the tests; needs no engine."""
+    """Build docker compose, with which the tests check the compose files; it needs no engine."""
     target = BIN / "docker-compose"
     if target.exists():
         return
@@ -119,9 +119,9 @@ def install_compose() -> None:
 
 
 def install_docker() -> None:
-    """Get what a Docker engine needs, and what images are made with, for `make test-compose`."""
+    """Install a Docker engine and the tools that build images, for `make test-compose`."""
     _unpack(sorted({package for name, package in _DOCKER.items() if find(name) is None}))
-    # Its package leaves these names to the system's alternatives.
+    # The package of iptables leaves these names to update-alternatives.
     for name in ("iptables", "ip6tables"):
         unpacked = PROGRAMS / "usr/sbin" / f"{name}-nft"
         if find(name) is None and unpacked.exists():
@@ -162,7 +162,7 @@ def _run(argv: list[str], env: dict[str, str] | None = None) -> None:
 
 
 def _engine() -> str | None:
-    """What is asked for; the other settings need not be right to install something."""
+    """Return LAB_ENGINE; an installation does not require the other settings to be valid."""
     return os.environ.get("LAB_ENGINE") or dotenv_values(ROOT / ".env").get("LAB_ENGINE")
 
 

@@ -1,4 +1,4 @@
-"""Delays of the native engine, which toxiproxy makes."""
+"""Delays of the native engine, by toxiproxy."""
 
 import httpx
 
@@ -10,7 +10,7 @@ from lab.stack.native.services.toxiproxy import toxics_env
 
 
 def differs(one: Settings, other: Settings) -> bool:
-    """Whether something else is delayed, or otherwise."""
+    """Return whether a setting of the delays differs."""
     return any(value != one.as_env()[name] for name, value in other.as_env().items() if _is(name))
 
 
@@ -19,33 +19,34 @@ def _is(name: str) -> bool:
 
 
 def apply(settings: Settings, state: State) -> None:
-    """Delay as `settings` say, while nobody is on the way.
+    """Set the delays of `settings`, while no connection uses toxiproxy.
 
     Raises:
-        LabError: toxiproxy does not answer.
+        LabError: toxiproxy does not respond.
     """
     begin(settings, state)
     end(settings, state)
 
 
 def begin(settings: Settings, state: State) -> None:
-    """Make the way that `settings` want, and leave the one before: who is on it goes on living.
+    """Create the proxies with the delays of `settings`. Without a delay, keep the old proxies for
+    their open connections.
 
     Raises:
-        LabError: toxiproxy does not answer.
+        LabError: toxiproxy does not respond.
     """
     if settings.is_delayed:
         _tell_toxiproxy(settings, state)
 
 
 def end(settings: Settings, state: State) -> None:
-    """Take away the ways that `settings` do not want, once nobody takes them any more."""
+    """Remove the proxies that `settings` do not need, once no connection uses them."""
     if not settings.is_delayed and _has_proxies(settings):
         _tell_toxiproxy(settings, state)
 
 
 def _has_proxies(settings: Settings) -> bool:
-    """One that does not answer has none."""
+    """Return whether toxiproxy has proxies; False when it does not respond."""
     try:
         url = f"http://{LOOPBACK}:{settings.LAB_TOXIPROXY_PORT}/proxies"
         return bool(http.get(url, timeout=10).json())

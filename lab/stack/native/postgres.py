@@ -1,4 +1,6 @@
-"""Postgres' data directory in the native engine, and its superuser; roles: backend/ops/roles.py."""
+"""Postgres's data directory in the native engine, and its superuser; roles:
+backend/ops/roles.py.
+"""
 
 import os
 import pwd
@@ -18,7 +20,9 @@ from lab.stack.native.services import postgres_user
 
 
 def make_cluster(state: State) -> None:
-    """`initdb`, unless it was done; a directory half made by an earlier try is made again."""
+    """Run `initdb` unless it was done; replace a directory that an earlier attempt left
+    incomplete.
+    """
     target = state.postgres
     if (target / "global/pg_control").exists():
         return
@@ -32,8 +36,8 @@ def make_cluster(state: State) -> None:
 
 
 def configure(settings: Settings, state: State) -> None:
-    """The project's postgresql.conf, copied, since Postgres's user may not be able to enter the
-    clone; with what may change between two starts of a running stack.
+    """Write the project's postgresql.conf, with the settings that may change between two starts of
+    a running stack. It is a copy, because Postgres's user may not be able to enter the clone.
     """
     common = (ROOT / "postgres/postgresql.conf").read_text()
     target = state.postgres_configuration
@@ -62,7 +66,11 @@ def _initdb(target: Path, password_file: str) -> None:
 
 
 def answers(settings: Settings, state: State) -> bool:
-    """Whether Postgres takes connections."""
+    """Return whether Postgres accepts connections.
+
+    Raises:
+        LabError: the data was created with another password.
+    """
     try:
         _connect(settings, state).close()
     except psycopg.OperationalError as error:
@@ -76,10 +84,11 @@ def answers(settings: Settings, state: State) -> bool:
 
 
 def run(database: str, statements: Sequence[str], settings: Settings, state: State) -> list[str]:
-    """Run statements as the superuser, each on its own; the last one's first column, as text.
+    """Run statements as the superuser, each in a separate transaction; return the first column of
+    the last statement's rows, as text.
 
     Raises:
-        LabError: Postgres refused one.
+        LabError: Postgres rejected a statement.
     """
     try:
         with _connect(settings, state, database) as connection:
@@ -101,7 +110,7 @@ def _connect(settings: Settings, state: State, database: str = "postgres") -> ps
         dbname=database,
         password=state.secret("postgres_password"),
         connect_timeout=2,
-        # Another program that got hold of the port is not told the password.
+        # Another program that listens on the port must not receive the password.
         require_auth="scram-sha-256",
     )
 

@@ -1,4 +1,4 @@
-"""What is checked before anything is started."""
+"""Checks before the stack is started."""
 
 import resource
 import shutil
@@ -10,13 +10,17 @@ from lab.stack.native.render import OPEN_FILES
 from lab.stack.native.services.service import Service
 from lab.stack.native.supervision import port_is_taken
 
-# Data, write-ahead log (up to 4 GB in a long run, see postgresql.conf) and Prometheus's blocks of a
-# first run come to about 1 GB.
+# Data, WAL (up to 4 GB in a long run, see postgresql.conf) and Prometheus's blocks of a first run
+# use about 1 GB.
 FREE_BYTES_NEEDED = 2 * 1024**3
 
 
 def check(settings: Settings, state: State, services: list[Service]) -> None:
-    """Raises LabError when the stack could not run here."""
+    """Check the ports, the disk space and the limit of open files.
+
+    Raises:
+        LabError: the stack can't run here.
+    """
     _check_ports(settings, services)
     _check_disk(state)
     _check_open_files()

@@ -1,4 +1,4 @@
-"""The programs of the native engine: where they are."""
+"""Find the programs of the native engine."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from lab.stack.engine import ASKED, version_in
 
 
 def find(name: str) -> Path | None:
-    """The program `name`: what `make setup` put below `.lab`, or what the system has."""
+    """Return the path of a program: installed by `make setup` below `.lab`, or the system's."""
     folders = [BIN, PROGRAMS / "usr/bin", PROGRAMS / "usr/sbin", *_postgres_folders()]
     path = os.pathsep.join([*map(str, folders), os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     found = shutil.which(name, path=path)
@@ -19,32 +19,32 @@ def find(name: str) -> Path | None:
 
 
 def find_browser() -> Path | None:
-    """Chromium: the system's, or what `make test` unpacked where there was none."""
+    """Return the path of Chromium: the system's, or the one that `make test` unpacked."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return Path(found)
-    # Its launcher in usr/bin looks for the program below /usr, so start the program itself.
+    # The launcher in usr/bin looks for the program below /usr, so start the program itself.
     unpacked = PROGRAMS / "usr/lib/chromium/chromium"
     return unpacked if unpacked.exists() else None
 
 
 def browser_env(program: Path) -> dict[str, str]:
-    """The environment for Chromium: unpacked, it needs its libraries and the fonts' settings."""
+    """Return the environment for Chromium: unpacked, it needs its libraries and font settings."""
     if PROGRAMS not in program.parents:
         return dict(os.environ)
     found = {**os.environ, **library_env()}
     if (PROGRAMS / "etc/fonts").is_dir():
-        # Fontconfig looks for fonts below the user's data too: that is where they were unpacked.
+        # Fontconfig also searches the user's data directory: this is where the fonts were unpacked.
         found["FONTCONFIG_PATH"] = str(PROGRAMS / "etc/fonts")
         found["XDG_DATA_HOME"] = str(PROGRAMS / "usr/share")
     return found
 
 
 def require(name: str) -> Path:
-    """The program `name`.
+    """Return the path of the program `name`.
 
     Raises:
-        LabError: it is not there.
+        LabError: it is not installed.
     """
     found = find(name)
     if found is None:
@@ -53,13 +53,13 @@ def require(name: str) -> Path:
 
 
 def program_versions() -> dict[str, str]:
-    """The versions of the programs that are here."""
+    """Return the versions of the installed programs."""
     found = {service: (find(program), flag) for service, (program, flag) in ASKED.items()}
     return {name: version_of([str(path), flag]) for name, (path, flag) in found.items() if path}
 
 
 def version_of(argv: list[str]) -> str:
-    """The first version number in what that command says."""
+    """Return the first version number in the output of a command."""
     said = subprocess.run(
         argv, env={**os.environ, **library_env()}, capture_output=True, text=True, check=False
     )
@@ -67,14 +67,18 @@ def version_of(argv: list[str]) -> str:
 
 
 def library_env() -> dict[str, str]:
-    """What unpacked programs need to find the libraries unpacked beside them."""
-    # Debian 12 still packs some libraries below /lib; PulseAudio's keep a folder of their own.
+    """Return the variable with which unpacked programs find the libraries that were unpacked
+    too.
+    """
+    # Debian 12 has some libraries below /lib; PulseAudio's are in a separate folder.
     patterns = ("usr/lib/*-linux-gnu*", "lib/*-linux-gnu*", "usr/lib/*-linux-gnu*/pulseaudio")
     folders = [str(f) for pattern in patterns for f in PROGRAMS.glob(pattern) if f.is_dir()]
     return {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
 
 
 def _postgres_folders() -> list[Path]:
-    """Debian keeps the server's programs off the PATH, a folder per version; newest first."""
+    """Return the folders of Postgres's programs, newest version first: Debian has one per version,
+    not on the PATH.
+    """
     found = [*PROGRAMS.glob("usr/lib/postgresql/*/bin"), *Path("/usr/lib/postgresql").glob("*/bin")]
     return sorted(found, key=lambda folder: int(folder.parent.name), reverse=True)

@@ -1,4 +1,4 @@
-"""The configuration files of the native engine, rendered from the project's own."""
+"""Render the native engine's configuration files from the project's."""
 
 import re
 import shutil
@@ -16,12 +16,12 @@ from lab.stack.native.services.service import Service, pinned
 
 _VARIABLE = re.compile(r"\$\{(LAB_\w+)\}")
 
-# A stack under load holds a few thousand connections; supervisor raises its own limit to this.
+# A stack under load has a few thousand open connections; supervisor raises its own limit to this.
 OPEN_FILES = 8192
 
 
 def render(text: str, values: Mapping[str, str]) -> str:
-    """`text` with ${LAB_…} replaced, as envsubst does in the official Nginx image.
+    """Return `text` with ${LAB_…} replaced, as envsubst does in the official Nginx image.
 
     Raises:
         KeyError: the text names a variable that `values` lacks.
@@ -30,7 +30,9 @@ def render(text: str, values: Mapping[str, str]) -> str:
 
 
 def write_nginx(settings: Settings, state: State) -> None:
-    """nginx.conf and what it includes, with every path below the state directory."""
+    """Write nginx.conf and the files that it includes, with run and log files below the state
+    directory.
+    """
     values = {
         **settings.as_env(),
         "LAB_NGINX_WORKERS": str(len(expand(choose_cpus(settings).target))),
@@ -47,7 +49,7 @@ def write_nginx(settings: Settings, state: State) -> None:
 
 
 def write_push_gate(settings: Settings, state: State) -> None:
-    """The Nginx that takes pushes from other hosts."""
+    """Write the configuration of the metrics ingress: the Nginx for pushes from other hosts."""
     folder = state.run / "push-gate"
     folder.mkdir(exist_ok=True)
     text = metrics_ingress.TEMPLATE.read_text()
@@ -55,7 +57,7 @@ def write_push_gate(settings: Settings, state: State) -> None:
 
 
 def write_templates(values: Mapping[str, str], folder: Path) -> None:
-    """Every template of Nginx rendered below `folder`, as the official image's start script does.
+    """Render every Nginx template below `folder`, as the official image's start script does.
 
     Raises:
         KeyError: a template names a variable that `values` lacks.
@@ -68,11 +70,11 @@ def write_templates(values: Mapping[str, str], folder: Path) -> None:
 
 
 def write_prometheus(services: list[Service], settings: Settings, state: State) -> None:
-    """The project's prometheus.yml and rules, beside this engine's own list of targets."""
+    """Write the project's prometheus.yml and rules, and this engine's list of targets."""
     folder = state.run / "prometheus"
     (folder / "targets").mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "prometheus/prometheus.yml", folder)
-    # A rule that was removed must not live on in the copy.
+    # A rule that was removed must not stay in the copy.
     shutil.rmtree(folder / "rules", ignore_errors=True)
     shutil.copytree(ROOT / "prometheus/rules", folder / "rules")
     targets = scrape_targets(services, settings)
@@ -80,13 +82,13 @@ def write_prometheus(services: list[Service], settings: Settings, state: State) 
 
 
 def write_process_exporter(services: list[Service], state: State) -> None:
-    """Which processes are which service."""
+    """Write which processes belong to which service."""
     groups = yaml.safe_dump(process_groups(services))
     (state.run / "process-exporter.yml").write_text(groups)
 
 
 def write_supervisor(services: list[Service], cpus: Cpus, state: State) -> None:
-    """supervisord.conf: one program per service; the lab starts them, in order."""
+    """Write supervisord.conf: one program per service; the lab starts them, in order."""
     head = (ROOT / "native/supervisord.conf.template").read_text()
     values = {
         "LAB_SOCKET": str(state.socket),
@@ -100,7 +102,7 @@ def write_supervisor(services: list[Service], cpus: Cpus, state: State) -> None:
 
 
 def limits(settings: Settings) -> dict[str, str]:
-    """What the native engine bounds: plain processes have the whole of their side's CPUs."""
+    """Return the limits of the native engine: the processes of each side share all of its CPUs."""
     cpus = choose_cpus(settings)
     return {
         "target": f"CPU {cpus.target} for all services together",
@@ -122,7 +124,8 @@ def _program(service: Service, cpus: Cpus, state: State) -> str:
     return f"[program:{service.name}]\n{body}{_COMMON}"
 
 
-# A service that ends was broken or killed: it is started again, as compose's restart policy does.
+# A service that exits has failed or was killed: supervisor restarts it, like compose's restart
+# policy.
 _COMMON = """\
 redirect_stderr=true
 stdout_logfile_maxbytes=20MB
@@ -140,5 +143,5 @@ def _quoted(value: str) -> str:
 
 
 def _escaped(value: object) -> str:
-    """Supervisor expands %(…)s in its configuration."""
+    """Escape %: supervisor expands %(…)s in its configuration."""
     return str(value).replace("%", "%%")

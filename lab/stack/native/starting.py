@@ -1,4 +1,4 @@
-"""Starting services and waiting until they answer; one that ends instead is told at once."""
+"""Start services and wait for their responses; a service that exits fails at once."""
 
 from functools import partial
 
@@ -18,8 +18,8 @@ from lab.stack.native.supervision import (
     wait_for,
 )
 
-# A server's first answer takes that long where its workers import Django on a machine that is busy
-# with other things; with less, a slow machine would be called a broken server.
+# A server's first response takes this long where its workers import Django on a busy machine. With
+# a shorter timeout, a slow machine would look like a broken server.
 _SECONDS = 60
 _NEXT_STEP = (
     "Fix the cause and repeat the command, or restore the setting: lab set NAME=VALUE. "
@@ -28,10 +28,10 @@ _NEXT_STEP = (
 
 
 def start(group: list[Service], supervision: Supervision, settings: Settings, state: State) -> None:
-    """Start what is wanted of `group`, all at once, and wait for each.
+    """Start the enabled services of `group` together, and wait for each.
 
     Raises:
-        LabError: one ended, with the end of its log, or does not answer.
+        LabError: one exited (the message has the end of its log), or does not respond.
     """
     wanted = [service for service in group if service.wanted]
     if not wanted:
@@ -53,7 +53,7 @@ def _answers(
 ) -> bool:
     pid = supervision.pid(service.name)
     began += [pid] if pid and not began else []
-    # Supervisor starts it again and again; the first end says all.
+    # Supervisor restarts it repeatedly; the first exit is enough.
     if supervision.states().get(service.name) == "failed" or (began and pid != began[0]):
         log = state.logs / f"{service.name}.log"
         raise LabError(
@@ -65,13 +65,15 @@ def _answers(
 
 
 def answers(service: Service) -> bool:
-    """Whether it listens and, where it says so, really serves."""
+    """Return whether the service listens and, if it has an `alive_url`, is ready."""
     listens = not service.port or port_is_taken(service.host, service.port)
     return listens and _is_alive(service)
 
 
 def _is_alive(service: Service) -> bool:
-    """Gunicorn's master listens before it has a worker, and without one if none can start."""
+    """Check `alive_url`: gunicorn's master listens before it has a worker, and even if none can
+    start.
+    """
     if not service.alive_url:
         return True
     try:

@@ -1,4 +1,4 @@
-"""The lab's hold on supervisor: starting it, asking it, and finding what it left behind."""
+"""Control of supervisor: start it, query it, and find its leftover processes."""
 
 import shutil
 import signal
@@ -20,9 +20,9 @@ from lab.errors import LabError
 from lab.paths import State, require_own
 from lab.stack.engine import ServiceState
 
-# Supervisor's states, http://supervisord.org/subprocess.html#process-states
 _POLL_SECONDS = 0.05
 
+# Supervisor's states, http://supervisord.org/subprocess.html#process-states
 _STATES: dict[str, ServiceState] = {
     "RUNNING": "running",
     "STARTING": "starting",
@@ -42,7 +42,7 @@ class Supervision:
 
     @property
     def alive(self) -> bool:
-        """Whether supervisor answers."""
+        """Return whether supervisor responds."""
         try:
             self._ask("getState")
         except OSError:
@@ -50,7 +50,7 @@ class Supervision:
         return True
 
     def start(self) -> None:
-        """Start supervisord on the configuration that was rendered."""
+        """Start supervisord with the rendered configuration."""
         self._state.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         program = Path(sys.executable).parent / "supervisord"
         config = self._state.run / "supervisord.conf"
@@ -71,23 +71,24 @@ class Supervision:
         wait_for(lambda: not is_alive(supervisor), seconds=30, what="the end of supervisord")
 
     def start_service(self, name: str) -> None:
-        """Start one service and return at once; readiness is the caller's to find."""
+        """Start one service and return at once; the caller checks whether it is ready."""
         state = self.states().get(name)
         if state == "failed":
             self._stop(name, wait=True)
         if state not in ("running", "starting"):
-            # Another may just have been told to end it.
+            # Another command may have just stopped it.
             wait_for(lambda: not self._is_held(name), seconds=20, what=f"The end of {name}")
             self._call("startProcess", name, False)
 
     def stop_service(self, name: str) -> None:
-        """Stop one service, and return when it has ended."""
+        """Stop one service, and wait until it has ended."""
         self._stop(name, wait=True)
 
     def stop_quickly(self, *names: str, seconds: float = 1) -> None:
-        """Stop services at once: what has not ended within `seconds` is killed, with its children.
+        """Stop services at once: kill those that have not ended within `seconds`, with their
+        children.
 
-        An overload leaves work that nobody waits for any more.
+        An overload leaves work for clients that no longer wait.
         """
         held = [name for name in names if self._is_held(name)]
         processes = [each for name in held for each in _family(self.pid(name))]
@@ -105,15 +106,15 @@ class Supervision:
         self._call("signalProcess", name, sent.name.removeprefix("SIG"))
 
     def states(self) -> dict[str, ServiceState]:
-        """The state of every service, in the order of the configuration file."""
+        """Return the state of every service, in the order of the configuration file."""
         return {p["name"]: _STATES.get(p["statename"], "failed") for p in self._processes()}
 
     def pid(self, name: str) -> int:
-        """The main process of a service; 0 when it is not running."""
+        """Return the main process of a service; 0 when it is not running."""
         return next((p["pid"] for p in self._processes() if p["name"] == name), 0)
 
     def pids(self) -> dict[str, int]:
-        """The main process of each service that runs."""
+        """Return the main process of each running service."""
         return {p["name"]: p["pid"] for p in self._processes() if p["pid"]}
 
     def _stop(self, name: str, *, wait: bool) -> None:
@@ -124,13 +125,13 @@ class Supervision:
                 raise
 
     def _is_held(self, name: str) -> bool:
-        """Whether supervisor runs it, will (it tries again after a failure), or still ends it."""
+        """Return whether supervisor runs it, will restart it after a failure, or still stops it."""
         names = {p["name"]: p["statename"] for p in self._processes()}
         return names.get(name) in ("STARTING", "RUNNING", "BACKOFF", "STOPPING")
 
     def _processes(self) -> list[dict[str, Any]]:
         listed = self._call("getAllProcessInfo")
-        # Supervisor sorts by name; the configuration file has the order of starting.
+        # Supervisor sorts by name; the configuration file has the order of the start.
         text = (self._state.run / "supervisord.conf").read_text()
         return sorted(listed, key=lambda p: text.index(f"[program:{p['name']}]"))
 
@@ -155,18 +156,18 @@ class Supervision:
 
 
 def leftovers(state: State) -> list[psutil.Process]:
-    """Processes of this stack, whoever holds them."""
+    """Return the processes of this stack, with or without a supervisor."""
     return [p for p in psutil.process_iter() if _belongs(p, state)]
 
 
 def stop_leftovers(state: State) -> int:
-    """Stop what a killed supervisor left running; returns how many processes that were."""
+    """Stop what a killed supervisor left running; return the number of processes."""
     found = leftovers(state)
     for process in found:
-        # Any of them may end by itself meanwhile, most of all when its parent was just told to.
+        # Any of them may end by itself, most of all when its parent was just stopped.
         with suppress(psutil.NoSuchProcess):
             if process.parent() not in found:
-                # Postgres waits for its clients on TERM, and would rather be interrupted.
+                # On TERM, Postgres waits for its clients; INT is its fast shutdown.
                 interrupt = process.name() == "postgres"
                 process.send_signal(signal.SIGINT if interrupt else signal.SIGTERM)
     _, alive = psutil.wait_procs(found, timeout=10)
@@ -178,7 +179,7 @@ def stop_leftovers(state: State) -> int:
 
 
 def _family(pid: int) -> list[psutil.Process]:
-    """A process with all that it started; nothing when there is none."""
+    """Return a process with all its descendants; empty when it does not exist."""
     try:
         process = psutil.Process(pid)
         return [process, *process.children(recursive=True)] if pid else []
@@ -187,7 +188,7 @@ def _family(pid: int) -> list[psutil.Process]:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether a process runs; one that ended and was not waited for does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -195,17 +196,17 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def port_is_taken(host: str, port: int) -> bool:
-    """Whether something listens there."""
+    """Return whether a program listens on the port."""
     with socket.socket() as probe:
         probe.settimeout(0.5)
         return probe.connect_ex((host, port)) == 0
 
 
 def wait_for(condition: Callable[[], object], *, seconds: float, what: str) -> None:
-    """Poll until `condition` holds.
+    """Poll until `condition` is true.
 
     Raises:
-        LabError: it did not within `seconds`.
+        LabError: it was not true within `seconds`.
     """
     poll = Retrying(
         retry=retry_if_result(lambda found: not found),
@@ -220,7 +221,7 @@ def wait_for(condition: Callable[[], object], *, seconds: float, what: str) -> N
 
 
 def last_lines(log: Path, count: int = 8) -> str:
-    """The end of a log file, for an error message."""
+    """Return the end of a log file, for an error message."""
     if not log.exists():
         return "(it wrote nothing)"
     lines = log.read_text(errors="replace").strip().splitlines()[-count:]
@@ -228,13 +229,13 @@ def last_lines(log: Path, count: int = 8) -> str:
 
 
 def remove_socket(state: State) -> None:
-    """Remove the socket of a supervisor that is gone."""
+    """Remove the socket of a supervisor that has ended."""
     state.socket.unlink(missing_ok=True)
     if state.socket.parent != state.run:
         shutil.rmtree(state.socket.parent, ignore_errors=True)
 
 
-# These write their titles over their environment; they are known by where they work instead.
+# These overwrite their environment with a title; their working directory identifies them instead.
 _RETITLED = {"postgres", "redis-server", "nginx"}
 
 
@@ -248,12 +249,16 @@ def _belongs(process: psutil.Process, state: State) -> bool:
 
 
 def shared_memory_prefix(state: State) -> str:
-    """Of this stack's names: two stacks on one machine must not share a channel layer."""
+    """Return the prefix of this stack's names: two stacks on one machine must not share a channel
+    layer.
+    """
     return f"load-lab-{sha256(str(state.base).encode()).hexdigest()[:8]}"
 
 
 def remove_shared_memory(state: State) -> None:
-    """All of this stack's; nothing may use it any more, since what lives makes it anew."""
+    """Remove this stack's shared memory, after its processes have ended: a live one would recreate
+    it.
+    """
     for pattern in (f"{shared_memory_prefix(state)}-*", f"sem.{shared_memory_prefix(state)}-*"):
         for path in Path("/dev/shm").glob(pattern):  # noqa: S108
             with suppress(FileNotFoundError):

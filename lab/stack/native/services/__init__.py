@@ -1,4 +1,4 @@
-"""The services of the native engine: how each is started, pinned and found ready."""
+"""The services of the native engine: how each is started, pinned and checked for readiness."""
 
 import os
 import pwd
@@ -22,7 +22,7 @@ BACKEND = ROOT / "backend"
 
 
 def services(settings: Settings, state: State) -> list[Service]:
-    """Every service, in the order in which they are started."""
+    """Return every service, in the order of their start."""
     builders = (
         *(_postgres, redis_service.service, toxiproxy.service),
         *(
@@ -41,20 +41,22 @@ def services(settings: Settings, state: State) -> list[Service]:
 
 
 def start_groups(found: list[Service]) -> list[list[Service]]:
-    """One service after the other; what measures them, last and all at once."""
+    """Return the groups that are started together: each service of the target alone, then all
+    services that measure it.
+    """
     target = [service for service in found if service.side == "target"]
     return [*([service] for service in target), [s for s in found if s.side == "load"]]
 
 
 def backend_env(settings: Settings, state: State) -> dict[str, str]:
-    """What the backend and its management commands read."""
+    """Return the environment of the backend and its management commands."""
     cpus = choose_cpus(settings)
     return {
         **settings.as_env(),
-        # What was chosen, where the settings leave the choice to the lab.
+        # The chosen CPUs, where the settings leave the choice to the lab.
         "LAB_TARGET_CPUS": cpus.target,
         "LAB_LOAD_CPUS": cpus.load,
-        # Goes over the rest, and is read again when the server reloads.
+        # Overrides the rest, and is read again when the server reloads.
         "BACKEND_SETTINGS_FILE": str(state.settings),
         "BACKEND_SECRETS_DIR": str(state.secrets),
         "PGHOST": LOOPBACK,
@@ -73,7 +75,7 @@ def backend_env(settings: Settings, state: State) -> dict[str, str]:
 
 
 def postgres_user() -> str | None:
-    """Whom Postgres runs as: nobody in particular, but never root."""
+    """Return the user that Postgres runs as; None for the current user, which is never root."""
     if os.getuid() != 0:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
@@ -97,7 +99,7 @@ def _postgres(settings: Settings, state: State) -> Service:
         env=library_env(),
         user=postgres_user(),
         cwd=state.postgres,
-        # "Fast" shutdown: TERM would wait for every client to leave.
+        # "Fast" shutdown: TERM would wait for every client to disconnect.
         stop_signal="INT",
     )
 
@@ -106,7 +108,7 @@ def _backend(settings: Settings, state: State) -> Service:
     return Service(
         name="backend",
         argv=[str(BACKEND / "bin/serve"), "backend", str(state.base)],
-        # The command line that bin/serve becomes (backend/config/server/start.py).
+        # In the command line that bin/serve executes (backend/config/server/start.py).
         mark=f"-X lab-backend={state.base}",
         port=settings.LAB_BACKEND_PORT,
         url=settings.backend_url,
@@ -138,7 +140,8 @@ def _worker(settings: Settings, state: State) -> Service:
         name="backend-worker",
         argv=[str(BACKEND / "bin/serve"), "worker", str(state.base)],
         mark=f"-X lab-worker={state.base}",
-        # It waits for what comes by Redis, and is there once the backend has an answer of it.
+        # It receives its messages from Redis, and is ready once the backend returns a response from
+        # it.
         port=0,
         alive_url=f"{settings.backend_url}/async/workbench/layer-hello/",
         url=f"{redis_service.url(settings)}/1",
@@ -162,7 +165,7 @@ def _backend_metrics(settings: Settings, state: State) -> Service:
 
 
 def _nginx(settings: Settings, state: State) -> Service:
-    # Workers run as whoever started the lab: the distribution's user may not enter the clone.
+    # Workers run as the user who started the lab: the distribution's user may not enter the clone.
     globals_ = "daemon off;" + (" user root;" if os.getuid() == 0 else "")
     return Service(
         name="nginx",
@@ -178,7 +181,7 @@ def _nginx(settings: Settings, state: State) -> Service:
         url=settings.target_url,
         env=library_env(),
         cwd=state.run,
-        # Lets requests in flight end.
+        # Lets requests in flight finish.
         stop_signal="QUIT",
     )
 
@@ -190,9 +193,10 @@ def _prometheus(settings: Settings, state: State) -> Service:
             str(require("prometheus")),
             f"--config.file={state.run / 'prometheus/prometheus.yml'}",
             f"--storage.tsdb.path={state.data / 'prometheus'}",
-            # Whoever reaches it may read and write: from elsewhere, metrics come by the push gate.
+            # No authentication, so only on the loopback: other hosts push through the metrics
+            # ingress.
             f"--web.listen-address={LOOPBACK}:{settings.LAB_PROMETHEUS_PORT}",
-            # Default: every page that a browser on this machine shows may read.
+            # Default: every web page in a browser on this machine may read.
             "--web.cors.origin=^$",
             "--web.enable-remote-write-receiver",
             "--enable-feature=native-histograms",

@@ -1,6 +1,6 @@
-"""What measures the native engine's services, each a process of its own beside Prometheus.
+"""The exporters of the native engine's services, each a separate process.
 
-They take the ports from LAB_EXPORTERS_PORT on, in this order.
+They use the ports from LAB_EXPORTERS_PORT on, in this order.
 """
 
 import re
@@ -12,7 +12,7 @@ from lab.stack.native.programs import library_env, require
 from lab.stack.native.services import redis_service
 from lab.stack.native.services.service import Service
 
-# Whose series a scrape of each exporter brings (label `service`).
+# The service whose metrics each exporter exports (label `service`).
 MEASURED = {
     "node-exporter": "host",
     "process-exporter": "processes",
@@ -22,7 +22,7 @@ MEASURED = {
     "mtail": "nginx",
 }
 
-# Of the host: who else used the CPUs, and how long work waited for them.
+# Collectors for the host: other programs' CPU use, and how long work waited for the CPUs.
 _HOST = (
     *("cpu", "diskstats", "filesystem", "loadavg", "meminfo", "netdev", "netstat", "pressure"),
     *("stat", "uname", "vmstat"),
@@ -30,7 +30,7 @@ _HOST = (
 
 
 def exporters(settings: Settings, state: State) -> list[Service]:
-    """Every exporter; they need nothing of each other."""
+    """Return every exporter; they are independent of each other."""
     builders = (_node, _process, _postgres, _redis, _nginx, _access_log)
     ports = range(settings.LAB_EXPORTERS_PORT, 65536)
     return [build(settings, state, port) for build, port in zip(builders, ports, strict=False)]
@@ -56,7 +56,7 @@ def _node(_settings: Settings, _state: State, port: int) -> Service:
         "--web.listen-address={address}",
         "--collector.disable-defaults",
         *(f"--collector.{name}" for name in _HOST),
-        # The services talk over the loopback, which is left out by default.
+        # The services communicate over the loopback, which is excluded by default.
         "--collector.netdev.device-exclude=^$",
     ]
     return _exporter("node-exporter", port, ["prometheus-node-exporter", *flags])
@@ -67,7 +67,7 @@ def _process(_settings: Settings, state: State, port: int) -> Service:
         "--web.listen-address={address}",
         f"--config.path={state.run / 'process-exporter.yml'}",
         "--threads=false",
-        # A process that was seen between fork and exec would never be measured.
+        # Without it, a process that was seen between fork and exec would never be measured.
         "--recheck",
     ]
     return _exporter("process-exporter", port, ["prometheus-process-exporter", *flags])
@@ -90,7 +90,7 @@ def _redis(settings: Settings, state: State, port: int) -> Service:
     flags = [
         "--web.listen-address={address}",
         f"--redis.addr={redis_service.url(settings)}",
-        # Made by lab/stack/native/services/redis_service.py.
+        # Written by lab/stack/native/services/redis_service.py.
         f"--redis.password-file={state.secrets / 'redis-exporter.json'}",
     ]
     return _exporter("redis-exporter", port, ["prometheus-redis-exporter", *flags])
@@ -100,7 +100,7 @@ def _nginx(settings: Settings, _state: State, port: int) -> Service:
     flags = [
         "--web.listen-address={address}",
         f"--nginx.scrape-uri={settings.nginx_status_url}/stub_status",
-        # It ends when Nginx does not answer at once. Defaults: 0, 5s.
+        # Without retries, it exits when Nginx does not respond at once. Defaults: 0, 5s.
         *("--nginx.retries=60", "--nginx.retry-interval=1s"),
     ]
     return _exporter("nginx-exporter", port, ["prometheus-nginx-exporter", *flags])
@@ -126,12 +126,13 @@ def _access_log(_settings: Settings, state: State, port: int) -> Service:
     )
 
 
-# Every k6 of this machine: by hand or by the lab, it is load.
+# Every k6 on this machine is load, started by hand or by the lab.
 _K6 = {"name": "load", "exe": ["k6"], "cmdline": [r"(^|\s)run(\s|$)"]}
 
 
 def process_groups(services: list[Service]) -> dict[str, Any]:
-    """The configuration of process-exporter: a group per service, children with their parents.
+    """Return the configuration of process-exporter: a group per service, children with their
+    parents.
 
     https://github.com/ncabatoff/process-exporter#using-a-config-file
     """
@@ -143,7 +144,9 @@ def process_groups(services: list[Service]) -> dict[str, Any]:
 
 
 def scrape_targets(services: list[Service], settings: Settings) -> list[dict[str, Any]]:
-    """Prometheus' targets; `instance` says which service answered, `service` what it measures."""
+    """Return Prometheus's targets; `instance` is the service that responds, `service` the measured
+    one.
+    """
     ports = {
         "backend-metrics": ("backend", settings.LAB_METRICS_PORT),
         "prometheus": ("prometheus", settings.LAB_PROMETHEUS_PORT),
@@ -159,5 +162,5 @@ def scrape_targets(services: list[Service], settings: Settings) -> list[dict[str
 
 
 def _whole(mark: str) -> str:
-    """A pattern for `mark`, not followed by more: one stack's folder may lie in another's."""
+    """Return a pattern for `mark` as whole words: one stack's folder may be inside another's."""
     return rf"(^|\s){re.escape(mark)}(\s|$)"

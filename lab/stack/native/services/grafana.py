@@ -1,6 +1,6 @@
 """Grafana as a service of the native engine, where the machine has the program.
 
-No package of the distribution has it, so the lab does not bring it.
+The distribution has no package for it, so the lab does not install it.
 """
 
 import os
@@ -13,37 +13,39 @@ from lab.stack.native.programs import find
 from lab.stack.native.services.service import Service
 
 FOLDER = ROOT / "grafana"
-# What its first page shows.
+# The dashboard on its home page.
 _FIRST = "lab-load-test.json"
 
-# Where packages keep what is not beside the program.
+# Grafana's home where a package installed it.
 _PACKAGED = Path("/usr/share/grafana")
 
 
 @dataclass(frozen=True)
 class Installed:
-    """A Grafana that can be started: how, and the folder of its pages and defaults."""
+    """An installed Grafana: its command, and the folder with its web pages and defaults."""
 
     command: list[str]
     home: Path
 
 
 def installed() -> Installed | None:
-    """The Grafana of this machine; None when it has none, or not the whole of one."""
+    """Return the machine's Grafana; None when it has none, or only a part."""
     home = _home()
     command = _command()
     return Installed(command, home) if command and home else None
 
 
 def why_absent() -> str:
-    """For whoever misses it."""
+    """Return why Grafana is missing, and what to do."""
     if _command() is None:
         return "no grafana on the PATH; install it, then `lab down` and `lab up`"
     return "its folder conf/defaults.ini was not found; name its home in GF_PATHS_HOME"
 
 
 def service(settings: Settings, state: State, program: Installed) -> Service:
-    """Grafana, seen on 127.0.0.1 by anyone, changed by its administrator alone."""
+    """Return Grafana as a service: anyone on 127.0.0.1 can view it, only its administrator can
+    edit.
+    """
     data = state.data / "grafana"
     port = settings.LAB_GRAFANA_PORT
     return Service(
@@ -75,13 +77,15 @@ def service(settings: Settings, state: State, program: Installed) -> Service:
 def _command() -> list[str] | None:
     if program := find("grafana"):
         return [str(program), "server"]
-    # Until version 9.3 this was the program's name.
+    # The program's name until version 9.3.
     program = find("grafana-server")
     return [str(program)] if program else None
 
 
 def _home() -> Path | None:
-    """Beside the program, where an archive has it, or where packages put it."""
+    """Return Grafana's home: GF_PATHS_HOME; else next to the program (an archive), or the
+    package's.
+    """
     named = os.environ.get("GF_PATHS_HOME")
     program = find("grafana") or find("grafana-server")
     beside = [program.resolve().parent.parent] if program else []

@@ -1,4 +1,4 @@
-"""What takes the metrics of a load generator on another host, once it has said the password."""
+"""The metrics ingress: accepts metrics of a load generator on another host, with a password."""
 
 import os
 from ipaddress import IPv4Address
@@ -12,7 +12,7 @@ TEMPLATE = ROOT / "nginx/push-gate/nginx.conf.template"
 
 
 def service(settings: Settings, state: State) -> Service:
-    """An Nginx of its own, beside Prometheus: the target's would measure the load's own pushes."""
+    """Return a separate Nginx for the pushes: the target's Nginx would count them as load."""
     config = state.run / "push-gate/nginx.conf"
     globals_ = "daemon off;" + (" user root;" if os.getuid() == 0 else "")
     host = settings.LAB_BIND
@@ -30,16 +30,16 @@ def service(settings: Settings, state: State) -> Service:
         url=f"http://{host}:{settings.LAB_PUSH_PORT}/api/v1/write",
         side="load",
         env=library_env(),
-        # By it an Nginx is known as this stack's (supervision.py).
+        # Identifies this Nginx as the stack's (supervision.py).
         cwd=state.run,
         stop_signal="QUIT",
-        # On the loopback k6 pushes to Prometheus itself.
+        # On the loopback, k6 pushes directly to Prometheus.
         wanted=not IPv4Address(host).is_loopback,
     )
 
 
 def values(settings: Settings, state: State) -> dict[str, str]:
-    """What the template names."""
+    """Return the variables of the template."""
     return {
         "LAB_NGINX_RUN_DIR": str(state.run / "push-gate"),
         "LAB_NGINX_ERROR_LOG": str(state.logs / "push-gate.log"),

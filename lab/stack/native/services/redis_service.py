@@ -1,4 +1,4 @@
-"""Redis in the native engine: how it is started, who may ask it, how it is emptied."""
+"""Redis in the native engine: its start, its users, its flush."""
 
 import json
 
@@ -12,7 +12,7 @@ from lab.stack.native.services.service import Service
 
 
 def url(settings: Settings) -> str:
-    """Its address, without the password."""
+    """Return Redis's address, without the password."""
     return f"redis://{LOOPBACK}:{settings.LAB_REDIS_PORT}"
 
 
@@ -21,9 +21,10 @@ def service(settings: Settings, state: State) -> Service:
         "bind": LOOPBACK,
         "port": settings.LAB_REDIS_PORT,
         "dir": state.run,
-        # Its users: a password's hash (backend/config/secrets.py). Default: everyone may all.
+        # Redis's users, with the hash of a password (backend/config/secrets.py). Default: no
+        # authentication.
         "aclfile": state.secrets / "redis.acl",
-        # Keeps the command line, by which its processes are measured. Default: yes.
+        # Keeps the command line, which identifies its processes in measurements. Default: yes.
         "set-proc-title": "no",
     }
     return Service(
@@ -42,14 +43,18 @@ def service(settings: Settings, state: State) -> Service:
 
 
 def write_exporters_password(settings: Settings, state: State) -> None:
-    """The password in its exporter's own form, by address; for its owner alone."""
+    """Write the password in the exporter's format, by address; readable only by the owner."""
     target = state.secrets / "redis-exporter.json"
     target.touch(mode=0o600)
     target.write_text(json.dumps({url(settings): state.secret("redis_password")}))
 
 
 def empty(settings: Settings, state: State) -> None:
-    """Raises LabError when it does not answer."""
+    """Delete all keys.
+
+    Raises:
+        LabError: Redis does not respond.
+    """
     port, password = settings.LAB_REDIS_PORT, state.secret("redis_password")
     try:
         redis.Redis(LOOPBACK, port, password=password, socket_timeout=10).flushall()

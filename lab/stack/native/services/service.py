@@ -1,4 +1,4 @@
-"""One service of the native engine: how it is started, pinned and found ready."""
+"""One service of the native engine: how it is started, pinned and checked for readiness."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +11,8 @@ from lab.settings import LOOPBACK
 
 @dataclass(frozen=True)
 class Service:
-    """One process under supervisor. It answers at `host` and `port` once it is ready; one with port
-    0 listens nowhere itself.
+    """One process under supervisor. It is ready once it listens on `host` and `port`; port 0 means
+    that it does not listen.
     """
 
     name: str
@@ -25,17 +25,17 @@ class Service:
     user: str | None = None
     cwd: Path = ROOT
     stop_signal: str = "TERM"
-    # The part of its command line that no other process has, nor another stack's: by this its
-    # processes are measured (lab/stack/native/services/exporters.py).
+    # The part of its command line that no other process has, also not in another stack: it
+    # identifies the service's processes in measurements (lab/stack/native/services/exporters.py).
     mark: str = ""
-    # As what they are measured, when not by the service's name.
+    # The name in measurements, if it differs from the service's name.
     group: str = ""
-    # Where it answers 200 once it really serves; without one a port that is open will do.
+    # The URL that returns 200 once the service is ready; without one, an open port is enough.
     alive_url: str = ""
-    # Whether the settings want it; else it is known, and not started.
+    # Whether the settings enable it; otherwise it is listed, but not started.
     wanted: bool = True
 
 
 def pinned(service: Service, cpus: Cpus) -> list[str]:
-    """The command of `service`, on the CPUs of its side."""
+    """Return the command of `service`, pinned to the CPUs of its side."""
     return ["taskset", "-c", cpus.target if service.side == "target" else cpus.load, *service.argv]

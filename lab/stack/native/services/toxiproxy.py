@@ -1,4 +1,4 @@
-"""Toxiproxy as a service of the native engine; what it delays: backend/ops/toxics.py."""
+"""Toxiproxy as a service of the native engine; its delays: backend/ops/toxics.py."""
 
 from lab.paths import State
 from lab.settings import LOOPBACK, Settings
@@ -7,16 +7,16 @@ from lab.stack.native.services.service import Service
 
 
 def service(settings: Settings, _state: State) -> Service:
-    """Always there, and out of the way while nothing is delayed.
+    """Return toxiproxy as a service. It always runs, and carries no traffic without a delay.
 
-    On the target's CPUs: what it forwards is on the target's path, and on the other side it would
-    disturb the generator's clock. What it costs: docs/latency.md.
+    It runs on the target's CPUs: its traffic is on the target's path, and on the generator's CPUs
+    it would disturb the generator's timing. Its cost: docs/latency.md.
     """
     port = settings.LAB_TOXIPROXY_PORT
     return Service(
         name="toxiproxy",
         argv=[str(require("toxiproxy-server")), "-host", LOOPBACK, "-port", str(port)],
-        # Its only argument that another stack's has not.
+        # The only argument that differs from another stack's.
         mark=f"-port {port}",
         port=port,
         url=f"http://{LOOPBACK}:{port}/proxies",
@@ -24,12 +24,14 @@ def service(settings: Settings, _state: State) -> Service:
 
 
 def server_env(settings: Settings) -> dict[str, str]:
-    """Where the server finds Postgres while it is delayed. No command is told: they go straight."""
+    """Return the address at which the server finds Postgres while there is a delay. Management
+    commands do not get it: they connect directly.
+    """
     return {"BACKEND_DELAYED_POSTGRES": f"{LOOPBACK}:{settings.delayed_postgres_port}"}
 
 
 def toxics_env(settings: Settings) -> dict[str, str]:
-    """What `ops.toxics` reads besides the backend's own variables."""
+    """Return the variables of `ops.toxics` in addition to the backend's."""
     return {
         **server_env(settings),
         "BACKEND_DELAYED_SERVER": f"{LOOPBACK}:{settings.delayed_backend_port}",
