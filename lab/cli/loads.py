@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lab.cli import options
-from lab.cli.options import Json, answer, engine_here, whole_seconds
+from lab.cli.options import Json, answer, check_duration, engine_here, whole_seconds
 from lab.load import ApiScenario, Profile
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def k6(
     from lab.load.k6_options import checked
     from lab.suites.single_run import run_once
 
+    if duration is not None:
+        check_duration(duration)
     load = Load(
         profile,
         scenario,

@@ -113,17 +113,26 @@ def engine_here() -> "Engine":
     return choose_engine(load_settings())
 
 
+def check_duration(duration: str) -> float:
+    """Return the seconds of `--duration`.
+
+    Raises:
+        UsageError: it is not a duration.
+    """
+    from lab_settings import durations
+
+    if not re.match(durations.PATTERN, duration):
+        raise UsageError(f"--duration {duration} is not a duration. Write it like 20s or 5m.")
+    return durations.seconds(duration)
+
+
 def whole_seconds(duration: str, least: int, most: int) -> int:
     """Return the seconds of `--duration`.
 
     Raises:
         UsageError: it is not a duration, or out of range.
     """
-    from lab_settings import durations
-
-    if not re.match(durations.PATTERN, duration):
-        raise UsageError(f"--duration {duration} is not a duration. Write it like 20s or 5m.")
-    seconds = durations.seconds(duration)
+    seconds = check_duration(duration)
     if not least <= seconds <= most or seconds != int(seconds):
         raise UsageError(
             f"--duration {duration} is out of range. It takes whole seconds, {least}s to {most}s."

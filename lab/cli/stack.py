@@ -55,7 +55,7 @@ def set_(
     Returns once they are active. Settings: .env.example.
     """
     from lab.cli.output import stack as output
-    from lab.settings import changed
+    from lab.settings import changed, load_settings
     from lab.settings.presets import preset_assignments
     from lab.stack.status import stack_status
 
@@ -65,6 +65,7 @@ def set_(
     engine = engine_here()
     settings = engine.settings()
     if settings is None:
+        changed(load_settings(), wanted)  # A wrong name or value is the more useful message.
         raise LabError("The stack is not running. Start it: lab up. Or write the setting to .env.")
     engine.apply(changed(settings, wanted))
     answer(stack_status(engine), as_json, output.status)

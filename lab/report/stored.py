@@ -65,7 +65,9 @@ def find_run(name: str) -> StoredRun:
     for run in runs:
         if run.name == name:
             return run
-    newest = ", ".join(run.name for run in runs[:5]) or "none yet"
+    if not runs:
+        raise UsageError(f"There is no run {name}: none is stored yet. `lab k6 smoke` makes one.")
+    newest = ", ".join(run.name for run in runs[:5])
     raise UsageError(f"There is no run {name}. The newest: {newest}. All of them: lab list runs")
 
 

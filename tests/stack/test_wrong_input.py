@@ -66,7 +66,7 @@ def test_an_unknown_setting_in_the_shell_is_misuse(lab):
         (("k6", "stress"), "'smoke', 'breakpoint'"),
         (("k6", "hold", "--scenario", "checkout"), "'journey', 'list', 'detail', 'booking'"),
         (("k6", "smoke", "--rate", "5"), "RATE"),
-        (("k6", "hold", "--duration", "soon"), "DURATION"),
+        (("k6", "hold", "--duration", "soon"), "--duration soon is not a duration"),
         (("k6", "hold", "--rate", "0"), "--rate"),
         (("k6", "smoke", "--testid", "../x"), "can't name a run"),
         (("logs", "mysql"), "nginx"),

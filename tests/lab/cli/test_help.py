@@ -70,6 +70,7 @@ def test_scenarios_of_the_api_are_scenarios():
         (("list", "cells"), "'cells' is not one of 'profiles', 'scenarios'"),
         (("overload", "--duration", "5s"), "--duration 5s is out of range"),
         (("overload", "--duration", "20"), "--duration 20 is not a duration"),
+        (("k6", "hold", "--duration", "soon"), "--duration soon is not a duration"),
         (("k6", "smoke", "--", "--vus", "5"), "--vus can't be passed to k6"),
         (("k6", "smoke", "--", "-u5"), "-u5 can't be passed to k6"),
         (("k6", "smoke", "--", "--tag=testid=x"), "--tag can't be passed to k6"),
