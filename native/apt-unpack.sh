@@ -1,10 +1,10 @@
 #!/bin/sh
 # Usage: apt-unpack.sh DIRECTORY PACKAGE…
-# Unpacks distribution packages, with what they depend on and the system lacks, below DIRECTORY.
-# Nothing is installed: no root needed, no system service started, no file outside changed.
+# Unpacks distribution packages and their missing dependencies below DIRECTORY. Installs nothing:
+# needs no root, starts no service, and changes no file outside DIRECTORY.
 set -eu
 
-# apt takes relative folders as relative to its own root.
+# apt resolves relative paths against its root directory.
 target=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
 if ! command -v apt-get >/dev/null; then
@@ -15,7 +15,7 @@ fi
 work=$target/.apt
 mkdir -p "$work/lists/partial" "$work/archives/partial"
 
-# apt with lists and archives of its own. The sandbox user could not read a directory below /root.
+# apt with separate lists and archives. Its sandbox user could not read a directory below /root.
 apt() {
     apt-get -qq -y \
         -o Dir::State::lists="$work/lists" \

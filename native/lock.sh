@@ -1,5 +1,5 @@
 #!/bin/sh
-# Pins what the requirements files name to exact versions with hashes, for every Python from 3.11 on.
+# Pins the requirements to exact versions with hashes, for Python 3.11 and newer.
 set -eu
 cd "$(dirname "$0")/.."
 

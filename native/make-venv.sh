@@ -1,6 +1,6 @@
 #!/bin/sh
 # Usage: make-venv.sh PYTHON
-# Makes .venv with the `lab` command and all it needs, at the versions and hashes that are pinned.
+# Creates .venv with the `lab` command and its dependencies, at the pinned versions and hashes.
 set -eu
 
 python=$1
@@ -15,7 +15,7 @@ command -v "$python" >/dev/null || {
     exit 1
 }
 
-# Debian splits off the part of `venv` that brings pip; its package has the wheel.
+# Debian packages `venv` without pip; python3-pip-whl contains pip's wheel.
 pip_from_wheel() {
     native/apt-unpack.sh .lab/pip python3-pip-whl
     "$python" -m venv --without-pip .venv
