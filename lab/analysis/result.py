@@ -207,7 +207,7 @@ class Result(_Part):
     # UTC, in ISO format.
     started: str = ""
     # From the load's first arrival to its last response.
-    seconds: Annotated[float, Metric("seconds", "in all", whole)] = 0.0
+    seconds: Annotated[float, Metric("duration", "s", whole)] = 0.0
     # Seconds into the load when the lab stopped it early; None when it ran to its end.
     stopped_after: Annotated[float | None, Metric("stopped early", "s", whole)] = None
     requests: Annotated[int, Metric("requests", form=whole)] = 0

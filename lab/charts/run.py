@@ -35,7 +35,7 @@ _LOOKS: dict[str, tuple[str, list[int]]] = {
     "achieved": (PURPLE, [1, 0]),
     "goodput": (GREEN, [1, 0]),
     "errors": (VERMILLION, [1, 0]),
-    "bound": (GREY, [2, 3]),
+    "limit": (GREY, [2, 3]),
 }
 _WIDTH = 760  # points, as the heights
 _HEIGHT, _LOW_HEIGHT = 210, 100
@@ -108,7 +108,7 @@ def _row(x: float, y: float | None, what: str) -> dict[str, Any]:
 
 
 def _flat(over: _Over, bound: float) -> list[dict[str, Any]]:
-    return [_row(x, bound, "bound") for x in (0, over.end)]
+    return [_row(x, bound, "limit") for x in (0, over.end)]
 
 
 def _from_zero(title: str, rows: list[dict[str, Any]], least: float = 0, ticks: int = 5) -> alt.Y:

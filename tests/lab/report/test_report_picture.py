@@ -31,7 +31,7 @@ def test_a_broken_run_shows_where_it_broke_and_the_bounds(windows, tmp_path):
     result = Result(windows=windows, verdict=verdict, break_point=find_break(windows))
     texts = _texts(result, tmp_path / "breakpoint")
     assert "broke at 2.0/s" in texts
-    assert {"p95", "offered", "achieved", "goodput", "errors", "bound"} <= set(texts)
+    assert {"p95", "offered", "achieved", "goodput", "errors", "limit"} <= set(texts)
     assert {"response time (ms)", "per second", "errors (%)"} <= set(texts)
     assert "offered arrival rate, per second" in texts
     assert verdict in texts
