@@ -1,4 +1,4 @@
-"""Fixtures of the API's tests: the real Postgres, a few rows, and both implementations."""
+"""Fixtures of the API tests: real Postgres, a few rows, both implementations."""
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -24,7 +24,7 @@ OUTCOMES = ("hit", "miss", "unavailable")
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(stack) -> None:
-    """pytest-django makes its own database in the stack's Postgres; the stack itself never does."""
+    """Allow pytest-django to create its database in Postgres; the stack never creates one."""
     stack.sql("postgres", "ALTER ROLE hotel CREATEDB")
 
 
@@ -56,7 +56,7 @@ def customers(db) -> list[Customer]:
 
 @pytest.fixture
 def wish(suite, customers) -> dict[str, object]:
-    """A booking that is free to make."""
+    """Return a valid booking of free nights."""
     return {
         "suite": str(suite.pk),
         "check_in": "2031-05-01",
@@ -76,20 +76,20 @@ def _with(settings: LazySettings, **changes: object) -> None:
 
 @pytest.fixture
 def booking_by(settings, implementation) -> Implementation:
-    """LAB_BOOKING in each position."""
+    """Run the test with each value of LAB_BOOKING."""
     _with(settings, LAB_BOOKING=implementation)
     return implementation
 
 
 @pytest.fixture
 def detail_by(settings, implementation) -> Implementation:
-    """LAB_DETAIL in each position."""
+    """Run the test with each value of LAB_DETAIL."""
     _with(settings, LAB_DETAIL=implementation)
     return implementation
 
 
 class Caches:
-    """The switches, and what Redis holds under this test's prefix."""
+    """Cache settings, and access to the Redis keys under this test's prefix."""
 
     def __init__(self, settings) -> None:
         self._settings = settings
@@ -107,7 +107,7 @@ class Caches:
         return self._settings.CACHES["default"]["KEY_PREFIX"]
 
     def counts(self, layer: str) -> Callable[[], dict[str, int]]:
-        """What was counted since; zeros are left out."""
+        """Return a function that returns the outcomes counted since this call, without zeros."""
         before = {outcome: _value(layer, outcome) for outcome in OUTCOMES}
 
         def since() -> dict[str, int]:
@@ -118,11 +118,11 @@ class Caches:
 
 
 class Pages(list[str]):
-    """The addresses of list and detail."""
+    """Paths of the list and of the detail page."""
 
     @staticmethod
     def builds(route: str) -> Callable[[], int]:
-        """How many bodies were built since."""
+        """Return a function that returns the number of bodies built since this call."""
 
         def value() -> float:
             return REGISTRY.get_sample_value("lab_body_builds_total", {"route": route}) or 0
@@ -138,7 +138,7 @@ def _value(layer: str, outcome: str) -> float:
 
 @pytest.fixture
 def caches(settings, stack, monkeypatch) -> Iterator[Caches]:
-    """The switches, all off; nothing kept, the breaker closed."""
+    """Yield the settings, all off, with empty caches and a closed circuit breaker."""
     named = deepcopy(settings.CACHES)
     named["default"]["KEY_PREFIX"] = f"test-{uuid4().hex}"
     settings.CACHES = named
@@ -155,5 +155,5 @@ def pages(suite) -> Pages:
 
 @pytest.fixture(params=POSITIONS, ids=lambda position: f"{position[0]}-{position[1]}")
 def position(request, caches):
-    """Every pair of backend caches."""
+    """Run the test with every pair of backend caches."""
     caches.on(LAB_REDIS_CACHE=request.param[0], LAB_LOCAL_CACHE=request.param[1])

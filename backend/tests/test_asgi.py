@@ -1,4 +1,4 @@
-"""By ASGI: what stands around a view takes no thread, and counts as by WSGI."""
+"""ASGI: middleware runs without threads, and requests are counted as under WSGI."""
 
 import asyncio
 import logging
@@ -22,19 +22,19 @@ from lab_settings.kinds import Switch
 from observability import metrics
 from prometheus_client import REGISTRY
 
-# Beyond what Linux gives: 2**22 at most.
+# Above the largest PID of Linux, 2**22.
 NO_PID = 10_000_000
 
 
 def test_no_middleware_is_adapted_to_async(settings, caplog):
-    """Django says so where it has to put a thread between."""
+    """Django logs each middleware that it has to run in a thread."""
     settings.DEBUG = True
     with caplog.at_level(logging.DEBUG, logger="django.request"):
         ASGIHandler()
     assert [r.getMessage() for r in caplog.records if "adapted" in r.getMessage()] == []
 
 
-# What each does that could have been put into a thread.
+# The function of each middleware that could run in a thread.
 WORK = {
     "RequestMetrics": observability.middleware._counted,
     "Shedding": ops.shedding._refusal,
@@ -47,7 +47,7 @@ WORK = {
 
 @contextmanager
 def _threads_of(function):
-    """The threads that call `function` meanwhile, each as often as it does."""
+    """Yield a list that receives the thread id of each call to `function`."""
     threads = []
 
     def note(frame, event, _argument):
@@ -64,15 +64,15 @@ def _threads_of(function):
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_a_middleware_stays_in_the_loop(name):
+def test_middleware_runs_in_the_event_loop(name):
     with _threads_of(WORK[name]) as threads:
         answer = asyncio.run(AsyncClient().get("/async/workbench/hello/"))
     assert answer.status_code == 200
     assert threads == [threading.get_ident()]
 
 
-def test_workers_that_start_together_clear_away_the_same_files(tmp_path, monkeypatch):
-    """Servers have no hook for it: each worker looks after those before it."""
+def test_worker_start_tolerates_files_removed_by_another_worker(tmp_path, monkeypatch):
+    """Servers have no hook for this: each worker removes the files of earlier workers."""
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
     kept = tmp_path / f"gauge_livesum_{os.getpid()}.db"
     for pid in (os.getpid(), NO_PID, NO_PID + 1):
@@ -89,7 +89,7 @@ def test_workers_that_start_together_clear_away_the_same_files(tmp_path, monkeyp
 
 
 async def _list(**headers):
-    """The answer, from a thread that keeps no connection; the client has Django close none."""
+    """Return the list, then close the connections, which Django leaves open for its client."""
     try:
         return await AsyncClient().get("/api/hotel/", headers=headers)
     finally:
@@ -97,7 +97,7 @@ async def _list(**headers):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_request_is_counted_and_none_is_left_in_flight(hotel):
+def test_request_is_counted_and_in_flight_returns_to_zero(hotel):
     labels = {"route": "hotel_list", "method": "GET", "status": "200"}
     counted = REGISTRY.get_sample_value("lab_http_requests_total", labels) or 0
     assert asyncio.run(_list()).status_code == 200
@@ -106,20 +106,20 @@ def test_a_request_is_counted_and_none_is_left_in_flight(hotel):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_waited_too_long_is_refused(hotel, caches, monkeypatch):
+def test_request_that_waited_too_long_is_rejected(hotel, caches, monkeypatch):
     caches.on(LAB_SHED=Switch.ON)
-    # This process has served for long.
+    # As in a process that has served requests for a long time.
     monkeypatch.setattr(ops.shedding._queue, "_first_at", float("-inf"))
     assert asyncio.run(_list(**{"X-Request-Start": "1.000"})).status_code == 503
 
 
-def test_only_the_labs_token_is_told_who_serves(client, settings):
+def test_server_name_is_sent_only_with_lab_token(client, settings):
     assert "X-Lab-Server" not in client.get("/healthz").headers
     assert "X-Lab-Server" not in client.get("/healthz", headers={"X-Lab-Token": "x"}).headers
     assert "X-Accel-Expires" not in client.get("/healthz").headers
     told = client.get("/healthz", headers={"X-Lab-Token": settings.LAB_TOKEN})
     assert told.headers["X-Accel-Expires"] == "0"
-    # No server calls: these are tests.
+    # The tests run without a server.
     assert told.headers["X-Lab-Server"] == "unknown"
 
 
@@ -131,13 +131,13 @@ def test_only_the_labs_token_is_told_who_serves(client, settings):
         ("waitress", True, "unknown (waitress)"),
     ],
 )
-def test_by_wsgi_the_caller_says_who_it_is(monkeypatch, software, has_threads, server):
+def test_wsgi_environ_identifies_the_server(monkeypatch, software, has_threads, server):
     monkeypatch.setattr(caller, "_found", [])
     caller.called_by({"SERVER_SOFTWARE": software, "wsgi.multithread": has_threads})
     assert caller.found() == server
 
 
-def test_by_asgi_the_caller_is_known_by_its_module():
+def test_asgi_module_identifies_the_server():
     assert caller._by_asgi("uvicorn.protocols.http.httptools_impl") == "uvicorn"
     assert caller._by_asgi("gunicorn.asgi.protocol") == "gunicorn-asgi"
     assert caller._by_asgi("hypercorn.asyncio.task") == "unknown (hypercorn.asyncio.task)"

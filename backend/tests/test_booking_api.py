@@ -8,7 +8,7 @@ from hotels.models import Booking
 
 pytestmark = pytest.mark.django_db
 
-# Fixed: every process of pytest has to give its tests the same names.
+# Fixed: each pytest process has to generate the same test ids.
 UNKNOWN = "6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b10"
 
 
@@ -16,7 +16,7 @@ def _post(api, wish, **headers):
     return api.post("/api/booking/", wish, format="json", headers=headers)
 
 
-def test_booking_is_made_and_answered(api, booking_by, wish):
+def test_booking_is_created_and_returned(api, booking_by, wish):
     answer = _post(api, wish)
     assert answer.status_code == 201
     made = answer.json()
@@ -26,13 +26,13 @@ def test_booking_is_made_and_answered(api, booking_by, wish):
     assert sorted(str(c.pk) for c in booking.customers.all()) == sorted(wish["customers"])
 
 
-def test_stays_are_half_open(api, booking_by, wish):
+def test_next_stay_may_begin_on_check_out_day(api, booking_by, wish):
     assert _post(api, wish).status_code == 201
     following = {**wish, "check_in": "2031-05-04", "check_out": "2031-05-05"}
     assert _post(api, following).status_code == 201
 
 
-def test_taken_nights_are_409(api, booking_by, wish):
+def test_already_booked_nights_are_409(api, booking_by, wish):
     _post(api, wish)
     answer = _post(api, {**wish, "check_in": "2031-05-03", "check_out": "2031-05-09"})
     assert answer.status_code == 409
@@ -40,9 +40,7 @@ def test_taken_nights_are_409(api, booking_by, wish):
     assert Booking.objects.count() == 1
 
 
-def test_a_booking_raises_the_hotels_version_once_and_a_refused_one_does_not(
-    api, booking_by, wish, hotel
-):
+def test_only_successful_bookings_raise_the_hotel_version(api, booking_by, wish, hotel):
     before = selectors.hotel_version(hotel.pk)
     _post(api, wish)
     assert selectors.hotel_version(hotel.pk) == before + 1
@@ -57,7 +55,7 @@ def test_unknown_suite_is_404(api, booking_by, wish):
     assert "suite" in answer.json()["error"]["fields"]
 
 
-def test_unknown_customer_is_404_and_named(api, booking_by, wish):
+def test_unknown_customer_is_404_and_named_in_message(api, booking_by, wish):
     unknown = str(uuid4())
     answer = _post(api, {**wish, "customers": [wish["customers"][0], unknown]})
     assert answer.status_code == 404
@@ -66,7 +64,7 @@ def test_unknown_customer_is_404_and_named(api, booking_by, wish):
     assert wish["customers"][0] not in message
 
 
-def test_more_customers_than_the_suite_takes_are_400(api, booking_by, wish, customers):
+def test_customers_above_suite_capacity_are_400(api, booking_by, wish, customers):
     answer = _post(api, {**wish, "customers": [str(c.pk) for c in customers]})
     assert answer.status_code == 400
     assert "3" in answer.json()["error"]["fields"]["customers"][0]
@@ -87,14 +85,14 @@ def test_more_customers_than_the_suite_takes_are_400(api, booking_by, wish, cust
         ("suite", True),
     ],
 )
-def test_wrong_values_are_400_with_the_field(api, booking_by, wish, field, value):
+def test_invalid_values_are_400_with_the_field(api, booking_by, wish, field, value):
     answer = _post(api, {**wish, field: value})
     assert answer.status_code == 400
     assert list(answer.json()["error"]["fields"]) == [field]
     assert Booking.objects.count() == 0
 
 
-def test_a_customer_named_twice_is_400(api, booking_by, wish):
+def test_duplicate_customer_is_400(api, booking_by, wish):
     answer = _post(api, {**wish, "customers": wish["customers"][:1] * 2})
     assert answer.status_code == 400
     assert "customers" in answer.json()["error"]["fields"]
@@ -113,21 +111,21 @@ def test_a_customer_named_twice_is_400(api, booking_by, wish):
         ("x" * 70_000, "application/json", 413),
     ],
 )
-def test_broken_bodies_are_answered_in_the_error_shape(api, db, body, content_type, status):
+def test_invalid_bodies_return_the_error_format(api, db, body, content_type, status):
     answer = api.generic("POST", "/api/booking/", body, content_type=content_type)
     assert answer.status_code == status
     assert answer.json()["error"]["message"]
 
 
-def test_messages_of_a_lists_items_are_one_flat_list(api, wish):
+def test_list_item_errors_are_one_flat_list(api, wish):
     fields = _post(api, {**wish, "customers": [wish["customers"][0], "x"]}).json()["error"][
         "fields"
     ]
     assert fields == {"customers": ["1: Must be a valid UUID."]}
 
 
-def test_a_body_of_null_is_told_that_there_is_no_data(api, db):
-    """The one body that DRF's serializer words apart when it is given the data itself."""
+def test_null_body_returns_no_data_error(api, db):
+    """Only for this body does DRF's message differ if the serializer receives the data itself."""
     answer = api.generic("POST", "/api/booking/", "null", content_type="application/json")
     assert answer.json()["error"]["fields"] == {"non_field_errors": ["No data provided"]}
 
@@ -142,7 +140,7 @@ def test_a_body_of_null_is_told_that_there_is_no_data(api, db):
         ({"customers": [f"{UNKNOWN[:-1]}{n}" for n in range(4)]}, 400),
     ],
 )
-def test_a_refusal_changes_no_version_and_leaves_nothing(
+def test_rejected_booking_leaves_version_and_rows_unchanged(
     api, booking_by, wish, hotel, change, status, key
 ):
     _post(api, wish)

@@ -1,6 +1,6 @@
-"""Bookings and keys in any order, drawn by Hypothesis, against the real database.
+"""Property tests with Hypothesis: bookings and keys in any order, on the real database.
 
-The same examples each time; more of them: pytest --hypothesis-profile=thorough.
+Each run uses the same examples. For more: pytest --hypothesis-profile=thorough.
 """
 
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ from tests.support.booking_machine import BookingMachine
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# At both ends of what a date may be, and around a leap day.
+# The first and the last possible dates, and a leap day.
 ANCHORS = (date.min, date(2032, 2, 25), date.max - timedelta(days=12))
 AT_ONCE = 6
 
 
 @contextmanager
 def _example() -> Iterator[None]:
-    """Nothing of one example is there for the next."""
+    """Delete all bookings and stored answers after the example."""
     try:
         yield
     finally:
@@ -41,7 +41,7 @@ def _nights(wish, check_in, nights):
     return {**wish, "check_in": str(check_in), "check_out": str(check_in + timedelta(days=nights))}
 
 
-def test_a_key_stands_for_one_request(booking_by):
+def test_key_identifies_one_request(booking_by):
     run_state_machine_as_test(BookingMachine)
 
 
@@ -49,7 +49,7 @@ offsets = st.tuples(st.integers(0, 8), st.integers(1, 4))
 
 
 @given(anchor=st.sampled_from(ANCHORS), stays=st.lists(offsets, min_size=1, max_size=10))
-def test_a_stay_is_refused_exactly_when_it_shares_a_night(
+def test_stay_is_rejected_if_and_only_if_nights_overlap(
     booking_by, api, wish, suite, anchor, stays
 ):
     with _example():
@@ -70,7 +70,7 @@ requests = st.tuples(st.sampled_from([None, "k1", "k2"]), st.integers(0, 2), st.
 
 
 @given(asked=st.lists(requests, min_size=AT_ONCE, max_size=AT_ONCE))
-def test_of_any_requests_at_once_each_key_has_one_effect(booking_by, wish, asked):
+def test_each_key_has_one_effect_among_concurrent_requests(booking_by, wish, asked):
     bodies = [_nights(wish, date(2031, 5, 1 + first), nights) for _, first, nights in asked]
     keys = [key for key, _, _ in asked]
     with _example(), ThreadPoolExecutor(AT_ONCE) as pool:
@@ -82,7 +82,7 @@ def test_of_any_requests_at_once_each_key_has_one_effect(booking_by, wish, asked
 
 
 def _post(body, key):
-    """As a worker of its own would."""
+    """Send the request on a separate connection, like another worker."""
     headers = {} if key is None else {"Idempotency-Key": key}
     try:
         return APIClient().post("/api/booking/", body, format="json", headers=headers)
@@ -103,7 +103,7 @@ def _shares(one, other):
 
 
 def _check_bookings(bodies, answers):
-    """Those that were made, and no others, are there; who was refused was so by one of them."""
+    """Check that exactly the created bookings exist, and that each conflict overlaps one."""
     asked = list(zip(bodies, answers, strict=True))
     made = {a.json()["id"]: b for b, a in asked if a.status_code == 201 and not _is_replay(a)}
     assert {str(pk) for pk in Booking.objects.values_list("pk", flat=True)} == set(made)
@@ -114,7 +114,7 @@ def _check_bookings(bodies, answers):
 
 
 def _check_key(bodies, answers):
-    """One acted; the others hear what it was answered, or that it runs, or that it is another's."""
+    """Check that one request took effect; others are replayed, `in_progress` or `key_reused`."""
     acted = [n for n, a in enumerate(answers) if _acted(a)]
     assert len(acted) == 1
     first, body = answers[acted[0]], bodies[acted[0]]

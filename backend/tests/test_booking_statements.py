@@ -1,4 +1,4 @@
-"""manage.py booking_statements: what pgbench is to send."""
+"""manage.py booking_statements: the SQL for pgbench."""
 
 import json
 import re
@@ -23,28 +23,28 @@ def _printed():
 
 
 def _as_pgbench(statement):
-    """As `pgbench -M prepared` sends it: :name becomes $1, the values are text."""
+    """Send it like `pgbench -M prepared`: :name becomes $1, the values are text."""
     names = list(statement["values"])
     sql = re.sub(r"(?<!:):(\w+)", lambda found: f"${names.index(found[1]) + 1}", statement["sql"])
     values = [statement["values"][name].encode() for name in names]
     return connection.connection.pgconn.exec_params(sql.encode(), values)
 
 
-def test_it_prints_one_statement_and_what_varies_in_it(wish):
+def test_command_prints_one_statement_and_its_values(wish):
     (sent,) = _printed()
     of_the_booking = {"id", "suite", "check_in", "check_out", "customers", "created_at"}
     of_its_key = {"key", "lock", "lifetime", "fingerprint", "status", "body"}
     assert set(sent["values"]) == of_the_booking | of_its_key
 
 
-def test_it_books_nothing(wish, hotel):
+def test_command_creates_no_booking(wish, hotel):
     before = selectors.hotel_version(hotel.pk)
     _printed()
     assert (Booking.objects.count(), StoredAnswer.objects.count()) == (0, 0)
     assert selectors.hotel_version(hotel.pk) == before
 
 
-def test_what_it_prints_is_what_a_request_sends(api, wish, caches):
+def test_printed_statement_equals_statement_of_a_request(api, wish, caches):
     caches.on(LAB_BOOKING=Implementation.FAST)
     sent = []
 
@@ -58,7 +58,7 @@ def test_what_it_prints_is_what_a_request_sends(api, wish, caches):
     assert [statement["sql"] for statement in _printed()] == as_printed
 
 
-def test_postgres_takes_it_as_it_is_printed_and_books(wish):
+def test_postgres_accepts_printed_statement_and_books(wish):
     (statement,) = _printed()
     connection.ensure_connection()
     result = _as_pgbench(statement)
@@ -67,6 +67,6 @@ def test_postgres_takes_it_as_it_is_printed_and_books(wish):
     assert StoredAnswer.objects.get().key == statement["values"]["key"]
 
 
-def test_without_data_it_says_what_to_do(db):
+def test_missing_data_error_names_load_db(db):
     with pytest.raises(CommandError, match="load_db"):
         _printed()

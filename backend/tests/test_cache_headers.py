@@ -1,4 +1,4 @@
-"""What Nginx and clients are told of a page: LAB_NGINX_CACHE in each position."""
+"""Cache headers of pages for each value of LAB_NGINX_CACHE."""
 
 from uuid import uuid4
 
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("nginx", [NginxCache.OFF, NginxCache.BASIC])
-def test_nginx_is_told_nothing_unless_it_is_protected(api, caches, pages, nginx):
+def test_cache_headers_are_absent_unless_protected(api, caches, pages, nginx):
     caches.on(LAB_NGINX_CACHE=nginx)
     for path in pages:
         answer = api.get(path)
@@ -17,14 +17,14 @@ def test_nginx_is_told_nothing_unless_it_is_protected(api, caches, pages, nginx)
         assert "Cache-Control" not in answer.headers
 
 
-def test_basic_is_left_with_what_cache_page_says(api, caches, pages):
+def test_basic_leaves_cache_control_of_cache_page_unchanged(api, caches, pages):
     caches.on(LAB_NGINX_CACHE=NginxCache.BASIC, LAB_REDIS_CACHE=RedisCache.PAGE)
     for path in pages:
         for _ in range(2):
             assert api.get(path).headers["Cache-Control"] == "max-age=600"
 
 
-def test_protected_has_its_own_lifetime_whatever_another_layer_says(api, position, caches, pages):
+def test_protected_lifetime_does_not_depend_on_other_layers(api, position, caches, pages):
     caches.on(LAB_NGINX_CACHE=NginxCache.PROTECTED, LAB_NGINX_CACHE_TTL="5m")
     for path in pages:
         tag = api.get(path).headers["ETag"]
@@ -39,7 +39,7 @@ def test_protected_has_its_own_lifetime_whatever_another_layer_says(api, positio
     assert "X-Accel-Expires" not in api.get(f"/api/hotel/{uuid4()}/").headers
 
 
-def test_only_versioned_varies(api, caches, pages):
+def test_only_versioned_sends_vary(api, caches, pages):
     for redis in RedisCache:
         caches.on(LAB_REDIS_CACHE=redis)
         for path in pages:

@@ -1,5 +1,5 @@
-"""What a request says besides its path makes no other page: neither for its sender nor for others,
-and not one more in Redis.
+"""Only the path of a request selects its page: query strings and headers change no response and
+add no keys to Redis.
 """
 
 import time
@@ -28,8 +28,8 @@ TRICKS = {
 
 @pytest.fixture(params=TRICKS)
 def trick(request, settings):
-    """Asks for a page with the trick, in its n-th variant."""
-    # As on the stack: Nginx is asked by any name.
+    """Return a function that requests a page with the n-th variant of the trick."""
+    # As in the stack, where Nginx accepts any host name.
     settings.ALLOWED_HOSTS = ["*"]
     arguments, headers = TRICKS[request.param]
 
@@ -41,7 +41,7 @@ def trick(request, settings):
 
 
 def _said(answer):
-    """What a reader gets; a kept page says besides for how long."""
+    """Return the response without the lifetime headers, which only a cached page has."""
     told = {"Content-Type", "Content-Encoding", "ETag", "Vary"}
     kept = {name: value for name, value in answer.headers.items() if name in told}
     return answer.status_code, answer.content, kept
@@ -52,7 +52,7 @@ def _keys(caches):
 
 
 def _until_kept(caches, ask):
-    """Its answer: a busy machine's Redis may be too slow for it to be kept at the first time."""
+    """Return a response during which Redis was available; on a busy machine it may time out."""
     deadline = time.monotonic() + 20
     while True:
         counted = caches.counts("redis")
@@ -67,9 +67,7 @@ def _empty(caches):
     local.forget()
 
 
-def test_who_comes_first_with_a_trick_makes_the_page_of_everyone(
-    api, position, caches, pages, trick
-):
+def test_first_request_with_trick_caches_the_plain_page(api, position, caches, pages, trick):
     for path in pages:
         first = _said(_until_kept(caches, lambda path=path: trick(api, path)))
         left = _keys(caches)
@@ -81,7 +79,7 @@ def test_who_comes_first_with_a_trick_makes_the_page_of_everyone(
         assert _said(api.get(path)) == plain
 
 
-def test_tricks_do_not_fill_redis(api, position, caches, pages, trick):
+def test_tricks_add_no_keys_to_redis(api, position, caches, pages, trick):
     for path in pages:
         _until_kept(caches, lambda path=path: api.get(path))
     left = _keys(caches)

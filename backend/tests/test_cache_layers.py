@@ -1,4 +1,4 @@
-"""What one layer alone does: compressed variants, this process' memory, many readers at once."""
+"""Each cache layer alone: compressed variants, process-local memory, concurrent readers."""
 
 import gc
 import gzip
@@ -19,7 +19,7 @@ GZIP = {"Accept-Encoding": "gzip, br"}
 
 @pytest.fixture
 def compressions(monkeypatch) -> list[int]:
-    """One entry for each body that was compressed."""
+    """Return a list with one entry per compressed body."""
     made, real = [], versioned.compressed
 
     def compressed(body):
@@ -31,9 +31,7 @@ def compressions(monkeypatch) -> list[int]:
 
 
 @pytest.mark.django_db
-def test_the_compressed_variant_is_made_once_when_it_is_first_asked_for(
-    api, caches, pages, compressions
-):
+def test_compressed_variant_is_made_once_on_first_request(api, caches, pages, compressions):
     caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
     built = pages.builds("hotel_detail")
     plain = api.get(pages[1])
@@ -47,7 +45,7 @@ def test_the_compressed_variant_is_made_once_when_it_is_first_asked_for(
 
 
 @pytest.mark.django_db
-def test_the_compressed_variant_has_its_own_etag(api, caches, pages):
+def test_compressed_variant_has_a_separate_etag(api, caches, pages):
     caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
     for path in pages:
         plain, packed = api.get(path), api.get(path, headers=GZIP)
@@ -73,7 +71,7 @@ def test_the_compressed_variant_has_its_own_etag(api, caches, pages):
         ("notgzip", False),
     ],
 )
-def test_gzip_is_for_who_takes_it(api, caches, pages, accepted, packed):
+def test_gzip_is_sent_only_to_clients_accepting_it(api, caches, pages, accepted, packed):
     caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
     answer = api.get(pages[0], headers={"Accept-Encoding": accepted})
     assert (answer.headers.get("Content-Encoding") == "gzip") == packed
@@ -88,7 +86,7 @@ def test_only_versioned_compresses(api, caches, pages):
 
 
 @pytest.mark.django_db
-def test_lru_keeps_both_variants_of_versioned(api, caches, pages):
+def test_lru_caches_both_variants_of_versioned(api, caches, pages):
     caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED, LAB_LOCAL_CACHE=LocalCache.LRU)
     bodies = [api.get(pages[1], headers=headers).content for headers in ({}, GZIP, {}, GZIP)]
     assert bodies[0] == bodies[2] == gzip.decompress(bodies[1])
@@ -96,7 +94,7 @@ def test_lru_keeps_both_variants_of_versioned(api, caches, pages):
 
 
 @pytest.mark.django_db
-def test_a_hit_of_lru_asks_nobody(api, caches, pages, django_assert_num_queries):
+def test_lru_hit_uses_neither_redis_nor_postgres(api, caches, pages, django_assert_num_queries):
     caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED, LAB_LOCAL_CACHE=LocalCache.LRU)
     api.get(pages[1])
     redis = caches.counts("redis")
@@ -106,7 +104,7 @@ def test_a_hit_of_lru_asks_nobody(api, caches, pages, django_assert_num_queries)
 
 
 @pytest.mark.django_db
-def test_lru_forgets_after_its_time_at_the_latest(api, caches, pages, wish, monkeypatch):
+def test_lru_entry_expires_after_its_lifetime(api, caches, pages, wish, monkeypatch):
     caches.on(LAB_LOCAL_CACHE=LocalCache.LRU)
     now = [7 * local.LIFETIME_SECONDS]
     monkeypatch.setattr(local.time, "monotonic", lambda: now[0])
@@ -119,7 +117,7 @@ def test_lru_forgets_after_its_time_at_the_latest(api, caches, pages, wish, monk
 
 
 @pytest.mark.django_db
-def test_lru_is_bounded_and_lets_requests_go(api, caches, pages):
+def test_lru_has_a_size_limit_and_releases_requests(api, caches, pages):
     caches.on(LAB_LOCAL_CACHE=LocalCache.LRU)
     api.get(pages[1])
     assert local._kept.cache_info().maxsize == local.PAGES
@@ -129,7 +127,7 @@ def test_lru_is_bounded_and_lets_requests_go(api, caches, pages):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("implementation", list(Implementation))
-def test_of_many_readers_of_a_cold_page_one_builds(caches, pages, implementation, monkeypatch):
+def test_one_of_many_readers_builds_a_cold_page(caches, pages, implementation, monkeypatch):
     caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED, LAB_DETAIL=implementation)
     assert _builds_of_many_readers(pages, monkeypatch) == 1
 
@@ -138,14 +136,14 @@ def test_of_many_readers_of_a_cold_page_one_builds(caches, pages, implementation
 @pytest.mark.parametrize(
     "position", [{"LAB_REDIS_CACHE": RedisCache.PAGE}, {"LAB_LOCAL_CACHE": LocalCache.LRU}]
 )
-def test_page_and_lru_stampede(caches, pages, position, monkeypatch):
-    """The fault that `versioned` mends."""
+def test_page_and_lru_allow_cache_stampede(caches, pages, position, monkeypatch):
+    """The fault that `versioned` fixes."""
     caches.on(**position)
     assert _builds_of_many_readers(pages, monkeypatch) > 1
 
 
 def _builds_of_many_readers(pages, monkeypatch) -> int:
-    # All have looked before the first has built.
+    # All readers look up the page before the first has built it.
     together, real = threading.Barrier(8), Ask.version
 
     def version(ask):
@@ -167,8 +165,8 @@ def _builds_of_many_readers(pages, monkeypatch) -> int:
 
 
 @pytest.mark.django_db
-def test_what_the_view_refuses_is_not_kept(api, caches, pages, monkeypatch):
-    """The version was read, and then the hotel was deleted."""
+def test_error_response_is_not_cached(api, caches, pages, monkeypatch):
+    """The hotel is deleted after its version was read."""
     caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
     hotel = pages[1].split("/")[3]
     real = Lock.acquire

@@ -1,4 +1,4 @@
-"""Redis refuses, hangs, and comes back: right answers all the while, and hardly slower."""
+"""Redis rejects connections, hangs and recovers: responses stay correct and almost as fast."""
 
 import logging
 import os
@@ -19,7 +19,7 @@ REQUESTS = 10
 
 @pytest.fixture
 def frozen(stack):
-    """Redis as SIGSTOP leaves it: it takes connections and says nothing."""
+    """Stop Redis with SIGSTOP: it accepts connections and sends no replies."""
     pid = stack._supervision.pid("redis")
     os.kill(pid, signal.SIGSTOP)
     yield
@@ -28,7 +28,7 @@ def frozen(stack):
 
 @pytest.fixture
 def attempts(monkeypatch) -> list[str]:
-    """The commands that really went to Redis."""
+    """Return the commands that were actually sent to Redis."""
     sent, real = [], Redis.execute_command
 
     def execute_command(self, *args, **options):
@@ -46,7 +46,7 @@ def layer(request, caches) -> RedisCache:
 
 
 @pytest.mark.django_db
-def test_a_hanging_redis_costs_one_timeout_and_no_answer(
+def test_hanging_redis_is_tried_at_most_once_per_second(
     api, caches, layer, pages, wish, frozen, attempts, caplog
 ):
     count, began = caches.counts("redis"), time.monotonic()
@@ -54,13 +54,15 @@ def test_a_hanging_redis_costs_one_timeout_and_no_answer(
         made = api.post("/api/booking/", {**wish, **_night(n)}, format="json").json()
         assert made["id"] in api.get(pages[1]).content.decode()
     assert count() == {"unavailable": REQUESTS}
-    # One for each second that this took, not one for each command; however slow the machine.
+    # One per second of the test, not one per command; also on a slow machine.
     assert len(attempts) <= min(time.monotonic() - began + 1, REQUESTS - 1)
     assert [r.levelno for r in caplog.records if r.name == guard.__name__] == [logging.WARNING]
 
 
 @pytest.mark.django_db
-def test_a_redis_that_refuses_is_gone_without(api, caches, layer, pages, settings, caplog):
+def test_pages_are_served_while_redis_rejects_connections(
+    api, caches, layer, pages, settings, caplog
+):
     named = {"default": {**settings.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/0"}}
     with override_settings(CACHES=named):
         count = caches.counts("redis")
@@ -71,7 +73,7 @@ def test_a_redis_that_refuses_is_gone_without(api, caches, layer, pages, setting
 
 
 @pytest.mark.django_db
-def test_redis_is_used_again_when_it_is_back(api, caches, layer, pages, stack):
+def test_redis_is_used_again_after_a_freeze(api, caches, layer, pages, stack):
     api.get(pages[1])
     os.kill(stack._supervision.pid("redis"), signal.SIGSTOP)
     try:
@@ -84,7 +86,7 @@ def test_redis_is_used_again_when_it_is_back(api, caches, layer, pages, stack):
 
 
 @pytest.mark.django_db
-def test_redis_is_used_again_after_a_new_start(api, caches, layer, pages, stack):
+def test_redis_is_used_again_after_a_restart(api, caches, layer, pages, stack):
     api.get(pages[1])
     stack._supervision._call("stopProcess", "redis")
     try:
@@ -97,7 +99,7 @@ def test_redis_is_used_again_after_a_new_start(api, caches, layer, pages, stack)
 
 
 @pytest.mark.django_db
-def test_a_redis_that_is_full_is_gone_without(api, caches, layer, pages, monkeypatch):
+def test_pages_are_served_while_redis_is_full(api, caches, layer, pages, monkeypatch):
     from redis.exceptions import ResponseError
 
     real = Redis.execute_command
@@ -111,7 +113,7 @@ def test_a_redis_that_is_full_is_gone_without(api, caches, layer, pages, monkeyp
     assert [api.get(pages[1]).status_code for _ in range(3)] == [200] * 3
 
 
-def test_an_open_breaker_lets_one_try_after_each_pause(monkeypatch):
+def test_open_breaker_allows_one_attempt_after_each_pause(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(guard.time, "monotonic", lambda: now[0])
     breaker = guard.Breaker(pause=1)
@@ -129,7 +131,7 @@ def test_an_open_breaker_lets_one_try_after_each_pause(monkeypatch):
     breaker.enter()
 
 
-def test_an_outage_is_logged_when_it_begins_and_when_it_ends(caplog):
+def test_outage_is_logged_at_its_start_and_end(caplog):
     breaker = guard.Breaker(pause=0)
     for _ in range(2):
         for _ in range(3):
@@ -140,7 +142,7 @@ def test_an_outage_is_logged_when_it_begins_and_when_it_ends(caplog):
     assert said == [guard.GONE % "gone", guard.BACK] * 2
 
 
-def test_hiredis_reads_the_replies_and_a_failure_is_not_tried_again(caches):
+def test_connection_uses_hiredis_and_short_timeouts_without_retries(caches):
     connection = caches.redis.connection_pool.make_connection()
     assert type(connection._parser).__name__ == "_HiredisParser"
     assert connection.retry.get_retries() == 0

@@ -1,4 +1,4 @@
-"""What every position of the cache switches answers: bodies, ETags, 304s, headers, queries."""
+"""Responses with every cache setting: bodies, ETags, 304s, headers, queries."""
 
 from datetime import date
 from uuid import uuid4
@@ -16,14 +16,16 @@ UNKEPT = [RedisCache.OFF, RedisCache.VERSIONED]
 TOKEN = {"X-Lab-Token": django_settings.LAB_TOKEN}
 
 
-def test_every_position_answers_the_same_bytes(api, position, pages, detail_by, suite, customers):
+def test_all_cache_settings_return_the_same_bytes(
+    api, position, pages, detail_by, suite, customers
+):
     _book(suite, customers)
     for path in pages:
         past = api.get(path, headers=TOKEN).content
         assert [api.get(path).content for _ in range(3)] == [past] * 3
 
 
-def test_every_position_gives_a_strong_etag_and_304_to_who_has_it(api, position, pages):
+def test_all_cache_settings_send_strong_etag_and_304(api, position, pages):
     for path in pages:
         tag = api.get(path).headers["ETag"]
         assert tag.startswith('"v1-')
@@ -34,7 +36,7 @@ def test_every_position_gives_a_strong_etag_and_304_to_who_has_it(api, position,
         assert api.get(path, headers={"If-None-Match": '"other"'}).status_code == 200
 
 
-def test_a_304_is_never_kept_for_who_has_nothing(api, position, pages):
+def test_304_is_not_cached_for_unconditional_requests(api, position, pages):
     for path in pages:
         tag = api.get(path, headers=TOKEN).headers["ETag"]
         assert api.get(path, headers={"If-None-Match": tag}).status_code == 304
@@ -43,7 +45,7 @@ def test_a_304_is_never_kept_for_who_has_nothing(api, position, pages):
         assert len(answer.content) > 100
 
 
-def test_head_says_what_get_says_without_the_body(api, position, pages):
+def test_head_sends_the_headers_of_get_without_body(api, position, pages):
     for path in pages:
         head, get = api.head(path), api.get(path)
         again = api.head(path)
@@ -52,14 +54,14 @@ def test_head_says_what_get_says_without_the_body(api, position, pages):
             assert head.headers[name] == again.headers[name] == get.headers[name]
 
 
-def test_head_hands_no_body_to_the_server(rf, position, pages):
-    """Gunicorn would drop it and write a line to the log; so does the test client, silently."""
+def test_head_passes_no_body_to_the_server(rf, position, pages):
+    """Gunicorn drops such a body and logs it; the test client drops it silently."""
     for path in pages:
         view, _, ids = resolve(path)
         assert view(rf.head(path), **ids).content == b""
 
 
-def test_no_position_answers_what_is_not_there_or_not_meant(api, position, pages, hotel):
+def test_unknown_and_invalid_requests_fail_with_all_cache_settings(api, position, pages, hotel):
     for path in pages:
         api.get(path)
         assert api.get(f"{path}?format=xml").status_code == 404
@@ -72,7 +74,7 @@ def test_no_position_answers_what_is_not_there_or_not_meant(api, position, pages
         assert known.status_code == 404
 
 
-def test_a_hotel_that_is_gone_is_404(api, caches, hotel):
+def test_deleted_hotel_is_404(api, caches, hotel):
     caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
     path = f"/api/hotel/{hotel.pk}/"
     assert api.get(path).status_code == 200
@@ -81,7 +83,7 @@ def test_a_hotel_that_is_gone_is_404(api, caches, hotel):
 
 
 @pytest.mark.parametrize("redis", UNKEPT)
-def test_an_answer_shows_the_last_booking(api, caches, redis, suite, customers, wish):
+def test_response_shows_the_latest_booking(api, caches, redis, suite, customers, wish):
     caches.on(LAB_REDIS_CACHE=redis)
     path = f"/api/hotel/{suite.hotel_id}/"
     before = api.get(path)
@@ -93,10 +95,10 @@ def test_an_answer_shows_the_last_booking(api, caches, redis, suite, customers, 
 
 
 @pytest.mark.parametrize("redis", UNKEPT)
-def test_a_booking_made_while_a_page_is_built_shows_in_the_next(
+def test_booking_made_during_a_build_shows_in_next_response(
     api, caches, pages, redis, wish, monkeypatch
 ):
-    """The version is read before the page: read after it, an old page would get the new version."""
+    """The version is read before the page. Read after it, an old page would get the new version."""
     caches.on(LAB_REDIS_CACHE=redis)
     real, made = Ask.build, []
 
@@ -116,8 +118,8 @@ def test_a_booking_made_while_a_page_is_built_shows_in_the_next(
 @pytest.mark.parametrize(
     "position", [{"LAB_REDIS_CACHE": RedisCache.PAGE}, {"LAB_LOCAL_CACHE": LocalCache.LRU}]
 )
-def test_page_and_lru_go_on_showing_what_they_kept(api, caches, position, suite, wish):
-    """The fault that `versioned` mends; a test that can't see it could not clear `versioned`."""
+def test_page_and_lru_serve_stale_pages(api, caches, position, suite, wish):
+    """The fault that `versioned` fixes. Only tests that can detect it can verify `versioned`."""
     caches.on(**position)
     path = f"/api/hotel/{suite.hotel_id}/"
     before = api.get(path)
@@ -128,7 +130,7 @@ def test_page_and_lru_go_on_showing_what_they_kept(api, caches, position, suite,
     assert made["id"] in api.get(path, headers=TOKEN).content.decode()
 
 
-def test_a_new_hotel_and_one_less_change_the_lists_etag(api, hotel):
+def test_list_etag_changes_with_added_and_deleted_hotels(api, hotel):
     tags = [api.get("/api/hotel/").headers["ETag"]]
     other = Hotel.objects.create(name="B", address="b", city="b", stars=1, description="")
     tags.append(api.get("/api/hotel/").headers["ETag"])
@@ -138,7 +140,7 @@ def test_a_new_hotel_and_one_less_change_the_lists_etag(api, hotel):
     assert len(set(tags)) == 3
 
 
-def test_the_lists_version_may_be_larger_than_a_bigint(api, hotel):
+def test_list_version_may_exceed_bigint(api, hotel):
     Hotel.objects.create(
         name="B", address="b", city="b", stars=1, description="", version=2**63 - 1
     )
@@ -146,7 +148,7 @@ def test_the_lists_version_may_be_larger_than_a_bigint(api, hotel):
 
 
 @pytest.mark.parametrize("layer", ["redis", "local"])
-def test_hits_and_misses_are_counted_and_the_labs_own_reads_are_not(api, caches, pages, layer):
+def test_hits_and_misses_are_counted_except_lab_requests(api, caches, pages, layer):
     caches.on(
         LAB_REDIS_CACHE=RedisCache.VERSIONED if layer == "redis" else RedisCache.OFF,
         LAB_LOCAL_CACHE=LocalCache.LRU if layer == "local" else LocalCache.OFF,
@@ -161,7 +163,7 @@ def test_hits_and_misses_are_counted_and_the_labs_own_reads_are_not(api, caches,
         assert count() == {"miss": 1, "hit": 1}
 
 
-def test_pages_hits_and_misses_are_counted(api, caches, pages):
+def test_page_cache_hits_and_misses_are_counted(api, caches, pages):
     caches.on(LAB_REDIS_CACHE=RedisCache.PAGE)
     for path in pages:
         count = caches.counts("redis")
@@ -170,7 +172,7 @@ def test_pages_hits_and_misses_are_counted(api, caches, pages):
         assert count() == {"miss": 1, "hit": 2}
 
 
-def test_builds_are_counted_by_route_in_every_position(api, position, pages):
+def test_builds_are_counted_by_route_with_all_cache_settings(api, position, pages):
     routes = ("hotel_list", "hotel_detail")
     for path, route in zip(pages, routes, strict=True):
         built = pages.builds(route)
@@ -181,7 +183,7 @@ def test_builds_are_counted_by_route_in_every_position(api, position, pages):
         assert built() == 1
 
 
-def test_a_database_that_is_away_is_503_in_every_position(api, position, pages, monkeypatch):
+def test_unavailable_database_is_503_with_all_cache_settings(api, position, pages, monkeypatch):
     from config.postgres import prepared
     from django.db import OperationalError
     from hotels import selectors
@@ -200,8 +202,8 @@ def test_a_database_that_is_away_is_503_in_every_position(api, position, pages, 
 
 
 @pytest.mark.parametrize("implementation", list(Implementation))
-def test_only_naive_keeps_the_data_beside_the_bytes(api, caches, pages, implementation):
-    """What the article's cache_page paid for: the pickle of DRF's Response."""
+def test_only_naive_caches_the_data_with_the_bytes(api, caches, pages, implementation):
+    """In the article, cache_page also stored the pickle of DRF's Response."""
     caches.on(LAB_REDIS_CACHE=RedisCache.PAGE, LAB_DETAIL=implementation)
     api.get(pages[1])
     (kept,) = [caches.redis.get(key) for key in caches.redis.keys(f"{caches.prefix}*cache_page*")]

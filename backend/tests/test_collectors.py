@@ -1,4 +1,4 @@
-"""What the metrics server adds to the workers' own counters."""
+"""Metrics that the metrics server adds to the workers' counters."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ def _value(collector, name, labels=None):
 @pytest.mark.parametrize(
     ("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::")]
 )
-def test_the_accept_queue_counts_who_waits_to_be_accepted(family, host):
+def test_accept_queue_counts_connections_waiting_for_accept(family, host):
     with socket.socket(family) as server:
         server.bind((host, 0))
         server.listen(8)
@@ -33,12 +33,12 @@ def test_the_accept_queue_counts_who_waits_to_be_accepted(family, host):
             client.close()
 
 
-def test_no_listening_socket_is_no_empty_queue(tmp_path):
+def test_accept_queue_has_no_value_without_listening_socket(tmp_path):
     assert _value(AcceptQueue(1, tmp_path), "lab_accept_queue_connections") is None
     assert _value(AcceptQueue(1), "lab_accept_queue_connections") is None
 
 
-def test_the_settings_are_read_again_at_each_scrape(tmp_path, monkeypatch):
+def test_settings_are_read_at_each_scrape(tmp_path, monkeypatch):
     file = tmp_path / "settings.env"
     monkeypatch.setenv("BACKEND_SETTINGS_FILE", str(file))
 
@@ -46,7 +46,7 @@ def test_the_settings_are_read_again_at_each_scrape(tmp_path, monkeypatch):
         (info,) = ActiveSettings().collect()
         return info.samples[0].labels if info.samples else None
 
-    # Not there yet, or gone after `lab down`.
+    # The file does not exist yet, or `lab down` deleted it.
     assert labels() is None
     file.write_text("LAB_DETAIL=fast\n")
     assert (labels()["lab_detail"], labels()["lab_db_pool"]) == ("fast", "off")
@@ -56,12 +56,12 @@ def test_the_settings_are_read_again_at_each_scrape(tmp_path, monkeypatch):
     assert labels() is None
 
 
-def test_the_settings_are_one_info_series(monkeypatch):
+def test_settings_are_one_info_series(monkeypatch):
     (info,) = ActiveSettings().collect()
     assert [(s.name, s.value) for s in info.samples] == [("lab_settings_info", 1)]
 
 
-def test_a_side_that_is_not_pinned_has_all_cpus(monkeypatch):
+def test_unpinned_side_has_all_cpus(monkeypatch):
     monkeypatch.setenv("LAB_TARGET_CPUS", "0-2,5")
     monkeypatch.setenv("LAB_LOAD_CPUS", "")
     assert _value(PinnedCpus(), "lab_cpus", {"side": "target"}) == 4
@@ -73,7 +73,7 @@ def test_waits_for_a_pooled_connection_are_counted_once():
 
     counted, names = Counted(), ("lab_db_pool_waits_total", "lab_db_pool_wait_seconds_total")
     before = [REGISTRY.get_sample_value(name) for name in names]
-    # Never opened for real: nothing is ever there, so a request waits until it gives up.
+    # The pool never gets a connection, so a request waits until its timeout.
     with ConnectionPool("host=127.0.0.1 port=1", min_size=0, max_size=1, open=False) as pool:
         with pytest.raises(PoolTimeout):
             pool.getconn(timeout=0.05)
@@ -84,7 +84,7 @@ def test_waits_for_a_pooled_connection_are_counted_once():
     assert 0.05 <= seconds < 1
 
 
-def test_a_new_pool_counts_from_nothing():
+def test_new_pool_counts_from_zero():
     counted = Counted()
     before = REGISTRY.get_sample_value("lab_db_pool_waits_total")
     counted.take("first", {"requests_queued": 5})

@@ -32,7 +32,7 @@ def _manage(*argv, **environ):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_load_db_is_the_same_for_the_same_seed():
+def test_load_db_is_reproducible_for_a_seed():
     call_command("load_db", seed=1, **SMALL)
     first = [hotel_detail_fast(h.pk) for h in Hotel.objects.order_by("id")]
     call_command("load_db", seed=1, reload=True, **SMALL)
@@ -43,7 +43,7 @@ def test_load_db_is_the_same_for_the_same_seed():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_load_db_gives_the_same_rows_versions_that_no_cache_knows():
+def test_load_db_gives_reloaded_rows_new_versions():
     tokens = []
     for reload in (False, True):
         call_command("load_db", seed=1, reload=reload, **SMALL)
@@ -52,7 +52,7 @@ def test_load_db_gives_the_same_rows_versions_that_no_cache_knows():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_load_db_refuses_a_second_time_and_says_how_to_reload():
+def test_second_load_db_is_rejected_and_names_reload():
     call_command("load_db", **SMALL)
     with pytest.raises(CommandError, match="--reload"):
         call_command("load_db", **SMALL)
@@ -60,7 +60,7 @@ def test_load_db_refuses_a_second_time_and_says_how_to_reload():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_load_db_leaves_nothing_when_it_fails(monkeypatch):
+def test_failed_load_db_leaves_no_rows(monkeypatch):
     from hotels.data import Data
 
     monkeypatch.setattr(Data, "bookings", lambda self: iter([((None,) * 5, [])]))
@@ -70,7 +70,7 @@ def test_load_db_leaves_nothing_when_it_fails(monkeypatch):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_default_data_has_the_promised_size(api):
+def test_default_data_has_the_documented_size(api):
     call_command(
         "load_db", hotels=20, suites_per_hotel=100, bookings_per_suite=45, customers=20_000
     )
@@ -85,7 +85,7 @@ def test_default_data_has_the_promised_size(api):
 @pytest.mark.parametrize(
     ("flag", "value"), [("--hotels", "0"), ("--customers", "many"), ("--bookings-per-suite", "-1")]
 )
-def test_load_db_refuses_wrong_sizes_as_misuse(stack, flag, value):
+def test_load_db_rejects_invalid_sizes_as_usage_error(stack, flag, value):
     done = _manage("load_db", flag, value)
     assert done.returncode == 2
     assert "a whole number from" in done.stderr
@@ -93,7 +93,7 @@ def test_load_db_refuses_wrong_sizes_as_misuse(stack, flag, value):
 
 
 @pytest.mark.django_db
-def test_table_sizes_are_the_largest_first(capsys, suite):
+def test_table_sizes_are_sorted_largest_first(capsys, suite):
     call_command("table_sizes", json=True)
     tables = json.loads(capsys.readouterr().out)["tables"]
     totals = [table["total_bytes"] for table in tables]
@@ -104,21 +104,21 @@ def test_table_sizes_are_the_largest_first(capsys, suite):
 
 
 @pytest.mark.django_db
-def test_table_sizes_reads_as_a_table(capsys, suite):
+def test_table_sizes_prints_a_table(capsys, suite):
     call_command("table_sizes")
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split() == ["table", "rows", "table", "indexes", "total"]
     assert any(row.startswith("hotels_booking ") for row in rows)
 
 
-def test_commands_say_so_when_postgres_is_away(stack):
+def test_commands_report_unavailable_postgres(stack):
     done = _manage("table_sizes", PGPORT="1")
     assert done.returncode == 1
     assert "Postgres rejected the command" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_lab_config_prints_what_is_active(stack):
+def test_lab_config_prints_active_settings(stack):
     done = _manage("lab_config", "--json", LAB_DB_POOL="7")
     assert json.loads(done.stdout)["LAB_DB_POOL"] == "7"
 
@@ -127,7 +127,7 @@ def test_lab_config_prints_what_is_active(stack):
     ("name", "value", "allowed"),
     [("LAB_DETAIL", "quick", "naive, fast"), ("LAB_DB_POOL", "0", "from 1 to 1000")],
 )
-def test_an_unknown_setting_is_one_message_and_misuse(stack, name, value, allowed):
+def test_invalid_setting_is_one_message_and_usage_error(stack, name, value, allowed):
     done = _manage("lab_config", **{name: value})
     assert done.returncode == 2
     assert f"{name}={value} is not known" in done.stderr
@@ -135,7 +135,7 @@ def test_an_unknown_setting_is_one_message_and_misuse(stack, name, value, allowe
     assert "Traceback" not in done.stderr
 
 
-def test_a_missing_secret_says_how_to_make_it(stack, tmp_path):
+def test_missing_secret_error_names_the_command(stack, tmp_path):
     done = _manage("lab_config", BACKEND_SECRETS_DIR=str(tmp_path))
     assert done.returncode == 2
     assert "python -m config.secrets" in done.stderr
@@ -154,7 +154,7 @@ def test_no_migration_is_missing(stack):
 @pytest.mark.parametrize(
     ("name", "value"), [("LAB_DATA_HOTELS", "0"), ("LAB_DATA_BOOKINGS_PER_SUITE", "5000")]
 )
-def test_load_db_checks_a_size_from_the_environment_like_a_flag(stack, name, value):
+def test_load_db_validates_sizes_from_the_environment(stack, name, value):
     done = _manage("load_db", **{name: value})
     assert done.returncode == 2
     assert f"{name}={value} does not fit" in done.stderr

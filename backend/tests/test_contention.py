@@ -1,4 +1,4 @@
-"""Many clients, one slot: Postgres decides, nobody deadlocks, nobody gets a 500."""
+"""Many clients, one slot: Postgres selects one booking, without deadlocks or 500s."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ ROUNDS = 5
 
 
 def _post(wish, day: int) -> int:
-    """As a worker of its own would: a night of that day."""
+    """Book the night of that day on a separate connection, like another worker."""
     try:
         wanted = {**wish, "check_in": f"2031-05-{day:02}", "check_out": f"2031-05-{day + 1:02}"}
         return APIClient().post("/api/booking/", wanted, format="json").status_code
@@ -24,7 +24,7 @@ def _post(wish, day: int) -> int:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_who_want_one_slot_one_gets_it(booking_by, wish):
+def test_one_of_many_clients_gets_the_slot(booking_by, wish):
     with ThreadPoolExecutor(CLIENTS) as pool:
         for day in range(1, ROUNDS + 1):
             statuses = Counter(pool.map(partial(_post, wish), [day] * CLIENTS))
@@ -33,8 +33,8 @@ def test_of_many_who_want_one_slot_one_gets_it(booking_by, wish):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_bookings_of_one_suite_at_once_each_raise_its_version(booking_by, wish, hotel):
-    """Each waits for the suite's row, and must not raise the version as it was when it began."""
+def test_concurrent_bookings_each_raise_the_hotel_version(booking_by, wish, hotel):
+    """Each waits for the suite's row, then must raise the current version, not an older one."""
     before = selectors.hotel_version(hotel.pk)
     with ThreadPoolExecutor(CLIENTS) as pool:
         assert Counter(pool.map(partial(_post, wish), range(1, 29))) == {201: 28}

@@ -1,5 +1,5 @@
-"""The copy of each booking's customers, which Postgres keeps: it says what the links say, whoever
-changed them and how.
+"""The copy of each booking's customer ids in Postgres equals its links after every kind of change,
+by any client.
 """
 
 import time
@@ -12,10 +12,10 @@ from django.db import connection, connections, transaction
 from hotels.models import Booking, Customer, Suite
 from lab_settings.kinds import Implementation
 
-# A table with checks that wait for the end of a transaction can't be changed within it.
+# Postgres rejects ALTER TABLE in a transaction with pending deferred checks on the table.
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# Every booking whose copy is not what its links are.
+# Number of bookings whose copy differs from their links.
 _WRONG = """
 SELECT count(*) FROM hotels_booking booking WHERE customer_ids <> ARRAY(
     SELECT customer_id FROM hotels_booking_customers
@@ -44,7 +44,7 @@ def _booking(suite: Suite, day: int) -> Booking:
     )
 
 
-def test_it_follows_every_change_of_the_relation(suite, customers):
+def test_copy_follows_every_change_of_the_relation(suite, customers):
     booking, other = _booking(suite, 1), _booking(suite, 3)
     pks = sorted(customer.pk for customer in customers)
     assert len(pks) > 2
@@ -61,7 +61,7 @@ def test_it_follows_every_change_of_the_relation(suite, customers):
     assert _kept(booking) == [customers[1].pk]
 
 
-def test_a_link_that_is_moved_leaves_its_old_booking(suite, customers):
+def test_moved_link_leaves_its_old_booking(suite, customers):
     booking, other = _booking(suite, 1), _booking(suite, 3)
     booking.customers.set(customers[:2])
     booking.customers.through.objects.filter(customer=customers[0]).update(booking=other)
@@ -70,7 +70,7 @@ def test_a_link_that_is_moved_leaves_its_old_booking(suite, customers):
 
 
 def _forget(customer_pk) -> None:
-    """As somebody else would, at the same time."""
+    """Delete the customer on a separate connection, like a concurrent client."""
     try:
         Customer.objects.get(pk=customer_pk).delete()
     finally:
@@ -86,8 +86,8 @@ def _wait_for_who_waits() -> None:
             cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
 
 
-def test_two_who_change_one_booking_at_once_are_both_seen(suite, customers):
-    """The second waits for the first, and looks again once it need not wait."""
+def test_concurrent_changes_of_one_booking_both_reach_the_copy(suite, customers):
+    """The second change waits for the first, then reads the links again."""
     bookings = [_booking(suite, day) for day in (1, 3, 5)]
     for booking in bookings:
         booking.customers.set(customers[:3])
@@ -100,7 +100,7 @@ def test_two_who_change_one_booking_at_once_are_both_seen(suite, customers):
     assert [_kept(booking) for booking in bookings] == [[customers[2].pk]] * 3
 
 
-def test_without_links_nobody_is_in_it(suite, customers):
+def test_truncated_links_empty_the_copy(suite, customers):
     booking = _booking(suite, 1)
     booking.customers.set(customers[:2])
     with connection.cursor() as cursor:
@@ -108,7 +108,7 @@ def test_without_links_nobody_is_in_it(suite, customers):
     assert _kept(booking) == []
 
 
-def test_a_customer_who_is_gone_is_gone_from_it(suite, customers):
+def test_deleted_customer_is_removed_from_the_copy(suite, customers):
     booking = _booking(suite, 1)
     booking.customers.set(customers[:2])
     customers[0].delete()
@@ -117,7 +117,7 @@ def test_a_customer_who_is_gone_is_gone_from_it(suite, customers):
 
 @pytest.fixture
 def unkept(db) -> Iterator[None]:
-    """Nobody mends what was written: the triggers are off."""
+    """Disable the triggers, so that they do not correct the copy."""
     tables = "ALTER TABLE hotels_booking_customers {} TRIGGER USER"
     with connection.cursor() as cursor:
         cursor.execute(tables.format("DISABLE"))
@@ -126,7 +126,7 @@ def unkept(db) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "one"}], ids=["plain", "with a key"])
-def test_a_quick_booking_writes_it_at_once(api, settings, wish, unkept, headers):
+def test_fast_booking_writes_the_copy_without_triggers(api, settings, wish, unkept, headers):
     settings.LAB = settings.LAB.model_copy(update={"LAB_BOOKING": Implementation.FAST})
     wish = {**wish, "customers": sorted(wish["customers"], reverse=True)}
     assert api.post("/api/booking/", wish, format="json", headers=headers).status_code == 201
@@ -135,7 +135,7 @@ def test_a_quick_booking_writes_it_at_once(api, settings, wish, unkept, headers)
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "one"}], ids=["plain", "with a key"])
-def test_a_booking_that_is_made_has_it(api, booking_by, wish, headers):
+def test_new_booking_has_the_copy(api, booking_by, wish, headers):
     ids = sorted(wish["customers"], reverse=True)
     wish = {**wish, "customers": ids}
     answer = api.post("/api/booking/", wish, format="json", headers=headers)
@@ -145,7 +145,7 @@ def test_a_booking_that_is_made_has_it(api, booking_by, wish, headers):
     assert _wrong() == 0
 
 
-def test_data_that_are_loaded_have_it(unkept):
+def test_loaded_data_has_the_copy(unkept):
     call_command("load_db", hotels=1, suites_per_hotel=3, bookings_per_suite=4, customers=30)
     assert Booking.objects.count() > 0
     assert _wrong() == 0

@@ -1,4 +1,4 @@
-"""The database's password is not told to whoever listens in Postgres's place."""
+"""The database password is not sent to an impostor that listens in place of Postgres."""
 
 import socket
 import struct
@@ -15,7 +15,7 @@ _ASKS_FOR_SSL, _CLEARTEXT = 80877103, struct.pack("!cII", b"R", 8, 3)
 
 
 class Impostor:
-    """Takes one connection, says that the password is wanted as it is, keeps what it is told."""
+    """Server that accepts one connection, requests a cleartext password and stores the reply."""
 
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
@@ -40,7 +40,7 @@ class Impostor:
 
 
 def _message(taken: socket.socket) -> bytes:
-    """One of those that come before the login: its length, and the rest."""
+    """Return the body of one startup message, which follows its length."""
     (length,) = struct.unpack("!I", taken.recv(4, socket.MSG_WAITALL))
     return taken.recv(length - 4, socket.MSG_WAITALL)
 
@@ -51,7 +51,7 @@ def impostor() -> Iterator[Impostor]:
         yield Impostor(listener)
 
 
-def test_the_impostor_is_told_by_who_does_not_insist(impostor):
+def test_client_without_require_auth_sends_password_to_impostor(impostor):
     with pytest.raises(psycopg.OperationalError):
         psycopg.connect(
             host="127.0.0.1", port=impostor.port, user="hotel", dbname="hotel", password="secret"
@@ -61,7 +61,7 @@ def test_the_impostor_is_told_by_who_does_not_insist(impostor):
 
 
 @pytest.mark.django_db
-def test_the_application_tells_nobody(impostor):
+def test_application_does_not_send_password_to_impostor(impostor):
     fresh = connection.copy()
     fresh.settings_dict["OPTIONS"].pop("pool", None)
     fresh.settings_dict |= {"HOST": "127.0.0.1", "PORT": impostor.port, "PASSWORD": "secret"}
@@ -71,7 +71,7 @@ def test_the_application_tells_nobody(impostor):
     assert impostor.told == b""
 
 
-def test_the_superuser_tells_nobody(impostor, monkeypatch, tmp_path):
+def test_superuser_login_does_not_send_password_to_impostor(impostor, monkeypatch, tmp_path):
     (tmp_path / "postgres_password").write_text("secret")
     monkeypatch.setenv("BACKEND_SECRETS_DIR", str(tmp_path))
     monkeypatch.setenv("PGHOST", "127.0.0.1")

@@ -1,4 +1,4 @@
-"""Postgres' dates go further than Python's: no booking may lie where its page can't be read."""
+"""Postgres's date range exceeds Python's: dates that Python can't read are rejected."""
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -19,7 +19,7 @@ def _book(api, wish, **days):
         ("check_in", "-infinity"),
     ],
 )
-def test_postgres_refuses_a_day_that_python_does_not_know(api, wish, column, day):
+def test_postgres_rejects_dates_outside_the_range_of_python(api, wish, column, day):
     made = _book(api, wish).json()
     change = f"UPDATE hotels_booking SET {column} = %s::date WHERE id = %s"
     refused = pytest.raises(IntegrityError, match="booking_is_in_years_1_to_9999")
@@ -27,7 +27,7 @@ def test_postgres_refuses_a_day_that_python_does_not_know(api, wish, column, day
         cursor.execute(change, [day, made["id"]])
 
 
-def test_the_first_and_the_last_day_can_be_booked_and_read(api, booking_by, wish, suite):
+def test_first_and_last_day_can_be_booked_and_read(api, booking_by, wish, suite):
     edges = [("0001-01-01", "0001-01-02"), ("9999-12-30", "9999-12-31")]
     for check_in, check_out in edges:
         assert _book(api, wish, check_in=check_in, check_out=check_out).status_code == 201

@@ -1,4 +1,4 @@
-"""What the database refuses is the client's to try again, never a 500."""
+"""Database failures are a 503 that the client may retry, never a 500."""
 
 import pytest
 from config.http import errors
@@ -7,7 +7,7 @@ from rest_framework.test import APIClient
 
 
 @pytest.mark.django_db
-def test_a_statement_that_takes_too_long_is_503_with_retry_after(api, hotel, monkeypatch):
+def test_statement_timeout_is_503_with_retry_after(api, hotel, monkeypatch):
     from django.db import connection
     from hotels import selectors
 
@@ -24,7 +24,7 @@ def test_a_statement_that_takes_too_long_is_503_with_retry_after(api, hotel, mon
 
 
 @pytest.mark.django_db
-def test_a_database_that_is_away_makes_readyz_503(api, monkeypatch):
+def test_unavailable_database_makes_readyz_503(api, monkeypatch):
     from hotels.models import Hotel
 
     def refused():
@@ -37,7 +37,7 @@ def test_a_database_that_is_away_makes_readyz_503(api, monkeypatch):
 
 
 @pytest.mark.django_db
-def test_a_host_that_is_not_ours_is_400_in_the_error_shape(api):
+def test_unknown_host_is_400_in_the_error_format(api):
     answer = api.get("/api/hotel/", headers={"Host": "evil.example"})
     assert answer.status_code == 400
     assert answer.json()["error"]["code"] == "bad_request"
@@ -57,7 +57,7 @@ def test_lab_settings_without_a_database_are_503(api, monkeypatch, settings):
 
 
 @pytest.mark.django_db
-def test_a_bug_is_a_500_in_the_error_shape(hotel, monkeypatch):
+def test_unhandled_exception_is_500_in_the_error_format(hotel, monkeypatch):
     from hotels import selectors
 
     monkeypatch.setattr(selectors, "hotel_list", lambda: 1 / 0)

@@ -12,7 +12,7 @@ from lab_settings.kinds import Implementation
 
 pytestmark = pytest.mark.django_db
 
-# Fixed: every process of pytest has to give its tests the same names.
+# Fixed: each pytest process has to generate the same test ids.
 UNKNOWN = "6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b10"
 
 
@@ -24,7 +24,7 @@ def _book(suite, customers, day):
     return booking
 
 
-def test_list_is_a_bare_array_of_hotels_with_their_number_of_suites(api, suite):
+def test_list_is_an_array_of_hotels_with_suite_count(api, suite):
     answer = api.get("/api/hotel/")
     assert answer.status_code == 200
     (hotel,) = answer.json()
@@ -34,17 +34,17 @@ def test_list_is_a_bare_array_of_hotels_with_their_number_of_suites(api, suite):
     assert hotel["suite_count"] == 1
 
 
-def test_list_does_not_vary_and_sets_no_cookie(api, suite):
+def test_list_sends_no_vary_and_no_cookie(api, suite):
     answer = api.get("/api/hotel/")
     assert "Vary" not in answer.headers
     assert not answer.cookies
 
 
-def test_list_accepts_format_json_as_the_article_calls_it(api, suite):
+def test_list_accepts_format_json_like_the_article(api, suite):
     assert api.get("/api/hotel/?format=json").content == api.get("/api/hotel/").content
 
 
-def test_list_refuses_another_format_in_the_error_shape(api, suite):
+def test_list_rejects_other_formats_in_the_error_format(api, suite):
     answer = api.get("/api/hotel/?format=xml")
     assert answer.status_code == 404
     assert answer.json()["error"]["code"] == "not_found"
@@ -89,7 +89,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_detail_is_the_same_bytes_either_way(api, settings, suite, customers, text):
+def test_both_implementations_return_the_same_detail_bytes(api, settings, suite, customers, text):
     Suite.objects.create(hotel=suite.hotel, number=7, capacity=2, price="1234.50")
     for day in (20, 3, 11):
         _book(suite, customers[day % 4 :], day)
@@ -103,21 +103,19 @@ def test_detail_is_the_same_bytes_either_way(api, settings, suite, customers, te
     assert orjson.loads(fast)["city"] == hotel.city
 
 
-def test_detail_of_a_hotel_without_suites_is_the_same_bytes(api, settings, hotel):
+def test_detail_without_suites_has_the_same_bytes(api, settings, hotel):
     naive, fast = _bodies(api, settings, hotel)
     assert naive == fast
     assert fast.endswith(b'"suites":[]}')
 
 
-def test_detail_of_a_suite_without_bookings_is_the_same_bytes(api, settings, suite):
+def test_detail_without_bookings_has_the_same_bytes(api, settings, suite):
     naive, fast = _bodies(api, settings, suite.hotel)
     assert naive == fast
     assert fast.endswith(b'"bookings":[]}]}')
 
 
-def test_suites_bookings_and_customers_have_one_order_however_they_were_made(
-    api, settings, hotel, customers
-):
+def test_detail_order_does_not_depend_on_insertion_order(api, settings, hotel, customers):
     for number, price in ((10, "0.00"), (2, "999999.99"), (33, "0.10"), (1, "7.00")):
         suite = Suite.objects.create(hotel=hotel, number=number, capacity=9, price=price)
         for day in (9, 1, 5):
@@ -131,8 +129,8 @@ def test_suites_bookings_and_customers_have_one_order_however_they_were_made(
     assert [b["customers"] for b in suites[0]["bookings"]] == [[], ids] * 3
 
 
-def test_dates_are_written_the_same_whatever_the_role_prefers(api, settings, suite, customers):
-    """`SET` by the role is read before the connection's own options."""
+def test_date_format_does_not_depend_on_the_role(api, settings, suite, customers):
+    """Postgres applies the role's `SET` before the connection's options."""
     _book(suite, customers, 5)
     with connection.cursor() as cursor:
         cursor.execute("SELECT reset_val FROM pg_settings WHERE name = 'DateStyle'")
@@ -143,7 +141,7 @@ def test_dates_are_written_the_same_whatever_the_role_prefers(api, settings, sui
     assert naive == fast
 
 
-def test_a_client_can_not_choose_another_form_of_the_body(api, detail_by, suite):
+def test_accept_parameters_do_not_change_the_body(api, detail_by, suite):
     path = f"/api/hotel/{suite.hotel_id}/"
     indented = api.get(path, headers={"Accept": "application/json; indent=4"})
     plain = api.get(path)
@@ -152,7 +150,7 @@ def test_a_client_can_not_choose_another_form_of_the_body(api, detail_by, suite)
 
 
 @pytest.mark.parametrize("parameter", ["x*=bogus''a", "x*=a; x*0=b", "q=", "=;,"])
-def test_parameters_of_accept_that_nobody_can_read_do_no_harm(api, detail_by, suite, parameter):
+def test_malformed_accept_parameters_cause_no_server_error(api, detail_by, suite, parameter):
     accept = {"Accept": f"application/json; {parameter}"}
     assert api.get("/api/hotel/", headers=accept).status_code == 200
     assert api.post("/api/booking/", {}, "json", headers=accept).status_code in (400, 406)
@@ -161,7 +159,7 @@ def test_parameters_of_accept_that_nobody_can_read_do_no_harm(api, detail_by, su
 @pytest.mark.parametrize(
     "path", [f"/api/hotel/{UNKNOWN}/", "/api/hotel/none/", "/api/nothing/", "/api/hotel"]
 )
-def test_unknown_address_is_404_in_the_error_shape(api, detail_by, db, path):
+def test_unknown_path_is_404_in_the_error_format(api, detail_by, db, path):
     answer = api.get(path)
     assert answer.status_code == 404
     assert answer.json()["error"]["code"] == "not_found"
@@ -172,11 +170,11 @@ def test_version_takes_one_query(hotel, django_assert_num_queries):
         assert selectors.hotel_version(hotel.pk) == hotel.version
 
 
-def test_version_of_no_hotel_is_none(db):
+def test_version_of_unknown_hotel_is_none(db):
     assert selectors.hotel_version(uuid4()) is None
 
 
-def test_post_to_list_is_405_in_the_error_shape(api, db):
+def test_post_to_list_is_405_in_the_error_format(api, db):
     answer = api.post("/api/hotel/", {})
     assert answer.status_code == 405
     assert answer.json()["error"]["code"] == "method_not_allowed"

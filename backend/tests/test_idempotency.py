@@ -16,7 +16,7 @@ def _post(api, wish, key):
 
 
 @pytest.mark.django_db
-def test_the_same_request_again_gets_the_first_answer(api, booking_by, wish):
+def test_repeated_request_returns_the_first_response(api, booking_by, wish):
     first = _post(api, wish, "k1")
     again = _post(api, wish, "k1")
     assert (first.status_code, again.status_code) == (201, 201)
@@ -26,7 +26,7 @@ def test_the_same_request_again_gets_the_first_answer(api, booking_by, wish):
 
 
 @pytest.mark.django_db
-def test_a_refused_slot_is_refused_again_even_when_it_is_free_by_then(api, booking_by, wish):
+def test_conflict_is_replayed_even_after_the_slot_is_free(api, booking_by, wish):
     made = _post(api, wish, "k1").json()
     assert _post(api, wish, "k2").status_code == 409
     Booking.objects.filter(pk=made["id"]).delete()
@@ -35,13 +35,13 @@ def test_a_refused_slot_is_refused_again_even_when_it_is_free_by_then(api, booki
 
 
 @pytest.mark.django_db
-def test_wrong_input_is_not_stored(api, booking_by, wish):
+def test_invalid_input_is_not_stored(api, booking_by, wish):
     assert _post(api, {**wish, "customers": []}, "k1").status_code == 400
     assert _post(api, wish, "k1").status_code == 201
 
 
 @pytest.mark.django_db
-def test_another_body_under_the_key_is_422(api, booking_by, wish):
+def test_another_body_with_the_same_key_is_422(api, booking_by, wish):
     _post(api, wish, "k1")
     answer = _post(api, {**wish, "check_out": "2031-05-09"}, "k1")
     assert answer.status_code == 422
@@ -50,14 +50,14 @@ def test_another_body_under_the_key_is_422(api, booking_by, wish):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", ["", "has space", "ü", "x" * 256])
-def test_a_malformed_key_is_400(api, wish, key):
+def test_malformed_key_is_400(api, wish, key):
     answer = _post(api, wish, key)
     assert answer.status_code == 400
     assert list(answer.json()["error"]["fields"]) == ["Idempotency-Key"]
 
 
 @pytest.mark.django_db
-def test_a_key_expires_and_old_answers_are_removed(api, wish):
+def test_key_expires_and_old_answers_are_deleted(api, wish):
     _post(api, wish, "k1")
     _post(api, {**wish, "check_in": "2031-07-01", "check_out": "2031-07-02"}, "k2")
     old = {"created_at": StoredAnswer.objects.get(key="k1").created_at - services.LIFETIME}
@@ -67,7 +67,7 @@ def test_a_key_expires_and_old_answers_are_removed(api, wish):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_request_that_still_runs_is_409_with_its_own_code(wish):
+def test_repeat_during_the_first_request_is_409_in_progress(wish):
     def post():
         try:
             return _post(APIClient(), wish, "k1")

@@ -1,4 +1,4 @@
-"""Idempotency-Key on concurrent connections: exactly one effect, whoever wins."""
+"""Idempotency-Key on concurrent connections: exactly one effect in every order."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 CLIENTS = 12
 GATE = 4711
-# The same statement, but between its snapshot and its lock it waits at a gate.
+# The same statement, but it waits for GATE between its snapshot and its lock.
 HELD_UP = services._LOCK_AND_LOOK.replace(
     "FROM (SELECT) here", f"FROM (SELECT pg_advisory_xact_lock_shared({GATE}) OFFSET 0) here"
 )
@@ -29,7 +29,7 @@ LATER = {"check_in": "2031-09-01", "check_out": "2031-09-02"}
 
 
 def _post(wish, key="k1"):
-    """As a worker of its own would."""
+    """Send the request on a separate connection, like another worker."""
     try:
         return APIClient().post(
             "/api/booking/", wish, format="json", headers={"Idempotency-Key": key}
@@ -52,7 +52,7 @@ def _wait_for_who_waits_at_the_gate():
 
 
 def _late_look(monkeypatch, wish, first):
-    """The answer to `wish`, whose look saw nothing, while `first` was answered before its lock."""
+    """Return the responses to `first` and `wish`; `first` runs between `wish`'s lookup and lock."""
     _ask(f"SELECT pg_advisory_lock({GATE})")
     with ThreadPoolExecutor(1) as pool:
         try:
@@ -69,7 +69,7 @@ def _late_look(monkeypatch, wish, first):
         return before, late.result()
 
 
-def test_an_answer_stored_between_look_and_lock_is_replayed(booking_by, wish, monkeypatch):
+def test_answer_stored_between_lookup_and_lock_is_replayed(booking_by, wish, monkeypatch):
     first, late = _late_look(monkeypatch, wish, wish)
     assert (first.status_code, late.status_code) == (201, 201)
     assert late.json() == first.json()
@@ -77,7 +77,7 @@ def test_an_answer_stored_between_look_and_lock_is_replayed(booking_by, wish, mo
     assert Booking.objects.count() == 1
 
 
-def test_a_refusal_stored_between_look_and_lock_is_replayed(booking_by, wish, monkeypatch):
+def test_conflict_stored_between_lookup_and_lock_is_replayed(booking_by, wish, monkeypatch):
     other = _post(wish, "k0")
     first, late = _late_look(monkeypatch, wish, wish)
     assert (other.status_code, first.status_code, late.status_code) == (201, 409, 409)
@@ -90,10 +90,10 @@ def test_a_refusal_stored_between_look_and_lock_is_replayed(booking_by, wish, mo
     [LATER, {"suite": UNKNOWN}, {"customers": [UNKNOWN]}],
     ids=["would be made", "no such suite", "no such customer"],
 )
-def test_another_body_that_looked_too_early_is_422_and_undone(
+def test_another_body_with_early_lookup_is_422_and_undone(
     booking_by, wish, hotel, monkeypatch, change
 ):
-    """The first of them books nights that are free, and has to take its booking back."""
+    """In the first case the nights are free, so the booking has to be undone."""
     before = selectors.hotel_version(hotel.pk)
     first, late = _late_look(monkeypatch, {**wish, **change}, wish)
     assert (first.status_code, late.status_code) == (201, 422)
@@ -102,7 +102,7 @@ def test_another_body_that_looked_too_early_is_422_and_undone(
     assert selectors.hotel_version(hotel.pk) == before + 1
 
 
-def test_an_expired_answer_renewed_between_look_and_lock_is_replayed(booking_by, wish, monkeypatch):
+def test_expired_answer_renewed_before_lock_is_replayed(booking_by, wish, monkeypatch):
     _post({**wish, **LATER})
     StoredAnswer.objects.update(created_at=timezone.now() - services.LIFETIME)
     first, late = _late_look(monkeypatch, wish, wish)
@@ -110,7 +110,7 @@ def test_an_expired_answer_renewed_between_look_and_lock_is_replayed(booking_by,
     assert Booking.objects.count() == 2
 
 
-def test_of_many_with_one_key_one_books_and_the_others_hear_of_it(booking_by, wish, hotel):
+def test_one_of_many_requests_with_one_key_books(booking_by, wish, hotel):
     before = selectors.hotel_version(hotel.pk)
     with ThreadPoolExecutor(CLIENTS) as pool:
         for day in range(1, 6):
@@ -125,8 +125,8 @@ def test_of_many_with_one_key_one_books_and_the_others_hear_of_it(booking_by, wi
     assert selectors.hotel_version(hotel.pk) == before + 5
 
 
-def test_a_repeat_of_an_answered_request_is_replayed_while_another_repeat_is(wish):
-    """The lock is the other's then, but the answer is there for everyone."""
+def test_repeat_is_replayed_during_another_repeat(wish):
+    """The other repeat holds the lock, but every request can read the stored answer."""
     first = _post(wish)
     with ThreadPoolExecutor(1) as pool, transaction.atomic():
         assert services._lock_and_look("k1")

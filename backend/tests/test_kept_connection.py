@@ -1,4 +1,4 @@
-"""config.postgres: a kept connection is checked without asking Postgres, and still truly."""
+"""config.postgres: persistent connections are checked reliably without a query."""
 
 import select
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def asked(monkeypatch):
-    """How often Django's own check, `SELECT 1`, was made."""
+    """Return a list with one entry per health check of Django (`SELECT 1`)."""
     real, made = base.DatabaseWrapper.is_usable, []
 
     def is_usable(self):
@@ -30,7 +30,7 @@ def _pid() -> int:
 
 
 def _end(pid: int) -> None:
-    """From a connection of its own; returns when the other process is gone."""
+    """Terminate the Postgres process from another connection; return after its end."""
     other = connection.copy()
     with other.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
@@ -38,28 +38,28 @@ def _end(pid: int) -> None:
     other.close()
 
 
-def test_a_silent_connection_is_usable_without_a_question(asked):
+def test_idle_connection_is_usable_without_a_query(asked):
     _pid()
     assert connection.is_usable()
     assert asked == []
 
 
-def test_a_connection_that_postgres_ended_is_not_usable(asked):
+def test_connection_terminated_by_postgres_is_not_usable(asked):
     _end(_pid())
     assert not connection.is_usable()
     assert asked == [1]
     connection.close()
 
 
-def test_a_connection_that_we_closed_is_not_usable():
+def test_connection_closed_by_the_client_is_not_usable():
     _pid()
     connection.connection.close()
     assert not connection.is_usable()
     connection.close()
 
 
-def test_a_connection_that_was_told_something_is_asked(asked):
-    """A notice is no hang-up: Django's own check reads it, and the connection stays."""
+def test_connection_with_pending_data_is_queried(asked):
+    """A notification is not a disconnect: Django's check reads it, the connection stays open."""
     with connection.cursor() as cursor:
         cursor.execute("LISTEN news")
     other = connection.copy()
@@ -73,7 +73,7 @@ def test_a_connection_that_was_told_something_is_asked(asked):
     assert asked == [1]
 
 
-def test_a_connection_in_a_transaction_is_asked(asked):
+def test_connection_in_a_transaction_is_queried(asked):
     connection.ensure_connection()
     connection.set_autocommit(False)
     _pid()
@@ -84,18 +84,18 @@ def test_a_connection_in_a_transaction_is_asked(asked):
 
 
 @pytest.mark.parametrize("first", ["prepared", "orm"])
-def test_a_request_that_follows_opens_another_connection(hotel, first):
-    """What CONN_HEALTH_CHECKS is for: the first use in a request finds out."""
+def test_next_request_opens_another_connection(hotel, first):
+    """CONN_HEALTH_CHECKS: the first use in a request detects the lost connection."""
     ask = {"prepared": lambda: selectors.hotel_version(hotel.pk), "orm": hotel.refresh_from_db}
     ended = _pid()
     _end(ended)
-    # What Django does between two requests.
+    # Django does this between two requests.
     connection.close_if_unusable_or_obsolete()
     ask[first]()
     assert _pid() != ended
 
 
-def test_a_statement_is_prepared_once_it_came_often_enough():
+def test_statement_is_prepared_after_five_executions():
     def kept() -> int:
         with connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_prepared_statements")
@@ -107,7 +107,7 @@ def test_a_statement_is_prepared_once_it_came_often_enough():
         assert kept() == (times > 5)
 
 
-def test_the_orm_prepares_nothing(hotel):
+def test_orm_prepares_no_statements(hotel):
     connections.close_all()
     for _ in range(8):
         type(hotel).objects.filter(pk=hotel.pk).exists()
@@ -116,7 +116,7 @@ def test_the_orm_prepares_nothing(hotel):
         assert cursor.fetchone() == (0,)
 
 
-def test_what_postgres_refuses_is_djangos_error():
+def test_postgres_error_is_raised_as_django_error():
     from django.db import ProgrammingError
 
     with pytest.raises(ProgrammingError) as caught:

@@ -1,4 +1,4 @@
-"""WebSockets on real servers: a booking reaches who watches its hotel, from whichever process."""
+"""WebSockets on real servers: a booking in any process reaches the clients of its hotel."""
 
 import time
 from contextlib import suppress
@@ -21,7 +21,7 @@ def server(request, django_db_setup):
         yield address
 
 
-def test_a_booking_reaches_everyone_who_watches_its_hotel(server, booking_by, hotel, wish, api):
+def test_booking_reaches_all_clients_of_its_hotel(server, booking_by, hotel, wish, api):
     url = f"ws://{server}/ws/hotel/{hotel.pk}/"
     with connect(url) as one, connect(url) as other:
         assert [heard(each) for each in (one, other)] == [
@@ -42,14 +42,14 @@ def test_a_booking_reaches_everyone_who_watches_its_hotel(server, booking_by, ho
     }
 
 
-def test_a_booking_made_by_the_same_server_arrives_too(server, hotel, wish):
+def test_booking_made_on_the_same_server_arrives(server, hotel, wish):
     with connect(f"ws://{server}/ws/hotel/{hotel.pk}/") as websocket:
         heard(websocket)
         answer = httpx.post(f"http://{server}/api/booking/", json=wish, timeout=SECONDS)
         assert heard(websocket)["booking"] == answer.json()["id"]
 
 
-def test_who_watches_hears_of_bookings_alone_that_were_made(server, hotel, wish, api):
+def test_client_receives_only_successful_bookings(server, hotel, wish, api):
     with connect(f"ws://{server}/ws/hotel/{hotel.pk}/") as websocket:
         heard(websocket)
         statuses = [api.post("/api/booking/", wish, format="json").status_code for _ in range(2)]
@@ -61,15 +61,15 @@ def test_who_watches_hears_of_bookings_alone_that_were_made(server, hotel, wish,
 
 
 @pytest.mark.parametrize("path", [f"ws/hotel/{UNKNOWN}/", "ws/hotel/first/", "ws/", "api/hotel/"])
-def test_what_is_unknown_is_closed_with_4404(server, path):
+def test_unknown_path_is_closed_with_4404(server, path):
     with connect(f"ws://{server}/{path}") as websocket:
-        # Answered where a hotel is watched, and nowhere else.
+        # Only the WebSocket of a hotel replies to this.
         with suppress(ConnectionClosed):
             websocket.send("ready?")
         assert closed_with(websocket) == 4404
 
 
-def test_who_asks_is_told_again_that_the_hotel_is_watched(server, hotel):
+def test_ready_query_repeats_the_ready_message(server, hotel):
     with connect(f"ws://{server}/ws/hotel/{hotel.pk}/") as websocket:
         first = heard(websocket)
         for _ in range(2):
@@ -77,7 +77,7 @@ def test_who_asks_is_told_again_that_the_hotel_is_watched(server, hotel):
             assert heard(websocket) == first == {"type": "ready", "hotel": str(hotel.pk)}
 
 
-def test_what_else_a_client_says_is_not_read(server, hotel, wish, api):
+def test_other_client_messages_are_ignored(server, hotel, wish, api):
     with connect(f"ws://{server}/ws/hotel/{hotel.pk}/") as websocket:
         heard(websocket)
         for said in ("no JSON", b"\x00", "x" * 1000):
@@ -87,7 +87,7 @@ def test_what_else_a_client_says_is_not_read(server, hotel, wish, api):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_without_the_setting_a_handshake_is_refused(hotel, name):
+def test_handshake_is_rejected_without_the_setting(hotel, name):
     with served(name, LAB_WEBSOCKETS="off") as address:
         for path in (f"ws/hotel/{hotel.pk}/", "ws/"):
             with pytest.raises(InvalidStatus) as refused:

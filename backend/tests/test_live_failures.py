@@ -1,4 +1,4 @@
-"""WebSockets where something breaks: Redis, Postgres, the subscription, the client."""
+"""WebSockets during failures of Redis, Postgres, the subscription or the client."""
 
 import asyncio
 import os
@@ -25,14 +25,14 @@ def _pushes(outcome):
     return REGISTRY.get_sample_value("lab_live_pushes_total", {"outcome": outcome}) or 0
 
 
-def test_a_redis_that_is_away_costs_a_booking_nothing_and_is_counted(wish, api, settings):
+def test_unavailable_redis_fails_no_booking_and_is_counted(wish, api, settings):
     settings.CHANNEL_LAYERS = _elsewhere(settings, "redis://127.0.0.1:1/1")
     before = _pushes("failed")
     assert api.post("/api/booking/", wish, format="json").status_code == 201
     wait_for(lambda: _pushes("failed") == before + 1, seconds=SECONDS, what="The count")
 
 
-def test_a_frozen_redis_costs_a_booking_nothing_and_is_counted(wish, api, settings, monkeypatch):
+def test_frozen_redis_delays_no_booking_and_is_counted(wish, api, settings, monkeypatch):
     monkeypatch.setattr(push, "TIMEOUT_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as frozen:
         url = f"redis://127.0.0.1:{frozen.getsockname()[1]}/1"
@@ -55,7 +55,7 @@ AWAY = {
 
 
 @pytest.mark.parametrize("what", AWAY)
-def test_what_is_away_closes_with_try_again_and_no_traceback(what, hotel, capfd):
+def test_unavailable_service_closes_with_1013_and_no_traceback(what, hotel, capfd):
     with (
         served("uvicorn", LAB_WEBSOCKETS="on", **AWAY[what]) as address,
         connect(f"ws://{address}/ws/hotel/{hotel.pk}/") as websocket,
@@ -66,7 +66,7 @@ def test_what_is_away_closes_with_try_again_and_no_traceback(what, hotel, capfd)
     assert "Traceback" not in said
 
 
-def test_who_drops_while_being_told_is_not_counted_any_more(hotel, tmp_path, capfd):
+def test_client_dropped_during_a_push_is_no_longer_counted(hotel, tmp_path, capfd):
     with served("uvicorn", LAB_WEBSOCKETS="on", PROMETHEUS_MULTIPROC_DIR=str(tmp_path)) as address:
         with ExitStack() as open_:
             url = f"ws://{address}/ws/hotel/{hotel.pk}/"
@@ -84,7 +84,7 @@ def test_who_drops_while_being_told_is_not_counted_any_more(hotel, tmp_path, cap
     assert "A WebSocket was closed" not in said
 
 
-def test_a_subscription_that_breaks_is_renewed_and_the_socket_stays(hotel):
+def test_broken_subscription_is_renewed_and_socket_stays_open(hotel):
     with (
         served("uvicorn", LAB_WEBSOCKETS="on") as address,
         connect(f"ws://{address}/ws/hotel/{hotel.pk}/") as websocket,
@@ -120,7 +120,7 @@ def _tell(hotel, times):
 
 
 def _abort(websocket):
-    """As a client that is killed: no close frame, a reset."""
+    """Reset the connection without a close frame, like a killed client."""
     linger = struct.pack("ii", 1, 0)
     websocket.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
     websocket.socket.close()
@@ -133,7 +133,7 @@ def _watching(folder):
 
 
 def _watched(hotel):
-    """How many processes are subscribed to the hotel's group, as Redis sees it."""
+    """Return how many processes are subscribed to the hotel's group in Redis."""
     name = f"asgi__group__{group_of(hotel.pk)}"
     with _redis() as redis:
         return dict(redis.pubsub_numsub(name))[name.encode()]

@@ -1,4 +1,4 @@
-"""What a client asks for in Accept decides among the forms that a view has."""
+"""The Accept header selects among the media types of a view."""
 
 import pytest
 
@@ -14,8 +14,8 @@ SCHEMA = "/api/schema/"
         ("application/yaml", "application/yaml"),
     ],
 )
-def test_a_view_of_several_forms_answers_in_the_one_that_was_asked_for(api, accepted, form):
-    """The shortcut is for views of JSON alone."""
+def test_accept_header_selects_the_media_type(api, accepted, form):
+    """The shortcut applies only to views that offer JSON alone."""
     answer = api.get(SCHEMA, headers={"Accept": accepted})
     assert answer.status_code == 200
     assert answer.headers["Content-Type"].partition(";")[0] == form

@@ -5,12 +5,12 @@ from django.conf import settings as django_settings
 from prometheus_client import REGISTRY
 
 
-def test_healthz_asks_nothing(api):
+def test_healthz_is_ok_without_database(api):
     assert api.get("/healthz").json() == {"status": "ok"}
 
 
 @pytest.mark.django_db
-def test_readyz_wants_data(api):
+def test_readyz_requires_data(api):
     answer = api.get("/readyz")
     assert answer.status_code == 503
     assert "load_db" in answer.json()["error"]["message"]
@@ -22,7 +22,7 @@ def test_readyz_is_ok_with_data(api, hotel):
 
 
 @pytest.mark.django_db
-def test_settings_are_for_the_token(api):
+def test_settings_require_the_token(api):
     for headers in ({}, {"X-Lab-Token": "wrong"}, {"X-Lab-Token": "ü"}):
         assert api.get("/lab/settings", headers=headers).status_code == 404
     answer = api.get("/lab/settings", headers={"X-Lab-Token": django_settings.LAB_TOKEN})
@@ -33,13 +33,13 @@ def test_settings_are_for_the_token(api):
     assert set(server) == {"software", "multithread", "kind", "is_stock", "conn_max_age"}
 
 
-def test_a_method_that_a_client_made_up_is_no_series_of_its_own(api):
+def test_unknown_method_creates_no_series(api):
     assert api.generic("BREW", "/healthz").status_code == 405
     labels = {"route": "healthz", "method": "BREW", "status": "405"}
     assert REGISTRY.get_sample_value("lab_http_requests_total", labels) is None
 
 
-def test_another_method_is_405_in_the_error_shape(api):
+def test_unsupported_method_is_405_in_the_error_format(api):
     answer = api.post("/healthz")
     assert answer.json()["error"]["code"] == "method_not_allowed"
 
@@ -53,7 +53,7 @@ def test_requests_are_counted_by_route_not_by_path(api, hotel):
 
 
 @pytest.mark.django_db
-def test_the_schema_is_whole(api, capsys):
+def test_schema_is_valid_and_served(api, capsys):
     from django.core.management import call_command
 
     call_command("spectacular", "--validate", "--fail-on-warn", "--file", "/dev/null")
@@ -62,7 +62,7 @@ def test_the_schema_is_whole(api, capsys):
 
 
 @pytest.mark.django_db
-def test_the_swagger_page_and_its_files_are_served_from_here(api):
+def test_swagger_page_and_its_files_are_served_locally(api):
     page = api.get("/api/docs/").content.decode()
     assert "https://" not in page
     script = "/static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui-bundle.js"
@@ -71,7 +71,7 @@ def test_the_swagger_page_and_its_files_are_served_from_here(api):
 
 
 @pytest.mark.django_db
-def test_latency_is_for_the_token_and_names_how_postgres_lets_in(api):
+def test_latency_requires_token_and_reports_postgres_auth(api):
     assert api.get("/lab/latency").status_code == 404
     headers = {"X-Lab-Token": django_settings.LAB_TOKEN}
     found = api.get("/lab/latency", headers=headers).json()

@@ -1,4 +1,4 @@
-"""The pool while Postgres refuses, and when it is back: nobody waits for what does not come."""
+"""The pool during and after an outage of Postgres: requests fail at once instead of waiting."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +12,13 @@ from psycopg_pool import ConnectionPool
 from lab.stack.native.supervision import wait_for
 
 TIMEOUT = 8
-# Refused within moments, on whatever machine.
+# Upper limit of an immediate failure on any machine, in seconds.
 AT_ONCE = 2
 NOBODY = 1
 
 
 class Postgres:
-    """Where the pool finds it: the real one, or a port at which nobody listens."""
+    """Connection parameters of the real server, or of a port without a listener."""
 
     def __init__(self) -> None:
         self.away = False
@@ -40,19 +40,19 @@ def _pool(postgres, size):
 
 
 def _refused(pool) -> float:
-    """Seconds until the pool said that there is none."""
+    """Return the seconds until the pool reported that it has no connection."""
     began = time.monotonic()
     with pytest.raises(OperationalError, match=NO_CONNECTION):
         pool.getconn()
     return time.monotonic() - began
 
 
-def test_who_waits_is_told_at_once_and_served_as_soon_as_postgres_is_back(postgres):
+def test_requests_fail_at_once_and_recover_with_postgres(postgres):
     with _pool(postgres, size=1) as pool:
         with pool.connection() as lost:
             postgres.away = True
             lost.close()
-        # So long that a pool which doubles its pauses would have come to one of seconds.
+        # Long enough for a pool that doubles its pauses to reach a pause of seconds.
         ends = time.monotonic() + 4
         while time.monotonic() < ends:
             assert _refused(pool) < AT_ONCE
@@ -62,7 +62,7 @@ def test_who_waits_is_told_at_once_and_served_as_soon_as_postgres_is_back(postgr
         assert time.monotonic() - began < AT_ONCE
 
 
-def test_a_pool_that_begins_without_postgres_has_it_later(postgres):
+def test_pool_started_without_postgres_connects_later(postgres):
     postgres.away = True
     with _pool(postgres, size=2) as pool:
         assert _refused(pool) < AT_ONCE
@@ -70,7 +70,7 @@ def test_a_pool_that_begins_without_postgres_has_it_later(postgres):
         pool.putconn(pool.getconn())
 
 
-def test_a_connection_that_is_in_use_is_waited_for(postgres):
+def test_request_waits_for_a_connection_in_use(postgres):
     with _pool(postgres, size=2) as pool, ThreadPoolExecutor(1) as threads:
         pool.wait()
         used = pool.getconn()
@@ -86,7 +86,7 @@ def test_a_connection_that_is_in_use_is_waited_for(postgres):
 
 @pytest.fixture
 def pooled(stack):
-    """Connections of one pool, as Django opens them; more than one is in use at a time."""
+    """Yield connections of one pool, as Django opens them, several of them in use at a time."""
     handling = {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False}
     first = connection.copy()
     first.settings_dict |= handling
@@ -105,7 +105,7 @@ def _pid(one) -> int:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_however_many_connections_were_lost_nobody_pauses(pooled, monkeypatch):
+def test_lost_connections_cause_no_pause(pooled, monkeypatch):
     pids = [_pid(each) for each in pooled]
     assert len(set(pids)) == 4
     for each in pooled:
@@ -121,8 +121,8 @@ def test_however_many_connections_were_lost_nobody_pauses(pooled, monkeypatch):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_connection_that_lives_is_taken_without_a_question(pooled):
-    # All of them: a pool that grows meanwhile hands out the new one.
+def test_live_connection_is_used_without_a_query(pooled):
+    # Use all of them: a pool that grows during the test returns the new connection.
     pids = {_pid(each) for each in pooled}
     for each in pooled:
         each.close()

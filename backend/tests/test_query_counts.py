@@ -1,4 +1,4 @@
-"""How many statements each route sends. One more is one round trip more for every request."""
+"""Number of SQL statements per route. Each one adds a round trip to every request."""
 
 import pytest
 from hotels.models import Booking
@@ -7,23 +7,23 @@ from lab_settings.kinds import Implementation, LocalCache, RedisCache
 pytestmark = pytest.mark.django_db
 
 NAIVE, FAST = Implementation.NAIVE, Implementation.FAST
-# The test itself is a transaction, so each `atomic()` is a savepoint: its SAVEPOINT and RELEASE are
-# counted here, where a request of its own sends BEGIN and COMMIT, which are not.
+# The test runs in a transaction, so each `atomic()` is a savepoint. Its SAVEPOINT and RELEASE are
+# counted here; the BEGIN and COMMIT of a real request are not.
 SAVEPOINT = 2
 
 
-def test_the_list_takes_its_version_and_the_hotels(api, suite, django_assert_num_queries):
+def test_list_queries_its_version_and_the_hotels(api, suite, django_assert_num_queries):
     with django_assert_num_queries(1 + 1):
         assert api.get("/api/hotel/").status_code == 200
 
 
 @pytest.mark.parametrize(
     ("implementation", "tables"),
-    # naive: one for each table. fast: the hotel, and everything below it.
+    # naive: one per table. fast: one for the hotel, one for everything below it.
     [(NAIVE, 4), (FAST, 2)],
 )
 @pytest.mark.parametrize("bookings", [1, 8])
-def test_detail_takes_its_version_and_as_many_however_many_bookings(
+def test_detail_query_count_does_not_depend_on_bookings(
     api, caches, suite, customers, bookings, implementation, tables, django_assert_num_queries
 ):
     caches.on(LAB_DETAIL=implementation)
@@ -46,7 +46,7 @@ def test_detail_takes_its_version_and_as_many_however_many_bookings(
     ],
 )
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
-def test_a_kept_page_takes_its_version_at_most(
+def test_cached_page_queries_at_most_its_version(
     api, caches, pages, redis, local, queries, coding, django_assert_num_queries
 ):
     caches.on(LAB_REDIS_CACHE=redis, LAB_LOCAL_CACHE=local)
@@ -60,9 +60,7 @@ def test_a_kept_page_takes_its_version_at_most(
             assert api.get(path, headers=known).status_code == 304
 
 
-def test_a_304_takes_its_version_where_nothing_is_kept(
-    api, caches, pages, django_assert_num_queries
-):
+def test_304_without_cache_queries_only_its_version(api, caches, pages, django_assert_num_queries):
     for path in pages:
         tag = api.get(path).headers["ETag"]
         with django_assert_num_queries(1):
@@ -72,15 +70,17 @@ def test_a_304_takes_its_version_where_nothing_is_kept(
 @pytest.mark.parametrize(
     ("implementation", "key", "queries"),
     [
-        # Its own transaction and eight statements.
+        # A transaction and eight statements.
         (NAIVE, {}, SAVEPOINT + 8),
         (NAIVE, {"Idempotency-Key": "k"}, 2 * SAVEPOINT + 8 + 2),
         (FAST, {}, 1),
-        # By itself in a request; a test has a transaction around it.
+        # One statement in a request; the transaction of the test adds a savepoint.
         (FAST, {"Idempotency-Key": "k"}, SAVEPOINT + 1),
     ],
 )
-def test_a_booking(api, caches, wish, implementation, key, queries, django_assert_num_queries):
+def test_booking_query_count(
+    api, caches, wish, implementation, key, queries, django_assert_num_queries
+):
     caches.on(LAB_BOOKING=implementation)
     with django_assert_num_queries(queries):
         assert api.post("/api/booking/", wish, format="json", headers=key).status_code == 201
@@ -88,10 +88,10 @@ def test_a_booking(api, caches, wish, implementation, key, queries, django_asser
 
 @pytest.mark.parametrize(
     ("key", "queries"),
-    # At once, in vain; then the key's lock with the look, the booking, the answer.
+    # The single statement, which fails. With a key also: lock and lookup, booking, answer.
     [({}, 1), ({"Idempotency-Key": "k"}, SAVEPOINT + 1 + SAVEPOINT + 3)],
 )
-def test_taken_nights_take_the_long_way(api, caches, wish, key, queries, django_assert_num_queries):
+def test_conflict_query_count(api, caches, wish, key, queries, django_assert_num_queries):
     caches.on(LAB_BOOKING=FAST)
     api.post("/api/booking/", wish, format="json")
     with django_assert_num_queries(queries):
@@ -101,7 +101,7 @@ def test_taken_nights_take_the_long_way(api, caches, wish, key, queries, django_
 @pytest.mark.parametrize(
     ("implementation", "queries"), [(NAIVE, SAVEPOINT + 1), (FAST, SAVEPOINT + 1 + SAVEPOINT + 1)]
 )
-def test_a_replayed_booking_takes_one_look(
+def test_replayed_booking_takes_one_lookup(
     api, caches, wish, implementation, queries, django_assert_num_queries
 ):
     caches.on(LAB_BOOKING=implementation)

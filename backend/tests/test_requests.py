@@ -1,4 +1,4 @@
-"""A Content-Type that makes no sense: by WSGI and by ASGI a request all the same."""
+"""Requests with a malformed Content-Type are still handled, by WSGI and by ASGI."""
 
 import io
 from functools import cache
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
-# Made once: it loads the middleware.
+# Created once, because it loads the middleware.
 _application = cache(get_wsgi_application)
 SENSELESS = [
     "application/json; charset=rot13",
@@ -23,7 +23,7 @@ SENSELESS = [
 
 
 def _by_wsgi(content_type, method="GET", path="/healthz", body=b""):
-    """Status and body."""
+    """Return status and body."""
     environ = {
         "CONTENT_TYPE": content_type,
         "REQUEST_METHOD": method,
@@ -44,17 +44,17 @@ def _by_wsgi(content_type, method="GET", path="/healthz", body=b""):
         answer.close()
 
 
-# A request's end closes connections, as in a worker.
+# The end of a request closes its connections, as in a worker.
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("said", SENSELESS)
-def test_by_wsgi_it_changes_no_answer(hotel, said):
+def test_malformed_content_type_changes_no_wsgi_response(hotel, said):
     plain = _by_wsgi("", path="/api/hotel/")
     assert plain[0] == 200
     assert _by_wsgi(said, path="/api/hotel/") == plain
 
 
 @pytest.mark.parametrize("said", SENSELESS)
-def test_by_asgi_it_is_read(said):
+def test_asgi_reads_malformed_content_type(said):
     scope = {
         "type": "http",
         "method": "GET",
@@ -66,8 +66,8 @@ def test_by_asgi_it_is_read(said):
     assert (request.content_type, request.GET["a"]) == ("application/json", "A")
 
 
-def test_by_asgi_nobody_moves_the_project_to_another_path():
-    """As daphne hands on Daphne-Root-Path: /x, with which /x/healthz would be /healthz."""
+def test_asgi_root_path_is_ignored():
+    """Daphne passes on `Daphne-Root-Path: /x`, which would turn /x/healthz into /healthz."""
     scope = {"type": "http", "method": "GET", "path": "/x/healthz", "root_path": "/x"}
     said = {**scope, "query_string": b"", "headers": []}
     request = ASGIRequest(read_by_asgi(said), io.BytesIO())
@@ -75,18 +75,18 @@ def test_by_asgi_nobody_moves_the_project_to_another_path():
 
 
 @pytest.mark.django_db(transaction=True)
-# What a header may hold.
+# Characters that a header may contain.
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=255)))
-def test_no_parameters_make_an_error(said):
-    """The booking is read as JSON, or refused for what is before the semicolon."""
+def test_content_type_parameters_cause_no_server_error(said):
+    """The booking is read as JSON, or rejected because of the text before the semicolon."""
     status, _ = _by_wsgi(f"application/json;{said}", "POST", "/api/booking/", b"{}")
     assert status == 400
     assert _by_wsgi(said)[0] == 200
 
 
 @pytest.mark.django_db
-def test_a_charset_is_not_looked_at(wish):
-    """JSON is UTF-8; a client that means another gets told that it can't be read."""
+def test_charset_is_ignored(wish):
+    """JSON is UTF-8; a body in another encoding is rejected as unreadable."""
     said = "application/json; charset=utf-16"
     answer = APIClient().generic("POST", "/api/booking/", "{}".encode("utf-16"), content_type=said)
     assert answer.status_code == 400

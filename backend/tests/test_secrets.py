@@ -1,4 +1,4 @@
-"""Secrets: made once, for their owner alone, and each reader's own; Postgres is told hashes."""
+"""Secrets: created once, private to their owner, copied per reader; Postgres gets hashes."""
 
 import os
 import stat
@@ -18,7 +18,7 @@ def _text(folder):
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-def test_secrets_are_made_once_and_for_their_owner_alone(tmp_path):
+def test_secrets_are_created_once_and_private_to_their_owner(tmp_path):
     folder = tmp_path / "s"
     assert make_secrets(folder) == list(NAMES)
     before = _text(folder)
@@ -30,14 +30,14 @@ def test_secrets_are_made_once_and_for_their_owner_alone(tmp_path):
     assert len({before[name] for name in NAMES}) == len(NAMES)
 
 
-def test_no_secret_has_the_same_value_in_two_stacks(tmp_path):
+def test_two_stacks_share_no_secret_value(tmp_path):
     for name in "ab":
         make_secrets(tmp_path / name)
     mine, theirs = _text(tmp_path / "a"), _text(tmp_path / "b")
     assert not set(mine.values()) & set(theirs.values())
 
 
-def test_hashes_follow_a_secret_that_was_replaced_and_do_not_show_it(tmp_path):
+def test_hash_follows_a_replaced_secret_without_revealing_it(tmp_path):
     make_secrets(tmp_path)
     before = _text(tmp_path)
     (tmp_path / "redis_password").write_text("another, from an editor\n")
@@ -53,7 +53,7 @@ needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give a f
 
 
 @needs_root
-def test_each_reader_gets_its_own_and_nothing_else(tmp_path):
+def test_each_reader_gets_only_its_secrets(tmp_path):
     folder, readers = tmp_path / "all", tmp_path / "readers"
     make_secrets(folder)
     for _ in range(2):
@@ -69,8 +69,8 @@ def test_each_reader_gets_its_own_and_nothing_else(tmp_path):
 
 
 @needs_root
-def test_folders_that_are_there_are_shut(tmp_path):
-    """As Docker makes a volume's root."""
+def test_existing_folders_become_private(tmp_path):
+    """Docker creates the root of a volume with mode 0755."""
     folder, readers = tmp_path / "all", tmp_path / "readers"
     folder.mkdir(mode=0o755)
     for name in READERS:
@@ -81,7 +81,7 @@ def test_folders_that_are_there_are_shut(tmp_path):
 
 
 @needs_root
-def test_a_replaced_secret_reaches_its_readers(tmp_path):
+def test_replaced_secret_reaches_its_readers(tmp_path):
     folder, readers = tmp_path / "all", tmp_path / "readers"
     make_secrets(folder)
     hand_out(folder, readers)
@@ -91,7 +91,7 @@ def test_a_replaced_secret_reaches_its_readers(tmp_path):
     assert (readers / "backend/lab_token").stat().st_uid == READERS["backend"].uid
 
 
-def test_the_superusers_password_reaches_no_server_of_the_application():
+def test_superuser_password_reaches_only_init_and_postgres():
     holders = {name for name, reader in READERS.items() if "postgres_password" in reader.names}
     assert holders == {"init", "postgres"}
 
@@ -107,11 +107,11 @@ def superuser(stack):
     ) as connection:
         connection.autocommit = True
         yield connection
-    # The tests make a database of their own.
+    # pytest-django creates a database with this role.
     stack.sql("postgres", "ALTER ROLE hotel CREATEDB")
 
 
-def test_no_password_stands_in_the_statistics_that_the_monitor_reads(superuser):
+def test_pg_stat_statements_contains_no_passwords(superuser):
     superuser.execute("SELECT pg_stat_statements_reset()")
     roles.prepare(superuser)
     texts = [row[0] for row in superuser.execute("SELECT query FROM pg_stat_statements")]
@@ -122,7 +122,7 @@ def test_no_password_stands_in_the_statistics_that_the_monitor_reads(superuser):
         assert not [text for text in texts if env.secret(name) in text]
 
 
-def test_a_role_of_an_older_version_is_brought_up_to_date(superuser):
+def test_role_of_an_older_version_is_updated(superuser):
     superuser.execute("ALTER ROLE hotel CREATEDB CREATEROLE PASSWORD 'another'")
     roles.prepare(superuser)
     query = "SELECT rolsuper, rolcreatedb, rolcreaterole FROM pg_roles WHERE rolname = 'hotel'"
@@ -136,7 +136,7 @@ def test_a_role_of_an_older_version_is_brought_up_to_date(superuser):
     ).close()
 
 
-def test_the_application_is_no_superuser_and_its_password_is_not_the_superusers(stack):
+def test_application_password_does_not_log_in_the_superuser(stack):
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         psycopg.connect(
             host=os.environ["PGHOST"],

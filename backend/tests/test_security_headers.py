@@ -1,4 +1,4 @@
-"""What a browser is told to keep to, and that every silenced check has its reason."""
+"""Security headers for browsers, and the reasons of silenced checks."""
 
 import re
 
@@ -18,7 +18,7 @@ ALWAYS = {
     ("path", "status"),
     [("/api/hotel/", 200), ("/api/none/", 404), ("/api/schema/", 200), ("/healthz", 200)],
 )
-def test_an_answer_of_the_api_gives_a_browser_nothing_to_run_or_frame(db, path, status):
+def test_api_responses_forbid_scripts_and_framing(db, path, status):
     answer = Client().get(path)
     assert answer.status_code == status
     assert {name: answer.headers[name] for name in ALWAYS} == ALWAYS
@@ -26,14 +26,14 @@ def test_an_answer_of_the_api_gives_a_browser_nothing_to_run_or_frame(db, path, 
 
 
 @pytest.mark.parametrize("variant", ["sync", "async"])
-def test_so_do_the_routes_of_the_workbench(db, variant):
+def test_workbench_responses_forbid_scripts_and_framing(db, variant):
     prefix = "" if variant == "sync" else "/async"
     answer = Client().get(f"{prefix}/workbench/hello/")
     assert {name: answer.headers[name] for name in ALWAYS} == ALWAYS
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
 
 
-def test_the_page_for_people_allows_this_hosts_own_files_and_no_script_of_its_own(db):
+def test_docs_page_allows_same_origin_files_and_no_inline_script(db):
     answer = Client().get("/api/docs/")
     policy = dict(
         part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";")
@@ -47,13 +47,13 @@ def test_the_page_for_people_allows_this_hosts_own_files_and_no_script_of_its_ow
     assert "SwaggerUIBundle(" in Client().get(script).content.decode()
 
 
-def test_there_is_no_admin_site_and_nobody_to_log_in(db):
+def test_admin_site_and_login_are_absent(db):
     assert not [name for name in settings.INSTALLED_APPS if name.startswith("django.contrib.a")]
     assert "django.contrib.sessions" not in settings.INSTALLED_APPS
     assert Client().get("/admin/").status_code == 404
 
 
-def test_every_silenced_check_has_its_reason_beside_it():
+def test_every_silenced_check_has_a_reason():
     text = (BASE_DIR / "config/settings.py").read_text()
     (block,) = re.findall(r"SILENCED_SYSTEM_CHECKS = \[\n(.*?)\]", text, re.DOTALL)
     reasons = dict(re.findall(r'"(\S+)",  # (.{15,})', block))

@@ -1,4 +1,4 @@
-"""One builds, the others wait: threads, processes, and builders that are slow, fail or die."""
+"""One request builds, the others wait: threads, processes, slow, failed and dead builders."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ SETTINGS_MODULE = "config.settings"
 CLIENTS = 8
 BODY = b"body"
 
-# Each process builds with four threads when Redis says so, and leaves a count of its builds there.
+# Each process waits for a key in Redis, builds with four threads and counts its builds in Redis.
 PROCESS = """
 import sys, time, django
 from concurrent.futures import ThreadPoolExecutor
@@ -43,7 +43,7 @@ with ThreadPoolExecutor(4) as pool:
 
 
 class Builder:
-    """What `make` is in production: slow, and counted."""
+    """A `make` that is slow, as in production, and counts its calls."""
 
     def __init__(self, seconds: float = 0.2) -> None:
         self.seconds = seconds
@@ -58,12 +58,12 @@ class Builder:
 
 
 def _dead_builder(caches, name: str) -> None:
-    """A lock whose holder neither renews nor releases it."""
+    """Take the lock without ever renewing or releasing it."""
     key = django_caches["default"].make_key(name)
     assert caches.redis.lock(f"{key}:lock", timeout=single_flight.LOCK_SECONDS).acquire()
 
 
-def test_of_many_threads_one_builds(caches):
+def test_one_of_many_threads_builds(caches):
     make = Builder()
     with ThreadPoolExecutor(CLIENTS) as pool:
         found = list(pool.map(lambda _: kept_or_made("x", make), range(CLIENTS)))
@@ -72,7 +72,7 @@ def test_of_many_threads_one_builds(caches):
     assert make.builds == 1
 
 
-def test_of_many_processes_one_builds(caches):
+def test_one_of_many_processes_builds(caches):
     name = f"test-{uuid4().hex}"
     environ = {**os.environ, "PYTHONPATH": str(BASE_DIR), "DJANGO_SETTINGS_MODULE": SETTINGS_MODULE}
     processes = [
@@ -87,8 +87,8 @@ def test_of_many_processes_one_builds(caches):
     assert caches.redis.get(f"{name}:builds") == b"1"
 
 
-def test_who_takes_the_lock_too_late_finds_the_body(caches, monkeypatch):
-    """The builder may finish between our look and our lock."""
+def test_late_lock_finds_the_cached_body(caches, monkeypatch):
+    """The builder may finish between our lookup and our lock."""
     make, looks = Builder(), []
     real = single_flight._get
 
@@ -105,7 +105,7 @@ def test_who_takes_the_lock_too_late_finds_the_body(caches, monkeypatch):
     assert caches.redis.keys(f"{caches.prefix}*lock") == []
 
 
-def test_a_dead_builder_holds_nobody_longer_than_its_lock_lives(caches, monkeypatch):
+def test_dead_builder_delays_others_until_its_lock_expires(caches, monkeypatch):
     monkeypatch.setattr(single_flight, "LOCK_SECONDS", 0.3)
     _dead_builder(caches, "x")
     make = Builder(0)
@@ -114,7 +114,7 @@ def test_a_dead_builder_holds_nobody_longer_than_its_lock_lives(caches, monkeypa
     assert time.monotonic() - started < single_flight.WAIT_SECONDS / 2
 
 
-def test_a_slow_builder_keeps_its_lock(caches, monkeypatch):
+def test_slow_builder_renews_its_lock(caches, monkeypatch):
     monkeypatch.setattr(single_flight, "LOCK_SECONDS", 0.6)
     monkeypatch.setattr(single_flight, "RENEWED_EVERY_SECONDS", 0.1)
     make = Builder(1.8)
@@ -124,15 +124,15 @@ def test_a_slow_builder_keeps_its_lock(caches, monkeypatch):
     assert make.builds == 1
 
 
-def test_who_waited_too_long_builds_for_itself(caches, monkeypatch):
+def test_waiting_request_builds_body_after_timeout(caches, monkeypatch):
     monkeypatch.setattr(single_flight, "WAIT_SECONDS", 0.2)
     _dead_builder(caches, "x")
     assert kept_or_made("x", Builder(0)) == (BODY, MISS)
-    # It did not wait for the lock to run out.
+    # It did not wait for the lock to expire.
     assert len(caches.redis.keys(f"{caches.prefix}*lock")) == 1
 
 
-def test_a_build_that_fails_leaves_the_lock_to_the_next(caches):
+def test_failed_build_releases_the_lock(caches):
     def fail():
         raise ValueError
 
@@ -142,8 +142,8 @@ def test_a_build_that_fails_leaves_the_lock_to_the_next(caches):
     assert kept_or_made("x", Builder(0)) == (BODY, MISS)
 
 
-def test_nobody_releases_anothers_lock(caches):
-    """The builder was away for so long that its lock ran out and another took it."""
+def test_builder_does_not_release_the_lock_of_another(caches):
+    """The builder was suspended until its lock expired, and another builder took it."""
     key = f"{django_caches['default'].make_key('x')}:lock"
 
     def make():
@@ -154,7 +154,7 @@ def test_nobody_releases_anothers_lock(caches):
     assert caches.redis.get(key) == b"theirs"
 
 
-def test_what_is_kept_runs_out(caches):
+def test_cached_body_expires(caches):
     kept_or_made("x", Builder(0))
     (key,) = caches.redis.keys(f"{caches.prefix}*")
     assert 0 < caches.redis.ttl(key) <= single_flight.KEPT_SECONDS

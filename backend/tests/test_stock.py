@@ -1,4 +1,4 @@
-"""Where everything is naive, Django runs as it comes: what a position is measured against."""
+"""Stock mode: with naive settings Django runs unmodified, as the baseline for other values."""
 
 import pytest
 from lab_settings.declaration import Declaration
@@ -20,7 +20,7 @@ FAST = Implementation.FAST
         ({"LAB_NGINX_CACHE": NginxCache.PROTECTED}, False),
     ],
 )
-def test_which_settings_are_stock(changes, is_stock):
+def test_only_naive_settings_are_stock(changes, is_stock):
     assert Declaration(**changes).is_stock is is_stock
 
 
@@ -33,7 +33,7 @@ def stock(caches):
 @pytest.mark.django_db
 @pytest.mark.parametrize("local", list(LocalCache))
 @pytest.mark.parametrize("redis", [RedisCache.OFF, RedisCache.PAGE])
-def test_a_page_has_no_etag_and_who_claims_to_have_it_gets_it(api, stock, pages, redis, local):
+def test_page_has_no_etag_and_ignores_if_none_match(api, stock, pages, redis, local):
     stock.on(LAB_REDIS_CACHE=redis, LAB_LOCAL_CACHE=local)
     for path in pages:
         for answer in (api.get(path), api.get(path, headers={"If-None-Match": "*"})):
@@ -42,15 +42,15 @@ def test_a_page_has_no_etag_and_who_claims_to_have_it_gets_it(api, stock, pages,
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("redis", [RedisCache.OFF, RedisCache.PAGE])
-def test_nobody_asks_for_a_version(api, stock, pages, redis, django_assert_num_queries):
+def test_page_queries_no_version(api, stock, pages, redis, django_assert_num_queries):
     stock.on(LAB_REDIS_CACHE=redis)
-    # The hotels; a hotel, its suites, and no bookings to ask further for.
+    # List: hotels. Detail: hotel, suites, bookings; without bookings no query for customers.
     for path, queries in zip(pages, [1, 3], strict=True):
         with django_assert_num_queries(queries):
             assert api.get(path).status_code == 200
 
 
 @pytest.mark.django_db
-def test_a_page_that_is_not_there_is_404(api, stock):
+def test_unknown_hotel_is_404(api, stock):
     answer = api.get("/api/hotel/00000000-0000-4000-8000-000000000000/")
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")

@@ -1,4 +1,4 @@
-"""The workbench's routes, both variants of each, through Django's two clients."""
+"""Routes of the workbench, sync and async, through both of Django's test clients."""
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Workbench:
-    """One variant behind one kind of client."""
+    """One variant of the routes, called by one kind of client."""
 
     def __init__(self, variant, client) -> None:
         self.variant = variant
@@ -34,7 +34,7 @@ class Workbench:
 
 @pytest.fixture(params=[(v, c) for v in Views for c in (Client, AsyncClient)], ids=str)
 def workbench(request):
-    """sync and async views, each as a WSGI and as an ASGI server calls them."""
+    """Return sync and async views, each called as by a WSGI and by an ASGI server."""
     return Workbench(*request.param)
 
 
@@ -44,7 +44,7 @@ def rows(db):
 
 
 @pytest.mark.parametrize("route", GETS)
-def test_each_route_answers(workbench, rows, route):
+def test_each_route_returns_200(workbench, rows, route):
     query = {"cpu": {"n": 5}} | {name: {"seconds": 0.001} for name in SLEEPS}
     answer = workbench(route, query_params=query.get(route))
     assert answer.status_code == 200, answer.content
@@ -54,7 +54,7 @@ def test_cpu_sums_squares(workbench):
     assert workbench("cpu", query_params={"n": 4}).json() == {"n": 4, "sum": 0 + 1 + 4 + 9}
 
 
-def test_read_has_the_first_posts_and_counts_all(workbench):
+def test_read_returns_first_posts_and_total_count(workbench):
     Post.objects.bulk_create(Post(title=f"t{n}", content="c") for n in range(30))
     said = workbench("io_read").json()
     assert said["count"] == 30
@@ -79,19 +79,19 @@ def test_create_writes_one_post(workbench):
         ({"title": "a\0b", "content": "c"}, {"title"}),
     ],
 )
-def test_a_wrong_form_names_its_fields_and_writes_nothing(workbench, form, fields):
+def test_invalid_form_names_its_fields_and_writes_nothing(workbench, form, fields):
     answer = workbench("io_create", "post", data=form)
     assert answer.status_code == 400
     assert set(answer.json()["error"]["fields"]) == fields
     assert Post.objects.count() == 0
 
 
-def test_a_body_that_is_no_form_is_400(workbench):
+def test_body_other_than_a_form_is_400(workbench):
     answer = workbench("io_create", "post", data={"title": "t"}, content_type="application/json")
     assert set(answer.json()["error"]["fields"]) == {"title", "content"}
 
 
-def test_a_body_that_is_too_large_is_413(workbench):
+def test_too_large_body_is_413(workbench):
     body = "title=t&content=" + "c" * 70_000
     answer = workbench(
         "io_create", "post", data=body, content_type="application/x-www-form-urlencoded"
@@ -100,7 +100,7 @@ def test_a_body_that_is_too_large_is_413(workbench):
 
 
 @pytest.mark.parametrize("n", ["0", "-1", str(10**8 + 1), "9" * 5000, "ten", "1.5", "1e3"])
-def test_a_size_that_costs_too_much_is_refused_before_anything_is_summed(workbench, monkeypatch, n):
+def test_invalid_cpu_size_is_rejected_before_summing(workbench, monkeypatch, n):
     monkeypatch.delattr("workbench.work.sum_of_squares")
     answer = workbench("cpu", query_params={"n": n})
     assert answer.status_code == 400
@@ -110,7 +110,7 @@ def test_a_size_that_costs_too_much_is_refused_before_anything_is_summed(workben
 
 @pytest.mark.parametrize("route", SLEEPS)
 @pytest.mark.parametrize("seconds", ["5.1", "-1", "nan", "inf", "long"])
-def test_a_sleep_that_is_too_long_is_refused(workbench, route, seconds):
+def test_invalid_sleep_is_rejected(workbench, route, seconds):
     answer = workbench(route, query_params={"seconds": seconds})
     assert answer.status_code == 400
     (message,) = answer.json()["error"]["fields"]["seconds"]
@@ -118,7 +118,7 @@ def test_a_sleep_that_is_too_long_is_refused(workbench, route, seconds):
 
 
 @pytest.mark.parametrize("route", NAMES)
-def test_another_method_is_405_in_the_error_shape(workbench, route):
+def test_unsupported_method_is_405_in_the_error_format(workbench, route):
     answer = workbench(route, "delete")
     assert answer.status_code == 405
     assert answer.json()["error"]["code"] == "method_not_allowed"
@@ -126,13 +126,13 @@ def test_another_method_is_405_in_the_error_shape(workbench, route):
 
 
 @pytest.mark.parametrize("route", ["row_lock", "random_row_lock"])
-def test_no_rows_to_lock_is_503_and_says_how_to_load_them(workbench, route):
+def test_missing_lock_rows_are_503_and_name_load_db(workbench, route):
     answer = workbench(route)
     assert answer.status_code == 503
     assert "load_db --workbench" in answer.json()["error"]["message"]
 
 
-def test_a_statement_that_is_cancelled_is_503(workbench):
+def test_cancelled_statement_is_503(workbench):
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = 1")
     answer = workbench("pg_sleep", query_params={"seconds": 5})
@@ -140,19 +140,19 @@ def test_a_statement_that_is_cancelled_is_503(workbench):
     assert answer.headers["Retry-After"] == "1"
 
 
-def test_requests_are_counted_by_route_whichever_variant_answers(workbench):
+def test_both_variants_count_requests_by_route(workbench):
     labels = {"route": "workbench_hello", "method": "GET", "status": "200"}
     before = REGISTRY.get_sample_value("lab_http_requests_total", labels) or 0
     workbench("hello")
     assert REGISTRY.get_sample_value("lab_http_requests_total", labels) == before + 1
 
 
-def test_the_schema_does_not_show_it(api):
+def test_schema_excludes_the_workbench(api):
     assert "workbench" not in api.get("/api/schema/?format=json").content.decode()
 
 
 @pytest.mark.parametrize("variant", list(Views))
-def test_lab_views_chooses_the_variant_behind_the_same_names(variant):
+def test_lab_views_selects_variant_with_same_route_names(variant):
     from inspect import iscoroutinefunction
 
     found = routes("", variant)

@@ -1,4 +1,4 @@
-"""load_db --workbench, and what of the workbench is there when it is off."""
+"""load_db --workbench, and the workbench while it is off."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ def _manage(*argv, **environ):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_same_seed_makes_the_same_rows():
+def test_same_seed_creates_the_same_rows():
     first = _load()
     assert [row[0] for row in first] == list(range(1, 201))
     assert list(LockRow.objects.values_list("id", flat=True)) == list(range(1, LOCK_ROWS + 1))
@@ -38,7 +38,7 @@ def test_the_same_seed_makes_the_same_rows():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_there_is_left_alone(capsys):
+def test_existing_posts_are_left_unchanged(capsys):
     first = _load()
     assert _load(if_empty=True, posts=300) == first
     with pytest.raises(CommandError, match=r"200 posts.*load_db --workbench --reload"):
@@ -51,19 +51,19 @@ def test_posts_written_later_get_the_next_id():
     assert Post.objects.create(title="t", content="c").pk == 201
 
 
-def test_a_wrong_number_of_posts_is_misuse(stack):
+def test_invalid_number_of_posts_is_usage_error(stack):
     done = _manage("load_db", "--workbench", "--posts", "99", LAB_WORKBENCH="on")
     assert done.returncode == 2
     assert "a whole number from 100" in done.stderr
 
 
-def test_without_the_setting_it_says_how_to_switch_it_on(stack):
+def test_load_without_the_setting_names_the_setting(stack):
     done = _manage("load_db", "--workbench")
     assert done.returncode == 2
     assert "lab set LAB_WORKBENCH=on" in done.stderr
 
 
-def test_without_the_setting_there_is_neither_app_nor_route(stack):
+def test_app_and_route_are_absent_without_the_setting(stack):
     script = (
         "import django; django.setup();"
         "from django.apps import apps; from django.test import Client;"

@@ -1,4 +1,4 @@
-"""layer-hello: across Redis to a real worker process, and back."""
+"""layer-hello: through Redis to a real worker process and back."""
 
 import os
 import subprocess
@@ -24,7 +24,6 @@ def _redis():
 
 @pytest.fixture(scope="module")
 def worker(stack):
-    """The worker's process."""
     argv = [sys.executable, "manage.py", "runworker", layer.CHANNEL]
     env = {**os.environ, "LAB_WORKBENCH": "on"}
     process = subprocess.Popen(argv, cwd=BASE_DIR, env=env)
@@ -35,7 +34,7 @@ def worker(stack):
 
 @pytest.fixture(autouse=True)
 def _empty(stack):
-    """What an earlier test's requests left waiting."""
+    """Delete the messages that earlier tests left in the queue."""
     _redis().flushdb()
 
 
@@ -45,20 +44,20 @@ def impatient(monkeypatch):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_the_answer_comes_from_the_worker(worker, monkeypatch, path):
-    monkeypatch.setattr(layer, "TIMEOUT_SECONDS", 20)  # the first waits for its start
+def test_response_comes_from_the_worker(worker, monkeypatch, path):
+    monkeypatch.setattr(layer, "TIMEOUT_SECONDS", 20)  # includes the start of the worker
     assert Client().get(path).json() == {"hello": "world", "worker": worker.pid}
     assert async_to_sync(AsyncClient().get)(path).json()["worker"] == worker.pid
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_threads_of_one_process_each_get_their_answer(worker, path):
+def test_each_thread_of_a_process_gets_its_response(worker, path):
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: Client().get(path).json(), range(24)))
     assert answers == [{"hello": "world", "worker": worker.pid}] * 24
 
 
-def test_nothing_is_left_in_redis(worker):
+def test_requests_leave_no_reply_channels_in_redis(worker):
     for _ in range(3):
         assert Client().get(PATHS[0]).status_code == 200
     left = {key for key in _redis().scan_iter() if b"specific" in key}
@@ -66,7 +65,7 @@ def test_nothing_is_left_in_redis(worker):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_no_worker_is_503_and_says_when_to_come_again(impatient, path, monkeypatch):
+def test_missing_worker_is_503_with_retry_after(impatient, path, monkeypatch):
     monkeypatch.setattr(layer, "CHANNEL", "nobody-listens")
     answer = Client().get(path)
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "no_worker")
@@ -74,14 +73,14 @@ def test_no_worker_is_503_and_says_when_to_come_again(impatient, path, monkeypat
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_redis_that_is_away_is_503(path, settings):
+def test_unavailable_redis_is_503(path, settings):
     _layer(settings, hosts=["redis://127.0.0.1:1/1"])
     answer = Client().get(path)
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "no_layer")
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_full_queue_is_503(impatient, path, settings, monkeypatch):
+def test_full_queue_is_503(impatient, path, settings, monkeypatch):
     monkeypatch.setattr(layer, "CHANNEL", "nobody-listens")
     _layer(settings, capacity=1)
     async_to_sync(_fill)()
@@ -89,7 +88,7 @@ def test_a_full_queue_is_503(impatient, path, settings, monkeypatch):
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "overloaded")
 
 
-def test_a_worker_without_work_waits_longer_than_it_asks_at_a_time():
+def test_socket_timeout_of_worker_exceeds_brpop_timeout():
     default = channel_layers.make_backend("default")
     pool = default.create_pool(0)
     assert pool.connection_kwargs["socket_timeout"] > default.brpop_timeout

@@ -1,4 +1,4 @@
-"""Row locks: seen in Postgres, which knows who waits for whom."""
+"""Row locks, verified with pg_locks in Postgres."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ def rows(db):
 
 @pytest.fixture(params=list(Views))
 def ask(request):
-    """Ask a route in a thread of its own."""
+    """Yield a function that requests a route in a separate thread."""
     pool = ThreadPoolExecutor(2)
 
     def get(route):
@@ -40,16 +40,16 @@ def ask(request):
 
 @contextmanager
 def _held(row):
-    """The row is locked, as a request that sleeps does it."""
+    """Lock the row, like a request that sleeps."""
     with transaction.atomic():
         LockRow.objects.select_for_update().get(pk=row)
         yield
 
 
 def _waiting():
-    """How many wait for a lock of ours."""
+    """Return how many processes wait for a lock of this connection."""
     with connection.cursor() as cursor:
-        # Not pg_stat_activity, which stays as it was for the whole transaction.
+        # Not pg_stat_activity, whose snapshot stays the same for the whole transaction.
         cursor.execute(
             "SELECT count(DISTINCT pid) FROM pg_locks "
             "WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
@@ -57,7 +57,7 @@ def _waiting():
         return cursor.fetchone()[0]
 
 
-def test_requests_for_the_same_row_queue(ask):
+def test_requests_for_the_same_row_wait(ask):
     with _held(1):
         answer = ask("row-lock")
         wait_for(lambda: _waiting() == 1, seconds=10, what="The queue")
@@ -65,7 +65,7 @@ def test_requests_for_the_same_row_queue(ask):
     assert answer.result(timeout=10) == 1
 
 
-def test_requests_for_different_rows_do_not(ask, monkeypatch):
+def test_requests_for_different_rows_do_not_wait(ask, monkeypatch):
     monkeypatch.setattr(work.random, "randint", lambda _least, _most: 2)
     with _held(1):
         assert ask("random-row-lock").result(timeout=10) == 2
@@ -76,7 +76,7 @@ def test_requests_for_different_rows_do_not(ask, monkeypatch):
     assert answer.result(timeout=10) == 2
 
 
-def test_random_rows_are_all_of_a_hundred(monkeypatch):
+def test_random_row_is_one_of_a_hundred(monkeypatch):
     asked = []
     monkeypatch.setattr(work.random, "randint", lambda *bounds: asked.append(bounds) or 1)
     work.sleep_holding_random_row(0)
