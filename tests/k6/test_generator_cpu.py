@@ -1,4 +1,4 @@
-"""Whose CPU "Break point" takes for the generator's: asked of promtool, with and without a host."""
+"""Generator CPU on the "Break point" dashboard, tested by promtool with and without a load host."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ LOAD_SIDE = [
 
 
 def _host(service: str, idle: str) -> list[dict[str, str]]:
-    """A machine of two CPUs that are both idle for `idle` seconds in each 5 s."""
+    """Return the series of a host with two CPUs, each idle for `idle` seconds in every 5 s."""
     name = f'node_cpu_seconds_total{{service="{service}",mode="idle",cpu="%d"}}'
     return [{"series": name % cpu, "values": f"0+{idle}x12"} for cpu in (0, 1)]
 
@@ -29,7 +29,7 @@ def _host(service: str, idle: str) -> list[dict[str, str]]:
         pytest.param([*LOAD_SIDE, *_host("load", "1")], 0.8, id="the busier of both"),
     ],
 )
-def test_the_generators_cpu_is_where_k6_runs(tmp_path, series, busy):
+def test_generator_cpu_is_measured_where_k6_runs(tmp_path, series, busy):
     samples = [{"labels": "{}", "value": busy}]
     asked = {"expr": generator_cpu(), "eval_time": "1m", "exp_samples": samples}
     test = {"interval": "5s", "input_series": series, "promql_expr_test": [asked]}

@@ -1,4 +1,4 @@
-"""The k6 scripts on their own: their library's tests inside k6, and a plain `k6 run main.js`."""
+"""The k6 scripts without the lab: their library's tests inside k6, and `k6 run main.js`."""
 
 import os
 import shutil
@@ -23,20 +23,20 @@ def _k6(*argv, **environ):
     )
 
 
-def test_the_librarys_own_tests_pass_inside_k6():
+def test_library_tests_pass_inside_k6():
     done = _k6("tests/lib.test.js")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.skipif(not shutil.which("npm"), reason="npm is not here: types of k6/*.js unchecked")
-def test_the_types_are_right():
+def test_type_check_passes():
     done = subprocess.run(
         ["npm", "run", "--silent", "check"], cwd=K6, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout
 
 
-def test_nothing_is_imported_over_the_network():
+def test_scripts_import_nothing_over_the_network():
     scripts = [file for folder in ("", "lib", "scenarios") for file in (K6 / folder).glob("*.js")]
     assert scripts
     imports = [line for f in scripts for line in f.read_text().splitlines() if " from '" in line]
@@ -44,7 +44,7 @@ def test_nothing_is_imported_over_the_network():
     assert [line for line in imports if "http://" in line or "https://" in line] == []
 
 
-def test_a_plain_run_is_the_smoke_test_and_one_sourced_file_makes_it_push(stack):
+def test_plain_run_with_push_env_is_the_smoke_test(stack):
     settings = stack.settings()
     done = subprocess.run(
         ["sh", "-c", '. ./push.env && exec "$0" run --quiet main.js', str(require("k6"))],
@@ -72,13 +72,13 @@ def test_a_plain_run_is_the_smoke_test_and_one_sourced_file_makes_it_push(stack)
         ("K6_VUS", "5", "K6_VUS"),
     ],
 )
-def test_unknown_values_stop_with_what_is_known(variable, value, said):
+def test_invalid_values_stop_the_run_with_a_message(variable, value, said):
     done = _k6("main.js", **{"PROFILE": "hold", variable: value})
     assert done.returncode not in (0, 99)
     assert said in done.stderr
 
 
-def test_settings_that_are_not_the_expected_ones_stop_the_run(stack):
+def test_unexpected_settings_stop_the_run(stack):
     done = _k6(
         "main.js",
         BASE_URL=stack.settings().target_url,

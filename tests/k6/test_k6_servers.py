@@ -1,4 +1,4 @@
-"""The scenarios of the server experiments, against targets whose faults are known."""
+"""The scenarios of the server experiments, run against targets with known faults."""
 
 import json
 import os
@@ -31,7 +31,7 @@ RUNS = {
 
 @dataclass
 class Loaded:
-    """What a k6 left, and the target that it met."""
+    """The result of a k6 run, and its target."""
 
     target: Target
     code: int
@@ -50,7 +50,7 @@ class Loaded:
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory):
-    """Every run by its name. They wait more than they work, so they are made at once."""
+    """Return all runs by name. They mostly wait, so they run concurrently."""
     folder = tmp_path_factory.mktemp("summaries")
 
     def run(name):
@@ -75,10 +75,10 @@ def _run(target, variables, summary):
     return Loaded(target, done.returncode, done.stdout + done.stderr, metrics)
 
 
-# Ten bookings, in three hotels in turn that three sockets each watch: 30 messages are due.
+# Ten bookings rotate over three hotels, each watched by three sockets: 30 expected messages.
 
 
-def test_each_booking_reaches_each_socket_that_watches_its_hotel(loaded):
+def test_booking_reaches_every_socket_that_watches_its_hotel(loaded):
     run = loaded["sound"]
     assert run.sockets == (30, 0, 0, 0, 0)
     assert run.count("lab_ws_messages") == 30
@@ -86,35 +86,35 @@ def test_each_booking_reaches_each_socket_that_watches_its_hotel(loaded):
     assert 0 <= run.count("lab_ws_delay", "min") <= run.count("lab_ws_delay", "max") < 5000
 
 
-def test_a_message_that_does_not_come_or_comes_twice_is_seen(loaded):
-    # The 7th, 14th, 21st and 28th; the 10th, 20th and 30th.
+def test_lost_and_duplicate_messages_are_counted(loaded):
+    # Lost: the 7th, 14th, 21st and 28th. Duplicate: the 10th, 20th and 30th.
     assert loaded["faulty"].sockets == (30, 4, 3, 0, 0)
 
 
-def test_a_socket_that_closes_has_lost_what_comes_after(loaded):
-    # All are closed at the first booking, which was told.
+def test_closed_socket_loses_later_messages(loaded):
+    # All are closed at the first booking, whose messages were sent.
     assert loaded["closing"].sockets == (30, 27, 0, 0, 9)
 
 
-def test_a_socket_that_opens_and_stays_silent_is_tried_again_before_the_load(loaded):
+def test_silent_socket_is_retried_before_the_load(loaded):
     assert loaded["mute"].sockets == (30, 0, 0, 0, 0)
 
 
-def test_the_ramp_ends_with_its_time_and_what_it_cut_off_has_not_failed(loaded):
+def test_ramp_ends_on_time_and_aborted_requests_are_not_failed(loaded):
     run = loaded["slow"]
     answered, begun = run.count("http_reqs"), run.count("lab_begun")
     assert run.count("http_req_failed", "passes") == 0
-    # Setup asked once.
+    # Setup sent one request.
     assert answered < run.target.begun - 1 <= begun <= answered + 4
     assert f"unfinished  {begun - answered} requests" in run.said
 
 
-def test_a_failed_request_is_sent_again_and_its_user_sees_the_success(loaded):
+def test_failed_request_is_retried_successfully(loaded):
     run = loaded["failing"]
     tries, failed = run.count("http_reqs"), run.count("http_req_failed", "passes")
-    # One user, whose every first try fails: each is sent again, and no second one fails.
+    # One user, whose first attempts all fail and whose retries all succeed.
     assert run.count("lab_retries") == failed > 1
-    # The last one may be cut off.
+    # The last request may be aborted.
     users = len(set(run.target.titles))
     assert tries - failed in (users - 1, users)
 
@@ -122,6 +122,6 @@ def test_a_failed_request_is_sent_again_and_its_user_sees_the_success(loaded):
 @pytest.mark.parametrize(
     ("name", "advice"), [("deaf", "LAB_WEBSOCKETS=on"), ("without routes", "LAB_WORKBENCH=on")]
 )
-def test_a_target_without_what_is_asked_for_stops_the_run_with_what_to_do(loaded, name, advice):
+def test_missing_feature_of_the_target_stops_the_run_with_advice(loaded, name, advice):
     assert loaded[name].code not in (0, 99)
     assert advice in loaded[name].said

@@ -1,4 +1,4 @@
-"""The tool that measures what pushing metrics costs: what it says, not how much that is."""
+"""The tool that measures the cost of pushing metrics: tests of its output, not of the cost."""
 
 import json
 import subprocess
@@ -15,10 +15,10 @@ def _ran(*flags):
     return subprocess.run([*TOOL, *flags], capture_output=True, text=True, check=False)
 
 
-def test_a_pair_has_both_rates_and_leaves_the_stack_as_it_was(stack):
+def test_pair_has_both_rates_and_leaves_the_stack_unchanged(stack):
     before = stack.settings()
     done = _ran("--pairs", "1", "--seconds", "2", "--vus", "4", "--json")
-    # How much it is, two seconds can't tell.
+    # Two seconds are too short to measure the cost.
     assert done.returncode in (0, 1), done.stderr
     said = json.loads(done.stdout)
     (pair,) = said["runs"]
@@ -27,12 +27,12 @@ def test_a_pair_has_both_rates_and_leaves_the_stack_as_it_was(stack):
     assert pair["ratio"] == said["median_ratio"] == pytest.approx(rates[0] / rates[1], abs=0.001)
     assert pair["with"]["cpu_us"] > 0
     assert stack.settings() == before
-    # Other tests leave results of their own meanwhile.
+    # Only the tool's results: other tests may write results at the same time.
     assert list(RESULTS.glob("overhead-*")) == []
 
 
 @pytest.mark.parametrize("flags", [("--pairs", "0"), ("--seconds", "1"), ("--fast",)])
-def test_what_it_does_not_know_is_misuse(flags):
+def test_invalid_flags_are_usage_errors(flags):
     done = _ran(*flags)
     assert done.returncode == 2
     assert "usage:" in done.stderr

@@ -1,4 +1,4 @@
-"""k6 gets its CPU before what measures the services."""
+"""CPU scheduling: k6 runs before the programs that measure the services."""
 
 import platform
 import subprocess
@@ -12,7 +12,7 @@ from lab.paths import RESULTS
 from lab.settings import load_settings
 from lab.stack.native import scheduling
 
-# What a process that asked is given, read back: sched_getattr(2) of itself.
+# Prints the CPU slice of its own process, read with sched_getattr(2).
 _READ_BACK = """
 import ctypes, struct
 kept = struct.Struct("=IIQiIQQQ")
@@ -32,21 +32,21 @@ def _slice(*before):
 
 
 @pytest.mark.skipif(platform.machine() not in _GETATTR, reason="only known of x86_64 and aarch64")
-def test_the_program_keeps_the_slices_that_were_asked_for():
+def test_program_keeps_the_requested_cpu_slice():
     if _slice() in (None, 0):
         pytest.skip("This kernel has one slice for all: Linux 6.12 is the first that tells.")
     assert _slice() > scheduling.SLICE_NANOSECONDS
     assert _slice(*scheduling.BECOME) == scheduling.SLICE_NANOSECONDS
 
 
-def test_k6_is_started_by_it(stack):
+def test_k6_starts_with_the_requested_cpu_slice(stack):
     argv = stack.k6(load_settings(), {}).argv
     assert tuple(argv[:3]) == scheduling.BECOME
     version = subprocess.run([*argv, "version"], capture_output=True, text=True, check=True)
     assert version.stdout.startswith("k6 v")
 
 
-def test_a_machine_whose_call_is_not_known_is_no_error(monkeypatch):
+def test_unknown_system_call_is_no_error(monkeypatch):
     monkeypatch.setattr(scheduling, "_SETATTR", {})
     assert not scheduling.ask_for_short_slices()
 
@@ -56,9 +56,7 @@ def test_a_machine_whose_call_is_not_known_is_no_error(monkeypatch):
     [("0", None, "2"), ("0-3", None, "4"), ("0", "1", "1")],
     ids=["one CPU", "four", "asked for"],
 )
-def test_k6s_garbage_collector_has_a_thread_beside_the_one_that_reads_answers(
-    stack, monkeypatch, cpus, said, threads
-):
+def test_k6_has_a_second_thread_for_its_garbage_collector(stack, monkeypatch, cpus, said, threads):
     monkeypatch.setattr("lab.load.k6.choose_cpus", lambda _: Cpus("0", cpus))
     monkeypatch.delenv("GOMAXPROCS", raising=False)
     if said:

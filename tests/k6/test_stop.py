@@ -1,4 +1,4 @@
-"""A ramp that the lab stops once its break is certain."""
+"""The lab stops a ramp once its break is certain."""
 
 import json
 
@@ -12,7 +12,7 @@ from lab.load.k6 import Load, new_testid, run_k6
 from lab.paths import ROOT
 from lab.suites.single_run import run_once
 
-# No answer is that quick, so every window breaks.
+# No response is that fast, so every window violates the limit.
 IMPOSSIBLE = Bounds(p95_ms=0.001)
 
 
@@ -28,13 +28,13 @@ def stopped(stack):
 def test_ramp_stops_soon_after_its_break(stopped):
     result = stopped.result
     assert result.outcome == "broke"
-    # The first window is 5 s long; two more decide, three are waited for, and pushes come late.
+    # The first window is 5 s long; two more decide, the lab waits for three, and pushes are late.
     assert 10 <= result.stopped_after < 25
     assert result.windows[-1].end <= result.stopped_after
     assert result.recorded.complete
 
 
-def test_requests_in_flight_at_the_stop_are_neither_answered_nor_failed(stopped):
+def test_requests_in_flight_at_the_stop_are_unfinished(stopped):
     result = stopped.result
     assert result.failed == 0
     assert result.successes == result.requests
@@ -51,14 +51,14 @@ def test_stopped_ramp_has_the_break_point_of_its_stored_windows(stopped):
     assert find_break(stored.windows).rate == stopped.result.break_point.rate
 
 
-def test_ramp_that_is_told_not_to_stop_early_runs_to_its_end(stack):
+def test_ramp_without_early_stop_runs_to_its_end(stack):
     result = run_once(stack, _ramp(duration="15s"), IMPOSSIBLE, early_stop=False).result
     assert result.outcome == "broke"
     assert (result.stopped_after, result.unfinished) == (None, 0)
     assert result.windows[-1].end == 15
 
 
-def test_ramp_runs_to_its_end_while_prometheus_does_not_answer(stack, tmp_path):
+def test_ramp_runs_to_its_end_if_prometheus_is_unreachable(stack, tmp_path):
     load = _ramp(duration="15s")
     nobody = EarlyStop(load.testid, "http://127.0.0.1:1", IMPOSSIBLE)
     run = run_k6(stack, load, tmp_path, should_stop=nobody)
@@ -66,7 +66,7 @@ def test_ramp_runs_to_its_end_while_prometheus_does_not_answer(stack, tmp_path):
     assert run.ended - run.started > 15
 
 
-def test_rate_that_is_held_never_stops_early(stack, tmp_path):
+def test_hold_never_stops_early(stack, tmp_path):
     load = Load("hold", "list", rate=5, duration="8s", testid=new_testid("hold"))
     calls = []
     run = run_k6(stack, load, tmp_path, should_stop=calls.append)

@@ -1,4 +1,4 @@
-"""mtail reads Nginx's access log: every line once, whatever happens to the file."""
+"""mtail reads every line of Nginx's access log once, even if the file is truncated."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from lab.paths import ROOT
 from lab.stack.native.programs import library_env, require
 from lab.stack.native.supervision import wait_for
 
-# As Nginx writes it; a client chooses the path.
+# A line as Nginx writes it; the path comes from the client.
 LINE = {
     "time": "2026-11-21T12:00:00+00:00",
     "request_id": "0",
@@ -39,7 +39,7 @@ def _line(**changes) -> str:
 
 
 class Log:
-    """An access log, and what mtail makes of it."""
+    """An access log and the metrics that mtail derives from it."""
 
     def __init__(self, folder) -> None:
         self.path = folder / "access.log"
@@ -87,11 +87,11 @@ ANSWERED = 'lab_nginx_requests_total{cache="-",status="200"}'
 COUNT = "lab_nginx_request_seconds_count"
 
 
-def test_every_line_is_counted_by_what_it_says(log):
+def test_every_log_line_is_counted_with_its_values(log):
     log.append(
         _line(),
         _line(status=404, cache_status="MISS", request_time=1.2),
-        # Answered from the cache: the backend was not asked.
+        # Served from the cache, without a request to the backend.
         _line(cache_status="HIT", upstream_response_time="", upstream_connect_time=""),
         # The backend failed, and an error page came from elsewhere.
         _line(status=503, upstream_response_time="0.300 : 0.000", upstream_status="500 : 200"),
@@ -117,15 +117,15 @@ def test_every_line_is_counted_by_what_it_says(log):
     assert values['lab_nginx_request_seconds_bucket{le="2.5"}'] == 5
 
 
-def test_no_line_is_lost_or_read_twice_when_the_log_is_cut(log):
-    """The lab cuts a log that grew; logrotate's copytruncate copies it first.
+def test_truncated_log_loses_and_repeats_no_line(log):
+    """The lab truncates large logs; logrotate's copytruncate copies them first.
 
-    mtail looks four times a second, and sees a cut as long as the log is shorter than it was.
+    mtail checks four times a second and detects a truncation while the log is shorter than before.
     """
     log.append(*[_line()] * 50)
     log.wait(COUNT, 50)
     os.truncate(log.path, 0)
-    # Nginx goes on writing at once.
+    # Nginx continues to write immediately.
     log.append(*[_line()] * 30)
     log.wait(COUNT, 80)
     shutil.copy(log.path, log.path.with_suffix(".1"))
@@ -134,7 +134,7 @@ def test_no_line_is_lost_or_read_twice_when_the_log_is_cut(log):
     log.wait(COUNT, 87)
 
 
-def test_the_buckets_are_those_of_the_backend():
+def test_histogram_buckets_match_the_backend():
     from observability import metrics
 
     text = (ROOT / "nginx/access-log.mtail").read_text()
@@ -146,8 +146,8 @@ def test_the_buckets_are_those_of_the_backend():
     assert all([*bounds, float("inf")] == metrics.DURATION._upper_bounds for bounds in lists)
 
 
-def test_nginx_writes_what_the_program_reads(stack):
-    """A request that nobody else makes is one more, with what Nginx sent."""
+def test_mtail_parses_the_log_that_nginx_writes(stack):
+    """Send a PATCH request, unlike all other tests, and compare its counter and the sent bytes."""
     settings = stack.settings()
     url = f"http://127.0.0.1:{settings.LAB_EXPORTERS_PORT + 5}/metrics"
     refused = 'lab_nginx_requests_total{cache="-",status="405"}'
@@ -163,8 +163,8 @@ def test_nginx_writes_what_the_program_reads(stack):
     assert sent > len(answer.content)
 
 
-def test_every_histogram_of_answer_times_has_the_same_buckets():
-    """Django's, and Nginx's on either engine: only then can one be held against the other."""
+def test_all_response_time_histograms_have_the_same_buckets():
+    """Django's histograms and Nginx's on both engines are comparable only with equal buckets."""
     files = ("backend/observability/metrics.py", "nginx/access-log.mtail", "alloy/config.alloy")
     lists = [
         [float(bound) for bound in found.split(",")]

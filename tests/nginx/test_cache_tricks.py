@@ -1,10 +1,10 @@
-"""Who asks first for a page that is kept makes it for everyone: whatever they say with it, the next
-reader gets the page, and the caches hold no more than they would.
+"""Cache poisoning: the first request for a page fills the cache for everyone. Regardless of its
+content, the next client gets the correct page, and the caches store no additional entries.
 
-Through the whole stack, with a hotel for each trick, so that nobody has asked for its page before.
-What tells pages apart in Nginx alone: test_nginx_cache_pages.py; in the backend alone:
-backend/tests/test_cache_keys.py. That `basic` keeps a page for each query is its own fault
-(docs/nginx-cache.md), and bounded by max_size.
+The tests use the whole stack and a new hotel for each trick, so that its page is not cached yet.
+For cache keys in Nginx alone, see test_nginx_cache_pages.py; in the backend alone,
+backend/tests/test_cache_keys.py. `basic` stores a page per query, which is one of its faults
+(docs/nginx-cache.md) and limited by max_size.
 """
 
 import gzip
@@ -99,7 +99,7 @@ TRICKS = {
     "NUL": _target(lambda path: f"{path}%00"),
     "backslash": _target(lambda path: path.replace("/hotel/", "\\hotel\\")),
 }
-# What a trick may be answered but the page, each in the error shape.
+# Allowed responses other than the page, each in the error format.
 ERRORS = {
     400: {"bad_request"},
     404: {"not_found"},
@@ -113,9 +113,9 @@ POSITIONS = [(n, r) for n in ("basic", "protected") for r in ("page", "versioned
 
 @pytest.fixture(scope="module")
 def hotels(stack):
-    """One for each trick and position, with a suite each; gone afterwards."""
+    """Create a hotel with a suite for each trick and cache mode; delete them afterwards."""
     ids = [str(uuid4()) for _ in range(len(POSITIONS) * (len(TRICKS) + 1))]
-    # Names that end with the ids, so that each page is another.
+    # The names end with the ids, so that all pages differ.
     rows = ",".join(f"('{pk}', 'T {pk}', '', 'T', 1, '', 1)" for pk in ids)
     suites = ",".join(f"('{uuid4()}', '{pk}', 1, 2, 1, 1)" for pk in ids)
     stack.sql(
@@ -134,7 +134,7 @@ def hotels(stack):
 
 
 class Front:
-    """The stack in one position of its caches, and what these hold since."""
+    """The stack in one cache mode, and the entries added to the caches since then."""
 
     def __init__(self, stack, nginx: str, redis: str, hotels) -> None:
         settings = stack.settings()
@@ -148,17 +148,17 @@ class Front:
         self._before = self._there()
 
     def new_page(self) -> str:
-        """One that nobody has asked for."""
+        """Return the path of a page that has not been requested yet."""
         self.pages += 1
         return f"/api/hotel/{next(self._hotels)}/"
 
     def truth(self, path: str) -> bytes:
-        """The page as it is, past every cache."""
+        """Return the current page, bypassing every cache."""
         headers = {"X-Lab-Token": self.token.split()[1], "Accept-Encoding": "identity"}
         return httpx.get(f"{self._backend}{path}", headers=headers).content
 
     def held(self) -> tuple[int, int]:
-        """How many pages more Nginx keeps, and keys Redis."""
+        """Return the number of pages added to Nginx's cache and of keys added to Redis."""
         files, keys = self._there()
         return files - self._before[0], keys - self._before[1]
 
@@ -169,7 +169,7 @@ class Front:
 
 @pytest.fixture(scope="module")
 def position(stack):
-    """Sets the caches; whoever comes after this file finds the defaults."""
+    """Set the cache modes; restore the defaults after this module."""
 
     def put(nginx: str, redis: str) -> None:
         wanted = [f"LAB_NGINX_CACHE={nginx}", f"LAB_REDIS_CACHE={redis}"]
@@ -190,7 +190,7 @@ def _plain(body, headers):
 
 
 def _check_reader(front, path, truth):
-    """Others get the page, in both encodings and as HEAD; nobody else's and nothing private."""
+    """Check that clients get the page in both encodings and with HEAD, without private data."""
     for lines in ENCODINGS * 2:
         answer = ask(front.port, head(path, *lines))
         assert answer.status == 200
@@ -203,7 +203,7 @@ def _check_reader(front, path, truth):
 
 
 def _check_kept(front, path):
-    """A trick with a page of its own leaves none: what it fetched is only shared, for a second."""
+    """Check that the trick stored no separate page; its response is shared for one second only."""
     for lines in ENCODINGS:
         answer = ask(front.port, head(path, *lines))
         assert answer.headers["x-cache-status"] not in ("MISS", "BYPASS")
@@ -217,7 +217,7 @@ def _check_headers(headers):
 
 
 @pytest.mark.parametrize("name", TRICKS)
-def test_whoever_asks_first_the_next_reader_gets_the_page(front, name):
+def test_client_gets_correct_page_after_manipulated_first_request(front, name):
     path = front.new_page()
     truth = front.truth(path)
     first = ask(front.port, TRICKS[name](path), has_body=name != "HEAD")
@@ -227,13 +227,13 @@ def test_whoever_asks_first_the_next_reader_gets_the_page(front, name):
     if first.status == 200 and name not in ("HEAD", "OPTIONS"):
         assert _plain(first.body, first.headers) == truth
     _check_reader(front, path, truth)
-    # What was fetched for a 412 is kept for nobody, and shared for a second.
+    # A page fetched for a 412 is not cached, only shared for a second.
     if front.nginx == "protected" and first.status != 412:
         _check_kept(front, path)
 
 
-def test_the_lab_is_not_a_reader(front):
-    """What it is told of the server is kept for nobody."""
+def test_response_to_lab_token_is_not_cached(front):
+    """It names the server, which other clients must not see."""
     path = front.new_page()
     truth = front.truth(path)
     assert "x-lab-server" in ask(front.port, head(path, front.token)).headers or (
@@ -242,8 +242,8 @@ def test_the_lab_is_not_a_reader(front):
     _check_reader(front, path, truth)
 
 
-def test_no_trick_has_left_more_than_a_page_in_each_encoding(front):
-    """By `page` Redis has Django's list of headers besides, and HEAD's page."""
+def test_tricks_add_at_most_one_page_per_encoding(front):
+    """With `page`, Redis also stores Django's list of headers and the page for HEAD."""
     files, keys = front.held()
     if front.nginx == "protected":
         assert files <= 2 * front.pages

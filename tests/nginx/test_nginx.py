@@ -14,10 +14,10 @@ from tests.support.nginx_front import raw
 
 CLOSED = (
     *("/healthz", "/readyz", "/metrics", "/lab/settings", "/lab/latency", "/lab/", "/lab/x"),
-    # By way of where a second server would be asked.
+    # Through the routes of the second server.
     *("/async/../lab/settings", "/async/%2e%2e/lab/latency"),
 )
-# Nobody's: the backend says so, or the server beside it.
+# Unknown routes: the backend or the second server returns the 404.
 UNKNOWN = ("/async/lab/settings", "/async/lab/latency")
 
 
@@ -26,13 +26,13 @@ def url(stack):
     return stack.settings().target_url
 
 
-def test_a_template_that_names_an_unknown_variable_is_not_rendered():
+def test_template_with_unknown_variable_is_not_rendered():
     assert render("a ${LAB_X} $host", {"LAB_X": "b"}) == "a b $host"
     with pytest.raises(KeyError):
         render("${LAB_UNKNOWN}", {})
 
 
-def test_the_rendered_configuration_is_valid(stack):
+def test_rendered_configuration_is_valid(stack):
     done = subprocess.run(
         [
             str(require("nginx")),
@@ -52,7 +52,7 @@ def test_the_rendered_configuration_is_valid(stack):
 
 @pytest.fixture
 def no_cache_again(lab, stack):
-    """Whatever a test sets, the next one finds the defaults."""
+    """Restore the defaults for the next test."""
     yield
     assert lab("set", "LAB_NGINX_CACHE=off", "LAB_SHED=off").code == 0
 
@@ -60,9 +60,7 @@ def no_cache_again(lab, stack):
 @pytest.mark.parametrize(
     ("cache", "shed"), [("basic", "off"), ("protected", "on"), ("off", "on"), ("off", "off")]
 )
-def test_a_switch_of_the_running_stack_shows_in_its_answers(
-    lab, stack, url, no_cache_again, cache, shed
-):
+def test_changed_settings_show_in_responses(lab, stack, url, no_cache_again, cache, shed):
     assert lab("set", f"LAB_NGINX_CACHE={cache}", f"LAB_SHED={shed}").code == 0
     shows = cache != "off"
     wait_for(
@@ -81,7 +79,7 @@ def test_a_switch_of_the_running_stack_shows_in_its_answers(
 
 
 def _check_that_the_proof_is_not_kept(url, stack):
-    """Who serves is told to the lab's token alone, and not to whoever reads the same page next."""
+    """Check that the server's name goes only to the lab's token, not to the page's next client."""
     page = f"{url}/api/hotel/?{uuid4()}"
     told = httpx.get(page, headers={"X-Lab-Token": stack.token()})
     assert told.headers["X-Lab-Server"] == stack.settings().LAB_SERVER
@@ -91,22 +89,22 @@ def _check_that_the_proof_is_not_kept(url, stack):
     assert after.headers["X-Cache-Status"] == "MISS"
 
 
-def test_the_api_is_behind_it(url):
+def test_nginx_serves_the_api(url):
     assert len(httpx.get(f"{url}/api/hotel/").json()) == 4
 
 
 @pytest.mark.parametrize("path", [*CLOSED, *UNKNOWN])
-def test_the_backends_own_routes_are_closed(url, stack, path):
+def test_internal_routes_of_the_backend_return_404(url, stack, path):
     with httpx.Client(base_url=url) as client:
         head, _, body = raw(client, path, f"X-Lab-Token: {stack.token()}").partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 404 ")
     assert json.loads(body)["error"]["code"] == "not_found"
     assert "\r\nServer: nginx\r\n" in head
-    # Every answer of Django has that.
+    # Every response of Django has this header.
     assert ("Cross-Origin-Opener-Policy" in head) == (path in UNKNOWN)
 
 
-def test_a_body_over_the_limit_is_413_in_the_error_shape(url):
+def test_body_over_the_limit_returns_413_in_error_format(url):
     answer = httpx.post(f"{url}/api/booking/", content=b"x" * 70_000)
     assert answer.status_code == 413
     assert answer.json()["error"]["code"] == "too_large"
@@ -114,7 +112,7 @@ def test_a_body_over_the_limit_is_413_in_the_error_shape(url):
 
 @pytest.fixture
 def logged(stack):
-    """What is in the access log of the requests since then."""
+    """Return a function that returns the access log's entries since the fixture's start."""
     log = stack._state.logs / "nginx-access.log"
     size = log.stat().st_size
 
@@ -124,7 +122,7 @@ def logged(stack):
     return entries
 
 
-def test_the_access_log_is_json_with_timings_and_cache_status(url, logged):
+def test_access_log_is_json_with_timings_and_cache_status(url, logged):
     httpx.get(f"{url}/api/hotel/?q=%22quote")
 
     def found():
@@ -137,11 +135,11 @@ def test_the_access_log_is_json_with_timings_and_cache_status(url, logged):
     assert set(entry) >= {"upstream_connect_time", "upstream_status", "cache_status", "bytes"}
 
 
-def test_bytes_in_a_path_leave_the_access_log_json(url, logged):
+def test_access_log_stays_json_with_any_bytes_in_a_path(url, logged):
     for path in ("%FF%FE", "%C3%A9", "%22%5C%0A"):
         assert httpx.get(f"{url}/api/hotel/{path}/").status_code == 404
 
-    # Nginx's processes write lines in any order, and one of an earlier test may be among them.
+    # Nginx's workers write lines in any order, and a line of an earlier test may be among them.
     def both_kinds():
         paths = [entry["path"] for entry in logged()]
         return paths.count("not ASCII") == 2 and '/api/hotel/"\\\n/' in paths
@@ -149,7 +147,7 @@ def test_bytes_in_a_path_leave_the_access_log_json(url, logged):
     wait_for(both_kinds, seconds=5, what="The access log's lines")
 
 
-def test_the_status_page_is_on_a_port_of_its_own(url, stack):
+def test_status_page_has_a_separate_port(url, stack):
     port = stack.settings().LAB_NGINX_STATUS_PORT
     assert "Active connections" in httpx.get(f"http://127.0.0.1:{port}/stub_status").text
     assert httpx.get(f"{url}/stub_status").status_code == 404

@@ -1,4 +1,4 @@
-"""LAB_NGINX_CACHE=protected while the disk of its second lookup takes nothing."""
+"""LAB_NGINX_CACHE=protected while the disk of its second lookup is not writable."""
 
 import shutil
 import time
@@ -12,7 +12,7 @@ SETTINGS = {"LAB_NGINX_CACHE": "protected", "LAB_PROXY_TIMEOUT": "1"}
 
 
 class Disk:
-    """A file where the folder was: nothing can be written there, by root neither."""
+    """Replaces the folder with a file, so that even root cannot write there."""
 
     def __init__(self, folder):
         self._folder = folder / "cache-refreshes"
@@ -47,7 +47,7 @@ def _seen(client):
     return answer.json()["version"], answer.headers["X-Cache-Status"]
 
 
-def test_readers_get_the_backends_own_answer_until_the_disk_is_mended(client, backend, disk):
+def test_clients_get_backend_responses_until_the_disk_recovers(client, backend, disk):
     client.get(LIST)
     backend.version = 2
     disk.fails()
@@ -60,12 +60,12 @@ def test_readers_get_the_backends_own_answer_until_the_disk_is_mended(client, ba
     wait_for(lambda: _seen(client) == (3, "HIT"), seconds=5, what="A page that is kept")
 
 
-def test_an_outage_beside_it_hands_out_the_kept_page(client, backend, disk):
+def test_cached_page_is_served_if_backend_fails_too(client, backend, disk):
     client.get(LIST)
     disk.fails()
     backend.stop()
     wait_for(lambda: _seen(client) == (1, "STALE"), seconds=5, what="The kept page")
-    # Past TTL and window too.
+    # Also after TTL and window.
     time.sleep(3.1)
     assert _seen(client) == (1, "STALE")
 
@@ -73,7 +73,7 @@ def test_an_outage_beside_it_hands_out_the_kept_page(client, backend, disk):
 @pytest.mark.parametrize(
     ("status", "told"), [(500, "server_error"), (503, "unavailable"), (504, "timeout")]
 )
-def test_its_errors_come_in_the_one_shape(client, backend, disk, status, told):
+def test_errors_are_in_the_error_format(client, backend, disk, status, told):
     disk.fails()
     wait_for(lambda: _seen(client) == (1, "MISS"), seconds=5, what="An answer past the disk")
     backend.status = status

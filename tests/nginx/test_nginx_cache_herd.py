@@ -1,4 +1,4 @@
-"""LAB_NGINX_CACHE=protected: many readers of one page, and how often the backend builds it."""
+"""LAB_NGINX_CACHE=protected: many clients request one page; the backend renders it once."""
 
 from collections import Counter
 from functools import partial
@@ -25,25 +25,25 @@ def client(tmp_path, backend):
         yield client
 
 
-def test_a_cold_page_is_built_once(client, backend):
+def test_cold_page_is_rendered_once(client, backend):
     backend.delay = SLOW
     seen = read_much(client, backend, rate=100, seconds=1, every=60)
     assert backend.builds == [1]
     assert seen.failed == 0
 
 
-def test_a_changed_page_is_built_once_though_its_refresh_outlasts_the_window(client, backend):
+def test_changed_page_is_rendered_once_despite_slow_refresh(client, backend):
     client.get(LIST)
     backend.delay = SLOW
     seen = read_much(client, backend, rate=200, seconds=8, every=2.2)
     assert seen.failed == 0
     assert seen.statuses["EXPIRED"] > 20, "nobody waited: this proves nothing"
-    # A refresh at a time, and none for a version that is there already.
+    # One refresh at a time, and none for a version that is already cached.
     assert backend.most_in_flight == 1
     assert max(Counter(backend.builds).values()) == 1
 
 
-def test_an_unchanged_page_is_asked_about_once_though_the_304_takes_long(client, backend):
+def test_unchanged_page_is_revalidated_once_despite_slow_304(client, backend):
     client.get(LIST)
     backend.delay = SLOW
     seen = read_much(client, backend, rate=200, seconds=8, every=60)
@@ -54,18 +54,18 @@ def test_an_unchanged_page_is_asked_about_once_though_the_304_takes_long(client,
     assert len(backend.requests) <= 5
 
 
-def test_a_refresh_that_fails_gives_everyone_the_kept_page(client, backend):
+def test_failed_refresh_serves_the_cached_page_to_all_clients(client, backend):
     client.get(LIST)
     backend.delay, backend.status = SLOW, 503
     seen = read_much(client, backend, rate=50, seconds=6, every=60)
     assert seen.failed == 0
     assert seen.statuses["STALE"] > 50
-    # Nobody waits for more than one try.
+    # Each client waits for at most one attempt.
     assert max(seen.waits) < 2 * SLOW + 0.5
     assert backend.most_in_flight == 1
 
 
-def test_a_reader_who_leaves_does_not_end_the_refresh_for_the_others(client, backend):
+def test_disconnected_client_does_not_abort_the_refresh(client, backend):
     backend.delay = SLOW
     with pytest.raises(httpx.ReadTimeout):
         client.get(LIST, timeout=0.3)
@@ -74,7 +74,7 @@ def test_a_reader_who_leaves_does_not_end_the_refresh_for_the_others(client, bac
     assert backend.builds == [1]
 
 
-def test_nobody_queues_for_an_answer_that_is_no_page(tmp_path):
+def test_clients_do_not_queue_for_uncacheable_responses(tmp_path):
     backends = {status: Backend().lives() for status in (404, 500, 503)}
     for status, backend in backends.items():
         backend.status, backend.delay = status, 0.02
@@ -87,8 +87,8 @@ def test_nobody_queues_for_an_answer_that_is_no_page(tmp_path):
 
 def _check_nobody_queued(seen, backend):
     waits = sorted(seen.waits)
-    # Only those wait who come while the first one asks.
+    # Only requests that arrive during the first request to the backend wait.
     assert waits[len(waits) // 2] < 0.3
     assert waits[-1] < 2
-    # And nothing is kept for those who come later.
+    # The response is not cached for later requests.
     assert len(backend.requests) > 100

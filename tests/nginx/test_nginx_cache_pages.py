@@ -1,4 +1,4 @@
-"""LAB_NGINX_CACHE=protected: which answers are kept, under which key, and what readers are told."""
+"""LAB_NGINX_CACHE=protected: cached responses, their keys, and the headers sent to clients."""
 
 import pytest
 
@@ -46,27 +46,27 @@ def _twice(client, method="GET", path=LIST, **headers):
 
 
 @pytest.mark.parametrize("path", [LIST, DETAIL])
-def test_the_second_reader_gets_the_kept_page(client, backend, path):
+def test_second_client_gets_the_cached_page(client, backend, path):
     assert _twice(client, path=path) == ["MISS", "HIT"]
     assert len(backend.requests) == 1
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_every_spelling_of_a_page_is_that_page(client, backend, spelling):
+def test_every_spelling_of_a_path_hits_the_same_page(client, backend, spelling):
     client.get(LIST)
     assert "X-Cache-Status: HIT" in raw(client, spelling)
     assert [request[1] for request in backend.requests] == [LIST]
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_the_backend_is_asked_in_one_spelling(client, backend, spelling):
+def test_backend_receives_the_normalized_path(client, backend, spelling):
     assert "X-Cache-Status: MISS" in raw(client, spelling)
     assert backend.requests[0][1] == LIST
     assert _twice(client) == ["HIT", "HIT"]
 
 
 @pytest.mark.parametrize("path", NOT_PAGES)
-def test_what_is_no_page_of_ours_is_never_kept(client, backend, path):
+def test_unknown_paths_are_never_cached(client, backend, path):
     answers = [raw(client, path) for _ in range(2)]
     assert all("X-Cache-Status: BYPASS" in answer or path == "/api/hotel" for answer in answers)
     assert [request[1] for request in backend.requests] == [path, path]
@@ -74,30 +74,30 @@ def test_what_is_no_page_of_ours_is_never_kept(client, backend, path):
 
 
 @pytest.mark.parametrize("status", [201, 204, 301, 302, 400, 404, 410, 429, 500, 503])
-def test_only_a_200_is_kept(client, backend, status):
+def test_only_status_200_is_cached(client, backend, status):
     backend.status = status
     assert "HIT" not in _twice(client)
     backend.status = 200
     assert _twice(client) == ["MISS", "HIT"]
 
 
-def test_a_page_without_a_lifetime_for_nginx_is_not_kept(client, backend):
+def test_page_without_a_lifetime_for_nginx_is_not_cached(client, backend):
     backend.headers = [("Cache-Control", "max-age=600")]
     assert _twice(client) == ["MISS", "MISS"]
 
 
-def test_an_answer_with_a_cookie_is_not_kept(client, backend):
+def test_response_with_a_cookie_is_not_cached(client, backend):
     backend.headers.append(("Set-Cookie", "who=me"))
     assert _twice(client) == ["MISS", "MISS"]
 
 
-def test_vary_makes_no_further_page(client, backend):
+def test_vary_does_not_create_separate_pages(client, backend):
     backend.headers.append(("Vary", "User-Agent, Accept-Encoding"))
     client.get(LIST, headers={"User-Agent": "one"})
     assert _cache(client.get(LIST, headers={"User-Agent": "two"})) == "HIT"
 
 
-def test_nothing_of_the_reader_reaches_the_backend(client, backend):
+def test_client_headers_and_body_do_not_reach_the_backend(client, backend):
     evil = {
         **{"Host": "evil.example", "Accept": "text/html", "Cookie": "a=b", "Range": "bytes=0-3"},
         **{"X-Forwarded-Host": "evil.example", "Authorization": "Basic eA==", "X-Lab-Token": "x"},
@@ -105,7 +105,7 @@ def test_nothing_of_the_reader_reaches_the_backend(client, backend):
     }
     client.request("GET", f"{LIST}?format=api", headers=evil, content=b"body")
     seen = {name.lower(): value for name, value in backend.requests[0][2].items()}
-    # Nor when it came: a refresh is never shed.
+    # X-Request-Start is not sent either, as refreshes must not be shed.
     assert set(seen) == {"host", "accept", "x-request-id"}
     assert seen["host"] == "localhost"
     assert seen["accept"] == "application/json"
@@ -126,18 +126,18 @@ def test_nothing_of_the_reader_reaches_the_backend(client, backend):
         ("x-gzipped", None),
     ],
 )
-def test_an_encoding_is_gzip_or_none(client, backend, said, meant):
+def test_accept_encoding_is_reduced_to_gzip_or_none(client, backend, said, meant):
     client.get(LIST, headers={"Accept-Encoding": said})
     assert backend.requests[0][2].get("Accept-Encoding") == meant
 
 
-def test_each_encoding_has_one_page(client, backend):
+def test_each_encoding_has_one_cached_page(client, backend):
     for said in ("gzip", "gzip, br", "br;q=1, gzip;q=0.2", "identity", "", "br"):
         client.get(LIST, headers={"Accept-Encoding": said})
     assert len(backend.requests) == 2
 
 
-def test_readers_are_told_to_ask_and_nothing_meant_for_nginx(client, backend):
+def test_clients_get_no_cache_and_no_headers_for_nginx(client, backend):
     backend.headers.append(("Expires", "Thu, 01 Jan 2037 00:00:00 GMT"))
     for _ in range(2):
         answer = client.get(LIST)
@@ -146,7 +146,7 @@ def test_readers_are_told_to_ask_and_nothing_meant_for_nginx(client, backend):
         assert not {"expires", "x-accel-expires", "x-lab-refresh"} & set(answer.headers)
 
 
-def test_a_reader_with_the_newest_page_gets_304(client, backend):
+def test_client_with_the_newest_page_gets_304(client, backend):
     for _ in range(2):
         answer = client.get(LIST, headers={"If-None-Match": '"v1"'})
         assert (answer.status_code, answer.content) == (304, b"")
@@ -156,14 +156,14 @@ def test_a_reader_with_the_newest_page_gets_304(client, backend):
     assert len(backend.requests) == 1
 
 
-def test_a_range_gets_the_whole_page_as_http_allows(client, backend):
+def test_range_request_gets_the_whole_page(client, backend):
     for _ in range(2):
         answer = client.get(LIST, headers={"Range": "bytes=1-9"})
         assert (answer.status_code, answer.json()["version"]) == (200, 1)
     assert len(backend.requests) == 1
 
 
-def test_head_shares_the_page_of_get(client, backend):
+def test_head_and_get_share_a_cached_page(client, backend):
     head = client.head(LIST)
     assert (head.status_code, _cache(head), head.content) == (200, "MISS", b"")
     assert _cache(client.get(LIST)) == "HIT"
@@ -171,14 +171,14 @@ def test_head_shares_the_page_of_get(client, backend):
 
 
 @pytest.mark.parametrize("method", ["POST", "OPTIONS", "DELETE", "PUT"])
-def test_other_methods_are_handed_on_and_never_kept(client, backend, method):
+def test_other_methods_are_forwarded_and_never_cached(client, backend, method):
     client.get(LIST)
     assert _twice(client, method) == ["BYPASS", "BYPASS"]
     assert _twice(client) == ["HIT", "HIT"]
 
 
-def test_a_reader_cannot_speak_for_the_queue(client, backend):
-    """What Nginx's own second listener understands means nothing on the first."""
+def test_client_cannot_set_internal_refresh_headers(client, backend):
+    """Only Nginx's internal second listener interprets these headers."""
     backend.headers.append(("X-Lab-Refresh", "HIT"))
     raw(client, LIST, 'If-None-Match: "mine"', "X-Lab-Refresh: HIT", "X-Accel-Expires: 3600")
     assert _twice(client) == ["HIT", "HIT"]

@@ -1,4 +1,4 @@
-"""LAB_NGINX_CACHE=protected: how old a page may be, while the backend answers and in an outage."""
+"""LAB_NGINX_CACHE=protected: maximum age of pages in normal operation and during an outage."""
 
 import time
 from functools import partial
@@ -11,9 +11,9 @@ from tests.support.nginx_front import LIST, Backend, front
 from tests.support.nginx_load import read_much
 
 TTL = 1
-# In an outage, counted from the end of TTL. 60 in the real backend.
+# Limit during an outage, counted from the end of TTL. The real backend uses 60.
 ERROR = 5
-# Nginx counts in whole seconds, and the window stale-while-revalidate is one.
+# Nginx counts whole seconds, and the stale-while-revalidate window is one second.
 PROMISE = TTL + 2
 
 
@@ -45,7 +45,7 @@ def _seen(client):
 
 
 @pytest.mark.parametrize("answer", [0.02, 1.2])
-def test_no_reader_gets_a_page_older_than_promised(tmp_path, answer):
+def test_served_pages_are_not_older_than_the_limit(tmp_path, answer):
     def read(client, backend):
         client.get(LIST, headers={"Accept-Encoding": "identity"})
         backend.delay = answer
@@ -61,13 +61,13 @@ def test_no_reader_gets_a_page_older_than_promised(tmp_path, answer):
 def _check_promise(seen, answer):
     assert seen.failed == 0
     assert seen.statuses["HIT"] > 100
-    # Nobody waits for a refresh that is done within its window, and the windows are heard in
+    # Clients do not wait for a refresh that finishes within its window; the headers may come in
     # either order.
     assert seen.statuses["STALE"] > 1
     assert max(seen.stale) <= PROMISE + answer
 
 
-def test_an_unchanged_page_is_renewed_by_a_304(client, backend):
+def test_304_renews_an_unchanged_page(client, backend):
     client.get(LIST)
     for _ in range(2):
         asked = len(backend.requests)
@@ -82,7 +82,7 @@ def test_an_unchanged_page_is_renewed_by_a_304(client, backend):
 
 
 @pytest.mark.parametrize("status", [500, 503])
-def test_without_a_kept_page_an_error_is_told_at_once(client, backend, status):
+def test_error_is_returned_immediately_without_a_cached_page(client, backend, status):
     backend.status = status
     answer = client.get(LIST)
     assert (answer.status_code, answer.headers["Retry-After"]) == (status, "1")
@@ -124,7 +124,7 @@ OUTAGES = {
 def _the_first_reader_after_an_idle_time_gets_the_newest_page(client, backend):
     client.get(LIST)
     backend.version = 2
-    time.sleep(8)  # the idle time itself, far past TTL and window; an hour would be no different
+    time.sleep(8)  # the idle time, far past TTL and window; an hour would give the same result
     assert _seen(client) == (2, "EXPIRED")
 
 
@@ -153,7 +153,7 @@ def _an_outage_hands_out_marked_pages_up_to_an_age_and_then_ends(
 
 
 def _the_age_of_an_outage_is_bounded(client, backend):
-    """From the last answer: the promise, stale-if-error, and a try that times out."""
+    """Counted from the last response: normal limit, stale-if-error, and an attempt's timeout."""
     client.get(LIST)
     backend.stop()
     begin, last = time.time(), 0.0
@@ -171,7 +171,7 @@ def _a_page_is_fresh_soon_after_the_backend_is_back(client, backend):
     assert _seen(client) == (1, "STALE")
     backend.status, back = 200, time.time()
     wait_for(lambda: _seen(client)[0] == 2, seconds=5, what="The new page")
-    # A failed refresh is shared for a second, counted in whole ones.
+    # A failed refresh is shared for a second; Nginx counts whole seconds.
     assert time.time() - back < 2.5
 
 
@@ -200,5 +200,5 @@ def begun(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", LONG)
-def test_in_the_long_run(begun, case):
+def test_long_running_case_passes(begun, case):
     begun[case].result()

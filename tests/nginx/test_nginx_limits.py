@@ -1,4 +1,4 @@
-"""What Nginx refuses: bookings that come too fast, and requests beyond what the backend bears."""
+"""Nginx's limits: rate of bookings, and concurrent requests to the backend (load shedding)."""
 
 import time
 from collections import Counter
@@ -26,12 +26,12 @@ def _statuses(client, requests, method, path):
     return answers, Counter(answer.status_code for answer in answers)
 
 
-def test_bookings_beyond_the_rate_are_429_in_the_error_shape(tmp_path, backend):
+def test_bookings_beyond_the_rate_return_429_in_error_format(tmp_path, backend):
     settings = {"LAB_NGINX_CACHE": "protected", "LAB_NGINX_POST_RATE": "5"}
     with front(tmp_path, backend, **settings) as client:
         answers = [client.post(BOOKING, json={}) for _ in range(20)]
         refused = [answer for answer in answers if answer.status_code == 429]
-        # A second's worth at once, the one in hand, and what trickles in meanwhile.
+        # Accepted: a burst of one second, the current request, and a few during the test.
         assert 10 <= len(refused) <= 14
         assert refused[0].json()["error"]["code"] == "too_many_requests"
         assert refused[0].headers["Retry-After"] == "1"
@@ -39,7 +39,7 @@ def test_bookings_beyond_the_rate_are_429_in_the_error_shape(tmp_path, backend):
 
 
 @pytest.mark.parametrize(("cache", "method"), [("protected", "GET"), ("off", "POST")])
-def test_nothing_else_is_limited(tmp_path, backend, cache, method):
+def test_rate_limit_applies_only_to_bookings(tmp_path, backend, cache, method):
     path = BOOKING if method == "POST" else LIST
     with front(tmp_path, backend, LAB_NGINX_CACHE=cache, LAB_NGINX_POST_RATE="1") as client:
         answers = [client.request(method, path) for _ in range(30)]
@@ -47,7 +47,7 @@ def test_nothing_else_is_limited(tmp_path, backend, cache, method):
         assert {client.get(BOOKING).status_code for _ in range(5)} == {200}
 
 
-def test_shedding_answers_what_is_too_much_at_once(tmp_path, backend):
+def test_shedding_rejects_excess_requests_immediately(tmp_path, backend):
     backend.delay = 2
     with front(tmp_path, backend, LAB_SHED="on") as client:
         begin, pool = time.time(), ThreadPoolExecutor(CONNECTIONS)
@@ -63,8 +63,8 @@ def test_shedding_answers_what_is_too_much_at_once(tmp_path, backend):
     assert backend.most_in_flight == CONNECTIONS
 
 
-def test_without_shedding_all_of_them_wait(tmp_path, backend):
-    # Long enough that all of them come meanwhile, on a busy machine too.
+def test_excess_requests_wait_without_shedding(tmp_path, backend):
+    # Long enough for all requests to arrive during it, even on a busy machine.
     backend.delay = 2
     with front(tmp_path, backend) as client:
         _, statuses = _statuses(client, 90, "POST", BOOKING)
@@ -72,7 +72,7 @@ def test_without_shedding_all_of_them_wait(tmp_path, backend):
     assert backend.most_in_flight > CONNECTIONS
 
 
-def test_readers_of_kept_pages_are_not_shed(tmp_path, backend):
+def test_requests_for_cached_pages_are_not_shed(tmp_path, backend):
     with front(tmp_path, backend, LAB_SHED="on", LAB_NGINX_CACHE="protected") as client:
         assert client.get(LIST).headers["X-Cache-Status"] == "MISS"
         backend.delay = 4.5
@@ -86,12 +86,12 @@ def test_readers_of_kept_pages_are_not_shed(tmp_path, backend):
                 seen[answer.status_code, answer.headers["X-Cache-Status"]] += 1
                 time.sleep(0.01)
     assert {status for status, _ in seen} == {200}
-    # The refresh, and it alone, goes past the limit: else every reader would get an old page.
+    # Only the refresh may exceed the limit; otherwise every client would get an old page.
     assert backend.most_in_flight == CONNECTIONS + 1
 
 
 @pytest.mark.parametrize("path", [BOOKING, "/ws/hotel/"])
-def test_the_backend_learns_when_nginx_handed_the_request_over(tmp_path, backend, path):
+def test_backend_receives_the_time_of_forwarding(tmp_path, backend, path):
     with front(tmp_path, backend) as client:
         before = time.time()
         client.post(path, headers={"X-Request-Start": "1.000"})

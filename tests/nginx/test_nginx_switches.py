@@ -1,4 +1,4 @@
-"""Every combination of Nginx's switches."""
+"""Every combination of Nginx's settings, and changes between them."""
 
 import http.client
 import os
@@ -20,7 +20,7 @@ from tests.support.nginx_front import DETAIL, LIST, Backend, free_port, front, n
     ("cache", "shed", "beside"),
     list(product(("off", "basic", "protected"), ("off", "on"), SecondServer)),
 )
-def test_every_combination_is_valid(tmp_path, cache, shed, beside):
+def test_every_combination_of_settings_is_valid(tmp_path, cache, shed, beside):
     render_front(tmp_path, 1, LAB_NGINX_CACHE=cache, LAB_SHED=shed, LAB_SECOND_SERVER=beside)
     done = subprocess.run(
         nginx(tmp_path, "-t"), env=library_env(), capture_output=True, text=True, check=False
@@ -37,8 +37,8 @@ def _status_from(address, port, path):
     return status
 
 
-def test_nginx_refreshes_through_a_listener_on_every_address_that_is_shut_to_others(tmp_path):
-    """A container's listener is bound to 0.0.0.0."""
+def test_refresh_listener_on_all_addresses_rejects_other_clients(tmp_path):
+    """In a container the listener is bound to 0.0.0.0."""
     port, backend = free_port(), Backend().lives(ttl=60)
     settings = {"LAB_NGINX_CACHE": "protected", "LAB_NGINX_STATUS_LISTEN": f"0.0.0.0:{port}"}
     with front(tmp_path, backend, **settings) as client:
@@ -60,10 +60,10 @@ def _reload_as_it_is(folder):
     os.kill(int((folder / "nginx.pid").read_text()), signal.SIGHUP)
 
 
-def test_an_open_socket_does_not_keep_an_old_worker(tmp_path):
+def test_open_websocket_does_not_keep_an_old_worker_alive(tmp_path):
     backend = Backend()
     with front(tmp_path, backend, LAB_PROXY_TIMEOUT="1") as client, ThreadPoolExecutor() as pool:
-        # To Nginx it is a connection on which nothing has been said yet.
+        # To Nginx it is a connection without a response yet.
         backend.delay = 6
         waiting = pool.submit(client.get, "/ws/hotel/")
         wait_for(lambda: backend.in_flight, seconds=2, what="The socket")
@@ -73,10 +73,10 @@ def test_an_open_socket_does_not_keep_an_old_worker(tmp_path):
 
 
 @pytest.mark.parametrize("new", ["off", "basic"])
-def test_who_waits_in_the_protected_cache_is_not_lost_when_it_is_left(tmp_path, new):
+def test_waiting_requests_succeed_when_protected_cache_is_disabled(tmp_path, new):
     backend = Backend().lives()
     with front(tmp_path, backend, LAB_NGINX_CACHE="protected") as client:
-        # The first fetch finds nothing, so everyone must ask once more.
+        # The first fetch returns 404, so every waiting request must be sent again.
         backend.status, backend.delay = 404, 1.5
         with ThreadPoolExecutor() as pool:
             first = pool.submit(client.get, LIST)

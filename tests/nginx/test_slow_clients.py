@@ -1,7 +1,7 @@
-"""Clients that say nothing, or a byte now and then: Nginx keeps them off the backend.
+"""Nginx shields the backend from idle clients and from clients that send byte by byte.
 
-500 that only hold a connection, half of them after a first answer, and 500 that send a request byte
-by byte. Meanwhile others read and book as ever.
+500 clients only hold a connection, half of them after a first response, and 500 send a request byte
+by byte. Reads and bookings of other clients continue normally.
 """
 
 import resource
@@ -17,16 +17,18 @@ from tests.support.raw_http import Client, ask, head, post
 
 IDLE, SLOW = 500, 500
 OTHERS = 300
-# Nginx hears from each slow client this often; it lets go whoever takes 10 s for a header.
+# Interval between the bytes of each slow client. Nginx disconnects clients after 10 s without a
+# complete header.
 PAUSE_SECONDS = 0.2
-# Times as long as without them. The floor is for a machine whose noise is more than an answer.
+# Maximum factor compared to the p95 without slow clients. The floor covers noise on machines where
+# it exceeds a response time.
 MOST_TIMES = 3.0
 FLOOR_SECONDS = 0.05
 
 
 @pytest.fixture(autouse=True)
 def many_files():
-    """Two thousand sockets; many systems allow 1,024 unless asked."""
+    """Raise the limit of open files for 2,000 sockets; many systems default to 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 4096:
         pytest.skip(f"this system allows {hard} open files; the test needs 4,096")
@@ -46,7 +48,7 @@ def _idle(port):
 
 
 class _Drip:
-    """Sends each client's request a byte at a time; a header for every other, else a body."""
+    """Sends requests byte by byte: half of the clients send a header, the others a body."""
 
     def __init__(self, port) -> None:
         body = post("/api/booking/", b" " * 40_000)
@@ -72,7 +74,7 @@ class _Drip:
             at += 1
 
     def answered(self) -> int:
-        """How many got something already; none has sent all of its request."""
+        """Return how many clients received data. None has sent its complete request."""
         with selectors.DefaultSelector() as looked_at:
             for client in self._clients:
                 looked_at.register(client.socket, selectors.EVENT_READ)
@@ -86,7 +88,7 @@ class _Drip:
 
 
 def _seconds(port) -> list[float]:
-    """How long each of the others' requests takes: reads, and bookings that are refused."""
+    """Return the durations, in seconds, of other clients' reads and rejected bookings."""
     taken = []
     for number in range(OTHERS):
         began = time.monotonic()
@@ -104,7 +106,7 @@ def _p95(seconds):
     return quantiles(seconds, n=20)[-1]
 
 
-def test_slow_clients_do_not_stop_others(stack, capsys):
+def test_slow_clients_do_not_slow_down_others(stack, capsys):
     port = stack.settings().LAB_HTTP_PORT
     _seconds(port)
     alone = _p95(_seconds(port))
@@ -119,8 +121,8 @@ def test_slow_clients_do_not_stop_others(stack, capsys):
     assert beside <= max(MOST_TIMES * alone, FLOOR_SECONDS)
 
 
-def test_who_sends_no_whole_header_is_let_go(stack):
-    """After client_header_timeout, 10 s; a byte now and then does not make it longer."""
+def test_client_with_incomplete_header_is_disconnected(stack):
+    """client_header_timeout is 10 s; single bytes do not extend it."""
     began = time.monotonic()
     with Client(stack.settings().LAB_HTTP_PORT) as client:
         client.socket.settimeout(1)
@@ -130,7 +132,7 @@ def test_who_sends_no_whole_header_is_let_go(stack):
 
 
 def _is_kept(client):
-    """Whether the server still waits for more, a second after another byte."""
+    """Send a byte and return whether the server keeps the connection for another second."""
     try:
         client.send(b"G")
         return bool(client.socket.recv(1))

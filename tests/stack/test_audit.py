@@ -1,4 +1,4 @@
-"""`make audit`: an index that does not answer is told from packages that are known to be safe."""
+"""`make audit` distinguishes an unreachable index from packages without known vulnerabilities."""
 
 import os
 import subprocess
@@ -21,15 +21,15 @@ NPM = """{"auditReportVersion": 2, "vulnerabilities": {"braces": {"range": "<3.0
 NPM_AWAY = '{"message": "request to http://127.0.0.1:1/-/npm/v1 failed", "error": {"summary": ""}}'
 
 
-def test_what_is_vulnerable_is_named():
+def test_vulnerable_packages_are_reported():
     assert of_pip("x", PIP, "").found == {"jinja2 2.4.1": ["PYSEC-2014-8"]}
     assert of_pip("x", PIP, "").state == of_npm("x", NPM, "").state == "vulnerable"
     (ids,) = of_npm("x", NPM, "").found.values()
     assert ids == ["https://github.com/advisories/GHSA-grv7-fg5c-xmjg", "micromatch"]
 
 
-def test_what_the_index_knows_nothing_of_is_not_called_clean():
-    """pip-audit itself says of it: No known vulnerabilities found."""
+def test_packages_unknown_to_index_are_not_audited():
+    """pip-audit itself reports for them: No known vulnerabilities found."""
     audit = of_pip("x", PIP_SKIPPED, "No known vulnerabilities found")
     assert audit.state == "not audited"
     assert audit.why == "its index knows nothing of 1 of 2 packages"
@@ -48,14 +48,14 @@ def test_what_the_index_knows_nothing_of_is_not_called_clean():
         (of_npm, "", "npm error network"),
     ],
 )
-def test_an_index_that_does_not_answer_is_never_taken_for_a_clean_bill(read, out, err):
+def test_unreachable_index_is_reported_as_not_audited(read, out, err):
     audit = read("x", out, err)
     assert audit.state == "not audited"
     assert "did not answer" in audit.why
 
 
-def test_without_a_network_it_says_so_and_fails_nothing():
-    """The real programs, whose way to any index is closed."""
+def test_audit_without_network_reports_it_and_exits_with_zero():
+    """Run the real programs without access to any index."""
     proxy = dict.fromkeys(("HTTPS_PROXY", "HTTP_PROXY", "https_proxy"), "http://127.0.0.1:1")
     closed = {**proxy, "NO_PROXY": "", "no_proxy": "", "npm_config_fetch_retries": "0"}
     done = subprocess.run(

@@ -1,5 +1,5 @@
-"""What no client of ours sends: each is refused in the error shape, by Nginx or behind it, and the
-next request is answered as ever.
+"""Malformed requests are rejected in the error format, by Nginx or by the server, and the next
+request is answered normally.
 """
 
 import gzip
@@ -20,7 +20,7 @@ WISH = {
     "customers": ["6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b11"],
 }
 GOOD = json.dumps(WISH).encode()
-# `make test-input` tries every server.
+# `make test-input` runs with every server.
 SERVERS = list(Server) if os.environ.get("BAD_INPUT_SERVERS") == "all" else [Server.GUNICORN_SYNC]
 
 
@@ -97,12 +97,12 @@ BODIES = {
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_a_body_that_is_no_booking_is_400(port, body):
+def test_invalid_booking_body_returns_400(port, body):
     answer = ask(port, post(BOOKING, body))
     assert (answer.status, answer.code) in {(400, "invalid"), (400, "parse_error")}
 
 
-# Only the media type is looked at: JSON is UTF-8, whatever else is said of it.
+# Only the media type is read. JSON is always UTF-8, so parameters are ignored.
 UNREAD = {
     "charset": "application/json; charset=utf-16",
     "no codec": "application/json; charset=none",
@@ -118,8 +118,8 @@ UNREAD = {
 
 
 @pytest.mark.parametrize("said", UNREAD.values(), ids=UNREAD)
-def test_what_is_said_of_a_body_is_not_believed(port, said):
-    """The booking is read, and its suite not found; the list, which has no body, is answered."""
+def test_content_type_parameters_are_ignored(port, said):
+    """The booking is parsed and its suite not found; the list, without a body, is returned."""
     assert ask(port, post(BOOKING, GOOD, content_type=said)).status == 404
     listed = ask(port, head(f"{LIST}?a=%41%ff", f"Content-Type: {said}"))
     assert (listed.status, len(listed.json)) == (200, 4)
@@ -129,7 +129,7 @@ OTHER_TYPES = ["", "text/plain", "application/xml", "application/", "/", "a=b", 
 
 
 @pytest.mark.parametrize("said", OTHER_TYPES, ids=[name[:20] for name in OTHER_TYPES])
-def test_another_type_is_415(port, said):
+def test_unsupported_media_type_returns_415(port, said):
     answer = ask(port, post(BOOKING, GOOD, content_type=said))
     assert (answer.status, answer.code) == (415, "unsupported_media_type")
 
@@ -141,7 +141,7 @@ def _framed(body, *headers):
 CHUNKED = "Transfer-Encoding: chunked"
 LENGTH = f"Content-Length: {len(GOOD)}"
 CHUNK = b"%x\r\n%s\r\n" % (len(GOOD), GOOD)
-# Each with what it is answered: status and the error's code.
+# Each message with its expected status and error code.
 MESSAGES = {
     "chunks": (_framed(CHUNK + b"0\r\n\r\n", CHUNKED), 404, "not_found"),
     "chunks past the limit": (
@@ -196,7 +196,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_a_message_that_is_not_as_it_should_be_is_refused_in_the_error_shape(port, name):
+def test_malformed_message_is_rejected_in_error_format(port, name):
     request, status, code = MESSAGES[name]
     answer = ask(port, request)
     statuses, codes = (status, code) if isinstance(status, tuple) else ((status,), (code,))
@@ -206,8 +206,8 @@ def test_a_message_that_is_not_as_it_should_be_is_refused_in_the_error_shape(por
 
 
 MANY = [f"X-{number}: y" for number in range(200)]
-# What Nginx lets through, and the server's own parser judges: gunicorn's by status and shape, the
-# others' by one of these statuses.
+# Nginx accepts these messages; the server's parser decides. WSGI servers return this status in the
+# error format, ASGI servers one of these statuses.
 PARSED = {
     "a control character": (head(LIST, "X: a\x01b"), 400, {200, 400}),
     "a key with one": (post(BOOKING, GOOD, "Idempotency-Key: a\x01b"), 400, {400}),
@@ -216,7 +216,7 @@ PARSED = {
 
 
 @pytest.mark.parametrize("name", PARSED)
-def test_what_the_servers_parser_judges_is_no_failure(port, server, name):
+def test_server_parser_handles_messages_accepted_by_nginx(port, server, name):
     request, status, others = PARSED[name]
     answer = ask(port, request)
     if server.is_asgi:
@@ -226,7 +226,7 @@ def test_what_the_servers_parser_judges_is_no_failure(port, server, name):
 
 
 @pytest.mark.parametrize("version", ["%0d%0aX:%20y", "%00", "1.0.0", "é", "../x"])
-def test_the_schema_is_the_same_whatever_version_is_asked_for(port, version):
+def test_schema_ignores_requested_version(port, version):
     plain = ask(port, head("/api/schema/?format=json"))
     target = f"/api/schema/?format=json&version={version.replace('é', '%C3%A9')}"
     asked = ask(port, head(target))
@@ -235,8 +235,8 @@ def test_the_schema_is_the_same_whatever_version_is_asked_for(port, version):
     assert "x" not in asked.headers
 
 
-def test_a_second_request_in_a_body_is_no_request(port):
-    """A server that took another length than Nginx would answer it to whoever comes next."""
+def test_request_smuggled_in_body_is_not_answered(port):
+    """A server that reads another length than Nginx would send its response to the next client."""
     inner = head("/lab/settings")
     with Client(port) as client:
         client.send(post(BOOKING, inner) + head(LIST))

@@ -1,4 +1,4 @@
-"""What must be refused is asked for on a running stack, one by one."""
+"""A running stack rejects access to its internal routes, files and services."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ import psycopg
 import pytest
 import redis
 
-# However the path is written.
+# Internal paths in different spellings.
 CLOSED = (
     *("/healthz", "/readyz", "/metrics", "/lab/settings", "/lab/latency", "/lab/"),
     *("/admin/", "/stub_status", "/settings", "/static/../lab/settings", "/workbench/hello/"),
@@ -20,15 +20,15 @@ CLOSED = (
 
 
 @pytest.mark.parametrize("path", CLOSED)
-def test_what_is_the_labs_own_is_not_to_be_had_through_nginx(stack, path):
-    """Asked with the lab's own token, which opens it at the server's port."""
+def test_internal_routes_are_unreachable_through_nginx(stack, path):
+    """Send the lab's token, which opens these routes at the server's port."""
     said = _raw(stack.settings().LAB_HTTP_PORT, path, f"X-Lab-Token: {stack.token()}")
     assert said.startswith("HTTP/1.1 404 "), said[:300]
     assert "LAB_" not in said
 
 
 @pytest.mark.parametrize("up", ["..", "%2e%2e", "%2E.", "..%2f..", "....//", "%5c..%5c"])
-def test_no_path_leads_out_of_the_static_files(stack, up):
+def test_path_traversal_out_of_static_files_is_rejected(stack, up):
     said = _raw(stack.settings().LAB_HTTP_PORT, f"/static/{up}/config/settings.py")
     assert said.split()[1] in ("400", "404"), said[:300]
     assert "SECRET_KEY" not in said
@@ -41,14 +41,14 @@ def test_no_path_leads_out_of_the_static_files(stack, up):
         *("X-Rewrite-URL: /lab/settings", "X-Accel-Redirect: /lab/settings"),
     ],
 )
-def test_no_header_leads_to_another_route(stack, header):
+def test_headers_cannot_change_the_route(stack, header):
     said = _raw(stack.settings().LAB_HTTP_PORT, "/api/hotel/", header)
     assert said.startswith("HTTP/1.1 200 "), said[:300]
     assert "LAB_" not in said
 
 
 def _raw(port, path, *headers):
-    """One request in exactly this spelling."""
+    """Send one request with the path in exactly this spelling and return the raw response."""
     lines = [f"GET {path} HTTP/1.1", "Host: lab", "Connection: close", *headers, "", ""]
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         connection.sendall("\r\n".join(lines).encode())
@@ -56,7 +56,7 @@ def _raw(port, path, *headers):
             return answer.read().decode()
 
 
-def test_the_token_opens_the_servers_own_routes_and_nothing_else_does(stack):
+def test_internal_routes_require_the_lab_token(stack):
     url = f"{stack.settings().backend_url}/lab/settings"
     for headers in ({}, {"X-Lab-Token": ""}, {"X-Lab-Token": "x" * 64}):
         assert httpx.get(url, headers=headers).status_code == 404
@@ -64,7 +64,7 @@ def test_the_token_opens_the_servers_own_routes_and_nothing_else_does(stack):
 
 
 @pytest.mark.parametrize("password", [None, "", "postgres", "wrong"])
-def test_redis_asks_for_its_password(stack, password):
+def test_redis_requires_its_password(stack, password):
     with (
         redis.Redis(port=stack.settings().LAB_REDIS_PORT, password=password) as client,
         pytest.raises((redis.AuthenticationError, redis.ResponseError)),
@@ -74,7 +74,7 @@ def test_redis_asks_for_its_password(stack, password):
 
 @pytest.mark.parametrize("user", ["postgres", "hotel", "lab_monitor"])
 @pytest.mark.parametrize("password", ["", "postgres", "hotel"])
-def test_postgres_asks_everyone_for_a_password(stack, user, password):
+def test_postgres_requires_a_password_from_every_user(stack, user, password):
     with pytest.raises(psycopg.OperationalError, match="password"):
         psycopg.connect(
             host="127.0.0.1",
@@ -93,38 +93,38 @@ def test_postgres_asks_everyone_for_a_password(stack, user, password):
         *(("/-/reload", "not enabled"), ("/-/quit", "not enabled")),
     ],
 )
-def test_prometheus_can_be_neither_emptied_nor_stopped_by_who_asks(stack, path, said):
+def test_prometheus_rejects_admin_requests(stack, path, said):
     answer = httpx.post(f"{stack.settings().prometheus_url}{path}")
     assert answer.status_code >= 400
     assert said in answer.text
 
 
-def test_no_web_page_may_read_prometheus(stack):
+def test_prometheus_allows_no_cross_origin_reads(stack):
     url = f"{stack.settings().prometheus_url}/api/v1/query?query=up"
     answer = httpx.get(url, headers={"Origin": "https://page.example"})
     assert answer.status_code == 200
     assert "Access-Control-Allow-Origin" not in answer.headers
 
 
-def test_no_browser_may_talk_to_toxiproxy(stack):
-    """A page of the web would do it in its visitor's name."""
+def test_toxiproxy_rejects_browsers(stack):
+    """Otherwise a web page could control it through its visitor's browser."""
     url = f"http://127.0.0.1:{stack.settings().LAB_TOXIPROXY_PORT}/proxies"
     assert httpx.get(url, headers={"User-Agent": "Mozilla/5.0"}).status_code == 403
     assert httpx.get(url).status_code == 200
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user for a moment")
-def test_supervisors_socket_and_the_secrets_are_their_owners_alone(stack):
+def test_other_users_cannot_access_supervisor_socket_and_secrets(stack):
     path = str(stack._state.socket)
     assert _is_refused_to_nobody(lambda: socket.socket(socket.AF_UNIX).connect(path))
     for name in ("lab_token", "redis.acl", "redis-exporter.json"):
         assert _is_refused_to_nobody((stack._state.secrets / name).read_text)
-    # What is no secret shows that another user gets that far.
+    # A file that is not secret shows whether another user can reach the folder at all.
     if stack._state.settings.exists() and _is_refused_to_nobody(stack._state.settings.read_text):
         pytest.skip("another user can't enter the clone at all, so it can't reach them either")
 
 
-def test_nobody_else_can_lead_elsewhere_what_is_written_for_postgres(stack):
+def test_other_users_cannot_redirect_the_postgres_configuration(stack):
     path = stack._state.postgres_configuration
     assert stack.sql("postgres", "SHOW config_file") == [str(path)]
     for each in (path, path.parent):
@@ -133,7 +133,10 @@ def test_nobody_else_can_lead_elsewhere_what_is_written_for_postgres(stack):
 
 
 def _is_refused_to_nobody(action):
-    """Whether the user nobody is forbidden `action`. A fork: programs may be out of its reach."""
+    """Return whether the user `nobody` is denied `action`.
+
+    Fork instead of starting a program, which that user may be unable to read.
+    """
     child = os.fork()
     if child == 0:
         try:
@@ -148,7 +151,7 @@ def _is_refused_to_nobody(action):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 13
 
 
-def test_nginx_does_not_tell_its_version(stack):
+def test_nginx_hides_its_version(stack):
     for path in ("/api/hotel/", "/none", "/api/%"):
         said = _raw(stack.settings().LAB_HTTP_PORT, path)
         assert "server: nginx\r\n" in said.lower()

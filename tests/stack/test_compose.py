@@ -1,4 +1,4 @@
-"""The compose files, as docker compose itself reads them; no engine is needed for that."""
+"""The compose files as `docker compose` parses them, which needs no Docker engine."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def load():
     return config("docker-compose.load.yml")
 
 
-def test_it_is_whole_without_any_env_file(target):
+def test_compose_file_is_complete_without_env_file(target):
     assert set(target) == {
         *ONE_SHOT,
         *("postgres", "redis", "backend", "backend-metrics", "nginx", "prometheus"),
@@ -35,9 +35,9 @@ def test_it_is_whole_without_any_env_file(target):
     }
 
 
-def test_what_stays_has_a_health_check_and_what_ends_is_waited_for(target):
+def test_running_services_have_health_checks_and_init_is_awaited(target):
     unchecked = {name for name, service in target.items() if "healthcheck" not in service}
-    # The image of Nginx's exporter is its program alone: nothing in it could ask.
+    # The image of Nginx's exporter contains only its program, so it cannot run a health check.
     assert unchecked == {*ONE_SHOT, "nginx-exporter"}
     waited = target["backend"]["depends_on"]["init"]["condition"]
     assert waited == "service_completed_successfully"
@@ -49,19 +49,19 @@ def test_every_service_has_limits(target, load):
             assert set(service["deploy"]["resources"]["limits"]) >= {"cpus", "memory"}, name
 
 
-def test_an_overload_is_held_to_the_memory_that_containers_have(target):
+def test_overload_memory_limits_match_container_limits(target):
     for name, allowed in LIMITS.items():
         assert int(target[name]["deploy"]["resources"]["limits"]["memory"]) == allowed, name
 
 
-def test_the_backend_may_open_as_many_files_as_on_the_native_engine(target):
+def test_backend_open_file_limit_matches_native_engine(target):
     for name, service in target.items():
         if service["image"] == target["backend"]["image"]:
             assert service["ulimits"]["nofile"] == OPEN_FILES, name
 
 
-def test_the_worker_is_asked_and_nobody_waits_for_it(target):
-    """The backend answers its check: who waited for it would wait for each other."""
+def test_worker_has_health_check_and_no_dependents(target):
+    """The backend answers the health check, so a dependency on the worker would be circular."""
     cmd, check, url, setting = target["backend-worker"]["healthcheck"]["test"]
     assert (cmd, check, setting) == ("CMD", "bin/check", "off")
     assert urlsplit(url).hostname in target
@@ -71,22 +71,22 @@ def test_the_worker_is_asked_and_nobody_waits_for_it(target):
     assert waits == set()
 
 
-def test_every_port_is_on_the_loopback_unless_asked(target):
+def test_ports_are_on_loopback_unless_lab_bind_is_set(target):
     ports = [port for service in target.values() for port in service.get("ports", [])]
     assert len(ports) == 13
     assert {port["host_ip"] for port in ports} == {"127.0.0.1"}
     opened = config("docker-compose.yml", LAB_BIND="0.0.0.0")
-    # Nginx's status page stays shut even then.
+    # Nginx's status page stays on the loopback even then.
     hosts = {
         name: {port["host_ip"] for port in service.get("ports", [])}
         for name, service in opened.items()
     }
     assert hosts["nginx"] == {"0.0.0.0", "127.0.0.1"}
-    # Which asks for a password, as what it hands on to does not.
+    # The metrics ingress requires a password; the service behind it does not.
     assert hosts["push-gate"] == {"0.0.0.0"}
     closed = ("postgres", "redis", "backend", "grafana", "toxiproxy", "alloy", "prometheus")
     assert set().union(*(hosts[name] for name in closed)) == {"127.0.0.1"}
-    # Who reaches this one can read every container's settings.
+    # Access to this proxy exposes every container's settings.
     assert target["docker-socket"]["network_mode"] == "none"
     holders = {name for name, service in target.items() if _has_window(service)}
     assert holders == {"alloy", "docker-socket"}
@@ -96,21 +96,21 @@ def _has_window(service):
     return any(volume.get("source") == "docker-window" for volume in service.get("volumes", []))
 
 
-def test_settings_of_the_shell_reach_the_backend():
+def test_shell_settings_reach_backend_and_postgres():
     services = config("docker-compose.yml", LAB_DETAIL="fast", LAB_DB_MAX_CONNECTIONS="300")
     assert services["backend"]["environment"]["LAB_DETAIL"] == "fast"
     assert "max_connections=300" in services["postgres"]["command"]
 
 
 @pytest.mark.parametrize("server", ["off", "uvicorn", "daphne", "granian"])
-def test_the_server_beside_the_backend_is_started_and_asked_as_its_setting_says(server):
+def test_second_server_and_its_health_check_follow_the_setting(server):
     services = config("docker-compose.yml", LAB_SECOND_SERVER=server)
     beside, nginx = services["backend-beside"], services["nginx"]
     assert beside["environment"]["LAB_SECOND_SERVER"] == server
     assert beside["command"] == ["bin/when", server, "bin/serve", "beside"]
     assert beside["healthcheck"]["test"][-1] == server
     assert nginx["environment"]["LAB_SECOND_SERVER"] == server
-    # Nginx looks the name up when it starts, also while nothing is sent there.
+    # Nginx resolves the name at startup, even if it sends no requests there.
     host, _, port = nginx["environment"]["LAB_BESIDE_UPSTREAM"].partition(":")
     assert host in services
     assert beside["environment"]["BACKEND_BESIDE_BIND"] == f"0.0.0.0:{port}"
@@ -131,16 +131,16 @@ def test_images_have_exact_tags_and_can_be_replaced(target, name):
     assert replaced[service]["image"] == "mirror/it:1"
 
 
-def test_toxiproxy_is_of_the_version_that_the_native_engine_builds(target):
+def test_toxiproxy_version_matches_native_engine(target):
     assert target["toxiproxy"]["image"].endswith(f":{TOXIPROXY_VERSION}")
 
 
-def test_the_delay_reaches_all_who_take_part_in_it():
+def test_delay_setting_reaches_every_service_involved():
     services = config("docker-compose.yml", LAB_LATENCY_MS="100", LAB_LATENCY_DIRECTION="incoming")
     for name in ("latency", "backend", "nginx"):
         assert services[name]["environment"]["LAB_LATENCY_MS"] == "100", name
     assert services["latency"]["environment"]["LAB_LATENCY_DIRECTION"] == "incoming"
-    # Commands go straight to Postgres.
+    # Commands connect to Postgres directly.
     name = "BACKEND_DELAYED_POSTGRES"
     told = {n for n, each in services.items() if name in each.get("environment", {})}
     assert told == {"latency", "backend"}
@@ -157,22 +157,22 @@ def test_the_delay_reaches_all_who_take_part_in_it():
         ({"LAB_LATENCY_MS": "5"}, "delayed"),
     ],
 )
-def test_nginx_takes_the_detour_only_while_there_is_a_delay(environ, upstream):
+def test_nginx_uses_delayed_upstream_only_with_a_delay(environ, upstream):
     names = {"LAB_BACKEND_UPSTREAM": "straight", "LAB_DELAYED_UPSTREAM": "delayed"}
     script = ROOT / "nginx/upstream.envsh"
-    # The image passes over what may not be executed.
+    # The image skips scripts that are not executable.
     assert os.access(script, os.X_OK)
     argv = ["sh", "-euc", f'. {script}; printf %s "$LAB_BACKEND_UPSTREAM"']
     done = subprocess.run(argv, env=names | environ, capture_output=True, text=True, check=True)
     assert done.stdout == upstream
 
 
-def test_postgres_keeps_its_data_where_version_18_does(target):
+def test_postgres_volume_matches_data_directory_of_version_18(target):
     assert target["postgres"]["image"].startswith("postgres:18")
     assert "/var/lib/postgresql" in [v["target"] for v in target["postgres"]["volumes"]]
 
 
-def test_the_load_needs_two_addresses_and_nothing_of_the_target():
+def test_load_generator_needs_only_two_addresses():
     push_url = "http://p:2/api/v1/metrics/write"
     services = config("docker-compose.load.yml", BASE_URL="http://t:1", PUSH_URL=push_url)
     load = services["load"]
@@ -180,5 +180,5 @@ def test_the_load_needs_two_addresses_and_nothing_of_the_target():
     assert load["environment"]["K6_PROMETHEUS_RW_SERVER_URL"] == push_url
     assert load["environment"]["K6_OUT"] == "experimental-prometheus-rw"
     assert load["entrypoint"] == []
-    # Not started with it: on the target's own host Alloy sees the generator.
+    # Not started by default: on the target's host, Alloy measures the generator.
     assert "generator-metrics" not in services

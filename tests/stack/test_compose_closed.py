@@ -1,17 +1,17 @@
-"""What containers may do: no more than their program needs, and what that is has a reason."""
+"""Containers have only the privileges that their programs need, each for a stated reason."""
 
 import pytest
 from config.secrets import READERS
 
 from tests.support.compose import config
 
-# Who has more than nothing; SECURITY.md says so too (tests/docs/test_security_page.py).
+# Services with capabilities; SECURITY.md lists them too (tests/docs/test_security_page.py).
 CAPABILITIES = {
-    # Gives each program the files that it alone may read.
+    # Writes each program's secrets, readable only by that program.
     "secrets": {"CHOWN", "DAC_OVERRIDE"},
     # cAdvisor reads other users' files.
     "alloy": {"DAC_OVERRIDE"},
-    # Nginx sets its worker's groups, before Docker's socket, which is root's.
+    # This Nginx, in front of Docker's socket (owned by root), sets its worker's groups.
     "docker-socket": {"SETGID"},
 }
 ROOT_USERS = {"secrets", "alloy", "docker-socket"}
@@ -24,28 +24,28 @@ def services():
     return config("docker-compose.yml") | load
 
 
-def test_every_file_system_is_read_only_and_no_program_gains_privileges(services):
+def test_file_systems_are_read_only_and_privileges_cannot_grow(services):
     for name, service in services.items():
         assert service["read_only"] is True, name
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert "privileged" not in service, name
 
 
-def test_capabilities_are_dropped_and_those_that_are_kept_are_known(services):
+def test_capabilities_are_dropped_except_listed_ones(services):
     assert {tuple(service["cap_drop"]) for service in services.values()} == {("ALL",)}
     kept = {name: set(each["cap_add"]) for name, each in services.items() if each.get("cap_add")}
     assert kept == CAPABILITIES
 
 
-def test_only_those_that_must_be_are_root(services):
+def test_only_listed_services_run_as_root(services):
     uids = {name: service["user"].partition(":")[0] for name, service in services.items()}
     assert all(uid.isdecimal() for uid in uids.values()), uids
     assert {name for name, uid in uids.items() if uid == "0"} == ROOT_USERS
 
 
-def test_whoever_is_root_or_on_the_hosts_network_listens_to_nobody_else(services):
-    """Alloy alone is root and has a port: on the loopback, whatever LAB_BIND says. Of those on the
-    host's network the load generator listens to nobody (tests/stack/test_listening.py).
+def test_root_and_host_network_services_listen_only_on_loopback(services):
+    """Alloy is the only root service with a port, on the loopback regardless of LAB_BIND. On the
+    host's network, the load generator does not listen (tests/stack/test_listening.py).
     """
     on_host = {n for n, service in services.items() if service.get("network_mode") == "host"}
     assert on_host == {"load", "generator-metrics"}
@@ -63,7 +63,7 @@ def _volumes(service):
     return {each["source"]: each for each in service.get("volumes", []) if "source" in each}
 
 
-def test_each_program_has_its_own_secrets_which_it_may_not_change(services):
+def test_each_program_has_its_own_read_only_secrets(services):
     holders = {}
     for name, service in services.items():
         for source, volume in _volumes(service).items():
@@ -74,20 +74,20 @@ def test_each_program_has_its_own_secrets_which_it_may_not_change(services):
     users = {name: int(service["user"].partition(":")[0]) for name, service in services.items()}
     for reader, names in holders.items():
         assert {users[name] for name in names} == {READERS[reader].uid}, reader
-    # That of the old stacks' containers, which are no services.
+    # `legacy` is for the containers of the old stacks, which are not services here.
     assert set(holders) == set(READERS) - {"legacy"}
     django = {name for name in services if services[name]["image"] == "load-lab-backend"}
     assert holders.pop("backend") == django - {"secrets", "init"}
     assert all(len(names) == 1 for names in holders.values()), holders
 
 
-def test_the_one_that_makes_the_secrets_hands_them_to_every_reader(services):
+def test_secrets_service_provides_secrets_to_every_reader(services):
     targets = {volume["target"] for volume in _volumes(services["secrets"]).values()}
     folder, readers = services["secrets"]["command"][-2:]
     assert {folder, *(f"{readers}/{name}" for name in READERS)} <= targets
 
 
-def test_no_secret_is_written_into_the_files_or_taken_from_the_environment(services):
+def test_service_environments_contain_no_secrets(services):
     for name, service in services.items():
         words = ("PASSWORD", "TOKEN", "SECRET_KEY")
         found = {

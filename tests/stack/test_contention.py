@@ -1,4 +1,4 @@
-"""200 clients race for the same 10 slots, through the whole stack: each slot is given once."""
+"""200 clients compete for the same 10 slots through the whole stack; each slot is booked once."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.contention import race, racing
 
-# What takes some ten seconds for each; `make test-input` has a thousand.
+# 5 rounds take about ten seconds per booking variant; `make test-input` runs 1,000 rounds.
 ROUNDS = int(os.environ.get("CONTENTION_ROUNDS", "5"))
 
 
@@ -17,7 +17,7 @@ def _deadlocks_logged(stack):
 
 
 @pytest.mark.parametrize("booking", ["naive", "fast"])
-def test_each_slot_is_given_once(stack, capsys, booking):
+def test_each_slot_is_booked_once(stack, capsys, booking):
     before = _deadlocks_logged(stack)
     with racing(stack, booking), capsys.disabled():
         print(f"\n{booking}: {race(stack, ROUNDS, _tell)}")

@@ -1,4 +1,4 @@
-"""Every expression of every dashboard, asked of a Prometheus that real k6 runs have filled."""
+"""Every expression of every dashboard, sent to a Prometheus that has data of real k6 runs."""
 
 import httpx
 import pytest
@@ -33,7 +33,7 @@ def _last_sample(url: str, testid: str) -> float:
     return float(found["values"][-1][0])
 
 
-def test_each_run_has_one_end_mark_within_6_s_of_its_last_sample(runs):
+def test_each_run_has_one_end_annotation_near_its_last_sample(runs):
     dashboard = next(one for one in measuring() if one["uid"] == "lab-load-test")
     (ends,) = (one for one in of_annotations(dashboard) if "test end" in one.place)
     marks: dict[str, list[float]] = {}
@@ -49,7 +49,7 @@ def test_each_run_has_one_end_mark_within_6_s_of_its_last_sample(runs):
     assert all(len(by) == 1 and abs(by[0]) <= 6 for by in late.values()), late
 
 
-def test_a_wrong_name_is_told_with_its_dashboard_panel_and_expression(runs):
+def test_expression_without_result_is_reported_with_dashboard_and_panel(runs):
     dashboard = next(one for one in measuring() if one["uid"] == "lab-load-test")
     panel = next(p for p in dashboard["panels"] if p["title"] == "Virtual users")
     expr = panel["targets"][0]["expr"].replace("k6_vus", "k6_vuz")
@@ -59,13 +59,13 @@ def test_a_wrong_name_is_told_with_its_dashboard_panel_and_expression(runs):
     assert str(told) == wanted
 
 
-def test_an_expression_that_is_no_promql_is_told_alike(runs):
+def test_invalid_promql_is_reported_with_panel_and_expression(runs):
     dashboard = measuring()[0]
     bad = Asked(dashboard["title"], "panel 'x'", "sum(")
     with pytest.raises(AssertionError, match=r"parse error.*panel 'x', expression: sum\("):
         questions(*runs, dashboard).answer(bad)
 
 
-def test_each_exception_is_an_expression_of_a_panel():
+def test_exceptions_match_expressions_of_panels():
     asked = {one.expr for dashboard in measuring() for one in of_panels(dashboard)}
     assert set(ALLOWED | NATIVE_ONLY) <= asked

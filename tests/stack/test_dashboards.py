@@ -1,4 +1,4 @@
-"""The dashboards as files: up to date, explained, and fitting what is scraped."""
+"""The dashboard files are up to date, explained and consistent with the scrape configuration."""
 
 import re
 from itertools import pairwise
@@ -17,7 +17,7 @@ PANELS = [
     for dashboard in measuring()
     for panel in dashboard["panels"]
 ]
-# What Grafana 9.4 reads without taking it for a newer version's.
+# The highest schema version that Grafana 9.4 knows.
 NEWEST_SCHEMA = 37
 UIDS = {
     *("lab-load-test", "lab-break-point", "lab-cache-layers", "lab-resources"),
@@ -25,7 +25,7 @@ UIDS = {
 }
 
 
-def test_the_committed_files_are_what_the_sources_make(tmp_path):
+def test_committed_dashboards_match_their_sources(tmp_path):
     write(tmp_path)
     made = {file.name: file.read_text() for file in tmp_path.iterdir()}
     committed = {file.name: file.read_text() for file in FOLDER.iterdir()}
@@ -33,24 +33,24 @@ def test_the_committed_files_are_what_the_sources_make(tmp_path):
     assert not stale, f"Run `make dashboards` and commit: {', '.join(stale)}"
 
 
-def test_each_question_has_its_dashboard():
+def test_dashboards_are_complete_and_each_states_its_question():
     assert {dashboard["uid"] for dashboard in measuring()} == UIDS
     assert {dashboard["uid"] for dashboard in dashboards()} - UIDS == {guide.UID}
     for dashboard in measuring():
         assert dashboard["description"].endswith("?")
 
 
-def test_grafana_9_4_and_later_read_them_and_nobody_edits_them():
+def test_dashboards_work_in_grafana_9_4_and_are_not_editable():
     for dashboard in dashboards():
         assert dashboard["schemaVersion"] <= NEWEST_SCHEMA
         assert dashboard["editable"] is False
-        # 9.4 takes variables of one id for one variable.
+        # Grafana 9.4 treats variables with the same id as one variable.
         ids = [variable["id"] for variable in dashboard.get("templating", {}).get("list", [])]
         assert len(set(ids)) == len(ids)
 
 
 @pytest.mark.parametrize(("dashboard", "panel"), PANELS)
-def test_a_panel_has_a_unit_a_description_and_a_link_to_what_explains_it(dashboard, panel):
+def test_panel_has_unit_description_and_link_to_guide(dashboard, panel):
     assert panel["fieldConfig"]["defaults"]["unit"]
     assert panel["description"].endswith(".")
     (link,) = panel["links"]
@@ -61,7 +61,7 @@ def test_a_panel_has_a_unit_a_description_and_a_link_to_what_explains_it(dashboa
 
 
 @pytest.mark.parametrize("dashboard", dashboards(), ids=lambda one: one["title"])
-def test_rows_fill_the_width_and_no_panel_stands_out(dashboard):
+def test_rows_fill_the_width_with_panels_of_equal_height(dashboard):
     places = [panel["gridPos"] for panel in dashboard["panels"]]
     rows = {place.get("y", 0) for place in places}
     for row in rows:
@@ -72,21 +72,21 @@ def test_rows_fill_the_width_and_no_panel_stands_out(dashboard):
         assert len({height for _, _, height in beside}) == 1
 
 
-def test_every_dashboard_marks_start_end_and_switches():
+def test_dashboards_annotate_test_start_test_end_and_layer_switches():
     for dashboard in measuring():
         marks = " ".join(asked.place for asked in of_annotations(dashboard))
         assert all(name in marks for name in ("test start", "test end", "layer switch"))
 
 
-def test_every_expression_about_k6_goes_by_the_chosen_test():
-    """k6's series of different runs must not be added up unseen."""
+def test_k6_expressions_filter_by_the_selected_test():
+    """Otherwise k6's series of different runs would be added up unnoticed."""
     for dashboard in measuring():
         for asked in of_panels(dashboard):
             for matchers in re.findall(r"k6_\w+(\{[^}]*\})?", asked.expr):
                 assert "$testid" in matchers, str(asked)
 
 
-def test_grafana_counts_in_steps_of_the_scrapes():
+def test_grafana_interval_matches_scrape_interval():
     scraped = yaml.safe_load((ROOT / "prometheus/prometheus.yml").read_text())["global"]
     sources = yaml.safe_load((ROOT / "grafana/provisioning/datasources/prometheus.yml").read_text())
     (source,) = sources["datasources"]
@@ -95,7 +95,7 @@ def test_grafana_counts_in_steps_of_the_scrapes():
     assert set(re.findall(r'scrape_interval\s*=\s*"(\w+)"', alloy)) == {REFRESH}
 
 
-def test_panels_ask_the_provisioned_source():
+def test_panels_query_the_provisioned_data_source():
     sources = yaml.safe_load((ROOT / "grafana/provisioning/datasources/prometheus.yml").read_text())
     uid = sources["datasources"][0]["uid"]
     for dashboard in measuring():

@@ -1,4 +1,4 @@
-"""What a container's first process does when it is told to stop: there TERM has no default."""
+"""A container's first process stops on TERM, which has no default action for process 1."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ def _why_not():
         (["bin/when", "on", "bin/serve", "worker"], "LAB_WORKBENCH=on"),
     ],
 )
-def test_it_ends(stack, argv, setting):
+def test_first_process_stops_on_term(stack, argv, setting):
     env = os.environ | backend_env(changed(stack.settings(), [setting]), stack._state)
     del env["BACKEND_SETTINGS_FILE"]
     outer = subprocess.Popen([*UNSHARE, *argv], cwd=BACKEND, env=env)
@@ -43,7 +43,7 @@ def test_it_ends(stack, argv, setting):
         outer.wait(5)
 
 
-def test_settings_that_can_not_be_read_end_init_instead_of_looking_like_off(tmp_path):
+def test_init_fails_if_settings_cannot_be_read(tmp_path):
     python = tmp_path / "python"
     python.write_text('#!/bin/sh\ncase "$*" in *lab_config*) exit 3;; esac\n')
     python.chmod(0o755)
@@ -58,14 +58,14 @@ def _first_of(pid):
 
 
 def _has_become(first, setting):
-    """Python with the worker's mark; a shell that waits, where the setting is off."""
+    """Return whether this is the marked worker or, if the setting is off, a waiting shell."""
     if setting == "LAB_WORKBENCH=on":
         return "lab-worker=" in " ".join(first.cmdline())
     return [child.name() for child in first.children()] == ["sleep"]
 
 
 def _ends(first):
-    """Told again and again: it may not have come as far as to listen."""
+    """Send TERM on every call, as the process may not have installed its handler yet."""
     if is_alive(first):
         first.terminate()
     return not is_alive(first)

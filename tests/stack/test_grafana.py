@@ -1,4 +1,4 @@
-"""Grafana itself, where the machine has it, and what is said where it has not."""
+"""Grafana if it is installed, and the reported reason if it is not."""
 
 import base64
 
@@ -20,7 +20,7 @@ def url(stack):
 
 @pytest.fixture
 def archive(tmp_path, monkeypatch):
-    """A folder as Grafana's archive has it, its program on the PATH and no other Grafana."""
+    """Return a folder laid out like Grafana's archive, with no other Grafana on the PATH."""
     program = tmp_path / "home/bin/grafana"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n")
@@ -39,26 +39,26 @@ def _make_home(folder):
     return folder
 
 
-def test_its_home_is_beside_the_real_program(archive):
+def test_home_is_derived_from_the_real_program(archive):
     _make_home(archive)
     found = grafana.installed()
     assert found.home == archive
     assert found.command[1:] == ["server"]
 
 
-def test_its_home_can_be_named(archive, tmp_path, monkeypatch):
+def test_home_can_be_set_in_the_environment(archive, tmp_path, monkeypatch):
     other = _make_home(tmp_path / "other")
     monkeypatch.setenv("GF_PATHS_HOME", str(other))
     assert grafana.installed().home == other
 
 
-def test_a_program_without_its_home_is_absent_and_status_says_why(archive, monkeypatch):
+def test_program_without_home_counts_as_absent(archive, monkeypatch):
     monkeypatch.setattr(grafana, "_PACKAGED", archive / "nowhere")
     assert grafana.installed() is None
     assert "GF_PATHS_HOME" in grafana.why_absent()
 
 
-def test_without_a_program_status_says_so(tmp_path, monkeypatch):
+def test_missing_program_is_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     if grafana.installed() is not None:
         pytest.skip("Grafana is among the system's own programs")
@@ -66,7 +66,7 @@ def test_without_a_program_status_says_so(tmp_path, monkeypatch):
 
 
 @needs_grafana
-def test_it_loads_every_dashboard_without_an_error(url, stack):
+def test_grafana_loads_every_dashboard_without_error(url, stack):
     for dashboard in dashboards():
         answer = httpx.get(f"{url}/api/dashboards/uid/{dashboard['uid']}")
         assert answer.status_code == 200, answer.text
@@ -77,7 +77,7 @@ def test_it_loads_every_dashboard_without_an_error(url, stack):
 
 
 @needs_grafana
-def test_its_source_reaches_prometheus(url):
+def test_data_source_reaches_prometheus(url):
     query = {"refId": "A", "datasource": {"uid": "prometheus"}, "expr": "vector(1)"}
     asked = {"queries": [query | {"instant": True}], "from": "now-1m", "to": "now"}
     answer = httpx.post(f"{url}/api/ds/query", json=asked)
@@ -85,7 +85,7 @@ def test_its_source_reaches_prometheus(url):
 
 
 @needs_grafana
-def test_anyone_may_look_and_only_the_made_password_administers(url, stack):
+def test_viewing_is_open_and_administration_requires_generated_password(url, stack):
     assert httpx.get(f"{url}/api/search").status_code == 200
     assert httpx.get(f"{url}/api/admin/settings").status_code in (401, 403)
     for password, status in (("admin", 401), (_password(stack), 200)):

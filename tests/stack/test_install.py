@@ -1,4 +1,4 @@
-"""What `make setup` gets: nothing where containers have it all."""
+"""`make setup` installs missing programs, except for the Docker engine, which needs none."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from lab.stack.native import install
 
 
 class Asked(Exception):
-    """The programs were looked for."""
+    """The installer looked for programs."""
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def _no_programs(monkeypatch):
 
 
 @pytest.mark.usefixtures("_no_programs")
-def test_the_docker_engine_needs_no_package_and_no_go(monkeypatch, capsys):
+def test_docker_engine_needs_no_packages_and_no_go(monkeypatch, capsys):
     monkeypatch.setenv("LAB_ENGINE", "docker")
     monkeypatch.setattr("sys.argv", ["install"])
     install.main()
@@ -29,7 +29,7 @@ def test_the_docker_engine_needs_no_package_and_no_go(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("engine", "argv"), [("auto", []), ("native", []), ("docker", ["--with-docker"])]
 )
-def test_every_other_gets_what_is_missing(monkeypatch, engine, argv):
+def test_other_engines_install_missing_programs(monkeypatch, engine, argv):
     monkeypatch.setenv("LAB_ENGINE", engine)
     monkeypatch.setattr("sys.argv", ["install", *argv])
     with pytest.raises(Asked):

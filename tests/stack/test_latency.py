@@ -1,4 +1,4 @@
-"""LAB_LATENCY_MS: what is delayed, by how much, and what is not; with the real toxiproxy."""
+"""LAB_LATENCY_MS with the real Toxiproxy: which connections are delayed, and by how much."""
 
 import httpx
 import pytest
@@ -13,7 +13,7 @@ MS = 60
 
 @pytest.fixture(scope="module")
 def delayed(lab, stack):
-    """The shared stack with a delay on what leaves the backend; without one afterwards."""
+    """Delay the backend's outgoing traffic in the shared stack; remove the delay afterwards."""
     said = lab("set", f"LAB_LATENCY_MS={MS}", "--json")
     assert said.code == 0, said.err
     yield said.json
@@ -31,7 +31,7 @@ def _streams(stack):
     }
 
 
-def test_without_a_delay_nobody_goes_by_way_of_toxiproxy(stack):
+def test_connections_bypass_toxiproxy_without_a_delay(stack):
     settings = stack.settings()
     assert _proxies(stack) == {}
     assert settings.server_url == settings.backend_url
@@ -40,31 +40,31 @@ def test_without_a_delay_nobody_goes_by_way_of_toxiproxy(stack):
     assert found["new_connection_delays"] is None
 
 
-def test_what_leaves_the_backend_is_delayed_once_on_each_way(stack, delayed):
+def test_outgoing_backend_traffic_is_delayed_once_per_path(stack, delayed):
     found = latency.verified(stack.settings(), stack.token())
     assert found["database_ms"] >= MS
     assert found["client_ms"] >= MS > found["direct_ms"]
-    # SSL asked for, start, two of SCRAM, and Django's time zone.
+    # SSL request, startup, two SCRAM messages, and Django's time zone.
     assert found["new_connection_delays"] == pytest.approx(5, abs=1)
     assert _streams(stack) == {"postgres": [("upstream", MS)], "backend": [("downstream", MS)]}
 
 
-def test_status_and_nginx_say_so(stack, delayed):
+def test_status_and_nginx_report_the_delay(stack, delayed):
     assert delayed["settings"]["LAB_LATENCY_MS"] == str(MS)
     assert delayed["latency"]["database_ms"] >= MS
     said = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
     assert said["LAB_LATENCY_MS"] == str(MS)
 
 
-def test_a_client_of_nginx_meets_each_of_them(stack, delayed):
+def test_response_through_nginx_includes_every_delay(stack, delayed):
     answer = httpx.get(f"{stack.settings().target_url}/api/hotel/")
-    # To the client, to Postgres for the rows, and for the proof that the connection lives.
+    # One delay to the client and two to Postgres: for the rows and for the connection check.
     assert answer.elapsed.total_seconds() * 1000 >= 3 * MS
 
 
-def test_the_other_direction_delays_the_other_streams(stack, delayed):
+def test_incoming_direction_delays_the_opposite_streams(stack, delayed):
     settings = stack.settings()
-    # Not by `lab set`, which would restart the workers twice.
+    # Not with `lab set`, which would restart the workers twice.
     other = changed(settings, ["LAB_LATENCY_DIRECTION=incoming"])
     native_latency.apply(other, stack._state)
     try:
@@ -74,7 +74,7 @@ def test_the_other_direction_delays_the_other_streams(stack, delayed):
         native_latency.apply(settings, stack._state)
 
 
-def test_a_delay_that_is_not_there_is_found(stack, delayed):
+def test_missing_delay_is_detected(stack, delayed):
     settings = stack.settings()
     toxics = f"http://127.0.0.1:{settings.LAB_TOXIPROXY_PORT}/proxies/postgres/toxics"
     httpx.delete(f"{toxics}/delay").raise_for_status()
@@ -84,7 +84,7 @@ def test_a_delay_that_is_not_there_is_found(stack, delayed):
     latency.verified(settings, stack.token())
 
 
-def test_a_toxiproxy_that_was_killed_refuses_and_up_sets_it_again(stack, delayed):
+def test_stopped_toxiproxy_is_reported_and_restored_by_up(stack, delayed):
     settings = stack.settings()
     stack._supervision.stop_service("toxiproxy")
     with pytest.raises(LabError, match=r"lab/latency answers 503: .*database"):
@@ -104,18 +104,18 @@ def test_a_toxiproxy_that_was_killed_refuses_and_up_sets_it_again(stack, delayed
         ({"LAB_LATENCY_BY": "netem"}, "is not a setting any more"),
     ],
 )
-def test_delays_that_do_not_fit_are_refused(environ, said):
+def test_conflicting_delay_settings_are_rejected(environ, said):
     with pytest.raises(UsageError, match=said):
         load_settings(environ)
 
 
-def test_a_longer_timeout_allows_a_longer_delay():
+def test_longer_timeout_allows_longer_delay():
     longer = {"LAB_LATENCY_MS": "1000", "LAB_DB_CONNECT_TIMEOUT": "10"}
     assert load_settings(longer).LAB_LATENCY_MS == 1000
 
 
 @pytest.mark.parametrize(("method", "delays"), [("trust", 3), ("md5", 4)])
-def test_a_new_connection_costs_as_many_delays_as_its_login(stack, delayed, login, method, delays):
+def test_connection_delays_depend_on_authentication_method(stack, delayed, login, method, delays):
     login(method)
     found = latency.verified(stack.settings(), stack.token())
     assert found["postgres_auth"] == method
@@ -124,7 +124,7 @@ def test_a_new_connection_costs_as_many_delays_as_its_login(stack, delayed, logi
 
 @pytest.fixture
 def login(stack):
-    """Have Postgres let the backend in otherwise; as it was, afterwards."""
+    """Change Postgres's authentication method for the backend; restore it afterwards."""
     rules, name = stack._state.postgres / "pg_hba.conf", "hotel"
     before, password = rules.read_text(), stack._state.secret("hotel_password")
 

@@ -1,4 +1,4 @@
-"""What listens where is SECURITY.md's table: on running stacks and in the compose files."""
+"""Listening addresses match SECURITY.md's table, on running stacks and in the compose files."""
 
 import socket
 import subprocess
@@ -16,7 +16,7 @@ from tests.support.compose import config
 from tests.support.push_gate import PushGate
 from tests.support.security_page import rows
 
-# Another address of this machine than the one that is listened on, which every Linux has.
+# A loopback address other than 127.0.0.1, present on every Linux.
 ELSEWHERE = "127.0.0.2"
 TABLE = rows()
 
@@ -26,13 +26,13 @@ def _is_always(row):
 
 
 def _ports(row, settings):
-    """An exporter each has its port, from the setting on."""
+    """Return the row's ports. Each exporter has one, counted up from the setting's value."""
     first = getattr(settings, row.setting)
     return set(range(first, first + (len(MEASURED) if row.setting == "LAB_EXPORTERS_PORT" else 1)))
 
 
 def _listening(state):
-    """Address and port of every socket that a process of the stack listens on."""
+    """Return address and port of every socket that a process of the stack listens on."""
     owned = {process.pid for process in leftovers(state)}
     return {
         (connection.laddr.ip, connection.laddr.port)
@@ -50,13 +50,13 @@ def _due(settings, *open_rows):
     }
 
 
-def test_the_table_has_every_port_setting_with_its_default():
+def test_table_lists_every_port_setting_with_its_default():
     settings = {name: value for name, value in defaults().items() if name.endswith("_PORT")}
     assert {row.setting: row.default for row in TABLE} == settings
     assert {row.address for row in TABLE} == {"loopback", "LAB_BIND"}
 
 
-def test_a_running_stack_listens_on_what_the_table_says_and_on_nothing_else(stack):
+def test_running_stack_listens_only_on_listed_ports(stack):
     assert _listening(stack._state) == _due(stack.settings())
 
 
@@ -66,7 +66,7 @@ export default function () { console.log('begun'); sleep(60); }
 """
 
 
-def test_k6_listens_to_nobody(stack, tmp_path):
+def test_k6_listens_on_no_port(stack, tmp_path):
     script = tmp_path / "waits.js"
     script.write_text(WAITS)
     argv = [*stack.k6(stack.settings(), {}).argv, "run", "--quiet", str(script)]
@@ -80,14 +80,14 @@ def test_k6_listens_to_nobody(stack, tmp_path):
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1", "0.0.0.0"])
-def test_the_compose_files_publish_what_the_table_says_and_nothing_else(bind):
+def test_compose_files_publish_only_listed_ports(bind):
     services = config("docker-compose.yml", LAB_BIND=bind)
     published = {
         (port["host_ip"], port["published"])
         for service in services.values()
         for port in service.get("ports", [])
     }
-    # Toxiproxy's, before the server.
+    # Toxiproxy's port in front of the server.
     delayed = {("127.0.0.1", str(int(defaults()["LAB_TOXIPROXY_PORT"]) + 2))}
     assert published - delayed == {
         (bind if row.address == "LAB_BIND" else "127.0.0.1", row.default)
@@ -98,7 +98,7 @@ def test_the_compose_files_publish_what_the_table_says_and_nothing_else(bind):
 
 @pytest.fixture
 def opened(lab, other):
-    """A second stack, which others may reach."""
+    """Start a second stack that other machines can reach."""
     said = lab("up", LAB_BIND="0.0.0.0", **other)
     assert said.code == 0, said.err
     yield State(Path(other["LAB_STATE_DIR"]))
@@ -111,7 +111,7 @@ def _answers(port, host):
         return probe.connect_ex((host, port)) == 0
 
 
-def test_lab_bind_opens_nginx_and_the_push_gate_which_asks_for_the_password(opened):
+def test_lab_bind_opens_only_nginx_and_protected_metrics_ingress(opened):
     state = opened
     settings = running_settings(state)
     assert _listening(state) == _due(settings, "LAB_PUSH_PORT")

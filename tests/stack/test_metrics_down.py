@@ -1,4 +1,4 @@
-"""Prometheus down or hanging, before a test or in its middle: it goes on, and says what is lost."""
+"""Prometheus stops or hangs before or during a test: the test continues and reports lost data."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def _stopped(stack):
 
 
 def _ready(url):
-    """It listens before it has read its data, and answers 503 until then."""
+    """Return whether Prometheus is ready. It listens before, and returns 503 while loading data."""
     try:
         return httpx.get(f"{url}/-/ready").status_code == httpx.codes.OK
     except httpx.HTTPError:
@@ -37,7 +37,7 @@ def _ready(url):
 
 @contextmanager
 def _hanging(stack):
-    """It takes connections and says nothing."""
+    """Make Prometheus accept connections without responding."""
     pid = stack._supervision.pid("prometheus")
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -52,7 +52,7 @@ def _files_are_there(document):
     assert summary["metrics"]["http_reqs"]["values"]["count"] == document["recorded"]["k6"] > 0
 
 
-def test_without_prometheus_a_load_runs_to_its_end_and_is_not_judged(lab, stack):
+def test_load_without_prometheus_finishes_as_unrecorded(lab, stack):
     with _stopped(stack):
         said = lab("k6", *HOLD, "--duration", "7s", "--json")
     assert said.code == 1
@@ -67,7 +67,7 @@ def test_without_prometheus_a_load_runs_to_its_end_and_is_not_judged(lab, stack)
     _files_are_there(found)
 
 
-def test_with_a_prometheus_that_hangs_the_smoke_test_still_says_whether_it_works(lab, stack):
+def test_smoke_test_passes_while_prometheus_hangs(lab, stack):
     with _hanging(stack):
         said = lab("k6", "smoke", "--scenario", "list", "--duration", "2s", "--vus", "1")
     assert said.code == 0, said.err
@@ -75,7 +75,7 @@ def test_with_a_prometheus_that_hangs_the_smoke_test_still_says_whether_it_works
     assert "NOT ALL: Prometheus does not answer" in said.out
 
 
-def test_an_outage_in_the_middle_is_measured_in_seconds_and_requests(lab, stack):
+def test_outage_during_load_is_measured_in_seconds_and_requests(lab, stack):
     testid = f"outage-{os.getpid()}"
     outage = threading.Thread(target=_outage_of_five_seconds, args=(stack, testid))
     outage.start()
@@ -85,7 +85,7 @@ def test_an_outage_in_the_middle_is_measured_in_seconds_and_requests(lab, stack)
     assert "Traceback" not in said.err
     found = said.json
     assert found["outcome"] == "unrecorded"
-    # k6 pushes running totals: what is lost is when they were made.
+    # k6 pushes running totals, so only the times of the requests are lost.
     assert found["recorded"]["prometheus"] == found["recorded"]["k6"]
     assert 4 <= found["recorded"]["seconds_missing"] <= 10
     assert f"lacks {found['recorded']['seconds_missing']:.0f} of 15 s" in found["verdict"]
@@ -98,5 +98,5 @@ def _outage_of_five_seconds(stack, testid):
     begun = lambda: prometheus.instant(f"count_over_time({heartbeat(testid)}[1m]) > 3")  # noqa: E731
     wait_for(begun, seconds=30, what="The fourth push")
     with _stopped(stack):
-        # The outage itself is a length of time.
+        # A fixed wait, as the outage is defined by its duration.
         threading.Event().wait(5)

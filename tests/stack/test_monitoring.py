@@ -1,4 +1,4 @@
-"""What exporters rest on: the monitoring role, process groups, the backend's own figures."""
+"""Prerequisites of the exporters: monitoring role, process groups and the backend's metrics."""
 
 import re
 import socket
@@ -27,11 +27,11 @@ def _as_monitor(stack, database):
     )
 
 
-def test_the_monitor_sees_statistics_and_no_rows(stack):
+def test_monitor_role_reads_statistics_but_no_rows(stack):
     with _as_monitor(stack, "postgres") as connection:
         query = "SELECT query FROM pg_stat_statements"
         texts = {row[0] for row in connection.execute(query)}
-        # Of other roles too, whose statements are hidden from others.
+        # Including statements of other roles, which ordinary roles cannot see.
         assert any("hotels_" in text for text in texts)
         assert "<insufficient privilege>" not in texts
     with (
@@ -41,7 +41,7 @@ def test_the_monitor_sees_statistics_and_no_rows(stack):
         connection.execute("SELECT * FROM hotels_customer")
 
 
-def test_data_made_without_the_monitor_gets_it(stack):
+def test_monitor_role_is_added_to_existing_data(stack):
     stack.sql(
         "postgres",
         "DROP EXTENSION pg_stat_statements",
@@ -61,21 +61,21 @@ def found(stack):
     return services(stack.settings(), stack._state)
 
 
-def test_every_service_has_a_mark_in_its_own_command_line(stack, found):
+def test_every_service_has_a_mark_in_its_command_line(stack, found):
     pids = stack.pids()
     for service in found:
         assert service.mark, service.name
         if service.wanted:
-            # Nginx writes its title over it, in one piece.
+            # Nginx overwrites its command line with its title, a single string.
             said = " ".join(psutil.Process(pids[service.name]).cmdline())
             assert f" {service.mark} " in f" {said} ", service.name
 
 
 def test_processes_of_another_stack_are_not_counted(stack, found):
-    """A second stack's state may lie below the first one's, as that of these tests does."""
+    """A second stack's state folder may lie inside the first one's, as in these tests."""
     outer = services(stack.settings(), State(stack._state.base.parent))
     ports = {"process-exporter", "node-exporter", "postgres-exporter", "redis-exporter"}
-    # These are told apart by their ports, which two stacks can't share.
+    # These are distinguished by their ports, which two stacks can't share.
     outer = [s for s in outer if s.name not in {*ports, "nginx-exporter", "toxiproxy"}]
     groups = process_groups(outer)["process_names"]
     patterns = {(g["name"], g["cmdline"][0]) for g in groups if g["name"] != "load"}
@@ -86,12 +86,12 @@ def test_processes_of_another_stack_are_not_counted(stack, found):
 
 
 def _command(service) -> str:
-    """As it runs: bin/serve becomes a Python that carries the mark."""
+    """Return the running command line: bin/serve becomes a Python process with the mark."""
     text = " ".join(service.argv)
     return text if service.mark in text else f"python {service.mark} -m server"
 
 
-def test_every_target_says_what_it_measures_and_who_answered(stack, found):
+def test_scrape_targets_have_service_and_instance_labels(stack, found):
     targets = scrape_targets(found, stack.settings())
     labels = {t["labels"]["instance"]: t["labels"]["service"] for t in targets}
     assert labels["mtail"] == labels["nginx-exporter"] == "nginx"
@@ -99,7 +99,7 @@ def test_every_target_says_what_it_measures_and_who_answered(stack, found):
     assert set(labels) < {service.name for service in found}
 
 
-def test_a_taken_port_of_an_exporter_names_the_setting(stack, found):
+def test_exporter_port_conflict_is_reported_with_its_setting(stack, found):
     unused = stack.settings().model_copy(update={"LAB_NGINX_STATUS_PORT": 1})
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -116,7 +116,7 @@ def article_again(lab, stack):
     assert lab("set", "--preset", "article").code == 0
 
 
-def test_slots_and_settings_follow_lab_set(lab, stack, article_again):
+def test_slot_and_settings_metrics_follow_lab_set(lab, stack, article_again):
     assert _metric(stack, "lab_worker_slots") == 2
     wanted = ("LAB_SERVER=gunicorn-gthread", "LAB_THREADS=3", "LAB_WORKERS=4", "LAB_DB_POOL=2")
     assert lab("set", *wanted).code == 0
@@ -127,7 +127,7 @@ def test_slots_and_settings_follow_lab_set(lab, stack, article_again):
     assert 'lab_db_pool="2"' in info
 
 
-def test_who_waits_for_a_pooled_connection_is_counted(lab, stack, article_again):
+def test_waits_for_pooled_connections_are_counted(lab, stack, article_again):
     wanted = ("LAB_SERVER=gunicorn-gthread", "LAB_THREADS=8", "LAB_WORKERS=1", "LAB_DB_POOL=1")
     assert lab("set", *wanted).code == 0
     said = lab("k6", "smoke", "--scenario", "detail", "--vus", "8", "--duration", "3s", "--json")

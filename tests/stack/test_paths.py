@@ -1,4 +1,4 @@
-"""Where things lie: whose a folder is, and names with spaces in them."""
+"""Paths of the lab: owners of folders, and names with spaces."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from lab.errors import LabError
 from lab.paths import ROOT, State, make_open
 from lab.stack.native.supervision import Supervision
 
-# Too deep for a socket's name, which then lies in /tmp.
+# Too long for a socket's path, so the socket is placed in /tmp.
 DEEP = "a" * 100
 
 
@@ -26,26 +26,26 @@ def state(tmp_path):
         found.socket.parent.rmdir()
 
 
-def test_a_socket_in_a_folder_of_another_user_is_not_believed(state, tmp_path):
-    """Whoever made the folder could put a supervisor of its own there, whose pids `lab` kills."""
+def test_socket_in_folder_of_another_user_is_rejected(state, tmp_path):
+    """That user could run a fake supervisor there, and `lab` would kill the pids it reports."""
     if os.getuid() == 0:
         state.socket.parent.mkdir()
         os.chown(state.socket.parent, 65534, -1)
     else:
-        # What a user who may not give folders away can make of it.
+        # Without root, the folder's owner cannot be changed, but a symlink can be created.
         state.socket.parent.symlink_to(tmp_path)
     with pytest.raises(LabError, match="folder of this user's"):
         assert Supervision(state).alive
 
 
-def test_one_that_is_ours_or_not_there_is_no_error(state):
+def test_missing_or_own_socket_folder_is_accepted(state):
     assert not Supervision(state).alive
     state.socket.parent.mkdir(mode=0o700)
     assert not Supervision(state).alive
 
 
-def test_what_make_clean_removes_is_told_apart_by_what_no_name_has(tmp_path):
-    """`xargs -0` takes a name with spaces whole."""
+def test_paths_for_make_clean_are_separated_by_nul(tmp_path):
+    """`xargs -0` does not split names with spaces."""
     argv = [sys.executable, "-m", "lab.paths"]
     environ = {**os.environ, "LAB_STATE_DIR": str(tmp_path / "big disk" / "lab")}
     done = subprocess.run(argv, cwd=ROOT, env=environ, capture_output=True, text=True, check=True)
@@ -56,8 +56,8 @@ def test_what_make_clean_removes_is_told_apart_by_what_no_name_has(tmp_path):
     assert "-m lab.paths | xargs -0 -r rm -rf --" in makefile
 
 
-def test_a_folder_that_was_there_is_its_owners_to_open(tmp_path):
-    """/tmp, or one that is nobody's business."""
+def test_existing_folder_keeps_its_mode(tmp_path):
+    """It may be /tmp or a private folder."""
     shut = tmp_path / "shut"
     shut.mkdir(mode=0o700)
     umask = os.umask(0o077)

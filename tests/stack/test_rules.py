@@ -1,4 +1,4 @@
-"""Recorded series and alerts: promtool's own tests, and that each would notice a broken rule."""
+"""Recording and alerting rules pass promtool's tests, and those tests detect broken rules."""
 
 import re
 import shutil
@@ -32,20 +32,20 @@ def _rules(path: Path) -> list[dict[str, Any]]:
 ALERTS = [rule for path in RULES for rule in _rules(path) if "alert" in rule]
 
 
-def test_prometheus_takes_its_configuration_and_its_rules():
+def test_prometheus_accepts_its_configuration_and_rules():
     done = _promtool("check", "config", "prometheus.yml")
     assert done.returncode == 0, done.stderr
     assert f"{len(RULES)} rule files found" in done.stdout
 
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
-def test_every_rule_does_what_its_test_says(path):
+def test_rules_pass_their_promtool_tests(path):
     done = _promtool("test", "rules", path.name, cwd=path.parent)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_broken_rule_is_noticed(tmp_path):
-    """Every rule, and every side of an `or` in it, is left out once; some test must fail."""
+def test_promtool_tests_detect_broken_rules(tmp_path):
+    """Remove each rule, and each operand of an `or`, once; at least one test must fail."""
     broken = [mutation for path in RULES for mutation in _mutations(path)]
     assert len(broken) > 30
     folders = [tmp_path / str(number) for number in range(len(broken))]
@@ -55,7 +55,7 @@ def test_a_broken_rule_is_noticed(tmp_path):
 
 
 def _mutations(path: Path) -> Iterator[tuple[str, str, str]]:
-    """What is left out, in which file, and the file's text without it."""
+    """Yield the changed rule, the name of its file, and the file's text with the change."""
     document = yaml.safe_load(path.read_text())
     for group in document["groups"]:
         for rule in group["rules"]:
@@ -68,7 +68,7 @@ def _mutations(path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _alternatives(expr: str) -> list[str]:
-    """The expression without one of its sides; nothing at all where it has but one."""
+    """Return the expression without each operand of `or`; with one operand, an empty result."""
     sides = re.split(r"^or\s", expr, flags=re.MULTILINE)
     if len(sides) == 1:
         return ["vector(1) > 2"]
@@ -81,20 +81,20 @@ def _passes(folder: Path, mutation: tuple[str, str, str]) -> bool:
     (folder / "rules" / mutation[1]).write_text(mutation[2])
     checked = _promtool("check", "rules", f"rules/{mutation[1]}", cwd=folder)
     assert checked.returncode == 0, f"{mutation[0]} is no rule: {checked.stderr}"
-    # The tests of a file are named after it.
+    # Test files are named after their rule file.
     names = [path.name for path in TESTS if path.stem.startswith(Path(mutation[1]).stem)]
     return _promtool("test", "rules", *names, cwd=folder / "tests").returncode == 0
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
-def test_every_alert_says_what_to_do_and_where_it_is_explained(alert):
+def test_alerts_have_a_description_and_valid_runbook_link(alert):
     assert set(alert["annotations"]) == {"summary", "description", "runbook_url"}
     page, _, anchor = alert["annotations"]["runbook_url"].partition("#")
     headings = re.findall(r"^#+ (.+)$", (ROOT / page).read_text(), re.MULTILINE)
     assert anchor in [heading.lower() for heading in headings]
 
 
-def test_rules_are_evaluated_as_often_as_targets_are_scraped():
+def test_rule_evaluation_interval_matches_scrape_interval():
     config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())["global"]
     intervals = {
         group["interval"] for path in RULES for group in yaml.safe_load(path.read_text())["groups"]

@@ -1,4 +1,4 @@
-"""No secret stands where others read: on a command line, in a log, a result, in what is said."""
+"""Secrets do not appear on command lines, in logs, in results or in the output."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ def secrets(stack):
 
 
 class CommandLines(threading.Thread):
-    """Every command line of this machine that can be seen until `stop` is called."""
+    """Collects every visible command line of this machine until `stop` is called."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -43,7 +43,7 @@ class CommandLines(threading.Thread):
 
 @pytest.fixture(scope="module")
 def run(lab, stack):
-    """What a start and a run of k6 show meanwhile: command lines, and what was said."""
+    """Start the stack and run k6; yield the command lines seen and the outputs."""
     lines = CommandLines()
     lines.start()
     try:
@@ -64,15 +64,15 @@ def _containing(texts, secrets):
     ]
 
 
-def test_no_command_line_has_one(run, secrets):
+def test_command_lines_contain_no_secret(run, secrets):
     lines, said = run
     assert [each.code for each in said] == [0] * len(said), [each.err for each in said]
     assert any("k6" in line and " run " in line for line in lines), "the run was not seen"
     assert _containing({line: line for line in lines}, secrets) == []
 
 
-def test_no_command_line_of_a_first_start_has_one(lab, other):
-    """It makes the secrets themselves, Postgres's data, and the roles."""
+def test_command_lines_of_first_start_contain_no_secret(lab, other):
+    """The first start creates the secrets, Postgres's data and the roles."""
     lines = CommandLines()
     lines.start()
     try:
@@ -92,13 +92,13 @@ def _words(line):
     return (word.rsplit("/", 1)[-1] for word in line.split())
 
 
-def test_nothing_that_the_lab_says_has_one(run, secrets):
+def test_lab_output_contains_no_secret(run, secrets):
     _, said = run
     texts = {number: each.out + each.err for number, each in enumerate(said)}
     assert _containing(texts, secrets) == []
 
 
-def test_no_log_no_configuration_and_no_result_has_one(run, secrets, stack):
+def test_logs_configuration_and_results_contain_no_secret(run, secrets, stack):
     state = stack._state
     folders = (state.logs, state.run, RESULTS / TESTID)
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
@@ -109,8 +109,8 @@ def test_no_log_no_configuration_and_no_result_has_one(run, secrets, stack):
     assert _containing(texts, secrets) == []
 
 
-def test_no_process_that_needs_none_has_one_in_its_environment(run, secrets, stack):
-    """Programs read them from files; what a program was started with, its children have too."""
+def test_process_environments_contain_no_secret(run, secrets, stack):
+    """Programs read secrets from files, as child processes inherit the environment."""
     environments = {}
     for name, pid in stack.pids().items():
         environments[name] = "\n".join(psutil.Process(pid).environ().values())
@@ -118,7 +118,7 @@ def test_no_process_that_needs_none_has_one_in_its_environment(run, secrets, sta
     assert _containing(environments, secrets) == []
 
 
-def test_on_the_docker_engine_the_token_is_on_no_command_line_either(stack, monkeypatch):
+def test_docker_engine_passes_the_token_in_the_environment(stack, monkeypatch):
     monkeypatch.setattr(DockerEngine, "token", lambda _: "the-token")
     monkeypatch.setattr(DockerEngine, "push_url", lambda *_: "http://127.0.0.1:1")
     engine, settings = DockerEngine(), stack.settings()

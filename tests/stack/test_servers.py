@@ -1,4 +1,4 @@
-"""Every server of LAB_SERVER: it starts, says who it is, serves, books, and can be switched."""
+"""Every server of LAB_SERVER starts, reports its name, serves, books and can be replaced."""
 
 import json
 from contextlib import contextmanager
@@ -18,7 +18,8 @@ from tests.support.booking_load import Load
 
 NOWHERE = "/there-is-no-such-route/"
 
-# What else is tried with each: a switch costs seconds, so one does for both. None is the default.
+# Further settings to test with each server: one change of settings, which takes seconds, covers
+# both. None is a default.
 ALSO = {
     "gunicorn-sync": {"LAB_SECOND_SERVER": "uvicorn"},
     "gunicorn-gthread": {"LAB_SECOND_SERVER": "daphne"},
@@ -28,13 +29,13 @@ ALSO = {
     "daphne": {"LAB_WEBSOCKETS": "on", "LAB_WORKERS": 1},
     "granian": {"LAB_WEBSOCKETS": "on"},
 }
-# Gunicorn's workers see that their master is gone when they next look, within LAB_TIMEOUT / 2.
+# Not Gunicorn, whose workers detect a dead master only at their next check (LAB_TIMEOUT / 2).
 KILLED = ("uvicorn", "daphne", "granian")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def article(stack):
-    """Whatever a test sets, the next module finds the defaults."""
+    """Restore the defaults for the next module."""
     yield
     stack.apply(changed(stack.settings(), preset_assignments("article")))
 
@@ -51,20 +52,20 @@ def _says(stack, url, *, path=NOWHERE, token=True):
     return httpx.get(f"{url}{path}", headers=headers, timeout=30).headers.get("X-Lab-Server")
 
 
-def test_there_is_a_line_for_every_server():
+def test_every_server_is_covered():
     assert set(ALSO) == set(Server)
 
 
 @pytest.mark.parametrize("server", ALSO)
-def test_a_server_says_who_it_is_lists_hotels_and_books(stack, server):
-    # With a pool, since it has to work under each.
+def test_server_reports_its_name_lists_hotels_and_books(stack, server):
+    # With a connection pool, which must work with every server.
     usual = {"LAB_SERVER": server, "LAB_DB_POOL": 3, "LAB_WORKERS": 3}
     settings = _wanted(stack, **(usual | ALSO[server]))
     stack.apply(settings)
     assert _says(stack, settings.target_url, path="/api/hotel/") == server
-    # Only the lab is told.
+    # Only requests with the lab's token receive the header.
     assert _says(stack, settings.target_url, token=False) is None
-    # Asks Nginx, the server itself and the one beside it who they are.
+    # Queries the names of Nginx's upstream, the server itself and the second server.
     verify.verify(verify.target_of(stack, settings))
     load = Load(settings.target_url)
     load.book_once()
@@ -74,7 +75,8 @@ def test_a_server_says_who_it_is_lists_hotels_and_books(stack, server):
     _check_beside(stack, settings)
     _check_place(settings)
     if settings.LAB_WEBSOCKETS == "on":
-        # By way of Nginx, which lets each message through, perhaps to the server beside; then not.
+        # First through Nginx, which passes on each message (maybe to the second server); then
+        # directly.
         _check_socket(settings.target_url, load)
         _check_socket(settings.server_url, load)
     limit = [str(settings.LAB_DB_MAX_CONNECTIONS)]
@@ -84,8 +86,8 @@ def test_a_server_says_who_it_is_lists_hotels_and_books(stack, server):
 
 
 def _check_place(settings):
-    """No client's header makes a server take the project for one below another path: closed routes
-    would be open, and limits passed by.
+    """Check that client headers cannot move the project below another path, which would open
+    closed routes and bypass limits.
     """
     for name in ("Daphne-Root-Path", "SCRIPT_NAME", "Script-Name", "X-Forwarded-Prefix"):
         asked = httpx.get(f"{settings.target_url}/x/readyz", headers={name: "/x"})
@@ -95,19 +97,19 @@ def _check_place(settings):
 
 
 def _check_metrics(stack, settings):
-    """Those of workers before are out of the sums, whether or not the server has a hook for it."""
+    """Check that sums exclude earlier workers, whether or not the server has a hook for it."""
     text = httpx.get(settings.metrics_url).text
     beside = settings.LAB_SECOND_SERVER != "off"
     assert f'lab_workers{{role="backend"}} {settings.LAB_WORKERS}.0' in text
     assert ('lab_workers{role="beside"} 1.0' in text) == beside
     assert "lab_http_requests_in_flight 0.0" in text
-    # By ASGI a worker takes whatever comes.
+    # An ASGI worker has no fixed number of slots.
     slots = {"gunicorn-sync": 3, "gunicorn-gthread": 3 * settings.LAB_THREADS}
     assert f"lab_worker_slots {slots.get(settings.LAB_SERVER, 0)}.0" in text
 
 
 def _workers(stack):
-    """Processes that serve: those that know Django, unlike masters and their helpers."""
+    """Return the processes that serve: those with Django loaded, unlike masters and helpers."""
     main = psutil.Process(stack._supervision.pid("backend"))
     return [p for p in (main, *main.children(recursive=True)) if "_psycopg" in _mapped(p)]
 
@@ -133,7 +135,7 @@ def _check_socket(url, load):
 
 
 def _kill(stack, server):
-    """Its workers must not keep the socket from the server that comes after it."""
+    """Kill the server. Its workers must release the socket for the next server."""
     main = psutil.Process(stack._supervision.pid("backend"))
     workers = main.children(recursive=True)
     main.kill()
@@ -148,14 +150,14 @@ def _answers(stack):
         return None
 
 
-def test_new_settings_come_with_the_start_that_empties_the_caches(stack):
+def test_new_settings_apply_when_caches_are_emptied(stack):
     wanted = {"LAB_SERVER": "gunicorn-gthread", "LAB_DB_MAX_CONNECTIONS": 62}
     settings = _wanted(stack, LAB_SECOND_SERVER="daphne", **wanted)
     with stack.emptied(settings):
         for url in (settings.target_url, settings.backend_url):
             with pytest.raises(httpx.ConnectError):
                 httpx.get(url)
-        # Postgres is there, with its new limit: this is when a database is restored.
+        # Postgres runs with its new limit: a database is restored at this point.
         assert stack.sql("postgres", "SHOW max_connections") == ["62"]
     assert stack.settings() == settings
     verify.verify(verify.target_of(stack, settings))
@@ -171,7 +173,7 @@ def _without_its_key(stack):
         hidden.rename(key)
 
 
-def test_a_server_that_does_not_start_is_one_message_and_the_next_one_starts(stack):
+def test_failed_server_start_is_reported_and_next_start_succeeds(stack):
     settings = _wanted(stack, LAB_SERVER="daphne", LAB_WORKERS=1)
     with (
         _without_its_key(stack),
@@ -184,8 +186,8 @@ def test_a_server_that_does_not_start_is_one_message_and_the_next_one_starts(sta
     assert _says(stack, settings.target_url) == "daphne"
 
 
-def test_a_proof_that_names_another_server_is_refused(stack):
-    """The server is asked, not the setting: here the setting is wrong."""
+def test_verification_fails_if_another_server_answers(stack):
+    """The server is queried, not the setting; here the setting is wrong."""
     wrong = _wanted(stack, LAB_SERVER="gunicorn-sync")
     with pytest.raises(
         LabError, match=r"was answered by .+, but the settings require gunicorn-sync"

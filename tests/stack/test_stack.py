@@ -1,4 +1,4 @@
-"""The native engine: up, down, status, and what survives a killed supervisor."""
+"""The native engine: up, down, status, and recovery from a killed supervisor."""
 
 import json
 import os
@@ -21,7 +21,7 @@ SERVICES = [
 ]
 
 
-def test_status_tells_engine_services_and_active_settings(lab, stack):
+def test_status_reports_engine_services_and_active_settings(lab, stack):
     status = lab("status", "--json").json
     assert status["engine"] == "native"
     states = {service["name"]: service["state"] for service in status["services"]}
@@ -31,25 +31,25 @@ def test_status_tells_engine_services_and_active_settings(lab, stack):
     assert status["settings"]["LAB_DETAIL"] == "naive"
 
 
-def test_status_reads_well_in_a_narrow_terminal(lab, stack):
+def test_status_fits_a_narrow_terminal(lab, stack):
     said = lab("status", COLUMNS="80")
     assert f"http://127.0.0.1:{os.environ['LAB_HTTP_PORT']}" in said.out
     assert "LAB_DETAIL" in said.out
 
 
-def test_status_asks_nginx_itself(lab, stack):
+def test_nginx_reports_settings_only_on_its_status_port(lab, stack):
     said = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
     assert said["LAB_NGINX_CACHE"] == "off"
     assert httpx.get(f"{stack.settings().target_url}/settings").status_code == 404
 
 
-def test_up_again_changes_nothing(lab, stack):
+def test_second_up_changes_nothing(lab, stack):
     pids = [stack._supervision.pid(name) for name in SERVICES]
     assert lab("up").code == 0
     assert [stack._supervision.pid(name) for name in SERVICES] == pids
 
 
-def test_metrics_are_scraped_from_a_port_of_their_own(stack):
+def test_metrics_are_scraped_from_a_separate_port(stack):
     httpx.get(f"{stack.settings().target_url}/api/hotel/")
     query = 'lab_http_requests_total{service="backend",route="hotel_list"}'
 
@@ -60,14 +60,14 @@ def test_metrics_are_scraped_from_a_port_of_their_own(stack):
     wait_for(arrived, seconds=20, what="The backend's counter in Prometheus")
 
 
-def test_the_logs_of_a_service_can_be_read(lab, stack):
+def test_logs_command_prints_the_log_of_a_service(lab, stack):
     assert "Ready to accept connections" in lab("logs", "redis").out
     answer = lab("logs", "mysql")
     assert answer.is_one_message(2)
     assert "postgres" in answer.err
 
 
-def test_a_killed_supervisor_leaves_processes_that_up_replaces(lab, stack):
+def test_up_replaces_processes_of_a_killed_supervisor(lab, stack):
     state: State = stack._state
     bookings = _hotels(stack)
     os.kill(int((state.run / "supervisord.pid").read_text()), signal.SIGKILL)
@@ -81,7 +81,7 @@ def test_a_killed_supervisor_leaves_processes_that_up_replaces(lab, stack):
     assert _hotels(stack) == bookings
 
 
-def test_a_killed_worker_and_a_killed_server_come_back(stack):
+def test_killed_worker_and_killed_server_are_restarted(stack):
     master = psutil.Process(stack._supervision.pid("backend"))
     killed = master.children()[0]
     killed.kill()
@@ -94,8 +94,8 @@ def test_a_killed_worker_and_a_killed_server_come_back(stack):
     master.kill()
     wait_for(
         lambda: (
-            # A request wakes the orphans, which then see that their master is gone. Without one
-            # they look after half of LAB_TIMEOUT.
+            # A request wakes the orphans, which then detect their dead master. Without a request
+            # they check after half of LAB_TIMEOUT.
             stack._ready(stack.settings())
             and stack._supervision.pid("backend") not in (0, master.pid)
             and not any(map(is_alive, orphans))
@@ -106,7 +106,7 @@ def test_a_killed_worker_and_a_killed_server_come_back(stack):
     wait_for(lambda: stack._ready(stack.settings()), seconds=30, what="Its first answer")
 
 
-def test_down_leaves_nothing_running_and_up_finds_the_data(lab, stack):
+def test_down_stops_all_processes_and_up_finds_the_data(lab, stack):
     before = _hotels(stack)
     shared = Path("/dev/shm") / f"{shared_memory_prefix(stack._state)}-of-an-old-layer"
     shared.touch()
@@ -129,14 +129,14 @@ def test_management_commands_run_in_the_stack(lab, stack):
     assert "--reload" in refused.err
 
 
-def test_secrets_are_for_their_owner_alone(stack):
+def test_secrets_are_readable_only_by_their_owner(stack):
     modes = {file.name: file.stat().st_mode & 0o777 for file in stack._state.secrets.iterdir()}
     made = ("redis.acl", "push.htpasswd", "redis-exporter.json")
     assert modes == dict.fromkeys([*secrets.NAMES, *made], 0o600)
     assert stack._state.secrets.stat().st_mode & 0o777 == 0o700
 
 
-def test_everything_listens_on_the_loopback_alone(stack):
+def test_all_services_listen_only_on_loopback(stack):
     owned = {process.pid for process in leftovers(stack._state)}
     listening = [
         c for c in psutil.net_connections("inet") if c.status == "LISTEN" and c.pid in owned

@@ -1,4 +1,4 @@
-"""`lab set` on the native engine: what it changes, what it refuses, and who is served meanwhile."""
+"""`lab set` on the native engine: changes, rejected settings, and requests during a change."""
 
 import threading
 from contextlib import contextmanager
@@ -13,12 +13,12 @@ from lab.settings import changed
 
 @pytest.fixture
 def naive_again(lab, stack):
-    """Whatever a test sets, the next one finds the defaults."""
+    """Restore the defaults for the next test."""
     yield
     assert lab("set", "--preset", "article").code == 0
 
 
-def test_set_changes_what_the_backend_says_of_itself(lab, stack, naive_again):
+def test_set_changes_the_settings_that_backend_reports(lab, stack, naive_again):
     said = lab("set", "LAB_DETAIL=fast", "LAB_WORKERS=3", "LAB_DB_POOL=4", "--json")
     assert said.code == 0, said.err
     active = httpx.get(
@@ -34,7 +34,7 @@ def test_set_changes_what_the_backend_says_of_itself(lab, stack, naive_again):
     "wanted",
     [
         ("LAB_DETAIL=fast",),
-        # Without LAB_SHED, which refuses what waits for a busy machine's new workers.
+        # Without LAB_SHED, which rejects requests that wait for new workers on a busy machine.
         ("LAB_NGINX_CACHE=protected", "LAB_REDIS_CACHE=versioned"),
     ],
 )
@@ -45,7 +45,7 @@ def test_set_loses_no_request(lab, stack, naive_again, wanted):
     assert len(statuses) > 30
 
 
-def test_the_end_of_a_delay_loses_no_request(lab, stack, naive_again):
+def test_removing_a_delay_loses_no_request(lab, stack, naive_again):
     assert lab("set", "LAB_LATENCY_MS=60").code == 0
     with _asked_all_the_while(stack) as statuses:
         assert lab("set", "LAB_LATENCY_MS=0").code == 0
@@ -76,7 +76,7 @@ def _asked_all_the_while(stack):
             asker.join()
 
 
-def test_a_preset_is_active_in_every_service_when_set_returns(lab, stack, naive_again):
+def test_preset_is_active_in_every_service_when_set_returns(lab, stack, naive_again):
     said = lab("set", "--preset", "best", "LAB_NGINX_CACHE_TTL=2s", "--json")
     active = said.json["settings"]
     wanted = {"LAB_NGINX_CACHE": "protected", "LAB_REDIS_CACHE": "versioned", "LAB_SHED": "on"}
@@ -86,7 +86,7 @@ def test_a_preset_is_active_in_every_service_when_set_returns(lab, stack, naive_
     assert statuses[1] == "HIT"
 
 
-def test_the_article_preset_is_the_defaults():
+def test_article_preset_matches_the_defaults():
     from lab.settings import defaults
     from lab.settings.presets import preset_assignments
 
@@ -103,7 +103,7 @@ def test_the_article_preset_is_the_defaults():
         ("LAB_DETAIL", "Write NAME=VALUE"),
     ],
 )
-def test_set_refuses_what_it_does_not_know_and_changes_nothing(lab, stack, assignment, said):
+def test_set_rejects_invalid_assignments_and_changes_nothing(lab, stack, assignment, said):
     before = stack.settings()
     answer = lab("set", assignment)
     assert answer.is_one_message(2)
@@ -114,8 +114,8 @@ def test_set_refuses_what_it_does_not_know_and_changes_nothing(lab, stack, assig
 DAPHNE = ("LAB_SERVER=daphne", "LAB_WORKERS=1")
 
 
-def test_a_switch_that_failed_is_made_good_by_saying_it_again(lab, stack, naive_again):
-    """The settings are saved before the server reads them: they are not what runs yet."""
+def test_repeating_a_failed_set_applies_it(lab, stack, naive_again):
+    """The settings are saved before the server reads them, so they may not be active yet."""
     key = stack._state.secrets / "secret_key"
     hidden = key.rename(key.with_suffix(".hidden"))
     try:
@@ -124,14 +124,14 @@ def test_a_switch_that_failed_is_made_good_by_saying_it_again(lab, stack, naive_
         hidden.rename(key)
     assert failed.is_one_message(1)
     assert "repeat the command" in failed.err
-    # Supervisor would start it again by itself, but not tell Nginx.
+    # Supervisor would restart the server by itself, but not reconfigure Nginx.
     assert lab("set", *DAPHNE, "LAB_NGINX_CACHE=basic").code == 0
     said = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
     assert said["LAB_NGINX_CACHE"] == "basic"
     assert stack._ready(stack.settings())
 
 
-def test_what_can_not_be_adopted_leaves_the_stack_as_it_was(stack):
+def test_settings_that_cannot_be_applied_leave_stack_unchanged(stack):
     before = stack.settings()
     delayed = changed(before, ["LAB_LATENCY_MS=60", "LAB_WORKBENCH=on"])
     stack._supervision.stop_service("toxiproxy")

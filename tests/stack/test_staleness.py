@@ -1,5 +1,6 @@
-"""How old a page may be: bookings under load through the real stack, while Redis stops, hangs and
-comes back. A read that starts after a booking's 201 and does not show it is stale.
+"""Age of pages during bookings under load, while Redis hangs, stops and recovers.
+
+A read is stale if it starts after a booking's 201 and does not show that booking.
 """
 
 import time
@@ -26,7 +27,7 @@ DEFAULTS = {
 
 @pytest.fixture(scope="module")
 def position(lab, stack):
-    """Set the stack's switches; whoever comes after this file finds the defaults."""
+    """Change the stack's settings; restore the defaults after this module."""
 
     def put(**switches: str) -> None:
         said = lab("set", *(f"{name}={value}" for name, value in {**DEFAULTS, **switches}.items()))
@@ -39,7 +40,7 @@ def position(lab, stack):
 @pytest.mark.parametrize(
     "server", ["gunicorn-sync", pytest.param("gunicorn-gthread", marks=pytest.mark.slow)]
 )
-def test_versioned_never_shows_a_page_without_a_booking_that_was_answered(stack, position, server):
+def test_versioned_cache_never_serves_stale_pages(stack, position, server):
     position(LAB_REDIS_CACHE="versioned", LAB_DETAIL="fast", LAB_SERVER=server)
     with Load(stack.settings().target_url) as load:
         _survives_redis(load, stack, then=lambda: _wait_for_a_hit(stack))
@@ -48,8 +49,8 @@ def test_versioned_never_shows_a_page_without_a_booking_that_was_answered(stack,
 
 
 @pytest.mark.parametrize("redis", ["versioned", pytest.param("off", marks=pytest.mark.slow)])
-def test_protected_keeps_its_promise(stack, position, redis):
-    """TTL + 2 s + the time of one answer, whatever happens to Redis."""
+def test_protected_cache_respects_its_age_limit(stack, position, redis):
+    """The limit is TTL + 2 s + the duration of one response, regardless of Redis."""
     position(LAB_NGINX_CACHE="protected", LAB_REDIS_CACHE=redis, LAB_DETAIL="fast")
     with Load(stack.settings().target_url) as load:
         _survives_redis(load, stack)
@@ -57,14 +58,14 @@ def test_protected_keeps_its_promise(stack, position, redis):
     assert load.seen.stale, "pages are kept for a second: some reads must have been of that age"
 
 
-def test_protected_keeps_its_promise_to_the_first_reader_after_a_quiet_time(stack, position):
+def test_protected_cache_respects_its_age_limit_after_idle_time(stack, position):
     position(LAB_NGINX_CACHE="protected", LAB_REDIS_CACHE="versioned", LAB_DETAIL="fast")
     load = Load(stack.settings().target_url)
     load.read_once()
     for _ in range(3):
-        # Nobody reads meanwhile: the page that is kept is the one from before the booking.
+        # Without reads in between, the cached page is older than the booking.
         load.book_once()
-        # The time that has to pass for the promise to be due, and some.
+        # Longer than the age limit.
         time.sleep(QUIET_SECONDS)
         load.read_once()
     assert load.bookings == 3
@@ -72,7 +73,7 @@ def test_protected_keeps_its_promise_to_the_first_reader_after_a_quiet_time(stac
 
 
 def _survives_redis(load, stack, then=lambda: None) -> None:
-    """Goes on before, in and after each outage; `then` is done when each has ended."""
+    """Continue the load before, during and after each outage; call `then` after each."""
     load.goes_on()
     for outage in (redis_frozen, redis_stopped):
         with outage(stack):
@@ -86,8 +87,8 @@ def _check_promise(load) -> None:
     assert max(load.seen.stale, default=0) <= TTL_SECONDS + 2 + load.seen.slowest
 
 
-def test_page_shows_such_pages(stack, position):
-    """The same load finds the fault where it is."""
+def test_page_cache_serves_stale_pages(stack, position):
+    """Verify that the same load detects staleness where it exists."""
     position(LAB_REDIS_CACHE="page", LAB_DETAIL="fast")
     with Load(stack.settings().target_url) as load:
         load.goes_on(bookings=5)
@@ -96,14 +97,14 @@ def test_page_shows_such_pages(stack, position):
 
 
 def _probed(lab, **environ):
-    """What the load generator's own probe says."""
+    """Return the result of a run with the load generator's staleness probe."""
     flags = ("--scenario", "staleness", "--vus", "1", "--duration", "2s", "--json")
     said = lab("k6", "smoke", *flags, **environ)
     assert said.code == 0, said.err
     return said.json
 
 
-def test_the_probe_sees_it_within_the_promise_of_protected(lab, stack, position):
+def test_probe_measures_staleness_within_limit_of_protected_cache(lab, stack, position):
     position(LAB_NGINX_CACHE="protected", LAB_DETAIL="fast")
     found = _probed(lab)
     staleness = found["staleness"]
@@ -113,7 +114,7 @@ def test_the_probe_sees_it_within_the_promise_of_protected(lab, stack, position)
 
 
 def _staleness_in_prometheus(stack, testid):
-    """How many values its histogram has."""
+    """Return the number of values in the run's histogram."""
     prometheus = Prometheus(stack.settings().prometheus_url)
     now = time.time()
     (beats,) = prometheus.samples(heartbeat(testid), now - 60, now)
@@ -121,7 +122,7 @@ def _staleness_in_prometheus(stack, testid):
     return prometheus.instant(f"histogram_count(sum({histogram}))")
 
 
-def test_what_the_probe_does_not_see_in_time_is_counted(lab, stack, position):
+def test_probe_counts_bookings_not_seen_in_time(lab, stack, position):
     position(LAB_REDIS_CACHE="page", LAB_DETAIL="fast")
     staleness = _probed(lab, STALENESS_BOUND="1")["staleness"]
     assert staleness["seen"] == 0

@@ -1,4 +1,4 @@
-"""The defaults are naive, so Django runs as it comes: what the API promises holds there as well."""
+"""The API's guarantees hold for stock Django, which the default settings (naive) run."""
 
 from contextlib import contextmanager
 from uuid import uuid4
@@ -49,7 +49,7 @@ def _without(stack, service):
         stack._supervision.start_service(service)
 
 
-def test_django_is_stock_and_is_no_more_once_a_part_is_fast(stack, settings):
+def test_django_is_stock_until_a_part_is_fast(stack, settings):
     assert ask_backend(settings, stack.token())["server"]["is_stock"] is True
     try:
         stack.apply(changed(settings, ["LAB_DETAIL=fast"]))
@@ -58,13 +58,13 @@ def test_django_is_stock_and_is_no_more_once_a_part_is_fast(stack, settings):
         stack.apply(settings)
 
 
-def test_a_page_has_no_etag_and_an_unknown_one_is_404(client):
+def test_page_has_no_etag_and_unknown_page_returns_404(client):
     page = client.get(LIST)
     assert (page.status_code, "ETag" in page.headers) == (200, False)
     assert client.get(f"{LIST}{uuid4()}/").status_code == 404
 
 
-def test_a_booking_is_made_once_and_the_nights_are_gone(client, wish):
+def test_repeated_booking_is_replayed_and_conflicting_booking_rejected(client, wish):
     key = {"Idempotency-Key": uuid4().hex}
     made = client.post("/api/booking/", json=wish, headers=key)
     again = client.post("/api/booking/", json=wish, headers=key)
@@ -78,14 +78,14 @@ def test_a_booking_is_made_once_and_the_nights_are_gone(client, wish):
 
 
 @pytest.mark.parametrize("said", ["charset=rot13", "x*=none'en'y", "charset*=utf-8''%00"])
-def test_a_content_type_that_makes_no_sense_is_no_error_of_ours(client, said):
+def test_malformed_content_type_causes_no_server_error(client, said):
     headers = {"Content-Type": f"application/json; {said}"}
     answer = client.post("/api/booking/", content=b"{}", headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid")
 
 
-def test_an_outage_is_503_and_over_when_postgres_is_back(stack, client, wish):
-    """Kept connections were lost: none of them makes an error."""
+def test_postgres_outage_returns_503_until_recovery(stack, client, wish):
+    """After recovery, lost persistent connections cause no errors."""
     assert client.get(LIST).status_code == 200
     with _without(stack, "postgres"):
         for answer in (client.get(LIST), client.post("/api/booking/", json=wish)):

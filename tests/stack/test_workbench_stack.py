@@ -1,4 +1,4 @@
-"""LAB_WORKBENCH on a running stack: tables, data and worker come with it, and go with it."""
+"""LAB_WORKBENCH adds tables, data and a worker to a running stack, and removes them."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from lab.stack.native.services import BACKEND, services
 
 @pytest.fixture(scope="module")
 def workbench(lab, stack):
-    """Switched on while the stack runs; off again afterwards."""
+    """Enable the workbench on the running stack; disable it afterwards."""
     done = lab("set", "LAB_WORKBENCH=on", "LAB_VIEWS=async")
     assert done.code == 0, done.err
     yield httpx.Client(base_url=f"{stack.settings().backend_url}/workbench", timeout=20)
@@ -27,17 +27,17 @@ def _states(stack):
     return {service.name: service.state for service in stack.services()}
 
 
-def test_it_comes_with_its_setting(stack, workbench):
+def test_setting_enables_the_workbench(stack, workbench):
     assert workbench.get("/io-read/").json()["count"] == stack.settings().LAB_DATA_POSTS
     assert workbench.get("/layer-hello/").json()["worker"] == stack.pids()["backend-worker"]
 
 
-def test_the_worker_bears_its_mark(stack, workbench):
-    """By which it is measured; of bin/serve itself nothing is left in its command line."""
+def test_worker_has_its_mark(stack, workbench):
+    """Metrics identify the worker by its mark, as bin/serve is no longer in its command line."""
     _check_mark(stack, "backend-worker")
 
 
-def test_the_server_beside_bears_its_mark_and_is_left_alone_by_settings_of_nginx(lab, stack):
+def test_second_server_has_mark_and_survives_changes_of_nginx_settings(lab, stack):
     assert lab("set", "LAB_SECOND_SERVER=uvicorn").code == 0
     try:
         _check_mark(stack, "backend-beside")
@@ -56,8 +56,8 @@ def _check_mark(stack, name):
     assert f" {service.mark} " in f" {said} "
 
 
-def test_the_worker_is_well_while_it_answers_and_while_it_is_off(stack, workbench):
-    """Compose's check; the native engine asks by itself."""
+def test_worker_is_healthy_while_it_answers_or_is_off(stack, workbench):
+    """Run Compose's health check; the native engine has its own."""
     url = f"{stack.settings().backend_url}/async/workbench/layer-hello/"
     assert _is_well(url, "on")
     stack._supervision.stop_service("backend-worker")
@@ -74,22 +74,22 @@ def _is_well(url, setting):
     return not subprocess.run(argv, env=env, stderr=subprocess.PIPE, check=False).returncode
 
 
-def test_a_reset_takes_back_what_was_posted(stack, workbench):
+def test_restoring_the_database_removes_posted_data(stack, workbench):
     database.prepare_template(stack, stack.settings())
     assert workbench.post("/io-create/", data={"title": "t", "content": "c"}).status_code == 201
     with stack.emptied():
         database.restore(stack)
     assert workbench.get("/io-read/").json()["count"] == stack.settings().LAB_DATA_POSTS
-    # What was on its way is gone with the caches; the worker listens still.
+    # Pending messages are deleted with the caches; the worker still listens.
     assert workbench.get("/layer-hello/").status_code == 200
 
 
-def test_another_template_is_made_for_an_experiment_without_it():
+def test_database_template_depends_on_the_setting():
     on, off = (load_settings({"LAB_WORKBENCH": position}) for position in ("on", "off"))
     assert database._signature(on) != database._signature(off)
 
 
-def test_it_goes_with_its_setting(lab, stack, workbench):
+def test_setting_disables_the_workbench(lab, stack, workbench):
     assert lab("set", "LAB_WORKBENCH=off").code == 0
     assert workbench.get("/io-read/").status_code == 404
     assert _states(stack)["backend-worker"] == "missing"

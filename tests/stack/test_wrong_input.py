@@ -1,4 +1,4 @@
-"""What goes wrong ends in one message that says what happened, what was found, and what to do."""
+"""Each error ends in one message: what happened, which value was found, and what to do."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from lab.paths import ROOT, State
 from lab.stack.native.supervision import wait_for
 
 
-def test_a_taken_port_is_named_before_anything_starts(lab, other):
+def test_port_conflict_is_reported_before_any_start(lab, other):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", int(other["LAB_HTTP_PORT"])))
         taken.listen()
@@ -29,7 +29,7 @@ def test_a_taken_port_is_named_before_anything_starts(lab, other):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a small disk to fill")
-def test_a_full_disk_is_said_before_anything_starts(lab, other, tmp_path):
+def test_full_disk_is_reported_before_any_start(lab, other, tmp_path):
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=50m", "tmpfs", str(tmp_path)], check=False
     )
@@ -44,7 +44,7 @@ def test_a_full_disk_is_said_before_anything_starts(lab, other, tmp_path):
     assert "Make room" in said.err
 
 
-def test_a_broken_cluster_is_told_with_the_end_of_its_log(lab, other):
+def test_broken_cluster_is_reported_with_the_end_of_its_log(lab, other):
     assert lab("up", **other).code == 0
     assert lab("down", **other).code == 0
     (State(Path(other["LAB_STATE_DIR"])).postgres / "PG_VERSION").write_text("9.6\n")
@@ -54,7 +54,7 @@ def test_a_broken_cluster_is_told_with_the_end_of_its_log(lab, other):
     assert "9.6" in said.err
 
 
-def test_an_unknown_setting_in_the_shell_is_misuse(lab):
+def test_invalid_setting_in_the_shell_is_a_usage_error(lab):
     said = lab("up", LAB_SERVER="apache")
     assert said.is_one_message(2)
     assert "LAB_SERVER=apache is not known. Allowed: gunicorn-sync, gunicorn-gthread" in said.err
@@ -73,33 +73,33 @@ def test_an_unknown_setting_in_the_shell_is_misuse(lab):
         (("fly",), "fly"),
     ],
 )
-def test_unknown_names_are_misuse_and_the_known_ones_are_listed(lab, stack, argv, said):
+def test_invalid_arguments_are_usage_errors(lab, stack, argv, said):
     answer = lab(*argv)
     assert answer.is_one_message(2)
     assert said in answer.err
 
 
-def test_k6s_shortcuts_in_the_shell_are_refused(lab, stack):
+def test_k6_environment_variables_in_the_shell_are_rejected(lab, stack):
     said = lab("k6", "smoke", K6_VUS="5")
     assert said.is_one_message(2)
     assert "K6_VUS" in said.err
 
 
 @pytest.mark.parametrize("argv", [("k6", "smoke"), ("set", "LAB_DETAIL=fast")])
-def test_what_needs_a_running_stack_says_how_to_start_it(lab, other, argv):
+def test_commands_without_running_stack_report_how_to_start_it(lab, other, argv):
     said = lab(*argv, **other)
     assert said.is_one_message(1)
     assert "lab up" in said.err
 
 
-def test_a_load_too_short_to_judge_is_not_said_to_hold(lab, stack):
+def test_load_that_is_too_short_is_not_evaluated(lab, stack):
     said = lab("k6", "hold", "--rate", "2", "--duration", "3s", "--scenario", "list")
     assert said.is_one_message(1)
     assert "too short to judge" in said.err
     assert "--duration 7s" in said.err
 
 
-def test_data_of_other_secrets_is_named_at_once(lab, other):
+def test_data_created_with_other_secrets_is_reported(lab, other):
     assert lab("up", **other).code == 0
     assert lab("down", **other).code == 0
     (State(Path(other["LAB_STATE_DIR"])).secrets / "postgres_password").write_text("another")
@@ -108,7 +108,7 @@ def test_data_of_other_secrets_is_named_at_once(lab, other):
     assert "another password" in said.err
 
 
-def test_no_data_is_said_before_k6_starts(lab, stack):
+def test_missing_data_is_reported_before_k6_starts(lab, stack):
     done = stack.exec("backend", [sys.executable, "-c", _RENAME_HOTELS.format("away")])
     assert done.returncode == 0, done.stderr
     try:
@@ -119,7 +119,7 @@ def test_no_data_is_said_before_k6_starts(lab, stack):
     assert "load_db" in said.err
 
 
-# Empties the table for a moment without losing a row.
+# Empties the table temporarily without losing a row.
 _RENAME_HOTELS = """
 import django, os
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
@@ -135,7 +135,7 @@ with transaction.atomic(), connection.cursor() as cursor:
 """
 
 
-def test_a_target_that_goes_down_in_the_middle_is_not_called_a_break(lab, stack):
+def test_target_failure_during_a_test_is_no_break_point(lab, stack):
     testid = new_testid("down")
     prometheus = Prometheus(stack.settings().prometheus_url)
 
@@ -155,7 +155,7 @@ def test_a_target_that_goes_down_in_the_middle_is_not_called_a_break(lab, stack)
     assert "results/" in said.err
 
 
-def test_ctrl_c_in_the_middle_of_a_test_leaves_what_was_counted(stack):
+def test_ctrl_c_during_a_test_preserves_the_k6_summary(stack):
     process = subprocess.Popen(
         [str(Path(sys.executable).parent / "lab"), *("k6", "hold", "--scenario", "list")],
         stdout=subprocess.PIPE,
@@ -180,7 +180,7 @@ def test_ctrl_c_in_the_middle_of_a_test_leaves_what_was_counted(stack):
         ("go", "echo go1.19.8", "Go is too old: found go1.19.8, needed 1.25"),
     ],
 )
-def test_a_toolchain_that_is_too_old_is_named(tmp_path, program, script, said):
+def test_outdated_toolchain_is_reported(tmp_path, program, script, said):
     fake = tmp_path / program
     fake.write_text(f"#!/bin/sh\n{script}\n")
     fake.chmod(0o755)
@@ -201,7 +201,7 @@ def test_a_toolchain_that_is_too_old_is_named(tmp_path, program, script, said):
     assert said in done.stderr
 
 
-def test_a_missing_program_says_what_gets_it():
+def test_missing_program_is_reported_with_the_install_command():
     code = "from lab.stack.native.programs import require; require('no-such-program')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "Run `make setup`" in done.stderr
