@@ -15,8 +15,8 @@ const tools = { api: apiBuild(env, profile), env, profile };
 
 export const options = optionsBuild(env, profile);
 
-// Each VU has a copy of every module that it loads, so it loads its scenario alone; setup and summary
-// run in VU 0. With 1,000 VUs that is 300 MB less, and a third less CPU to start them.
+// Each VU has a copy of every module that it loads, so it loads only its own scenario; setup and
+// summary run in VU 0. With 1,000 VUs this saves 300 MB, and a third of the CPU time to start them.
 /** @type {Scenario} */
 const scenario = require(`./scenarios/${env.scenario}.js`);
 const inFirst = (/** @type {string} */ path) => (__VU === 0 ? require(path) : undefined);
@@ -27,7 +27,7 @@ const summary = inFirst('./lib/summary.js');
 
 export function setup() {
   const prepared = prepare.targetPrepare(env, profile);
-  // `lab profile` waits for it: what setup asks for is no part of the load.
+  // `lab profile` waits for this line: setup's requests are not part of the load.
   console.info('setup is done, the load begins');
   return prepared;
 }

@@ -1,4 +1,4 @@
-"""Writes every dashboard as grafana/dashboards/<uid>.json.
+"""Write every dashboard as grafana/dashboards/<uid>.json.
 
 python -m grafana.src [DIRECTORY]
 """
@@ -25,7 +25,7 @@ PAGES = (load_test, break_point, cache_layers, resources, backend_database, comp
 
 
 def write(folder: Path) -> None:
-    """One file per dashboard."""
+    """Write one JSON file per dashboard."""
     for page in PAGES:
         dashboard = page.build().build()
         text = json.dumps(dashboard, cls=JSONEncoder, indent=2, sort_keys=True, ensure_ascii=False)

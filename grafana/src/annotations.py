@@ -1,4 +1,4 @@
-"""What is marked on every dashboard: where a test begins and ends, and switched settings."""
+"""Annotations of the dashboards: start and end of tests, and changes of settings."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ _LAYERS = (
 
 
 def of_tests(tests: str) -> "list[Mark]":
-    """The annotations of a dashboard about these runs."""
+    """Return the annotations of a dashboard about these runs."""
     return [
         Mark("test start", marks.test_starts(tests), "green", "{{testid}}"),
         Mark("test end", marks.test_ends(tests), "blue", "{{testid}}"),
@@ -26,7 +26,7 @@ def of_tests(tests: str) -> "list[Mark]":
 
 
 def of_compared(sides: Mapping[str, str]) -> "list[Mark]":
-    """The same of two runs that are drawn from their start on; `sides` are the variables' ends."""
+    """Return the annotations of two runs aligned at their start, by the variables' suffixes."""
     return [
         Mark(f"{name}: {mark.name}", from_start(mark.expr, side), mark.colour, mark.text)
         for name, side in sides.items()
@@ -35,18 +35,18 @@ def of_compared(sides: Mapping[str, str]) -> "list[Mark]":
 
 
 class _Asked(AnnotationQuery):
-    """An annotation from Prometheus; the SDK knows only the fields that all sources share."""
+    """A Prometheus annotation: the SDK has only the fields that all data sources share."""
 
     text: str
 
     def to_json(self) -> dict[str, object]:
-        # The step is the time within which marks are one mark; Grafana's default is 60 s.
+        # Marks closer together than the step become one mark; Grafana's default is 60 s.
         own = {"step": "5s", "titleFormat": self.name, "textFormat": self.text, "tagKeys": ""}
         return {**super().to_json(), **own}
 
 
 class Mark(Builder[AnnotationQuery]):
-    """One annotation; a class because the SDK takes builders only."""
+    """One annotation. The SDK accepts only builders."""
 
     def __init__(self, name: str, expr: str, colour: str, text: str) -> None:
         self.name, self.expr, self.colour, self.text = name, expr, colour, text

@@ -12,7 +12,6 @@ TESTS = selection.chosen()
 
 
 def build() -> Dashboard:
-    """The dashboard."""
     page = Page(
         "lab-backend-database",
         "Backend and database",

@@ -1,4 +1,4 @@
-"""Break point: from which rate is a bound broken, and who gives way?"""
+"""Break point: at which rate is a limit exceeded, and by the target or the generator?"""
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.builders.xychart import Panel as Scatter
@@ -23,12 +23,11 @@ from grafana.src.scatter import Cloud, scatter
 
 TEST = selection.chosen()
 _ARRIVALS = "arrivals per second"
-# Grafana 9.4 leaves units off this axis, so 1 min must not read 1.
+# Grafana 9.4 shows no units on this axis, so 1 min must not be shown as 1.
 _SECONDS = "suffix: s"
 
 
 def build() -> Dashboard:
-    """The dashboard."""
     page = Page(
         "lab-break-point",
         "Break point",

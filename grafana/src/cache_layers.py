@@ -1,4 +1,4 @@
-"""Cache layers: what does each answer, and how old is it?"""
+"""Cache layers: how much of the load does each answer, and how old are the pages?"""
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
@@ -12,7 +12,6 @@ TESTS = selection.chosen()
 
 
 def build() -> Dashboard:
-    """The dashboard."""
     page = Page(
         "lab-cache-layers",
         "Cache layers",

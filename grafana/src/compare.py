@@ -1,7 +1,7 @@
 """Compare: is one test better than another?
 
-Both are drawn from one moment on that lies in neither: midnight of the year 2000. So the axis of
-time reads as the time since the start, in any version of Grafana. `offset` brings each test there.
+Both tests are drawn from the same instant, which lies in neither: midnight of 2000-01-01. So the
+time axis shows the time since the start in every version of Grafana. `offset` shifts each test.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,6 @@ _COLOURS = {"A": "blue", "B": "orange"}
 
 
 def build() -> Dashboard:
-    """The dashboard."""
     page = Page(
         "lab-compare",
         "Compare",
@@ -41,7 +40,7 @@ def build() -> Dashboard:
 
 
 def _both(expr: Callable[[str], str]) -> list[Query]:
-    """The same figure of both tests."""
+    """Return the same query for both tests."""
     return [
         Query(comparison.from_start(expr(selection.chosen(f"testid_{side}")), side), name)
         for name, side in _SIDES.items()

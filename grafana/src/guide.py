@@ -1,6 +1,6 @@
-"""The guide: docs/dashboards.md as a dashboard, so that panels can link to it without a network.
+"""The guide: docs/dashboards.md as a dashboard, so that panels can link to it offline.
 
-A section of the page is a panel of the guide, and the link opens that panel alone.
+Each section of the page is a panel of the guide; a link opens only that panel.
 """
 
 import re
@@ -19,14 +19,14 @@ _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
 
 
 def sections() -> dict[str, str]:
-    """The sections of docs/dashboards.md by their titles."""
+    """Return the sections of docs/dashboards.md by title."""
     _, *parts = re.split(r"^## ", DOCS.read_text(), flags=re.MULTILINE)
     pairs = (part.split("\n", 1) for part in parts)
     return {title.strip(): body.strip() for title, body in pairs}
 
 
 def address(section: str) -> str:
-    """Where Grafana shows a section.
+    """Return the path of a section in Grafana.
 
     Raises:
         ValueError: docs/dashboards.md has no such section.
@@ -35,7 +35,7 @@ def address(section: str) -> str:
 
 
 def build() -> Dashboard:
-    """The guide, a panel per section."""
+    """Build the guide, one panel per section."""
     dashboard = Dashboard(TITLE).uid(UID).readonly().tags(["load-lab-guide"])
     dashboard.description("What each panel shows; the same text as docs/dashboards.md.")
     for number, (title, body) in enumerate(sections().items(), start=1):
@@ -46,10 +46,10 @@ def build() -> Dashboard:
 
 
 def _shown(body: str) -> str:
-    """Without pictures, and with links to other pages as their text: Grafana has neither."""
+    """Remove pictures, and replace links to other pages by their text: Grafana can show neither."""
     return _LINK.sub(r"\1", _PICTURE.sub("", body))
 
 
 def _rows(body: str) -> int:
-    """About the height of the text, in rows of the dashboard's grid."""
+    """Return the approximate height of the text, in rows of the dashboard's grid."""
     return 4 + len(_shown(body).splitlines()) * 7 // 10

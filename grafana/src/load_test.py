@@ -1,4 +1,4 @@
-"""Load test: does the target answer what it is asked?"""
+"""Load test: does the target keep up, how fast, and with which errors?"""
 
 from typing import Any
 
@@ -32,7 +32,6 @@ Figure = tuple[str, str, str, Any]
 
 
 def build() -> Dashboard:
-    """The dashboard."""
     page = Page(
         "lab-load-test",
         "Load test",

@@ -1,4 +1,4 @@
-"""One dashboard being put together: what all of them and all their panels have in common."""
+"""One dashboard under construction: the parts that all dashboards and panels share."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,12 +17,12 @@ from grafana.src import annotations, guide
 
 TAG = "load-lab"
 SOURCE = DataSourceRef(type_val="prometheus", uid="prometheus")
-# As often as Prometheus scrapes.
+# Prometheus's scrape interval.
 REFRESH = "5s"
 
 
 class Page:
-    """A dashboard, filled panel by panel from left to right; a row is 24 columns wide."""
+    """A dashboard, filled with panels from left to right; a row is 24 columns wide."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Page:
     def add(
         self, panel: Any, title: str, description: str, unit: str, size: tuple[int, int]
     ) -> None:
-        """Place a panel of `size` (columns, rows); its link opens what the docs say of it."""
+        """Add a panel of `size` (columns, rows); its link opens its section of the docs."""
         width, height = size
         explained = (
             Link("How to read it").type(DashboardLinkType.LINK).url(guide.address(self._section))

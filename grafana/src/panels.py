@@ -1,4 +1,4 @@
-"""The kinds of panels, each with the looks that all of its kind share."""
+"""The kinds of panels, each with the style that its panels share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,22 +31,22 @@ from grafana_foundation_sdk.models.heatmap import HeatmapColorMode, HeatmapColor
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 GOOD, BAD, NEUTRAL = "green", "red", "text"
-# Of limits, wherever they are drawn.
+# Colour of limits in all panels.
 LIMIT = "orange"
-# The least that an axis of shares shows: without it nothing but zeros would reach up to 10,000 %.
+# Smallest top of an axis of ratios: an axis with only zeros would reach up to 10,000 %.
 SMALL_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class Query:
-    """An expression and how what it gives is called."""
+    """An expression and the legend of its series."""
 
     expr: str
     legend: str
 
 
 def series(*queries: Query, stacked: bool = False, bars: bool = False) -> timeseries.Panel:
-    """Lines over time from 0 up, with their last and highest values below."""
+    """Return lines over time from 0 up, with their last and highest values in the legend."""
     panel = (
         timeseries.Panel()
         .legend(_legend(LegendPlacement.BOTTOM, "lastNotNull", "max"))
@@ -64,12 +64,12 @@ def series(*queries: Query, stacked: bool = False, bars: bool = False) -> timese
 
 
 def many(panel: timeseries.Panel) -> timeseries.Panel:
-    """The same panel for a dozen series and more: the legend beside it."""
+    """Adapt the panel to a dozen or more series: put the legend on the right."""
     return panel.legend(_legend(LegendPlacement.RIGHT, "max"))
 
 
 def bounded(panel: Any, bound: float) -> Any:
-    """The same panel with a dashed line at a bound."""
+    """Add a dashed line at a limit."""
     panel.thresholds(steps((None, "transparent"), (bound, BAD)))
     return panel.thresholds_style(
         common.GraphThresholdsStyleConfig().mode(GraphTresholdsStyleMode.DASHED)
@@ -77,7 +77,7 @@ def bounded(panel: Any, bound: float) -> Any:
 
 
 def dashed(panel: Any, pattern: str) -> Any:
-    """Series whose names match are limits: dashed, not filled."""
+    """Draw the series with matching names as limits: dashed, not filled."""
     return panel.override_by_regexp(
         pattern,
         [
@@ -90,7 +90,7 @@ def dashed(panel: Any, pattern: str) -> Any:
 
 
 def on_right(panel: Any, name: str, unit: str, colour: str | None = None) -> Any:
-    """The series `name` has an axis of its own."""
+    """Give the series `name` a separate axis on the right."""
     properties = [
         DynamicConfigValue("unit", unit),
         *([DynamicConfigValue("custom.axisSoftMax", SMALL_SHARE)] if unit == "percentunit" else []),
@@ -103,16 +103,16 @@ def on_right(panel: Any, name: str, unit: str, colour: str | None = None) -> Any
 
 
 def coloured(panel: Any, colours: Mapping[str, str]) -> Any:
-    """Series by name in fixed colours, the same on every dashboard."""
+    """Give series fixed colours by name, the same on every dashboard."""
     for name, colour in colours.items():
         panel.override_by_name(name, _coloured(colour))
     return panel
 
 
 def number(query: Query, *levels: tuple[float | None, str], over_range: bool = False) -> stat.Panel:
-    """One figure with a small curve; coloured by `levels`, each a lower bound and its colour.
+    """Return one value with a small graph, coloured by `levels` (lower threshold, colour).
 
-    With `over_range` the figure is of the dashboard's whole range, asked for once.
+    With `over_range` the value covers the dashboard's whole range, from one instant query.
     """
     panel = (
         stat.Panel()
@@ -127,7 +127,7 @@ def number(query: Query, *levels: tuple[float | None, str], over_range: bool = F
 
 
 def small(panel: stat.Panel) -> stat.Panel:
-    """The same panel for several figures, one below the other and alike in size."""
+    """Adapt the panel to several values of equal size, one below the other."""
     panel.text(common.VizTextDisplayOptions().title_size(13).value_size(26))
     return panel.orientation(VizOrientation.HORIZONTAL)
 
@@ -135,9 +135,9 @@ def small(panel: stat.Panel) -> stat.Panel:
 def rows(
     key: str, columns: Sequence[tuple[str, str, str]], order: str, widths: Mapping[str, int]
 ) -> table.Panel:
-    """A table of figures over the dashboard's range: a row per value of the label `key`.
+    """Return a table of values over the dashboard's range: one row per value of the label `key`.
 
-    `columns` are (title, expression, unit), the rows are sorted by the column `order`.
+    `columns` are (title, expression, unit); the rows are sorted by the column `order`.
     """
     panel = table.Panel().sort_by([common.TableSortByFieldState().display_name(order).desc(True)])
     names = {key: key}
@@ -154,7 +154,7 @@ def rows(
 
 
 def heat(expr: str) -> heatmap.Panel:
-    """Rows from the buckets of a classic histogram (`le`), over time."""
+    """Return a heat map over time, with one row per bucket of a classic histogram (`le`)."""
     query = Dataquery().expr(expr).ref_id("A").format(PromQueryFormat.HEATMAP)
     colour = (
         heatmap.HeatmapColorOptions()
@@ -189,7 +189,7 @@ def _legend(placement: LegendPlacement, *figures: str) -> common.VizLegendOption
 
 
 def steps(*levels: tuple[float | None, str]) -> ThresholdsConfig:
-    """Colours from each level on; None is below all others."""
+    """Return thresholds that set the colour from each level on; None is the lowest level."""
     found = [Threshold(value=value, color=colour) for value, colour in levels]
     return ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(found)
 
@@ -201,7 +201,7 @@ def _coloured(colour: str | None) -> list[DynamicConfigValue]:
 
 
 def _organized(names: Mapping[str, str]) -> DataTransformerConfig:
-    """Only these columns, in this order, under these titles."""
+    """Keep only these columns, in this order and with these titles."""
     options = {
         "excludeByName": {"Time": True},
         "indexByName": {name: index for index, name in enumerate(names)},

@@ -1,4 +1,4 @@
-"""Resources: what does each service use, of what it may?"""
+"""Resources: how much of its limits does each service use?"""
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
@@ -13,7 +13,6 @@ _LIMITS = ".* limit$"
 
 
 def build() -> Dashboard:
-    """The dashboard."""
     page = Page(
         "lab-resources",
         "Resources",

@@ -1,7 +1,7 @@
-"""Panels of one figure over another (XY), which Grafana 9.4 calls alpha.
+"""XY charts: one metric over another. Grafana 9.4 calls them alpha.
 
-The queries become one frame with a column each. A chart names its columns in the form that 9.4
-reads; later versions translate it when they load the dashboard.
+The queries become one data frame with a column each. A chart names its columns in the format of
+Grafana 9.4; later versions convert it when they load the dashboard.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ POINT_PIXELS = 5
 class Cloud:
     """One series: the names of its columns, its colour, and whether it is a line.
 
-    Without a colour each point has that of its value: see `scatter`.
+    Without a colour each point gets the colour of its value: see `scatter`.
     """
 
     x: str
@@ -42,9 +42,9 @@ class Cloud:
 def scatter(
     columns: dict[str, str], clouds: Sequence[Cloud], labels: tuple[str, str], bound: float
 ) -> Panel:
-    """A chart of `columns` (expression by name), from 0 up on both axes.
+    """Return a chart of `columns` (expression by name), from 0 up on both axes.
 
-    A series whose column is empty is not drawn. Points without a colour are red beyond `bound`.
+    A series with an empty column is not drawn. Points without a colour are red above `bound`.
     """
     x_label, y_label = labels
     panel = Panel().series_mapping(SeriesMapping.MANUAL).series([_Series(c) for c in clouds])
@@ -82,7 +82,7 @@ def _x_axis(label: str) -> list[DynamicConfigValue]:
 
 
 class _Framed(ScatterSeriesConfig):
-    """With the frame that later versions look for the columns in; without it they count up."""
+    """Series with the data frame that later versions need; without it they count the series."""
 
     def to_json(self) -> dict[str, object]:
         return {**super().to_json(), "frame": 0}

@@ -1,4 +1,4 @@
-"""The choices at the head of a dashboard, and what it works out from them."""
+"""The variables at the top of a dashboard, and the hidden ones derived from them."""
 
 from grafana_foundation_sdk.builders.dashboard import QueryVariable
 from grafana_foundation_sdk.models.dashboard import (
@@ -16,24 +16,24 @@ ALL = "All"
 
 
 def tests() -> QueryVariable:
-    """The runs of the dashboard's range: all of them, so that a new one is seen when it starts."""
+    """Select runs of the dashboard's range; default: all, so that a new run shows up at once."""
     variable = _testid("testid", "test", marks.newest_tests("$__range"))
     everything = VariableOption(selected=True, text=[ALL], value=["$__all"])
     return variable.multi(True).include_all(True).all_value(".+").current(everything)
 
 
 def planned_test() -> QueryVariable:
-    """One run with an arrival rate; the newest unless another is chosen."""
+    """Select one run with an arrival rate; default: the newest."""
     return _testid("testid", "test", marks.newest_planned_tests("$__range"))
 
 
 def compared(name: str, label: str, expr: str) -> QueryVariable:
-    """One of two runs that are held against each other."""
+    """Select one of two runs to compare."""
     return _testid(name, label, expr)
 
 
 def figure(name: str, expr: str) -> QueryVariable:
-    """A whole number that the dashboard works out; nobody has to see it."""
+    """Compute a whole number in a hidden variable."""
     variable = _asked(name, name, expr)
     return variable.regex(r"/(-?\d+) \d+$/").hide(VariableHide.HIDE_VARIABLE)
 
@@ -46,7 +46,7 @@ def _asked(name: str, label: str, expr: str) -> QueryVariable:
     asked: dict[str, object] = {"query": f"query_result({expr})", "refId": name}
     return (
         QueryVariable(name)
-        # Without one the SDK gives all the same, and Grafana 9.4 then knows none of them.
+        # Without an id the SDK gives all variables the same one, and Grafana 9.4 then finds none.
         .id(name)
         .label(label)
         .datasource(SOURCE)

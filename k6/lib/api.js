@@ -1,5 +1,5 @@
 // @ts-check
-// The API as the load uses it: one function per request, each recorded and checked.
+// Client of the hotel API: one function per request. Each response is recorded and checked.
 import { check } from 'k6';
 import http from 'k6/http';
 import { checksBuild } from './checks.js';
@@ -11,7 +11,7 @@ import { REQUESTS, answerRecord, bookingRecord } from './metrics.js';
 const TEXT = /** @type {const} */ ('text');
 
 /**
- * Everything that does not change between requests is made once here.
+ * Build the client. Everything that is the same for all requests is built once here.
  * @param {import('./env.js').Env} env
  * @param {import('./profiles.js').Profile} profile
  */
@@ -42,9 +42,9 @@ export function apiBuild(env, profile) {
     },
 
     /**
-     * The page as it is: to parse some 900 KB again and again would fill the generator's CPU.
+     * Return the page as unparsed text: parsing about 900 KB per request would use up k6's CPU.
      * @param {string} id
-     * @returns {string} empty when there was no answer
+     * @returns {string} empty without a response
      */
     hotelText(id) {
       const response = http.get(`${hotelsUrl}${id}/`, { ...detail, responseType: 'text' });
@@ -55,7 +55,7 @@ export function apiBuild(env, profile) {
 
     /**
      * @param {import('./slots.js').Booking} body
-     * @returns {string | null} its id, where bodies are read
+     * @returns {string | null} the booking's id, if the profile reads bodies
      */
     bookingCreate(body) {
       const response = http.post(bookingsUrl, JSON.stringify(body), booking);
@@ -64,9 +64,9 @@ export function apiBuild(env, profile) {
     },
 
     /**
-     * Waits for no answer, so that its VU can do other things meanwhile.
+     * Send a booking without blocking, so that the VU can do other work during the request.
      * @param {import('./slots.js').Booking} body
-     * @returns {Promise<string | null>} its id; null if it was not made
+     * @returns {Promise<string | null>} the booking's id; null if none was created
      */
     async bookingSend(body) {
       const answered = { ...booking, responseType: TEXT };
@@ -77,9 +77,9 @@ export function apiBuild(env, profile) {
     },
 
     /**
-     * One try of a booking, for a client that tries again.
+     * Send one attempt of a booking, for a client that retries.
      * @param {import('./slots.js').Booking} body
-     * @param {string} key the same for each try of one booking
+     * @param {string} key idempotency key, the same for each attempt of one booking
      * @param {number} timeoutMs
      * @returns {Promise<Text>}
      */
@@ -93,7 +93,7 @@ export function apiBuild(env, profile) {
     },
 
     /**
-     * The page as it is, without waiting for it.
+     * Request the page as unparsed text, without blocking.
      * @param {string} id
      * @returns {Promise<Text>}
      */
@@ -121,7 +121,7 @@ function bookingId(response) {
 }
 
 /**
- * @param {string} name keeps a hotel's id out of the series
+ * @param {string} name the `name` tag, so that series do not contain the hotel's id
  * @param {import('./env.js').Env} env
  * @param {import('./profiles.js').Profile} profile
  */

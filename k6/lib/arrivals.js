@@ -1,16 +1,16 @@
 // @ts-check
-// When requests arrive: the planned rate over time, and the waits between them.
+// Arrivals of requests: the planned rate over time, and the waits between them.
 
 import { sleep } from 'k6';
 import { setTimeout } from 'k6/timers';
 
-// Arithmetic on a profile's plan: what it asks for at a moment, and in all.
+// A profile's plan: its rate at a given time, and its total number of arrivals.
 
 /** @typedef {import('./profiles.js').Profile} Profile */
 /** @typedef {import('./profiles.js').PlanStage} PlanStage */
 
 /**
- * Arrivals per second that the plan asks for; 0 before it starts and after it ends.
+ * Return the planned arrivals per second; 0 before the plan starts and after it ends.
  * @param {PlanStage[]} plan
  * @param {number} elapsedSeconds since the scenario's start
  */
@@ -24,13 +24,13 @@ export function targetRateAt(plan, elapsedSeconds) {
   return 0;
 }
 
-// A closed load without pauses has no plan; no target of the lab answers more bookings per second.
+// A closed load without pauses has no plan; no target of the lab makes more bookings per second.
 const CLOSED_RATE_MAX = 2000;
 
 /**
- * The most iterations that the profile can start.
+ * Return the maximum number of iterations that the profile can start.
  * @param {Profile} profile
- * @param {number} pauseSeconds after each request of a visitor, so an iteration is no shorter
+ * @param {number} pauseSeconds after each request of a visitor: the shortest iteration
  */
 export function iterationsPlanned(profile, pauseSeconds) {
   if (profile.plan === null && profile.unit === 'requests') {
@@ -45,12 +45,12 @@ export function iterationsPlanned(profile, pauseSeconds) {
   return Math.ceil(stages.reduce((sum, arrivals) => sum + arrivals, 0));
 }
 
-// Arrivals that one VU makes by itself, where what they have to do with each other must meet in one
-// memory: VUs share none.
+// Arrivals from a single VU, for scenarios that compare the results of different requests: VUs
+// share no memory.
 
 /**
- * Each at its moment, whether those before it are answered or not; until the last one's answer, or the
- * end of the plan.
+ * Send each request at its planned time, without waiting for earlier responses. Resolves at the
+ * last response or the end of the plan, whichever is later.
  * @param {number} startedAt Unix time in ms
  * @param {import('./profiles.js').Profile} profile
  * @param {(n: number) => Promise<void>} send
@@ -77,12 +77,12 @@ export function until(moment) {
     : Promise.resolve();
 }
 
-// The article's think time between two requests. Also bounds how many requests a closed load makes.
+// The article's think time between two requests. It also limits the requests of a closed load.
 export const PAUSE_SECONDS = 1;
 
 export function pause() {
   sleep(PAUSE_SECONDS);
 }
 
-// How long WebSockets may take to open, all of them together: a server takes in some hundred a second.
+// Time limit for opening all WebSockets together: a server accepts about a hundred per second.
 export const OPENING_MS = 60000;

@@ -1,5 +1,5 @@
 // @ts-check
-// Checks of the answers. Under load the status alone; in the smoke test the bodies as well.
+// Checks of responses: the status; in the smoke test also the body.
 import { REQUESTS } from './metrics.js';
 
 /** @typedef {import('k6/http').Response} Response */
@@ -44,7 +44,7 @@ const BOOKING_BODY = {
 };
 
 /**
- * @param {boolean} bodies whether bodies are read at all
+ * @param {boolean} bodies whether to check bodies as well
  * @returns {{ list: Checks, detail: Checks, booking: Checks }}
  */
 export function checksBuild(bodies) {
@@ -65,7 +65,7 @@ function statusIs(name, status) {
 }
 
 /**
- * A body that is no JSON, or of another shape, fails the check and not the iteration.
+ * A body that is not JSON, or has another shape, fails the check and not the iteration.
  * @param {Response} response
  * @param {(body: any) => boolean} condition
  */

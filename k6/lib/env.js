@@ -1,10 +1,10 @@
 // @ts-check
-// The only reader of the environment. Takes the variables as an object, so that tests can pass
-// their own; every mistake stops k6 before the first request.
+// The only module that reads the environment. It takes the variables as an object, so that tests
+// can pass their own. Every mistake stops k6 before the first request.
 
 import { ROUTES } from './workbench.js';
 
-/** @param {number} value k6 takes fractions as well: 1.5s */
+/** @param {number} value k6 accepts fractions: 1.5s */
 export function seconds(value) {
   return `${value}s`;
 }
@@ -13,7 +13,7 @@ export const SCENARIOS = [
   ...['journey', 'list', 'detail', 'booking', 'staleness', 'workbench', 'availability', 'faults'],
 ];
 
-// Scenarios that need one certain profile, and why.
+// Scenarios that require a particular profile, and the reason.
 /** @type {Record<string, { profile: string, because: string }>} */
 const NEEDS = {
   staleness: {
@@ -24,7 +24,7 @@ const NEEDS = {
   faults: { profile: 'hold', because: 'it goes on at RATE, whatever breaks' },
 };
 
-// Variables that one scenario alone reads.
+// Variables that only one scenario reads.
 /** @type {Record<string, string>} */
 const READ_BY = {
   STALENESS_BOUND: 'staleness',
@@ -34,7 +34,7 @@ const READ_BY = {
   JOURNEY_HOTELS: 'journey',
 };
 
-// With any of these set, k6 replaces the script's scenarios by its own shortcut.
+// If one of these is set, k6 replaces the script's scenarios with its own shortcut.
 const K6_SHORTCUTS = ['K6_VUS', 'K6_DURATION', 'K6_ITERATIONS', 'K6_STAGES'];
 
 const DURATION_UNITS = { h: 3600, m: 60, s: 1, ms: 0.001 };
@@ -45,13 +45,13 @@ const DURATION_UNITS = { h: 3600, m: 60, s: 1, ms: 0.001 };
  * @typedef {object} Env
  * @property {string} profile
  * @property {string} scenario
- * @property {string} baseUrl without a slash at its end
+ * @property {string} baseUrl without a trailing slash
  * @property {number} clientTimeoutMs
- * @property {number} boundMs an answer later than this is of no use to a visitor
- * @property {number} stalenessBoundMs after which a booking counts as not seen
+ * @property {number} boundMs time limit: a slower response is of no use to a visitor
+ * @property {number} stalenessBoundMs time limit: after it a booking counts as unseen
  * @property {string} route of the workbench; empty in other scenarios
- * @property {number} retries how often a user's failed request is sent again
- * @property {number} connections WebSockets that are held
+ * @property {number} retries maximum number of retries of a failed request
+ * @property {number} connections number of open WebSockets
  * @property {number} journeyHotels hotels that a visitor opens, at most; 0: all
  * @property {string} testid
  * @property {string} summaryPath empty: no file is written
@@ -76,7 +76,7 @@ export function envRead(variables, profiles) {
     baseUrl: envUrl(variables, 'BASE_URL', 'http://127.0.0.1:8080').replace(/\/+$/, ''),
     clientTimeoutMs: envInteger(variables, 'CLIENT_TIMEOUT', 60, 1, 3600) * 1000,
     boundMs: envInteger(variables, 'RESPONSE_TIME_BOUND', 1000, 1, 3600000),
-    // The smoke test lets what it began go on for 2 min.
+    // At most 100 s: the smoke profile's gracefulStop is 2 min.
     stalenessBoundMs: envInteger(variables, 'STALENESS_BOUND', 10, 1, 100) * 1000,
     route: scenario === 'workbench' ? envChoice(variables, 'ROUTE', Object.keys(ROUTES), '') : '',
     retries: envInteger(variables, 'RETRIES', 0, 0, 10),
@@ -173,7 +173,7 @@ function scenarioFits(variables, profile, scenario) {
 }
 
 /**
- * Seconds of a duration written as k6 writes it: 90s, 5m, 1h30m, 500ms.
+ * Return the seconds of a duration in k6's format: 90s, 5m, 1h30m, 500ms.
  * @param {Variables} variables
  * @param {string} name
  * @param {number} fallback
@@ -188,7 +188,7 @@ export function envDuration(variables, name, fallback) {
 
 /**
  * @param {string} text
- * @returns {number} NaN when it is not a duration
+ * @returns {number} NaN if it is not a duration
  */
 export function durationParse(text) {
   if (!/^(\d+(\.\d+)?(h|ms|m|s))+$/.test(text)) return NaN;

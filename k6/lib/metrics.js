@@ -1,18 +1,18 @@
 // @ts-check
-// Names of requests and of our own metrics. k6's remote write puts `k6_` before a metric and
-// `_total` behind a counter; a trend in native histograms gets `_seconds`, else one gauge per
-// statistic (`_p95`, in seconds as well). In Prometheus these are therefore:
-//   k6_lab_cache_status_total{cache_status, name}      answers by X-Cache-Status
-//   k6_lab_cache_duration_seconds{cache_status, name}  their times
-//   k6_lab_answers_in_time_total{name}                 successful ones within the bound: goodput
-//   k6_lab_scenario_start_seconds                      when the plan began, Unix time
-//   k6_lab_target_rate{unit}                           arrivals/s that the plan asks for now
+// Names of requests and of the lab's own metrics. k6's remote write adds `k6_` before the name of a
+// metric and `_total` after a counter's. A trend as a native histogram gets `_seconds`, otherwise
+// one gauge per statistic (`_p95`, also in seconds). In Prometheus the metrics are:
+//   k6_lab_cache_status_total{cache_status, name}      responses by X-Cache-Status
+//   k6_lab_cache_duration_seconds{cache_status, name}  their durations
+//   k6_lab_answers_in_time_total{name}                 successful, within the time limit: goodput
+//   k6_lab_scenario_start_seconds                      start of the plan, Unix time
+//   k6_lab_target_rate{unit}                           planned arrivals/s at this moment
 //   k6_lab_staleness_seconds                           from a booking's 201 to a page that shows it
-//   k6_lab_staleness_unseen_total                      bookings that no page showed within the bound
+//   k6_lab_staleness_unseen_total                      bookings that no page showed in time
 //   k6_lab_bookings_created_total, k6_lab_bookings_conflicted_total
-//   k6_lab_begun_total                                 users' requests begun, where the end cuts off
-//   k6_lab_retries_total{name}                         failed requests that are sent again
-// Those of the WebSockets: socket-metrics.js.
+//   k6_lab_begun_total                                 started requests, if k6 may cut off the last
+//   k6_lab_retries_total{name}                         retries of failed requests
+// WebSocket metrics: sockets.js.
 import exec from 'k6/execution';
 import { Counter, Gauge, Trend } from 'k6/metrics';
 import { targetRateAt } from './arrivals.js';
@@ -23,7 +23,7 @@ export const REQUESTS = {
   booking: 'booking_create',
 };
 
-// What Nginx may say in X-Cache-Status; NONE is ours, for an answer without the header.
+// Values of Nginx's X-Cache-Status; NONE is the lab's own, for a response without the header.
 export const CACHE_STATUSES = [
   ...['HIT', 'MISS', 'EXPIRED', 'STALE', 'UPDATING', 'REVALIDATED', 'BYPASS', 'SCARCE', 'NONE'],
 ];
@@ -50,7 +50,7 @@ const PULSE_MS = 1000;
 let pulseLast = 0;
 
 /**
- * k6 can't tag its built-in metrics after the answer, so what a header says is counted here.
+ * Record a response by its cache status: k6 can't tag its built-in metrics after the response.
  * @param {import('k6/http').Response} response
  * @param {string} name
  * @param {number} boundMs
@@ -66,11 +66,11 @@ export function answerRecord(response, name, boundMs) {
  * @param {import('k6/http').Response} response
  * @param {string} name
  * @param {number} boundMs
- * @param {number} earlierMs that the user has waited already, for tries that failed
+ * @param {number} earlierMs that the user has already waited for failed attempts
  */
 export function inTimeRecord({ status, timings }, name, boundMs, earlierMs = 0) {
   const inTime = status >= 200 && status < 400 && earlierMs + timings.duration <= boundMs;
-  // Adding 0 lets the series begin before the first success, so that its rate is right.
+  // Adding 0 starts the series before the first success, so that its rate is correct.
   answersInTime.add(inTime ? 1 : 0, nameTagsFor(name));
 }
 
@@ -79,7 +79,7 @@ export function retryRecord(name) {
   retries.add(1, nameTagsFor(name));
 }
 
-/** k6 forgets a request that it cuts off: it is known by its beginning alone. */
+/** Count the start of a request: k6 records nothing about a request that it cuts off. */
 export function begunRecord() {
   begun.add(1);
 }
@@ -90,7 +90,7 @@ function nameTagsFor(name) {
 }
 
 /**
- * The same object each time: this runs once per request.
+ * Return the same object for the same tags: this runs once per request.
  * @param {string} name
  * @param {string} status
  */
@@ -99,24 +99,25 @@ function cacheTagsFor(name, status) {
   return byStatus[status] || (byStatus[status] = { cache_status: status, name });
 }
 
-/** @param {number} status of the answer to a booking */
+/** @param {number} status of the response to a booking */
 export function bookingRecord(status) {
   if (status === 201) bookingsCreated.add(1);
   if (status === 409) bookingsConflicted.add(1);
 }
 
-/** @param {number | null} ms until the booking was seen; null when it was not */
+/** @param {number | null} ms until the booking was seen; null if it was not */
 export function stalenessRecord(ms) {
-  // Adding 0 lets the series begin before the first that is not seen.
+  // Adding 0 starts the series before the first unseen booking.
   stalenessUnseen.add(ms === null ? 1 : 0);
   if (ms !== null) staleness.add(ms);
 }
 
 /**
- * Lets whoever reads the series align the offered rate. At most once a second per VU. When every
- * VU waits for the target nothing is sent: the plan in the summary is the reference.
+ * Record the start of the plan and the current target rate, so that queries can align the offered
+ * rate. At most once a second per VU. While every VU waits for the target nothing is sent: the plan
+ * in the summary is the reference.
  * @param {import('./profiles.js').Profile} profile
- * @param {number} [startTime] at which the plan began, Unix time in ms
+ * @param {number} [startTime] of the plan, Unix time in ms
  */
 export function pulseRecord(profile, startTime = exec.scenario.startTime) {
   const now = Date.now();

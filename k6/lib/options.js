@@ -6,8 +6,8 @@ import { workbenchName } from './workbench.js';
 /** @typedef {import('./profiles.js').Profile} Profile */
 /** @typedef {import('k6/options').Options} Options */
 
-// Left out of k6's defaults: url, since a hotel's id would make a series of each; group, proto,
-// tls_version, subproto and error, which say nothing here that status and error_code do not.
+// k6's defaults without url (a series for each hotel's id), and without group, proto, tls_version,
+// subproto and error, which add nothing here to status and error_code.
 const SYSTEM_TAGS = [
   'status',
   'method',
@@ -42,7 +42,7 @@ export function optionsBuild(env, profile) {
     systemTags: /** @type {any} */ (SYSTEM_TAGS),
     summaryTrendStats: ['min', 'avg', 'p(50)', 'p(90)', 'p(95)', 'p(99)', 'max', 'count'],
     discardResponseBodies: true,
-    // setup reads every hotel's detail, which the slowest settings answer in seconds.
+    // setup() reads up to 50 hotels' details, each in seconds with the slowest settings.
     setupTimeout: '5m',
   };
 }
@@ -54,13 +54,14 @@ export function optionsBuild(env, profile) {
 function scenarioBuild(env, profile) {
   const { executor } = profile;
   if (profile.unit !== 'requests' || profile.cutsOff) return executor;
-  // k6 forgets a request that it cuts off, and at the end of a breakpoint those are the slowest.
+  // k6 does not record a request that it cuts off: at a breakpoint's end, the slowest ones.
   const waiting = { ...executor, gracefulStop: `${env.clientTimeoutMs + 1000}ms` };
   return profile.mayStopEarly ? { ...waiting, env: { EARLY_STOP: planText(profile) } } : waiting;
 }
 
 /**
- * The plan as `k6 inspect` prints it: `lab` reads it before the run, to find the break during it.
+ * Return the plan as JSON for `k6 inspect`: `lab` reads it before the run, to find the break point
+ * during the run.
  * @param {Profile} profile
  */
 function planText({ unit, plan }) {
@@ -68,7 +69,7 @@ function planText({ unit, plan }) {
 }
 
 /**
- * The smoke test is a test of the target; the other profiles measure, and judge nothing.
+ * The smoke test checks the target; the other profiles only measure.
  * @param {Profile} profile
  * @returns {Record<string, string[]>}
  */
@@ -78,8 +79,8 @@ function thresholdsFor(profile) {
 }
 
 /**
- * k6's summary holds a metric by tag only where a threshold names it; an empty one never fails.
- * The scenario's own figures leave out what setup asked for.
+ * Return empty thresholds, which never fail: k6's summary contains a metric by tag only if a
+ * threshold names it. The tag `scenario` excludes setup's requests.
  * @param {Env} env
  * @returns {Record<string, string[]>}
  */

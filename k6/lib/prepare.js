@@ -1,6 +1,6 @@
 // @ts-check
-// What setup() does: stop unless the target is the one that was asked for, then gather what the
-// scenario needs. Its requests are named setup_…, apart from the load's.
+// The work of setup(): stop unless the target has the expected settings, then collect the data that
+// the scenario needs. Its requests are named setup_…, to separate them from the load's.
 
 import exec from 'k6/execution';
 import http from 'k6/http';
@@ -10,7 +10,7 @@ import { ROUTES, workbenchUrl } from './workbench.js';
 
 /**
  * @param {Record<string, string>} expected
- * @param {Record<string, unknown>} active the backend may answer numbers as numbers
+ * @param {Record<string, unknown>} active the backend may return numbers as numbers
  * @returns {string[]} one sentence per difference
  */
 export function settingsDiffer(expected, active) {
@@ -23,7 +23,7 @@ export function settingsDiffer(expected, active) {
     );
 }
 
-// Where setup() reads its pages, so that the load finds the caches as they were.
+// The address from which setup() reads pages, so that the load finds the caches unchanged.
 
 /**
  * @typedef {object} Source
@@ -33,9 +33,9 @@ export function settingsDiffer(expected, active) {
  */
 
 /**
- * The backend itself, whose caches let the lab's token pass; where it can't be reached, the target
- * with a query of its own. Caches that go by the whole address (basic, cache_page) then keep setup's
- * pages apart from the load's; protected, versioned and lru do not, and are warmed by setup.
+ * Return the backend itself, where the lab's token bypasses the caches; without SETTINGS_URL, the
+ * target with a separate query. Caches with the full URL as key (basic, cache_page) then store
+ * setup's pages separately from the load's; protected, versioned and lru do not: setup warms them.
  * @param {Pick<import('./env.js').Env, 'baseUrl' | 'settingsUrl' | 'labToken'>} env
  * @param {string} testid
  * @returns {Source}
@@ -52,19 +52,19 @@ export function sourceChoose({ baseUrl, settingsUrl, labToken }, testid) {
 /** @typedef {import('./profiles.js').Profile} Profile */
 
 /**
- * What setup() hands to every VU.
+ * Data that setup() returns to every VU.
  * @typedef {object} Prepared
  * @property {string} testid
  * @property {number} setupSeconds
  * @property {Record<string, unknown> | null} settings null when SETTINGS_URL is not set
- * @property {string[]} hotels none where the scenario asks for none
- * @property {import('./slots.js').Lease | null} lease null when the scenario books nothing
+ * @property {string[]} hotels empty in the scenario `workbench`
+ * @property {import('./slots.js').Lease | null} lease null if the scenario makes no bookings
  */
 
 const BOOKING_SCENARIOS = ['journey', 'booking', 'staleness', 'availability', 'faults'];
 
-// Each VU holds a copy of the suites picked from these hotels, and a slow target takes half a second
-// for each: a run that books little reads few, always the sentinel's first.
+// Each VU has a copy of the suites of these hotels, and a slow target takes half a second per
+// hotel. So a run with few bookings reads few hotels; the sentinel's is always the first.
 const HOTELS_READ_MAX = 50;
 const HOTELS_READ_MIN = 2;
 const BOOKINGS_PER_HOTEL_READ = 10;
@@ -88,7 +88,7 @@ export function targetPrepare(env, profile) {
 }
 
 /**
- * `--tag testid=…` replaces options.tags, so the options in force know the id, not our env.
+ * Return the id in force: `--tag testid=…` replaces options.tags, but not our env.
  * @param {Env} env
  */
 function testidActive(env) {
@@ -115,7 +115,7 @@ function settingsVerify(env) {
 }
 
 /**
- * A POST without its fields makes no post, and is answered 400 where the route is.
+ * Check that the route exists. A POST without its fields creates no post; the response is then 400.
  * @param {Env} env
  */
 function routeRequire(env) {
@@ -156,9 +156,9 @@ function hotelsRead(env, source) {
 function leaseBook(env, profile, hotels, source) {
   const planned = bookingsPlanned(env, profile, hotels.length);
   const byBookings = Math.max(Math.ceil(planned / BOOKINGS_PER_HOTEL_READ), HOTELS_READ_MIN);
-  // Those who watch or read a hotel wait for a booking there.
+  // These scenarios watch or read every hotel, so every hotel needs bookings.
   const enough = ['availability', 'faults'].includes(env.scenario) ? hotels.length : byBookings;
-  // Sorted, so that every generator agrees on the sentinel, whatever order the list has.
+  // Sorted, so that every generator picks the same sentinel, whatever the list's order.
   const read = [...hotels].sort().slice(0, Math.min(enough, HOTELS_READ_MAX));
   const details = read.map((id) => detailRead(env, id, source));
   const { sentinel, suites, customers, hotels: hotelOf, freeFrom } = candidatesPick(details);
@@ -212,7 +212,7 @@ function pageRead(env, source, path, name) {
 /**
  * @param {Env} env
  * @param {import('./slots.js').Booking} booking
- * @returns {boolean} false when another run has taken these nights
+ * @returns {boolean} false if another run has booked these nights
  */
 function sentinelBook(env, booking) {
   const response = http.post(`${env.baseUrl}/api/booking/`, JSON.stringify(booking), {

@@ -1,10 +1,10 @@
 // @ts-check
-// The named loads. A profile says how arrivals grow; which requests arrive is SCENARIO's matter.
+// The named loads. A profile defines how arrivals grow; SCENARIO defines which requests arrive.
 
 import { OPENING_MS } from './arrivals.js';
 import { envDecimal, envDuration, envInteger, seconds } from './env.js';
 
-// What a profile with arrivals is told: its rate, its time, and how many VUs may answer for it.
+// Options of a profile with arrivals: rate, duration and number of VUs.
 
 /** @typedef {import('./env.js').Variables} Variables */
 
@@ -13,7 +13,7 @@ export const ARRIVAL_KNOBS = ['RATE', 'DURATION', 'PRE_ALLOCATED_VUS', 'MAX_VUS'
 /**
  * @param {Variables} variables
  * @param {number} rateDefault
- * @param {[number, number]} [vus] pre-allocated and max; without it they follow the rate
+ * @param {[number, number]} [vus] pre-allocated and maximum; default: by the rate
  */
 export function arrivalsRead(variables, rateDefault, vus) {
   const rate = envInteger(variables, 'RATE', rateDefault, 1, 100000);
@@ -25,9 +25,8 @@ export function arrivalsRead(variables, rateDefault, vus) {
 }
 
 /**
- * Enough for answers of five seconds: far beyond what counts as broken. As many as memory easily
- * bears are made before the start, because an arrival that finds no free VU is dropped while one
- * more is being made.
+ * Return enough VUs for responses of 5 s, which is far beyond the break point. As many as memory
+ * easily allows are pre-allocated: k6 drops an arrival that finds no free VU while it creates one.
  * @param {number} rate
  * @returns {[number, number]}
  */
@@ -60,7 +59,7 @@ function clamp(value, min, max) {
   return Math.min(Math.max(value, min), max);
 }
 
-// The loads in which a rate decides what arrives, whether the target keeps up or not.
+// Open loads: the rate decides what arrives, whether or not the target keeps up.
 
 /**
  * @param {Variables} variables
@@ -72,13 +71,13 @@ export function breakpointBuild(variables) {
   return { ...rampBuild('requests', plan, limits), mayStopEarly: true };
 }
 
-// k6 takes whole rates; in requests per minute 0.25/s is one.
+// k6 accepts only whole rates; 0.25/s is a whole number of requests per minute.
 const MINUTE = 60;
 const GROWTH = 1.07;
 
 /**
- * The rate grows by 7 % a second from START_RATE on, so that each rate is held as long relative to
- * itself: one ramp finds 0.5/s and 5,000/s alike.
+ * Increase the rate by 7 % a second from START_RATE on. Each rate then lasts equally long relative
+ * to its size: one ramp finds 0.5/s as well as 5,000/s.
  * @param {Variables} variables
  * @returns {Load}
  */
@@ -108,7 +107,7 @@ export function breakpointGeometricBuild(variables) {
 }
 
 /**
- * Stages of a second each, in rates that k6 can be told.
+ * Return stages of one second each, with rates that k6 accepts.
  * @param {number} start
  * @param {number} rate
  * @returns {PlanStage[]}
@@ -140,13 +139,13 @@ export function holdBuild(variables) {
   };
 }
 
-// Around a spike: what a target bears easily whose break point is half of the spike's rate.
+// Rate around a spike: easily sustained by a target whose break point is half of the spike's rate.
 const CALM_SHARE = 0.25;
 const CALM_BEFORE = 10;
 const CALM_AFTER = 20;
 
 /**
- * RATE all at once for DURATION, calm before it and after it: what does an overload leave behind?
+ * RATE at once for DURATION, with a calm rate before and after, to show the effects of an overload.
  * @param {Variables} variables
  * @returns {Load}
  */
@@ -162,8 +161,8 @@ export function spikeBuild(variables) {
 }
 
 /**
- * The article's own stages and VU limits. Its journeys sleep between requests, so a thousand VUs
- * can ask for about a thousand requests/s at most: part of its ceiling is the generator's.
+ * The article's stages and VU limits. Its journeys sleep between requests, so a thousand VUs send
+ * at most about a thousand requests/s: the generator causes part of the ceiling.
  * @param {Variables} variables
  * @returns {Load}
  */
@@ -209,7 +208,7 @@ function rampBuild(unit, plan, limits) {
 }
 
 /**
- * k6 goes on from the rate at which the last stage ended; a stage of 0 s is a jump.
+ * k6 continues from the rate at which the last stage ended; a stage of 0 s is a jump.
  * @param {PlanStage} stage
  * @param {number} index
  * @param {PlanStage[]} plan
@@ -220,7 +219,7 @@ function stagesOf({ duration_seconds, from, to }, index, plan) {
   return jumps ? [{ duration: '0s', target: from }, stage] : [stage];
 }
 
-// The loads in which VUs decide what arrives, not a rate: they slow down with the target.
+// Closed loads: the number of VUs decides what arrives, so they slow down with the target.
 
 /**
  * @param {Variables} variables
@@ -239,15 +238,15 @@ export function smokeBuild(variables) {
       executor: 'constant-vus',
       vus,
       duration: seconds(durationSeconds),
-      // A journey outlasts the 20 s: without the grace its last step, the booking, is never made.
+      // A journey takes longer than 20 s; without this its last step, the booking, would never run.
       gracefulStop: '2m',
     },
   };
 }
 
 /**
- * As fast as the target answers: each VU sends its next request when it has the answer to its last.
- * Such a load slows down with the target, so it finds no break point.
+ * Send requests as fast as the target responds: each VU waits for a response before its next
+ * request. Such a load slows down with the target, so it finds no break point.
  * @param {Variables} variables
  * @returns {Load}
  */
@@ -264,12 +263,12 @@ export function closedBuild(variables) {
   };
 }
 
-// Of the published load's 180 s, users arrive for 100.
+// In the published load of 180 s, users arrive during the first 100 s.
 const RAMP_SHARE = 100 / 180;
 
 /**
- * The load of "sync vs async": users come one by one, then all of them go on to the end. They do not
- * wait between requests. Nothing is waited for after it, so that each load takes its time and no more.
+ * The load of "sync vs async": users start one by one, then all continue to the end, without pauses
+ * between requests. Requests still running at the end are cut off, so each load has a fixed length.
  * @param {Variables} variables
  * @returns {Load}
  */
@@ -298,20 +297,20 @@ export function closedRampBuild(variables) {
 }
 
 /**
- * One stretch of the plan, in arrivals per second; the rate changes evenly.
+ * One stage of the plan, in arrivals per second; the rate changes linearly.
  * @typedef {{ duration_seconds: number, from: number, to: number }} PlanStage
  */
 
 /**
  * @typedef {object} Profile
  * @property {string} name
- * @property {'requests' | 'iterations'} unit what arrives: single requests, or whole iterations
- * @property {PlanStage[] | null} plan null where the load is closed: VUs decide, not a rate
+ * @property {'requests' | 'iterations'} unit what arrives: single requests or whole iterations
+ * @property {PlanStage[] | null} plan null for a closed load: VUs decide, not a rate
  * @property {number} maxVUs
  * @property {number} durationSeconds
- * @property {boolean} [cutsOff] the load ends with its time: what is under way then is cut off
- * @property {boolean} [mayStopEarly] nothing is lost when the load ends soon after the break
- * @property {boolean} checkBodies bodies are read and checked only where load does not matter
+ * @property {boolean} [cutsOff] the load ends after its duration; running requests are cut off
+ * @property {boolean} [mayStopEarly] the load may end soon after the break without loss of data
+ * @property {boolean} checkBodies read and check bodies; only where load does not matter
  * @property {import('k6/options').Scenario} executor the k6 scenario, without its exec
  */
 
@@ -354,11 +353,11 @@ export function profileBuild(name, variables) {
   return { name, ...build(variables) };
 }
 
-// These make the arrivals by themselves, in one VU.
+// These scenarios send the arrivals themselves, from one VU.
 const ALONE = ['availability', 'faults'];
 
 /**
- * The profile as its scenario needs it.
+ * Return the profile as the scenario needs it.
  * @param {import('./env.js').Env} env
  * @param {Variables} variables
  * @returns {Profile}
@@ -375,7 +374,7 @@ export function profileFor(env, variables) {
 }
 
 /**
- * Seconds in which sockets open, last answers and messages come, and sockets close; at most.
+ * Return the seconds, at most, for sockets to open, last responses and messages, and closing.
  * @param {number} clientTimeoutMs
  */
 function besideArrivals(clientTimeoutMs) {

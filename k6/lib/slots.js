@@ -1,17 +1,17 @@
 // @ts-check
-// Which suite and night each booking of the load takes: booking n has a slot of its own, so a 409
-// is never an accident. Nights are counted in days since 1970.
+// The suite and night of each booking of the load. Booking n has a separate slot, so a 409 is never
+// accidental. Nights are days since 1970-01-01.
 
 /** @typedef {{ id: string, guests: number }} Suite */
 
 /** @typedef {{ suite: string, check_in: string, check_out: string, customers: string[] }} Booking */
 
 /**
- * Nights [firstDay, firstDay + nights) of these suites, which this run alone may book.
+ * Nights [firstDay, firstDay + nights) of these suites, which only this run may book.
  * @typedef {object} Lease
  * @property {Suite[]} suites
  * @property {string[]} customers
- * @property {Record<string, string>} hotels of each suite, by its id
+ * @property {Record<string, string>} hotels hotel of each suite, by suite id
  * @property {number} firstDay
  * @property {number} nights
  */
@@ -29,8 +29,8 @@ export function dateOf(day) {
 }
 
 /**
- * Nights that so many bookings need. One night more, since k6 may start an arrival more or less
- * than the plan's exact sum.
+ * Return the nights for this many bookings, plus one: k6 may start one arrival more or less than
+ * the plan's exact sum.
  * @param {number} bookings
  * @param {number} suites
  */
@@ -39,10 +39,10 @@ export function nightsNeeded(bookings, suites) {
 }
 
 /**
- * Round all suites first, then to the next night: neighbours in time never share a suite's lock.
+ * All suites in turn, then the next night: consecutive bookings never compete for a suite's lock.
  * @param {Lease} lease
  * @param {number} n
- * @returns {Booking | null} null past the lease's end
+ * @returns {Booking | null} null after the end of the lease
  */
 export function slotBooking(lease, n) {
   const { suites, customers, firstDay, nights } = lease;
@@ -60,7 +60,7 @@ export function slotBooking(lease, n) {
 /**
  * @param {string[]} customers
  * @param {number} n
- * @param {number} guests at most as many as there are customers
+ * @param {number} guests at most the number of customers
  */
 function guestsPick(customers, n, guests) {
   const picked = [];
@@ -68,11 +68,11 @@ function guestsPick(customers, n, guests) {
   return picked;
 }
 
-// A lease on a range of nights. Runs and generators know nothing of each other, and pages may be
-// stale; only Postgres can say whose nights are whose. So setup books the range [a, a + nights)
+// A lease on a range of nights. Runs and generators do not know of each other, and pages may be
+// stale; only Postgres knows which run owns which nights. So setup books the range [a, a + nights)
 // in one agreed suite, the sentinel, which no load ever books: 201 means that this run owns these
-// nights in all other suites, 409 that another run does. The exclusion constraint decides at once
-// and for everyone.
+// nights in all other suites, 409 that another run does. The exclusion constraint decides
+// atomically, for all runs.
 
 /**
  * @typedef {object} HotelDetail
@@ -90,22 +90,22 @@ function guestsPick(customers, n, guests) {
 /**
  * @typedef {object} Candidates
  * @property {string} sentinel
- * @property {Suite[]} suites round the hotels, one of each in turn
+ * @property {Suite[]} suites one of each hotel in turn
  * @property {string[]} customers
- * @property {Record<string, string>} hotels of each of these suites, by its id
+ * @property {Record<string, string>} hotels hotel of each of these suites, by suite id
  * @property {number} freeFrom first day after every booking that the pages show
  */
 
-// Far from the data's own bookings; on a fresh database every run books the same nights.
+// Far from the bookings in the data; on a fresh database every run books the same nights.
 const FIRST_DAY = dayOf('2030-01-01');
 const LAST_DAY = dayOf('9999-12-31');
 
 const SUITES_PER_HOTEL = 10;
 const CUSTOMERS_MAX = 100;
-// Two guests where the suite has room, so that each booking costs the same.
+// Two guests if the suite has room, so that each booking costs the same.
 const GUESTS = 2;
 
-// Short runs lease a year all the same: past a stale page, strides of two nights lead nowhere.
+// Short runs also lease a year: on a stale page, strides of two nights would find no free range.
 const NIGHTS_MIN = 365;
 const TRIES_MAX = 40;
 const STRIDE_DOUBLINGS_MAX = 6;
@@ -137,11 +137,11 @@ export function candidatesPick(hotels) {
 }
 
 /**
- * Takes the first free range from `freeFrom` on. Strides grow and are drawn at random, so that
- * many generators which start together part quickly.
+ * Lease the first free range from `freeFrom` on. Strides grow and are random, so that generators
+ * that start together separate quickly.
  * @param {number} nightsWanted
  * @param {number} freeFrom
- * @param {(from: number, to: number) => boolean} book true: booked, false: taken by another run
+ * @param {(from: number, to: number) => boolean} book true: booked, false: booked by another run
  * @returns {{ firstDay: number, nights: number }}
  */
 export function leaseTake(nightsWanted, freeFrom, book) {

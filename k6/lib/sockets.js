@@ -1,20 +1,20 @@
 // @ts-check
-// Many WebSockets of one VU, opened a few at a time and held. One that closes is not opened again:
-// it has lost what comes after.
+// WebSockets of one VU, opened a few at a time and held open. A socket that closes is not opened
+// again: its later messages are lost.
 
 import { Counter, Gauge, Trend } from 'k6/metrics';
 import { clearTimeout, setTimeout } from 'k6/timers';
 import { WebSocket } from 'k6/websockets';
 
-// Metrics of our own about WebSockets; names in Prometheus as in metrics.js:
-//   k6_lab_ws_connections          sockets that are open and have said that they are ready
+// The lab's own WebSocket metrics; names in Prometheus as in metrics.js:
+//   k6_lab_ws_connections          sockets that are open and ready
 //   k6_lab_ws_messages_total       messages about bookings that they received
 //   k6_lab_ws_delay_seconds        from a booking's commit to its message
-//   k6_lab_ws_expected_total       messages that bookings owed to sockets; this and the following
-//                                  are known, and sent, when the run ends
-//   k6_lab_ws_lost_total, k6_lab_ws_doubled_total   of those never received; received once more
-//   k6_lab_ws_other_total          received, but of no booking of this run or of another hotel
-//   k6_lab_ws_closed_total         sockets that were not open to the end
+//   k6_lab_ws_expected_total       messages due to sockets for bookings; this metric and the
+//                                  following are known, and sent, when the run ends
+//   k6_lab_ws_lost_total, k6_lab_ws_doubled_total   messages never received; received again
+//   k6_lab_ws_other_total          messages of another hotel, or not of this run's bookings
+//   k6_lab_ws_closed_total         sockets that were not open until the end
 
 const connections = new Gauge('lab_ws_connections');
 const messages = new Counter('lab_ws_messages');
@@ -31,7 +31,7 @@ export function connectionsRecord(open) {
   connections.add(open);
 }
 
-/** @param {number} delayMs between two clocks: the backend's at the commit, ours at the receipt */
+/** @param {number} delayMs between two clocks: the backend's at the commit, k6's at the receipt */
 export function messageRecord(delayMs) {
   messages.add(1);
   delay.add(delayMs);
@@ -40,10 +40,10 @@ export function messageRecord(delayMs) {
 /**
  * @param {Counts} counts
  * @param {number} socketsClosed
- * @param {number} seconds from the first booking to the last one's answer
+ * @param {number} seconds from the first booking to the last response
  */
 export function totalsRecord(counts, socketsClosed, seconds) {
-  // Each of them, a nought as well: "none was lost" is a measurement.
+  // Record zeros as well: "no message was lost" is a measurement.
   messages.add(0);
   expected.add(counts.expected);
   lost.add(counts.lost);
@@ -53,17 +53,17 @@ export function totalsRecord(counts, socketsClosed, seconds) {
   loadSeconds.add(seconds);
 }
 
-// Which message each socket was owed, and which it got: by the bookings' ids, so the count is exact
-// whoever else books meanwhile, and whether a message or the booking's answer comes first.
+// The messages due to each socket and the messages received, by booking id. So the count is exact
+// while other clients book, and whether a message or the booking's response arrives first.
 
 /** @typedef {{ expected: number, lost: number, doubled: number, other: number }} Counts */
 /** @typedef {ReturnType<typeof tallyBuild>} Tally */
 
-/** @param {string[]} watched the hotel of each socket */
+/** @param {string[]} watched hotel of each socket */
 export function tallyBuild(watched) {
-  /** @type {Map<string, string>} the hotel of each booking, by its id */
+  /** @type {Map<string, string>} hotel of each booking, by booking id */
   const bookings = new Map();
-  /** @type {Set<string>[]} the bookings that each socket was told of */
+  /** @type {Set<string>[]} ids of the bookings that each socket received */
   const told = watched.map(() => new Set());
   let doubled = 0;
 
@@ -120,18 +120,18 @@ function owed(watched, bookings) {
 
 /** @typedef {ReturnType<typeof socketsBuild>} Sockets */
 
-// Servers queue few connections that they have not accepted yet.
+// Servers queue only a few connections that they have not accepted yet.
 const OPENING_AT_ONCE = 50;
 
-// k6 drops a message that it reads before it has noted that its socket is open (readyState, in
-// internal/js/modules/k6/websockets), and `ready` may come with the handshake's answer. So it is asked
-// for once the socket is open; one that stays silent even then is tried again.
+// k6 drops a message that it reads before it sets its socket to open (readyState, in
+// internal/js/modules/k6/websockets), and `ready` may arrive with the handshake's response. So the
+// client requests it once the socket is open; a socket that stays silent is replaced.
 const READY_ASK = 'ready?';
 const PATIENCE_MS = 5000;
 
 /**
  * @param {string[]} urls
- * @param {(socket: number, message: any, at: number) => void} received a message about a booking, and
+ * @param {(socket: number, message: any, at: number) => void} received a booking's message, and
  *   when it was read, Unix time in ms
  */
 export function socketsBuild(urls, received) {
@@ -145,7 +145,7 @@ export function socketsBuild(urls, received) {
 
   return {
     /**
-     * Until each has said that it is ready or has failed, and `timeoutMs` at most.
+     * Resolves when each socket is ready or has failed, after at most `timeoutMs`.
      * @param {number} timeoutMs
      */
     async open(timeoutMs) {
@@ -157,12 +157,12 @@ export function socketsBuild(urls, received) {
       over = true;
       clearTimeout(timer);
     },
-    /** How many are open and ready now. */
+    /** Return the number of sockets that are open and ready. */
     held: () => ready.size,
-    /** Why the first that failed did. */
+    /** Return the reason of the first failure. */
     problem: () => problem,
     close() {
-      // To close one that is not open yet would hold up k6's event loop.
+      // Closing a socket that is not open yet would block k6's event loop.
       for (const number of ready) sockets[number].close();
     },
   };
@@ -176,14 +176,14 @@ export function socketsBuild(urls, received) {
 
   /**
    * @param {number} number
-   * @returns {Promise<boolean>} false when it is open and stays silent
+   * @returns {Promise<boolean>} false if it is open and stays silent
    */
   function attempt(number) {
     const socket = new WebSocket(urls[number], null, { tags: { name: 'hotel_socket' } });
     sockets[number] = socket;
     const current = () => sockets[number] === socket;
     return new Promise((resolve) => {
-      /** @type {any} k6 lets no iteration end before its timers */
+      /** @type {any} k6 ends an iteration only after its timers */
       let timer;
       const settle = (/** @type {boolean} */ done) => {
         clearTimeout(timer);
@@ -208,7 +208,7 @@ export function socketsBuild(urls, received) {
   }
 
   /**
-   * @param {number} number of a socket that is given up
+   * @param {number} number of the socket to give up
    * @returns {false}
    */
   function silent(number) {

@@ -1,7 +1,7 @@
 // @ts-check
-// What a run leaves behind: a page of text, and with SUMMARY_PATH a JSON for the lab to read.
+// Output of a run: a page of text, and with SUMMARY_PATH a JSON file for the lab.
 
-// The summary for the eye. Figures of the load alone: setup's requests are left out.
+// The text summary. It covers only the load: setup's requests are excluded.
 
 /** @typedef {Record<string, { values: Record<string, number> } | undefined>} Metrics */
 
@@ -59,7 +59,7 @@ function requestsText(metrics, scenario, seconds) {
  */
 function failedText(metrics, scenario) {
   const failed = metrics[`http_req_failed{${scenario}}`];
-  // Of a rate that counts failures, k6's `passes` are the failures.
+  // For a rate that counts failures, k6's `passes` are the failures.
   return `${percent(valueOf(failed, 'rate'))} (${valueOf(failed, 'passes')})`;
 }
 
@@ -111,7 +111,7 @@ function retryLines({ lab_retries }) {
 }
 
 /**
- * What was begun and did not end; one that is sent again is the same request of its user.
+ * Requests that were started and did not end; a retry belongs to the same request of its user.
  * @param {Metrics} metrics
  * @param {string} scenario
  */
@@ -155,8 +155,8 @@ function percent(rate) {
 /**
  * @param {Env} env
  * @param {Profile} profile
- * @param {any} data k6's summary; after a setup that stopped it holds next to nothing
- * @returns {Record<string, string>} by destination
+ * @param {any} data k6's summary; almost empty if setup stopped
+ * @returns {Record<string, string>} text by destination
  */
 export function summaryBuild(env, profile, data) {
   const lab = labDescribe(env, profile, data);
@@ -198,7 +198,7 @@ export function labDescribe(env, profile, data) {
 
 /**
  * @param {any} data
- * @returns {number | null} Unix time at which the plan began
+ * @returns {number | null} start of the plan, Unix time in seconds
  */
 function startedAt(data) {
   const gauge = data.metrics && data.metrics.lab_scenario_start_seconds;
@@ -206,7 +206,7 @@ function startedAt(data) {
 }
 
 /**
- * k6's rates divide by the whole run; this leaves setup out, and includes the last answers.
+ * Return the duration without setup, up to the last responses; k6's rates divide by the whole run.
  * @param {any} data
  */
 function loadSeconds({ metrics, setup_data, state }) {

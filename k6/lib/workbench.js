@@ -1,14 +1,15 @@
 // @ts-check
-// One route of the workbench, asked as one user would: again, if it fails and retries are asked for.
+// One route of the workbench, requested as one user would: with RETRIES, a failed request is
+// retried.
 
 import { check, sleep } from 'k6';
 import http from 'k6/http';
 import { inTimeRecord, retryRecord } from './metrics.js';
 
-// The workbench's routes, as ROUTE names them.
+// The workbench's routes, as named in ROUTE.
 
 /**
- * `query` makes setup's own request a cheap one.
+ * `query` makes setup's request cheap.
  * @typedef {{ method: 'GET' | 'POST', expected: number, query?: string }} Route
  */
 
@@ -41,7 +42,7 @@ export function workbenchUrl(baseUrl, route) {
 
 /** @typedef {ReturnType<typeof workbenchBuild>} Workbench */
 
-// Before the second try; twice as long before each further one.
+// Before the second attempt; doubled before each further one.
 const FIRST_PAUSE_SECONDS = 0.1;
 
 /** @param {import('./env.js').Env} env */
@@ -63,7 +64,7 @@ export function workbenchBuild({ baseUrl, route, retries, boundMs, clientTimeout
   /**
    * @param {string} title
    * @param {number} earlierMs
-   * @returns {number} the status, 0 without an answer
+   * @returns {number} the status; 0 without a response
    */
   function ask(title, earlierMs) {
     const form = method === 'POST' ? { title, content: 'A post of the load.' } : null;
@@ -74,7 +75,7 @@ export function workbenchBuild({ baseUrl, route, retries, boundMs, clientTimeout
   }
 
   return {
-    /** @param {string} title of a post, one of a kind */
+    /** @param {string} title unique title of a post */
     use(title) {
       const startedAt = Date.now();
       for (let tries = 1; worthAgain(ask(title, Date.now() - startedAt)); tries++) {
@@ -86,7 +87,7 @@ export function workbenchBuild({ baseUrl, route, retries, boundMs, clientTimeout
   };
 }
 
-/** @param {number} status what the client did wrong stays wrong */
+/** @param {number} status a client error is not retried */
 function worthAgain(status) {
   return status === 0 || status >= 500;
 }

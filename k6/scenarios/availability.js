@@ -1,6 +1,6 @@
 // @ts-check
-// WebSockets that watch hotels, and bookings that each of a hotel's watchers has to be told of. All
-// in one VU: VUs share no memory, and the ids of the bookings have to meet those of the messages.
+// WebSockets that watch hotels, and bookings that must reach every watcher of their hotel. All in
+// one VU: VUs share no memory, and the bookings' ids are compared with the messages' ids.
 import exec from 'k6/execution';
 import { clearInterval, setInterval } from 'k6/timers';
 import { OPENING_MS, arrivals, until } from '../lib/arrivals.js';
@@ -24,11 +24,11 @@ import { bookingNth } from './booking.js';
 /** @typedef {import('../lib/sockets.js').Tally} Tally */
 
 const PULSE_MS = 1000;
-// What has not come when nothing came for so long is lost; waited for at most so long in all.
+// Messages count as lost when none has arrived for QUIET_MS, and after LATE_MS at the latest.
 const QUIET_MS = 5000;
 const LATE_MS = 30000;
 const LATE_POLL_MS = 250;
-// One that comes twice comes soon after the first.
+// A duplicate arrives soon after the first message.
 const DOUBLES_MS = 1000;
 
 /**
@@ -55,7 +55,7 @@ export async function watch({ api, env, profile }, data) {
  * @param {Profile} profile
  * @param {() => number} held
  * @param {(n: number) => Promise<void>} send
- * @returns {Promise<number>} seconds until the last one's answer, or the end of the plan
+ * @returns {Promise<number>} seconds until the last response or the end of the plan, the later
  */
 async function load(profile, held, send) {
   const startedAt = Date.now();

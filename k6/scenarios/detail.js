@@ -1,5 +1,5 @@
 // @ts-check
-// One hotel's detail, the hotels in turn.
+// Requests the details of all hotels in turn.
 import exec from 'k6/execution';
 import { pause } from '../lib/arrivals.js';
 

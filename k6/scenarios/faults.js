@@ -1,22 +1,22 @@
 // @ts-check
-// Bookings by clients that try again, and readers, while something breaks (tests/faults). Every wish
-// and every answer is a line on the console, for the test to hold against the database. All in one VU:
-// what is booked has to meet what is read, and VUs share no memory.
+// Bookings by clients that retry, and readers, during a fault (tests/faults). Every planned booking
+// and every response is a line on the console, which the test compares with the database. All in
+// one VU: VUs share no memory, and the bookings are compared with the pages.
 
 import { arrivals, until } from '../lib/arrivals.js';
 import { REQUESTS, pulseRecord, retryRecord } from '../lib/metrics.js';
 import { bookingNth } from './booking.js';
 
-// Which bookings were answered, so that a page without one of them is known to be old.
+// Bookings with a response, so that a page without one of them is known to be stale.
 
 /** @typedef {ReturnType<typeof memoryBuild>} Memory */
 /** @typedef {{ id: string, at: number }} Booked */
 
 export function memoryBuild() {
-  /** @type {Record<string, Booked[]>} by hotel, in the order of their answers */
+  /** @type {Record<string, Booked[]>} by hotel, in the order of their responses */
   const booked = {};
-  // How many of a hotel's bookings a version of its page has, from the first on. A version always has
-  // the same, and to search a page costs this VU more than all else.
+  // How many of a hotel's bookings a version of its page contains, counted from the first. The
+  // content of a version never changes, and searching a page is this VU's largest cost.
   /** @type {Record<string, number>} */
   const has = {};
 
@@ -24,19 +24,19 @@ export function memoryBuild() {
     /**
      * @param {string} hotel
      * @param {string} id
-     * @param {number} at when it was answered, Unix time in ms
+     * @param {number} at time of the response, Unix time in ms
      */
     booked(hotel, id, at) {
       (booked[hotel] = booked[hotel] || []).push({ id, at });
     },
 
     /**
-     * How long the page had been superseded when it was asked for, at least: since the answer to the
-     * first booking that it lacks. 0 for one that lacks none.
+     * Return for how long the page was stale when it was requested, at least: since the response to
+     * the first booking that it lacks. 0 if it lacks none.
      * @param {string} hotel
      * @param {string} version of the page, its ETag
      * @param {string} page
-     * @param {number} asked Unix time in ms
+     * @param {number} asked time of the request, Unix time in ms
      */
     staleMs(hotel, version, page, asked) {
       const all = booked[hotel] || [];
@@ -49,18 +49,17 @@ export function memoryBuild() {
   };
 }
 
-// How a careful client goes on after a failure: the same request again, later each time, not all
-// clients at once, and not for ever.
+// How a careful client retries: the same request, with growing and random pauses, and a time limit.
 
 const FIRST_MS = 100;
 const LONGEST_MS = 2000;
 export const GIVE_UP_MS = 30000;
 
 /**
- * Whether another try may end otherwise: no answer at all, an error of the server's, too many requests,
- * or the first try of the same key still runs. Any other answer is the answer.
- * @param {number} status 0 without an answer
- * @param {string | null} code of the error
+ * Return whether a retry may succeed: after no response, a server error, too many requests, or
+ * while the first attempt with the same key is still running. Any other response is final.
+ * @param {number} status 0 without a response
+ * @param {string | null} code error code
  */
 export function worthAgain(status, code) {
   return (
@@ -69,10 +68,10 @@ export function worthAgain(status, code) {
 }
 
 /**
- * Until the next try: never sooner than the server asked for, and by chance up to twice as long as the
- * shortest, so that those who failed together do not come again together.
- * @param {number} tries made so far
- * @param {number | null} retryAfterSeconds what the server asked for
+ * Return the pause before the next attempt: at least Retry-After, and at random up to twice the
+ * shortest pause, so that clients that failed together do not retry together.
+ * @param {number} tries attempts so far
+ * @param {number | null} retryAfterSeconds the server's Retry-After
  * @param {number} [chance] 0 to 1
  */
 export function pauseMs(tries, retryAfterSeconds, chance = Math.random()) {
@@ -85,12 +84,12 @@ export function pauseMs(tries, retryAfterSeconds, chance = Math.random()) {
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */
 /** @typedef {import('../lib/scenario.js').Tools} Tools */
 
-// For one try of a booking, shorter than a backend that hangs. A page is waited for as long as
-// CLIENT_TIMEOUT says: nobody sends the same request beside it.
+// For one attempt of a booking, shorter than a hang of the backend. A page request waits for
+// CLIENT_TIMEOUT: it is not retried.
 const BOOKING_TIMEOUT_MS = 4000;
 
 /**
- * RATE bookings and as many pages per second.
+ * Send RATE bookings and as many page requests per second.
  * @param {Tools} tools
  * @param {Prepared} data
  */
@@ -161,7 +160,7 @@ function answerOf(asked, response) {
 
 /**
  * @param {Text} response
- * @returns {any} nothing where the body is no JSON
+ * @returns {any} empty if the body is not JSON
  */
 function jsonOf(response) {
   try {

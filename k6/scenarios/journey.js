@@ -23,7 +23,7 @@ export function iteration({ api }, data) {
 }
 
 /**
- * One step of the journey, so that the rate of arrivals is the rate of requests.
+ * Send one step of the journey, so that the rate of arrivals is the rate of requests.
  * @param {Tools} tools
  * @param {Prepared} data
  */
@@ -35,7 +35,7 @@ export function request({ api }, data) {
 }
 
 /**
- * By the test-wide number of the iteration, so the ratio 1 : hotels : 1 is exact.
+ * Uses the test-wide number of the iteration, so the ratio 1 : hotels : 1 is exact.
  * @param {number} iterationInTest
  * @param {number} hotels
  * @returns {{ journey: number, step: number }} step 0 is the list, the last one the booking

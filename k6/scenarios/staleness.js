@@ -1,6 +1,6 @@
 // @ts-check
-// How long a booking stays unseen: a page is read, so that whoever keeps pages has it; a night in it
-// is booked; the page is read again and again until the booking is in it.
+// How long a booking stays invisible: read a page, so that the caches store it; book a night in the
+// hotel; read the page until it shows the booking.
 import { sleep } from 'k6';
 import exec from 'k6/execution';
 import { pause } from '../lib/arrivals.js';
@@ -31,10 +31,10 @@ export function iteration({ api, env }, data) {
 }
 
 /**
- * @param {() => boolean} seen asks once
+ * @param {() => boolean} seen sends one request
  * @param {number} since
  * @param {number} boundMs
- * @returns {number | null} until the answer that shows it; null when none did within the bound
+ * @returns {number | null} ms until the response that shows it; null if none did within the limit
  */
 export function unseenMs(seen, since, boundMs) {
   while (!seen()) {

@@ -1,5 +1,5 @@
 // @ts-check
-// Who asks for what: the journey's steps, and nights that no other run will book.
+// The journey's steps, and leases of nights that no other run books.
 import {
   candidatesPick,
   dateOf,

@@ -1,5 +1,5 @@
 // @ts-check
-// What is asked of a run, and what it says of itself.
+// Input of a run: variables, settings and setup's source. Output: its summary.
 import { durationParse, envRead, settingsParse, testidDefault } from '../lib/env.js';
 import { settingsDiffer, sourceChoose } from '../lib/prepare.js';
 import { PROFILES, profileBuild } from '../lib/profiles.js';

@@ -14,7 +14,7 @@ export function equals(name, actual, expected) {
 /**
  * @param {string} name
  * @param {() => unknown} act
- * @param {string[]} texts all of which the message must hold
+ * @param {string[]} texts all of which the message must contain
  */
 export function throwsWith(name, act, texts) {
   let message = 'nothing was thrown';
@@ -28,7 +28,7 @@ export function throwsWith(name, act, texts) {
 }
 
 /**
- * k6 only logs what is thrown and exits 0: a test that breaks off must count as a failed check.
+ * k6 only logs an exception and exits 0, so a test that throws must count as a failed check.
  * @param {() => void} test
  */
 export function completes(test) {
@@ -41,7 +41,7 @@ export function completes(test) {
 }
 
 /**
- * What went wrong goes into the check's name: k6's summary is where a failure is read.
+ * The difference becomes part of the check's name, because failures are read in k6's summary.
  * @param {string} name
  * @param {boolean} passed
  * @param {string} difference

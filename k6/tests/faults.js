@@ -1,5 +1,5 @@
 // @ts-check
-// Clients that try again, and how old a page is.
+// Clients that retry, and the age of pages.
 import { envRead } from '../lib/env.js';
 import { PROFILES, profileFor } from '../lib/profiles.js';
 import { memoryBuild, pauseMs, worthAgain } from '../scenarios/faults.js';

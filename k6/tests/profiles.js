@@ -1,5 +1,5 @@
 // @ts-check
-// Profiles, their plans, and what becomes of them in k6.
+// Profiles, their plans, and the k6 options built from them.
 import { iterationsPlanned, targetRateAt } from '../lib/arrivals.js';
 import { optionsBuild } from '../lib/options.js';
 import { profileBuild } from '../lib/profiles.js';

@@ -1,5 +1,5 @@
 // @ts-check
-// What the experiments with servers ask for: the workbench, the closed ramp, the sockets' tally.
+// Server experiments: the workbench, the closed ramp, and the message count of the sockets.
 import { optionsBuild } from '../lib/options.js';
 import { profileBuild, profileFor } from '../lib/profiles.js';
 import { hotelsInTurn, socketUrl, tallyBuild } from '../lib/sockets.js';

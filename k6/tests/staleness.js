@@ -1,5 +1,5 @@
 // @ts-check
-// How long a booking stays unseen.
+// How long a booking stays invisible.
 import { envRead } from '../lib/env.js';
 import { PROFILES } from '../lib/profiles.js';
 import { unseenMs } from '../scenarios/staleness.js';

@@ -63,7 +63,7 @@ def _limit(limit: float, domain: tuple[float, float]) -> list[Any]:
 
 
 def _ends(rungs: list[dict[str, Any]], colours: alt.Color) -> list[Any]:
-    """The highest sustained rate of each variant, as a line across."""
+    """Return the highest sustained rate of each variant, as a vertical line."""
     rows = [
         {
             "x": rung["rate"],

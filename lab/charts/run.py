@@ -1,4 +1,4 @@
-"""The picture of an open-model run: response time, goodput and errors over the arrival rate."""
+"""The chart of an open-model run: response time, goodput and errors over the arrival rate."""
 
 import textwrap
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from lab.charts.style import (
     titled,
 )
 
-# One meaning, one look, in all three panels; the legend has them in this order.
+# Each quantity has one style in all three panels; the legend lists them in this order.
 _LOOKS: dict[str, tuple[str, list[int]]] = {
     "p95": (BLUE, [1, 0]),
     "offered": (GREY, [6, 3]),
@@ -37,14 +37,14 @@ _LOOKS: dict[str, tuple[str, list[int]]] = {
     "errors": (VERMILLION, [1, 0]),
     "limit": (GREY, [2, 3]),
 }
-_WIDTH = 760  # points, as the heights
+_WIDTH = 760  # in points, like the heights
 _HEIGHT, _LOW_HEIGHT = 210, 100
 _EXTENT = 48
 
 
 @dataclass(frozen=True)
 class _Over:
-    """What the curves are drawn over: the arrival rate where it only rises, else time."""
+    """The x axis: the arrival rate if it only rises, else time."""
 
     rate: bool
     end: float
@@ -53,7 +53,7 @@ class _Over:
         return window.offered if self.rate else window.end
 
     def channel(self, *, labelled: bool) -> alt.X:
-        """Only the lowest panel is labelled: all share the axis."""
+        """Return the x channel; only the lowest panel is labelled, since all share the axis."""
         title = "offered arrival rate, per second" if self.rate else "seconds into the load"
         axis = plain_axis(title if labelled else "", labels=labelled, ticks=labelled)
         return alt.X("x:Q", axis=axis, scale=alt.Scale(domain=[0, self.end], nice=False))
@@ -71,7 +71,7 @@ def draw(result: Result, bounds: Bounds, title: str, path: Path) -> Path:
     ]
     broke = result.break_point
     chart = alt.vconcat(*[_broke(panel, broke, over, i) for i, panel in enumerate(panels)])
-    # One legend for all panels, though no panel has all lines.
+    # One legend for all panels, although no panel has all lines.
     spec = chart.resolve_scale(color="shared", strokeDash="shared").to_dict()
     name, _, settings = title.partition("; ")
     said = [line for part in (settings, result.verdict) for line in textwrap.wrap(part, 125)]
@@ -138,7 +138,7 @@ def _panel(
 
 
 def _broke(panel: Any, found: BreakPoint | None, over: _Over, index: int) -> Any:
-    """The panel with the break point across it; the first panel says what that line is."""
+    """Add the break point as a vertical line; the first panel labels it."""
     if found is None:
         return panel
     x = found.rate if over.rate else found.seconds_into_test

@@ -1,4 +1,4 @@
-"""The picture of an overload: goodput and response time, with shedding and without, over time."""
+"""The chart of an overload: goodput and response time over time, with and without shedding."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ _WIDTH, _HEIGHT, _EXTENT = 760, 200, 48
 
 
 def draw(document: dict[str, Any], path: Path) -> Path:
-    """Write the picture as `path`.svg and `path`.png; returns the PNG."""
+    """Write the chart as `path`.svg and `path`.png; returns the PNG."""
     arms = document["arms"]
     panels = alt.vconcat(_goodput(arms), _times(arms)).resolve_scale(color="shared")
     limit = document["limit"]

@@ -1,4 +1,4 @@
-"""How every chart of the lab looks, and how it becomes a file."""
+"""The style of the lab's charts, and the export to files."""
 
 import json
 import math
@@ -10,14 +10,14 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart, without black and yellow:
-# these show on white as on black.
+# Okabe and Ito's colours, which colour-blind readers can distinguish, without black and yellow: the
+# rest is visible on white and on black.
 GREY, ORANGE, SKY, GREEN = "#7a7a7a", "#e69f00", "#56b4e9", "#009e73"
 BLUE, VERMILLION, PURPLE = "#0072b2", "#d55e00", "#cc79a7"
 _CYCLE = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY)
 _DASHES: tuple[tuple[int, ...], ...] = ((), (6, 3), (2, 2))
 
-VEGA_LITE = "6.4"  # what Altair 6 writes (altair.SCHEMA_VERSION)
+VEGA_LITE = "6.4"  # Altair 6 writes this version (altair.SCHEMA_VERSION)
 
 CONFIG: dict[str, Any] = {
     "background": "white",
@@ -50,12 +50,12 @@ CONFIG: dict[str, Any] = {
     "text": {"fontSize": 11, "color": "#333"},
 }
 
-_PANEL_WIDTH = 430  # points, in the static twin
+_PANEL_WIDTH = 430  # in points, in the static version
 _PNG_SCALE = 2
 
 
 def colour(index: int) -> str:
-    """The first of what is compared is the one that has nothing: grey."""
+    """Return the colour of a compared variant; the first one, the baseline, is grey."""
     return GREY if index == 0 else _CYCLE[(index - 1) % len(_CYCLE)]
 
 
@@ -64,18 +64,18 @@ def dash(index: int) -> tuple[int, ...]:
 
 
 def chart_of(rows: list[dict[str, Any]]) -> alt.Chart:
-    """A chart over rows that travel inside it."""
+    """Return a chart with the rows inline."""
     return alt.Chart(alt.InlineData(values=rows))
 
 
 def wide(values: Iterable[float | None], ratio: float = 20) -> bool:
-    """Whether the values need a log axis."""
+    """Return whether the values need a log axis."""
     known = [value for value in values if value]
     return bool(known) and max(known) / min(known) > ratio
 
 
 def log_domain(values: Iterable[float | None]) -> tuple[float, float]:
-    """Round ends a little outside of all values above zero."""
+    """Return round ends, slightly outside of all values above zero."""
     known = [value for value in values if value]
     if not known:
         return 0.1, 10
@@ -83,7 +83,7 @@ def log_domain(values: Iterable[float | None]) -> tuple[float, float]:
 
 
 def _round(value: float, *, up: bool) -> float:
-    """The nearest 1, 2 or 5 times a power of ten, above or below."""
+    """Return the nearest 1, 2 or 5 times a power of ten, above or below."""
     base = 10 ** math.floor(math.log10(value))
     steps = [base * step for step in (1, 2, 5, 10)]
     found = next(s for s in steps if s >= value) if up else [s for s in steps if s <= value][-1]
@@ -91,7 +91,7 @@ def _round(value: float, *, up: bool) -> float:
 
 
 def log_ticks(domain: tuple[float, float]) -> list[float]:
-    """Powers of ten; where there are few of them, also their double and five times."""
+    """Return powers of ten; over a small range also their double and five times."""
     low, high = domain
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps: Sequence[int] = (1, 2, 5) if high / low <= 300 else (1,)
@@ -104,26 +104,26 @@ def log_scale(domain: tuple[float, float]) -> alt.Scale:
 
 
 def plain_axis(title: str, domain: tuple[float, float] | None = None, **more: Any) -> alt.Axis:
-    """An axis labelled with plain numbers: 0.1, 10, 1,000. `domain` is that of a log scale."""
+    """Return an axis with plain numbers as labels: 0.1, 10, 1,000. `domain` is for a log scale."""
     if domain is not None:
         more["values"] = log_ticks(domain)
     return alt.Axis(title=title, format=",~r", labelOverlap=True, labelSeparation=8, **more)
 
 
 def significant(value: float | None, digits: int = 4) -> float | None:
-    """Rounded for the page: its size is mostly windows."""
+    """Round for the page: most of its size is windows."""
     return None if value is None else float(f"{value:.{digits}g}")
 
 
 def spec_of(chart: Any) -> dict[str, Any]:
-    """The Vega-Lite of one panel, without what is said once for all of them: the looks."""
+    """Return the Vega-Lite of one panel, without the config that all panels share."""
     found: dict[str, Any] = chart.to_dict()
     found.pop("config", None)
     return found
 
 
 def page_spec(panel: dict[str, Any]) -> dict[str, Any]:
-    """A panel as wide as the page lets it be; the page has a legend of its own."""
+    """Make a panel as wide as the page allows, without a legend: the page has one."""
     return _without_legends({**panel, "width": "container"})
 
 
@@ -144,7 +144,7 @@ def _without_legends(spec: dict[str, Any]) -> dict[str, Any]:
 def static_spec(
     panels: list[dict[str, Any]], columns: int, title: str, caption: str
 ) -> dict[str, Any]:
-    """All panels in one picture with one legend; it says itself what it shows."""
+    """Return all panels in one picture with one legend and a caption."""
     columns = min(columns, len(panels))
     subtitle = textwrap.wrap(caption, 82 * columns)
     return {
@@ -154,7 +154,8 @@ def static_spec(
         "padding": 14,
         "columns": columns,
         "spacing": {"row": 24, "column": 32},
-        # Altair names the rows of a panel beside it; in one picture they stand beside all panels.
+        # Altair stores the rows of a panel next to it; in one picture they are stored next to all
+        # panels.
         "datasets": {name: rows for p in panels for name, rows in p.get("datasets", {}).items()},
         "concat": [_part(panel) for panel in panels],
         "resolve": {"scale": dict.fromkeys(("color", "strokeDash", "shape"), "shared")},
@@ -167,7 +168,7 @@ def _part(panel: dict[str, Any]) -> dict[str, Any]:
 
 
 def titled(title: str, lines: list[str]) -> dict[str, Any]:
-    """The title of a whole picture, and the lines below it."""
+    """Return the title of a whole picture, with the lines below it."""
     return {
         "text": title,
         "subtitle": lines,

@@ -1,1 +1,1 @@
-"""Declared experiments: from experiments/*.toml through measured cells to claims."""
+"""Experiments: from their files in experiments/ to measured cells and claims."""

@@ -1,4 +1,4 @@
-"""One cell: the same start, the layer proved, warmed or cold, loaded, and written down."""
+"""One cell: reset the stack, verify its layers, warm the caches, load, and store the result."""
 
 import time
 from collections.abc import Callable
@@ -24,8 +24,8 @@ from lab.stack.verify import LIST, target_of, verify
 
 @dataclass(frozen=True)
 class Measurement:
-    """A cell's result, the settings it ran with, the delays in ms just before it, and what an old
-    stack reported of itself.
+    """A cell's result, its settings, the delays in ms just before its load, and an old stack's
+    report about itself.
     """
 
     result: Result
@@ -35,28 +35,28 @@ class Measurement:
 
 
 class Bench(Protocol):
-    """What a cell needs done, in the order in which it is done."""
+    """The steps of a cell, in their order."""
 
     def apply(self, cell: Cell) -> None:
-        """Take the cell's settings for the reset that follows."""
+        """Set the cell's settings for the next reset."""
 
     def reset(self) -> None:
-        """The database as loaded, caches empty, the settings active: one stop and one start."""
+        """Restore the database, empty the caches, activate the settings: one stop and one start."""
 
     def verify(self) -> None:
-        """Prove the layers, and leave the caches empty."""
+        """Verify the layers, and leave the caches empty."""
 
     def warm(self, cell: Cell, folder: Path) -> None:
-        """Fill the caches as the cell says."""
+        """Fill the caches as the cell defines."""
 
     def measure(self, cell: Cell, folder: Path) -> Measurement:
-        """Load it, and return what was measured."""
+        """Run the load, and return the measurement."""
 
 
 def measure_cell(
     bench: Bench, cell: Cell, repeat: int, store: Store, folder: Path, said: Callable[[str], None]
 ) -> str | None:
-    """Measure one cell and write it at once; returns its error, if it has one."""
+    """Measure one cell and store it at once; returns its error, if any."""
     folder.mkdir(parents=True, exist_ok=True)
     began = time.time()
     error: str | None = None
@@ -75,7 +75,7 @@ def measure_cell(
 
 
 def describe(cell: Cell, repeat: int, began: float) -> CellRun:
-    """What a cell is, before anything of it is measured."""
+    """Return the description of a cell that is not measured yet."""
     return CellRun(
         name=cell.name,
         repeat=repeat,
@@ -96,10 +96,10 @@ def _parts(workload: Workload) -> Parts:
 
 
 def _run_steps(bench: Bench, cell: Cell, folder: Path, said: Callable[[str], None]) -> Measurement:
-    """The steps of one cell.
+    """Run the steps of one cell.
 
     Raises:
-        LabError: a step failed, with what it found.
+        LabError: a step failed.
     """
     said("settings")
     bench.apply(cell)
@@ -115,18 +115,18 @@ def _run_steps(bench: Bench, cell: Cell, folder: Path, said: Callable[[str], Non
 
 @dataclass
 class StackBench:
-    """The bench on a running stack. `base` are the settings that a cell's are laid over."""
+    """The bench on a running stack. A cell's settings override `base`."""
 
     engine: Engine
     base: Settings
     bounds: Bounds
-    # Whether something was written since the database was last put back.
+    # Whether a load has written since the last restore of the database.
     _written: bool = True
 
     def apply(self, cell: Cell) -> None:
         self._cell = cell
         self._settings = changed_live(self.base, cell.settings)
-        # Layers are proved before the delay is in the way: it would make half a minute of it.
+        # The verification runs without the delay, which would extend it to half a minute.
         self._undelayed = changed(self._settings, ["LAB_LATENCY_MS=0"])
 
     def reset(self) -> None:
@@ -137,7 +137,7 @@ class StackBench:
 
     def verify(self) -> None:
         verify(target_of(self.engine, self._undelayed))
-        # Not for the caches alone: a page that the proof has read stays in the workers' memory.
+        # Not only for the caches: workers still have the pages of the verification in memory.
         with self.engine.emptied(self._settings):
             pass
         self._latency = latency.verified(self._settings, self.engine.token())
@@ -174,19 +174,19 @@ class StackBench:
 
 
 def load_of(workload: Workload, settings: Settings, testid: str) -> Load:
-    """The workload as k6 is asked for it, on a stack with those settings."""
+    """Return k6's load for the workload, on a stack with these settings."""
     asked = workload.model_dump(exclude={"entry"}, exclude_none=True)
     return Load(**asked, base_url=_entry(workload, settings), testid=testid)
 
 
 def _entry(workload: Workload, settings: Settings) -> str | None:
-    """The address that k6 asks, where it is not Nginx's own."""
+    """Return k6's base URL; None for Nginx's address."""
     found = {"server": settings.server_url, "async": f"{settings.target_url}/async"}
     return found.get(workload.entry)
 
 
 def result_of(engine: Engine, run: Run, bounds: Bounds) -> Result:
-    """The result of a cell's load, whatever answered it.
+    """Return the result of a cell's load, from any kind of target.
 
     Raises:
         LabError: the run could not be read back.

@@ -1,4 +1,4 @@
-"""Whether the claims of a source hold for what was measured. Pure."""
+"""Evaluation of a source's claims for the measured cells. Pure functions."""
 
 from collections.abc import Callable, Mapping
 from itertools import takewhile
@@ -22,7 +22,7 @@ _OUTCOMES = {
     "redis": _OF_BACKEND,
     "local": _OF_BACKEND,
 }
-# Over several figures.
+# Functions of several values.
 _OVER: dict[str, Callable[..., float]] = {
     "min": min,
     "max": max,
@@ -31,31 +31,31 @@ _OVER: dict[str, Callable[..., float]] = {
 
 
 class _NotMeasured(Exception):
-    """A cell that an expression asks for has no figure."""
+    """A cell in an expression has no value."""
 
 
-# The measured runs of each cell, by its name.
+# The measured runs of each cell, by the cell's name.
 _Cells = Mapping[str, list[CellRun]]
 _Read = Callable[[Result], float | None]
 
-# With one of these a rate is a lower bound.
+# With one of these limits, a rate is a lower bound.
 _LOWER_BOUNDS: dict[LowerBound, str] = {
     "generator_cpu": "is limited by the generator's CPU",
     "vu_cap": "is limited by the number of virtual users",
     "load": "held to the end of its ramp",
 }
-# As the CPUs of old stacks are reported (lab/experiments/old_stacks).
+# As in the reported CPUs of old stacks (lab/experiments/old_stacks).
 _GENERATOR = "the load generator"
 
 
 def evaluate(claims: list[dict[str, Any]], runs: list[CellRun]) -> list[dict[str, Any]]:
-    """Each claim with its verdict, its measured metrics, and what limits their meaning."""
+    """Return each claim with its verdict, its measured metrics, and notes on their validity."""
     measured, missing = _by_name(runs), _reasons(runs)
     return [_claim(claim, measured, missing) for claim in claims]
 
 
 def problems(claims: list[dict[str, Any]], names: set[str]) -> list[str]:
-    """What is wrong with the expressions themselves: checked before hours are spent."""
+    """Return the errors in the expressions, to find them before a run of hours."""
     found = []
     for claim in claims:
         asked: list[str] = []
@@ -64,7 +64,7 @@ def problems(claims: list[dict[str, Any]], names: set[str]) -> list[str]:
             values = {k: simple_eval(v, functions=functions) for k, v in claim["measures"].items()}
             _holds(claim, values)
         except ZeroDivisionError:
-            pass  # of the trial's figures; those of a run may be others
+            pass  # with the trial's values; those of a run may differ
         except (InvalidExpression, SyntaxError, TypeError, ValueError) as error:
             found.append(f"claim {claim['id']}: {error}")
         found += [f"claim {claim['id']}: no cell {name}" for name in asked if name not in names]
@@ -72,7 +72,7 @@ def problems(claims: list[dict[str, Any]], names: set[str]) -> list[str]:
 
 
 class _Anything(dict[str, list[CellRun]]):
-    """A run of every cell, for a trial."""
+    """A measured run for every cell, for a trial."""
 
     def get(self, _name: str, _default: object = None) -> Any:
         ones: dict[str, Any] = {n: 1 for n, metric in METRICS.items() if metric.path == (n,)}
@@ -119,7 +119,7 @@ def _value(expression: str, functions: dict[str, Callable[..., Any]]) -> float |
 
 
 def _functions(cells: _Cells, asked: list[str]) -> dict[str, Callable[..., Any]]:
-    """`rps("detail/naive/none")` and the like, which note what they were asked for."""
+    """Return functions such as `rps("detail/naive/none")`; each call adds its cell to `asked`."""
 
     def of(read: _Read) -> Callable[[str], float]:
         return lambda name: _median(read, name, cells, asked)
@@ -129,10 +129,10 @@ def _functions(cells: _Cells, asked: list[str]) -> dict[str, Callable[..., Any]]
 
 
 def _median(read: _Read, name: str, cells: _Cells, asked: list[str]) -> float:
-    """Of the repeats of a cell.
+    """Return the median of a cell's repeats.
 
     Raises:
-        _NotMeasured: none has the figure.
+        _NotMeasured: no repeat has a value.
     """
     asked.append(name)
     results = [run.result for run in cells.get(name, []) if run.result]
@@ -145,7 +145,7 @@ def _median(read: _Read, name: str, cells: _Cells, asked: list[str]) -> float:
 def _with_parameters(
     of: Callable[[_Read], Callable[[str], float]],
 ) -> dict[str, Callable[..., float]]:
-    """Figures that are asked for with more than the name of a cell."""
+    """Return the functions that take more than the name of a cell."""
 
     def answers(name: str, layer: str, *outcomes: str) -> float:
         for outcome in outcomes:
@@ -163,15 +163,15 @@ def _with_parameters(
 
 
 def _errors_from(result: Result) -> float:
-    """The rate of the first window with more errors than a run may have; 0 when there was none."""
+    """Return the rate of the first window above the error limit; 0 if there is none."""
     broken = (w.offered for w in result.windows if w.error_ratio > Bounds().error_ratio)
     return next(broken, 0.0)
 
 
 def _rate_within(result: Result, milliseconds: float) -> float | None:
-    """The most answers in time per second before p95 of a window passed that many milliseconds.
+    """Return the best goodput before the p95 of a window exceeded this number of milliseconds.
 
-    0 when the first window passed it; none for a load without windows.
+    0 if the first window exceeded it; None for a load without windows.
     """
     windows = result.windows
     within = takewhile(lambda w: w.p95_ms is None or w.p95_ms <= milliseconds, windows)
@@ -179,8 +179,10 @@ def _rate_within(result: Result, milliseconds: float) -> float | None:
 
 
 def _known(name: str, allowed: tuple[str, ...]) -> None:
-    """Raises:
-    ValueError: a misspelt name would count as nothing.
+    """Check a name, because an unknown one would count as 0.
+
+    Raises:
+        ValueError: the name is not allowed.
     """
     if name not in allowed:
         raise ValueError(f"{name} is not known here; known: {', '.join(allowed) or 'nothing'}")
@@ -200,10 +202,10 @@ def _by_name(runs: list[CellRun]) -> dict[str, list[CellRun]]:
 
 
 def _gaps(asked: list[str], cells: _Cells, missing: Mapping[str, str]) -> list[str]:
-    """Cells that decide nothing: those that were not measured, and those that never answered.
+    """Return the cells that decide nothing: not measured, or without a successful response.
 
-    Nothing can be concluded from one that gave no successful answer: its zeros are those of a load
-    that missed its target as well.
+    A cell without a successful response allows no conclusion: a load that missed its target also
+    has only zeros.
     """
     found = []
     for name in dict.fromkeys(asked):
@@ -216,12 +218,12 @@ def _gaps(asked: list[str], cells: _Cells, missing: Mapping[str, str]) -> list[s
 
 
 def _reasons(runs: list[CellRun]) -> dict[str, str]:
-    """Why cells have no result, as it was stored."""
+    """Return the stored errors of cells, by cell name."""
     return {run.name: f": {run.error}" for run in runs if run.error}
 
 
 def _notes(asked: list[str], cells: _Cells) -> list[str]:
-    """What limits the meaning of a metric."""
+    """Return notes that limit the meaning of the metrics."""
     found = []
     for name in dict.fromkeys(asked):
         runs = cells.get(name, [])
@@ -236,7 +238,7 @@ def _notes(asked: list[str], cells: _Cells) -> list[str]:
 
 
 def _shares_its_layer(name: str, runs: list[CellRun]) -> str | None:
-    """An old stack's channel layer that should have a CPU of its own, and has the generator's."""
+    """Return a note if the channel layer should have a separate CPU, but shares the generator's."""
     if _GENERATOR not in {(run.legacy or {}).get("layer_cpus_shared_with") for run in runs}:
         return None
     return f"{name}: the layer's Redis shares its CPU with {_GENERATOR}, which takes time from it"

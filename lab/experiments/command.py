@@ -1,4 +1,4 @@
-"""What `lab run` does around its cells: the stack, the folder, the clean-up, the report."""
+"""The steps of `lab run` around its cells: stack, checks, folder and clean-up."""
 
 from contextlib import closing
 from typing import Any
@@ -28,10 +28,10 @@ BOUNDS = Bounds()
 
 
 def plan_of(asked: str, *, only: list[str], repeats: int | None, quick: bool) -> Plan:
-    """The plan of a new run.
+    """Return the plan of a new run.
 
     Raises:
-        UsageError: the experiment, a pattern, a setting or a claim is wrong.
+        UsageError: the experiment, a pattern, a setting or a claim is invalid.
     """
     name, text = files.definition(asked)
     experiment = files.parse(name, text)
@@ -40,11 +40,11 @@ def plan_of(asked: str, *, only: list[str], repeats: int | None, quick: bool) ->
 
 
 def start(engine: Engine, plan: Plan) -> tuple[Store, list[str]]:
-    """Measure a new run; with a line for each cell that failed.
+    """Measure a new run. Return its store, and a line for each failed cell.
 
     Raises:
-        LabError: the machine is not fit, or the stack broke.
-        Interrupted: someone pressed Ctrl-C.
+        LabError: the machine is not suitable, or the stack failed.
+        Interrupted: the user pressed Ctrl-C.
     """
     store = new_store(plan.name)
     with borrowed(engine) as stack:
@@ -56,10 +56,10 @@ def start(engine: Engine, plan: Plan) -> tuple[Store, list[str]]:
 
 
 def resume(engine: Engine, name: str) -> tuple[Store, list[str]]:
-    """Go on with the newest run of `name` that has cells left.
+    """Continue the newest run of `name` that has unmeasured cells.
 
     Raises:
-        UsageError: there is none, or it was begun elsewhere, with other programs or another file.
+        UsageError: there is none, or its machine, programs or file differ.
     """
     store, plan = _unfinished(name)
     with borrowed(engine) as stack:
@@ -98,7 +98,7 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: Borrowed) -> list[
 
 
 def _absent(engine: Engine, plan: Plan, base: Settings) -> dict[str, str]:
-    """The old stacks of the plan that can't run here, and why; said before anything is measured."""
+    """Return the old stacks of the plan that can't run here, with the reasons, and report them."""
     asked = [cell.legacy.stack or "" for cell, _ in plan.todo if cell.legacy]
     found = arms.absent(engine, base, asked)
     for name, why in found.items():
@@ -107,7 +107,7 @@ def _absent(engine: Engine, plan: Plan, base: Settings) -> dict[str, str]:
 
 
 def _laid_over(base: Settings, experiment: Experiment) -> Settings:
-    """The settings that all cells share, among them whether there is a workbench to load."""
+    """Return the settings shared by all cells, including whether the workbench is enabled."""
     return changed_live(base, {name: str(value) for name, value in experiment.settings.items()})
 
 
@@ -128,7 +128,7 @@ def _unfinished(asked: str) -> tuple[Store, Plan]:
 
 
 def _begun(store: Store) -> dict[str, Any] | None:
-    """The header of a run that has cells left; None for one that has none, or can't be read."""
+    """Return the header of a run with unmeasured cells; None if it has none, or is unreadable."""
     try:
         head, cells = store.header(), store.cells()
     except LabError as error:
@@ -163,7 +163,7 @@ def _machine(engine: Engine, settings: Settings) -> dict[str, Any]:
 
 
 def _check_loads(engine: Engine, plan: Plan, base: Settings) -> None:
-    """Let k6 say what it thinks of each load, before hours are spent."""
+    """Let k6 check each load, before a run of hours."""
     loads = {cell.workload.model_dump_json(): cell.workload for cell, _ in plan.todo}
     with step("Checking the loads"):
         for workload in loads.values():
@@ -171,7 +171,11 @@ def _check_loads(engine: Engine, plan: Plan, base: Settings) -> None:
 
 
 def _check_same_machine(run: str, head: dict[str, Any], machine: dict[str, Any]) -> None:
-    """Cells of two machines, engines, programs, commits or data are not one experiment."""
+    """Check that the machine, engine, programs, commit and data are those of the first cells.
+
+    Raises:
+        UsageError: one of them differs, so the cells are not comparable.
+    """
     before, now = _facts(head), _facts(machine)
     changed = {name: (before[name], now[name]) for name in now if before[name] != now[name]}
     if changed:
@@ -183,7 +187,7 @@ def _check_same_machine(run: str, head: dict[str, Any], machine: dict[str, Any])
 
 
 def _facts(machine: dict[str, Any]) -> dict[str, Any]:
-    """What has to be the same in all cells of a run."""
+    """Return the facts that must be the same for all cells of a run."""
     names = ("cpus", "memory_bytes", "system", "target_cpus", "load_cpus", "commit")
     of_host = {name: machine["host"].get(name) for name in names}
     others = ("engine", "versions", "limits", "postgres_auth", "data")

@@ -1,4 +1,4 @@
-"""Reading an experiment's file: one of experiments/, or of one's own."""
+"""Reader of experiment files: those in experiments/, and a user's own."""
 
 import tomllib
 from pathlib import Path
@@ -14,14 +14,14 @@ from lab.settings import Settings, changed_live
 
 
 def names() -> list[str]:
-    """The experiments that there are."""
+    """Return the names of the experiments in experiments/."""
     return sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
 
 
 def definition(asked: str) -> tuple[str, str]:
-    """The name of an experiment, and the text of its file.
+    """Return the name of an experiment, and the text of its file.
 
-    `asked` is its name, or the path of a file of one's own; that is named as the file is.
+    `asked` is the name, or the path of a user's file; then the file's name is the experiment's.
 
     Raises:
         UsageError: there is none.
@@ -39,10 +39,10 @@ def definition(asked: str) -> tuple[str, str]:
 
 
 def parse(name: str, text: str) -> Experiment:
-    """The experiment that `text` declares.
+    """Return the experiment that `text` declares.
 
     Raises:
-        UsageError: it is no TOML, or does not follow the schema; with every place that is wrong.
+        UsageError: it is not TOML, or violates the schema; lists every invalid field.
     """
     where = f"{name}.toml"
     try:
@@ -57,10 +57,10 @@ def parse(name: str, text: str) -> Experiment:
 
 
 def checked_cells(name: str, experiment: Experiment, base: Settings) -> list[Cell]:
-    """The experiment's cells, each with settings that the lab knows.
+    """Return the experiment's cells, with checked settings.
 
     Raises:
-        UsageError: a cell has no workload, or a setting or value is not known.
+        UsageError: a cell has no workload, a setting or value is unknown, or no cell is left.
     """
     try:
         found = cells(experiment)

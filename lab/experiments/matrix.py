@@ -1,4 +1,4 @@
-"""From an experiment to its cells, and the order in which they are measured. Pure."""
+"""The cells of an experiment, and the order in which they are measured. Pure functions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ from lab.experiments.schema import (
     Workload,
 )
 
-# What a cell takes beside its load: settings, database, caches, verification, reading back.
+# Time for a cell in addition to its load: settings, database, caches, verification, readback.
 OVERHEAD_SECONDS = 8
-# More, where the database is copied.
+# Additional time to copy the database.
 RESET_SECONDS = 5
-# Round trips of the cell's latency before its load begins: to start behind it, and to measure it.
+# Round trips with the cell's latency before its load: to start the stack, and to measure the delay.
 LATENCY_TRIPS = 60
 
 _QUICK_SHARE = 6
@@ -32,7 +32,7 @@ _QUICK_SHORTEST = 10
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination of positions: what is set, how it is warmed and how it is loaded."""
+    """One combination of positions: its settings, warm-up and load."""
 
     name: str
     title: str
@@ -40,16 +40,16 @@ class Cell:
     settings: dict[str, str]
     workload: Workload
     warm: Warm
-    # The old stack's arm that answers; None on today's.
+    # The old stack's arm that serves the load; None for the current stack.
     legacy: Legacy | None = None
-    # Whether the load writes, so that the database has to be put back.
+    # Whether the load writes, so that the database must be restored.
     reset: Literal["database", "nothing"] = "database"
 
     @property
     def expected_seconds(self) -> float:
-        """How long it should take in all."""
+        """Return the expected duration of the whole cell."""
         warm = seconds(self.warm.duration) if isinstance(self.warm, Workload) else 0
-        # The article's warm profile has a first minute of its own.
+        # The article's warm profile has an additional first minute.
         stage = 60 if self.workload.profile == "article-breakpoint-warm" else 0
         reset = RESET_SECONDS if self.reset == "database" else 0
         delays = LATENCY_TRIPS * int(self.settings.get("LAB_LATENCY_MS", 0)) / 1000
@@ -58,7 +58,7 @@ class Cell:
 
 
 def cells(experiment: Experiment) -> list[Cell]:
-    """Every cell that is to be measured, in the order of the axes.
+    """Return every cell to measure, in the order of the axes.
 
     Raises:
         ValueError: a combination has no workload.
@@ -71,7 +71,7 @@ def cells(experiment: Experiment) -> list[Cell]:
 
 
 def excluded(experiment: Experiment) -> list[dict[str, Any]]:
-    """For each rule its reason, and the cells that it takes out."""
+    """Return each exclude rule's reason, and the cells that it excludes."""
     names = {rule.because: [] for rule in experiment.exclude}  # type: dict[str, list[str]]
     for chosen in _combinations(experiment):
         rule = next((r for r in experiment.exclude if _matches(r.when, chosen)), None)
@@ -81,24 +81,24 @@ def excluded(experiment: Experiment) -> list[dict[str, Any]]:
 
 
 def order(found: Sequence[Cell], repeats: int) -> list[tuple[Cell, int]]:
-    """Rounds, so that what drifts with time meets every cell; every other one backwards."""
+    """Return rounds over all cells, so that drift affects every cell; every second one reversed."""
     rounds = (found if n % 2 else found[::-1] for n in range(1, repeats + 1))
     return [(cell, n) for n, one in enumerate(rounds, start=1) for cell in one]
 
 
 def quick(cell: Cell, how: Quick | None = None) -> Cell:
-    """The same cell with shorter loads: for a look, not for a figure."""
+    """Return the cell with shorter loads: for a preview, not for a result."""
     warm = cell.warm if isinstance(cell.warm, str) else _shorter(cell.warm, how)
     return replace(cell, workload=_shorter(cell.workload, how), warm=warm)
 
 
 def fits(cell: Cell, pattern: str) -> bool:
-    """A whole name with wildcards, or the name of one position."""
+    """Return whether the pattern matches the cell's name, or is the name of one position."""
     return fnmatchcase(cell.name, pattern) or pattern in cell.axes.values()
 
 
 def chosen(found: Sequence[Cell], patterns: Sequence[str]) -> list[Cell]:
-    """The cells that one of the patterns fits."""
+    """Return the cells that match at least one of the patterns."""
     return [cell for cell in found if any(fits(cell, pattern) for pattern in patterns)]
 
 
@@ -134,7 +134,7 @@ def _cell(experiment: Experiment, chosen: dict[str, str]) -> Cell:
 
 
 def _workload(name: str, positions: list[Position], tunes: list[Tune]) -> Workload:
-    """What the axes say, the last of them first, and the tunes over it."""
+    """Merge the workload: later axes override earlier ones, and tunes override the axes."""
     said = [p.workload for p in positions if p.workload]
     if not said:
         raise ValueError(f"cell {name} has no workload: give one to a position of some axis")

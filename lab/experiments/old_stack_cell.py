@@ -1,4 +1,4 @@
-"""Cells that an old stack's arm answers; the backend is idle meanwhile."""
+"""Cells whose load an old stack's arm serves; the backend is idle during the load."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -17,18 +17,20 @@ from lab.load.k6 import Run, new_testid, run_k6
 from lab.settings import Settings, changed, changed_live
 from lab.stack.engine import Engine
 
-# What of a cell's settings reaches an old stack: they are Postgres's and k6's, not the backend's.
+# Settings of a cell that apply to an old stack: those of Postgres and k6, not of the backend.
 _SHARED = (
     *("LAB_LATENCY_MS", "LAB_LATENCY_DIRECTION"),
     *("LAB_DB_MAX_CONNECTIONS", "LAB_CLIENT_TIMEOUT"),
 )
-# A master that looks after idle workers uses a thousandth of a core.
+# A master process with idle workers uses a thousandth of a core.
 _IDLE_CORES, _IDLE_SECONDS = 0.05, 0.5
 
 
 def check_legacy(cell: Cell, settings: Settings) -> None:
-    """Raises:
-    UsageError: a cell asks an old stack for what it does not have.
+    """Check that the old stack can run the cell.
+
+    Raises:
+        UsageError: it lacks the scenario, the route, the delay or the pages.
     """
     if cell.legacy is None:
         return
@@ -45,8 +47,10 @@ def check_legacy(cell: Cell, settings: Settings) -> None:
 
 
 def _check_delay(stack: str, settings: Settings) -> None:
-    """Raises:
-    UsageError: a delay that would not be there: toxiproxy stands before the backend alone.
+    """Reject a delay.
+
+    Raises:
+        UsageError: the cell has a delay, but toxiproxy delays only the backend.
     """
     latency = settings.LAB_LATENCY_MS
     if latency > 0:
@@ -78,7 +82,7 @@ class LegacyBench:
             self.engine.apply(self._settings)
 
     def reset(self) -> None:
-        """Its load writes nothing; what an overload left in the backend must not go on."""
+        """Restart a busy stack, for example after an overload; the arm's load writes nothing."""
         if _busy(self.engine):
             with self.engine.emptied():
                 pass
@@ -100,7 +104,7 @@ class LegacyBench:
         return Measurement(result, self._settings.as_env(), legacy=self._running.facts)
 
     def close(self) -> None:
-        """Stop the arm of a cell that was not measured to its end."""
+        """Stop the arm of a cell whose measurement was aborted."""
         self._open.close()
 
     def _load(self, workload: Workload, folder: Path) -> Run:
@@ -111,7 +115,7 @@ class LegacyBench:
 
 @dataclass
 class EitherBench:
-    """Today's stack or an old one's arm, as the cell says; never both at work."""
+    """The current stack or an old stack's arm, by cell; never both under load."""
 
     today: Bench
     legacy: LegacyBench
@@ -135,14 +139,16 @@ class EitherBench:
 
 
 def _busy(engine: Engine) -> bool:
-    """Whether the backend or Nginx works at something."""
+    """Return whether the backend or Nginx is busy."""
     pids = {name: pid for name, pid in engine.pids().items() if _is_target(name)}
     return cores_used(pids, _IDLE_SECONDS) > _IDLE_CORES
 
 
 def _check_idle(cores: dict[str, float]) -> None:
-    """Raises:
-    LabError: the backend took CPU that the arm lacked.
+    """Check that the backend was idle.
+
+    Raises:
+        LabError: the backend used CPU time that the arm lacked.
     """
     busy = {name: used for name, used in cores.items() if _is_target(name) and used > _IDLE_CORES}
     if busy:

@@ -1,4 +1,4 @@
-"""`lab run`: every cell of an experiment, written as it is measured, resumable at any moment."""
+"""`lab run`: measures the cells of an experiment and stores each at once; can always be resumed."""
 
 import time
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from lab.experiments.schema import Axis, Experiment, Quick
 from lab.experiments.store import Store
 from lab.host import preflight
 
-# So many failures in a row are no cell's own: the stack is broken.
+# After this many failures in a row the cause is the stack, not a cell.
 _GIVE_UP_AFTER = 3
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be measured: the cells in their order, as the user asked."""
+    """The cells to measure, in their order."""
 
     name: str
     text: str
@@ -46,11 +46,11 @@ def make_plan(
     repeats: int | None,
     quick: bool,
 ) -> Plan:
-    """The plan of a run.
+    """Return the plan of a run.
 
     Raises:
-        UsageError: a pattern of `only` matches no cell, or a claim asks for what is not there
-            or what the quick cells lack.
+        UsageError: a pattern of `only` matches no cell, or a claim needs a cell that does not exist
+            or that the quick cells lack.
     """
     _check(name, experiment, cells)
     short = experiment.quick if quick else None
@@ -61,7 +61,7 @@ def make_plan(
 
 
 def _check(name: str, experiment: Experiment, cells: list[Cell]) -> None:
-    """Everything that names a cell, before hours are spent."""
+    """Check all names of cells, before a run of hours."""
     known = {cell.name for cell in cells}
     asked = [claim.model_dump() for claim in experiment.claims]
     found = claims.problems(asked, known)
@@ -76,7 +76,7 @@ def _check(name: str, experiment: Experiment, cells: list[Cell]) -> None:
 
 
 def _not_quick(quick: Quick, asked: list[dict[str, Any]], cells: list[Cell]) -> list[str]:
-    """Claims that the quick cells could not decide."""
+    """Return the claims that the quick cells could not decide."""
     unfit = [one for one in quick.only if not matrix.chosen(cells, [one])]
     found = [f"quick: {pattern} fits no cell" for pattern in unfit]
     there = {cell.name for cell in matrix.chosen(cells, quick.only)}
@@ -86,13 +86,13 @@ def _not_quick(quick: Quick, asked: list[dict[str, Any]], cells: list[Cell]) -> 
 def run_plan(
     plan: Plan, store: Store, bench: Bench, absent: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Measure what is not measured yet; returns a line for each cell that failed.
+    """Measure the cells that are not measured yet; returns a line for each failed cell.
 
-    `absent` has the old stacks that can't run here, and why: their cells are not measured.
+    `absent` has the old stacks that can't run here, with the reason: their cells are not measured.
 
     Raises:
-        Interrupted: someone pressed Ctrl-C; what was measured is written.
-        LabError: so many failed in a row that the stack must be broken.
+        Interrupted: the user pressed Ctrl-C; the measured cells are stored.
+        LabError: several cells failed in a row, so the stack must be broken.
     """
     done = {(run.name, run.repeat) for run in store.cells() if run.state == "measured"}
     left = [
@@ -108,7 +108,7 @@ def run_plan(
 def _is_absent(
     index: int, cell: Cell, repeat: int, store: Store, absent: Mapping[str, str]
 ) -> bool:
-    """Whether it can't be measured here; then it is written so, with the reason."""
+    """Return whether the cell can't be measured here; if so, store it with the reason."""
     why = absent.get(cell.legacy.stack or "") if cell.legacy else None
     if why:
         folder = store.cell_folder(index, cell.name, repeat)
@@ -140,7 +140,7 @@ def _run_cells(
 def header(
     plan: Plan, store: Store, bounds: Bounds, machine: dict[str, Any], warnings: list[str]
 ) -> dict[str, Any]:
-    """What is known before the first cell is measured."""
+    """Return everything that is known before the first cell is measured."""
     experiment = plan.experiment
     return {
         "run": store.run,
@@ -170,7 +170,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
 
 
 def close(store: Store, state: str) -> None:
-    """Say in the header how it ended."""
+    """Store the final state in the header."""
     store.write_header(store.header() | {"state": state, "ended": _now()})
 
 

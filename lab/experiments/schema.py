@@ -1,4 +1,4 @@
-"""What an experiment's file may say. docs/experiments/README.md explains it to its writers."""
+"""Schema of an experiment's file. docs/experiments/README.md describes it for authors."""
 
 from typing import Annotated, Any, Literal
 
@@ -25,9 +25,9 @@ def _compared(name: str) -> str:
     return name
 
 
-# The metric that a report compares its cells by.
+# The metric by which a report compares its cells.
 Figure = Annotated[str, AfterValidator(_compared)]
-# Which positions of which axes: {layer = ["none", "local"], load = "detail"}.
+# Positions by axis: {layer = ["none", "local"], load = "detail"}.
 When = dict[str, Annotated[list[str], BeforeValidator(_listed)]]
 
 
@@ -36,33 +36,33 @@ class _Table(BaseModel):
 
 
 class _Options(_Table):
-    """What a load may say; which of it a profile or scenario takes, k6/README.md tells.
+    """Options of a load. k6/README.md lists which of them a profile or scenario accepts.
 
-    The bounds are k6's own (k6/lib), so that a file is refused before anything is started.
+    The ranges are those of k6/lib, so that a file is rejected before anything starts.
     """
 
     rate: Annotated[int, Field(ge=1, le=100_000)] | None = None
     vus: Annotated[int, Field(ge=1, le=1000)] | None = None
-    # Where arrivals come: how many may be under way. What the generator can't bear all at once only
-    # makes it slower.
+    # With arrivals: the maximum number of concurrent requests. More than the generator can handle
+    # only makes it slower.
     max_vus: Annotated[int, Field(ge=1, le=50_000)] | None = None
-    # The scenario `workbench`: which of its routes.
+    # For the scenario `workbench`: its route.
     route: str | None = None
-    # The scenario `availability`: how many WebSockets are held.
+    # For the scenario `availability`: the number of WebSockets.
     connections: Annotated[int, Field(ge=1, le=20_000)] | None = None
-    # How often k6 asks again when a request has failed.
+    # Maximum number of retries of a failed request.
     retries: Annotated[int, Field(ge=0, le=10)] | None = None
-    # An answer later than this is of no use; a ramp breaks when p95 passes it. Default: 1000.
+    # A slower response is of no use; a ramp breaks when p95 exceeds this. Default: 1000.
     bound_ms: Annotated[int, Field(ge=1, le=3_600_000)] | None = None
 
 
-# What k6 asks: Nginx; the server behind it, as sources without a proxy did; or what Nginx has below
-# /async/, which is LAB_SECOND_SERVER's where there is one.
+# k6's target: Nginx; the server behind it, as in sources without a proxy; or Nginx's /async/, which
+# LAB_SECOND_SERVER serves if there is one.
 Entry = Literal["nginx", "server", "async"]
 
 
 class Workload(_Options):
-    """A load as k6/main.js knows it. A ramp needs its duration, so that time can be told ahead."""
+    """A load of k6/main.js. A ramp needs a duration, so that the run's length is known."""
 
     profile: str
     scenario: str
@@ -71,7 +71,7 @@ class Workload(_Options):
 
 
 class Parts(_Options):
-    """Some of a workload; what the axes and tunes of a cell say makes a whole one."""
+    """Parts of a workload; the axes and tunes of a cell together make a complete one."""
 
     profile: str | None = None
     scenario: str | None = None
@@ -80,28 +80,28 @@ class Parts(_Options):
 
 
 class Legacy(_Table):
-    """An arm of a pinned old stack in experiments/legacy/, which answers instead of the backend.
+    """An arm of a pinned old stack in experiments/legacy/, which serves the load.
 
-    One axis may name the stack and another the arm; without a stack it is today's.
+    One axis may set the stack and another the arm; without a stack the current one serves the load.
     """
 
     stack: LegacyName | None = None
     arm: LegacyName | None = None
 
 
-# What happens between empty caches and the load: nothing, each page once, or a load.
+# Between empty caches and the load: nothing, each page once, or a load.
 Warm = Literal["none", "pages"] | Workload
 
 
 class Position(_Table):
-    """One position of an axis. Of several positions that say the same thing, the last axis wins."""
+    """One position of an axis. If several positions set the same key, the last axis wins."""
 
     title: str
     settings: dict[str, str | int] = {}
     workload: Parts | None = None
     warm: Warm | None = None
     legacy: Legacy | None = None
-    # What the load needs put back: the database, or nothing where it writes nothing.
+    # What to restore after the load: the database, or nothing if the load writes nothing.
     reset: Literal["database", "nothing"] | None = None
 
 
@@ -111,31 +111,31 @@ class Axis(_Table):
 
 
 class Exclude(_Table):
-    """Cells that are not measured, and why."""
+    """Cells that are not measured, and the reason."""
 
     when: When
     because: str
 
 
 class Tune(Parts):
-    """What is different in some cells: parts of the workload, or the warm-up."""
+    """Overrides for some cells: parts of the workload, or the warm-up."""
 
     when: When
     warm: Warm | None = None
 
 
 class Published(_Table):
-    """Figures of the source, and the cell that corresponds to them."""
+    """Results of the source, and the corresponding cell."""
 
     cell: str
-    # What the source calls it; without one, the cell's own name.
+    # The source's name for it; default: the cell's name.
     label: str | None = None
-    # The published cell that its steps begin at, where that is not the report's `base`.
+    # The published cell with which its steps start; default: the report's `base`.
     base: str | None = None
     rps: float | None = None
-    # Successful answers over the length of the load.
+    # Successful responses divided by the duration of the load.
     answers_per_second: float | None = None
-    # Most successful answers per second, and successful answers in all.
+    # Highest rate of successful responses, and their total.
     max_rps: float | None = None
     successes: float | None = None
     p50_ms: float | None = None
@@ -147,7 +147,7 @@ class Published(_Table):
     @model_validator(mode="before")
     @classmethod
     def _per_second(cls, found: Any) -> Any:
-        """`per_5s`: how some sources count; stored as answers per second."""
+        """Convert `per_5s`, the unit of some sources, to answers per second."""
         if isinstance(found, dict) and "per_5s" in found:
             rest = {name: value for name, value in found.items() if name != "per_5s"}
             return {**rest, "answers_per_second": found["per_5s"] / 5}
@@ -155,7 +155,7 @@ class Published(_Table):
 
 
 class Claim(_Table):
-    """What the source (or the lab) says. `holds` is an expression over the names in `measures`."""
+    """A claim of the source or the lab. `holds` is an expression over the names in `measures`."""
 
     id: Name
     text: str
@@ -165,25 +165,25 @@ class Claim(_Table):
 
 
 class Quick(_Table):
-    """What `--quick` measures: cells by name or position, loads no longer than `duration`."""
+    """The cells of `--quick`, by name or position; their loads last at most `duration`."""
 
     only: Annotated[list[str], Field(min_length=1)]
     duration: Duration
 
 
 class Shown(_Table):
-    """How the report lays the cells out, and which figure it compares."""
+    """The report's layout of the cells, and the metric that it compares."""
 
-    # One figure, or one for each panel.
+    # One metric, or one for each panel.
     compare: Figure | dict[Name, Figure] = "goodput"
     rows: Annotated[list[Name], BeforeValidator(_listed)] | None = None
     panels: Annotated[list[Name], BeforeValidator(_listed)] | None = None
-    # What a cell is compared with: the cell that differs from it in these positions.
+    # Baseline of a cell: the same cell, but with these positions.
     base: dict[Name, Name] = {}
 
 
 class Experiment(_Table):
-    """A whole file. Its cells are the product of the axes, less what `exclude` takes out."""
+    """A complete file. Its cells are the product of the axes, without the excluded ones."""
 
     schema_version: Literal[1]
     title: str
@@ -211,7 +211,7 @@ class Experiment(_Table):
         return self
 
     def _check_compared(self, compare: dict[str, Figure]) -> None:
-        """A figure for a panel that there is not would be compared nowhere."""
+        """Check the panels' metrics: one for an unknown panel would have no effect."""
         panels = self.report.panels or ["load"]
         if len(panels) > 1:
             raise ValueError("compare takes one metric where several axes are panels")

@@ -1,4 +1,4 @@
-"""A run's folder: written step by step, so that nothing measured is ever lost."""
+"""A run's folder, written step by step, so that no measurement is lost."""
 
 import json
 import re
@@ -28,10 +28,10 @@ _CELL = ("name", "repeat", "state", "axes")
 
 
 class CellRun(BaseModel):
-    """One repeat of a cell: what it is, and its result where it was measured.
+    """One repeat of a cell: its description and, if it was measured, its result.
 
-    `settings` are all of the stack's where it was measured, else the cell's own. `legacy` is what
-    an old stack reported of itself, `latency` the delays in ms just before the load.
+    `settings` are the whole stack's if it was measured, otherwise only the cell's. `legacy` is an
+    old stack's report about itself, `latency` the delays in ms just before the load.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -54,15 +54,15 @@ class CellRun(BaseModel):
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> "CellRun":
-        """From a stored document, in which the result's fields stand beside the cell's own."""
+        """Build from a stored document, in which the result's fields are next to the cell's."""
         if document.get("state") != "measured":
             return cls.model_validate({**document, "result": None})
-        # A result's profile is the workload's; the first results did not have it twice.
+        # A result's profile is the workload's; the first results stored it only once.
         profile = (document.get("workload") or {}).get("profile", "")
         return cls.model_validate({**document, "result": {"profile": profile, **document}})
 
     def document(self) -> dict[str, Any]:
-        """As cell.json has it."""
+        """Return the content of cell.json."""
         own = self.model_dump(mode="json", exclude={"result", "workload", "warm"})
         warm = self.warm
         return {
@@ -75,7 +75,7 @@ class CellRun(BaseModel):
 
 @dataclass(frozen=True)
 class Store:
-    """One run below results/; its name begins with the experiment's."""
+    """One run below results/; its name starts with the experiment's."""
 
     folder: Path
 
@@ -88,10 +88,10 @@ class Store:
         return self.folder / "experiment.json"
 
     def header(self) -> dict[str, Any]:
-        """What was to be measured, where and how.
+        """Return what was planned, where and how.
 
         Raises:
-            UsageError: it is no run's, or one of a format that this lab does not know.
+            UsageError: it is not a run, or its format is unknown.
         """
         return _read(self.header_file, _HEADER)
 
@@ -107,18 +107,18 @@ class Store:
         write_json(folder / "cell.json", {"schema_version": SCHEMA_VERSION, **run.document()})
 
     def cells(self) -> list[CellRun]:
-        """Every cell so far, measured or failed, in the order of the plan."""
+        """Return every cell so far, measured or failed, in the order of the plan."""
         return [_read_cell(path) for path in sorted(self.folder.glob("cells/*/cell.json"))]
 
 
 def new_store(experiment: str) -> Store:
-    """A folder that is not there yet."""
+    """Return the store of a new folder."""
     stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     return Store(RESULTS / f"{experiment}-{stamp}")
 
 
 def stores(experiment: str | None = None) -> Iterator[Store]:
-    """The runs that there are, newest first by the time in their names."""
+    """Yield the existing runs, newest first by the time in their names."""
     found = {path.parent: _NAME.fullmatch(path.parent.name) for path in RESULTS.glob(_HEADERS)}
     named = [(match, folder) for folder, match in found.items() if match]
     for match, folder in sorted(named, key=lambda pair: pair[0]["stamp"], reverse=True):
@@ -127,7 +127,7 @@ def stores(experiment: str | None = None) -> Iterator[Store]:
 
 
 def find_store(name: str | None) -> Store:
-    """The run called `name`, the newest of the experiment `name`, or the newest of all.
+    """Return the run called `name`, the newest of the experiment `name`, or the newest of all.
 
     Raises:
         UsageError: there is none.
@@ -143,7 +143,7 @@ def find_store(name: str | None) -> Store:
 
 
 def is_experiment(name: str) -> bool:
-    """Whether an experiment's run, or an experiment that has one, is called that."""
+    """Return whether this is the name of a run, or of an experiment with a run."""
     return _has_header(name) or any(stores(name))
 
 

@@ -1,1 +1,1 @@
-"""Where the backend's time goes under load: py-spy, and its flame graph read back."""
+"""Where the backend's time goes under load: py-spy, and the data of its flame graph."""

@@ -1,6 +1,6 @@
-"""Reading py-spy's flame graph, so that figures and picture are of the same samples.
+"""Parser of py-spy's flame graph, so that metrics and picture show the same samples.
 
-A frame is a rectangle: how many samples it was in, where they begin, and at which depth.
+A frame is a rectangle: its number of samples, where they start, and its depth.
 """
 
 import re
@@ -15,14 +15,14 @@ from lab.errors import LabError
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _DRAWN = "{http://github.com/jonhoo/inferno}"
-# What py-spy writes: "View.get (hotels/apis.py:41) (12 samples, 3.40%)".
+# Format of py-spy: "View.get (hotels/apis.py:41) (12 samples, 3.40%)".
 _TITLE = re.compile(r"(.+) \((?:[\d,]+) samples?, [\d.]+%\)")
 _FUNCTION = re.compile(r"(.+) \(([^()]+?)(?::(\d+))?\)")
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A function at one place of the graph; `first` and `samples` count samples."""
+    """A function at one place in the graph; `first` and `samples` are in samples."""
 
     function: str
     first: int
@@ -36,7 +36,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Hot:
-    """A function: samples in itself, and in itself or what it called."""
+    """A function: samples in the function itself, and including its callees."""
 
     function: str
     where: str
@@ -45,10 +45,10 @@ class Hot:
 
 
 def packages(found: list[Hot]) -> Counter[str]:
-    """Samples in the functions of each Python package itself, without what they called.
+    """Count the samples in the functions of each Python package, without callees.
 
-    C code counts for the Python function that called it; what has no file, such as a lambda in
-    generated code, has the package "".
+    C code counts for the Python function that called it. A function without a file, such as a
+    lambda in generated code, has the package "".
     """
     count: Counter[str] = Counter()
     for hot in found:
@@ -57,8 +57,8 @@ def packages(found: list[Hot]) -> Counter[str]:
 
 
 def _package(where: str) -> str:
-    """Of "django/dispatch/dispatcher.py:159" django; of "uuid.py:233" the standard library, and of
-    "<frozen importlib._bootstrap>:241" as well.
+    """Return django for "django/dispatch/dispatcher.py:159", and stdlib for "uuid.py:233" and
+    "<frozen importlib._bootstrap>:241".
     """
     name = where.partition(":")[0].partition("/")[0].removesuffix(".py")
     is_ours = name not in sys.stdlib_module_names and not name.startswith("<frozen ")
@@ -66,12 +66,12 @@ def _package(where: str) -> str:
 
 
 def hottest(svg: Path) -> tuple[int, list[Hot]]:
-    """The number of samples, and every function that one was in, those with most of them first.
+    """Return the number of samples, and all functions, by own samples in descending order.
 
     Raises:
         LabError: the picture can't be read.
     """
-    # The root's frame holds all others; of no sample at all there is not even that.
+    # The root's frame contains all others; without any samples even the root is missing.
     frames = sorted(_frames(svg), key=lambda frame: (frame.first, frame.depth))
     everything, frames = frames[:1], frames[1:]
     own, cumulative = _counted(frames)
@@ -81,7 +81,7 @@ def hottest(svg: Path) -> tuple[int, list[Hot]]:
 
 def _frames(svg: Path) -> Iterator[Frame]:
     try:
-        # py-spy wrote it a moment ago, on this machine.
+        # py-spy wrote this file on this machine.
         drawn = ElementTree.parse(svg)  # noqa: S314
     except ElementTree.ParseError as error:
         raise LabError(f"py-spy's picture can't be read: {error}. Record again.") from None
@@ -94,21 +94,21 @@ def _frames(svg: Path) -> Iterator[Frame]:
 
 
 def _counted(frames: list[Frame]) -> tuple[Counter[str], Counter[str]]:
-    """Samples of each function: its own, and with what it called."""
+    """Count the samples of each function: its own, and including its callees."""
     own: Counter[str] = Counter()
     cumulative: Counter[str] = Counter()
     for frame, callers in _with_callers(frames):
         own[frame.function] += frame.samples
         if callers:
             own[callers[-1].function] -= frame.samples
-        # A function that calls itself is in each sample once.
+        # A recursive function counts once per sample.
         if frame.function not in {caller.function for caller in callers}:
             cumulative[frame.function] += frame.samples
     return own, cumulative
 
 
 def _with_callers(frames: list[Frame]) -> Iterator[tuple[Frame, list[Frame]]]:
-    """Each frame with those that it is in, the nearest last. Frames come by place, then depth."""
+    """Yield each frame with its callers, the nearest last. Frames are sorted by place and depth."""
     stack: list[Frame] = []
     for frame in frames:
         while stack and not stack[-1].holds(frame):

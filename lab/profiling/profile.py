@@ -1,4 +1,4 @@
-"""`lab profile`: where the backend's time goes while it is loaded, as the stack is set now."""
+"""`lab profile`: where the backend's time goes under load, with the current settings."""
 
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -18,7 +18,7 @@ from lab.settings import Settings
 from lab.stack.engine import Engine
 
 _COUNT = 10
-# Ten functions of fewer samples would be chance.
+# With fewer samples the ten functions would be random.
 FEWEST_SAMPLES = 20
 
 # History of the format:
@@ -28,8 +28,8 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to load the backend with. Without a rate, one client for each request it can answer at
-    once: every worker is busy and none has a queue.
+    """The load. Without a rate, one client for each request that the backend can process at once:
+    every worker is busy and none has a queue.
     """
 
     scenario: str
@@ -50,11 +50,11 @@ class Wanted:
 
 
 def profile(engine: Engine, wanted: Wanted) -> dict[str, Any]:
-    """Load the running stack, record its workers, write both, and give the figures.
+    """Load the running stack, record its workers, write both, and return the result.
 
     Raises:
-        UsageError: k6 does not know what it is asked for.
-        LabError: the stack is not running, may not be looked into, or had nothing to do.
+        UsageError: k6 rejects the arguments.
+        LabError: the stack is not running, py-spy may not attach, or the backend was idle.
     """
     settings = engine.settings()
     if settings is None:
@@ -72,10 +72,10 @@ def profile(engine: Engine, wanted: Wanted) -> dict[str, Any]:
 
 
 def backend_pid(engine: Engine) -> int:
-    """The process at the top of the server's.
+    """Return the top process of the server.
 
     Raises:
-        LabError: it can't be seen from here.
+        LabError: the process is not visible from here.
     """
     pids = engine.pids()
     if "backend" not in pids:
@@ -108,7 +108,7 @@ def _written(run: Run, recorder: Recorder, wanted: Wanted, engine: Engine) -> di
 
 
 def _measured(run: Run, recorder: Recorder) -> dict[str, Any]:
-    """What was sent, what it cost, and where it lies."""
+    """Return the requests sent, their CPU cost, and the files."""
     summary = read_summary(run.summary_file)
     requests = int(summary.value("http_reqs", "count"))
     per_request = round(recorder.cpu_seconds / requests * 1000, 3) if requests else None
@@ -127,7 +127,7 @@ def _measured(run: Run, recorder: Recorder) -> dict[str, Any]:
 
 
 def shares(hot: Hot, samples: int) -> dict[str, Any]:
-    """Shares of all samples, in percent."""
+    """Return the shares of all samples, in percent."""
     percent = {
         "self_percent": round(hot.self_samples / samples * 100, 1),
         "cumulative_percent": round(hot.all_samples / samples * 100, 1),

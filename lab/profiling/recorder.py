@@ -1,4 +1,4 @@
-"""py-spy beside a load: which function the backend's workers are in, a hundred times a second."""
+"""py-spy during a load: the current function of each backend worker, 100 times a second."""
 
 import re
 import signal
@@ -19,14 +19,14 @@ RATE = 100
 PY_SPY = Path(sys.executable).parent / "py-spy"
 
 _POLL_SECONDS = 0.1
-# A look at a worker that just changes may find a name that is none: XML allows no such characters.
+# A sample of a worker that is changing may contain an invalid name: XML forbids these characters.
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-# What it needs to write the picture.
+# py-spy needs this time to write the picture.
 _END_SECONDS = 30
 
 
 def check_permission(pid: int) -> None:
-    """Look into the process once.
+    """Take one sample of the process, to check that py-spy may attach to it.
 
     Raises:
         LabError: the kernel forbids it.
@@ -42,16 +42,16 @@ def check_permission(pid: int) -> None:
 
 
 def without_root(svg: str, root: Path = ROOT) -> str:
-    """The picture's text with paths below `root` as seen from there: it is made to be shown."""
+    """Return the SVG with paths relative to `root`, because the picture may be shared."""
     absolute = escape(str(root))
-    # A label that has no room is cut, maybe within the path: "/home/me/la..".
+    # A label without enough room is cut, maybe within the path: "/home/me/la..".
     cut = "|".join(re.escape(absolute[:end]) for end in range(len(absolute), 1, -1))
     path = rf"(?<![\w./-])(?:{re.escape(absolute)}(?:(/)|(?![\w.-]))|(?:{cut})(?P<cut>\.\.))"
     return re.sub(path, lambda found: found["cut"] or ("" if found[1] else "."), svg)
 
 
 class Recorder:
-    """Records while the load lasts: from when it `has_begun`, to the end of `with`."""
+    """Record from the moment that `has_begun` returns true to the end of `with`."""
 
     def __init__(self, pid: int, svg: Path, has_begun: Callable[[], bool] = lambda: True) -> None:
         self._pid, self._svg, self._has_begun = pid, svg, has_begun
@@ -87,15 +87,15 @@ class Recorder:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-            # Ctrl-C is k6's; this one ends after it.
+            # Ctrl-C is for k6; py-spy is stopped after it.
             start_new_session=True,
         )
 
     def _argv(self) -> list[str]:
-        # Not paused at each look (--nonblocking): that would slow the workers down, and wake the
-        # arbiter, which then seems busy. Some looks fail instead, and count nothing. Without --gil,
-        # which leaves out work that releases the GIL, such as writing a page to a socket; without
-        # --native, which slows the workers down.
+        # --nonblocking, since pausing the workers at each sample would slow them down, and wake the
+        # arbiter, which would then seem busy. In return some samples fail and are not counted. Without
+        # --gil, which leaves out work that releases the GIL, such as writing a page to a socket;
+        # without --native, which slows the workers down.
         flags = ["--subprocesses", "--function", "--nonblocking", "--rate", str(RATE)]
         return [str(PY_SPY), "record", *flags, "--pid", str(self._pid), "--output", str(self._svg)]
 

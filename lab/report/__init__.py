@@ -1,1 +1,1 @@
-"""The report of an experiment: stored runs in; one page, its Markdown and pictures out."""
+"""The report of an experiment: stored runs as one HTML page, Markdown and pictures."""

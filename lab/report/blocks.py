@@ -1,4 +1,4 @@
-"""What a page is made of. HTML and Markdown are two renderings of the same blocks."""
+"""The blocks of a page. HTML and Markdown are two renderings of the same blocks."""
 
 import re
 from base64 import b64encode
@@ -11,7 +11,7 @@ Tone = Literal["plain", "good", "bad", "unsure", "warning"]
 
 @dataclass(frozen=True)
 class Entry:
-    """One field of a table; the tone colours it, the text alone has to say it too."""
+    """One field of a table. The tone colours it; the text must be sufficient without it."""
 
     text: str
     tone: Tone = "plain"
@@ -28,7 +28,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: list[tuple[Entry, ...]]
     caption: str = ""
-    dense: bool = False  # many narrow columns: no field is broken into lines
+    dense: bool = False  # for many narrow columns: fields are not wrapped
     kind: str = "table"
 
 
@@ -53,7 +53,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Key:
-    """One entry of a legend: what `colour` and `form` mean."""
+    """One entry of a legend, with its colour and form."""
 
     label: str
     colour: str
@@ -64,7 +64,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture of one or more panels; `panels` are the Vega-Lite of each, without a width."""
+    """A picture of one or more panels; `panels` has the Vega-Lite of each, without a width."""
 
     name: str
     title: str
@@ -78,7 +78,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Image:
-    """A chart as a file: the Markdown links the PNG (`link`), the page holds the SVG."""
+    """A chart as a file: the Markdown links to the PNG (`link`), the page contains the SVG."""
 
     link: str
     svg: Path
@@ -88,7 +88,7 @@ class Image:
 
     @property
     def data_url(self) -> str:
-        """The SVG in an address, so that the page is whole in one file."""
+        """Return the SVG as a data URL, so that the page is a single file."""
         return f"data:image/svg+xml;base64,{b64encode(self.svg.read_bytes()).decode()}"
 
 
@@ -104,7 +104,7 @@ class Section:
 
 
 def slug(*names: str) -> str:
-    """The names as one file name or anchor; what is empty is left out."""
+    """Join the names to one file name or anchor; empty names are omitted."""
     return "-".join(re.sub(r"[^\w-]+", "-", name) for name in names if name)
 
 
@@ -113,5 +113,5 @@ def entries(*texts: str | Entry) -> tuple[Entry, ...]:
 
 
 def columns(*titles: str) -> tuple[Column, ...]:
-    """Columns; a title that begins with `#` is one of numbers."""
+    """Return columns; a title with a leading `#` is a column of numbers."""
     return tuple(Column(title.removeprefix("#"), title.startswith("#")) for title in titles)

@@ -1,4 +1,4 @@
-"""What there is to choose from: profiles, scenarios, experiments, presets and stored runs."""
+"""Catalogs: profiles, scenarios, experiments, presets and stored runs."""
 
 import tomllib
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Entry = dict[str, str]
 
 
 def catalog(kind: str) -> list[Entry]:
-    """Every entry of a kind: its `name`, and one line `about` it."""
+    """Return every entry of a kind: its `name`, and a line `about` it."""
     return _KINDS[kind]()
 
 
@@ -53,7 +53,7 @@ def _written(run: StoredRun) -> str:
 
 
 def _about(run: StoredRun) -> str:
-    """The verdict or the state; of a damaged file, that it is."""
+    """Return the verdict or the state; "damaged" for an unreadable file."""
     try:
         document = run.document()
     except LabError:

@@ -1,4 +1,4 @@
-"""The main picture: what is compared, of every row, per panel and series."""
+"""The main picture: the compared metric of every row, by panel and series."""
 
 import math
 from collections.abc import Callable
@@ -26,8 +26,8 @@ from lab.report.model import LIMITS, SHORT_LIMITS, Cell, Report
 
 _COLOURS = (ORANGE, BLUE, GREEN, PURPLE)
 _SHAPES = ("circle", "square", "diamond", "triangle-up")
-_STEP = 19  # points per mark
-# Marks beyond this share of the axis have their figure on their left, where there is room.
+_STEP = 19  # in points per mark
+# Marks beyond this share of the axis have their value on the left, where there is room.
 _TURN = 0.55
 
 
@@ -36,7 +36,7 @@ def series_colour(index: int) -> str:
 
 
 def comparison(report: Report) -> Picture | None:
-    """The compared figure per row; None when nothing was measured."""
+    """Return the compared metric per row; None without measurements."""
     domains = {metric: found for metric in report.metrics if (found := _domain(report, metric))}
     shown = [panel for panel in _with_cells(report) if report.metric(panel) in domains]
     if not shown:
@@ -54,7 +54,7 @@ def comparison(report: Report) -> Picture | None:
 
 
 def title(report: Report) -> str:
-    """What the picture and its section are called."""
+    """Return the title of the picture and of its section."""
     what = report.rows.name or "cell"
     metrics = report.metrics
     return (
@@ -63,7 +63,7 @@ def title(report: Report) -> str:
 
 
 def _domain(report: Report, metric: ComparedMetric) -> tuple[tuple[float, float], bool] | None:
-    """The axis of all panels that show the figure, and whether it is logarithmic."""
+    """Return the domain of all panels with this metric, and whether it is logarithmic."""
     found = (
         cell.median(metric.name)
         for panel in _with_cells(report)
@@ -103,7 +103,7 @@ def _legend(report: Report) -> list[Key]:
 
 
 def _limit(report: Report, cell: Cell) -> LowerBound | None:
-    """What bounds the cell's figure, if it is one that can be bounded."""
+    """Return why the cell's value is a lower bound; None if it is not, or the metric has none."""
     return cell.limit if report.metric(report.place(cell)[2]).bounded else None
 
 
@@ -174,7 +174,7 @@ def _row(report: Report, cell: Cell, domain: tuple[float, float], log: bool) -> 
 
 
 def _share(value: float, domain: tuple[float, float], log: bool) -> float:
-    """Where on the axis, from 0 to 1."""
+    """Return the position on the axis, from 0 to 1."""
     if log:
         low, high, value = math.log(domain[0]), math.log(domain[1]), math.log(value)
     else:

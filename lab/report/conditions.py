@@ -1,4 +1,4 @@
-"""Under which conditions it was measured, and what the page must warn of."""
+"""The conditions of the measurement, and the warnings of the page."""
 
 from lab.analysis.formatting import NOTHING, several, times
 from lab.experiments.store import CellRun
@@ -8,7 +8,7 @@ from lab.report.model import Report
 
 
 def notices(report: Report) -> list[Block]:
-    """What has to be known before any figure is read."""
+    """Return the warnings that a reader needs before the results."""
     header, found = report.header, list[Block]()
     if header.get("quick"):
         found.append(Paragraph(_QUICK, "warning"))
@@ -24,7 +24,7 @@ def notices(report: Report) -> list[Block]:
 
 
 def _unsteady(report: Report) -> str:
-    """How much faster the machine was at one time than at another; empty where that is little."""
+    """Return a warning if the machine's speed varied much between cells, otherwise ""."""
     found = extremes((run.result.cpu_speed, _measured_as(run)) for run in report.runs if run.result)
     if not found or found.ratio < UNSTEADY_RATIO:
         return ""
@@ -40,7 +40,7 @@ def _measured_as(run: CellRun) -> str:
 
 
 def _noisy(report: Report) -> str:
-    """Which cells the machine's neighbours took CPU time from; empty for none."""
+    """Return a warning with the cells that lost CPU time to the hypervisor, otherwise ""."""
     found = [
         (run.result.steal, run.name)
         for run in report.runs
@@ -111,13 +111,13 @@ def conditions(report: Report) -> list[Block]:
 
 
 def _authentication(report: Report) -> list[tuple[str, str]]:
-    """How a new connection is let in, which takes round trips; nothing where nobody asked."""
+    """Return the authentication of new connections, which takes round trips; empty if unknown."""
     found = report.header.get("postgres_auth")
     return [("Postgres authentication", str(found))] if found else []
 
 
 def _old_stacks(report: Report) -> list[tuple[str, str]]:
-    """What each old stack said of itself when it ran."""
+    """Return each old stack's report about itself."""
     said: dict[str, dict[str, list[str]]] = {}
     for run in report.runs:
         facts = run.legacy or {}
@@ -130,7 +130,7 @@ def _old_stacks(report: Report) -> list[tuple[str, str]]:
 
 
 def _shared_layers(report: Report) -> list[tuple[str, str]]:
-    """With whom the channel layers' Redis shared its CPU, where that is not the server alone."""
+    """Return what shared the CPU of the channel layer's Redis, except for the server alone."""
     found: dict[str, list[str]] = {}
     for run in report.runs:
         whose = (run.legacy or {}).get(_SHARED_LAYER)
@@ -139,7 +139,7 @@ def _shared_layers(report: Report) -> list[tuple[str, str]]:
     return [(f"the layer's Redis shares its CPU with {w}", ", ".join(n)) for w, n in found.items()]
 
 
-# What tells an old stack from another; the rest of what it says is in its cells.
+# The facts that distinguish old stacks; the others are in the cells.
 _OF_STACK = ("python", "django", "asgiref", "channels", "server", "layer", "thread_sensitive")
 _SHARED_LAYER = "layer_cpus_shared_with"
 

@@ -24,15 +24,15 @@ from lab.charts.style import (
 from lab.report.blocks import Key, Picture, slug
 from lab.report.model import Cell, Report
 
-# Windows are 5 s long and lie a second apart: every fifth still covers the whole run.
+# Windows are 5 s long and start one second apart: every fifth still covers the whole run.
 _MOST_POINTS = 60
 _HEIGHT = 210
-_EXTENT = 48  # points for the labels left of the axis, so that panels stand below one another
+_EXTENT = 48  # in points: room for the labels left of the axis, so that panels are aligned
 
 
 @dataclass(frozen=True)
 class _Measure:
-    """One of a window's figures, and the bound that it must keep."""
+    """One metric of a window, and its limit."""
 
     field: str
     title: str
@@ -43,7 +43,7 @@ class _Measure:
 
 @dataclass(frozen=True)
 class _Scales:
-    """The axes that the panels of one picture share, so that they can be compared."""
+    """The axes shared by the panels of one picture, so that they are comparable."""
 
     x_title: str
     x: alt.Scale
@@ -51,7 +51,7 @@ class _Scales:
 
 
 def curves(report: Report, panel: str) -> Picture | None:
-    """The curves of one load; None when its cells have no windows."""
+    """Return the curves of one load; None if its cells have no windows."""
     drawn = [(cell, result) for cell, result in report.drawn(panel) if result.windows]
     if not drawn:
         return None
@@ -103,7 +103,7 @@ def _rows(report: Report, cell: Cell, result: Result, rising: bool) -> list[dict
 
 
 def thinned(windows: list[Window], broke: float | None) -> list[Window]:
-    """Few enough to draw; the first, the last and the one that broke are always among them."""
+    """Return at most about 60 windows, always with the first, the last and the one of the break."""
     every = math.ceil(len(windows) / _MOST_POINTS)
     last = len(windows) - 1
     return [
@@ -132,7 +132,7 @@ def _mark(result: Result, window: Window, broke: float | None) -> dict[str, Any]
 def _x_title(results: list[Result], rising: bool) -> str:
     if not rising:
         return "seconds since the load began"
-    # What arrives is a request, or a whole journey with its pauses.
+    # An arrival is a request, or a whole journey with its pauses.
     units = {result.unit or "requests" for result in results}
     return f"arrival rate ({' or '.join(sorted(units))}/s)"
 
@@ -173,7 +173,7 @@ def _panel(
         color=layer_colour(report, rows),
         tooltip=_tooltips(measure),
     )
-    # Points that are not seen carry the tooltips.
+    # The tooltips belong to invisible points.
     lines = base.mark_line(
         strokeWidth=2, interpolate="linear", point={"opacity": 0, "size": 70}
     ).encode(strokeDash=layer_dash(report, rows), detail="layer:N")
@@ -230,21 +230,21 @@ Rows = list[dict[str, Any]]
 
 
 def layer_colour(report: Report, rows: Rows) -> alt.Color:
-    """The colour of each layer; the legend names those that have rows."""
+    """Return the colour of each layer; the legend lists those with rows."""
     names = list(report.rows.positions)
     scale = alt.Scale(domain=names, range=[colour(i) for i in range(len(names))])
     return alt.Color("layer:N", scale=scale, legend=_legend(report, rows))
 
 
 def layer_dash(report: Report, rows: Rows) -> alt.StrokeDash:
-    """The dash of each layer."""
+    """Return the dash of each layer."""
     names = list(report.rows.positions)
     scale = alt.Scale(domain=names, range=[list(dash(i)) or [1, 0] for i in range(len(names))])
     return alt.StrokeDash("layer:N", scale=scale, legend=_legend(report, rows))
 
 
 def keys(report: Report, rows: Rows) -> list[Key]:
-    """The page's own legend: the lines and marks that have rows."""
+    """Return the page's legend: the lines and marks with rows."""
     used = _used(report, rows)
     lines = [
         Key(name, colour(i), "line", dash(i))

@@ -1,4 +1,4 @@
-"""The report of a run: its page, its Markdown, its pictures, and one JSON document."""
+"""The report of a run: page, Markdown, pictures, and a JSON document."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ _OF_RESULT = (
 def report_document(
     header: Document, runs: list[CellRun], claims: list[Document], files: dict[str, Any]
 ) -> Document:
-    """What was measured and which claims hold; a metric that is missing is null."""
+    """Return the measured cells and the verdicts of the claims; a missing metric is null."""
     report = build(header, runs, claims)
     return {
         **{name: header.get(name) for name in ("experiment", "run", "state", "quick")},
@@ -34,7 +34,7 @@ def report_document(
 
 
 def _cell(cell: Cell, header: Document) -> list[Document]:
-    """One entry per repeat: measured, failed, not measured here, or still to be measured."""
+    """Return one entry per repeat: measured, failed, not measurable here, or not measured yet."""
     found = (*cell.impossible, *cell.failures, *cell.runs)
     stored = {run.repeat: run for run in found}
     planned = [p["repeat"] for p in header.get("plan", []) if p["name"] == cell.name]
@@ -105,7 +105,7 @@ def _save(picture: Picture, target: Path) -> Path:
 
 
 def report_of(store: Store) -> dict[str, Any]:
-    """Write the report of what is stored, and give its document.
+    """Write the report of a stored run, and return its document.
 
     Raises:
         LabError: a file of the run can't be read.
@@ -118,7 +118,7 @@ def report_of(store: Store) -> dict[str, Any]:
 
 
 def _relative(found: Any) -> Any:
-    """Paths as the user would type them."""
+    """Return paths relative to the project's root, as in a command line."""
     if isinstance(found, dict):
         return {name: _relative(value) for name, value in found.items()}
     if isinstance(found, list | tuple):

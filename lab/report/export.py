@@ -15,14 +15,14 @@ Row = dict[str, Any]
 
 
 def result_row(name: str, result: Result | None, **more: Any) -> Row:
-    """One line of an export: names first, then every metric, None where there is none."""
+    """Return one row of an export: the names, then every metric (None if it is missing)."""
     metrics = {name: metric.of(result) if result else None for name, metric in METRICS.items()}
     verdict = {"outcome": result.outcome, "limited_by": result.limited_by} if result else {}
     return {"name": name, **more, **verdict, **metrics}
 
 
 def write_export(rows: Sequence[Row], form: str, path: Path) -> None:
-    """Write the rows to a file that is not there yet, or replace it.
+    """Write the rows to a file; an existing file is replaced.
 
     Raises:
         LabError: the file can't be written.
@@ -42,7 +42,7 @@ def _csv(rows: Sequence[Row]) -> str:
 
 
 def _markdown(rows: Sequence[Row]) -> str:
-    """A line for each metric, a column for each row: few runs have many metrics."""
+    """Return a line per metric and a column per row: there are few runs and many metrics."""
     head = ["metric", *(str(row["name"]) for row in rows)]
     lines = [head, ["---"] * len(head)]
     for column in _columns(rows)[1:]:

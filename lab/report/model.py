@@ -1,4 +1,4 @@
-"""The stored documents as the report needs them: every planned cell with all of its repeats."""
+"""The report's data: every planned cell with its repeats, from the stored documents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from lab.experiments.store import CellRun
 
 Document = dict[str, Any]
 
-# A cell with one of these says what it reached, not what the target bears.
+# With one of these limits a cell shows the rate it reached, not the target's capacity.
 LIMITS: dict[LowerBound, str] = {
     "generator_cpu": "limited by the generator",
     "vu_cap": "limited by the number of virtual users",
@@ -26,8 +26,8 @@ SHORT_LIMITS: dict[LowerBound, str] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of the plan. `runs` are those that were measured, `failures` those that failed,
-    `impossible` those that this machine can't measure.
+    """A cell of the plan. `runs` were measured, `failures` failed, `impossible` can't be measured
+    on this machine.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Cell:
 
     @property
     def state(self) -> str:
-        """measured | failed | impossible | missing"""
+        """Return measured, failed, impossible or missing."""
         if self.runs:
             return "measured"
         return "failed" if self.failures else "impossible" if self.impossible else "missing"
@@ -51,15 +51,15 @@ class Cell:
 
     @property
     def results(self) -> list[Result]:
-        """Of the runs that were measured."""
+        """Return the results of the measured runs."""
         return [run.result for run in self.runs if run.result]
 
     def spread(self, name: str) -> Spread | None:
-        """A metric over the repeats."""
+        """Return a metric over the repeats."""
         return spread([METRICS[name].of(result) for result in self.results])
 
     def text(self, name: str) -> str:
-        """A metric over the repeats, as it is written."""
+        """Return a metric over the repeats as text."""
         return METRICS[name].text(self.spread(name))
 
     def median(self, name: str) -> float | None:
@@ -68,23 +68,23 @@ class Cell:
 
     @cached_property
     def middle(self) -> CellRun | None:
-        """The repeat whose goodput lies in the middle: the one that is drawn."""
+        """Return the repeat with the median goodput, which is drawn."""
         measured = [run for run in self.runs if run.result]
         ordered = sorted(measured, key=lambda run: run.result.goodput if run.result else 0)
         return ordered[(len(ordered) - 1) // 2] if ordered else None
 
     @property
     def limit(self) -> LowerBound | None:
-        """Why its rates are lower bounds; None when the target gave way."""
+        """Return why its rates are lower bounds; None if the target was the limit."""
         found = {result.lower_bound for result in self.results}
         return next((limit for limit in LIMITS if limit in found), None)
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Axes of the experiment in one role; positions in the header's order, name → title.
+    """The experiment's axes with one role; positions in the header's order, name → title.
 
-    Where several axes have the role, `of` them, a position is one of each.
+    If several axes share the role (`of`), a position combines one position of each.
     """
 
     name: str
@@ -92,16 +92,16 @@ class Axis:
     of: tuple[str, ...] = ()
 
     def at(self, place: dict[str, str]) -> str:
-        """The position of a cell."""
+        """Return the position of a cell."""
         return ", ".join(place[name] for name in self.of if name in place)
 
 
 @dataclass(frozen=True)
 class Report:
-    """All that the sections are made from.
+    """The data of all sections.
 
-    `rows` is what is compared (the cache layers), `panels` what gets a picture each (the loads),
-    `series` what stands side by side in it (the implementations).
+    `rows` are compared with each other (the cache layers), each of `panels` has a picture (the
+    loads), which shows `series` next to each other (the implementations).
     """
 
     header: Document
@@ -119,38 +119,38 @@ class Report:
         return {self.place(cell): cell for cell in self.cells}
 
     def place(self, cell: Cell) -> tuple[str, str, str]:
-        """Row, series and panel of a cell."""
+        """Return row, series and panel of a cell."""
         return self.rows.at(cell.axes), self.series.at(cell.axes), self.panels.at(cell.axes)
 
     def cell(self, name: str) -> Cell | None:
         return next((cell for cell in self.cells if cell.name == name), None)
 
     def metric(self, panel: str) -> ComparedMetric:
-        """What the cells of a panel are compared by."""
+        """Return the metric that compares the cells of a panel."""
         named = self._shown.get("compare") or "goodput"
         return COMPARED[named if isinstance(named, str) else named.get(panel, "goodput")]
 
     @property
     def metrics(self) -> list[ComparedMetric]:
-        """What the experiment compares by: one metric, or several of different panels."""
+        """Return the compared metrics: one, or several for different panels."""
         used = [panel for panel in self.panels.positions if self.of_panel(panel)]
         return list(dict.fromkeys(self.metric(panel) for panel in used)) or [COMPARED["goodput"]]
 
     @property
     def base_row(self) -> str:
-        """What the others are compared with: what the file names, else the first."""
+        """Return the baseline of the other rows: from the file, otherwise the first row."""
         named = self.rows.at(self._shown.get("base") or {})
         return named if named in self.rows.positions else next(iter(self.rows.positions))
 
     def base_of(self, cell: Cell) -> Cell | None:
-        """The cell that the file says to compare `cell` with; None where it names none."""
+        """Return the baseline of `cell` from the file; None if the file has none."""
         base = self._shown.get("base")
         wanted = {**cell.axes, **(base or {})}
         return next((c for c in self.cells if base and c.axes == wanted), None)
 
     @property
     def _shown(self) -> Document:
-        """What the file says of its report; results of before it could say nothing."""
+        """Return the file's options for the report; older results have none."""
         return self.header.get("report") or {}
 
     @property
@@ -161,7 +161,7 @@ class Report:
         return [cell for cell in self.cells if self.place(cell)[2] == panel]
 
     def drawn(self, panel: str) -> list[tuple[Cell, Result]]:
-        """The measured cells of a panel, each with the result that stands for it in charts."""
+        """Return the measured cells of a panel, each with the result that charts show."""
         middles = [(cell, cell.middle) for cell in self.of_panel(panel)]
         return [(cell, run.result) for cell, run in middles if run and run.result]
 
@@ -172,7 +172,7 @@ class Report:
 
 
 def build(header: Document, runs: list[CellRun], claims: list[Document]) -> Report:
-    """Sort the runs into the plan's places; what was not planned comes last."""
+    """Assign the runs to the planned cells; unplanned cells come last."""
     axes = [_axis(document) for document in header.get("axes", [])]
     planned = [document["name"] for document in header.get("plan", [])]
     names = dict.fromkeys([*planned, *(run.name for run in runs)])
@@ -186,7 +186,7 @@ _NO_AXIS = Axis("", {"": ""})
 
 
 def _roles(axes: list[Axis], shown: Document, cells: tuple[Cell, ...]) -> tuple[Axis, Axis]:
-    """Rows and panels: what the file says, else `layer` or the longest axis, and `load`."""
+    """Return rows and panels: from the file, otherwise `layer` or the longest axis, and `load`."""
     longest = max(axes, key=lambda axis: len(axis.positions), default=_NO_AXIS)
     rows = _named(axes, shown.get("rows")) or _named(axes, ["layer"]) or [longest]
     left = [axis for axis in axes if axis not in rows]
@@ -199,7 +199,7 @@ def _named(axes: list[Axis], names: list[str] | None) -> list[Axis]:
 
 
 def _joined(axes: Sequence[Axis], cells: tuple[Cell, ...]) -> Axis:
-    """The axes as one. Of several, those combinations that cells have, in the plan's order."""
+    """Join axes to one, with the combinations that cells have, in the plan's order."""
     if len(axes) == 1:
         return axes[0]
     of = tuple(axis.name for axis in axes)

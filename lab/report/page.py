@@ -1,4 +1,4 @@
-"""The blocks as HTML and as Markdown."""
+"""Rendering of the blocks as HTML and Markdown."""
 
 import json
 import re
@@ -20,12 +20,12 @@ _TEMPLATES = jinja2.Environment(
     undefined=jinja2.StrictUndefined,
 )
 
-# The page's own background, which follows the reader's theme, shows through.
+# Transparent: the page's background follows the reader's theme.
 _PAGE_CONFIG = {**CONFIG, "background": None}
 
 
 def html(title: str, run: str, sections: list[Section], pictures: dict[str, str]) -> str:
-    """The page, whole in one file. `pictures`: name → the static twin, relative to the page."""
+    """Return the page as a single file. `pictures`: name → static image, relative to the page."""
     charts = {
         f"{block.name}-{i}": page_spec(panel)
         for section in sections
@@ -40,7 +40,7 @@ def html(title: str, run: str, sections: list[Section], pictures: dict[str, str]
         pictures=pictures,
         charts=_script_json(charts),
         config=_script_json(_PAGE_CONFIG),
-        # vl-convert's own, no text of a result.
+        # From vl-convert; it contains no text of a result.
         libraries=Markup(_libraries() if charts else ""),  # noqa: S704
     )
 
@@ -54,7 +54,7 @@ def markdown(title: str, sections: list[Section], pictures: dict[str, str]) -> s
 
 
 def plain(text: str) -> str:
-    """Text that Markdown shows as it is, also inside a table."""
+    """Escape text, so that Markdown shows it unchanged, also in a table."""
     flat = " ".join(str(text).split())
     escaped = re.sub(r"([\\`*_\[\]|~#])", r"\\\1", flat)
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -62,12 +62,12 @@ def plain(text: str) -> str:
 
 @cache
 def _libraries() -> str:
-    """The same for every page, and a second's work."""
+    """Return the JavaScript libraries; cached, since they take a second and never change."""
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
 
 
 def _script_json(document: Any) -> Markup:
-    """JSON that can't end the script element it stands in."""
+    """Return JSON that can't close its script element."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

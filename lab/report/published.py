@@ -1,4 +1,4 @@
-"""The published figures beside the measured ones: steps between cells, not absolute numbers."""
+"""Published and measured results: compares steps between cells, not absolute numbers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from lab.report.model import Cell, Document, Report
 
 @dataclass(frozen=True)
 class Kind:
-    """A figure that sources publish: its column's title, and how it is written."""
+    """A published metric: its column's title, and its format."""
 
     name: str
     title: str
@@ -47,7 +47,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Group:
-    """Published lines that have the same figures. `main` is the one whose steps are compared."""
+    """Published lines with the same metrics. `main` is the metric whose steps are compared."""
 
     kinds: tuple[Kind, ...]
     main: Kind
@@ -56,7 +56,7 @@ class Group:
 
 @dataclass
 class Line:
-    """A published cell beside the measured one; `base` is the line that steps begin at."""
+    """A published cell and the measured one; `base` is the line with which its steps start."""
 
     label: str
     published: Document
@@ -71,7 +71,7 @@ class Line:
         return self.cell.median(kind.name) if self.cell else None
 
     def step(self, kind: Kind, whose: str) -> float | None:
-        """How many times the base's figure; `whose` is `theirs` or `ours`."""
+        """Return the ratio to the base's value; `whose` is `theirs` or `ours`."""
         own = getattr(self, whose)(kind)
         first = getattr(self.base, whose)(kind) if self.base else None
         return own / first if own is not None and first else None
@@ -81,19 +81,19 @@ _NOTE = (
     "The source measured on its own machines. So compare the steps from one {row} to the next; the "
     "absolute numbers say more about the machines."
 )
-# What the measured ones are; what a source counted is not known of every source.
+# The meaning of the measured metrics; sources do not always define theirs.
 _COUNTED = {
     "rps": " Measured requests/s count failed answers too, over the load with its last answers.",
     "answers_per_second": (
         " Measured answers/s are those that succeeded, over the planned length of the load."
     ),
 }
-# Nearer to each other than this, two figures are called equal.
+# Two values whose ratio is smaller than this are called equal.
 _EQUAL = 1.1
 
 
 def published(report: Report) -> list[Block]:
-    """Tables and pictures; empty when the experiment names no published figures."""
+    """Return tables and pictures; empty if the experiment has no published results."""
     there = groups(report)
     if not there:
         return []
@@ -159,7 +159,7 @@ def _way(step: float) -> str:
 
 
 def _as_published(report: Report, group: Group) -> list[Block]:
-    """The source's own table: a line per load, a column per row, its figures joined by &."""
+    """Return the source's table: a line per load, a column per row, its metrics joined by &."""
     places: dict[tuple[str, str], dict[str, Line]] = {}
     for line in group.lines:
         if line.cell:
@@ -193,7 +193,7 @@ def _fields(lines: dict[str, Line], rows: list[str], group: Group) -> list[str]:
 
 
 def groups(report: Report) -> list[Group]:
-    """The published lines, those with the same figures together."""
+    """Return the published lines, grouped by their metrics."""
     found: dict[tuple[Kind, ...], list[Line]] = {}
     for figure in report.header.get("published", []):
         kinds = tuple(kind for kind in KINDS if figure.get(kind.name) is not None)
@@ -205,7 +205,7 @@ def groups(report: Report) -> list[Group]:
 
 
 def _find_bases(report: Report, lines: list[Line]) -> None:
-    """The cell that the file names, for this line or for all; where it names none, the first."""
+    """Set the base of each line: the file's, for this line or for all, otherwise the first line."""
     by_cell = {line.cell.name: line for line in lines if line.cell}
     named = bool((report.header.get("report") or {}).get("base"))
     for line in lines:
@@ -216,7 +216,7 @@ def _find_bases(report: Report, lines: list[Line]) -> None:
 
 
 def _main(report: Report, kinds: tuple[Kind, ...], lines: list[Line]) -> Kind:
-    """What the experiment compares by, if the source has it; else requests/s, else the first."""
+    """Return the compared metric if the source has it, otherwise requests/s or the first."""
     compared = [report.metric(report.place(line.cell)[2]).name for line in lines if line.cell]
     wanted = [*compared[:1], "rps"]
     return next((kind for name in wanted for kind in kinds if kind.name == name), kinds[0])
@@ -231,7 +231,7 @@ _Form = Callable[[float | None], str]
 
 
 def picture(name: str, group: Group) -> Picture | None:
-    """None where nothing of it was measured."""
+    """Return the picture of a group; None without measurements."""
     main, lines = group.main, group.lines
     if not any(line.ours(main) for line in lines):
         return None
@@ -261,7 +261,7 @@ def picture(name: str, group: Group) -> Picture | None:
 
 
 def _base(lines: list[Line]) -> str:
-    """What the steps begin at: one line, or one of each kind."""
+    """Return the name of the steps' base: one line, or several."""
     bases = {line.base.label for line in lines if line.base}
     return bases.pop() if len(bases) == 1 else "the cell compared with"
 

@@ -1,4 +1,4 @@
-"""The report of a single run: its verdict, chart, metrics and conditions as a page and Markdown."""
+"""The report of a single run as a page and Markdown: verdict, chart, metrics and conditions."""
 
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ def _metrics(run: SingleRun) -> Table:
 
 
 def conditions(run: SingleRun) -> dict[str, Any]:
-    """The machine, the limits and the delays of a run."""
+    """Return the machine, the limits and the delays of a run."""
     limits = run.bounds
     return {
         "started (UTC)": run.result.started,

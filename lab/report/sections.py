@@ -1,4 +1,4 @@
-"""The page from top to bottom."""
+"""The sections of the page, from top to bottom."""
 
 from lab.analysis.formatting import NOTHING
 from lab.report import comparison, curves, published, shares, tables
@@ -9,7 +9,7 @@ from lab.report.summary import answer, tally
 
 
 def sections(report: Report) -> list[Section]:
-    """Every section that has something to say, in reading order."""
+    """Return the sections that have content, in reading order."""
     found = [
         Section("The answer", "answer", [*notices(report), *_question(report)]),
         Section("Claims", "claims", [tables.claims(report)] if report.claims else []),
@@ -48,7 +48,7 @@ def _comparison(report: Report) -> list[Block]:
     return [picture, tables.compared(report)] if picture else []
 
 
-# With more loads, what the CPUs did under each is no reading any more.
+# With more loads, CPU charts for each of them would be too much to read.
 _MOST_WITH_CPU = 6
 
 

@@ -1,4 +1,4 @@
-"""What a cell's load was made of: CPU per service, and the answers of each cache."""
+"""Composition of a cell's load: CPU per service, and the responses of each cache."""
 
 import re
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from lab.charts.style import (
 from lab.report.blocks import Key, Picture, slug
 from lab.report.model import Cell, Report
 
-_STEP = 24  # points per bar
-_LETTER = 6.8  # points
+_STEP = 24  # in points per bar
+_LETTER = 6.8  # in points
 
 _MORE = (PURPLE, SKY, "#999933", "#882255")
 
-# Good answers are blue and green, those that cost the backend something red and orange.
+# Responses from a cache are blue and green, those that load the backend red and orange.
 _OUTCOMES = {
     "HIT": GREEN,
     "STALE": "#b8a800",
@@ -44,7 +44,7 @@ CACHES = ("nginx", "redis", "local")
 
 
 def palette(names: list[str], known: dict[str, str]) -> dict[str, str]:
-    """A colour for every name; those that are not known get what is left."""
+    """Return a colour for every name; unknown names get the remaining colours."""
     new = [name for name in names if name not in known]
     more = {name: _MORE[i % len(_MORE)] for i, name in enumerate(new)}
     return {name: colour for name, colour in {**known, **more}.items() if name in names}
@@ -52,7 +52,7 @@ def palette(names: list[str], known: dict[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Bars:
-    """What the panels of one picture have in common."""
+    """The common properties of the panels of one picture."""
 
     title: str
     top: float
@@ -61,7 +61,7 @@ class _Bars:
 
 
 def cpu(report: Report, panel: str) -> Picture | None:
-    """Mean cores per service, stacked; None when nothing was sampled."""
+    """Return mean cores per service, stacked; None without samples."""
     drawn = list(report.drawn(panel))
     cores = merged([result.services_cpu for _, result in drawn])
     rows = [
@@ -88,7 +88,7 @@ def cpu(report: Report, panel: str) -> Picture | None:
 
 
 def _highest(rows: list[dict[str, Any]]) -> float:
-    """The end of the axis: a little above the longest bar."""
+    """Return the end of the axis, slightly above the longest bar."""
     totals: dict[str, float] = {}
     for row in rows:
         totals[row["cell"]] = totals.get(row["cell"], 0) + row["value"]
@@ -110,7 +110,7 @@ def _cpu_rows(report: Report, cell: Cell, cores: dict[str, float]) -> list[dict[
 
 
 def cache(report: Report, panel: str) -> Picture | None:
-    """Shares of the answers of each cache; None when no cache was asked."""
+    """Return the shares of each cache's responses; None if no cache was used."""
     rows = [row for drawn in report.drawn(panel) for row in _cache_rows(report, *drawn)]
     if not rows:
         return None
@@ -164,7 +164,7 @@ def _cache_rows(report: Report, cell: Cell, result: Result) -> list[dict[str, An
 def _by_series(
     report: Report, rows: list[dict[str, Any]]
 ) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The rows of each series; every series has all layers, so that bars stand side by side."""
+    """Return the rows of each series; every series has all layers, so that the bars are aligned."""
     layers = dict.fromkeys(row["layer"] for row in rows)
     grouped = [(s, [r for r in rows if r["series"] == s]) for s in report.series_with_cells]
     return [
@@ -173,13 +173,13 @@ def _by_series(
 
 
 def _panel(report: Report, rows: list[dict[str, Any]], bars: _Bars, title: str) -> dict[str, Any]:
-    """Horizontal bars, one per layer, stacked in the order of the legend."""
+    """Draw horizontal bars, one per layer, stacked in the order of the legend."""
     layers = [name for name in report.rows.positions if any(r["layer"] == name for r in rows)]
     order = {name: i for i, name in enumerate(bars.colours)}
     data = [{**row, "order": order[row["part"]]} for row in rows if "part" in row]
     colours = alt.Scale(domain=list(bars.colours), range=list(bars.colours.values()))
     x_scale = alt.Scale(domain=[0, bars.top], nice=False)
-    # As much room as the longest label needs: bars of all panels begin below one another.
+    # Room for the longest label, so that the bars of all panels are aligned.
     extent = _LETTER * max(map(len, report.rows.positions)) + 6
     y_axis = alt.Axis(title=None, minExtent=min(extent, 220))
     chart = (
@@ -219,13 +219,13 @@ COLOURS = {
     "toxiproxy": "#661100",
     OTHERS: GREY,
 }
-# Exporters and the like: in no cell as much as this, and a colour each would hide what matters.
+# Exporters and similar services use less than this in every cell; colours for them would distract.
 _LITTLE_CORES = 0.05
 _WORKER = re.compile(r"legacy-worker-\d+")
 
 
 def merged(cells: list[dict[str, float]]) -> list[dict[str, float]]:
-    """Cores by service of each cell; workers of one kind, and what is next to idle, as one each."""
+    """Return the cores by service of each cell; merges workers of one kind, and idle services."""
     summed = [_sums({name: _plural(name) for name in cell}, cell) for cell in cells]
     names = {name for cell in summed for name in cell}
     busy = {n for n in names if max(cell.get(n, 0) for cell in summed) >= _LITTLE_CORES}

@@ -1,4 +1,4 @@
-"""What lies in results/: runs of `lab k6`, of experiments and of suites, found by their names."""
+"""The contents of results/: runs of `lab k6`, of experiments and of suites, by name."""
 
 import json
 import re
@@ -25,7 +25,7 @@ class StoredRun:
     path: Path
 
     def document(self) -> dict[str, Any]:
-        """Return what the file holds.
+        """Return the content of the file.
 
         Raises:
             LabError: it is not the JSON document of a run.
@@ -47,7 +47,7 @@ class StoredRun:
 
 
 def stored_runs() -> Iterator[StoredRun]:
-    """Every stored run, newest first by the time of its file."""
+    """Yield every stored run, newest first by the time of its file."""
     files = [path for pattern in _FILES for path in RESULTS.glob(pattern)]
     for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True):
         found = _stored(path)

@@ -1,16 +1,16 @@
-"""The paragraph at the top: what each layer, server or arm bought, said from the figures."""
+"""The paragraph at the top: the effect of each layer, server or arm, as text."""
 
 from lab.analysis.formatting import listed, several, times
 from lab.analysis.result import ComparedMetric
 from lab.report.model import LIMITS, Cell, Report
 
-# More would be a table, not a paragraph.
+# More than these would need a table instead of a paragraph.
 _MOST_PAIRS = 12
 _MOST_ROWS = 12
 
 
 def answer(report: Report) -> str:
-    """What each row bought, in one paragraph."""
+    """Return one paragraph about the effect of each row."""
     pairs = _pairs(report)
     if not pairs:
         return _no_base(report)
@@ -23,14 +23,14 @@ def answer(report: Report) -> str:
 
 
 def tally(report: Report) -> str:
-    """How many claims hold, and what is missing."""
+    """Return how many claims hold, and what is missing."""
     return " ".join([*_claims(report), *_gaps(report)])
 
 
 def _pairs(report: Report) -> list[tuple[str, str]]:
-    """Series and panels that have something to compare with.
+    """Return series and panels that have a baseline.
 
-    Of very many only those in whose panel the source has a figure.
+    If there are many, only those whose panel has a published result.
     """
     pairs = [
         (series, panel)
@@ -45,7 +45,7 @@ def _pairs(report: Report) -> list[tuple[str, str]]:
 
 
 def _rows(report: Report) -> list[str]:
-    """All rows; of very many only those of which the source has a figure."""
+    """Return all rows; if there are many, only those with a published result."""
     rows = list(report.rows.positions)
     named = {report.place(cell)[0] for cell in _published(report)}
     return rows if len(rows) <= _MOST_ROWS or not named else [r for r in rows if r in named]
@@ -57,7 +57,7 @@ def _published(report: Report) -> list[Cell]:
 
 
 def _base(report: Report, series: str, panel: str) -> Cell | None:
-    """The cell of the base row: what every other one is compared with."""
+    """Return the cell of the base row, the baseline of the others."""
     cell = report.at(report.base_row, series, panel)
     return cell if cell and cell.median(report.metric(panel).name) is not None else None
 
@@ -106,7 +106,7 @@ def _factor(cell: Cell, base: Cell, metric: ComparedMetric) -> str:
 
 
 def _best(report: Report, series: str, panel: str) -> str | None:
-    """From the base to the best one; None where that is the base."""
+    """Return the step from the base to the best cell; None if the base is the best."""
     base, metric = _base(report, series, panel), report.metric(panel)
     rows = (report.at(row, series, panel) for row in report.rows.positions)
     found = [c for c in rows if c and c.median(metric.name) is not None]

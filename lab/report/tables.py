@@ -35,7 +35,7 @@ def claims(report: Report) -> Table:
 
 
 def measured(claim: Document) -> str:
-    """ "none 1.4, redis 61.0"."""
+    """Return measured values as text, such as "none 1.4, redis 61.0"."""
     found = claim.get("measured") or {}
     return ", ".join(f"{name} {_value(value)}" for name, value in found.items()) or NOTHING
 
@@ -51,9 +51,9 @@ _MOST_COLUMNS = 12
 
 
 def compared(report: Report) -> Table:
-    """The comparison picture in figures.
+    """Return the comparison picture as a table.
 
-    A line per row, a column per load and series; where those are many, a column per series.
+    One line per row, and one column per load and series; if those are many, one column per series.
     """
     places = [
         (series, panel)
@@ -108,7 +108,7 @@ def _bounded(report: Report, row: str, series: str, panel: str) -> Entry:
 
 
 def bounded(cell: Cell | None, metric: ComparedMetric) -> Entry:
-    """A cell's metric, marked when something other than the target was the limit."""
+    """Return a cell's metric, marked if something other than the target was the limit."""
     if cell is None:
         return Entry(NOTHING)
     found = cell.spread(metric.name)
@@ -119,7 +119,7 @@ def bounded(cell: Cell | None, metric: ComparedMetric) -> Entry:
     return Entry(metric.text(found))
 
 
-# The columns of the table of all cells, and those that are left out where no cell has them.
+# The columns of the table of all cells, and those that are omitted if no cell has a value.
 _COLUMNS = (
     *("requests", "successes", "max_rps", "answers_per_second", "rps", "failed_ratio"),
     *("unfinished", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations"),
@@ -132,7 +132,7 @@ _OPTIONAL = {
 
 
 def cells(report: Report) -> Table:
-    """Every planned cell with all of its figures."""
+    """Return every planned cell with all of its metrics."""
     shown = [n for n in _COLUMNS if n not in _OPTIONAL or any(c.spread(n) for c in report.cells)]
     titles = columns(
         *("cell", "state", "#repeats", _heading("goodput"), _heading("broke_at"), "limited by"),
@@ -172,7 +172,7 @@ def _cell(cell: Cell, shown: list[str]) -> tuple[Entry, ...]:
 
 def _limited_by(cell: Cell) -> str:
     said = {"generator_cpu": "generator", "vu_cap": "VU cap", "none": "nothing: it held"}
-    # A closed load slows down with the target: nothing gives way, and nothing holds.
+    # A closed load slows down with the target, so it exceeds no limit and sustains no rate.
     judged = [result for result in cell.results if result.outcome != "measured"]
     found = dict.fromkeys(result.limited_by for result in judged)
     return ", ".join(said.get(name, name) for name in found) or NOTHING
@@ -184,7 +184,7 @@ def _builds(cell: Cell) -> str:
 
 
 def _warm(cell: Cell) -> str:
-    """What warmed the caches before the load."""
+    """Return the load that warmed the caches."""
     warm = cell.middle.warm if cell.middle else None
     if isinstance(warm, Parts):
         return " ".join(part for part in (warm.profile, warm.scenario, warm.duration) if part)
@@ -192,13 +192,13 @@ def _warm(cell: Cell) -> str:
 
 
 def same_settings(report: Report) -> Table:
-    """The settings that every measured cell had in common."""
+    """Return the settings that all measured cells have in common."""
     rows = [entries(n, v) for n, v in sorted(_settings(report).items()) if isinstance(v, str)]
     return Table(columns("setting", "value"), rows, "The same in all cells.")
 
 
 def different_settings(report: Report) -> Table:
-    """What distinguishes the cells: only the settings that differ."""
+    """Return the settings that differ between cells."""
     names = sorted(n for n, value in _settings(report).items() if not isinstance(value, str))
     rows = [
         entries(cell.name, *(str(cell.middle.settings.get(name, NOTHING)) for name in names))
@@ -211,7 +211,7 @@ def different_settings(report: Report) -> Table:
 
 
 def _settings(report: Report) -> dict[str, str | None]:
-    """Setting → its value, or None where cells differ."""
+    """Return setting → value; None if cells differ."""
     found: dict[str, str | None] = {}
     documents = [run.settings for run in report.runs]
     for name in {name for document in documents for name in document}:
@@ -221,12 +221,12 @@ def _settings(report: Report) -> dict[str, str | None]:
 
 
 _PERCENTILES = ("p50_ms", "p90_ms", "p95_ms", "p99_ms")
-# With more panels a column for each would be too narrow to read.
+# With more panels, one column for each would be too narrow.
 _MOST_PANELS = 6
 
 
 def percentiles(report: Report) -> list[Block]:
-    """The response times of each cell, where the experiment compares by them."""
+    """Return the response times of each cell, if the experiment compares by them."""
     panels = [p for p in report.panels.positions if report.metric(p).name in _PERCENTILES]
     cells = [cell for panel in panels for cell in report.of_panel(panel) if cell.runs]
     if not cells:
@@ -245,7 +245,7 @@ def percentiles(report: Report) -> list[Block]:
 
 
 def websockets(report: Report) -> list[Block]:
-    """What became of the messages that were due."""
+    """Return the delivery of the due messages."""
     cells = [c for c in report.cells if any(result.websockets for result in c.results)]
     if not cells:
         return []
@@ -272,7 +272,7 @@ def _latency(cell: Cell, name: str) -> Spread | None:
 
 
 def delays(report: Report) -> list[Block]:
-    """What LAB_LATENCY_MS came to, measured before each cell that has one."""
+    """Return the actual delays of LAB_LATENCY_MS, measured before each cell with a delay."""
     names = ("database_ms", "client_ms", "new_connection_ms", "new_connection_delays")
     rows = [
         entries(
@@ -292,7 +292,7 @@ def delays(report: Report) -> list[Block]:
 
 
 def memory(report: Report) -> list[Block]:
-    """The most that each row's service took, over the cells of a panel."""
+    """Return the peak memory of each row's service, over the cells of a panel."""
     if not any(cell.spread("memory_peak_bytes") for cell in report.cells):
         return []
     panels = [p for p in report.panels.positions if report.of_panel(p)]

@@ -1,1 +1,1 @@
-"""Fixed questions with an exit code each: bench, calibration, overload, soak."""
+"""Suites with a fixed question and an exit code each: bench, calibration, overload, soak."""

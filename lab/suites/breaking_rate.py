@@ -1,4 +1,4 @@
-"""At which rate the stack breaks, as it is set: what overloads and soaks go by."""
+"""The stack's break point with its current settings, on which overloads and soaks are based."""
 
 import math
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from lab.load.k6 import Load, new_testid
 from lab.stack.engine import Engine
 from lab.suites.single_run import run_once
 
-# Enough for some more workers than two, few enough that answers stay quick.
+# Enough for a few workers more than two, few enough that responses stay fast.
 _FULL_VUS, _FULL_SECONDS = 8, 6
-# The ramp goes to this multiple of what the target answers when it is asked without a pause: there
-# its queue has grown for long enough to break the bound on p95.
+# The ramp goes to this multiple of the rate that the target sustains without pauses. By then its
+# queue has grown long enough to exceed the limit on p95.
 _RAMP_FACTOR, _RAMP_SECONDS = 1.7, 40
 SECONDS = _FULL_SECONDS + _RAMP_SECONDS
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The requests/s that were borne when a bound gave way, and the best goodput before it. `by` is
-    what was the limit: where it is the generator the target bears more. `cpu_speed` is that of the
-    ramp, see lab/host/noise.py.
+    """The highest sustained requests/s when a limit was exceeded, and the best goodput before it.
+    `by` is the bottleneck: if it is the generator, the target sustains more. `cpu_speed` is that of
+    the ramp, see lab/host/noise.py.
     """
 
     rate: float
@@ -33,7 +33,7 @@ class Limit:
 
 
 def find_limit(engine: Engine, scenario: str) -> Limit:
-    """Ask without a pause for a moment, then ramp up to more than was answered, twice if need be.
+    """Load without pauses for a moment, then ramp up beyond that rate, twice if necessary.
 
     Raises:
         LabError: the stack did not break, or something else was the limit.
@@ -49,17 +49,17 @@ def find_limit(engine: Engine, scenario: str) -> Limit:
 
 
 def find_borne(engine: Engine, scenario: str) -> Limit:
-    """Like `find_limit`; where the generator gives way first, what it could ask for until then.
+    """Find the limit like `find_limit`; if the generator is the limit, return the rate until then.
 
     Raises:
-        LabError: nothing was borne.
+        LabError: no rate was sustained.
     """
     return limit_of(_ramp(engine, scenario))
 
 
 def _ramp(engine: Engine, scenario: str) -> Result:
-    """The result of a ramp to more than is answered without a pause; where that was borne, of one
-    to more than it answered: a CPU that is lent may have become faster in between.
+    """Return the result of a ramp beyond the rate without pauses. If that was sustained, ramp
+    beyond its goodput: a shared CPU may have become faster in between.
     """
     result = _ramp_to(engine, scenario, _answered(engine, scenario))
     if result.outcome == "held" and result.limited_by == "none":
@@ -68,7 +68,7 @@ def _ramp(engine: Engine, scenario: str) -> Result:
 
 
 def _answered(engine: Engine, scenario: str) -> float:
-    """Answers per second, asked without a pause."""
+    """Return the responses per second without pauses."""
     full = Load(
         "closed",
         scenario,
@@ -94,10 +94,10 @@ def _ramp_to(engine: Engine, scenario: str, answered: float) -> Result:
 
 
 def limit_of(result: Result) -> Limit:
-    """What a ramp's result says was borne; of one that held, the best of what it answered.
+    """Return the rate that a ramp sustained; without a break point, its best goodput.
 
     Raises:
-        LabError: nothing was borne, or it is not known.
+        LabError: no rate was sustained, or it is unknown.
     """
     if result.outcome == "unrecorded":
         raise LabError(

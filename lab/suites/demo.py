@@ -1,4 +1,4 @@
-"""The demo: one page of the API, three ways, each ramped until it breaks; one table, one chart."""
+"""The demo: three variants of one page, each ramped until it breaks; a table and a chart."""
 
 import math
 import time
@@ -24,19 +24,19 @@ from lab.stack.engine import Engine
 from lab.stack.exclusive import borrowed
 from lab.suites.single_run import SingleRun, run_once
 
-# Responses of one client alone take this long at most under load, where that is over a second.
+# Limit on p95: this multiple of a single client's response time, and at least a second.
 _ALONE_FACTOR = 4
 _LEAST_LIMIT_MS = 1000
-# The ramp ends at this multiple of its first rate; it stops at its break, long before.
+# The ramp's top, as a multiple of its first rate; the ramp stops at its break, long before.
 _RAMP_FACTOR = 300
-# The first ramp begins at this share of what one client alone gets.
+# The first ramp starts at this share of a single client's rate.
 _FIRST_SHARE = 0.25
 _MOST_RATE = 20_000
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to answer a hotel's page: what it is, and the settings that make it."""
+    """One variant of a hotel's page: its name, and its settings."""
 
     name: str
     settings: dict[str, str]
@@ -60,7 +60,8 @@ VARIANTS = (
 class Rung:
     """A variant's ramp: the highest sustained rate per second, and p95 there in ms.
 
-    `times` compares it with the rung before, None for the first. `windows` are those of the ramp.
+    `times` compares it with the previous variant, None for the first. `windows` are those of the
+    ramp.
     """
 
     name: str
@@ -75,13 +76,13 @@ class Rung:
 
 
 def run(engine: Engine, settings: Settings) -> dict[str, Any]:
-    """Start the stack, smoke test it, ramp each variant, and store the document with its chart.
+    """Start the stack, run the smoke test, ramp each variant, and store document and chart.
 
-    The stack runs afterwards, with the settings that it had.
+    Afterwards the stack runs with its previous settings.
 
     Raises:
-        LabError: the stack does not start, or a run could not be made.
-        Interrupted: Ctrl-C or TERM.
+        LabError: the stack does not start, or a run failed.
+        Interrupted: Ctrl-C or SIGTERM.
     """
     with _running(engine, settings), borrowed(engine, as_set=True) as stack:
         alone_ms, smoke = _smoke(engine, stack.base)
@@ -100,7 +101,7 @@ def run(engine: Engine, settings: Settings) -> dict[str, Any]:
         "host": host(stack.base, engine.name),
         "settings": stack.base.model_dump(),
     }
-    # Altair takes half a second to import, which every other command would pay.
+    # Altair takes half a second to import, which would delay every other command.
     from lab.charts.demo import draw
 
     return stored("demo", document, draw)
@@ -108,7 +109,7 @@ def run(engine: Engine, settings: Settings) -> dict[str, Any]:
 
 @contextmanager
 def _running(engine: Engine, settings: Settings) -> Iterator[None]:
-    """Start the stack if it does not run; stop it again if the demo is interrupted then."""
+    """Start the stack if it is not running; in that case stop it if the demo is interrupted."""
     before = engine.settings()
     try:
         with interruptible():
@@ -141,7 +142,9 @@ def _smoke(engine: Engine, base: Settings) -> tuple[float, SingleRun]:
 
 
 def _milliseconds_alone(settings: Settings) -> float:
-    """How long a hotel's page takes when nobody else asks; the second of two, on a warm worker."""
+    """Return a hotel page's response time for a single client: the second request, on a warm
+    worker.
+    """
     try:
         hotels = http.get(f"{settings.target_url}/api/hotel/", timeout=60).json()
         url = f"{settings.target_url}/api/hotel/{hotels[0]['id']}/"
@@ -157,7 +160,7 @@ def _rungs(engine: Engine, base: Settings, bounds: Bounds, first_rate: float) ->
     before: Rung | None = None
     for number, variant in enumerate(VARIANTS, start=1):
         load = _ramp(before.rate if before else first_rate, bounds)
-        # Empty: the backend would first answer what the last ramp left.
+        # Emptied: otherwise the backend would first process the requests that the last ramp left.
         with engine.emptied(changed_live(base, variant.settings)):
             pass
         with step(
@@ -184,7 +187,7 @@ def _rung(variant: Variant, result: Result, before: Rung | None) -> Rung:
     """Judge a ramp.
 
     Raises:
-        LabError: it could not be read back, or nothing was sustained.
+        LabError: it could not be read back, or no rate was sustained.
     """
     point = result.break_point
     sustained = point.rate if point else result.goodput
@@ -207,7 +210,7 @@ def _rung(variant: Variant, result: Result, before: Rung | None) -> Rung:
 
 
 def _p95_at(windows: list[Window], offered: float) -> float | None:
-    """p95 of the last window in which no more was offered."""
+    """Return the p95 of the last window with at most this offered rate."""
     so_far = [window for window in windows if window.offered <= offered]
     return so_far[-1].p95_ms if so_far else None
 

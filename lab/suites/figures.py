@@ -1,4 +1,4 @@
-"""A figure beside its bound, as overloads and soaks have them."""
+"""Measured values with their limits, for overloads and soaks."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -8,14 +8,14 @@ from typing import Any
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.windows import PUSH_SECONDS, Bounds
 
-# What arrives just before the end of an overload is due a bound and a push later
-# (lab/analysis/windows.py): no window that begins before then can be a good one.
+# A request that arrives just before the end of an overload is due one p95 limit and one push later
+# (lab/analysis/windows.py): no window that starts earlier can be good.
 SOONEST_SECONDS = Bounds().p95_ms / 1000 + PUSH_SECONDS
 
 
 @dataclass(frozen=True)
 class Figure:
-    """`value` is None when it was not seen, which keeps no bound."""
+    """A measured value and its limit. None means not measured, which violates the limit."""
 
     what: str
     bound: float
@@ -24,7 +24,7 @@ class Figure:
 
     @property
     def kept(self) -> bool:
-        """Whether the bound was kept."""
+        """Return whether the limit was met."""
         if self.value is None:
             return False
         return self.value <= self.bound if self.at_most else self.value >= self.bound
@@ -42,8 +42,8 @@ def at_least(what: str, bound: float, value: float | None) -> Figure:
 
 
 _MIB = 1024**2
-# docker-compose.yml's own (a test compares them). Plain processes have no limit, and are held to
-# the same ones.
+# The limits in docker-compose.yml (a test compares them). Plain processes have no limit of memory,
+# but are checked against the same values.
 LIMITS = {
     "postgres": 1024 * _MIB,
     "redis": 384 * _MIB,
@@ -53,8 +53,8 @@ LIMITS = {
 
 
 def peaks(prometheus: Prometheus, start: float, end: float, step: float = 1) -> dict[str, int]:
-    """The most bytes that each service of the target took between two Unix times."""
-    # Between two steps, too; the rule is evaluated each 5 s.
+    """Return the peak memory, in bytes, of each service of the target between two Unix times."""
+    # Includes the time between two steps; Prometheus evaluates the rule every 5 s.
     query = f"max_over_time(service:memory_bytes[{max(10, ceil(step))}s])"
     found = prometheus.by_label(query, "service", start, end, step)
     return {
@@ -65,7 +65,7 @@ def peaks(prometheus: Prometheus, start: float, end: float, step: float = 1) -> 
 
 
 def within_limits(found: dict[str, int]) -> Iterator[Figure]:
-    """A figure for each service, in MiB; one that was not seen keeps no bound."""
+    """Yield the memory of each service, in MiB; a missing value violates its limit."""
     for name, limit in LIMITS.items():
         taken = found.get(name)
         value = None if taken is None else round(taken / _MIB, 1)

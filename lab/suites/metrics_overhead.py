@@ -1,15 +1,15 @@
-"""What pushing metrics costs the load generator, on the running stack.
+"""Cost of pushing metrics for the load generator, on the running stack.
 
 .venv/bin/python lab/suites/metrics_overhead.py [--pairs 3] [--seconds 20] [--vus 8] [--json]
 
-Each pair is one k6 run with its metrics pushed and one without (K6_OUT unset), in turns first. The
-load is closed, against the list under LAB_NGINX_CACHE=protected: Nginx answers from memory, so that
-k6 itself is what limits. The stack has its own settings back afterwards. Exit code 1 when the
-median of the ratios is below 0.95.
+Each pair is one k6 run with its metrics pushed and one without (K6_OUT unset), in alternating
+order. The load is closed, against the list with LAB_NGINX_CACHE=protected: Nginx responds from
+memory, so that k6 itself is the limit. Afterwards the stack has its previous settings. Exit code 1
+if the median of the ratios is below 0.95.
 
-A ratio of rates is one of this machine at this time: neighbours move it by more than metrics do.
-The ratio by CPU is that of k6's own CPU times per request, which the native engine can tell: what
-the rates would be if k6 had its CPU to itself.
+A ratio of rates depends on this machine at this time: neighbours affect it more than metrics do.
+The ratio by CPU compares k6's own CPU times per request, which only the native engine can report:
+the ratio of the rates if k6 had its CPU to itself.
 """
 
 import json
@@ -40,7 +40,7 @@ _LINE = (
 
 
 def main() -> int:
-    """Measure the pairs, print them and their median."""
+    """Measure the pairs, print them and their medians; returns the exit code."""
     asked = _asked()
     engine = choose_engine(load_settings())
     before = engine.settings()
@@ -77,7 +77,7 @@ def _asked() -> Namespace:
 
 
 def _pair(engine: Engine, settings: Settings, asked: Namespace, number: int) -> dict[str, Any]:
-    """Both runs. They take turns: the second finds the machine as the first left it."""
+    """Measure both runs, in alternating order: the first affects the machine for the second."""
     order = (True, False) if number % 2 == 0 else (False, True)
     runs = {pushed: _run(engine, settings, asked, pushed=pushed) for pushed in order}
     pair = {
@@ -94,7 +94,7 @@ def _pair(engine: Engine, settings: Settings, asked: Namespace, number: int) -> 
 
 
 def _run(engine: Engine, settings: Settings, asked: Namespace, *, pushed: bool) -> dict[str, Any]:
-    """Requests per second of one run by k6's own count, and k6's CPU time for one of them."""
+    """Return requests per second of one run by k6's own count, and k6's CPU time per request."""
     load = Load(
         "closed",
         "list",
@@ -108,13 +108,13 @@ def _run(engine: Engine, settings: Settings, asked: Namespace, *, pushed: bool) 
     cpu_us = (_cpu_of_children() - before) / count * 1e6
     return {
         "rps": round(count / summary["lab"]["load_seconds"], 1),
-        # In a container k6 is no child of ours.
+        # In a container k6 is not a child process.
         "cpu_us": round(cpu_us, 1) if engine.name == "native" else None,
     }
 
 
 def _summary(engine: Engine, settings: Settings, load: Load, *, pushed: bool) -> dict[str, Any]:
-    """k6's own summary of one run, which leaves nothing behind."""
+    """Return k6's own summary of one run, whose files are removed."""
     with tempfile.TemporaryDirectory(dir=RESULTS, prefix="overhead-") as folder:
         env = k6_env(engine, settings, load, Path(folder))
         if not pushed:
@@ -127,10 +127,10 @@ def _summary(engine: Engine, settings: Settings, load: Load, *, pushed: bool) ->
 
 
 def _counted(summary: dict[str, Any]) -> float:
-    """Requests of the load.
+    """Return the number of requests of the load.
 
     Raises:
-        LabError: some failed.
+        LabError: some of them failed.
     """
     failed = summary["metrics"]["http_req_failed{scenario:list}"]["values"]["passes"]
     if failed:

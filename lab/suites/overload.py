@@ -1,4 +1,4 @@
-"""Twice the breaking rate for a while, once with LAB_SHED and once without it."""
+"""Load at twice the highest sustained rate for some time, with LAB_SHED and without."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -22,25 +22,25 @@ from lab.suites.figures import Figure, at_least, at_most, peaks, within_limits
 from lab.suites.single_run import SingleRun, by_status, course, run_once
 
 FACTOR = 2
-# Of the best goodput before the break; of accepted answers; after the overload.
+# Limits: share of the best goodput before the break; p95 of accepted requests; recovery time.
 LEAST_GOODPUT, MOST_P95_MS, MOST_SECONDS = 0.9, 2000, 10
-# Of the overload's requests: what k6 had nobody left to send, and what was answered well. With more
-# it was none.
+# Limits on shares of the overload's requests: dropped by k6, and answered well. Above them there
+# was no overload.
 SERVED = "share of the overload that was answered well"
 MOST_UNSENT, MOST_SERVED = 0.05, 0.9
 SECONDS = 20
-# Calm before and after it (k6/lib/profiles.js), settings, and the last answers.
+# Time for the calm stages before and after it (k6/lib/profiles.js), settings, and last responses.
 _AROUND_SECONDS = 60
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One overload: rates per second, of the stretch in which too much arrived.
+    """One overload. Rates are per second, in the stage with too many arrivals.
 
-    `unsent_share` of it k6 had no free virtual user for. `seconds_to_normal` count from its end to
-    the first moment from which every bound is kept; None when that did not come, and never less
-    than figures.SOONEST_SECONDS. `requests`, `dropped` and `statuses` (requests by status, 0: no
-    answer) are of the whole run. `cpu_speed`: see lab/host/noise.py.
+    `unsent_share` of it found no free virtual user. `seconds_to_normal` is the time from its end to
+    the first moment from which no limit is exceeded; None if there is none, and never less than
+    figures.SOONEST_SECONDS. `requests`, `dropped` and `statuses` (requests by status, 0: no
+    response) are of the whole run. `cpu_speed`: see lab/host/noise.py.
     """
 
     shed: str
@@ -62,14 +62,14 @@ class Arm:
 
 
 def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]:
-    """Find the break point, overload the stack with shedding on and off; the document.
+    """Find the break point, overload the stack with shedding on and off, and return the document.
 
     Raises:
-        LabError: the stack broke, or has no break point that k6 can reach.
-        Interrupted: someone pressed Ctrl-C.
+        LabError: the stack failed, or has no break point that k6 can reach.
+        Interrupted: the user pressed Ctrl-C.
     """
     with borrowed(engine, as_set=True) as stack, Progress(_expected(seconds)) as progress:
-        # Before the data are made anew, which a wrong name is not worth.
+        # Before the data is loaded again, so that a wrong name fails early.
         check(engine, _load(scenario, 1, seconds, "on"))
         prepare(engine, stack)
         with facts(engine, stack.base) as known:
@@ -85,7 +85,7 @@ def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]
         "arms": [asdict(arm) for arm in arms],
         "figures": [each.document() for each in judged(arms[0])],
     }
-    # Altair takes half a second to import, which every other command would pay.
+    # Altair takes half a second to import, which would delay every other command.
     from lab.charts.soak import draw
 
     return stored("overload", document, draw)
@@ -96,7 +96,7 @@ def _expected(seconds: int) -> float:
 
 
 def _apply(engine: Engine, stack: Borrowed, shed: str) -> Settings:
-    """The stack with shedding on or off, and nothing left that waits for an answer."""
+    """Set shedding on or off, with no waiting requests left in the stack."""
     settings = changed_live(stack.base, {"LAB_SHED": shed})
     with engine.emptied(settings):
         pass
@@ -154,7 +154,7 @@ def _arm(shed: str, rate: int, limit: Limit, run: SingleRun, prometheus: Prometh
 
 
 def spike_of(plan: Plan) -> tuple[float, float]:
-    """When the highest rate begins and ends, in seconds of the plan."""
+    """Return start and end of the highest rate, in seconds of the plan."""
     begun = 0.0
     for stage in plan.stages:
         if stage == Stage(stage.seconds, plan.top_rate, plan.top_rate):
@@ -164,16 +164,17 @@ def spike_of(plan: Plan) -> tuple[float, float]:
 
 
 def mean_in(windows: list[Window], spike: tuple[float, float], name: str) -> float:
-    """The mean of a figure over the windows that lie within the spike."""
+    """Return the mean of a metric over the windows within the spike."""
     start, end = spike
     inside = [getattr(w, name) for w in windows if w.end - WINDOW_SECONDS >= start <= w.end <= end]
     return fmean(inside) if inside else 0.0
 
 
 def seconds_to_normal(windows: list[Window], spike: tuple[float, float]) -> float | None:
-    """From the spike's end to the first window from which on none breaks a bound.
+    """Return the seconds from the spike's end to the first window after which no limit is exceeded.
 
-    What arrives last in the spike is due in the first figures.SOONEST_SECONDS after it, and missing
+    The spike's last requests are due in the first figures.SOONEST_SECONDS after it, and are missing
+    there however soon the target recovers.
     there however soon the target is back.
     """
     after = [w for w in windows if w.end - WINDOW_SECONDS >= spike[1]]
@@ -185,7 +186,7 @@ def seconds_to_normal(windows: list[Window], spike: tuple[float, float]) -> floa
 def _accepted_p95(
     prometheus: Prometheus, testid: str, started: float, spike: tuple[float, float]
 ) -> float | None:
-    """Milliseconds, good to one bucket, of successful answers that came in the spike."""
+    """Return the p95 in ms, accurate to one bucket, of successful responses in the spike."""
     seconds = spike[1] - spike[0]
     query = queries.percentile_of_successes(testid, 0.95, round(seconds))
     end = started + spike[1] + PUSH_SECONDS
@@ -194,7 +195,7 @@ def _accepted_p95(
 
 
 def judged(shedding: Arm) -> list[Figure]:
-    """What the overload with LAB_SHED=on has to keep."""
+    """Return the values of the overload with LAB_SHED=on, with their limits."""
     unexpected = shedding.requests - sum(shedding.statuses.get(status, 0) for status in _PLANNED)
     return [
         at_most("share of the overload that k6 could not send", MOST_UNSENT, shedding.unsent_share),

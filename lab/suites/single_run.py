@@ -1,4 +1,4 @@
-"""One run, as `lab k6` makes it: measured, stored in results/ and drawn."""
+"""One run of `lab k6`: measured, stored in results/ and drawn."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,8 +24,8 @@ from lab.stack.engine import Engine
 
 @dataclass(frozen=True)
 class SingleRun:
-    """A result with the conditions under which it was measured; `files` are named from the
-    project's folder on. `latency` has the delays in ms just before the run, None where unknown.
+    """A result and the conditions of its measurement; `files` are relative to the project's folder.
+    `latency` has the delays in ms just before the run, None if unknown.
     """
 
     result: Result
@@ -36,7 +36,7 @@ class SingleRun:
     latency: dict[str, Any] | None
 
     def document(self) -> dict[str, Any]:
-        """result.json; what happened second by second comes last."""
+        """Return the content of result.json; the time series come last."""
         result = self.result.document()
         series = {name: result.pop(name) for name in ("windows", "cpu")}
         return {
@@ -84,7 +84,7 @@ def run_once(
     `early_stop` is false. With `quiet` k6's messages go to k6.log in the run's folder.
 
     Raises:
-        LabError: the run could not be made or not be read; what k6 wrote is kept.
+        LabError: the run failed, or could not be read back; k6's files are preserved.
     """
     delays = latency.of_running(engine)
     should_stop = _early_stop(engine, load, bounds) if early_stop else None
@@ -113,7 +113,7 @@ def _files(run: Run, result: Result, bounds: Bounds) -> dict[str, str]:
     files = {"folder": run.folder, "summary": run.summary_file}
     files["result"] = run.folder / "result.json"
     if result.windows:
-        # Altair takes half a second to import, which every other command would pay.
+        # Altair takes half a second to import, which would delay every other command.
         from lab.charts.run import draw
 
         title = _title(result, run.settings)
@@ -122,7 +122,7 @@ def _files(run: Run, result: Result, bounds: Bounds) -> dict[str, str]:
 
 
 def _title(result: Result, settings: Settings) -> str:
-    """What was measured, on what: a chart travels without its document."""
+    """Return the load and its settings: a chart must be clear without its document."""
     return (
         f"{result.profile} of {result.scenario}; "
         f"{settings.LAB_SERVER} × {settings.LAB_WORKERS}, detail {settings.LAB_DETAIL}, "
@@ -132,10 +132,10 @@ def _title(result: Result, settings: Settings) -> str:
 
 
 def course(run: SingleRun) -> tuple[Plan, float]:
-    """The plan of a measured load, and when it began (Unix time).
+    """Return the plan of a measured load, and its start (Unix time).
 
     Raises:
-        LabError: it has none.
+        LabError: the run has no plan or start.
     """
     summary = read_summary(ROOT / Path(run.files["summary"]))
     if summary.plan is None or summary.started is None:
@@ -146,7 +146,7 @@ def course(run: SingleRun) -> tuple[Plan, float]:
 def by_status(
     prometheus: Prometheus, testid: str, started: float, seconds: float
 ) -> dict[str, int]:
-    """Answers of the load by status code; `seconds` with its last answers."""
+    """Return the responses of the load by status code; `seconds` includes its last responses."""
     end = started + seconds + 2 * PUSH_SECONDS
     found = prometheus.instant_by_label(queries.requests_by_status(testid), "status", end)
     return {status: round(count) for status, count in sorted(found.items())}

@@ -1,6 +1,5 @@
-"""Every PromQL expression of the dashboards, by what it gives.
+"""All PromQL expressions of the dashboards, by subject.
 
-k6's names come from `lab/analysis/queries.py`, recorded series from `prometheus/rules/`.
-Expressions about some runs take the label matchers of those: `chosen()`
- for the runs of the variable `testid`.
+k6's metric names come from `lab/analysis/queries.py`, recorded series from `prometheus/rules/`.
+Expressions about runs take label matchers: `chosen()` for the runs of the variable `testid`.
 """

@@ -1,4 +1,4 @@
-"""Where requests wait in Django and in Postgres."""
+"""Where requests wait in Django and Postgres."""
 
 from grafana.src.queries.caches import DATABASE, nginx_requests
 from grafana.src.queries.selection import WINDOW
@@ -16,13 +16,13 @@ SHED = f"sum(rate(lab_shed_requests_total[{WINDOW}]))"
 
 
 def abandoned() -> str:
-    """Requests/s whose client had gone (Nginx's status 499)."""
+    """Return requests/s whose client disconnected before the response (Nginx's status 499)."""
     gone = f'sum(rate(lab_nginx_requests_total{{status="499"}}[{WINDOW}]))'
     return f"{gone} or 0 * {nginx_requests()}"
 
 
 def refused() -> str:
-    """Requests/s that were refused at once: 429 and 503, by status."""
+    """Return requests/s rejected at once, by status: 429 and 503."""
     return f'sum by (status) (rate(lab_nginx_requests_total{{status=~"429|503"}}[{WINDOW}]))'
 
 
@@ -37,12 +37,12 @@ def upstream_percentile(quantile: float) -> str:
 
 
 def locks() -> str:
-    """Locks held in the application's database, by mode."""
+    """Return the locks in the application's database, by mode."""
     return f"sum by (mode) (pg_locks_count{{{DATABASE}}}) > 0"
 
 
 def statement_seconds() -> str:
-    """Seconds that each statement took within the dashboard's range."""
+    """Return the execution time, in seconds, of the ten slowest statements in the range."""
     return "topk(10, sum by (statement) (increase(lab_pg_statement_seconds_total[$__range])) > 0)"
 
 
@@ -56,5 +56,5 @@ def statement_mean() -> str:
 
 
 def transactions(outcome: str) -> str:
-    """Transactions/s; `outcome` is commit or rollback."""
+    """Return transactions/s; `outcome` is commit or rollback."""
     return f"sum(rate(pg_stat_database_xact_{outcome}{{{DATABASE}}}[{WINDOW}]))"

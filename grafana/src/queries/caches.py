@@ -1,30 +1,30 @@
-"""What each cache layer is asked, and what it has."""
+"""Requests and hits of each cache layer."""
 
 from grafana.src.queries.load import counted
 from grafana.src.queries.selection import K6_WINDOW, WINDOW
 from lab.analysis.queries import CACHE_DURATION, CACHE_STATUS, STALENESS
 
-# What Nginx answered without waiting for the backend, or after hearing that its page still holds.
+# Nginx answered these without the backend, or after the backend confirmed the cached page.
 _NGINX_HITS = 'cache=~"HIT|STALE|UPDATING|REVALIDATED"'
 DATABASE = 'datname="hotel"'
 
 
 def nginx_hit_ratio() -> str:
-    """Of the answers for which Nginx's cache was asked."""
+    """Return the hit ratio of the requests that used Nginx's cache."""
     asked = f'sum(rate(lab_nginx_requests_total{{cache!="-"}}[{WINDOW}])) > 0'
     hits = f"sum(rate(lab_nginx_requests_total{{{_NGINX_HITS}}}[{WINDOW}]))"
     return f"({hits} or 0 * ({asked})) / ({asked})"
 
 
 def backend_hit_ratio() -> str:
-    """Of the GETs for which a cache of the backend was asked, by its layer."""
+    """Return the hit ratio of the GETs that used a cache of the backend, by layer."""
     asked = f"sum by (layer) (rate(lab_cache_answers_total[{WINDOW}])) > 0"
     hits = f'sum by (layer) (rate(lab_cache_answers_total{{outcome="hit"}}[{WINDOW}]))'
     return f"({hits} or 0 * ({asked})) / ({asked})"
 
 
 def postgres_hit_ratio() -> str:
-    """Of the blocks that Postgres read, those that its own buffers had."""
+    """Return the share of blocks that Postgres found in its buffers."""
     hit = f"sum(rate(pg_stat_database_blks_hit{{{DATABASE}}}[{WINDOW}]))"
     read = f"sum(rate(pg_stat_database_blks_read{{{DATABASE}}}[{WINDOW}]))"
     return f"{hit} / ({hit} + {read} > 0)"
@@ -35,12 +35,12 @@ def nginx_requests() -> str:
 
 
 def upstream_requests() -> str:
-    """Requests/s that Nginx handed on."""
+    """Return requests/s that Nginx forwarded."""
     return f"sum(rate(lab_nginx_upstream_seconds_count[{WINDOW}]))"
 
 
 def backend_requests() -> str:
-    """Requests/s that Django answered."""
+    """Return requests/s that Django answered."""
     return f'sum(rate(lab_http_requests_total{{service="backend"}}[{WINDOW}]))'
 
 
@@ -49,13 +49,13 @@ def backend_cache_asked() -> str:
 
 
 def builds(by: str = "") -> str:
-    """Bodies/s that were made from Postgres's rows."""
+    """Return bodies/s built from Postgres's rows."""
     grouped = f"sum by ({by})" if by else "sum"
     return f"{grouped}(rate(lab_body_builds_total[{WINDOW}]))"
 
 
 def cache_statuses(tests: str) -> str:
-    """Answers/s by what Nginx said of its cache (X-Cache-Status)."""
+    """Return responses/s by X-Cache-Status."""
     return f"{counted(CACHE_STATUS, tests, 'cache_status')} > 0"
 
 
@@ -65,7 +65,7 @@ def duration_by_status(tests: str) -> str:
 
 
 def staleness(tests: str, quantile: float) -> str:
-    """How old the pages are that readers get, in seconds."""
+    """Return the age of the pages that readers get, in seconds."""
     return f"histogram_quantile({quantile}, sum(rate({STALENESS}{{{tests}}}[{K6_WINDOW}])))"
 
 

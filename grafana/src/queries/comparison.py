@@ -1,18 +1,18 @@
-"""Two runs, from their start on."""
+"""Two runs, aligned at their start."""
 
 from grafana.src.queries.marks import RUNNING
 from grafana.src.queries.selection import of_load
 from lab.analysis.queries import DURATION, IN_TIME, REQUESTS, SCENARIO_START
 
-# Where both tests are drawn: midnight of 2000-01-01, UTC.
+# Start of both tests in the panels: midnight of 2000-01-01, UTC.
 ANCHOR = 946684800
-# The dashboard's "now" is in the year 2000; this range holds every sample there is.
+# The dashboard's "now" is in the year 2000; this range contains every sample.
 _EVER = "[100y] offset -100y"
 _PAIR = 'testid=~"$testid_a|$testid_b"'
 
 
 def every_test() -> str:
-    """Every run that Prometheus still has, the newest first."""
+    """Return every run that Prometheus still stores, the newest first."""
     return f"sort_desc({_starts()})"
 
 
@@ -25,19 +25,19 @@ def _starts() -> str:
 
 
 def since_start(side: str) -> str:
-    """How many seconds after the anchor a test began."""
+    """Return the seconds from the anchor to the start of a test."""
     starts = f'max_over_time({SCENARIO_START}{{testid=~"$testid_{side}"}}{_EVER})'
-    # Without a run 1, since an offset of nothing, or of 0, is no PromQL.
+    # 1 without a run: PromQL rejects an empty offset, and an offset of 0.
     return f"(floor(max({starts})) - {ANCHOR}) or vector(1)"
 
 
 def while_running(expr: str, tests: str) -> str:
-    """What belongs to no test of itself, as long as these ran."""
+    """Restrict an expression without a test id to the time in which these tests ran."""
     return f"({expr}) and on () {RUNNING}{{{tests}}}"
 
 
 def from_start(expr: str, side: str) -> str:
-    """`expr` as it was as long after the test's start as the time lies after the anchor."""
+    """Shift `expr` so that the test's start lies at the anchor."""
     return f"last_over_time(({expr})[1s:1s] offset -${{start_{side}}}s)"
 
 

@@ -1,18 +1,18 @@
-"""From which arrival rate a bound is broken."""
+"""The arrival rate at which a limit is exceeded."""
 
 from grafana.src.queries.load import error_ratio, goodput, percentile, target_rate
 from grafana.src.queries.selection import BOUND_ERRORS, BOUND_SECONDS, K6_WINDOW, WINDOW
 
 
 def _broken(tests: str) -> str:
-    """1 where a bound is broken, 0 where none is."""
+    """Return 1 where a limit is exceeded, else 0."""
     slow = f"({percentile(tests, 0.95)} > bool {BOUND_SECONDS})"
     failing = f"({error_ratio(tests)} > bool {BOUND_ERRORS})"
     return f"({slow} + {failing} > bool 0)"
 
 
 def knee(tests: str) -> str:
-    """The lowest arrival rate at which a bound is broken, and still is 5 and 10 s later."""
+    """Return the lowest arrival rate with a limit exceeded, now and 5 and 10 s later."""
     stays = f"min_over_time({_broken(tests)}[11s:5s] offset -{K6_WINDOW}) == 1"
     at_rate = f"{target_rate(tests)} and on () ({stays})"
     return f"min_over_time(({at_rate})[$__range:5s] @ end())"
@@ -23,20 +23,21 @@ def best_goodput(tests: str) -> str:
 
 
 def highest_generator(tests: str) -> str:
-    """At its highest while the plan ran."""
+    """Return the highest CPU use of the generator during the plan."""
     return f"max_over_time(({generator_cpu()} and on () {target_rate(tests)})[$__range:5s])"
 
 
 def side_cpu(side: str) -> str:
-    """The share of a side's CPUs that is in use."""
+    """Return the share of a side's CPUs in use."""
     used = f'side:cpu_cores:rate{{side="{side}"}}'
     return f'sum({used}) / max(lab_cpus{{side="{side}"}})'
 
 
 def generator_cpu() -> str:
-    """The load's side, or a generator's host of its own: the busier, as GeneratorSaturated has it.
+    """Return the CPU use of the load's side or of a separate host, whichever is higher.
 
-    Such a host pushes its CPUs as service="load" (docker-compose.load.yml).
+    GeneratorSaturated does the same. A separate host pushes its CPU metrics with service="load"
+    (docker-compose.load.yml).
     """
     idle = f'rate(node_cpu_seconds_total{{service="load", mode="idle"}}[{WINDOW}])'
     host = f'label_replace(1 - avg({idle}), "side", "generator host", "", "")'

@@ -1,4 +1,4 @@
-"""What k6 sends, and what it gets."""
+"""Requests that k6 sends, and their responses."""
 
 from grafana.src.queries.selection import HEAT_BOUNDS, K6_WINDOW, K6_WINDOW_SECONDS, of_load
 from lab.analysis.queries import (
@@ -13,29 +13,29 @@ from lab.analysis.queries import (
 
 
 def target_rate(tests: str) -> str:
-    """Arrivals/s that the plan asked for, over the last 10 s; nothing once the plan has ended."""
+    """Return planned arrivals/s, over the last 10 s; empty after the end of the plan."""
     return f"sum(avg_over_time({TARGET_RATE}{{{tests}}}[{K6_WINDOW}]))"
 
 
 def achieved_rate(tests: str) -> str:
-    """Answers/s."""
+    """Return responses/s."""
     return f"sum(rate({REQUESTS}{{{of_load(tests)}}}[{K6_WINDOW}]))"
 
 
 def goodput(tests: str) -> str:
-    """Successful answers/s within the response-time bound."""
+    """Return successful responses/s within the response time limit."""
     return f"sum(rate({IN_TIME}{{{of_load(tests)}}}[{K6_WINDOW}]))"
 
 
 def drops(tests: str) -> str:
-    """Iterations/s that found no free virtual user; 0 while users are there."""
+    """Return iterations/s that found no free virtual user; 0 while virtual users exist."""
     return f"{counted(ITERATIONS_DROPPED, tests)} or 0 * {virtual_users(tests)}"
 
 
 def counted(counter: str, matchers: str, by: str = "") -> str:
-    """Events/s of one of k6's counters over the last 10 s.
+    """Return events/s of one of k6's counters over the last 10 s.
 
-    rate() misses what a series begins with, and the first errors of a run are such a beginning.
+    rate() ignores a series' first value, and the first errors of a run are such a value.
     """
     now = f"last_over_time({counter}{{{matchers}}}[1d])"
     before = f"last_over_time({counter}{{{matchers}}}[1d] offset {K6_WINDOW})"
@@ -44,28 +44,28 @@ def counted(counter: str, matchers: str, by: str = "") -> str:
 
 
 def error_ratio(tests: str) -> str:
-    """Failed answers among all; nothing while nothing is answered."""
+    """Return the ratio of failed responses; empty without responses."""
     failed = counted(REQUESTS, f'{of_load(tests)},expected_response="false"')
     answered = counted(REQUESTS, of_load(tests))
     return f"({failed} or 0 * {answered}) / ({answered} > 0)"
 
 
 def errors_by_status(tests: str) -> str:
-    """Failed answers/s by status; 0 is an answer that never came."""
+    """Return failed responses/s by status; 0 is a missing response."""
     failed = counted(REQUESTS, f'{of_load(tests)},expected_response="false"', "status, error_code")
     return f"{failed} > 0"
 
 
 def percentile(tests: str, quantile: float) -> str:
-    """A percentile of the response times, in seconds; good to one bucket (10 %)."""
+    """Return a percentile of response times, in seconds; accurate to one bucket (10 %)."""
     rate = f"sum(rate({DURATION}{{{of_load(tests)}}}[{K6_WINDOW}]))"
     return f"histogram_quantile({quantile}, {rate})"
 
 
 def heat_rows(tests: str) -> str:
-    """Answers/s up to each bound, as the buckets of a classic histogram.
+    """Return responses/s up to each upper bound, as the buckets of a classic histogram.
 
-    Grafana 9.4 draws no native histogram, so the rows are asked for one by one.
+    Grafana 9.4 cannot draw native histograms, so there is one expression per row.
     """
     rate = f"sum(rate({DURATION}{{{of_load(tests)}}}[{K6_WINDOW}]))"
     rows = [
@@ -77,10 +77,10 @@ def heat_rows(tests: str) -> str:
 
 
 def virtual_users(tests: str) -> str:
-    """Virtual users that k6 has in use."""
+    """Return virtual users in use."""
     return f"sum(max_over_time({VIRTUAL_USERS}{{{tests}}}[{K6_WINDOW}]))"
 
 
 def virtual_users_made(tests: str) -> str:
-    """Virtual users that k6 has made."""
+    """Return virtual users that k6 has created."""
     return f"sum(max_over_time({VIRTUAL_USERS_MADE}{{{tests}}}[{K6_WINDOW}]))"

@@ -1,15 +1,15 @@
-"""Which runs there are, and what is marked."""
+"""The list of runs, and the annotations."""
 
 from lab.analysis.queries import SCENARIO_START, TARGET_RATE
 
 
 def newest_tests(past: str) -> str:
-    """Runs that pushed within `past`, the newest first."""
+    """Return runs with samples in `past`, the newest first."""
     return f"sort_desc(max by (testid) (last_over_time({SCENARIO_START}{{testid!=''}}[{past}])))"
 
 
 def newest_planned_tests(past: str) -> str:
-    """The same of those whose plan asks for a rate; a closed load has no arrival rate."""
+    """Return runs with a planned rate, the newest first; a closed load has no arrival rate."""
     starts = f"max by (testid) (last_over_time({SCENARIO_START}{{testid!=''}}[{past}]))"
     planned = f"group by (testid) (last_over_time({TARGET_RATE}[{past}]))"
     return f"sort_desc({starts} and on (testid) {planned})"
@@ -24,14 +24,14 @@ def test_starts(tests: str) -> str:
 
 
 def test_ends(tests: str) -> str:
-    """The last 5 s in which it ran; of a killed k6 up to 10 s later."""
+    """Return the last 5 s of a run; up to 10 s later if k6 was killed."""
     return f"{RUNNING}{{{tests}}} unless {RUNNING} offset -5s"
 
 
 def layer_switches() -> str:
-    """Settings of the last scrape that no scrape of the 15 s before had, where there was one.
+    """Return the last scrape's settings that no scrape in the previous 15 s had, if there was one.
 
-    Ranges, since a plain selector still finds what was 5 minutes ago, if Prometheus was restarted.
+    Uses ranges: after a restart of Prometheus an instant selector still finds samples 5 min old.
     """
     now = f"last_over_time({SETTINGS}[6s])"
     before = f"last_over_time({SETTINGS}[15s] offset 6s)"

@@ -1,4 +1,4 @@
-"""What each service uses; most of it recorded by prometheus/rules/resources.yml."""
+"""Resource use of each service; most of it recorded by prometheus/rules/resources.yml."""
 
 from grafana.src.queries.selection import WINDOW, of_load
 from lab.analysis.queries import REQUESTS
@@ -11,23 +11,23 @@ NETWORK = "service:network_bytes:rate"
 DISK = "service:disk_bytes:rate"
 THROTTLED = "service:cpu_throttled:ratio"
 
-# Who works for an answer.
+# Services that contribute to a response.
 _TARGET_SERVICES = "nginx|backend|redis|postgres"
 
 
 def cpu_per_request(tests: str) -> str:
-    """CPU seconds that one answer costs each service of the target."""
+    """Return CPU seconds per response, for each service of the target."""
     answered = f"sum(rate({REQUESTS}{{{of_load(tests)}}}[{WINDOW}]))"
     return f'{CPU}{{service=~"{_TARGET_SERVICES}"}} / on () group_left () ({answered} > 0)'
 
 
 def cpu_limits() -> str:
-    """Of those whose limit matters to a test."""
+    """Return the CPU limits of the services whose limit matters to a test."""
     return f'{CPU_LIMIT}{{service=~"{_TARGET_SERVICES}|load"}}'
 
 
 def unthrottled() -> str:
-    """0 where nothing has a quota, so that the panel says so."""
+    """Return 0 if no container has a quota, so that the panel shows it."""
     return f"0 * group({CPU}) unless on () {THROTTLED}"
 
 
@@ -36,12 +36,12 @@ def directed(recorded: str, direction: str) -> str:
 
 
 def host_cpu() -> str:
-    """The machine's CPUs by what they do, as a share of all."""
+    """Return the machine's CPU time by mode, as a share of all CPUs."""
     rate = f'rate(node_cpu_seconds_total{{service="host",mode!="idle"}}[{WINDOW}])'
     cpus = 'count(node_cpu_seconds_total{service="host",mode="idle"})'
     return f"sum by (mode) ({rate}) / on () group_left () {cpus}"
 
 
 def pressure(resource: str) -> str:
-    """The share of time in which some process waited for the resource."""
+    """Return the share of time in which at least one process waited for the resource."""
     return f'rate(node_pressure_{resource}_waiting_seconds_total{{service="host"}}[{WINDOW}])'

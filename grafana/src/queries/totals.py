@@ -1,4 +1,4 @@
-"""Whole runs: those that pushed within the dashboard's range."""
+"""Whole runs: those with samples in the dashboard's range."""
 
 from grafana.src.queries.selection import of_load
 from lab.analysis.queries import (
@@ -11,7 +11,7 @@ from lab.analysis.queries import (
 
 
 def total(counter: str, matchers: str, by: str = "") -> str:
-    """What a counter of k6 came to."""
+    """Return the final value of one of k6's counters."""
     grouped = f"sum by ({by})" if by else "sum"
     return f"{grouped}(max_over_time({counter}{{{matchers}}}[$__range]))"
 
@@ -36,11 +36,11 @@ def total_in_time_ratio(tests: str, by: str = "") -> str:
 
 def total_percentile(tests: str, quantile: float, by: str = "") -> str:
     grouped = f"sum by ({by})" if by else "sum"
-    # Prometheus 2.42 has last_over_time() for numbers only; the first push of a run is lost here.
+    # Prometheus 2.42 has last_over_time() only for floats; this loses the first push of a run.
     histogram = f"{grouped}(increase({DURATION}{{{of_load(tests)}}}[$__range]))"
     return f"histogram_quantile({quantile}, {histogram})"
 
 
 def checks(tests: str) -> str:
-    """The share of checks that passed, over each whole run; the worst of the runs."""
+    """Return the share of checks that passed in each whole run; the lowest of the runs."""
     return f"min by (check) (last_over_time({CHECKS}{{{tests}}}[$__range]))"

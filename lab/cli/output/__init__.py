@@ -1,1 +1,1 @@
-"""Results as the terminal shows them."""
+"""Terminal output of results."""

@@ -1,4 +1,4 @@
-"""The table of `lab bench` as people read it."""
+"""The table of `lab bench` for the terminal."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,13 +8,13 @@ from rich.markup import escape
 from rich.table import Table
 
 _COLOURS = {"reached": "green", "missed": "red", "void": "yellow", "failed": "red"}
-# Packages of less, in percent, are in the document.
+# Smaller shares of packages, in percent, are only in the document.
 _LEAST_SHARE = 2
 _SMALL_MS = 0.1
 
 
 def bench_table(document: dict[str, Any]) -> RenderableType:
-    """A line for each figure: what it must reach beside what it reached."""
+    """Return a table with one row per metric: the limit, then the measured value."""
     table = Table(title=_title(document), title_justify="left")
     for name, how in (("row", "left"), ("figure", "left"), ("must reach", "right")):
         table.add_column(name, justify=how, overflow="fold")  # type: ignore[arg-type]
@@ -29,7 +29,7 @@ def bench_table(document: dict[str, Any]) -> RenderableType:
 
 
 def _profiles(rows: list[dict[str, Any]]) -> Iterator[RenderableType]:
-    """Where each way's time goes, if anybody looked."""
+    """Yield where each variant's CPU time goes, if the run recorded profiles."""
     found = [(row["row"], each) for row in rows for each in row.get("profiles", ())]
     if not found:
         return
@@ -49,7 +49,7 @@ def _profiles(rows: list[dict[str, Any]]) -> Iterator[RenderableType]:
 
 
 def _milliseconds(value: float | None) -> str:
-    """Three digits of what is small; nothing of what was not seen."""
+    """Format with three digits for small values; empty if there is no value."""
     if not value:
         return "" if value is None else "0"
     return f"{value:.2f}" if value >= _SMALL_MS else f"{value:.3f}"
@@ -81,7 +81,7 @@ def _cells(figure: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _short(value: float) -> str:
-    """Two digits after the point where there is one before it, three significant ones at least."""
+    """Format with two decimals below 100, without decimals from 100 on."""
     return f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
 
 

@@ -1,4 +1,4 @@
-"""The table of `lab calibrate` as people read it."""
+"""The table of `lab calibrate` for the terminal."""
 
 import math
 from typing import Any
@@ -12,7 +12,7 @@ _ORDER = {"missed": 0, "void": 1, "held": 2}
 
 
 def calibration(document: dict[str, Any]) -> RenderableType:
-    """A line for each check: what is known beside what the lab said."""
+    """Return a table with one row per check: the reference value, then the lab's result."""
     table = Table(title=_title(document), title_justify="left")
     for name in ("cell", "figure"):
         table.add_column(name, overflow="fold")
@@ -35,7 +35,7 @@ def _title(document: dict[str, Any]) -> str:
 
 
 def _folded(checks: list[dict[str, Any]]) -> list[tuple[dict[str, Any], int]]:
-    """Checks of one name, of several runs, as the worst of them and how many they are."""
+    """Group the checks of several runs by name: the worst of them, and their number."""
     by_name: dict[str, list[dict[str, Any]]] = {}
     for check in checks:
         by_name.setdefault(check["what"], []).append(check)
@@ -83,7 +83,7 @@ def _allowed(check: dict[str, Any]) -> str:
 
 
 def _servers(document: dict[str, Any]) -> list[RenderableType]:
-    """How good the known server was itself."""
+    """Return the accuracy of the reference servers themselves."""
     table = Table(
         title="The known servers by their own record, first run of each", title_justify="left"
     )

@@ -1,4 +1,4 @@
-"""The demo's table, and what to do next."""
+"""The demo's table, and the next commands."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _LIMITS = {
 
 
 def demo(document: dict[str, Any]) -> RenderableType:
-    """A row for each variant, the files, and the next commands."""
+    """Return one row per variant, the files, and the next commands."""
     return Group(
         "",
         _rungs(document),

@@ -1,4 +1,4 @@
-"""What `lab overload` and `lab soak` found, as people read it."""
+"""Results of `lab overload` and `lab soak` for the terminal."""
 
 from collections.abc import Callable, Iterator
 from math import nan
@@ -14,7 +14,7 @@ _MIB = 1024**2
 
 
 def overload(document: dict[str, Any]) -> RenderableType:
-    """The overload with shedding beside the one without, then the bounds."""
+    """Return the overload with and without shedding side by side, then the limits."""
     limit, arms = document["limit"], document["arms"]
     table = Table(
         title=(
@@ -34,7 +34,7 @@ def overload(document: dict[str, Any]) -> RenderableType:
 
 
 def soak(document: dict[str, Any]) -> RenderableType:
-    """What was held, then what grew beside what may."""
+    """Return the load and its result, then the growth against its limits."""
     result, limit = document["result"], document["limit"]
     said = [
         f"{document['scenario']}: {document['rate']} requests/s{half_of(limit)}, for "
@@ -47,7 +47,7 @@ def soak(document: dict[str, Any]) -> RenderableType:
 
 
 def half_of(limit: dict[str, Any] | None) -> str:
-    """Of what the rate is the half, and why of that; nothing where the rate was given."""
+    """Return which rate the load was half of, and why that rate; empty if the rate was given."""
     if limit is None:
         return ""
     why = {
@@ -76,7 +76,7 @@ def _rows(arms: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _unsteady(limit: dict[str, Any], arms: list[dict[str, Any]]) -> Iterator[str]:
-    """A warning where the CPU was another in the ramp than in the overload: so is the goodput."""
+    """Warn if the CPU speed differed between ramp and overload: the goodput differs with it."""
     speeds = [(limit["cpu_speed"], "the ramp")]
     speeds += [(arm["cpu_speed"], f"LAB_SHED={arm['shed']}") for arm in arms]
     found = extremes(speeds)
@@ -89,7 +89,7 @@ def _unsteady(limit: dict[str, Any], arms: list[dict[str, Any]]) -> Iterator[str
 
 
 def _noise(document: dict[str, Any]) -> Iterator[str]:
-    """What others took of the machine while it was loaded."""
+    """Warn if the hypervisor took much of the CPU time during the load."""
     share = document["steal"]
     if share >= NOISY_SHARE:
         yield (
@@ -110,7 +110,7 @@ def _number(value: float | None, unit: str) -> str:
 
 
 def bounds(figures: list[dict[str, Any]]) -> Iterator[RenderableType]:
-    """A line for each bound: what it is, what was found, whether it was kept."""
+    """Yield one row per limit: its name, the limit, the measured value, and whether it passed."""
     table = Table(title_justify="left")
     for name, how in (("figure", "left"), ("must be", "right"), ("is", "right"), ("", "right")):
         table.add_column(name, justify=how)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Plans and reports of experiments as people read them in a terminal."""
+"""Plans and reports of experiments for the terminal."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _COLOURS = {"holds": "green", "does not hold": "red", "not measured": "dim"}
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
-    """What `--dry-run` tells."""
+    """Return the document of `--dry-run`."""
     cells = [
         {
             "name": cell.name,
@@ -28,7 +28,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 
 
 def plan(document: dict[str, Any]) -> RenderableType:
-    """The cells in their order, and how long they take."""
+    """Return the cells in their order, and the expected duration."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("cell", overflow="fold")
     for column in ("load", "rate", "for", "warmed by"):
@@ -51,7 +51,7 @@ def plan(document: dict[str, Any]) -> RenderableType:
 
 
 def report(document: dict[str, Any]) -> RenderableType:
-    """The claims first, then the cells, then where to look further."""
+    """Return the claims, then the cells, then the files."""
     parts = [_claims(document["claims"]), _cells(document["cells"]), _files(document)]
     return Group(*_warnings(document), *(each for part in parts for each in (part, "")))
 

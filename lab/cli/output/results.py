@@ -1,4 +1,4 @@
-"""Lists of what there is, and stored results, as the terminal shows them."""
+"""Catalogs and stored results for the terminal."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ _SUITES: dict[Kind, Callable[[dict[str, Any]], RenderableType]] = {
 
 
 def catalog(document: dict[str, list[dict[str, str]]]) -> RenderableType:
-    """A table of each kind."""
+    """Return one table per kind."""
     return Group(*(_table(kind, entries) for kind, entries in document.items()))
 
 
@@ -41,15 +41,15 @@ def _table(kind: str, entries: list[dict[str, str]]) -> RenderableType:
 
 
 def single(measured: SingleRun, files: dict[str, str] | None = None) -> RenderableType:
-    """The result of a run, with the files of its report."""
+    """Return the result of a run and the files of its report."""
     return Group(run.run(measured), *(escape(path) for path in (files or {}).values()))
 
 
 def experiment(document: dict[str, Any]) -> RenderableType:
-    """The claims and the cells of an experiment's run."""
+    """Return the claims and cells of an experiment's run."""
     return experiments.report(document)
 
 
 def suite(kind: Kind, document: dict[str, Any]) -> RenderableType:
-    """The result of a suite as it was printed when it ran."""
+    """Return the result of a suite in the same form as after its run."""
     return _SUITES[kind](document)

@@ -1,4 +1,4 @@
-"""The result of one run, as the terminal shows it."""
+"""The result of one run for the terminal."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from lab.suites.single_run import SingleRun
 
 
 def run(measured: SingleRun) -> RenderableType:
-    """The verdict first, then the metrics, then where to look further."""
+    """Return the verdict, then the metrics, then the files."""
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in _metrics(measured).items():
         table.add_row(name, value)
@@ -22,7 +22,7 @@ def run(measured: SingleRun) -> RenderableType:
 
 
 def profile(document: dict[str, Any]) -> RenderableType:
-    """What a request cost, then the functions that it went to."""
+    """Return the CPU cost of a request, then its hottest functions."""
     per_request = document["cpu_ms_per_request"]
     cost = (
         f"{document['scenario']}: {per_request} ms of CPU per request ({document['requests']} in "
@@ -90,7 +90,7 @@ def _websockets(found: WebSockets | None) -> dict[str, str]:
 
 
 def _times(**times: float | None) -> str:
-    """Each time with its name; nothing ended where they are None."""
+    """Format the times with their names; None means that no request ended."""
     known = [f"{name} {value} ms" for name, value in times.items() if value is not None]
     return ", ".join(known) or "nothing ended that took any"
 

@@ -1,4 +1,4 @@
-"""The running stack, as the terminal shows it."""
+"""The running stack for the terminal."""
 
 from typing import Any
 

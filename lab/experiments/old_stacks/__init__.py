@@ -1,1 +1,1 @@
-"""Pinned old stacks, as published experiments used them: experiments/legacy/ made to run."""
+"""Runners for the pinned old stacks of published experiments (experiments/legacy/)."""

@@ -1,4 +1,4 @@
-"""`arm`: an old stack's arm that answers, proved to be what it says."""
+"""`arm`: an old stack's arm, started and verified."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,12 +21,12 @@ from lab.settings import Settings
 from lab.stack.engine import Engine
 
 _SECONDS_TO_ANSWER, _POLL_SECONDS = 60, 0.1
-# Processes that still import their code take the CPU: all of them are up when that ends.
+# Processes that still import their code use the CPU; when that ends, all of them are ready.
 _SECONDS_TO_SETTLE = 20
 
 
 def runner_for(engine: Engine, settings: Settings) -> LegacyRunner:
-    """What runs old stacks beside the stack of `engine`."""
+    """Return the runner of old stacks for `engine`."""
     if engine.name == "docker":
         return DockerRunner(settings)
     return NativeRunner(settings, current_state())
@@ -34,12 +34,12 @@ def runner_for(engine: Engine, settings: Settings) -> LegacyRunner:
 
 @contextmanager
 def arm(engine: Engine, stack_name: str, arm_name: str) -> Iterator[Running]:
-    """The arm inside, answering and verified; after it nothing of it runs.
+    """Start and verify an arm for the context; afterwards none of its processes runs.
 
     Raises:
-        UsageError: the stack or the arm is not known.
-        NotHere: this machine lacks what the stack needs.
-        LabError: it did not start, or is not what it should be.
+        UsageError: the stack or the arm is unknown.
+        NotHere: this machine lacks something that the stack needs.
+        LabError: it did not start, or its versions are not the pinned ones.
     """
     stack, chosen = find(stack_name, arm_name)
     runner = runner_for(engine, _settings(engine))
@@ -72,8 +72,10 @@ def _make_database(engine: Engine) -> None:
 
 
 def _first_answer(running: Running) -> httpx.Response:
-    """Raises:
-    LabError: there is none in time, or a process ended.
+    """Wait for a response with status 200.
+
+    Raises:
+        LabError: none arrived in time, or a process ended.
     """
     url = f"{running.base_url}/lab/verify"
     poll = Retrying(
@@ -91,7 +93,7 @@ def _first_answer(running: Running) -> httpx.Response:
 
 
 class _NotYetError(Exception):
-    """Another answer than a 200."""
+    """The response is not a 200."""
 
 
 def _answer(running: Running, url: str) -> httpx.Response:
@@ -103,10 +105,10 @@ def _answer(running: Running, url: str) -> httpx.Response:
 
 
 def _verified(answer: httpx.Response, stack: Stack, chosen: Arm) -> dict[str, Any]:
-    """What it says of itself, compared with what is pinned.
+    """Return the arm's report about itself, compared with the pinned versions.
 
     Raises:
-        LabError: it is something else.
+        LabError: a value differs.
     """
     said: dict[str, Any] = answer.json()
     wanted = {**stack.expected, "server": chosen.server}
@@ -125,12 +127,12 @@ def _verified(answer: httpx.Response, stack: Stack, chosen: Arm) -> dict[str, An
 
 
 def absent(engine: Engine, settings: Settings, names: Iterable[str]) -> dict[str, str]:
-    """Why each of the stacks `names` can't run here; those that can are made ready.
+    """Prepare the stacks `names`. Return the reason for each that can't run here.
 
-    One that should run here and can't be made is told, and left to fail with its cells.
+    A stack that should run here but can't be built is reported, and its cells will fail.
 
     Raises:
-        UsageError: a stack is not known.
+        UsageError: a stack is unknown.
     """
     runner = runner_for(engine, settings)
     reasons = {}
@@ -142,6 +144,6 @@ def absent(engine: Engine, settings: Settings, names: Iterable[str]) -> dict[str
         except UsageError:
             raise
         except LabError as why:
-            # The others are measured; its own cells will fail of it.
+            # The other stacks are measured; the cells of this one will fail.
             note(f"The old stack {name} can't be made: {why}")
     return reasons

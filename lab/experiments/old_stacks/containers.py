@@ -1,4 +1,4 @@
-"""Arms of old stacks as containers beside the compose stack, in its network."""
+"""Arms of old stacks as containers, in the network of the compose stack."""
 
 import json
 import subprocess
@@ -26,9 +26,9 @@ from lab.settings import LOOPBACK, Settings
 from lab.stack.docker import LEGACY_LABEL, compose_argv, remove_legacy
 from lab.stack.native.render import OPEN_FILES
 
-# Inside the containers.
+# Ports and path inside the containers.
 _PORT, _REDIS_PORT, _SECRETS = 8000, 6379, "/run/lab-secrets"
-# Two channel layers of asgi_ipc take 120 MB; Docker's own default is 64.
+# Two channel layers of asgi_ipc take 120 MB; Docker's default is 64.
 _SHARED_MEMORY = "256m"
 
 
@@ -88,7 +88,7 @@ class DockerRunner:
         return ["--network", self._compose["networks"]["default"]["name"]]
 
     def _place(self, stack: Stack, arm: Arm | None = None) -> list[str]:
-        """Where every container of the stack runs, and what it reads."""
+        """Return the network, environment and secrets of every container of the stack."""
         redis = f"redis://{self._compose['name']}-legacy-redis:{_REDIS_PORT}/0"
         env = {"LEGACY_REDIS_URL": redis}
         if arm and arm.layer:
@@ -102,7 +102,7 @@ class DockerRunner:
         return [*self._network(), *flags, "--volume", secrets]
 
     def _own(self, arm: Arm, name: str, port: int, project: str) -> list[str]:
-        """What the server has alone, and what its workers share with it."""
+        """Return the server's port and shared memory, which its workers share."""
         if name == "legacy-web":
             return [
                 *("--publish", f"{LOOPBACK}:{port}:{_PORT}"),
@@ -111,7 +111,7 @@ class DockerRunner:
         return ["--ipc", f"container:{project}-legacy-web"] if arm.layer == "ipc" else []
 
     def _redis(self, cpus: str) -> list[str]:
-        """The layer's own: it keeps every message, where the cache forgets the oldest."""
+        """Return a Redis for the channel layer: it keeps all messages, while the cache evicts."""
         flags = ["--save", "", "--appendonly", "no", "--protected-mode", "no"]
         image = self._compose["services"]["redis"]["image"]
         return [*self._network(), "--cpuset-cpus", cpus, image, "redis-server", *flags]
@@ -119,7 +119,7 @@ class DockerRunner:
 
 @dataclass
 class _Containers:
-    """Those of one arm; all bear the label by which they are removed."""
+    """The containers of one arm; they are removed by their label."""
 
     project: str
     names: list[str] = field(default_factory=list)
@@ -133,13 +133,15 @@ class _Containers:
         self.names.append(name)
 
     def pids(self) -> dict[str, int]:
-        """On Linux the containers' processes are the host's too; elsewhere they can't be seen."""
+        """Return the process ids; the host sees them only on Linux."""
         found = {name: int(self._asked(name, "{{.State.Pid}}")) for name in self.names}
         return {name: pid for name, pid in found.items() if pid and psutil.pid_exists(pid)}
 
     def check(self) -> None:
-        """Raises:
-        LabError: one has ended; with the end of its log.
+        """Check that every container is running.
+
+        Raises:
+            LabError: one has ended; with the end of its log.
         """
         for name in self.names:
             if self._asked(name, "{{.State.Running}}") != "true":
@@ -151,7 +153,7 @@ class _Containers:
 
 
 def _image(stack: Stack) -> str:
-    """Another name when anything that it is made of is another."""
+    """Return the image's name, which changes with each of its source files."""
     project = sorted(path for path in stack.project_folder.rglob("*.py"))
     made_of = [stack.requirements, stack.folder / "Dockerfile", FOLDER / "bootstrap.txt", *project]
     made_of.append(FOLDER / "projects/lab_verify.py")

@@ -1,4 +1,4 @@
-"""A stack's virtual environment: made when it is first asked for, from what is pinned."""
+"""Virtual environments of old stacks, created on first use from pinned packages."""
 
 import fcntl
 import hashlib
@@ -15,30 +15,30 @@ from lab.errors import LabError
 from lab.experiments.old_stacks.stacks import FOLDER, Stack
 from lab.paths import ROOT
 
-# What installs the rest: pip and setuptools as old as the stacks.
+# These install the rest: pip and setuptools of the stacks' time.
 BOOTSTRAP = FOLDER / "bootstrap.txt"
-# Shared by all stacks that run from this clone: nothing in it is a running stack's.
+# Shared by all stacks that run from this clone: it contains nothing of a running stack.
 ENVIRONMENTS = ROOT / ".lab/legacy"
 
 
 def folder_of(stack: Stack) -> Path:
-    """Where the environment is: another one when other things are pinned."""
+    """Return the folder of the environment, which changes with the pinned versions."""
     pinned = stack.python.encode() + BOOTSTRAP.read_bytes() + stack.requirements.read_bytes()
     digest = hashlib.sha256(pinned).hexdigest()[:12]
     return ENVIRONMENTS / f"{stack.name}-{digest}"
 
 
 def is_made(stack: Stack) -> bool:
-    """Whether the environment is there, and whole."""
+    """Return whether the environment exists and is complete."""
     return _whole(folder_of(stack)).exists()
 
 
 def make(stack: Stack) -> Path:
-    """The environment of a stack, made unless it is there; its folder of programs.
+    """Create a stack's environment if it is missing. Return its folder of programs.
 
     Raises:
-        NotHere: this machine lacks what it is made with: Python, a compiler, a package index.
-        LabError: it has them, and it could not be made: a hash that differs, code that does not
+        NotHere: this machine lacks Python, a compiler or a package index.
+        LabError: the creation failed for another reason: a hash that differs, code that does not
             compile.
     """
     folder = folder_of(stack)
@@ -48,7 +48,7 @@ def make(stack: Stack) -> Path:
     if stack.compiler:
         check_compiler()
     with _alone(), step(f"Making the environment of {stack.title}, once (about half a minute)"):
-        # Whoever held us up may have made it.
+        # Another process may have created it while this one waited.
         if not is_made(stack):
             _make(stack, folder, python)
     return folder / "bin"
@@ -56,7 +56,7 @@ def make(stack: Stack) -> Path:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Two that make the same environment at once would break it."""
+    """Lock the environments: two processes must not create the same one at once."""
     ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
     with (ENVIRONMENTS / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -64,10 +64,10 @@ def _alone() -> Iterator[None]:
 
 
 def run(argv: list[str], stack: Stack, env: dict[str, str]) -> None:
-    """Run one of the stack's own commands in its project.
+    """Run one of the stack's commands in its project.
 
     Raises:
-        LabError: it failed; with the end of what it said.
+        LabError: it failed; with the end of its output.
     """
     done = subprocess.run(
         argv, cwd=stack.project_folder, env=env, capture_output=True, text=True, check=False
@@ -77,24 +77,24 @@ def run(argv: list[str], stack: Stack, env: dict[str, str]) -> None:
 
 
 def _make(stack: Stack, folder: Path, python: Path) -> None:
-    # What an earlier try left is of no use.
+    # Remove the remains of an earlier attempt.
     shutil.rmtree(folder, ignore_errors=True)
     _install([str(python), "-m", "venv", str(folder)], stack)
     pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet"]
     pip += ["--disable-pip-version-check", "--require-hashes"]
     _install([*pip, "-r", str(BOOTSTRAP)], stack)
-    # With the setuptools that is pinned, not with the newest.
+    # With the pinned setuptools, not with the newest.
     _install([*pip, "--no-build-isolation", "-r", str(stack.requirements)], stack)
     _whole(folder).touch()
 
 
 def _whole(folder: Path) -> Path:
-    """Stands there once everything is installed."""
+    """Return the file that exists once everything is installed."""
     return folder / "complete"
 
 
 def _install(argv: list[str], stack: Stack) -> None:
-    # A PYTHONPATH of ours is for another Python.
+    # The lab's PYTHONPATH is for another Python.
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -110,14 +110,14 @@ def _end(done: "subprocess.CompletedProcess[str]") -> str:
 
 
 class NotHere(LabError):
-    """This machine lacks what an old stack needs: its cells are not measured, the rest is."""
+    """This machine lacks something that an old stack needs: only its cells are not measured."""
 
 
 def find_python(version: str) -> Path:
-    """A Python `version` (such as 3.8) that runs: on the PATH, or among pyenv's.
+    """Return a working Python `version` (such as 3.8), from the PATH or from pyenv.
 
     Raises:
-        NotHere: there is none; with where it was looked for.
+        NotHere: there is none; lists the candidates.
     """
     looked = list(dict.fromkeys(_candidates(version)))
     for candidate in looked:
@@ -131,8 +131,10 @@ def find_python(version: str) -> Path:
 
 
 def check_compiler() -> None:
-    """Raises:
-    NotHere: there is no C compiler.
+    """Check that there is a C compiler.
+
+    Raises:
+        NotHere: there is none.
     """
     if shutil.which("cc") is None and shutil.which("gcc") is None:
         raise NotHere(
@@ -159,7 +161,7 @@ def _numbers(name: str) -> tuple[int, ...]:
 
 
 def _runs(python: Path, version: str) -> bool:
-    """Whether it is more than a name: pyenv's shims are there for versions that are not chosen."""
+    """Return whether this Python works: pyenv also has shims for versions that are not active."""
     code = "import ensurepip, ssl, venv, sys; print('%d.%d' % sys.version_info[:2])"
     try:
         said = subprocess.run(
@@ -170,8 +172,8 @@ def _runs(python: Path, version: str) -> bool:
     return said.stdout.strip() == version
 
 
-# As pip, Docker and the resolver say it. A package or an image that is there and wrong says other
-# things: a hash that differs, a compiler's error.
+# Network errors of pip, Docker and the resolver. A package or image that is found but wrong causes
+# other messages: a hash that differs, a compiler's error.
 _UNREACHABLE = re.compile(
     r"connection broken by|newconnectionerror|connecttimeouterror|readtimeouterror|proxyerror|"
     r"could not fetch url|read timed out|failed to establish a new connection|"
@@ -184,5 +186,5 @@ _UNREACHABLE = re.compile(
 
 
 def is_unreachable(said: str) -> bool:
-    """Whether what a program `said` when it failed is that it could reach nobody."""
+    """Return whether the output of a failed program reports a network error."""
     return _UNREACHABLE.search(said) is not None

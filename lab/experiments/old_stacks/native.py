@@ -28,13 +28,13 @@ from lab.stack.native.programs import library_env, require
 from lab.stack.native.render import OPEN_FILES
 from lab.stack.native.supervision import last_lines
 
-# A server that still has requests waits for them; then it is killed.
+# A server waits for its running requests; after this time it is killed.
 _SECONDS_TO_END = 5
 
 
 @dataclass(frozen=True)
 class Process:
-    """One program: its command, on which CPUs, where and with what environment."""
+    """One program: its command, CPUs, working directory and environment."""
 
     name: str
     argv: list[str]
@@ -45,7 +45,7 @@ class Process:
 
 @dataclass
 class Processes:
-    """Those that were started, in that order."""
+    """The started processes, in their order."""
 
     state: State
     started: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
@@ -58,9 +58,9 @@ class Processes:
         return self.state.logs / f"{name}.log"
 
     def start(self, process: Process) -> None:
-        """Start one, as the leader of a process group of its own."""
+        """Start a process as the leader of a new process group."""
         limits = ["prlimit", f"--nofile={OPEN_FILES}", "taskset", "-c", process.cpus]
-        # By LAB_STACK a later `lab down` finds what a killed `lab run` left.
+        # By LAB_STACK a later `lab down` finds processes that a killed `lab run` left.
         env = {**process.env, "LAB_STACK": str(self.state.base), "LAB_LEGACY": process.name}
         with self.log(process.name).open("wb") as log:
             self.started[process.name] = subprocess.Popen(
@@ -74,8 +74,10 @@ class Processes:
             )
 
     def check(self) -> None:
-        """Raises:
-        LabError: one has ended; with the end of its log.
+        """Check that every process is running.
+
+        Raises:
+            LabError: one has ended; with the end of its log.
         """
         for name, process in self.started.items():
             code = process.poll()
@@ -86,7 +88,7 @@ class Processes:
                 )
 
     def stop(self) -> None:
-        """Stop all, last started first, and whatever they started."""
+        """Stop all processes, last started first, and their children."""
         groups = list(reversed(self.started.values()))
         for process in groups:
             _signal(process.pid, signal.SIGTERM)
@@ -94,14 +96,14 @@ class Processes:
         for process in groups:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(deadline - time.monotonic(), 0))
-            # Also for the children of one that ended before them.
+            # Also for children that outlive their parent.
             _signal(process.pid, signal.SIGKILL)
             process.wait()
 
 
 @contextmanager
 def processes(state: State) -> Iterator[Processes]:
-    """Inside, processes may be started; after it none of them is left."""
+    """Yield an empty `Processes`; afterwards stop every process that was started in it."""
     stop_abandoned(state)
     found = Processes(state)
     try:
@@ -111,7 +113,7 @@ def processes(state: State) -> Iterator[Processes]:
 
 
 def stop_abandoned(state: State) -> None:
-    """End what a killed `lab run` left of an arm: it would take the CPU, or the port."""
+    """Kill the arm that a killed `lab run` left: it would use the CPU or the port."""
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             env = process.environ()
@@ -142,7 +144,7 @@ class NativeRunner:
         port, layer_port = free_ports(self.settings, 2)
         cpus = arm_cpus(arm, self.settings)
         env = self._env(stack, environment.make(stack)) | self._layer_env(arm, layer_port)
-        # The processes end before their shared memory goes: what lives makes it anew.
+        # Processes end before their shared memory is removed: a running one would create it again.
         with _no_ipc(self.state), processes(self.state) as started:
             if arm.layer == "redis":
                 started.start(self._redis(layer_port, cpus.layer))
@@ -152,7 +154,7 @@ class NativeRunner:
             yield Running(f"http://{LOOPBACK}:{port}", started.pids, started.check, facts)
 
     def _env(self, stack: Stack, programs: Path) -> dict[str, str]:
-        """What the stack's own programs read; nothing of the lab's Python."""
+        """Return the environment of the stack's programs, without the lab's Python variables."""
         kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
         database = {
             "PGHOST": LOOPBACK,
@@ -179,25 +181,25 @@ class NativeRunner:
         }
 
     def _redis(self, port: int, cpus: str) -> Process:
-        """The layer's own: it keeps every message, where the cache forgets the oldest."""
+        """Return a Redis for the channel layer: it keeps all messages, while the cache evicts."""
         flags = {
             "bind": LOOPBACK,
             "port": str(port),
             "save": "",
             "appendonly": "no",
-            # Keeps the command line, which says what it is. Default: yes.
+            # Keeps the command line, which identifies the process. Default: yes.
             "set-proc-title": "no",
         }
         argv = [str(require("redis-server"))]
         argv += [part for name, value in flags.items() for part in (f"--{name}", value)]
-        # Its folder, by which a Redis is known as this stack's (lab/stack/native/supervision.py).
+        # This folder identifies the Redis as this stack's (lab/stack/native/supervision.py).
         env = {**os.environ, **library_env()}
         return Process("legacy-redis", argv, cpus, self.state.run, env)
 
 
 @contextmanager
 def _no_ipc(state: State) -> Iterator[None]:
-    """No shared memory of asgi_ipc before and after."""
+    """Remove asgi_ipc's shared memory before and after."""
     stop_abandoned(state)
     supervision.remove_shared_memory(state)
     try:

@@ -1,4 +1,4 @@
-"""What runs an arm of an old stack: as processes or as containers, by the engine that runs."""
+"""Runners of an old stack's arm: as processes or as containers, by the active engine."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -11,13 +11,13 @@ from lab.host.cpus import choose_cpus, expand, usable_cpus
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.supervision import port_is_taken
 
-# Daphne's and a worker's: what the layer's CPU may not be taken from.
+# CPUs for Daphne and a worker: the layer's CPU must not be one of them.
 _KEPT_FOR_SERVER = 2
 
 
 @dataclass(frozen=True)
 class ArmCpus:
-    """CPU lists of the server with its workers, and of the layer; and who shares the layer's."""
+    """CPU lists of the server and its workers, and of the layer; what shares the layer's CPU."""
 
     server: str
     layer: str
@@ -25,10 +25,10 @@ class ArmCpus:
 
 
 def arm_cpus(arm: Arm, settings: Settings) -> ArmCpus:
-    """Everything on the target's CPUs, unless the layer is to have one of its own.
+    """Return the target's CPUs for everything, unless the layer needs a separate CPU.
 
-    That is one that is nobody's, else one of the target's where two are left without it, else one
-    of the load generator's: then it is not its own, which `shared_with` says.
+    That is an unused CPU; otherwise one of the target's, if that leaves two; otherwise one of the
+    load generator's. The last is shared, as `shared_with` shows.
     """
     cpus = choose_cpus(settings)
     if arm.layer_cpu == "target":
@@ -43,18 +43,18 @@ def arm_cpus(arm: Arm, settings: Settings) -> ArmCpus:
     return ArmCpus(cpus.target, str(load[-1]), "the load generator")
 
 
-# Where a port is looked for: next to the backend's, and not one that a stack usually has.
+# Where to search for a port: above the backend's, outside a stack's usual ports.
 _PORTS_ABOVE, _PORTS = 100, 100
 
-# Of an old stack, in the running stack's Postgres.
+# The old stacks' database, in the running stack's Postgres.
 DATABASE = "legacy"
 
 
 @dataclass(frozen=True)
 class Running:
-    """An arm that was started. `facts` grow while it is verified.
+    """A started arm. The verification adds to `facts`.
 
-    `check` raises LabError when one of its processes has ended, with the end of its log.
+    `check` raises LabError if one of its processes has ended, with the end of its log.
     """
 
     base_url: str
@@ -64,7 +64,7 @@ class Running:
 
 
 def free_ports(settings: Settings, count: int) -> list[int]:
-    """Ports that nothing listens on, in a row above the backend's.
+    """Return unused ports in ascending order, above the backend's.
 
     Raises:
         LabError: there are too few.
@@ -81,7 +81,7 @@ def free_ports(settings: Settings, count: int) -> list[int]:
 
 
 def address_facts(arm: Arm, cpus: ArmCpus, port: int, layer_port: int) -> dict[str, Any]:
-    """Where an arm listens, and which CPUs it has."""
+    """Return the ports and CPUs of an arm."""
     facts = {"port": port, "cpus": cpus.server}
     if arm.layer == "redis":
         facts |= {"layer_port": layer_port, "layer_cpus": cpus.layer}
@@ -90,16 +90,16 @@ def address_facts(arm: Arm, cpus: ArmCpus, port: int, layer_port: int) -> dict[s
 
 
 class LegacyRunner(Protocol):
-    """One way to run old stacks."""
+    """A way to run old stacks."""
 
     def make(self, stack: Stack) -> None:
-        """Make what the stack runs in, unless it is there.
+        """Create the stack's environment or image, unless it exists.
 
-        Raises NotHere when this machine lacks what that needs.
+        Raises NotHere if this machine lacks something for it.
         """
 
     def prepare(self, stack: Stack) -> None:
-        """Fill the stack's database, unless that was done."""
+        """Fill the stack's database, unless it is filled."""
 
     def running(self, stack: Stack, arm: Arm) -> AbstractContextManager[Running]:
-        """The arm's processes, from their start to their end; they may not answer yet."""
+        """Run the arm's processes for the context; they may not respond yet at its start."""

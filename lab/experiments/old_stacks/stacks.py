@@ -1,4 +1,4 @@
-"""What the pinned old stacks in experiments/legacy/ are: their stack.toml."""
+"""The stack.toml files of the pinned old stacks in experiments/legacy/."""
 
 import tomllib
 from collections.abc import Iterator
@@ -18,15 +18,15 @@ class _Table(BaseModel):
 
 
 class Arm(_Table):
-    """One way to serve a stack. Commands have {host} and {port} where the address belongs."""
+    """One way to serve a stack. Its commands contain {host} and {port} for the address."""
 
     title: str
-    # What /lab/verify finds among its callers.
+    # The server that /lab/verify finds in its call stack.
     server: str
     web: list[str]
     worker: list[str] = []
     workers: Annotated[int, Field(ge=0, le=64)] = 0
-    # Where the channel layer is kept, and on whose CPU: the target's, or one that nothing else has.
+    # Backend of the channel layer, and its CPU: one of the target's, or a separate one.
     layer: Literal["redis", "ipc"] | None = None
     layer_cpu: Literal["target", "own"] = "target"
 
@@ -37,29 +37,29 @@ class Arm(_Table):
         return self
 
     def commands(self, host: str, port: int) -> Iterator[tuple[str, list[str]]]:
-        """The server's command, listening there, and one for each worker; each with a name."""
+        """Yield name and command of the server, listening at host and port, and of each worker."""
         yield "legacy-web", [part.format(host=host, port=port) for part in self.web]
         for number in range(1, self.workers + 1):
             yield f"legacy-worker-{number}", self.worker
 
 
 class Stack(_Table):
-    """A whole stack.toml; `name` is its folder's."""
+    """A complete stack.toml; `name` is the name of its folder."""
 
     name: str
     title: str
     source: str
     python: Annotated[str, Field(pattern=r"^3\.\d+$")]
-    # The Django project that it runs, below experiments/legacy/projects.
+    # Its Django project, below experiments/legacy/projects.
     project: str
-    # Whether a C compiler is needed to install it.
+    # Whether its installation needs a C compiler.
     compiler: bool = False
-    # Whether it has a database of its own, which `prepare` fills.
+    # Whether it has a separate database, which `prepare` fills.
     database: bool = False
     prepare: list[str] = []
-    # The routes of the workbench that it has, as k6 calls them.
+    # Its workbench routes, by k6's names.
     routes: list[str]
-    # What /lab/verify says, whichever arm runs.
+    # The response of /lab/verify, the same for every arm.
     expected: dict[str, str | bool]
     arms: dict[str, Arm]
 
@@ -77,12 +77,12 @@ class Stack(_Table):
 
 
 def names() -> list[str]:
-    """The stacks that there are."""
+    """Return the names of the old stacks."""
     return sorted(path.parent.name for path in FOLDER.glob("*/stack.toml"))
 
 
 def stack(name: str) -> Stack:
-    """The stack called `name`.
+    """Return the stack called `name`.
 
     Raises:
         UsageError: there is none, or its file does not follow the schema.
@@ -101,10 +101,10 @@ def stack(name: str) -> Stack:
 
 
 def find(stack_name: str, arm_name: str) -> tuple[Stack, Arm]:
-    """A stack and one of its arms.
+    """Return a stack and one of its arms.
 
     Raises:
-        UsageError: the stack or the arm is not known.
+        UsageError: the stack or the arm is unknown.
     """
     found = stack(stack_name)
     if arm_name not in found.arms:

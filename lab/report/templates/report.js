@@ -1,4 +1,4 @@
-// One after the other, so that the first ones show while the rest is drawn.
+// Sequential, so that the first charts appear while the others are drawn.
 (async () => {
   for (const [name, spec] of Object.entries(charts)) {
     await vegaEmbed(document.getElementById(name), spec, {

@@ -1,1 +1,1 @@
-"""`lab bench`: the fast path against its own limits, as ratios of one run. docs/performance.md."""
+"""`lab bench`: the fast path against its limits, as ratios in one run. See docs/performance.md."""

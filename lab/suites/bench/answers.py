@@ -1,4 +1,4 @@
-"""What a way answers, byte for byte; and whether what a generator read can have been that."""
+"""The exact responses of the variants, and a check that a sample's bytes fit them."""
 
 import gzip
 import shutil
@@ -12,14 +12,14 @@ from lab.errors import LabError
 from lab.paths import current_state
 from lab.suites.bench.sample import Sample
 
-# The headers of an answer take less.
+# The headers of a response are smaller.
 _HEADERS_BYTES = 1500
 _SECONDS = 60
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer: `raw` as it came, `body` after decompression."""
+    """One response: `raw` as received, `body` after decompression."""
 
     status: int
     raw: bytes
@@ -28,10 +28,10 @@ class Answer:
 
 
 def fetch(url: str, headers: dict[str, str], status: int = 200) -> Answer:
-    """One answer, asked for as wrk asks: no compression, unless `headers` say so.
+    """Request a page like wrk: without compression, unless `headers` request it.
 
     Raises:
-        LabError: there is none, or it has another status.
+        LabError: there is no response, or it has another status or encoding.
     """
     asked = {"Accept-Encoding": "identity", **headers}
     try:
@@ -49,8 +49,10 @@ def fetch(url: str, headers: dict[str, str], status: int = 200) -> Answer:
 
 
 def check_equal(answers: dict[str, Answer]) -> None:
-    """Raises:
-    LabError: the bodies are not all the same bytes.
+    """Check that all bodies are identical.
+
+    Raises:
+        LabError: they differ.
     """
     if len({answer.body for answer in answers.values()}) > 1:
         sizes = ", ".join(f"{name} {len(answer.body)} bytes" for name, answer in answers.items())
@@ -58,10 +60,10 @@ def check_equal(answers: dict[str, Answer]) -> None:
 
 
 def check_size(sample: Sample, body: int, connections: int) -> Sample:
-    """`sample`, wrong unless its bytes can be answers with a body of that size.
+    """Return `sample`, marked as wrong if its bytes can't be responses with a body of that size.
 
-    wrk tells no status below 400 from another: what is not a 304 has a body. Its bytes hold answers
-    that were cut off at the end, one for each connection.
+    wrk does not distinguish statuses below 400; a response other than a 304 has a body. The bytes
+    include responses that were cut off at the end, one per connection.
     """
     least = sample.requests * body
     most = (sample.requests + connections) * (body + _HEADERS_BYTES)
@@ -71,13 +73,13 @@ def check_size(sample: Sample, body: int, connections: int) -> Sample:
     return replace(sample, wrong=f"{read} bytes in {sample.requests} answers of {body} each")
 
 
-# Where nginx/templates/nginx.conf.template looks.
+# The folder in nginx/templates/nginx.conf.template.
 _FOLDER = "bench"
 
 
 @contextmanager
 def kept_file(page: tuple[str, bytes] | None) -> Iterator[None]:
-    """The file with its (name, bytes) below the stack's state directory; gone afterwards."""
+    """Write the (name, bytes) below the stack's state directory; remove the file afterwards."""
     if page is None:
         yield
         return

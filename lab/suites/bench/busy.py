@@ -1,4 +1,4 @@
-"""Who was at the limit while something was measured: the generator, or the target."""
+"""CPU use of the generator and of the target during a measurement."""
 
 import subprocess
 import sys
@@ -12,10 +12,10 @@ import psutil
 
 from lab.host.cpus import Cpus, expand
 
-# From this share on a side is taken for full: what is left goes to switching and waiting.
+# A side counts as full from this share on: the rest is lost to switching and waiting.
 FULL = 0.9
 
-# Until we are gone, whatever has become of us.
+# Runs until the parent process has ended, for any reason.
 _COMPUTE = "import os; us = os.getppid()\nwhile os.getppid() == us: pass"
 
 
@@ -23,18 +23,18 @@ _COMPUTE = "import os; us = os.getppid()\nwhile os.getppid() == us: pass"
 class Busy:
     """Busy shares (0 to 1) of the generator and of the target's CPUs over a measurement.
 
-    The generator's is that of its CPUs or of its own threads, whichever is more: a generator of one
-    thread is full when that is, however many CPUs it may use.
+    The generator's share is that of its CPUs or of its own threads, whichever is higher: a
+    generator with one thread is full when that thread is, however many CPUs it may use.
     """
 
     generator: float
     target: float
-    # Whether something else took a part of the target's CPUs, which are full then in any case.
+    # Whether another program used part of the target's CPUs, which are then always full.
     held_back: bool = False
 
     @property
     def void(self) -> bool:
-        """Whether the generator gave way before the target: the figure is then the generator's."""
+        """Return whether the generator was the limit: the result is then the generator's."""
         return self.generator >= FULL and (self.held_back or self.target < FULL)
 
     def __str__(self) -> str:
@@ -43,10 +43,10 @@ class Busy:
 
 @contextmanager
 def held_back(cpus: str) -> Iterator[None]:
-    """On each of these CPUs a program that computes and never waits: others get half of it."""
+    """Run a busy loop on each of these CPUs, which leaves half of them to other programs."""
     with ExitStack() as running:
         for cpu in sorted(expand(cpus)):
-            # A session of its own: the terminal's Ctrl-C is for us.
+            # In a new session: the terminal's Ctrl-C is for the lab.
             argv = ["taskset", "-c", str(cpu), sys.executable, "-c", _COMPUTE]
             program = subprocess.Popen(argv, start_new_session=True)
             running.callback(_end, program)
@@ -59,7 +59,7 @@ def _end(program: "subprocess.Popen[bytes]") -> None:
 
 
 class BusyMeter:
-    """Looks at the CPUs when it is made, and again when it is asked."""
+    """Reads the CPU times when it is created, and again on each call of `busy`."""
 
     def __init__(self, cpus: Cpus) -> None:
         self._sides = (sorted(expand(cpus.load)), sorted(expand(cpus.target)))
@@ -67,7 +67,7 @@ class BusyMeter:
         self._times = psutil.cpu_times(percpu=True)
 
     def busy(self, generator_seconds: float, threads: int) -> Busy:
-        """The shares since then. `generator_seconds` is the CPU time of the generator itself."""
+        """Return the shares since then. `generator_seconds` is the generator's own CPU time."""
         passed = time.monotonic() - self._began
         now = psutil.cpu_times(percpu=True)
         load, target = (_share(self._times, now, side) for side in self._sides)
@@ -75,9 +75,9 @@ class BusyMeter:
 
 
 def _share(before: Sequence[Any], after: Sequence[Any], side: list[int]) -> float:
-    """The share of their time in which the CPUs of `side` were not idle.
+    """Return the share of their time in which the CPUs of `side` were not idle.
 
-    What the hypervisor took counts as busy: the CPU had work and could not do more of it.
+    Time taken by the hypervisor counts as busy: the CPU had work and could not do more of it.
     """
     idle = sum(_idle(after[cpu]) - _idle(before[cpu]) for cpu in side)
     total = sum(_total(after[cpu]) - _total(before[cpu]) for cpu in side)
@@ -85,11 +85,11 @@ def _share(before: Sequence[Any], after: Sequence[Any], side: list[int]) -> floa
 
 
 def _idle(times: Any) -> float:
-    """Waiting for a disk is idle, too; other systems than Linux don't tell."""
+    """Return the idle time, including waits for a disk; only Linux reports those."""
     return float(times.idle) + float(getattr(times, "iowait", 0.0))
 
 
 def _total(times: Any) -> float:
-    # A guest's own guests are counted in user and nice already.
+    # The time of guests is already included in user and nice.
     fields = times._asdict()
     return float(sum(value for name, value in fields.items() if not name.startswith("guest")))

@@ -1,4 +1,4 @@
-"""What `lab bench` does around its rows: the stack, the order, the document."""
+"""The steps of `lab bench` around its rows: stack, order and document."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -27,9 +27,9 @@ from lab.suites.bench.variants import Bench
 
 _REPEATS, _SECONDS = 5, 5
 _CHECK_REPEATS, _CHECK_SECONDS = 2, 2
-# Settings and warm-up before each measurement.
+# Time for settings and warm-up before each measurement.
 _AROUND_SECONDS = 4
-# A start takes seconds, and is repeated less often.
+# A start takes seconds, so it is repeated less often.
 _MOST_STARTS = 3
 _START_SECONDS = 60
 _COMPRESSIONS = "compressions of one new version"
@@ -37,7 +37,7 @@ _COMPRESSIONS = "compressions of one new version"
 
 @dataclass(frozen=True)
 class Asked:
-    """What to measure, how often, for how long each time, and whether by the floors."""
+    """The rows, repeats and seconds of a measurement, and whether the floors are the limits."""
 
     names: list[str]
     repeats: int
@@ -54,10 +54,10 @@ def asked(
     check: bool,
     profile: bool = False,
 ) -> Asked:
-    """What was asked for, with what is usual where nothing was said.
+    """Return the options, with defaults for those that are not given.
 
     Raises:
-        UsageError: there is no such row.
+        UsageError: a row is unknown.
     """
     usual = (_CHECK_REPEATS, _CHECK_SECONDS) if check else (_REPEATS, _SECONDS)
     found = rows.chosen(names, check=check)
@@ -68,9 +68,9 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
     """Measure the rows on the running stack, store the document, and return it.
 
     Raises:
-        UsageError: this engine can't.
-        LabError: the stack broke.
-        Interrupted: someone pressed Ctrl-C.
+        UsageError: the engine is not native.
+        LabError: the stack failed.
+        Interrupted: the user pressed Ctrl-C.
     """
     require_native(engine)
     with borrowed(engine) as stack:
@@ -84,8 +84,10 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
 
 
 def require_native(engine: Engine) -> None:
-    """Raises:
-    UsageError: it is another engine.
+    """Check the engine.
+
+    Raises:
+        UsageError: it is not native.
     """
     if engine.name != "native":
         raise UsageError(
@@ -96,7 +98,7 @@ def require_native(engine: Engine) -> None:
 
 
 def is_reached(document: dict[str, Any]) -> bool:
-    """Whether every figure of every row is what it has to be."""
+    """Return whether every value of every row reaches its limit."""
     return all(
         figure["outcome"] == "reached" for row in document["rows"] for figure in row["figures"]
     )
@@ -116,7 +118,7 @@ def _measured(bench: Bench, what: Asked) -> Iterator[dict[str, Any]]:
 
 
 def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, Any]:
-    """One row; what breaks in it is the row's, and the others go on."""
+    """Measure one row. An error fails only this row."""
 
     def once(way: Way, repeat: int) -> Sample:
         label = f"{row.name} {way.name} {repeat + 1}/{what.repeats}"
@@ -142,7 +144,7 @@ def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, A
 
 
 def _profiled(bench: Bench, row: Row, what: Asked, progress: Progress) -> Iterator[dict[str, Any]]:
-    """One more load of each way, with py-spy looking on, where that is asked for."""
+    """Measure each variant once more with py-spy, if profiles are enabled."""
     for way in row.ways if what.profile else ():
         seconds = what.seconds * way.longer
         progress.begin(f"{row.name} {way.name} profile", seconds + _AROUND_SECONDS)
@@ -152,7 +154,7 @@ def _profiled(bench: Bench, row: Row, what: Asked, progress: Progress) -> Iterat
 def _or_failed(
     measure: Callable[[], Verdict], against_limit: Callable[[list[float]], Verdict]
 ) -> Verdict:
-    """A figure that has no samples: what breaks in it is its own."""
+    """Return the verdict of a value without samples. An error fails only this value."""
     try:
         return measure()
     except Interrupted:
@@ -162,7 +164,7 @@ def _or_failed(
 
 
 def _sample(bench: Bench, way: Way, seconds: int) -> Sample:
-    """A way that can't be measured fails its own figures, and not the row's others."""
+    """Measure a variant. An error fails only the variant's values, not the rest of the row."""
     try:
         return bench.sample(way, seconds)
     except Interrupted:
@@ -178,7 +180,7 @@ def _failed(verdict: Verdict, error: LabError) -> Verdict:
 def row_document(
     name: str, path: str, verdicts: list[Verdict], found: list[Pair]
 ) -> dict[str, Any]:
-    """A row as it is stored and shown."""
+    """Return a row as it is stored and displayed."""
     return {
         "row": name,
         "path": path,
@@ -188,7 +190,7 @@ def row_document(
 
 
 def _expected(what: Asked) -> float:
-    """Seconds that the measurements take, about."""
+    """Return the approximate duration of the measurements, in seconds."""
     ways = sum(len(rows.row(name).ways) for name in what.names if name != rows.START)
     start = _START_SECONDS if rows.START in what.names else 0
     times = what.repeats + what.profile
@@ -196,10 +198,9 @@ def _expected(what: Asked) -> float:
 
 
 def pairs(row: Row, repeats: int, once: Callable[[Way, int], Sample]) -> list[Pair]:
-    """`once(way, repeat)` of every way, `repeats` times, each in the opposite order of the last.
+    """Call `once(way, repeat)` for every variant, `repeats` times, in alternating order.
 
-    So what drifts while a row is measured (the clock, the neighbours, what the disk has kept) is as
-    often for a way as against it.
+    So drift during a row (the clock, other programs, the disk's cache) favours no variant.
     """
     found = []
     for repeat in range(repeats):
@@ -209,13 +210,13 @@ def pairs(row: Row, repeats: int, once: Callable[[Way, int], Sample]) -> list[Pa
 
 
 def count_compressions(bench: Bench, row: Row, seconds: float) -> Verdict:
-    """What the backend's counters say of a new version that is read by many, compressed.
+    """Count the compressions of a new version that many clients read compressed.
 
-    A booking makes the version, between two loads. A body that Redis does not have is a miss; of
-    the compressed one, a compression.
+    A booking between two loads creates the version. A body that Redis does not have is a miss; for
+    the compressed body, a miss is a compression.
 
     Raises:
-        LabError: the booking failed, or nobody asked for the new version.
+        LabError: the booking failed, or no client requested the new version.
     """
     way = row.way("gzip")
     settings = bench.settings(way)
@@ -234,12 +235,12 @@ def count_compressions(bench: Bench, row: Row, seconds: float) -> Verdict:
 
 
 def judge_compressions(found: list[float]) -> Verdict:
-    """The compressions found, against the one that a version needs."""
+    """Judge the number of compressions: a version needs one."""
     return against(_COMPRESSIONS, 1, found, at_most=True)
 
 
 def _book(bench: Bench) -> None:
-    """One booking in the hotel whose page is loaded."""
+    """Make one booking in the hotel whose page is loaded."""
     hotel = bench.hotel
     slots = free_slots(bench.engine, hotel)
     suite, customers = next(iter(slots.suites.items()))
@@ -255,7 +256,7 @@ def _book(bench: Bench) -> None:
 
 
 def versions() -> dict[str, str]:
-    """The version of each generator."""
+    """Return the version of each generator."""
     return {
         "wrk": version_of([str(require("wrk")), "-v"]),
         "pgbench": version_of([str(require("pgbench")), "--version"]),

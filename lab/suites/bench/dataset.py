@@ -1,4 +1,4 @@
-"""The bench's data: free slots to book, and a large dataset that is swapped in and out again."""
+"""The bench's data: free slots to book, and a large dataset that replaces the data for a time."""
 
 import secrets
 import shutil
@@ -18,42 +18,42 @@ from lab.stack.database import DATABASE, TEMPLATE, copy_database
 from lab.stack.engine import Engine
 from lab.suites.bench.sample import Sample
 
-# As the load generator's: far from the data's own bookings (backend/hotels/data.py).
+# Like the load generator's: far from the bookings in the data (backend/hotels/data.py).
 _FIRST_NIGHT = date(2030, 1, 1)
 ONE_NIGHT = timedelta(days=1)
-# What an earlier load has sent and nobody has answered may still book a night past the last one.
+# Unanswered requests of an earlier load may still book nights after the last one.
 _GAP = timedelta(days=30)
-# Enough that clients who go round them never meet in one suite's lock.
+# Enough suites that clients which use them in turn never compete for a suite's lock.
 SUITES = 100
-# As k6's: two guests where the suite has room, so that each booking costs the same.
+# Like k6's: two guests if the suite has room, so that each booking costs the same.
 _GUESTS = 2
 _EPOCH = date(1970, 1, 1)
-# Years have four digits, here and in the API. ISO dates of that length compare as their text does.
+# Years have four digits, here and in the API. ISO dates of that length compare like their text.
 _LAST_NIGHT = "9500-01-01"
 
 
 @dataclass(frozen=True)
 class Slots:
-    """What may be booked from `first_night` on: suites, each with its guests."""
+    """Free slots from `first_night` on: suites, each with its guests."""
 
     first_night: date
     suites: dict[str, list[str]]
-    # Of this measurement alone, so that no key is met twice.
+    # Unique to this measurement, so that no idempotency key is used twice.
     prefix: str
 
     @property
     def first_day(self) -> int:
-        """The first night in days since 1970."""
+        """Return the first night in days since 1970-01-01."""
         return (self.first_night - _EPOCH).days
 
 
 def free_slots(engine: Engine, hotel: str | None = None, spared: Iterable[str] = ()) -> Slots:
-    """Past every night that anyone has booked, k6's leases (k6/lib/slots.js) included.
+    """Return slots after every booked night, including k6's leases (k6/lib/slots.js).
 
-    With a `hotel` its suites alone, and never those of the `spared` hotels.
+    With a `hotel` only its suites, and never those of the `spared` hotels.
 
     Raises:
-        LabError: earlier loads have booked all nights that there are.
+        LabError: earlier loads have booked all available nights.
     """
     (booked,) = engine.sql(DATABASE, "SELECT coalesce(max(check_out), 'epoch') FROM hotels_booking")
     if len(booked) > len(_LAST_NIGHT) or booked >= _LAST_NIGHT:
@@ -66,11 +66,11 @@ def free_slots(engine: Engine, hotel: str | None = None, spared: Iterable[str] =
 
 
 def _suites(engine: Engine, hotel: str | None, spared: Iterable[str]) -> dict[str, list[str]]:
-    """Suites in the order of their ids, which is that of chance: spread over all hotels."""
+    """Return suites in the order of their random ids, so that they are spread over all hotels."""
     conditions = [f"hotel_id <> '{each}'" for each in spared]
     conditions += [f"hotel_id = '{hotel}'"] if hotel else []
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    # Numbers and ids of our own.
+    # The values are numbers and ids of the lab.
     guests = f"SELECT id FROM hotels_customer ORDER BY id LIMIT {SUITES}"  # noqa: S608
     suites = f"SELECT id || ' ' || capacity FROM hotels_suite {where} ORDER BY id LIMIT {SUITES}"  # noqa: S608
     found, customers = engine.sql(DATABASE, suites), engine.sql(DATABASE, guests)
@@ -86,7 +86,7 @@ def _with_guests(found: list[str], customers: list[str]) -> Iterator[tuple[str, 
 
 @contextmanager
 def slots_file(slots: Slots) -> Iterator[Path]:
-    """The slots as scripts/booking.lua reads them; gone afterwards."""
+    """Write the slots for scripts/booking.lua to a file; remove it afterwards."""
     lines = [str(slots.first_day), slots.prefix]
     lines += [" ".join([suite, *guests]) for suite, guests in slots.suites.items()]
     with tempfile.NamedTemporaryFile("w", prefix="load-lab-slots-") as file:
@@ -96,14 +96,14 @@ def slots_file(slots: Slots) -> Iterator[Path]:
 
 
 def bookings(engine: Engine) -> int:
-    """How many there are."""
+    """Return the number of bookings."""
     return int(engine.sql(DATABASE, "SELECT count(*) FROM hotels_booking")[0])
 
 
 def check_made(sample: Sample, made: int, connections: int) -> Sample:
-    """`sample`, wrong unless every answer made a booking.
+    """Return `sample`, marked as wrong unless every response made a booking.
 
-    More may be made: each connection's last one, which nobody read, and the same of the warm-up.
+    There may be more bookings: each connection's last, unread one, and the same for the warm-up.
     """
     if sample.wrong or sample.requests <= made <= sample.requests + 2 * connections:
         return sample
@@ -113,17 +113,17 @@ def check_made(sample: Sample, made: int, connections: int) -> Sample:
 GROWN = "hotel_grown"
 _SQL = Path(__file__).parent / "sql"
 _ASIDE = "hotel_aside"
-# The grown data, their indexes, and the log that is written meanwhile.
+# For the large dataset, its indexes, and the WAL that Postgres writes for them.
 _FREE_BYTES = 10 * 1024**3
 _BATCHES = 20
-# The nights of the data themselves (backend/hotels/data.py): copies lie past each other.
+# The nights of the data (backend/hotels/data.py): the interval between copies.
 _NIGHTS = 1461
 _SUITES_PER_HOTEL = 100
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much the grown database has, and how many times the bookings of the hotel that grew."""
+    """Size of the large dataset, and the factor for the bookings of one hotel (`tenfold`)."""
 
     hotels: int = 2_000
     bookings: int = 10_000_000
@@ -131,8 +131,10 @@ class Size:
 
 
 def check_disk() -> None:
-    """Raises:
-    LabError: there is too little room where Postgres keeps its data.
+    """Check the free disk space.
+
+    Raises:
+        LabError: it is too small for Postgres's data directory.
     """
     folder = current_state().postgres
     free = shutil.disk_usage(folder).free
@@ -146,7 +148,7 @@ def check_disk() -> None:
 
 @contextmanager
 def grown_database(engine: Engine, size: Size, tenfold_hotel: str) -> Iterator[None]:
-    """The grown database beside the stack's own; gone afterwards, whichever is in place."""
+    """Create the large dataset in a second database; remove it afterwards, whichever is active."""
     try:
         copy_database(engine, TEMPLATE, GROWN)
         _fill(engine, size, tenfold_hotel)
@@ -157,14 +159,14 @@ def grown_database(engine: Engine, size: Size, tenfold_hotel: str) -> Iterator[N
 
 
 def swap(engine: Engine) -> None:
-    """The other of the two databases is the stack's: without a copy, by their names."""
+    """Exchange the two databases by renaming them, without a copy."""
     with uninterrupted("Exchanging the databases first; a moment."), engine.emptied():
         for old, new in ((DATABASE, _ASIDE), (GROWN, DATABASE), (_ASIDE, GROWN)):
             _rename(engine, old, new)
 
 
 def _rename(engine: Engine, old: str, new: str) -> None:
-    """Postgres renames only a database that nobody is connected to."""
+    """Rename a database, after closing its connections, as Postgres requires."""
     engine.sql(
         "postgres",
         f"ALTER DATABASE {old} ALLOW_CONNECTIONS false",
@@ -175,8 +177,8 @@ def _rename(engine: Engine, old: str, new: str) -> None:
 
 
 def _put_back(engine: Engine) -> None:
-    """The stack's database as loaded, and nothing beside it."""
-    # A copy, since an exchange may have been broken off anywhere.
+    """Restore the stack's database as loaded, and remove the other databases."""
+    # A copy, since an exchange may have been interrupted at any point.
     copy_database(engine, TEMPLATE, DATABASE)
     for name in (GROWN, _ASIDE):
         engine.sql("postgres", f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
@@ -192,20 +194,21 @@ def _fill(engine: Engine, size: Size, tenfold_hotel: str) -> None:
 
 def _add(engine: Engine, size: Size, tenfold_hotel: str) -> None:
     with step(f"Adding bookings to one hotel, {size.tenfold} times what it had"):
-        # In the years after, with the same guests. The links first: they look at the bookings.
+        # In later years, with the same guests. Links first: they are derived from the original
+        # bookings.
         again = {"hotel": tenfold_hotel, "copies": size.tenfold - 1}
         _insert(engine, "tenfold_links", **again)
         _insert(engine, "tenfold_bookings", **again, nights=_NIGHTS)
     hotels = size.hotels - _count(engine, "hotel")
     with step(f"Adding {hotels} hotels"):
-        # An address tells the batch in which a hotel gets its bookings.
+        # The address is the number of the batch in which a hotel gets its bookings.
         _insert(engine, "grown_hotels", hotels=hotels, batches=_BATCHES)
         _insert(engine, "grown_suites", suites=_SUITES_PER_HOTEL)
     missing = max(size.bookings - _count(engine, "booking"), 0)
     each = -(-missing // max(hotels * _SUITES_PER_HOTEL, 1))
     for batch in range(_BATCHES):
         with step(f"Adding {missing} bookings, {batch + 1}/{_BATCHES}"):
-            # A night every other day in every suite of the batch, with one guest.
+            # A night every other day, in every suite of the batch, with one guest.
             _insert(engine, "grown_bookings", each=each, batch=batch)
 
 
@@ -214,15 +217,15 @@ def _count(engine: Engine, table: str) -> int:
 
 
 def _insert(engine: Engine, statement: str, **values: object) -> None:
-    """Run sql/<statement>.sql, without triggers: to look each row's foreign keys up would take
-    longer than the rows.
+    """Run sql/<statement>.sql without triggers: checking each row's foreign keys would take longer
+    than inserting the rows.
     """
     text = Template((_SQL / f"{statement}.sql").read_text()).substitute(values)
     engine.sql(GROWN, "SET session_replication_role = replica", text)
 
 
-# Of the constraints those that have or need an index: primary keys, unique, exclusion; and foreign
-# keys, at the end, since they refer to the others.
+# Constraints that have or need an index: primary keys, unique and exclusion constraints. Foreign
+# keys come last, since they refer to the others.
 _CONSTRAINTS = """
 SELECT format({form}) FROM pg_constraint
 WHERE conrelid = ANY('{{{tables}}}'::regclass[]) AND contype IN ('p', 'u', 'x', 'f')
@@ -231,13 +234,13 @@ ORDER BY contype = 'f', conname
 _NAMED = "conrelid::regclass, conname"
 _ADD = f"'ALTER TABLE %s ADD CONSTRAINT %I %s', {_NAMED}, pg_get_constraintdef(oid)"
 _DROP = f"'ALTER TABLE %s DROP CONSTRAINT %I', {_NAMED}"
-# What is left of the indexes when those are gone.
+# The indexes that remain after dropping the constraints.
 _INDEXES = """
 SELECT {what} FROM pg_index
 WHERE indrelid = ANY('{{{tables}}}'::regclass[]) ORDER BY indexrelid
 """
-# Room to sort in. An index that is larger than what is said to be cached is built by way of files:
-# the exclusion constraint's of 10 million bookings in 340 s instead of 130.
+# Memory for sorting. Postgres builds an index larger than effective_cache_size with buffer files:
+# the exclusion constraint's for 10 million bookings in 340 s instead of 130.
 _BUILD = (
     "SET statement_timeout = 0",
     "SET maintenance_work_mem = '1GB'",
@@ -247,7 +250,7 @@ _BUILD = (
 
 @contextmanager
 def without_indexes(engine: Engine, database: str, *tables: str) -> Iterator[None]:
-    """`tables` without indexes and keys; as they were when the block ends well."""
+    """Drop the indexes and keys of `tables`; restore them if the block ends without an error."""
     listed = ",".join(tables)
 
     def found(query: str, **parts: str) -> list[str]:

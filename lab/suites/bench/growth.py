@@ -1,4 +1,4 @@
-"""`lab bench --growth`: what becomes of the fast path with a hundred times as much data."""
+"""`lab bench --growth`: the fast path with a hundred times as much data."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,8 @@ from lab.suites.bench.rows import Target, Way
 from lab.suites.bench.sample import Pair, Sample, judge
 from lab.suites.bench.variants import Bench, hotel_of
 
-# A neighbour on the disk slows bookings down for half a minute: three could be all of that.
+# Disk use of a neighbour slows bookings down for half a minute, which could be all of three
+# repeats.
 _REPEATS, _SECONDS = 5, 10
 
 _FAST = {"LAB_DETAIL": "fast", "LAB_BOOKING": "fast"}
@@ -24,14 +25,14 @@ _BOOKING = Way("booking", "booking", _FAST)
 
 @dataclass(frozen=True)
 class GrowthRow:
-    """One figure, from the samples `target` names in each pair."""
+    """One metric, from the samples that `target` names in each pair."""
 
     name: str
     path: str
     target: Target
 
 
-# small, grown: which database; once, tenfold: the bookings of the hotel.
+# small, grown: the active database; once, tenfold: the bookings of the hotel.
 ROWS = (
     GrowthRow(
         "growth-detail",
@@ -46,7 +47,7 @@ ROWS = (
     GrowthRow(
         "growth-hotels",
         "hotel detail with 2,000 hotels",
-        # Flat, but for what two measurements of one thing differ by.
+        # Equal, except for the difference between two measurements of the same thing.
         Target("detail grown", "detail small", 0.9, 0.9),
     ),
 )
@@ -55,12 +56,12 @@ ROWS = (
 def run(
     engine: Engine, *, repeats: int | None, seconds: int | None, size: Size | None = None
 ) -> dict[str, Any]:
-    """Grow a copy of the data, measure beside the data as loaded, and store the document.
+    """Fill a copy of the data, measure it and the data as loaded, and store the document.
 
     Raises:
-        UsageError: this engine can't.
-        LabError: there is too little disk, or the stack broke.
-        Interrupted: someone pressed Ctrl-C.
+        UsageError: the engine is not native.
+        LabError: there is too little disk space, or the stack failed.
+        Interrupted: the user pressed Ctrl-C.
     """
     require_native(engine)
     times, each = repeats or _REPEATS, seconds or _SECONDS
@@ -80,7 +81,7 @@ def run(
 
 
 def _pairs(bench: Bench, repeats: int, seconds: int, size: Size) -> list[Pair]:
-    """All figures, `repeats` times; every other time the grown database comes first."""
+    """Measure everything `repeats` times; every other time the large dataset comes first."""
     bench.proved(_DETAIL)
     hotels = sorted(bench.hotels)
     plain, tenfold = hotels[0], hotels[-1]
@@ -88,7 +89,7 @@ def _pairs(bench: Bench, repeats: int, seconds: int, size: Size) -> list[Pair]:
     with dataset.grown_database(bench.engine, size, hotel_of(tenfold)):
         found, in_place = list[Pair](), "small"
         for repeat in range(repeats):
-            # The one that is in place comes first: an exchange less.
+            # The active database comes first, which saves an exchange.
             pair = _samples(bench, in_place, seconds, plain, tenfold, repeat)
             in_place = _other(in_place)
             with step(f"Putting the {in_place} database in place"):
@@ -104,7 +105,7 @@ def _other(database: str) -> str:
 def _samples(
     bench: Bench, database: str, seconds: int, plain: str, tenfold: str, repeat: int
 ) -> dict[str, Sample]:
-    """What is measured with that database in place."""
+    """Return the measurements with that database."""
 
     def detail(path: str) -> Sample:
         bench.paths["detail"] = path

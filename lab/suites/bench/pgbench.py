@@ -1,4 +1,4 @@
-"""Running pgbench: what Postgres itself bears of the statements that a booking is made of."""
+"""pgbench: Postgres's capacity for the statements of a booking."""
 
 import json
 import math
@@ -22,26 +22,26 @@ from lab.suites.bench.dataset import Slots
 from lab.suites.bench.sample import Sample
 from lab.suites.bench.wrk import cpu_of_children
 
-# As the backend sends the statements of its quick path (backend/config/postgres/prepared.py):
-# parsed once for a connection. The simple protocol would be a lower limit than it has.
+# Like the backend on its fast path (backend/config/postgres/prepared.py): parsed once per
+# connection. With the simple protocol, Postgres's capacity would be lower.
 _PROTOCOL = "prepared"
 _THREADS = 1
 _GRACE_SECONDS = 60
-# Nights of one client's own, from the first free one on: clients never meet in one. Several times
-# what a client books in a second, and few enough that the calendar bears many loads.
+# Each client has separate nights, from the first free one on, so that clients never conflict.
+# Several times what a client books in a second, and few enough for many loads in one calendar.
 _NIGHTS_PER_SECOND = 3_000
-# Each has scripts, and so statements to prepare, of its own: enough that two clients seldom meet in
-# one suite's lock, few enough that preparing is nothing.
+# Each suite has a separate script, and so separate statements to prepare. Enough that two clients
+# seldom compete for a suite's lock, few enough that the preparation takes no time.
 _SUITES = 25
 
 
 def measure(
     engine: Engine, settings: Settings, slots: Slots, clients: int, seconds: float
 ) -> Sample:
-    """Run the statements of a booking on the load's CPUs with so many clients.
+    """Run the statements of a booking on the load's CPUs with this many clients.
 
     Raises:
-        LabError: the backend can't tell its statements, or pgbench could not run them.
+        LabError: the backend can't list its statements, or pgbench could not run them.
     """
     statements = booking_statements(engine)
     cpus = choose_cpus(settings)
@@ -56,10 +56,10 @@ def measure(
 
 
 def booking_statements(engine: Engine) -> list[dict[str, Any]]:
-    """What `manage.py booking_statements` prints: one object per statement, in their order.
+    """Return the output of `manage.py booking_statements`: one object per statement, in order.
 
     Raises:
-        LabError: the backend has no such command.
+        LabError: the command failed.
     """
     done = engine.exec("backend", ["python", "manage.py", "booking_statements"])
     if done.returncode:
@@ -68,10 +68,10 @@ def booking_statements(engine: Engine) -> list[dict[str, Any]]:
 
 
 def _values(suite: str, guests: list[str], slots: Slots) -> dict[str, str]:
-    """What differs between bookings, by the names that `booking_statements` gives it.
+    """Return the values that differ between bookings, by their names in `booking_statements`.
 
-    The suite and its guests are the script's. pgbench's own variables are numbers, so that ids are
-    put together of them by Postgres: decimal digits are hexadecimal ones, too.
+    The suite and its guests are fixed per script. pgbench's variables are numbers, so Postgres
+    builds ids from them: decimal digits are also hexadecimal digits.
     """
     listed = ",".join(f"'{guest}'::uuid" for guest in guests)
     unique = ":eight::text || '-0000-4000-8000-' || :twelve::text"
@@ -93,7 +93,7 @@ def _values(suite: str, guests: list[str], slots: Slots) -> dict[str, str]:
 
 
 def _body(suite: str, guests: list[str]) -> str:
-    """An answer as long as a booking's. Colons before a digit would be variables to pgbench."""
+    """Return a response as long as a booking's; colons before digits would be pgbench variables."""
     answer = {
         "id": suite,
         "suite": suite,
@@ -112,18 +112,18 @@ _VARIABLES = (
     r"\set twelve random(100000000000, 999999999999)",
     r"\set lock random(1, 9000000000000000000)",
 )
-# A name after one colon; a cast has two.
+# A name after a single colon; a cast has two.
 _PLACEHOLDER = re.compile(r"(?<!:):([a-z_]+)\b")
 
 
 def write_scripts(
     statements: list[dict[str, Any]], slots: Slots, folder: Path, nights: int
 ) -> list[Path]:
-    """A script for each of some suites; pgbench draws one at random for every booking. Each client
-    has so many `nights`.
+    """Write a script for each of some suites; pgbench picks one at random for every booking. Each
+    client has this many `nights`.
 
     Raises:
-        LabError: a statement has a placeholder that is not known here.
+        LabError: a statement has an unknown placeholder.
     """
     head = "\n".join(line.format(nights=nights) for line in _VARIABLES)
     scripts = []
@@ -136,7 +136,7 @@ def write_scripts(
 
 
 def _filled(statement: str, values: dict[str, str]) -> str:
-    """The statement on one line, with a value for each placeholder."""
+    """Return the statement on one line, with a value for each placeholder."""
 
     def value(found: re.Match[str]) -> str:
         if found[1] not in values:
@@ -153,7 +153,7 @@ def _argv(scripts: list[Path], cpus: str, clients: int, seconds: float) -> list[
     return [
         *("taskset", "-c", cpus, str(require("pgbench"))),
         *("--client", str(clients), "--jobs", str(_THREADS), "--protocol", _PROTOCOL),
-        # No VACUUM of pgbench's own tables, which are not here.
+        # Without VACUUM of pgbench's own tables, which do not exist here.
         *("--no-vacuum", "--time", str(max(round(seconds), 1))),
         *("--define", "taken=0"),
         *(part for script in scripts for part in ("--file", str(script))),
@@ -175,7 +175,7 @@ def _run(argv: list[str], settings: Settings, seconds: float) -> str:
 
 
 def _connection(settings: Settings) -> dict[str, str]:
-    """As the backend connects: the same role, the same way in."""
+    """Return the backend's connection parameters: the same role and authentication."""
     return {
         "PGHOST": LOOPBACK,
         "PGPORT": str(settings.LAB_POSTGRES_PORT),
@@ -186,10 +186,10 @@ def _connection(settings: Settings) -> dict[str, str]:
 
 
 def sample_of(said: str, busy: Busy, seconds: float) -> Sample:
-    """The figures of what pgbench printed: bookings per second once it was connected.
+    """Return the sample of pgbench's output: bookings per second after the initial connection.
 
     Raises:
-        LabError: it printed something else.
+        LabError: the output contains no rate.
     """
     made = re.search(r"^number of transactions actually processed: (\d+)", said, re.MULTILINE)
     rate = re.search(r"^tps = ([\d.]+) \(without initial connection time\)", said, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""`lab bench --profile`: where the time of each way goes, by service and by function."""
+"""`lab bench --profile`: CPU time of each variant, by service and by function."""
 
 import shutil
 import subprocess
@@ -19,18 +19,18 @@ from lab.profiling.recorder import Recorder
 from lab.suites.bench.rows import Row, Way
 from lab.suites.bench.variants import Bench
 
-# What an answer passes through.
+# The services that a response passes through.
 _SERVICES = ("nginx", "backend", "redis", "postgres")
 _FUNCTIONS = 10
 
 
 @dataclass
 class Profile:
-    """Of one way: CPU in ms per answer, by service; and what the server's workers were doing.
-    `answers` are those that the server made; a few of them nobody read.
+    """Profile of one variant: CPU in ms per response, by service, and the functions of the server's
+    workers. `answers` are the responses that the server produced; a few of them were not read.
 
-    Shares are percent of `samples`. Where the server had nothing to do there are none, and `file`,
-    which is py-spy's flame graph, is None.
+    Shares are percent of `samples`. If the server was idle there are none, and `file`, py-spy's
+    flame graph, is None.
     """
 
     way: str
@@ -44,7 +44,7 @@ class Profile:
 
 
 def profiled(bench: Bench, row: Row, way: Way, seconds: float) -> Profile:
-    """One load of the way with py-spy looking on. What fails is its own: no figure rests on it."""
+    """Run one load of the variant with py-spy. Errors are recorded: no result depends on it."""
     folder = RESULTS / new_testid(f"bench-{row.name}-{way.name}")
     folder.mkdir(parents=True)
     found = Profile(way.name)
@@ -63,7 +63,7 @@ def profiled(bench: Bench, row: Row, way: Way, seconds: float) -> Profile:
 def _profile(bench: Bench, way: Way, seconds: float, svg: Path) -> Profile:
     used: dict[str, float] = {}
     sample = bench.sample(way, seconds, _recording(bench, svg, used))
-    # What wrk had asked for when it stopped was answered, too.
+    # The server also responded to the requests that were in progress when wrk stopped.
     answers = sample.requests + (way.connections if way.generator == "wrk" else 0)
     cpu_ms = {name: round(spent / answers * 1000, 3) for name, spent in used.items()}
     found = Profile(way.name, answers, cpu_ms, wrong=sample.wrong)
@@ -72,7 +72,7 @@ def _profile(bench: Bench, way: Way, seconds: float, svg: Path) -> Profile:
 
 @contextmanager
 def _recording(bench: Bench, svg: Path, used: dict[str, float]) -> Iterator[None]:
-    """CPU seconds of each service go to `used`, py-spy's picture to `svg`."""
+    """Record the CPU seconds of each service in `used`, and py-spy's picture in `svg`."""
     roots = {name: pid for name, pid in bench.engine.pids().items() if name in _SERVICES}
     before = cpu_seconds(roots)
     with Recorder(backend_pid(bench.engine), svg):
@@ -84,7 +84,7 @@ def _recording(bench: Bench, svg: Path, used: dict[str, float]) -> Iterator[None
 
 def _with_functions(profile: Profile, svg: Path) -> Profile:
     profile.samples, found = hottest(svg)
-    # With fewer nobody asked the server; what it did besides would be shares of nothing.
+    # With fewer samples the server had no requests, and shares of its other work mean nothing.
     if profile.samples >= FEWEST_SAMPLES:
         count = packages(found).most_common()
         profile.packages = {name: round(n / profile.samples * 100, 1) for name, n in count if n}

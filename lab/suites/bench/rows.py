@@ -1,6 +1,6 @@
-"""The rows of `lab bench`, as data: what is measured against what, and what has to be reached.
+"""The rows of `lab bench`, as data: the variants that are compared, and the ratios to reach.
 
-The one place of these numbers; docs/performance.md explains them.
+These numbers are defined only here; docs/performance.md explains them.
 """
 
 from dataclasses import dataclass, field
@@ -10,21 +10,21 @@ from lab.errors import UsageError
 from lab.settings.presets import preset_assignments
 
 Page = Literal["list", "detail", "healthz", "booking"]
-# The server's own port; Nginx; Nginx's second listener, which serves the file. Rows that measure
-# workers use the first: a proxy in front of both variants moves their ratio towards 1.
+# The server's port; Nginx; Nginx's second listener, which serves the file. Rows that measure workers
+# use the first: a proxy in front of both variants moves their ratio towards 1.
 Entry = Literal["server", "nginx", "file"]
 Figure = Literal["rate", "bytes", "time"]
 
-# Clients at the server's own port: two sync workers work on one each, the others wait, so that no
-# worker ever does.
+# Clients at the server's port: two sync workers serve one each, the others wait, so that no worker
+# is ever idle.
 _AT_SERVER = 4
-# Kept-alive connections that Nginx answers from.
+# Keep-alive connections to Nginx.
 _AT_NGINX: dict[str, Any] = {"connections": 16, "held_back": True}
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to give an answer: its settings over `article`, and the request that asks for it."""
+    """One variant of a response: its settings on top of `article`, and the request for it."""
 
     name: str
     page: Page
@@ -32,27 +32,27 @@ class Way:
     entry: Entry = "server"
     generator: Literal["wrk", "pgbench"] = "wrk"
     headers: dict[str, str] = field(default_factory=dict)
-    # Ask as somebody who has the page: with the ETag that it has just now.
+    # Send the current ETag, like a client that has the page.
     known: bool = False
     connections: int = _AT_SERVER
-    # Times the usual seconds: where there are a few answers per second, few would be counted.
+    # Multiple of the usual seconds: with few responses per second, too few would be counted.
     longer: int = 1
-    # Nginx answers from its cache about as fast as wrk asks. With half of its CPU taken away it is
-    # the limit; of two ways that are held back alike, the ratio is the same.
+    # Nginx responds from its cache about as fast as wrk sends requests. With half of its CPU taken
+    # away it is the limit; the ratio of two variants that are both held back stays the same.
     held_back: bool = False
 
     @property
     def status(self) -> int:
-        """What each answer has to be."""
+        """Return the expected status of each response."""
         return 304 if self.known else 201 if self.page == "booking" else 200
 
 
 @dataclass(frozen=True)
 class Target:
-    """A ratio of two ways that has to be reached; `floor` is what `--quick` asks for.
+    """A ratio of two variants with a limit; `floor` is the limit of `--quick`.
 
-    For rates it is way ÷ over. For bytes it is over ÷ way: how many times fewer. For the time of
-    an answer it is way ÷ over, too, and must not be more.
+    For rates it is way ÷ over. For bytes it is over ÷ way: how many times fewer. For the time of a
+    response it is also way ÷ over, with a maximum instead of a minimum.
     """
 
     way: str
@@ -64,21 +64,21 @@ class Target:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. The bodies of the ways named in `equal` are the same bytes."""
+    """One row of the table. The variants named in `equal` must have identical bodies."""
 
     name: str
     path: str
     ways: tuple[Way, ...]
     targets: tuple[Target, ...]
     equal: tuple[str, ...] = ()
-    # Whether bodies are compressed once for a version, which is looked at after the measurement.
+    # Whether to check, after the measurement, that a version's body is compressed once.
     compressed_once: bool = False
 
     def way(self, name: str) -> Way:
         return next(way for way in self.ways if way.name == name)
 
 
-# Seconds from `lab up` to the first 200; --quick, which judges ratios alone, has no such row.
+# Seconds from `lab up` to the first 200. --quick checks only ratios, so it does not have this row.
 START = "start"
 START_SECONDS = 8.0
 START_PATH = "`lab up` on the native engine with data loaded, to the first 200"
@@ -167,15 +167,15 @@ ROWS = (
 
 
 def base_assignments() -> list[str]:
-    """What every way's settings are laid over: two sync workers, no cache, no shedding."""
+    """Return the settings that all variants override: two sync workers, no cache, no shedding."""
     return preset_assignments("article")
 
 
 def chosen(names: list[str], *, check: bool) -> list[str]:
-    """The names of the rows to measure, in the table's order; all of them when none is named.
+    """Return the names of the rows to measure, in the table's order; all if none is given.
 
     Raises:
-        UsageError: a name is no row's.
+        UsageError: a name is unknown.
     """
     known = [*(row.name for row in ROWS), *([] if check else [START])]
     for name in names:
@@ -186,5 +186,5 @@ def chosen(names: list[str], *, check: bool) -> list[str]:
 
 
 def row(name: str) -> Row:
-    """The row of that name, which is one of `ROWS`."""
+    """Return the row of that name in `ROWS`."""
     return next(row for row in ROWS if row.name == name)

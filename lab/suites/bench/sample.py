@@ -1,4 +1,4 @@
-"""One measurement of one way, and what several of them say together."""
+"""One measurement of one variant, and the verdict on several of them."""
 
 from dataclasses import dataclass, replace
 from statistics import median
@@ -12,9 +12,9 @@ Outcome = Literal["reached", "missed", "void", "failed"]
 
 @dataclass(frozen=True)
 class Sample:
-    """What a generator counted: answers per second, bytes of an answer with its headers.
+    """Counts of a generator: answers per second, bytes of an answer with its headers.
 
-    `wrong` is why it does not count, such as answers that were not what they should be.
+    `wrong` is the reason why the sample is not valid, such as unexpected responses.
     """
 
     rate: float
@@ -25,13 +25,13 @@ class Sample:
     wrong: str = ""
 
 
-# One measurement of each way of a row, taken one after the other.
+# One measurement of each variant of a row, one after the other.
 Pair = dict[str, Sample]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One figure against what it has to be: at least `limit`, or at most."""
+    """One value and its limit: a minimum, or with `at_most` a maximum."""
 
     what: str
     limit: float
@@ -43,12 +43,12 @@ class Verdict:
 
     @property
     def reached(self) -> float | None:
-        """The median; None where nothing was measured."""
+        """Return the median; None without measurements."""
         return median(self.values) if self.values else None
 
 
 def judge(target: Target, pairs: list[Pair], *, check: bool) -> Verdict:
-    """One target over all pairs: failed comes before void, void before missed."""
+    """Judge one target over all pairs: failed takes precedence over void, and void over missed."""
     named = [(name, pair[name]) for pair in pairs for name in (target.way, target.over)]
     wrong = [f"{name}: {sample.wrong}" for name, sample in named if sample.wrong]
     void = [f"{name}: {sample.busy}" for name, sample in named if sample.busy.void]
@@ -63,7 +63,7 @@ def judge(target: Target, pairs: list[Pair], *, check: bool) -> Verdict:
 def against(
     what: str, limit: float, values: list[float], *, at_most: bool = False, unit: str = ""
 ) -> Verdict:
-    """The median of `values` against `limit`."""
+    """Compare the median of `values` with `limit`."""
     holds = bool(values) and (median(values) <= limit if at_most else median(values) >= limit)
     return Verdict(what, limit, values, "reached" if holds else "missed", at_most, unit)
 
@@ -82,7 +82,7 @@ def _what(target: Target) -> str:
 
 
 def _is_sound(target: Target, pair: Pair) -> bool:
-    """Whether there is a ratio at all."""
+    """Return whether the ratio can be computed."""
     figure = "bytes" if target.figure == "bytes" else "rate"
     return all(getattr(pair[name], figure) > 0 for name in (target.way, target.over))
 

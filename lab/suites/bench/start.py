@@ -1,4 +1,4 @@
-"""How long `lab up` takes to the first 200: in a state of its own, beside the running stack."""
+"""Time from `lab up` to the first 200: in a separate state, next to the running stack."""
 
 import os
 import shutil
@@ -22,14 +22,14 @@ from lab.suites.bench.rows import START_SECONDS
 from lab.suites.bench.sample import Verdict, against
 
 _LAB = Path(sys.executable).parent / "lab"
-# Added to every port: past those of the running stack.
+# Added to every port, to avoid those of the running stack.
 _PORTS_APART = 500
 _LONGEST_SECONDS = 120
 _PAUSE_SECONDS = 0.01
 
 
 def start_verdict(base: Settings, repeats: int) -> Verdict:
-    """Seconds from the call of `lab up` to the API's first 200, with data loaded.
+    """Measure the seconds from the call of `lab up` to the API's first 200, with data loaded.
 
     Raises:
         LabError: it did not start.
@@ -42,13 +42,13 @@ def start_verdict(base: Settings, repeats: int) -> Verdict:
 
 
 def against_limit(seconds: list[float]) -> Verdict:
-    """The seconds that starts took, against what is allowed."""
+    """Compare the start times, in seconds, with the limit."""
     return against("seconds to the first 200", START_SECONDS, seconds, at_most=True, unit=" s")
 
 
 @contextmanager
 def _second_stack(base: Settings) -> Iterator[tuple[Settings, dict[str, str]]]:
-    """Settings and environment of a stack that is gone afterwards, data and all."""
+    """Yield settings and environment of a second stack; afterwards remove it with its data."""
     ports = {name: int(value) for name, value in base.as_env().items() if name.endswith("_PORT")}
     settings = changed(base, [f"{name}={port + _PORTS_APART}" for name, port in ports.items()])
     state = State(ROOT / ".lab" / "bench-start")
@@ -75,7 +75,7 @@ def _seconds_to_first_answer(settings: Settings, env: dict[str, str]) -> float:
         except subprocess.TimeoutExpired:
             raise LabError(f"`lab up` has not ended after {_LONGEST_SECONDS} s.") from None
         finally:
-            # What it would start now, nobody would stop.
+            # Kill it, since nothing would stop the services that it could still start.
             process.kill()
     if answered is None or process.returncode:
         raise LabError(f"`lab up` failed: {said.strip()[-500:]}")
@@ -83,7 +83,7 @@ def _seconds_to_first_answer(settings: Settings, env: dict[str, str]) -> float:
 
 
 def _first_answer(url: str, process: subprocess.Popen[str]) -> float | None:
-    """When the first 200 came; None when `lab up` ended without one."""
+    """Return the time of the first 200; None if `lab up` ended without one."""
 
     def look() -> str:
         ended = process.poll() is not None

@@ -1,4 +1,4 @@
-"""One way: made active, proved, warmed, and measured."""
+"""One variant: activated, verified, warmed and measured."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -21,7 +21,7 @@ _ANSWERING = ("nginx", "backend", "redis", "postgres")
 
 @dataclass
 class Bench:
-    """The running stack as the ways use it. `base` is what every way's settings are laid over."""
+    """The running stack for the variants, whose settings override `base`."""
 
     engine: Engine
     base: Settings
@@ -29,14 +29,14 @@ class Bench:
     def __post_init__(self) -> None:
         self.base = changed(self.base, base_assignments())
         self.engine.apply(self.base)
-        # Settings that were proved: once is enough, and takes five seconds.
+        # Settings that are already verified: once is enough, and takes five seconds.
         self._known_good: list[Settings] = []
         target = target_of(self.engine, self.base)
         self.hotels = target.hotels()
         page = min(self.hotels)
         # The hotel whose page is read.
         self.hotel = hotel_of(page)
-        # Hotels that no load books in: their pages stay as large as they are.
+        # Hotels that get no bookings, so that the size of their pages does not change.
         self.spared = {self.hotel}
         self.paths = {
             "list": LIST,
@@ -47,10 +47,10 @@ class Bench:
 
     @contextmanager
     def prepared(self, row: Row) -> Iterator[None]:
-        """Each way proved, and the file there that one may need; it is gone afterwards.
+        """Verify each variant, and create the file that one may need; remove it afterwards.
 
         Raises:
-            LabError: a layer is not on as it should be, or bodies differ that should be the same.
+            LabError: a layer is not active as expected, or bodies differ that should be identical.
         """
         with kept_file(self._page_to_keep(row)):
             answers = {way.name: self.proved(way) for way in row.ways}
@@ -60,7 +60,7 @@ class Bench:
     def sample(
         self, way: Way, seconds: float, looking_on: AbstractContextManager[None] | None = None
     ) -> Sample:
-        """Measure it once, after a warm-up; `looking_on` while the generator runs."""
+        """Measure a variant after a warm-up; `looking_on` is active while the generator runs."""
         self.engine.apply(self.settings(way))
         load = self._book if way.page == "booking" else self._read
         load(way, _WARM_SECONDS, nullcontext())
@@ -68,16 +68,16 @@ class Bench:
         return load(way, seconds, looking_on or nullcontext())
 
     def wait_until_idle(self) -> None:
-        """What answers has done what an ended load left it. Others of the stack are never idle."""
+        """Wait until the serving processes have finished a load. Other services are never idle."""
         pids = self.engine.pids()
         wait_until_idle({name: pids[name] for name in _ANSWERING if name in pids})
 
     def settings(self, way: Way) -> Settings:
-        """The way's settings on this stack."""
+        """Return the variant's settings on this stack."""
         return changed_live(self.base, way.settings)
 
     def url(self, way: Way) -> str:
-        """Where its requests go."""
+        """Return the URL of the variant's requests."""
         settings = self.settings(way)
         if way.entry == "file":
             return f"{settings.nginx_status_url}/static/{way.page}"
@@ -89,7 +89,7 @@ class Bench:
         return choose_cpus(self.base)
 
     def _page_to_keep(self, row: Row) -> tuple[str, bytes] | None:
-        """What the row's file holds: the page as the server answers it."""
+        """Return name and content of the row's file: the page as the server returns it."""
         for way in row.ways:
             if way.entry == "file":
                 answer = fetch(self.url(replace(way, entry="server")), {})
@@ -97,7 +97,7 @@ class Bench:
         return None
 
     def proved(self, way: Way) -> Answer:
-        """The way's answer, once it is proved that it comes from where it should."""
+        """Return the variant's response, after verifying that it comes from the expected layers."""
         settings = self.settings(way)
         if settings not in self._known_good:
             with self.engine.emptied(settings):
@@ -117,7 +117,7 @@ class Bench:
 
     def _read(self, way: Way, seconds: float, looking_on: AbstractContextManager[None]) -> Sample:
         asked = wrk.Asked(self.url(way), way.connections, seconds, self._headers(way))
-        # On shared CPUs it would hold the generator back as well.
+        # On shared CPUs this would slow down the generator as well.
         held = way.held_back and not self.cpus.shared
         with held_back(self.cpus.target) if held else nullcontext(), looking_on:
             sample = wrk.measure(asked, self.cpus)
@@ -142,5 +142,5 @@ class Bench:
 
 
 def hotel_of(page: str) -> str:
-    """The hotel's id in the path of its page."""
+    """Return the hotel's id from the path of its page."""
     return page.removeprefix(LIST).strip("/")

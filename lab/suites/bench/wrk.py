@@ -1,4 +1,4 @@
-"""Running wrk: where k6 itself would be the limit."""
+"""wrk: the generator for loads in which k6 itself would be the limit."""
 
 import json
 import os
@@ -17,17 +17,17 @@ from lab.suites.bench.sample import Sample
 
 _SCRIPTS = Path(__file__).parent / "scripts"
 _REPORT = re.compile(r"^REPORT (\{.*\})$", re.MULTILINE)
-# One: a script counts its requests in one thread. Where that is full, the sample is void.
+# One, since a script counts its requests in one thread. If the thread is full, the sample is void.
 _THREADS = 1
-# Longer than a naive answer waits behind the other clients'.
+# Longer than a naive response waits for those of the other clients.
 _TIMEOUT_SECONDS = 30
-# wrk stops at its time, whatever is under way; it never takes much longer.
+# wrk stops on time, even with requests in progress; it never takes much longer.
 _GRACE_SECONDS = 30
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What wrk is to send, and for how long. `env` is what `script` reads."""
+    """The requests that wrk sends, and for how long. `env` is for `script`."""
 
     url: str
     connections: int
@@ -41,7 +41,7 @@ def measure(asked: Asked, cpus: Cpus) -> Sample:
     """Run wrk on the load's CPUs, once.
 
     Raises:
-        LabError: wrk could not do its work.
+        LabError: wrk failed.
     """
     before, meter = cpu_of_children(), BusyMeter(cpus)
     said = _run(asked, cpus)
@@ -50,7 +50,7 @@ def measure(asked: Asked, cpus: Cpus) -> Sample:
 
 
 def sample_of(report: dict[str, Any], busy: Any) -> Sample:
-    """The figures of what report.lua wrote; an answer that failed makes the sample wrong."""
+    """Return the sample of report.lua's output; a failed response makes it wrong."""
     seconds = report["microseconds"] / 1e6
     requests = report["requests"]
     return Sample(
@@ -107,6 +107,6 @@ def _reported(said: str) -> dict[str, Any]:
 
 
 def cpu_of_children() -> float:
-    """CPU seconds of every program that we started and that has ended."""
+    """Return the CPU seconds of all child processes that have ended."""
     used = getrusage(RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -1,1 +1,1 @@
-"""The lab measures a server that is known, and says how far off it was."""
+"""Calibration: the lab measures a reference server, and reports its own error."""

@@ -1,4 +1,4 @@
-"""What is measured: which server, which load, and what the lab has to say of it."""
+"""The cells: a server, a load, and the results that the lab must report."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -9,18 +9,18 @@ from lab.suites.calibration.service_times import Law
 
 Judge = Literal["times", "rate", "counts", "break", "limit", "spread"]
 
-# What the queue bears, per second.
+# Capacity of the queue, per second.
 RATE = 200
-# An answer of 20 ms then comes in the middle between two requests. At 200/s each comes just when k6
-# begins another request, so that its time has k6's own work in it.
+# With this rate a response after 20 ms arrives in the middle between two requests. At 200/s it
+# would arrive while k6 starts another request, and its time would include k6's own work.
 STEADY_RATE = 170
 _TRIES = 3
 
 
 @dataclass(frozen=True)
 class Cell:
-    """`seconds` of load, and how many in a quick look; `rate` is a ramp's top. `limit` is what the
-    verdict must name, `starved` whether k6 gets next to no CPU.
+    """A load of `seconds`, or `quick_seconds` with --quick; `rate` is a ramp's top. `limit` is the
+    expected bottleneck in the verdict, `starved` whether k6 gets almost no CPU.
     """
 
     name: str
@@ -34,15 +34,15 @@ class Cell:
     vus: int | None = None
     max_vus: int | None = None
     limit: str = "none"
-    # Where it breaks, per second.
+    # Expected break point, per second.
     breaks_at: float | None = None
     starved: bool = False
     repeats: int = 1
-    # How often each may be measured until the machine is quiet enough for times.
+    # Maximum number of measurements until the machine is quiet enough for response times.
     tries: int = 1
 
     def load(self, url: str, testid: str) -> Load:
-        """The load as k6 is asked for it."""
+        """Return the load for k6."""
         return Load(
             self.profile,
             "list",
@@ -56,15 +56,15 @@ class Cell:
         )
 
     def quick(self) -> "Cell":
-        """The same ramp or rate for a shorter time, and once: percentiles are less certain."""
+        """Return the cell with a shorter load, at most two repeats and one try: less accurate."""
         repeats = min(self.repeats, 2)
         return replace(self, seconds=self.quick_seconds, repeats=repeats, tries=1)
 
 
-# 4 virtual users can't ask for more than 200/s, each for one answer of 20 ms at a time. How much
-# less goes by how arrivals fall: one that finds none free is dropped, and they wait for the next.
+# 4 virtual users can send at most 200/s: each waits 20 ms for a response. How much less depends on
+# the arrivals: one that finds no free user is dropped, and the users wait for the next.
 _QUEUE_MS, _FIXED_MS, _USERS = 1000 / RATE, 20, 4
-# Enough users for a stall of half a second, so that they are not what gives way.
+# Enough users for a stall of half a second, so that they are not the limit.
 _ROOMY_RATE, _ROOMY_USERS = 800, 400
 
 CELLS = (
@@ -132,10 +132,10 @@ CELLS = (
 
 
 def chosen(names: list[str], *, quick: bool) -> list[Cell]:
-    """The cells of those names; all where none is named.
+    """Return the cells of those names; all if none is given.
 
     Raises:
-        UsageError: there is no such cell.
+        UsageError: a cell is unknown.
     """
     known = {cell.name: cell for cell in CELLS}
     for name in names:

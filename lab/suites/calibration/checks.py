@@ -1,4 +1,4 @@
-"""What the lab reported, against what is known. The bounds are explained in docs/calibration.md."""
+"""The lab's results against the reference values. docs/calibration.md explains the limits."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from lab.suites.calibration.cells import Cell, Judge
 from lab.suites.calibration.noise import Noise
 from lab.suites.calibration.reference import Truth
 
-# Noise adds some milliseconds; a figure that is more than twice as much is a wrong one.
+# Noise adds some milliseconds; a value that is more than twice the expected one is wrong.
 MOST_NOISE = 1.0
 
 
@@ -21,9 +21,9 @@ Outcome = Literal["held", "missed", "void"]
 
 @dataclass(frozen=True)
 class Check:
-    """`allowed` is how far `found` may be from `expected`: as a share of it, or, with `factor`, how
-    many times more or less. Words must be equal, and so must counts: nothing is allowed there.
-    `allowed_above` is for what can only be added: how much more it may be, where that is further.
+    """A comparison of `found` with `expected`. `allowed` is the maximum deviation: as a share of
+    `expected` or, with `factor`, as a ratio. Texts and counts must be equal (`allowed` is 0).
+    `allowed_above` is a larger maximum upwards, for values to which something can only be added.
     """
 
     what: str
@@ -33,12 +33,12 @@ class Check:
     unit: str = ""
     factor: bool = False
     allowed_above: float = 0.0
-    # What makes a miss say nothing, unless there is no figure, or one of another order.
+    # Why a miss is not valid, unless the value is missing or of another magnitude.
     void: str = ""
 
     @property
     def off(self) -> float | None:
-        """How far it is, as `allowed` says it; None where there is nothing to compare."""
+        """Return the deviation, in the form of `allowed`; None if there is nothing to compare."""
         if not isinstance(self.expected, int | float) or not isinstance(self.found, int | float):
             return None
         if self.factor:
@@ -63,25 +63,25 @@ class Check:
 
 
 def _factor(found: float, expected: float) -> float:
-    """How many times the greater is the less; endless where one is nothing."""
+    """Return the ratio of the larger to the smaller value; infinite if one is 0."""
     less, more = sorted((found, expected))
     return more / less if less > 0 else math.inf
 
 
 TIMES, RATES, BREAK, SPREAD = 0.02, 0.01, 0.05, 0.05
-# k6 fixes the growth factor of its native histograms' buckets.
+# k6 sets this growth factor for the buckets of its native histograms.
 BUCKET = 1.1
 SHARES = (50, 90, 95, 99)
-# What k6 itself may add to so many of the answers, in ms: while it begins a request, and while it
-# pushes or collects its garbage, it reads none.
+# Time in ms that k6 may add to a percentile: while it starts a request, pushes metrics or collects
+# garbage, it reads no responses.
 OWN_WORK_MS = {50: 0.6, 90: 1.0, 95: 2.0, 99: 5.0}
 
 
 @dataclass(frozen=True)
 class Seen:
-    """One run: the `result` as the lab reports it, the server's `truth`, what the loopback adds to
-    its times, and what Prometheus has: percentiles in ms by share, and the load's requests. It is
-    the quietest of so many `tries`.
+    """One run: the `result` as reported by the lab, the reference values (`truth`), the loopback's
+    share of the response times, and Prometheus's values: percentiles in ms by share, and the load's
+    requests. It is the quietest of `tries` runs.
     """
 
     result: Result
@@ -94,7 +94,7 @@ class Seen:
 
 
 def compare(cell: Cell, runs: list[Seen]) -> list[Check]:
-    """Every check of a cell, of each of its runs."""
+    """Return every check of a cell, for each of its runs."""
     found: list[Check] = []
     for judge in cell.judged_by:
         if judge == "spread":
@@ -108,7 +108,7 @@ def _times(_cell: Cell, seen: Seen) -> Iterator[Check]:
     for share in SHARES:
         true = round(seen.truth.milliseconds(share) + seen.floor_ms, 2)
         said = METRICS[f"p{share}_ms"].of(seen.result)
-        # Half of the requests are never late by the machine alone.
+        # Noise of the machine alone never delays half of the requests.
         void = seen.noise.in_times if share > SHARES[0] else ""
         more = round(OWN_WORK_MS[share] / true, 3) if true else 0.0
         what = f"k6's p{share}"
@@ -146,8 +146,9 @@ def _limit(cell: Cell, seen: Seen) -> Iterator[Check]:
 
 
 def _spread(runs: list[Seen]) -> Iterator[Check]:
-    """How far apart repeats are, and how far they would be on CPUs that were always as fast: by the
-    CPU time of one answer, which is always the same work. Only the former is the machine's, too.
+    """Yield the variation of the repeats, and the variation at a constant CPU speed: corrected by
+    the CPU time of one response, whose work is constant. Only the former includes the machine's
+    variation.
     """
     goodputs = [seen.result.goodput for seen in runs]
     works = [seen.truth.work_ms for seen in runs]
@@ -166,7 +167,7 @@ def _uneven(works: list[float]) -> Iterator[str]:
 
 
 def variation(values: list[float]) -> float | None:
-    """The coefficient of variation, a share; None of fewer than two values."""
+    """Return the coefficient of variation, as a share; None for fewer than two values."""
     if len(values) < 2 or not fmean(values):
         return None
     return round(stdev(values) / fmean(values), 4)

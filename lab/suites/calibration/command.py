@@ -1,4 +1,4 @@
-"""What `lab calibrate` does around its cells: the stack, the order, the document."""
+"""The steps of `lab calibrate` around its cells: stack, order and document."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -25,17 +25,17 @@ from lab.suites.calibration.noise import Noise, unsteady
 # 2: `tries` of each run, and `work_ms` of its server.
 SCHEMA_VERSION = 2
 
-# The server, the floor, k6's start, and reading back.
+# Time for the server, the floor, k6's start, and the readback.
 _AROUND_SECONDS = 8
 
 
 def run(engine: Engine, names: list[str], *, quick: bool) -> dict[str, Any]:
-    """Measure the cells beside the running stack, store the document, and return it.
+    """Measure the cells next to the running stack, store the document, and return it.
 
     Raises:
-        UsageError: there is no such cell, or this engine can't.
-        LabError: the stack broke.
-        Interrupted: someone pressed Ctrl-C.
+        UsageError: a cell is unknown, or the engine is not native.
+        LabError: the stack failed.
+        Interrupted: the user pressed Ctrl-C.
     """
     cells = chosen(names, quick=quick)
     _require_native(engine)
@@ -46,7 +46,7 @@ def run(engine: Engine, names: list[str], *, quick: bool) -> dict[str, Any]:
         for document, noise in _measured(engine, stack.base, cells, folder):
             found.append(document)
             noises += noise
-            # After each: what was measured is not lost with what is interrupted.
+            # After each cell, so that an interruption loses no measurement.
             whole = _kept(folder, head, found, noises)
     return whole
 
@@ -54,7 +54,7 @@ def run(engine: Engine, names: list[str], *, quick: bool) -> dict[str, Any]:
 def _kept(
     folder: Path, head: dict[str, Any], cells: list[dict[str, Any]], noises: list[tuple[str, Noise]]
 ) -> dict[str, Any]:
-    """The document so far, as it was written."""
+    """Store the document so far, and return it."""
     path = folder / "result.json"
     folder.mkdir(parents=True, exist_ok=True)
     warnings = [*head["warnings"], *unsteady(noises)]
@@ -65,7 +65,7 @@ def _kept(
 
 
 def is_calibrated(document: dict[str, Any]) -> bool:
-    """Whether no check of any cell was missed."""
+    """Return whether every check of every cell was held or void."""
     return all(
         check["outcome"] != "missed" for cell in document["cells"] for check in cell["checks"]
     )
@@ -97,7 +97,7 @@ def _head(engine: Engine, settings: Settings, *, quick: bool) -> dict[str, Any]:
 def _measured(
     engine: Engine, settings: Settings, cells: list[Cell], folder: Path
 ) -> Iterator[tuple[dict[str, Any], list[tuple[str, Noise]]]]:
-    """Each cell's document, and the noise of its runs."""
+    """Yield each cell's document, and the noise of its runs."""
     expected = sum(cell.repeats * (cell.seconds + _AROUND_SECONDS) for cell in cells)
     with Progress(expected) as progress:
         for cell in cells:
@@ -122,8 +122,8 @@ def _runs(
 
 
 def _quietest(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Seen:
-    """One run; of a cell whose times are judged the first in quiet, or the quietest of a few. What
-    was found in them has no part in the choice.
+    """Return one run: if the cell allows several tries, the first quiet one or the quietest. Their
+    results do not affect the choice.
     """
     runs: list[Seen] = []
     while not runs or (runs[-1].noise.in_times and len(runs) < cell.tries):
@@ -136,7 +136,7 @@ def _quietest(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> S
 
 
 def cell_document(cell: Cell, runs: list[Seen], judged: list[Check]) -> dict[str, Any]:
-    """A cell as it is stored and shown."""
+    """Return a cell as it is stored and displayed."""
     return {
         "cell": cell.name,
         "what": cell.what,

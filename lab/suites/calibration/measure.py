@@ -1,4 +1,4 @@
-"""One run of one cell: the server, the floor, the load, and everything that was said of it."""
+"""One run of one cell: the server, the loopback's floor, the load, and the results."""
 
 import os
 import threading
@@ -28,10 +28,10 @@ from lab.suites.calibration.reference import Reference, round_trip_ms, serving
 
 
 def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Seen:
-    """Load the cell's server with k6, as any target, and read the run back as any run.
+    """Load the cell's server with k6, and read the run back, as for any target.
 
     Raises:
-        LabError: the server, k6 or Prometheus could not do their work.
+        LabError: the server, k6 or Prometheus failed.
     """
     cpus = choose_cpus(settings)
     with serving(cell.law, cpus.target) as server:
@@ -74,7 +74,7 @@ def _starving(cell: Cell, cpus: str, folder: Path) -> Iterator[None]:
 
 
 def _percentiles(there: Prometheus, run: Run) -> dict[int, float | None]:
-    """Of the whole load, in ms: as of its last push, after which k6 ends its series."""
+    """Return the load's percentiles in ms at its last push, after which k6 ends its series."""
     pushes = there.samples(queries.counters(run.load.testid)["good"], run.started, run.ended)
     last = max((at for series in pushes for at in series), default=run.ended)
     return {share: _percentile(there, run.load.testid, share, last) for share in SHARES}
@@ -85,15 +85,15 @@ def _percentile(there: Prometheus, testid: str, share: int, moment: float) -> fl
     return None if seconds is None else seconds * 1000
 
 
-# So much nicer than who has the CPU, k6 gets some 10 % of it.
+# With a niceness this much higher than the other program's, k6 gets about 10 % of the CPU.
 # https://github.com/torvalds/linux/blob/v6.1/kernel/sched/core.c (sched_prio_to_weight)
 _NICE, _NICEST = 10, 19
 _POLL_SECONDS = 0.1
 
 
 class Starving:
-    """Starves k6 from when the load `has_begun` to the end of `with`: before that it would take
-    minutes to start.
+    """Starves k6 from the moment at which the load `has_begun` to the end of `with`: earlier, k6
+    would take minutes to start.
     """
 
     def __init__(self, cpus: str, has_begun: Callable[[], bool]) -> None:
@@ -126,11 +126,11 @@ class Starving:
 
 
 def _yield_to_others(process: psutil.Process) -> None:
-    """All its threads. k6 is the first of its session, so of a group of its own."""
+    """Raise the niceness of k6's threads. k6 leads a session, and so a separate process group."""
     if process.name() != "k6":
         return
     niceness = min(os.getpriority(os.PRIO_PROCESS, 0) + _NICE, _NICEST)
     os.setpriority(os.PRIO_PGRP, process.pid, niceness)
-    # Where the kernel shares out by sessions, a niceness counts within one only.
+    # If the kernel schedules by session (autogroup), a niceness counts only within its session.
     with suppress(OSError):
         Path(f"/proc/{process.pid}/autogroup").write_text(f"{niceness}\n")

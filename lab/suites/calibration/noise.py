@@ -1,4 +1,4 @@
-"""What else the machine did meanwhile: a figure that was measured in noise says little."""
+"""Noise of the machine during a run: a value that was measured in noise is not reliable."""
 
 import time
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ import psutil
 from lab.host.noise import NOISY_SHARE, UNSTEADY_RATIO, extremes
 from lab.host.processes import cpu_seconds
 
-# From here on other programs take what the load or its target would have had.
+# From this share on, other programs use CPU time that the load or its target needs.
 _FOREIGN_SHARE = 0.1
-# As much of the machine as a p99 leaves out: its times may all be from when k6 had no CPU.
+# The share that a p99 leaves out: its times may all be from moments when k6 had no CPU.
 _TAIL_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Shares (0 to 1) of all CPU time: what the hypervisor gave to others, and what programs used
-    that are neither the stack's nor ours. `load_steal` is the hypervisor's share of the time of the
-    generator's CPUs alone. `cpu_speed`: see lab/host/noise.py.
+    """Shares (0 to 1) of all CPU time: `steal`, taken by the hypervisor, and `foreign`, used by
+    programs of neither the stack nor the lab. `load_steal` is the hypervisor's share of the time of
+    the generator's CPUs only. `cpu_speed`: see lab/host/noise.py.
     """
 
     steal: float
@@ -29,12 +29,12 @@ class Noise:
 
     @property
     def taken(self) -> float:
-        """What the stack and the lab lacked, or k6 alone, where that is more: 0 to 1."""
+        """Return the share (0 to 1) that the stack and the lab lacked, or k6 if that is more."""
         return max(self.steal + self.foreign, self.load_steal)
 
     @property
     def in_times(self) -> str:
-        """Why a percentile says nothing; empty where it does."""
+        """Return why a percentile is not valid; empty if it is."""
         if self.taken < _TAIL_SHARE:
             return ""
         if self.taken == self.load_steal:
@@ -43,7 +43,7 @@ class Noise:
 
     @property
     def reasons(self) -> list[str]:
-        """What was too loud."""
+        """Return the noise that was too high."""
         found = []
         if self.steal >= NOISY_SHARE:
             found.append(f"the hypervisor took {self.steal:.0%} of the CPU time")
@@ -53,10 +53,10 @@ class Noise:
 
 
 class ForeignMeter:
-    """The share of all CPU time, since it was made, that went to other programs.
+    """The share of all CPU time that other programs used since its creation.
 
-    `pids` are at the top of the processes that are ours; programs that we start and wait for, as
-    k6, are ours anyway.
+    `pids` are the root processes of the stack; child processes of the lab, such as k6, never
+    count as other programs.
     """
 
     def __init__(self, pids: dict[str, int]) -> None:
@@ -70,7 +70,7 @@ class ForeignMeter:
         return max(used - ours, 0.0) / (passed * (psutil.cpu_count() or 1))
 
     def _look(self) -> tuple[float, float]:
-        """CPU seconds of every program, and of ours."""
+        """Return the CPU seconds of all programs, and of the stack and the lab."""
         all_of_them = psutil.cpu_times()
         children = getrusage(RUSAGE_CHILDREN)
         ended = children.ru_utime + children.ru_stime
@@ -79,7 +79,7 @@ class ForeignMeter:
 
 
 def unsteady(noises: list[tuple[str, Noise]]) -> list[str]:
-    """A line for each run that was noisy, and one where the machine's speed varied."""
+    """Return a line for each noisy run, and one if the machine's speed varied."""
     found = [f"{name}: {reason}" for name, noise in noises for reason in noise.reasons]
     speeds = extremes((noise.cpu_speed, name) for name, noise in noises)
     if speeds and speeds.ratio >= UNSTEADY_RATIO:

@@ -1,4 +1,4 @@
-"""The reference server as a process of its own, and what the loopback adds to its times."""
+"""The reference server as a separate process, and the time that the loopback adds."""
 
 import json
 import socket
@@ -24,10 +24,10 @@ from lab.suites.calibration.service_times import Law
 
 @dataclass(frozen=True)
 class Truth:
-    """Of each request of the load: seconds from its arrival to its answer, and how late its answer
-    was by the law. `seconds_in_all` goes from the first arrival to the last answer, `computed` is
-    the CPU time in seconds that the law's work took. `best_rate` is the most answers per second in
-    any of the lab's windows, which begin with the first arrival.
+    """Reference values of each request: seconds from its arrival to its response, and how late its
+    response was by the service-time model. `seconds_in_all` is from the first arrival to the last
+    response, `computed` the CPU time in seconds of the model's work. `best_rate` is the highest
+    rate of responses in any of the lab's windows, which start with the first arrival.
     """
 
     seconds: list[float]
@@ -44,11 +44,11 @@ class Truth:
 
     @property
     def rate(self) -> float:
-        """Requests per second, from the first arrival to the last answer."""
+        """Return requests per second, from the first arrival to the last response."""
         return self.requests / self.seconds_in_all if self.seconds_in_all else 0.0
 
     def milliseconds(self, share: float) -> float:
-        """A percentile of the server's own times; `share` in percent."""
+        """Return a percentile of the server's own times; `share` in percent."""
         return 1000 * percentile(self.seconds, share)
 
     @property
@@ -57,11 +57,11 @@ class Truth:
 
     @property
     def work_ms(self) -> float:
-        """CPU time of one answer: of work that is always the same, how slow the CPU was."""
+        """Return the CPU time of one response. With constant work it shows the CPU's speed."""
         return 1000 * self.computed / self.requests if self.requests else 0.0
 
     def late_ms(self, share: float) -> float:
-        """A percentile of how late the timer was."""
+        """Return a percentile of the timer's delays."""
         return 1000 * percentile(self.late, share)
 
     def probe_ms(self) -> float:
@@ -69,7 +69,7 @@ class Truth:
 
 
 def read_truth(record: dict[str, Any]) -> Truth:
-    """From what server.py writes."""
+    """Read the record of server.py."""
     received, due, answered = (record[name] for name in ("received", "due", "answered"))
     return Truth(
         seconds=sorted(end - start for start, end in zip(received, answered, strict=True)),
@@ -83,15 +83,15 @@ def read_truth(record: dict[str, Any]) -> Truth:
 
 
 def _best_rate(began: float, answered: list[float]) -> float | None:
-    """`answered` sorted. At a constant rate it is more than that rate: answers vary, and what a
-    stall held back comes together.
+    """Return the best rate; `answered` is sorted. At a constant rate the best is above that rate:
+    response times vary, and responses after a stall arrive together.
     """
     moments = range(0, round(answered[-1] - began) + 1, STEP_SECONDS)
     return highest_rate([bisect_right(answered, began + moment) for moment in moments])
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """Of sorted values, between the two nearest as k6 does it; 0 without any.
+    """Return a percentile of sorted values, interpolated like k6's; 0 without values.
 
     https://github.com/grafana/k6/blob/v1.8.1/metrics/sink.go (TrendSink.P)
     """
@@ -104,7 +104,7 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 _END_SECONDS = 30
-# As far apart as the requests of 200/s: a program that just slept wakes later.
+# The interval of the requests at 200/s: a program that has just slept wakes later.
 _PROBES, _PROBE_PAUSE = 150, 0.005
 _PROBE_REQUEST = b"GET %b HTTP/1.1\r\nHost: reference\r\n\r\n" % PROBE
 
@@ -124,10 +124,10 @@ class Reference:
         return self._process.pid
 
     def stop(self) -> Truth:
-        """End it; what it did.
+        """Stop the server, and return its record.
 
         Raises:
-            LabError: it ended before, or says nothing.
+            LabError: it ended earlier, or left no record.
         """
         try:
             said, _ = self._process.communicate(timeout=_END_SECONDS)
@@ -138,7 +138,7 @@ class Reference:
 
 @contextmanager
 def serving(law: Law, cpus: str) -> Iterator[Reference]:
-    """The reference server on those CPUs; gone when the block ends.
+    """Run the reference server on those CPUs for the context.
 
     Raises:
         LabError: it does not start.
@@ -150,7 +150,7 @@ def serving(law: Law, cpus: str) -> Iterator[Reference]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # The terminal's Ctrl-C is for us; its standard input ends with us.
+        # A new session: the terminal's Ctrl-C is for the lab. Standard input ends with the lab.
         start_new_session=True,
     ) as process:
         try:
@@ -167,13 +167,13 @@ def _port(process: "subprocess.Popen[str]") -> int:
 
 
 def round_trip_ms(port: int, cpus: set[int]) -> float:
-    """What a client without a load generator measures of an answer that is given at once: the
-    median, in ms. The server's own part of it is in its record.
+    """Return the median time in ms of an immediate response, measured without a load generator. The
+    server's own part of it is in its record.
 
     Raises:
-        LabError: it does not answer within 5 s.
+        LabError: there is no response within 5 s.
     """
-    # A thread of its own, since a thread keeps the CPUs that it is bound to.
+    # A separate thread, since a thread keeps the CPUs to which it is bound.
     with ThreadPoolExecutor(1) as pool:
         try:
             return 1000 * median(pool.submit(_round_trips, port, cpus).result())

@@ -1,8 +1,8 @@
-"""The reference server: it answers by a law, and keeps what it really did.
+"""The reference server: it responds by a service-time model, and records the actual times.
 
-`python -m lab.suites.calibration.server KIND MILLISECONDS` says its port, answers until its
-standard input ends, and then writes its record. One thread, so that its clock
-readings have one order.
+`python -m lab.suites.calibration.server KIND MILLISECONDS` prints its port, responds until its
+standard input ends, and then prints its record. It has one thread, so that its clock readings are
+in order.
 """
 
 import asyncio
@@ -19,32 +19,32 @@ from typing import Any, cast
 
 from lab.suites.calibration.service_times import Kind, Law, Rule
 
-# What k6's setup() wants to see, and the scenario `list` reads.
+# Accepted by k6's setup(), and read by the scenario `list`.
 _BODY = b'[{"id": "00000000-0000-4000-8000-000000000001"}]'
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
     len(_BODY),
     _BODY,
 )
 _END = b"\r\n\r\n"
-# By their addresses: what setup() asks, and what the loopback's floor is measured with.
+# Parts of addresses: setup()'s requests, and the probes for the loopback's floor.
 SETUP, PROBE = b"setup=", b"/probe"
 
 
 class PreciseSelector(selectors.EpollSelector):
-    """epoll_wait(2) counts its patience in milliseconds, select(2) in microseconds."""
+    """Waits with select(2), which counts in microseconds; epoll_wait(2) counts in milliseconds."""
 
     def select(self, timeout: float | None = None) -> list[Any]:
         if timeout is None or timeout > 0:
-            # An epoll is a file like others: it can be waited for.
+            # select(2) can wait for an epoll file descriptor.
             select.select([self.fileno()], [], [], timeout)
         return super().select(0)
 
 
 @dataclass
 class Record:
-    """Of each request of the load, in seconds of the monotonic clock: when it had come, when it was
-    to be answered, when it was. `probes` has how long each probe took, `cut_off` counts requests
-    whose client left first, `computed` is the CPU time of the law itself.
+    """Times of each request of the load, in seconds of the monotonic clock: when it was received,
+    due and answered. `probes` has the duration of each probe, `cut_off` counts requests whose
+    client disconnected first, `computed` is the CPU time of the model itself.
     """
 
     received: "array[float]" = field(default_factory=lambda: array("d"))
@@ -61,7 +61,7 @@ class Record:
 
 
 class Connection(asyncio.Protocol):
-    """One client's; it asks one thing at a time."""
+    """A client's connection; it sends one request at a time."""
 
     def __init__(self, rule: Rule, record: Record, loop: asyncio.AbstractEventLoop) -> None:
         self._rule, self._record, self._loop = rule, record, loop
@@ -102,7 +102,7 @@ class Connection(asyncio.Protocol):
 def main(kind: str, milliseconds: str) -> None:
     """Serve until standard input ends."""
     rule, record = Law(cast(Kind, kind), float(milliseconds)).rule(), Record()
-    # A collection would be a pause in every answer that is due meanwhile.
+    # A garbage collection would delay every response that is due during it.
     gc.disable()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,6 +1,6 @@
-"""What the reference server does: when a request that comes now is to be answered.
+"""Service-time models of the reference server: when the response to a new request is due.
 
-Times are those of a monotonic clock, in seconds. It reads no clock itself, so tests need none.
+Times are seconds of a monotonic clock. The models read no clock, so tests need none.
 """
 
 import random
@@ -10,22 +10,22 @@ from typing import Literal, Protocol
 
 Kind = Literal["fixed", "exponential", "queue", "work"]
 
-# So that a run's times can be drawn again.
+# Fixed, so that a run's times can be reproduced.
 _SEED = 20261122
-# Some 5 ms of a CPU: as many turns as lab/host/noise.py takes for one look, and a half more.
+# Approximate: the 100,000 turns of lab/host/noise.py take about 5 ms of CPU time.
 _TURNS_PER_MS = 20_000
 
 
 class Rule(Protocol):
-    """One law at work."""
+    """A service-time model in use."""
 
     def due(self, now: float) -> float:
-        """When the request that came at `now` is to be answered."""
+        """Return when the response to the request that arrived at `now` is due."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """A kind of server and its time: the answer's, its mean, the service's or the work's, in ms."""
+    """A kind of server and its time in ms: of a response, its mean, the service or the work."""
 
     kind: Kind
     ms: float
@@ -35,12 +35,12 @@ class Law:
 
     @property
     def capacity(self) -> float | None:
-        """Answers per second at most; None without a limit, or with one of the machine."""
+        """Return the maximum responses per second; None if there is none or the machine sets it."""
         return 1000 / self.ms if self.kind == "queue" else None
 
     @property
     def timed(self) -> bool:
-        """Whether a timer says when an answer is due, and not the machine."""
+        """Return whether a timer, not the machine, determines when a response is due."""
         return self.kind != "work"
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ _SAID: dict[Kind, str] = {
 
 
 class Fixed:
-    """Each answer takes the same time, however many are under way."""
+    """Each response takes the same time, regardless of concurrent requests."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -66,7 +66,7 @@ class Fixed:
 
 
 class Exponential:
-    """Each answer takes a time of its own, however many are under way."""
+    """Each response takes a random time, regardless of concurrent requests."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -77,7 +77,7 @@ class Exponential:
 
 
 class Queue:
-    """One server and its queue, in virtual time: what is late in reality delays no other answer."""
+    """One server and its queue, in virtual time: an actual delay does not delay other responses."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -89,7 +89,7 @@ class Queue:
 
 
 class Work:
-    """Each answer takes a piece of work that is always the same: how long, the machine says."""
+    """Each response needs a constant amount of work; the machine determines how long that takes."""
 
     def __init__(self, seconds: float) -> None:
         self._turns = int(seconds * 1000 * _TURNS_PER_MS)

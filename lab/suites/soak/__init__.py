@@ -1,1 +1,1 @@
-"""A long load: what it made grow, measured against its limits."""
+"""A long load, with its growth measured against its limits."""

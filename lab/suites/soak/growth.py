@@ -1,4 +1,4 @@
-"""What a long load made grow, beside what it may."""
+"""Growth during a long load, measured against its limits."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -11,32 +11,32 @@ from lab.suites.figures import Figure, at_least, at_most
 from lab.suites.soak.watch import Look, Watch
 
 _MIB = 1024**2
-# Caches fill and pools open in the first sixth; what the second has is compared with the last.
+# Caches fill and pools open in the first sixth, so the second sixth is compared with the last.
 _PARTS = 6
-# Of the looks, that could not be made.
+# Maximum share of failed samples.
 MISSED_SHARE = 0.05
-# Of the load, that had passed when the last look was made.
+# Minimum share of the load at the time of the last sample.
 SEEN_SHARE = 0.9
 
-# Of the requests, with 503.
+# Maximum share of requests with status 503.
 REFUSED_SHARE, _REFUSED = 0.001, "503"
-# What may grow, and by how much. A worker's memory moves by some MiB with what it last answered.
+# Limits of growth. A worker's memory varies by some MiB with its last responses.
 WORKER_BYTES, WORKER_SHARE = 8 * _MIB, 0.05
 CONNECTIONS, FILES = 2, 20
 # max_size in nginx/templates/cache, with 64 MiB of scratch files; a test compares them.
 BASIC_CACHE_BYTES, CACHE_BYTES = (5 * 1024 + 64) * _MIB, (1024 + 256 + 64) * _MIB
-# max_wal_size in postgres/postgresql.conf, which Postgres may pass by a quarter under load.
+# max_wal_size in postgres/postgresql.conf, which Postgres may exceed by a quarter under load.
 LOG_AHEAD_BYTES = 5 * 1024 * _MIB
-# Measured: 0.9 KB for a booking with its guests, key, answer and indexes; tables grow in steps.
+# Measured: 0.9 KB per booking with its guests, key, response and indexes; tables grow in steps.
 BYTES_PER_BOOKING, TABLE_BYTES = 2048, 32 * _MIB
-# A line of Nginx's access log; `lab k6` cuts it off before each test. Others are cut at 20 MB.
+# A line of Nginx's access log; `lab k6` truncates it before each test. Other logs are cut at 20 MB.
 BYTES_PER_REQUEST, LOG_BYTES = 400, 100 * _MIB
 METRICS_BYTES, METRICS_BYTES_PER_HOUR = 100 * _MIB, 1024 * _MIB
 
 
 def of_load(result: Result, statuses: dict[str, int]) -> Iterator[Figure]:
-    """Whether the rate was held to the end. Of those that failed some were told to come again: with
-    LAB_SHED some are, while the caches are empty.
+    """Check whether the rate was sustained to the end. 503 responses are counted separately:
+    LAB_SHED sends some while the caches are empty.
     """
     failed, known = result.failed, bool(statuses) or not result.failed
     refused = statuses.get(_REFUSED, 0) if known else None
@@ -48,14 +48,14 @@ def of_load(result: Result, statuses: dict[str, int]) -> Iterator[Figure]:
 
 
 def broken_in_a_row(windows: list[Window]) -> int | None:
-    """The most windows in a row that exceeded a limit; None where there are none."""
+    """Return the most windows in a row that exceeded a limit; None without windows."""
     streaks = groupby(bool(window.broken) for window in windows)
     lengths = [len(list(streak)) if broken else 0 for broken, streak in streaks]
     return max(lengths, default=None)
 
 
 def of_looks(watch: Watch, requests: int, seconds: float, nginx_cache: str) -> Iterator[Figure]:
-    """What was looked at; where that is too little, nothing is known, and nothing kept."""
+    """Check the samples; with too few of them, the growth is unknown and a limit is violated."""
     looks = watch.looks
     tried = len(looks) + watch.missed
     yield at_most("looks that could not be made", round(MISSED_SHARE * tried), watch.missed)
@@ -68,7 +68,7 @@ def of_looks(watch: Watch, requests: int, seconds: float, nginx_cache: str) -> I
 
 
 def of_processes(looks: list[Look]) -> Iterator[Figure]:
-    """The server's: medians of the last part beside those of the first that is warm."""
+    """Compare the server's processes in the last part with those in the first warm part."""
     first, last = parts(looks)
     ever = {pid for look in looks for pid in look.workers}
     replaced = len(ever - looks[-1].workers.keys()) if ever else None
@@ -91,7 +91,7 @@ def _sizes(pid: int, looks: list[Look]) -> list[int]:
 def of_disk(
     looks: list[Look], bookings: int, requests: int, seconds: float, nginx_cache: str
 ) -> Iterator[Figure]:
-    """What lies on the disk at the end, or what was added to it from the first look on."""
+    """Check the size on disk at the end, or its growth since the first sample."""
     first, last = looks[0].folders, looks[-1].folders
     added = {name: last[name] - first[name] for name in last}
     cache = BASIC_CACHE_BYTES if nginx_cache == "basic" else CACHE_BYTES
@@ -106,7 +106,7 @@ def of_disk(
 
 
 def parts(looks: list[Look]) -> tuple[list[Look], list[Look]]:
-    """The second sixth of the looks and the last."""
+    """Return the second sixth of the samples, and the last."""
     size = max(1, len(looks) // _PARTS)
     return looks[size : 2 * size], looks[-size:]
 

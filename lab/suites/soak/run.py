@@ -1,4 +1,4 @@
-"""Half of what it bears for a long time: does anything grow that should not?"""
+"""A long load at half of the stack's capacity, to find unexpected growth."""
 
 import re
 import time
@@ -33,7 +33,7 @@ LOOKS = 120
 
 @dataclass(frozen=True)
 class Asked:
-    """What to hold: `rate` requests/s of the scenario, or half of what is borne."""
+    """The load: `rate` requests/s of the scenario; None for half of the highest sustained rate."""
 
     scenario: str
     seconds: float
@@ -41,8 +41,10 @@ class Asked:
 
 
 def asked(scenario: str, duration: str, rate: int | None) -> Asked:
-    """Raises:
-    UsageError: the duration is none, or too short to tell growth from a start.
+    """Return the validated options.
+
+    Raises:
+        UsageError: the duration is invalid, or too short to distinguish growth from a start.
     """
     if not re.match(durations.PATTERN, duration):
         raise UsageError(f"--duration {duration} is none. Write it like 180s, 3m or 1h.")
@@ -56,12 +58,12 @@ def asked(scenario: str, duration: str, rate: int | None) -> Asked:
 
 
 def run(engine: Engine, what: Asked) -> dict[str, Any]:
-    """Hold the rate, look at what grows, and store the document.
+    """Sustain the rate, measure growth, store the document, and return it.
 
     Raises:
-        UsageError: this engine can't.
-        LabError: the stack broke, or bears nothing.
-        Interrupted: someone pressed Ctrl-C.
+        UsageError: the engine is not native.
+        LabError: the stack failed, or sustains no rate.
+        Interrupted: the user pressed Ctrl-C.
     """
     if engine.name != "native":
         raise UsageError(
@@ -70,7 +72,7 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
         )
     expected = breaking_rate.SECONDS + what.seconds + 90
     with borrowed(engine, as_set=True) as stack, Progress(expected) as progress:
-        # Before the data are made anew, which a wrong name is not worth.
+        # Before the data is loaded again, so that a wrong name fails early.
         check(engine, _load(what, rate=1))
         prepare(engine, stack)
         with facts(engine, stack.base) as known:
@@ -84,8 +86,8 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
 
 
 def _limit(engine: Engine, what: Asked, progress: Progress) -> Limit | None:
-    """What the stack bears, unless the rate was given. It need not be the limit itself: half of
-    what the generator can ask for is a load, too.
+    """Return the stack's capacity, unless the rate was given. It may be a lower bound: half of the
+    generator's maximum is a valid load as well.
     """
     if what.rate is not None:
         return None
@@ -99,7 +101,7 @@ def _load(what: Asked, rate: int) -> Load:
 
 
 def _held(engine: Engine, what: Asked, load: Load, settings: Settings) -> dict[str, Any]:
-    """The load with all that was looked at meanwhile."""
+    """Run the load, and return its result with all samples taken during it."""
     step = max(1.0, what.seconds / LOOKS)
     began = time.time()
     with Watch(engine, current_state(), step) as watch, _keeping(watch):
@@ -122,7 +124,7 @@ def _held(engine: Engine, what: Asked, load: Load, settings: Settings) -> dict[s
 
 @contextmanager
 def _keeping(watch: Watch) -> Iterator[None]:
-    """An hour's looks are not lost because its last minutes are not waited for."""
+    """Store the samples if the load is interrupted, so that an hour of samples is not lost."""
     try:
         yield
     except Interrupted as interrupted:
@@ -135,7 +137,7 @@ def _keeping(watch: Watch) -> Iterator[None]:
 def _from_prometheus(
     held: SingleRun, settings: Settings, began: float, step: float
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """The services' memory, and how the requests were answered; nothing where it is down."""
+    """Return the services' memory, and the responses by status; empty if Prometheus is down."""
     prometheus = Prometheus(settings.prometheus_url)
     _, started = course(held)
     try:

@@ -1,4 +1,4 @@
-"""What a long load may make grow, looked at again and again."""
+"""Periodic samples of everything that a long load may cause to grow."""
 
 import os
 import threading
@@ -21,11 +21,11 @@ _BOOKINGS = "SELECT count(*) FROM hotels_booking"
 
 @dataclass(frozen=True)
 class Look:
-    """One look, `at` seconds into the load.
+    """One sample, `at` seconds into the load.
 
-    `workers` has the bytes (proportional set size) of each process below the server's, by its
-    process id, `connections` those that Postgres has to the API's database, `files` what the
-    server's processes hold open, `folders` the bytes below each.
+    `workers` has the bytes (proportional set size) of each process below the server's, by process
+    id, `connections` the number of Postgres's connections to the API's database, `files` the number
+    of the server's open files, `folders` the bytes below each folder.
     """
 
     at: float
@@ -36,9 +36,9 @@ class Look:
 
 
 class Watch:
-    """Looks every `step_seconds` between `with` and its end, in a thread of its own.
+    """Takes a sample every `step_seconds` within the `with` block, in a separate thread.
 
-    `missed` looks could not be made: Postgres did not answer, or the server had just ended.
+    `missed` counts failed samples: Postgres did not respond, or the server had just ended.
     """
 
     def __init__(self, engine: Engine, state: State, step_seconds: float) -> None:
@@ -60,7 +60,7 @@ class Watch:
     def __exit__(self, kind: object, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        # What ended the work inside is what counts, not that Postgres is down by now.
+        # After an error in the block, only that error counts: Postgres may be down by now.
         if kind is None:
             self.bookings += self._booked()
 
@@ -87,7 +87,7 @@ class Watch:
 
 
 def folders(state: State) -> dict[str, list[Path]]:
-    """Where the native engine's services write."""
+    """Return the folders to which the native engine's services write."""
     return {
         "cache": sorted(state.run.glob("cache-*")),
         "log ahead": [state.postgres / "pg_wal"],
@@ -98,14 +98,14 @@ def folders(state: State) -> dict[str, list[Path]]:
 
 
 def worker_bytes(server: int) -> dict[int, int]:
-    """The memory of each process below the server's main one; of it alone where it has none."""
+    """Return the memory of each child of the server's main process; of that process if none."""
     children = [child.pid for child in psutil.Process(server).children(recursive=True)]
     found = {pid: tree_bytes([pid]) for pid in children or [server]}
     return {pid: size for pid, size in found.items() if size}
 
 
 def open_files(server: int) -> int:
-    """How many files and sockets the server's processes have open."""
+    """Return the number of open files and sockets of the server's processes."""
     process = psutil.Process(server)
     return sum(_of_one(each.num_fds) for each in (process, *process.children(recursive=True)))
 
@@ -118,7 +118,7 @@ def _of_one(ask: Callable[[], int]) -> int:
 
 
 def folder_bytes(folder: Path) -> int:
-    """What the files below take on the disk; one that goes meanwhile takes nothing."""
+    """Return the size on disk of the files below; a file deleted during the walk counts as 0."""
     total = 0
     for where, _, names in os.walk(folder):
         for name in names:

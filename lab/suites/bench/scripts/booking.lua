@@ -1,7 +1,7 @@
--- Bookings that never meet: request n takes suite n of the list, round and round, and one night
--- further with every round, each under an Idempotency-Key of its own. As k6/lib/slots.js does it.
--- The file BENCH_SLOTS has: the first night (days since 1970), a prefix for keys, then a line per
--- suite with its id and the customers' ids.
+-- Bookings that never conflict: request n takes suite n of the list, in turn, and after each round
+-- the next night, each with a new Idempotency-Key. k6/lib/slots.js does the same.
+-- Format of the file BENCH_SLOTS: the first night (days since 1970-01-01), a prefix for keys, then
+-- a line per suite with its id and the customers' ids.
 dofile(os.getenv("BENCH_REPORT"))
 
 local suites, first_night, prefix, n = {}, 0, "", 0

@@ -1,5 +1,5 @@
--- What wrk counted, as one line of JSON: `wrk -s report.lua`. Other scripts load it too.
--- errors.status counts answers above 399.
+-- Prints wrk's counts as one line of JSON: `wrk -s report.lua`. Other scripts load it as well.
+-- errors.status counts responses above 399.
 function done(summary)
   local e = summary.errors
   io.write(string.format(
