@@ -1,4 +1,4 @@
-"""Fixtures of the lab's own tests: the `lab` command as a user runs it."""
+"""Fixtures of the lab's tests: the `lab` command as a user runs it."""
 
 import json
 import os
@@ -20,7 +20,7 @@ LAB = Path(sys.executable).parent / "lab"
 
 @dataclass(frozen=True)
 class Said:
-    """What a command left: exit code and both outputs."""
+    """Result of a command: exit code, standard output and standard error."""
 
     code: int
     out: str
@@ -31,13 +31,13 @@ class Said:
         return json.loads(self.out)
 
     def is_one_message(self, code: int) -> bool:
-        """Whether it ended as errors should: one message, no traceback, that exit code."""
+        """Return whether the command ended with one message, no traceback and exit code `code`."""
         return self.code == code and "error" in self.err.lower() and "Traceback" not in self.err
 
 
 @pytest.fixture(scope="session")
 def lab():
-    """Run `lab`; keyword arguments are environment variables."""
+    """Return a function that runs `lab`; keyword arguments are environment variables."""
 
     def run(*argv: str, **environ: str) -> Said:
         done = subprocess.run(
@@ -46,8 +46,8 @@ def lab():
             capture_output=True,
             text=True,
             check=False,
-            # Against one that hangs: on containers a run of three cells takes 280 s on a quiet
-            # machine, and over 600 s beside other work.
+            # Limit for a command that hangs: on containers a run of three cells takes 280 s on a
+            # quiet machine, and over 600 s in parallel with other work.
             timeout=1200,
         )
         return Said(done.returncode, done.stdout, done.stderr)
@@ -57,7 +57,7 @@ def lab():
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory):
-    """The sample's report, for all who only read it: its folder, and its files."""
+    """Write the sample's report once for all tests that only read it; return folder and files."""
     from lab.report.document import write_report
     from tests.support.report_samples import CLAIMS, load, runs
 
@@ -68,10 +68,10 @@ def written(tmp_path_factory):
 
 @pytest.fixture
 def other(tmp_path, lab, stack):
-    """The environment of a second stack, which has nothing yet."""
+    """Yield the environment of a second, empty stack."""
     state = State(Path(os.environ["LAB_STATE_DIR"]).parent / f"test-{tmp_path.name}")
     ports = {k: str(int(v) + 500) for k, v in os.environ.items() if k.endswith("_PORT")}
-    # The first one's is among the last that there are.
+    # The first stack's port is near the end of the port range.
     ports["LAB_POSTGRES_PORT"] = str(int(os.environ["LAB_POSTGRES_PORT"]) - 500)
     environ = {**ports, "LAB_STATE_DIR": str(state.base)}
     yield environ
@@ -83,7 +83,7 @@ def other(tmp_path, lab, stack):
 
 @dataclass(frozen=True)
 class Watched:
-    """What a run left in the Prometheus at `url`, from `began` on; `arrived` while it ran."""
+    """A run's data in the Prometheus at `url` from `began` on; `arrived`: signals during it."""
 
     url: str
     began: float
@@ -92,14 +92,14 @@ class Watched:
 
 @pytest.fixture(scope="session")
 def watched(lab, stack):
-    """One real run for all tests that look at what a run leaves."""
+    """Start one real run for all tests that check the data of a run."""
     from lab.analysis.prometheus import Prometheus
     from lab.stack.native.supervision import wait_for
     from tests.support.answers import run_for_dashboards
     from tests.support.telemetry import arrivals, due
 
     url, began = stack.settings().prometheus_url, []
-    # A stack that has just started has no rates yet, and the run is short.
+    # Wait: a stack that has just started has no rates yet, and the run is short.
     rates = 'side:cpu_cores:rate{side="load"}'
     wait_for(lambda: Prometheus(url).instant(rates) is not None, seconds=60, what="The first rates")
     run = threading.Thread(target=lambda: began.append(run_for_dashboards(lab)))

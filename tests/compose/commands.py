@@ -1,4 +1,4 @@
-"""Running docker and what stand-ins are made with: the system's programs, or the unpacked ones."""
+"""Run docker and the programs that build stand-ins: the system's or the unpacked ones."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ STATE = PROGRAMS.parent / "compose-test"
 
 
 def environment(**environ: str) -> dict[str, str]:
-    """The unpacked programs on the PATH, behind the system's, and compose as docker's plugin."""
+    """Return the environment: unpacked programs last on the PATH, compose as docker's plugin."""
     unpacked = [str(PROGRAMS / folder) for folder in ("usr/bin", "usr/sbin", "bin", "sbin")]
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *unpacked])
     made = {**os.environ, "PATH": path, "DOCKER_CONFIG": str(_docker_config()), **_iptables()}
@@ -21,7 +21,7 @@ def environment(**environ: str) -> dict[str, str]:
 
 
 def _iptables() -> dict[str, str]:
-    """Where an iptables that was unpacked finds its extensions, without which it can do nothing."""
+    """Return the path to the extensions of an unpacked iptables, which it needs."""
     if (PROGRAMS / "usr/sbin/iptables").is_symlink():
         for folder in PROGRAMS.glob("usr/lib/*/xtables"):
             return {"XTABLES_LIBDIR": str(folder)}
@@ -33,25 +33,25 @@ def program(name: str) -> str | None:
 
 
 def run(*argv: str, stdin: IO[bytes] | None = None, **environ: str) -> Any:
-    """The completed command; the caller looks at its exit code."""
+    """Return the completed command; the caller checks its exit code."""
     env = environment_of(argv[0], **environ)
     return subprocess.run(argv, env=env, stdin=stdin, capture_output=True, text=True, check=False)
 
 
 def environment_of(name: str, **environ: str) -> dict[str, str]:
-    """The environment for a program, and for what it starts: dockerd starts iptables.
+    """Return the environment of a program and its children: dockerd starts iptables.
 
-    Libraries that were unpacked beside a program are of no use to the system's own programs.
+    Unpacked libraries are only for unpacked programs; the system's programs do not need them.
     """
     unpacked = PROGRAMS in Path(program(name) or "/").parents
     return environment(**environ) | (library_env() if unpacked else {})
 
 
 def checked(*argv: str, **environ: str) -> str:
-    """What the command printed.
+    """Return the command's standard output.
 
     Raises:
-        RuntimeError: it failed; with the end of what it said.
+        RuntimeError: the command failed; the message has the end of its output.
     """
     done = run(*argv, **environ)
     if done.returncode:
@@ -61,7 +61,7 @@ def checked(*argv: str, **environ: str) -> str:
 
 
 def _docker_config() -> Path:
-    """Docker's configuration for these tests: nobody's logins, and our build of compose."""
+    """Return Docker's configuration for these tests: no logins, and the project's compose."""
     plugin = STATE / "docker-config/cli-plugins/docker-compose"
     if not plugin.is_symlink():
         plugin.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""One compose stack for these tests, on a real Docker engine; taken down when they end."""
+"""One compose stack for these tests, on a real Docker engine; stopped when they end."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ from lab.settings import LOOPBACK, load_settings
 
 @pytest.fixture(scope="session")
 def say(request):
-    """Progress, past pytest's capture: the first minutes would look like nothing."""
+    """Return a function that prints progress past pytest's capture: setup takes minutes."""
     plugins, started = request.config.pluginmanager, time.monotonic()
     reporter, capture = plugins.getplugin("terminalreporter"), plugins.getplugin("capturemanager")
 
@@ -34,7 +34,7 @@ def say(request):
 
 @pytest.fixture(scope="session")
 def stack(say):
-    """Everything up and healthy, with the small data of the root conftest.py."""
+    """Start every service, wait until all are healthy, with the small dataset of conftest.py."""
     STATE.mkdir(parents=True, exist_ok=True)
     with docker_engine() as engine:
         say(f"Engine: {engine}")
@@ -72,7 +72,7 @@ def _take_down(made: Stack) -> None:
     ours = f"label=com.docker.compose.project={PROJECT}"
     for kind in (("ps", "--all"), ("volume", "ls"), ("network", "ls")):
         assert checked("docker", *kind, "--quiet", "--filter", ours) == ""
-    # Whoever uses this engine next must not take a stand-in for the official image.
+    # Later users of this engine must not mistake a stand-in for the official image.
     remove_names()
 
 
@@ -83,13 +83,13 @@ def prometheus(stack):
 
 @pytest.fixture(scope="session")
 def lab_on_docker(lab, stack):
-    """The `lab` command with the docker engine."""
+    """Return a function that runs `lab` with the docker engine."""
     return lambda *argv, **environ: lab(*argv, **environment(**stack.environ, **environ))
 
 
 @pytest.fixture(scope="session")
 def push_url(stack):
-    """Where k6 pushes: Alloy's receiver, or Prometheus where there is no Alloy."""
+    """Return the URL to which k6 pushes: Alloy's receiver, or Prometheus without Alloy."""
     if "alloy" in stack.left_out:
         return f"{load_settings().prometheus_url}/api/v1/write"
     return f"http://{LOOPBACK}:{os.environ['LAB_ALLOY_PUSH_PORT']}/api/v1/metrics/write"
@@ -97,7 +97,7 @@ def push_url(stack):
 
 @pytest.fixture(scope="session")
 def poll():
-    """Ask until it is so; an assertion fails when it has not become so in time."""
+    """Return a function that polls a condition and fails if it stays false for `seconds`."""
 
     def until(is_so, *, seconds):
         end = time.monotonic() + seconds
@@ -110,5 +110,5 @@ def poll():
 
 @pytest.fixture(scope="session")
 def target():
-    """The address of the stack's Nginx, and of nothing else."""
+    """Return the address of the stack's Nginx."""
     return f"http://{LOOPBACK}:{os.environ['LAB_HTTP_PORT']}"

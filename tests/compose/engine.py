@@ -1,4 +1,4 @@
-"""A Docker engine for the tests: the machine's own, or one that is started for them."""
+"""A Docker engine for the tests: a running one, or one that is started for them."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ _SECONDS_TO_START = 60
 
 @contextmanager
 def docker_engine() -> Iterator[str]:
-    """An engine that answers inside; yields how it came to be."""
+    """Provide a running engine; yield a description of it."""
     if run("docker", "info").returncode == 0:
         yield "the machine's own Docker engine"
         return
@@ -36,7 +36,7 @@ def _start() -> "subprocess.Popen[bytes]":
             "dockerd is not here. `make test-compose` unpacks it where there is apt."
         )
     log = STATE / "dockerd.log"
-    # Images and containers below the project; its socket and network rules are the usual ones.
+    # Images and containers are stored below the project; socket and network rules are the default.
     argv = [
         "dockerd",
         "--data-root",

@@ -1,4 +1,4 @@
-"""The compose stack of these tests: its files, its address, and what was left out of it."""
+"""The compose stack of these tests: its files, its environment and the omitted services."""
 
 import json
 from dataclasses import dataclass, field
@@ -16,25 +16,25 @@ LOAD_FILE = "docker-compose.load.yml"
 
 @dataclass
 class Stack:
-    """`environ` is what every command that has to do with this stack gets."""
+    """A compose stack. `environ` is the environment of every command for this stack."""
 
     environ: dict[str, str]
     images: list[Image] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
 
     def compose(self, *argv: str, **environ: str) -> str:
-        """docker compose on the target's files."""
+        """Run docker compose on the target's files and return its output."""
         return checked("docker", "compose", *argv, **{**self.environ, **environ})
 
     def load(self, *argv: str, **environ: str) -> Any:
-        """docker compose on the generator's file; the caller looks at the exit code."""
+        """Run docker compose on the generator's file; the caller checks the exit code."""
         named = ("-f", str(ROOT / LOAD_FILE))
         return run("docker", "compose", *named, *argv, **{**self.environ, **environ})
 
     def provide_images(self) -> None:
-        """Have every image that can be had, and leave out the services whose image can't.
+        """Provide every available image, and omit the services whose image is unavailable.
 
-        Compose builds the backend's own; of that only the base image is provided.
+        Compose builds the backend's image; only its base image is provided here.
         """
         config = self._services("docker-compose.yml")
         base = config["backend"]["build"]["args"]["BASE_IMAGE"]
@@ -54,7 +54,7 @@ class Stack:
         return dict(json.loads(checked(*argv))["services"])
 
     def _write_override(self) -> None:
-        """A service of a profile that nobody names is not started."""
+        """Put the omitted services into a profile that is never active, so they do not start."""
         override = STATE / "left-out.yml"
         services: dict[str, Any] = {name: {"profiles": ["left-out"]} for name in self.left_out}
         if "alloy" in self.left_out:

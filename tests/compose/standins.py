@@ -1,9 +1,8 @@
-"""Images for the compose stack: the ones that are here, the official ones where they can be pulled,
-and elsewhere stand-ins made of the distribution's packages.
+"""Images for the compose stack: local ones, official ones if they can be pulled, otherwise
+stand-ins built from the distribution's packages.
 
-A stand-in bears the official name and keeps to what the project uses of the official image's
-contract. It proves the compose files, not the official images: those have other versions and other
-start scripts.
+A stand-in has the official name and the part of the official image's interface that the project
+uses. It tests the compose files, not the official images, whose versions and start scripts differ.
 """
 
 import shutil
@@ -23,7 +22,7 @@ BASE = f"{KEPT}base"
 LABEL = "load-lab.stand-in"
 _SUITE = "bookworm"
 
-# Which folder of standins/ stands in for an image, by the image's name without its tag.
+# Folder in standins/ by image name without the tag.
 _FOLDERS = {
     "python": "python",
     "postgres": "postgres",
@@ -34,13 +33,13 @@ _FOLDERS = {
     "grafana/k6": "k6",
     "ghcr.io/shopify/toxiproxy": "toxiproxy",
 }
-# What of the lab's own builds goes into them.
+# Programs built by the lab that are copied into a stand-in.
 _BUILT = {"k6": ("k6",), "toxiproxy": ("toxiproxy-server", "toxiproxy-cli")}
 
 
 @dataclass(frozen=True)
 class Image:
-    """An image that the stack needs: how it came here, or why it is not to be had."""
+    """An image that the stack needs: its origin, or the reason why it is unavailable."""
 
     name: str
     origin: str
@@ -48,7 +47,7 @@ class Image:
 
 
 def provide(name: str) -> Image:
-    """Have the image `name` here, by the first of the ways that works."""
+    """Provide the image `name`: local, pulled, or a stand-in."""
     if run("docker", "image", "inspect", name).returncode == 0:
         return Image(name, "stand-in" if name in standins() else "was here")
     if run("docker", "pull", "--quiet", name).returncode == 0:
@@ -57,7 +56,7 @@ def provide(name: str) -> Image:
     if folder is None:
         return Image(name, "can't be pulled, and no package stands in for it", missing=True)
     context = _context(folder)
-    # One that was made of other files is of no use.
+    # The digest rebuilds a stand-in when its files change.
     kept = f"{KEPT}{folder}:{_digest(context)}"
     if run("docker", "image", "inspect", kept).returncode:
         _build(kept, context)
@@ -66,9 +65,9 @@ def provide(name: str) -> Image:
 
 
 def provide_old_python(name: str) -> Image:
-    """Have the image `name`, such as python:3.6.15-bullseye, by the first of the ways that works.
+    """Provide the image `name`, such as python:3.6.15-bullseye: local, pulled, or a stand-in.
 
-    Its stand-in has this machine's Python of that version.
+    The stand-in contains this machine's Python of that version.
     """
     if run("docker", "image", "inspect", name).returncode == 0:
         return Image(name, "stand-in" if name in standins() else "was here")
@@ -93,20 +92,20 @@ def _digest(folder: Path) -> str:
 
 
 def remove_names() -> None:
-    """Take the official names off the stand-ins, which stay under names of their own."""
+    """Remove the official names of the stand-ins; they remain under the stand-in names."""
     for name in standins():
         if not name.startswith((KEPT, "<none>")):
             checked("docker", "rmi", "--no-prune", name)
 
 
 def standins() -> list[str]:
-    """The names of all stand-ins that are here."""
+    """Return the names of all local stand-ins."""
     shape = ("--format", "{{.Repository}}:{{.Tag}}")
     return checked("docker", "images", "--filter", f"label={LABEL}=true", *shape).split()
 
 
 def _context(folder: str) -> Path:
-    """Everything that a stand-in is made of, but its base."""
+    """Return the build context of a stand-in, without its base image."""
     context = STATE / "contexts" / folder
     shutil.rmtree(context, ignore_errors=True)
     shutil.copytree(FOLDER / folder, context)
@@ -118,13 +117,13 @@ def _context(folder: str) -> Path:
 def _build(name: str, context: Path, *flags: str) -> None:
     if run("docker", "image", "inspect", BASE).returncode:
         _make_base()
-    # The host's network: a build has no need for one of its own.
+    # The host's network: a build does not need a separate one.
     ours = ("--network", "host", "--label", f"{LABEL}=true", "--tag", name)
     checked("docker", "build", "--quiet", *ours, *flags, str(context), DOCKER_BUILDKIT="0")
 
 
 def _make_base() -> None:
-    """The distribution's smallest system, with this machine's certificates."""
+    """Build the base image: the distribution's minimal system with this machine's certificates."""
     root = STATE / "root"
     shutil.rmtree(root, ignore_errors=True)
     flags = ("--variant=minbase", "--include=ca-certificates", _SUITE, str(root), _mirror())
@@ -139,7 +138,7 @@ def _make_base() -> None:
 
 
 def _mirror() -> str:
-    """Where this machine's own packages come from."""
+    """Return the package mirror that this machine uses."""
     asked = checked("apt-get", "indextargets", "--format", "$(CODENAME) $(REPO_URI)")
     for line in asked.splitlines():
         suite, _, address = line.partition(" ")
@@ -149,9 +148,9 @@ def _mirror() -> str:
 
 
 def _adapt(root: Path) -> None:
-    """What a build in it needs: this machine's certificates, and packages that start nothing.
+    """Copy this machine's certificates, and prevent packages from starting services.
 
-    Nothing else of the machine's: its package settings may hold a password.
+    The machine's package settings are not copied, because they may contain a password.
     """
     certificates = "etc/ssl/certs/ca-certificates.crt"
     if (Path("/") / certificates).exists():

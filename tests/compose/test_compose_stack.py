@@ -1,4 +1,4 @@
-"""The compose files on a real Docker engine, as a user starts them."""
+"""The compose files on a real Docker engine, started as a user starts them."""
 
 import json
 
@@ -18,12 +18,12 @@ def _listed(target):
 def test_every_service_runs_and_is_healthy(stack):
     listed = [json.loads(line) for line in stack.compose("ps", "--format", "json").splitlines()]
     found = {each["Service"]: (each["State"], each["Health"]) for each in listed}
-    # The official image of Nginx's exporter has no program that could ask it for its health.
+    # The official image of Nginx's exporter has no program for a health check.
     assert found.pop("nginx-exporter") == ("running", "")
     assert set(found.values()) == {("running", "healthy")}, found
 
 
-def test_the_data_is_loaded(stack, target):
+def test_data_is_loaded(stack, target):
     hotels = _listed(target).json()
     assert len(hotels) == load_settings().LAB_DATA_HOTELS
     assert all(hotel["suite_count"] > 0 for hotel in hotels)
@@ -31,7 +31,7 @@ def test_the_data_is_loaded(stack, target):
 
 @pytest.fixture(scope="module")
 def smoke(stack, push_url):
-    """A smoke test by the generator's own compose file; its summary, and what k6 said."""
+    """Run a smoke test with the generator's compose file; return k6's summary."""
     testid = "compose-smoke"
     summary = RESULTS / testid / "k6-summary.json"
     summary.parent.mkdir(parents=True, exist_ok=True)
@@ -42,27 +42,27 @@ def smoke(stack, push_url):
     return json.loads(summary.read_text())
 
 
-def test_the_smoke_test_passes_through_the_load_file(smoke):
+def test_smoke_test_passes_with_load_compose_file(smoke):
     metrics = smoke["metrics"]
     assert metrics["http_reqs"]["values"]["count"] > 20
     assert metrics["http_req_failed"]["values"]["rate"] == 0
 
 
-def test_prometheus_has_as_many_requests_as_k6_counted(smoke, prometheus, poll):
+def test_prometheus_count_matches_k6_count(smoke, prometheus, poll):
     query = 'sum(last_over_time(k6_http_reqs_total{testid="compose-smoke"}[10m]))'
     count = smoke["metrics"]["http_reqs"]["values"]["count"]
     poll(lambda: prometheus.instant(query) == count, seconds=10)
 
 
-def test_a_layer_is_switched_by_starting_with_another_setting(stack, target, smoke):
+def test_restart_with_other_setting_switches_cache_layer(stack, target, smoke):
     assert "X-Cache-Status" not in _listed(target).headers
     stack.compose("up", "-d", "--wait", LAB_NGINX_CACHE="protected", LAB_DETAIL="fast")
     seen = [_listed(target).headers["X-Cache-Status"] for _ in range(2)]
     assert seen == ["MISS", "HIT"]
 
 
-def test_the_backends_metrics_come_back_with_a_backend_that_started_again(stack, poll):
-    """They are served in its network, which ends with it."""
+def test_backend_metrics_return_after_backend_restart(stack, poll):
+    """The metrics server shares the backend's network, which ends with the backend."""
     stack.compose("restart", "--no-deps", "backend")
     url = f"http://127.0.0.1:{load_settings().LAB_METRICS_PORT}/metrics"
 
@@ -75,9 +75,9 @@ def test_the_backends_metrics_come_back_with_a_backend_that_started_again(stack,
     poll(served, seconds=60)
 
 
-def test_a_delay_needs_nothing_but_its_setting(stack, target):
+def test_latency_needs_only_its_setting(stack, target):
     stack.compose("up", "-d", "--wait", LAB_LATENCY_MS="100")
-    # To the client, to Postgres for the rows, and for the proof that the connection lives.
+    # One delay to the client, one for the rows, and one for the connection check in Postgres.
     assert _listed(target).elapsed.total_seconds() > 0.3
     server = f"http://127.0.0.1:{load_settings().delayed_backend_port}/healthz"
     assert httpx.get(server).elapsed.total_seconds() > 0.1

@@ -1,4 +1,4 @@
-"""What the containers' processes really may do, as the kernel tells it, and who is let in."""
+"""Privileges of the containers' processes, as reported by the kernel, and access control."""
 
 import json
 import os
@@ -21,7 +21,7 @@ LOOPBACK = "127.0.0.1"
 
 @pytest.fixture(scope="module")
 def processes(stack):
-    """Every process of each running container, by service."""
+    """Return the processes of each running container, by service."""
     found = {}
     for line in stack.compose("ps", "--format", "json").splitlines():
         container = json.loads(line)
@@ -40,7 +40,7 @@ def _status(process):
     return {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
 
 
-def test_no_process_has_a_capability_beyond_what_is_known(processes):
+def test_processes_have_only_listed_capabilities(processes):
     for service, family in processes.items():
         known = sum(1 << _BITS[name] for name in CAPABILITIES.get(service, ()))
         for process in family:
@@ -50,7 +50,7 @@ def test_no_process_has_a_capability_beyond_what_is_known(processes):
             assert status["NoNewPrivs"] == ["1"], (service, process.name())
 
 
-def test_no_process_is_root_that_need_not_be(processes):
+def test_only_listed_services_run_as_root(processes):
     users = {
         service: {uid for process in family for uid in _status(process)["Uid"]}
         for service, family in processes.items()
@@ -61,7 +61,7 @@ def test_no_process_is_root_that_need_not_be(processes):
             assert users[name] == {str(reader.uid)}, name
 
 
-def test_every_containers_own_file_system_is_read_only(processes):
+def test_root_file_system_of_every_container_is_read_only(processes):
     for service, family in processes.items():
         mounts = Path(f"/proc/{family[0].pid}/mountinfo").read_text().splitlines()
         (root,) = (fields[5] for fields in map(str.split, mounts) if fields[4] == "/")
@@ -69,28 +69,28 @@ def test_every_containers_own_file_system_is_read_only(processes):
 
 
 @pytest.mark.parametrize("service", ["postgres", "redis", "backend"])
-def test_a_program_finds_its_own_secrets_and_no_others(stack, service):
+def test_service_sees_only_its_secrets(stack, service):
     found = stack.compose("exec", "-T", service, "ls", "/run/lab-secrets").split()
     assert sorted(found) == sorted(READERS[service].names)
 
 
-def test_redis_and_postgres_ask_the_other_containers_for_a_password(stack):
+def test_redis_and_postgres_require_password_from_other_containers(stack):
     said = stack.compose("exec", "-T", "redis", "redis-cli", "-h", "redis", "ping")
     assert "NOAUTH" in said
     wrong = "psql 'postgresql://postgres:wrong@postgres/postgres' -c 'SELECT 1' 2>&1; true"
     said = stack.compose("exec", "-T", "postgres", "sh", "-c", wrong)
     assert "password authentication failed" in said
-    # Not even from inside, over the network.
+    # The same over the network from inside the container.
     none = "psql -w -h 127.0.0.1 -U postgres -c 'SELECT 1' 2>&1; true"
     assert "no password supplied" in stack.compose("exec", "-T", "postgres", "sh", "-c", none)
 
 
-def test_the_push_gate_asks_for_the_password_that_the_readme_shows(stack):
+def test_metrics_ingress_requires_password_shown_in_readme(stack):
     argv = ("run", "--rm", "-T", "secrets", "cat", "/run/lab-secrets/push_password")
     password = stack.compose(*argv).strip()
     url = f"http://{LOOPBACK}:{os.environ['LAB_PUSH_PORT']}/api/v1/write"
     assert httpx.post(url).status_code == 401
     assert httpx.post(url, auth=(PUSH_USER, "wrong")).status_code == 401
     assert httpx.get(url, auth=(PUSH_USER, password)).status_code == 403
-    # Let in, and told by the receiver that this is no push.
+    # Authenticated, and rejected by the receiver as an invalid push.
     assert httpx.post(url, auth=(PUSH_USER, password), content=b"x").status_code == 400

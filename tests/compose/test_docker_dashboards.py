@@ -1,4 +1,4 @@
-"""Every expression of every dashboard, with what Alloy measures of the containers."""
+"""Every expression of every dashboard, with Alloy's metrics of the containers."""
 
 import pytest
 

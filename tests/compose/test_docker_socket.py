@@ -1,14 +1,14 @@
-"""Through Alloy's window on the Docker engine one can look, and not reach."""
+"""Alloy's Docker socket proxy allows reading container metadata and nothing else."""
 
 import pytest
 
 
 @pytest.fixture
 def asked(stack):
-    """The status of a request, made where the window is."""
+    """Return a function that sends a request inside the proxy's container; returns the status."""
 
     def ask(method, path):
-        # The path as it is written: curl would make it plain.
+        # `--path-as-is`, because curl would normalize the path.
         flags = ("-s", "-o", "/dev/null", "-w", "%{http_code}", "--path-as-is", "-X", method)
         flags += ("--unix-socket", "/run/docker-window/docker.sock")
         return stack.compose("exec", "-T", "docker-socket", "curl", *flags, f"http://docker{path}")
@@ -19,8 +19,8 @@ def asked(stack):
 @pytest.mark.parametrize(
     "path", ["/_ping", "/v1.41/info", "/v1.41/containers/json", "/containers/docker-socket/json"]
 )
-def test_what_names_containers_may_be_read(asked, path):
-    # 404: the engine was asked, and has no container of that name.
+def test_container_metadata_is_readable(asked, path):
+    # 404: the request reached the engine, which has no container of that name.
     assert asked("GET", path) in ("200", "404")
 
 
@@ -43,12 +43,12 @@ def test_what_names_containers_may_be_read(asked, path):
         ("POST", "/build"),
     ],
 )
-def test_nothing_else_gets_through(asked, method, path):
+def test_other_requests_are_forbidden(asked, method, path):
     assert asked(method, path) == "403"
 
 
-def test_alloy_has_no_other_way_to_the_engine(stack):
-    """Sockets of the host that can be reached through what it has mounted."""
+def test_alloy_has_no_direct_docker_socket(stack):
+    """Check the host's Docker sockets in every mounted folder."""
     if "alloy" in stack.left_out:
         pytest.skip(f"without alloy: {stack.left_out['alloy']}")
     roots = ("", "/rootfs", "/rootfs/var", "/rootfs/proc/1/root", "/var")

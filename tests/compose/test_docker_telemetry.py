@@ -1,4 +1,4 @@
-"""The telemetry table on the docker engine, and what an outage of Prometheus leaves."""
+"""The telemetry table on the docker engine, and the data after an outage of Prometheus."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ OUTAGE_SECONDS = 10
 
 @pytest.fixture(scope="module")
 def arrived(stack, push_url, prometheus):
-    """Which signals arrived within 60 s of the beginning of a run."""
+    """Return the signals that arrived within 60 s of the beginning of a run."""
     stack.compose("up", "-d", "--wait")
     environ = {"PUSH_URL": push_url, "TESTID": "compose-telemetry", "DURATION": "30s"}
     argv = ("run", "--rm", "load", "k6", "run", "--quiet", "main.js")
@@ -28,7 +28,7 @@ def arrived(stack, push_url, prometheus):
 
 
 @pytest.mark.parametrize("signal", TABLE, ids=str)
-def test_the_signal_arrives_within_a_minute(signal, stack, arrived):
+def test_signal_arrives_within_a_minute(signal, stack, arrived):
     if "docker" in signal.missing:
         pytest.skip(f"{signal}: {signal.missing['docker']}")
     if signal.name == "disk" and not _kernel_counts_disk(stack):
@@ -40,9 +40,10 @@ def test_the_signal_arrives_within_a_minute(signal, stack, arrived):
 
 
 def _kernel_counts_disk(stack):
-    """Kernels from 6.x on count by cgroup v1 only where a limit is set, which is nowhere here.
+    """Return whether the kernel counts disk bytes by cgroup.
 
-    Postgres has written its data: a 0 is no lack of writing.
+    With cgroup v1, kernels from 6.x on count only if a limit is set, and no limit is set here.
+    Postgres has written its data, so a count of 0 means that the kernel does not count.
     """
     container = stack.compose("ps", "--quiet", "postgres").strip()
     counter = Path(f"/sys/fs/cgroup/blkio/docker/{container}/blkio.throttle.io_service_bytes")
@@ -51,16 +52,16 @@ def _kernel_counts_disk(stack):
 
 @pytest.fixture(scope="module")
 def outage(stack, push_url, prometheus, poll):
-    """Prometheus is stopped in the middle of a smoke test; from when to when it was away."""
+    """Stop Prometheus during a smoke test; return the outage's begin and end, and k6's output."""
     if "alloy" in stack.left_out:
         pytest.skip(f"without alloy: {stack.left_out['alloy']}")
-    # Visitors enough that something is answered in every second.
+    # Enough virtual users for an answer in every second.
     environ = {"PUSH_URL": push_url, "TESTID": TESTID, "VUS": "20", "DURATION": "40s"}
     said = []
     argv = ("run", "--rm", "load", "k6", "run", "--quiet", "main.js")
     run = threading.Thread(target=lambda: said.append(stack.load(*argv, **environ)))
     run.start()
-    # Well inside the run.
+    # Wait until the run is well under way.
     poll(lambda: (prometheus.instant(_count()) or 0) > 100, seconds=60)
     stack.compose("stop", "prometheus")
     began = time.time()
@@ -73,29 +74,29 @@ def outage(stack, push_url, prometheus, poll):
 
 
 def _count(span="1s"):
-    """Requests so far; `span` is how old a sample may be: by itself a query looks 5 min back."""
+    """Return a query of the requests so far; `span` is the maximum age of a sample (not 5 min)."""
     return f'sum(last_over_time(k6_http_reqs_total{{testid="{TESTID}"}}[{span}]))'
 
 
-def test_every_second_of_the_outage_is_there_afterwards(outage, prometheus):
-    """The samples themselves, which k6 pushes each second: a total would hide what is missing."""
+def test_every_second_of_outage_is_delivered_later(outage, prometheus):
+    """Check the samples, which k6 pushes each second: a total would hide missing ones."""
     began, ended, _ = outage
     for selector in (heartbeat(TESTID), f'k6_http_reqs_total{{testid="{TESTID}"}}'):
         moments = {at for series in prometheus.samples(selector, began, ended) for at in series}
         gaps = [later - earlier for earlier, later in pairwise([began, *sorted(moments), ended])]
-        # A busy k6 may push one second together with the next; more is a gap.
+        # A busy k6 may push two seconds together; a longer distance is a gap.
         assert max(gaps) < 2.1, (selector, gaps)
         assert len(moments) > 0.8 * (ended - began), (selector, gaps)
 
 
-def test_the_count_equals_k6s_own(outage, prometheus, poll):
+def test_prometheus_count_equals_k6_count(outage, prometheus, poll):
     *_, said = outage
     (counted,) = (int(line.split()[1]) for line in said.splitlines() if "requests  " in line)
     loaded = _count("10m").replace('"}', '",name!~"setup_.*"}')
     poll(lambda: prometheus.instant(loaded) == counted, seconds=10)
 
 
-def test_alloys_configuration_is_formatted_as_alloy_does_it(stack):
+def test_alloy_configuration_matches_alloy_fmt(stack):
     if "alloy" in stack.left_out:
         pytest.skip(f"without alloy: {stack.left_out['alloy']}")
     stack.compose("exec", "-T", "alloy", "alloy", "fmt", "-t", "/etc/alloy/config.alloy")
@@ -104,7 +105,7 @@ def test_alloys_configuration_is_formatted_as_alloy_does_it(stack):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_generator_of_its_own_has_its_cpu_measured(stack, push_url, prometheus, poll):
+def test_cpu_of_separate_generator_is_measured(stack, push_url, prometheus, poll):
     if "alloy" in stack.left_out:
         pytest.skip(f"without alloy: {stack.left_out['alloy']}")
     started = stack.load("up", "-d", "generator-metrics", PUSH_URL=push_url)

@@ -1,4 +1,4 @@
-"""The `lab` command with the docker engine, after compose itself was tried."""
+"""The `lab` command with the docker engine; runs after the tests of compose."""
 
 import threading
 
@@ -26,7 +26,7 @@ def engine(up, stack, monkeypatch):
     return DockerEngine()
 
 
-def test_status_tells_what_really_runs(up):
+def test_up_reports_running_services_and_settings(up):
     assert up["engine"] == "docker"
     assert {s["state"] for s in up["services"]} == {"running"}
     assert up["settings"]["LAB_NGINX_CACHE"] == "off"
@@ -41,7 +41,7 @@ def test_set_switches_every_layer(lab_on_docker, up, target):
     assert seen == ["MISS", "HIT"]
 
 
-def test_a_load_is_measured_from_start_to_end(lab_on_docker, up):
+def test_load_is_measured_from_start_to_end(lab_on_docker, up):
     flags = ("--scenario", "list", "--rate", "30", "--duration", "12s", "--json")
     said = lab_on_docker("k6", "breakpoint", *flags)
     assert said.code == 0, said.err
@@ -49,7 +49,7 @@ def test_a_load_is_measured_from_start_to_end(lab_on_docker, up):
     assert said.json["goodput"] > 5
 
 
-def test_without_alloy_a_load_goes_on_and_says_what_was_not_recorded(
+def test_load_without_alloy_finishes_and_reports_missing_data(
     lab_on_docker, up, stack, prometheus, poll
 ):
     if "alloy" in stack.left_out:
@@ -75,7 +75,7 @@ def test_without_alloy_a_load_goes_on_and_says_what_was_not_recorded(
     assert said[0].json["requests"] >= 400
 
 
-def test_ramp_stops_early_by_a_signal_to_its_container(lab_on_docker, up):
+def test_ramp_stops_early_by_signal_to_its_container(lab_on_docker, up):
     flags = ("--scenario", "list", "--rate", "10", "--duration", "60s", "--p95", "1", "--json")
     said = lab_on_docker("k6", "breakpoint", *flags)
     assert said.code == 0, said.err
@@ -84,13 +84,13 @@ def test_ramp_stops_early_by_a_signal_to_its_container(lab_on_docker, up):
     assert said.json["failed"] == 0
 
 
-def test_a_profile_sees_the_workers_in_their_container(lab_on_docker, up):
+def test_profile_includes_workers_in_their_container(lab_on_docker, up):
     said = lab_on_docker("profile", "--duration", "8s", "--json")
     assert said.code == 0, said.err
     assert len(said.json["hottest"]) == 10
 
 
-def test_the_database_answers_and_says_no(engine):
+def test_database_answers_and_reports_errors(engine):
     assert engine.sql("hotel", "SELECT count(*) FROM hotels_hotel") == ["4"]
     from lab.errors import LabError
 
@@ -98,14 +98,14 @@ def test_the_database_answers_and_says_no(engine):
         engine.sql("hotel", "SELECT nonsense")
 
 
-def test_what_a_result_says_of_the_stack_is_asked_of_it(engine):
+def test_versions_limits_and_pids_come_from_the_stack(engine):
     assert set(engine.versions()) >= {"postgres", "redis", "nginx", "prometheus", "k6"}
     assert "unknown" not in engine.versions().values()
     assert "memory" in engine.limits()["backend"]
     assert set(engine.pids()) >= {"postgres", "backend", "nginx"}
 
 
-def test_logs_and_their_wrong_names(lab_on_docker, up):
+def test_logs_reject_unknown_service(lab_on_docker, up):
     assert lab_on_docker("logs", "backend").code == 0
     wrong = lab_on_docker("logs", "nonsense")
     assert wrong.is_one_message(2)

@@ -1,4 +1,4 @@
-"""The experiments' kinds of cells in containers: each proves who answers before it is loaded."""
+"""Every kind of experiment cell in containers; each is verified before its load."""
 
 import json
 import shutil
@@ -10,18 +10,18 @@ import pytest
 from lab.paths import ROOT
 
 CELLS = Path(__file__).with_name("containers.toml")
-# Three of a run: a cell takes a minute, most of it compose's, and what is around them one, too.
+# Three cells per run: a cell takes a minute, most of it in compose, and a run adds a minute.
 TRIPLES = [("cached", "beside", "layer"), ("async-views", "sockets", "delayed")]
 
 
 @pytest.fixture(scope="module")
 def up(lab_on_docker):
-    """The lab knows the stack as its own: a run that found none would take it down at the end."""
+    """Start the stack with `lab up`: otherwise the run would stop it at the end."""
     said = lab_on_docker("up", "--json")
     assert said.code == 0, said.err
 
 
-def test_every_cell_is_measured_below():
+def test_triples_contain_every_cell():
     named = tomllib.loads(CELLS.read_text())["axis"][0]["positions"]
     assert sorted(named) == sorted(name for triple in TRIPLES for name in triple)
 

@@ -1,4 +1,4 @@
-"""Arms of the old stacks as containers, beside the compose stack."""
+"""Arms of the old stacks as containers, next to the compose stack."""
 
 import re
 
@@ -29,7 +29,7 @@ def engine(up, stack, monkeypatch):
 
 @pytest.fixture
 def based(say):
-    """The base image of a stack, or a skip that says why there is none."""
+    """Return a function that provides a stack's base image, or skips with the reason."""
 
     def have(name):
         text = (stack_named(name).folder / "Dockerfile").read_text()
@@ -52,7 +52,7 @@ def based(say):
         ("django-3.0-asgiref-3.2", "gunicorn-5", "gunicorn", "pg-sleep", 1),
     ],
 )
-def test_an_arm_answers_and_leaves_no_container(
+def test_arm_answers_and_leaves_no_container(
     engine, based, name, arm_name, server, route, processes
 ):
     with arm(engine, based(name), arm_name) as running:

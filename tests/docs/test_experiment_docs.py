@@ -1,4 +1,4 @@
-"""What the docs say of the experiments' length is what `lab run --dry-run` says."""
+"""The lengths of experiments in the docs match `lab run --dry-run`."""
 
 import re
 
@@ -29,14 +29,14 @@ def _said(text):
 
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", *DOCS], ids=lambda path: path.stem)
-def test_cells_and_minutes_are_those_of_the_plan(path):
+def test_cells_and_minutes_match_plan(path):
     for name, quick, cells, minutes in _said(path.read_text()):
         assert (int(cells), int(minutes)) == _planned(name, quick), f"{name}{quick}"
 
 
-def test_every_experiment_has_its_length_in_its_own_page_and_in_the_readme():
+def test_every_experiment_length_is_in_docs_and_readme():
     of_pages = {name for path in DOCS for name, *_ in _said(path.read_text())}
     assert of_pages == set(files.names())
-    # The second part of an experiment stands in the row of the first.
+    # The second part of an experiment is in the row of the first.
     rows = {name for name, *_ in _said((ROOT / "README.md").read_text())}
     assert rows == {name for name in files.names() if not name.endswith("-more")}

@@ -7,7 +7,7 @@ import pytest
 
 from lab.paths import ROOT
 
-# [text](target) and ![text](target); a title after the target and an anchor do not count.
+# [text](target) and ![text](target), without a title and an anchor.
 _LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
@@ -17,7 +17,7 @@ _listed = subprocess.run(
 
 
 @pytest.mark.parametrize("name", _listed.stdout.split())
-def test_links_lead_somewhere(name):
+def test_link_targets_exist(name):
     page = ROOT / name
     targets = _LINK.findall(_FENCED.sub("", page.read_text()))
     local = [target for target in targets if "://" not in target]

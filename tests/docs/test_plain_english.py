@@ -11,7 +11,7 @@ import typer
 from lab.cli import app
 from lab.paths import ROOT
 
-# What not to write, and what to write.
+# Patterns to avoid, and their replacements.
 INSTEAD = {
     r"borne|bears?\b(?! in mind)": "sustained, capacity",
     r"g(?:i|a)ves? way": "a limit is exceeded",
@@ -35,7 +35,7 @@ INSTEAD = {
     r"(?:Nginx|Postgres|Redis|Prometheus)'(?!s)": "Nginx's, Postgres's, Redis's",
 }
 _FENCED = re.compile(r"^```.*?^```|`[^`]*`|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
-# Dated results and the history are records.
+# Dated results and the changelog are records.
 _RECORDS = ("docs/measured/", "CHANGELOG.md", "experiments/legacy/", "results/", "lab/")
 
 
@@ -61,7 +61,7 @@ def test_guide_is_in_plain_english(name):
 
 
 def test_guides_are_short():
-    """README and guides: 15,000 words together, 800 each, without tables and code."""
+    """Limits for README and guides: 15,000 words in total, 800 each, without tables and code."""
     counts = {name: _count((ROOT / name).read_text()) for name in _guides()}
     assert {name: count for name, count in counts.items() if count > 800} == {}
     assert sum(counts.values()) < 15_000

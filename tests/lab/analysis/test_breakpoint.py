@@ -1,4 +1,4 @@
-"""Finding the break point, on counters made by hand."""
+"""Break point detection on synthetic counters."""
 
 import pytest
 
@@ -10,7 +10,7 @@ RAMP = Plan((Stage(100, 0, 100),), "requests")
 
 
 def _counters(*, breaks_at=None, p95=lambda _: 50.0, errors=lambda _: 0.0, dropped=lambda _: 0.0):
-    """A target that answers all that is offered up to a rate, and that rate from then on."""
+    """Return counters of a target that keeps up until `breaks_at`, then answers at that rate."""
 
     def at(moment):
         if breaks_at is None or moment <= breaks_at:
@@ -23,7 +23,7 @@ def _counters(*, breaks_at=None, p95=lambda _: 50.0, errors=lambda _: 0.0, dropp
     return at
 
 
-def test_a_plan_offers_the_area_under_its_stages():
+def test_plan_offers_area_under_its_stages():
     plan = Plan((Stage(10, 0, 10), Stage(10, 10, 10)), "requests")
     assert plan.arrivals(10) == 50
     assert plan.arrivals(20) == 150
@@ -32,24 +32,24 @@ def test_a_plan_offers_the_area_under_its_stages():
     assert plan.top_rate == 10
 
 
-def test_a_target_that_keeps_up_does_not_break():
+def test_target_that_keeps_up_does_not_break():
     found = windows(RAMP, _counters(), Bounds())
     assert len(found) == 100 - WINDOW_SECONDS + 1
     assert find_break(found) is None
 
 
-def test_it_breaks_where_it_stops_keeping_up():
+def test_target_breaks_where_it_stops_keeping_up():
     broke = find_break(windows(RAMP, _counters(breaks_at=60), Bounds()))
     assert broke is not None
-    # What is due by then lags 2 s behind what is offered; 5 % of it are missing some seconds later.
+    # The requests due lag 2 s behind the offered rate; 5 % of them are missing some seconds later.
     assert 60 <= broke.seconds_into_test <= 70
     assert "achieved" in broke.reasons[0]
     assert broke.goodput == pytest.approx(60, rel=0.05)
 
 
 @pytest.mark.parametrize("seconds", [20, 30, 60, 300])
-def test_the_break_point_is_what_the_target_bears_however_steep_the_ramp(seconds):
-    """On a steep one, a fifth more is offered by the time that it is seen to fall behind."""
+def test_break_point_is_sustained_rate_for_any_ramp_slope(seconds):
+    """On a steep ramp, the offered rate is a fifth higher when the lag is detected."""
     plan = Plan((Stage(seconds, 0, 400),), "requests")
     full = seconds / 2
 
@@ -63,8 +63,8 @@ def test_the_break_point_is_what_the_target_bears_however_steep_the_ramp(seconds
     assert broke.offered > 200 * 1.05
 
 
-def test_answers_that_fail_are_not_borne():
-    """From 10 s on everything is answered with an error."""
+def test_failed_answers_do_not_count_as_sustained():
+    """From 10 s on, every answer is an error."""
     plan = Plan((Stage(20, 0, 400),), "requests")
 
     def fails(moment):
@@ -74,12 +74,12 @@ def test_answers_that_fail_are_not_borne():
     broke = find_break(windows(plan, fails, Bounds()))
     assert broke is not None
     assert (broke.seconds_into_test, broke.offered) == (11, 170)
-    # The window before it.
+    # The rate of the window before the break.
     assert broke.rate == pytest.approx(150)
 
 
-def test_what_is_made_up_for_later_is_not_borne():
-    """A stall of 2.5 s, then all at once: windows that begin in it have more than was offered."""
+def test_backlog_answered_late_does_not_count_as_sustained():
+    """After a stall of 2.5 s, windows that begin in the stall achieve more than was offered."""
 
     def stalls(moment):
         answers = RAMP.arrivals(20 if 20 < moment < 22.5 else moment)
@@ -93,7 +93,7 @@ def test_what_is_made_up_for_later_is_not_borne():
     assert broke.rate == broke.offered < window.achieved
 
 
-def test_slow_answers_break_it_even_when_all_arrive():
+def test_slow_answers_break_target_even_when_all_arrive():
     slow = _counters(p95=lambda moment: 1001 if moment >= 40 else 999)
     broke = find_break(windows(RAMP, slow, Bounds()))
     assert broke is not None
@@ -101,7 +101,7 @@ def test_slow_answers_break_it_even_when_all_arrive():
     assert broke.reasons == ("p95 1001 ms > 1000 ms",)
 
 
-def test_errors_break_it():
+def test_errors_break_target():
     failing = _counters(errors=lambda moment: max(0.0, moment - 50) * 10)
     broke = find_break(windows(RAMP, failing, Bounds()))
     assert broke is not None
@@ -111,7 +111,7 @@ def test_errors_break_it():
 
 @pytest.mark.parametrize("lag", [0.3, 0.7, 0.95])
 @pytest.mark.parametrize(("top", "seconds"), [(500, 300), (60, 60), (100, 120), (400, 12)])
-def test_counters_that_lag_by_a_push_are_no_break(top, seconds, lag):
+def test_counters_lagging_by_one_push_are_not_a_break(top, seconds, lag):
     plan = Plan((Stage(seconds, 0, top),), "requests")
 
     def behind(moment):
@@ -121,18 +121,18 @@ def test_counters_that_lag_by_a_push_are_no_break(top, seconds, lag):
     assert find_break(windows(plan, behind, Bounds())) is None
 
 
-def test_two_bad_windows_are_a_hiccup():
+def test_two_bad_windows_are_not_a_break():
     hiccup = _counters(p95=lambda moment: 5000 if moment in (40, 41) else 50)
     assert find_break(windows(RAMP, hiccup, Bounds())) is None
 
 
-def test_bounds_can_be_set():
+def test_limits_are_configurable():
     slow = _counters(p95=lambda _: 300)
     assert find_break(windows(RAMP, slow, Bounds(p95_ms=299))) is not None
     assert find_break(windows(RAMP, slow, Bounds(p95_ms=301))) is None
 
 
-def test_one_request_in_flight_at_a_low_rate_is_no_break():
+def test_one_request_in_flight_at_low_rate_is_not_a_break():
     plan = Plan((Stage(60, 0, 3),), "requests")
 
     def one_behind(moment):
@@ -142,7 +142,7 @@ def test_one_request_in_flight_at_a_low_rate_is_no_break():
     assert find_break(windows(plan, one_behind, Bounds())) is None
 
 
-def test_whole_journeys_are_judged_by_what_was_taken_on():
+def test_journeys_are_judged_by_started_iterations():
     plan = Plan(RAMP.stages, "iterations")
     nothing_ended_yet = _counters(breaks_at=0)
     assert find_break(windows(plan, nothing_ended_yet, Bounds())) is None
@@ -152,17 +152,17 @@ def test_whole_journeys_are_judged_by_what_was_taken_on():
     assert 31 <= broke.seconds_into_test <= 34
 
 
-def test_the_highest_rate_is_that_of_the_best_five_seconds():
+def test_highest_rate_is_that_of_best_five_seconds():
     assert highest_rate([0, 1, 2, 3, 4, 5, 16, 17, 17, 17, 17, 17]) == pytest.approx(15 / 5)
     assert highest_rate([0, 100, 200, 300, 400]) is None
 
 
 @pytest.mark.parametrize("capacity", [7, 20, 33, 60, 85])
-def test_ramp_that_stops_early_has_the_break_point_of_the_whole_one(capacity):
+def test_ramp_stopped_early_has_break_point_of_whole_ramp(capacity):
     whole = windows(RAMP, _counters(breaks_at=capacity), Bounds())
     stops = [end for end in range(len(whole)) if is_past_break(whole[:end])]
     assert find_break(whole[: stops[0]]) == find_break(whole)
-    # Three windows break, and three more are waited for.
+    # Three windows violate a limit; the ramp then waits for three more.
     assert whole[stops[0] - 1].end == find_break(whole).seconds_into_test + 5
 
 
@@ -171,7 +171,7 @@ def test_ramp_that_does_not_break_does_not_stop_early():
     assert not any(is_past_break(found[:end]) for end in range(len(found) + 1))
 
 
-def test_plan_that_ends_early_offers_the_same_until_then():
+def test_shortened_plan_offers_same_rate_until_its_end():
     plan = Plan((Stage(10, 0, 10), Stage(20, 10, 50)), "requests")
     stopped = plan.until(15)
     assert (stopped.seconds, stopped.top_rate) == (15, 20)

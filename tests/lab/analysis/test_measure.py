@@ -1,4 +1,4 @@
-"""Figures that only some scenarios and profiles have, from summaries as k6 writes them."""
+"""Metrics that only some scenarios and profiles have, read from k6 summaries."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from lab.settings import load_settings
 
 
 def _result(**metrics):
-    """The result of a run whose summary has those metrics."""
+    """Return the result of a run whose summary contains `metrics`."""
     named = {name: {"values": values} for name, values in metrics.items()}
     lab = {"scenario": "workbench", "load_seconds": 5, "duration_seconds": 4}
     summary = parse_summary({"lab": lab, "metrics": named})
@@ -18,15 +18,15 @@ def _result(**metrics):
     return metrics_of(run, summary, Collected(0, Completeness(7, 7, 5, 0), []))
 
 
-def test_what_was_begun_and_did_not_end_is_unfinished():
+def test_started_request_without_answer_is_unfinished():
     counted = {"lab_begun": {"count": 100}, "http_reqs": {"count": 95}}
     assert _result(**counted).unfinished == 5
-    # Each that is sent again is the same request of its user.
+    # A retry is the same request of the same user.
     assert _result(**counted, lab_retries={"count": 3}).unfinished == 8
     assert _result(http_reqs={"count": 95}).unfinished is None
 
 
-def test_sockets_are_counted_where_there_were_some():
+def test_sockets_are_counted_only_if_opened():
     assert _result().websockets is None
     delay = {"count": 8, "p(50)": 2, "p(95)": 3.25, "max": 9}
     held = {"lab_ws_connections": {"max": 40, "value": 0}, "lab_ws_lost": {"count": 1}}
@@ -37,7 +37,7 @@ def test_sockets_are_counted_where_there_were_some():
     }
 
 
-def test_what_never_ended_took_no_time_and_not_zero():
+def test_duration_without_answers_is_none_not_zero():
     empty = {"http_reqs": {"count": 0}, "http_req_duration": {"count": 0, "p(95)": 0, "max": 0}}
     found = _result(**empty)
     assert {getattr(found, f"p{share}_ms") for share in (50, 90, 95, 99)} == {None}
@@ -45,7 +45,7 @@ def test_what_never_ended_took_no_time_and_not_zero():
     assert {getattr(sockets, f"delay_{stat}_ms") for stat in ("p50", "p95", "max")} == {None}
 
 
-def test_answers_per_second_are_those_that_succeeded_over_the_planned_time():
+def test_answers_per_second_are_successes_over_planned_time():
     counted = {"http_reqs": {"count": 110}, "http_req_failed": {"passes": 20}}
     found = _result(**counted, http_req_duration={"count": 100, "p(95)": 7.06})
     # 4 s were planned; the last answer came after 5.

@@ -1,4 +1,4 @@
-"""Who is to blame for a break: the target, or the load generator."""
+"""The cause of a break: the target or the load generator."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ def _result(
     slow_from: float = 30,
     **metrics,
 ) -> Result:
-    """A ramp's metrics, without a verdict."""
+    """Return a ramp's metrics, without a verdict."""
 
     def at(moment: float) -> Counters:
         answers = PLAN.arrivals(moment)
@@ -41,14 +41,14 @@ def _judge(result: Result) -> Verdict:
     return judge(result, PLAN, Bounds())
 
 
-def test_the_target_is_the_limit_when_the_generator_had_room():
+def test_target_is_limit_when_generator_had_spare_cpu():
     verdict = _judge(_result(0.5))
     assert (verdict.outcome, verdict.limited_by) == ("broke", "target")
     assert "broke at 27.5 requests/s" in verdict.verdict
 
 
-def test_a_break_point_is_rounded_once_so_its_verdict_and_its_document_say_one_rate():
-    """24.254 is 24.3 in a verdict, and 24.25 in a document, which is 24.2 to who rounds that."""
+def test_verdict_and_document_show_same_rounded_rate():
+    """Separate rounding of 24.254 gives 24.3 in the verdict; rounding 24.25 again gives 24.2."""
     rates = {"achieved": 24.254, "offered": 24.254, "goodput": 24.254, "error_ratio": 0}
     found = [replace(window, **rates) for window in _result(0.5).windows]
     verdict = _judge(_result(0.5, windows=found))
@@ -58,20 +58,20 @@ def test_a_break_point_is_rounded_once_so_its_verdict_and_its_document_say_one_r
     assert "broke at 24.2 requests/s (goodput 24.2/s, offered 24.2/s)" in verdict.verdict
 
 
-def test_a_full_generator_is_the_limit_whatever_else_happened():
+def test_full_generator_is_always_the_limit():
     assert _judge(_result(0.95, dropped=1)).limited_by == "generator_cpu"
 
 
 @pytest.mark.parametrize(("target", "limit"), [(0.5, "generator_cpu"), (0.97, "target")])
-def test_a_nearly_full_generator_is_the_limit_unless_the_target_was_busier(target, limit):
+def test_nearly_full_generator_is_limit_unless_target_was_busier(target, limit):
     assert _judge(_result(0.83, target)).limited_by == limit
 
 
-def test_dropped_iterations_with_an_idle_generator_mean_too_few_users():
+def test_dropped_iterations_with_idle_generator_mean_too_few_users():
     assert _judge(_result(0.5, dropped=1)).limited_by == "vu_cap"
 
 
-def test_what_held_was_limited_by_nothing_and_names_its_top_rate():
+def test_ramp_that_held_has_no_limit_and_names_top_rate():
     verdict = _judge(_result(0.5, slow_from=99))
     assert (verdict.outcome, verdict.limited_by) == ("held", "none")
     assert "60.0 requests/s" in verdict.verdict
@@ -79,7 +79,7 @@ def test_what_held_was_limited_by_nothing_and_names_its_top_rate():
 
 
 def test_late_limit_violation_is_reported():
-    """Not "no limit was exceeded": the load's end, and not the target, is why nothing broke."""
+    """The ramp held only because the load ended before a third violation."""
     verdict = _judge(_result(0.5, slow_from=59))
     assert verdict.outcome == "held"
     assert "no limit was exceeded (" in verdict.verdict
@@ -88,7 +88,7 @@ def test_late_limit_violation_is_reported():
 
 
 @pytest.mark.parametrize(("failed", "outcome"), [(False, "passed"), (True, "failed")])
-def test_a_smoke_test_passes_or_fails_by_its_thresholds(failed, outcome):
+def test_smoke_test_passes_or_fails_by_its_thresholds(failed, outcome):
     smoke = Result(profile="smoke", requests=7)
     verdict = judge(smoke, None, Bounds(), thresholds_failed=failed)
     assert verdict.outcome == outcome
@@ -96,7 +96,7 @@ def test_a_smoke_test_passes_or_fails_by_its_thresholds(failed, outcome):
 
 
 @pytest.mark.parametrize(("busy", "limit"), [(0.95, "generator_cpu"), (0.5, "none")])
-def test_a_closed_load_is_a_lower_bound_when_the_generator_was_full(busy, limit):
+def test_closed_load_is_lower_bound_when_generator_was_full(busy, limit):
     verdict = judge(_result(busy, 0.8, profile="closed", requests=900), None, Bounds())
     assert (verdict.outcome, verdict.limited_by) == ("measured", limit)
     assert ("limited by the load generator" in verdict.verdict) == (busy > 0.9)
@@ -112,7 +112,7 @@ def test_a_closed_load_is_a_lower_bound_when_the_generator_was_full(busy, limit)
         ),
     ],
 )
-def test_what_prometheus_lacks_a_part_of_is_not_judged(there, said):
+def test_incomplete_prometheus_data_is_not_judged(there, said):
     verdict = _judge(_result(0.5, recorded=there))
     assert (verdict.outcome, verdict.break_point) == ("unrecorded", None)
     assert said in verdict.verdict
@@ -120,14 +120,14 @@ def test_what_prometheus_lacks_a_part_of_is_not_judged(there, said):
 
 
 @pytest.mark.parametrize(("busy", "limit"), [(0.95, "generator_cpu"), (0.5, "none")])
-def test_a_generator_that_is_too_full_to_push_is_the_limit(busy, limit):
+def test_generator_too_busy_to_push_is_the_limit(busy, limit):
     there = Completeness(70, 70, 60, 8)
     verdict = _judge(_result(busy, recorded=there))
     assert (verdict.outcome, verdict.limited_by) == ("unrecorded", limit)
     assert ("limited by the load generator" in verdict.verdict) == (limit == "generator_cpu")
 
 
-def test_a_count_that_differs_alone_does_not_void_the_verdict():
+def test_different_request_count_alone_does_not_void_verdict():
     there = Completeness(70, 69, 60, 0)
     assert _judge(_result(0.5, recorded=there)).outcome == "broke"
     assert not there.complete
@@ -140,11 +140,11 @@ def test_a_count_that_differs_alone_does_not_void_the_verdict():
         ({"expected": 50, "lost": 1}, "failed"),
         ({"expected": 50, "lost": 0, "doubled": 1}, "failed"),
         ({"expected": 50, "lost": 0, "closed": 1}, "failed"),
-        # Nothing was proved.
+        # No message was expected, so nothing was verified.
         ({"expected": 0, "lost": 0}, "failed"),
     ],
 )
-def test_what_held_has_failed_all_the_same_when_a_message_did_not_come_once(counted, outcome):
+def test_ramp_fails_unless_every_message_arrives_exactly_once(counted, outcome):
     verdict = _judge(_result(0.5, slow_from=99, websockets=WebSockets(**counted)))
     assert verdict.outcome == outcome
     assert f"{counted['lost']} lost" in verdict.verdict

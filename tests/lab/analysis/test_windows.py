@@ -1,4 +1,4 @@
-"""A counter between two pushes."""
+"""Counter values between two pushes."""
 
 import pytest
 
@@ -6,16 +6,16 @@ from lab.analysis.breakpoint import find_break
 from lab.analysis.windows import WINDOW_SECONDS, Bounds, Counter, Counters, highest_rate, windows
 from lab.load.plan import Plan, Stage
 
-# Pushes that come a hundredth of a second before or after a whole second, in turns.
+# Pushes alternate between 0.01 s before and 0.01 s after a whole second.
 JITTER = [second + (0.01 if second % 2 else -0.01) for second in range(1, 31)]
 
 
-def test_a_steady_rate_is_read_as_that_rate_wherever_pushes_fall():
+def test_steady_rate_is_exact_despite_push_jitter():
     pushed = Counter([{at: 200 * at for at in JITTER}])
     assert highest_rate([pushed.at(second) for second in range(30)]) == pytest.approx(200, rel=1e-3)
 
 
-def test_the_windows_of_a_steady_load_have_its_rate():
+def test_windows_of_steady_load_have_its_rate():
     plan = Plan((Stage(29, 200, 200),), "requests")
     pushed = Counter(
         [{at: 120 * at for at in JITTER}, {at + 0.3: 80 * (at + 0.3) for at in JITTER}]
@@ -30,7 +30,7 @@ def test_the_windows_of_a_steady_load_have_its_rate():
     assert len(found) == 29 - WINDOW_SECONDS + 1
 
 
-def test_what_comes_after_a_silence_came_in_the_second_before_its_push():
+def test_increase_after_gap_falls_in_second_before_push():
     pushed = Counter([{10.0: 100.0, 15.0: 300.0}])
     assert [pushed.at(when) for when in (10, 12, 14, 14.5, 15, 99)] == [
         100,
@@ -42,7 +42,7 @@ def test_what_comes_after_a_silence_came_in_the_second_before_its_push():
     ]
 
 
-def test_a_series_begins_with_nothing():
+def test_series_begins_at_zero():
     pushed = Counter([{10.0: 100.0}, {}])
     assert [pushed.at(when) for when in (8, 9, 9.5, 10)] == [0, 0, 50, 100]
     late = Counter([{10.0: 100.0}], began=9.75)

@@ -10,12 +10,12 @@ from lab.cli import app
 from lab.load import ApiScenario, Profile, Scenario
 from lab.paths import BIN, ROOT
 
-# What takes long to import, and what only a running stack needs.
+# Modules that are slow to import, and modules that only a running stack needs.
 HEAVY = ("altair", "redis", "psutil", "lab.stack.engine", "lab.settings", "lab.load.k6")
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["status", "--help"], ["k6", "--help"]])
-def test_help_imports_neither_an_engine_nor_a_chart_library(argv):
+def test_help_imports_no_engine_or_chart_library(argv):
     code = (
         "import sys; from lab.cli import main; sys.argv = ['lab', *sys.argv[1:]]\n"
         "try: main()\n"
@@ -29,7 +29,7 @@ def test_help_imports_neither_an_engine_nor_a_chart_library(argv):
     assert "Usage: lab" in done.stdout
 
 
-def test_every_option_of_every_command_has_a_help_text():
+def test_every_option_has_help_text():
     commands = typer.main.get_command(app).commands
     without = [
         f"{name} {parameter.name}"
@@ -41,7 +41,7 @@ def test_every_option_of_every_command_has_a_help_text():
 
 
 @pytest.mark.parametrize(("variable", "names"), [("PROFILE", Profile), ("SCENARIO", Scenario)])
-def test_profiles_and_scenarios_are_those_of_the_k6_script(variable, names):
+def test_profiles_and_scenarios_match_k6_script(variable, names):
     done = subprocess.run(
         [str(BIN / "k6"), "inspect", "--include-system-env-vars", "main.js"],
         cwd=ROOT / "k6",
@@ -54,7 +54,7 @@ def test_profiles_and_scenarios_are_those_of_the_k6_script(variable, names):
     assert f"Set it to one of: {', '.join(names)}." in done.stderr
 
 
-def test_scenarios_of_the_api_are_scenarios():
+def test_api_scenarios_are_scenarios():
     assert set(ApiScenario) <= set(Scenario)
 
 
@@ -87,7 +87,7 @@ def test_version_is_printed(lab):
     assert lab("--version").out.startswith("lab 0.")
 
 
-def test_list_names_what_there_is(lab):
+def test_list_shows_profiles_scenarios_experiments_and_presets(lab):
     found = lab("list", "--json").json
     assert set(found) == {"profiles", "scenarios", "experiments", "presets"}
     assert {entry["name"] for entry in found["presets"]} == {"article", "best"}

@@ -24,7 +24,7 @@ HOST = {
 
 @pytest.fixture(scope="module")
 def stored():
-    """A ramp that broke, as `lab k6` stores it."""
+    """Store a ramp that broke, in the format of `lab k6`."""
     testid = f"breakpoint-20260101-000000-{secrets.token_hex(2)}"
     folder = RESULTS / testid
     folder.mkdir()
@@ -54,13 +54,13 @@ def stored():
     shutil.rmtree(folder)
 
 
-def test_list_has_the_run_with_its_verdict(lab, stored):
+def test_list_shows_run_with_its_verdict(lab, stored):
     runs = lab("list", "runs", "--json").json["runs"]
     (entry,) = [each for each in runs if each["name"] == stored.result.testid]
     assert (entry["kind"], entry["about"]) == ("run", "broke at 20.0 requests/s")
 
 
-def test_show_prints_what_was_printed_after_the_run(lab, stored):
+def test_show_prints_output_of_the_run(lab, stored):
     said = lab("show", stored.result.testid)
     assert said.code == 0, said.err
     assert said.out.startswith("broke at 20.0 requests/s")
@@ -69,7 +69,7 @@ def test_show_prints_what_was_printed_after_the_run(lab, stored):
     assert (shown["testid"], shown["p95_ms"]) == (stored.result.testid, 321.5)
 
 
-def test_report_is_a_page_that_is_whole_in_one_file(lab, stored):
+def test_report_is_one_self_contained_page(lab, stored):
     said = lab("report", stored.result.testid, "--json")
     assert said.code == 0, said.err
     page = (ROOT / said.json["files"]["html"]).read_text()
@@ -81,7 +81,7 @@ def test_report_is_a_page_that_is_whole_in_one_file(lab, stored):
 
 
 @pytest.mark.parametrize("form", ["csv", "md", "json"])
-def test_export_has_the_metrics(lab, stored, tmp_path, form):
+def test_export_contains_metrics(lab, stored, tmp_path, form):
     file = tmp_path / f"metrics.{form}"
     said = lab("show", stored.result.testid, "--export", form, str(file))
     assert said.code == 0, said.err
@@ -97,7 +97,7 @@ def test_export_has_the_metrics(lab, stored, tmp_path, form):
     assert float(row["broke_at"]) == 20
 
 
-def test_export_into_a_folder_that_is_not_there_is_one_message(lab, stored, tmp_path):
+def test_export_into_missing_folder_is_one_message(lab, stored, tmp_path):
     where = str(tmp_path / "missing" / "metrics.csv")
     said = lab("show", stored.result.testid, "--export", "csv", where)
     assert said.is_one_message(1)

@@ -1,4 +1,4 @@
-"""Claims: expressions over cells, and what limits their meaning."""
+"""Claims: expressions over cells, their verdicts and their notes."""
 
 import pytest
 
@@ -41,25 +41,25 @@ CELLS = [
 ]
 
 
-def test_a_claim_is_judged_by_the_median_of_the_repeats():
+def test_claim_is_judged_by_median_of_repeats():
     found = only([claim("redis >= 4 * none", **GOODPUT)], CELLS)
     assert found["measured"] == {"none": 2.0, "redis": 9.0}
     assert found["verdict"] == "holds"
     assert found["notes"] == []
 
 
-def test_the_same_claim_does_not_hold_with_other_figures():
+def test_claim_with_higher_factor_does_not_hold():
     found = only([claim("redis >= 5 * none", **GOODPUT)], CELLS)
     assert found["verdict"] == "does not hold"
 
 
 @pytest.mark.parametrize("name", ["broken", "absent"])
-def test_what_was_not_measured_is_no_verdict(name):
+def test_unmeasured_cell_has_no_verdict(name):
     found = only([claim("x > 0", x=f"goodput('{name}')")], CELLS)
     assert (found["verdict"], found["measured"]) == ("not measured", {"x": None})
 
 
-def test_a_cell_that_held_has_no_break_point():
+def test_cell_that_held_has_no_break_point():
     assert only([claim("x > 0", x="broke_at('redis')")], CELLS)["verdict"] == "not measured"
     assert only([claim("x > 60", x="broke_at('nginx')")], CELLS)["verdict"] == "holds"
 
@@ -74,7 +74,7 @@ def test_builds_and_answers_are_counted_by_route_and_outcome():
     assert only([asked], cells)["verdict"] == "holds"
 
 
-def test_the_rate_from_which_errors_came_is_the_first_window_over_the_bound():
+def test_errors_from_is_rate_of_first_window_over_limit():
     windows = [
         {"offered": offered, "error_ratio": errors}
         for offered, errors in ((5.0, 0.0), (10.0, 0.01), (15.0, 0.02), (20.0, 0.0))
@@ -84,7 +84,7 @@ def test_the_rate_from_which_errors_came_is_the_first_window_over_the_bound():
     assert only([asked], [cell("c", windows=windows[:2])])["measured"] == {"x": 0.0}
 
 
-def test_the_rate_within_is_the_best_before_a_window_was_later():
+def test_rate_within_is_best_goodput_before_first_slow_window():
     windows = [
         {"p95_ms": p95, "goodput": goodput}
         for p95, goodput in ((None, 1.0), (3, 10.0), (6, 20.0), (13, 25.0), (5, 30.0))
@@ -99,7 +99,7 @@ def test_the_rate_within_is_the_best_before_a_window_was_later():
     assert only([claim("x >= 0", x="rate_within('c', 6)")], closed)["verdict"] == "not measured"
 
 
-def test_figures_can_be_added_up_and_compared_among_themselves():
+def test_metrics_can_be_summed_and_compared():
     cells = [cell("a", failed=1), cell("b", failed=2)]
     asked = claim("sum(s, m) == 5", s="sum(failed('a'), failed('b'))", m="max(failed('a'), 2)")
     assert only([asked], cells)["verdict"] == "holds"
@@ -107,7 +107,7 @@ def test_figures_can_be_added_up_and_compared_among_themselves():
     assert only([missing], cells)["verdict"] == "not measured"
 
 
-def test_what_sockets_held_and_lost_is_a_figure():
+def test_websocket_counts_are_metrics():
     found = {"connections": 1000, "messages": 7, "lost": 0, "closed": 1, "delay_p95_ms": 3.5}
     asked = claim(
         "held == 1000 and lost == 0 and late < 4",
@@ -119,23 +119,23 @@ def test_what_sockets_held_and_lost_is_a_figure():
     assert only([asked], [cell("c", websockets=None)])["verdict"] == "not measured"
 
 
-def test_an_expression_that_breaks_on_the_figures_is_no_verdict():
+def test_division_by_zero_has_no_verdict():
     found = only([claim("1 / failed > 2", failed="failed('none')")], CELLS)
     assert found["verdict"] == "not measured"
     assert "can't be judged" in found["notes"][0]
 
 
-def test_a_cell_that_held_is_a_lower_bound():
+def test_ramp_that_held_is_a_lower_bound():
     figures = {"goodput": 5.0, "limited_by": "none", "outcome": "held"}
     cells = [cell("c", **figures, workload={"profile": "breakpoint"})]
     found = only([claim("x > 0", x="goodput('c')")], cells)
     assert found["notes"] == ["c held to the end of its ramp: its rates are lower bounds"]
-    # A rate that is held is no ramp.
+    # The `hold` profile has a constant rate and no ramp.
     cells = [cell("c", **figures, workload={"profile": "hold"})]
     assert only([claim("x > 0", x="goodput('c')")], cells)["notes"] == []
 
 
-def test_a_layer_that_shares_its_cpu_with_the_generator_is_told():
+def test_layer_sharing_cpu_with_generator_is_reported():
     cells = [cell("c", goodput=5.0, legacy={"layer_cpus_shared_with": "the load generator"})]
     (note,) = only([claim("x > 0", x="goodput('c')")], cells)["notes"]
     assert "c: the layer's Redis shares its CPU with the load generator" in note
@@ -143,14 +143,14 @@ def test_a_layer_that_shares_its_cpu_with_the_generator_is_told():
     assert only([claim("x > 0", x="goodput('c')")], cells)["notes"] == []
 
 
-def test_a_cell_that_never_answered_decides_nothing():
+def test_cell_without_successes_has_no_verdict():
     cells = [cell("a", failed=3, successes=0), cell("b", failed=3, successes=1)]
     found = only([claim("a == b", a="failed('a')", b="failed('b')")], cells)
     assert (found["verdict"], found["notes"]) == ("not measured", ["a gave no successful answer"])
     assert found["measured"] == {"a": 3, "b": 3}
 
 
-def test_a_cell_that_could_not_be_measured_says_why():
+def test_unmeasured_cell_reports_its_reason():
     why = "Python 3.6 is not here"
     cells = [{"name": "old", "repeat": 1, "state": "not measured", "error": why}]
     found = only([claim("x > 0", x="failed('old')", y="failed('gone')")], cells)
@@ -163,7 +163,7 @@ ZEROS = {**dict.fromkeys(OF_RESULT, 0), "websockets": {}}
 
 
 @pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.toml")), ids=lambda path: path.stem)
-def test_no_claim_of_ours_holds_of_what_never_answered(path):
+def test_project_claims_do_not_hold_without_successes(path):
     experiment = files.parse(path.stem, path.read_text())
     windows = [WINDOW]
     cells = [cell(c.name, **ZEROS, windows=windows) for c in matrix.cells(experiment)]
@@ -173,7 +173,7 @@ def test_no_claim_of_ours_holds_of_what_never_answered(path):
     assert {each["id"] for each in found if each["verdict"] != "not measured"} == set()
 
 
-def test_a_limit_of_the_generator_is_told():
+def test_generator_limit_is_reported():
     found = only([claim("x > 0", x="goodput('nginx')")], CELLS)
     assert found["notes"] == ["nginx is limited by the generator's CPU: its rates are lower bounds"]
 
@@ -191,6 +191,6 @@ def test_a_limit_of_the_generator_is_told():
         (claim("__import__('os')", x="goodput('none')"), "__import__"),
     ],
 )
-def test_a_wrong_expression_is_found_before_anything_runs(wrong, said):
+def test_invalid_expression_is_found_before_the_run(wrong, said):
     (problem,) = problems([wrong], {"none"})
     assert said in problem

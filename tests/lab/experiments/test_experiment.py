@@ -1,4 +1,4 @@
-"""Declared experiments: what a file may say, which cells it makes, in which order."""
+"""Experiment files: validation, the cells they define, and the order of cells."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def changed(old, new):
     return parsed(TEXT.replace(old, new))
 
 
-def test_cells_are_the_product_less_what_is_excluded():
+def test_cells_are_product_of_axes_without_exclusions():
     names = [cell.name for cell in matrix.cells(parsed())]
     assert names == ["list/none", "list/redis", "list/nginx", "booking/none"]
     assert matrix.excluded(parsed()) == [
@@ -28,7 +28,7 @@ def test_cells_are_the_product_less_what_is_excluded():
     ]
 
 
-def test_a_position_goes_over_the_whole_and_a_tune_over_the_position():
+def test_position_overrides_defaults_and_tune_overrides_position():
     plain, redis, nginx, _ = matrix.cells(parsed())
     assert plain.settings == {"LAB_WORKERS": "2"}
     assert nginx.settings == {"LAB_WORKERS": "3", "LAB_NGINX_CACHE": "basic"}
@@ -38,7 +38,7 @@ def test_a_position_goes_over_the_whole_and_a_tune_over_the_position():
     assert nginx.title == "the list, Nginx"
 
 
-def test_repeats_are_interleaved_and_every_other_round_runs_backwards():
+def test_repeats_are_interleaved_and_alternate_rounds_reversed():
     found = matrix.order(matrix.cells(parsed()), 3)
     assert [repeat for _, repeat in found] == [1] * 4 + [2] * 4 + [3] * 4
     names = [cell.name for cell, _ in found]
@@ -46,7 +46,7 @@ def test_repeats_are_interleaved_and_every_other_round_runs_backwards():
     assert names[8:] == names[:4]
 
 
-def test_quick_scales_durations_and_nothing_else():
+def test_quick_scales_only_durations():
     *_, nginx, booking = matrix.cells(parsed())
     short = matrix.quick(nginx)
     assert (short.workload.duration, short.warm.duration) == ("50s", "20s")
@@ -67,7 +67,7 @@ def quick_plan(text, **how):
     return make_plan("t", text, experiment, matrix.cells(experiment), **asked)
 
 
-def test_quick_measures_the_named_cells_once_and_no_longer_than_it_says():
+def test_quick_measures_named_cells_once_within_its_duration():
     text = TEXT.replace('source = "s"', 'source = "s"\nrepeats = 3') + QUICK
     plan = quick_plan(text)
     assert [(cell.name, repeat) for cell, repeat in plan.todo] == [
@@ -77,7 +77,7 @@ def test_quick_measures_the_named_cells_once_and_no_longer_than_it_says():
     assert plan.todo[2][0].warm.duration == "20s"
 
 
-def test_quick_measures_what_only_names_whatever_the_file_says():
+def test_only_option_overrides_quick_cells_of_the_file():
     plan = quick_plan(TEXT + QUICK, only=["booking/none"])
     assert [(cell.name, cell.workload.duration) for cell, _ in plan.todo] == [
         ("booking/none", "20s")
@@ -91,7 +91,7 @@ def test_quick_measures_what_only_names_whatever_the_file_says():
         ('["list/*", "lists"]', "quick: lists fits no cell"),
     ],
 )
-def test_a_claim_that_the_quick_cells_can_not_decide_is_refused(only, said):
+def test_claim_undecidable_by_quick_cells_is_rejected(only, said):
     text = TEXT + CLAIM + QUICK.replace('["list/*"]', only)
     with pytest.raises(UsageError) as refused:
         quick_plan(text, quick=False)
@@ -107,7 +107,7 @@ holds = "redis > none"
 """
 
 
-def test_workloads_of_several_axes_are_joined_and_the_last_one_wins():
+def test_workloads_of_axes_are_merged_and_last_axis_wins():
     text = TEXT.replace('title = "Redis"', 'title = "Redis"\nworkload = { rate = 9, route = "x" }')
     text = text.replace("rate = 70", 'vus = 7\nentry = "server"')
     _, redis, nginx, _ = matrix.cells(parsed(text))
@@ -118,7 +118,7 @@ def test_workloads_of_several_axes_are_joined_and_the_last_one_wins():
     assert nginx.workload.route is None
 
 
-def test_an_old_stack_is_named_by_one_axis_and_its_arm_by_another():
+def test_one_axis_names_old_stack_and_another_its_arm():
     text = TEXT.replace('title = "Redis"', 'title = "Redis"\nlegacy = { arm = "a-1" }')
     assert {cell.legacy for cell in matrix.cells(parsed(text))} == {None}
     text = text.replace('title = "the list"', 'title = "the list"\nlegacy = { stack = "d-3.0" }')
@@ -130,18 +130,18 @@ def test_an_old_stack_is_named_by_one_axis_and_its_arm_by_another():
     assert arms == [("d-3.0", "a-2"), ("d-3.0", "a-1"), ("d-3.0", "a-3"), None]
 
 
-def test_what_writes_nothing_needs_nothing_put_back():
+def test_read_only_cells_need_no_reset():
     assert {cell.reset for cell in matrix.cells(parsed())} == {"database"}
     cells = matrix.cells(changed('title = "the list"', 'title = "t"\nreset = "nothing"'))
     assert [cell.reset for cell in cells] == ["nothing"] * 3 + ["database"]
 
 
-def test_published_figures_per_five_seconds_are_kept_per_second():
+def test_published_values_per_five_seconds_become_per_second():
     published = '[[published]]\ncell = "list/none"\nper_5s = 370\n'
     assert parsed(TEXT + published).published[0].answers_per_second == 74
 
 
-def test_a_cells_time_counts_its_warming():
+def test_expected_seconds_include_warm_up():
     plain, _, nginx, _ = matrix.cells(parsed())
     assert nginx.expected_seconds - plain.expected_seconds == 120
 
@@ -185,7 +185,7 @@ def test_a_cells_time_counts_its_warming():
         ),
     ],
 )
-def test_a_wrong_file_is_refused_with_the_place(old, new, said):
+def test_invalid_file_is_rejected_with_location(old, new, said):
     with pytest.raises(UsageError) as refused:
         changed(old, new)
     assert said in str(refused.value)
@@ -199,20 +199,20 @@ def test_a_wrong_file_is_refused_with_the_place(old, new, said):
         ("LAB_REDIS_CACHE", "LAB_REDDIS_CACHE", "There is no setting LAB_REDDIS_CACHE"),
     ],
 )
-def test_an_unknown_setting_or_value_is_refused_with_its_cell(old, new, said):
+def test_unknown_setting_or_value_is_rejected_with_its_cell(old, new, said):
     with pytest.raises(UsageError) as refused:
         files.checked_cells("t", changed(old, new), load_settings({}))
     assert said in str(refused.value)
     assert "cell list/redis" in str(refused.value)
 
 
-def test_a_cell_without_a_load_is_refused():
+def test_cell_without_workload_is_rejected():
     text = TEXT.replace('workload = { profile = "breakpoint", scenario = "booking"', "#")
     with pytest.raises(UsageError, match="cell booking/none has no workload"):
         files.checked_cells("t", parsed(text), load_settings({}))
 
 
-def test_a_base_of_published_figures_has_published_ones():
+def test_base_of_published_values_must_be_published():
     text = TEXT + '[[published]]\ncell = "list/none"\nrps = 1\nbase = "list/redis"\n'
     with pytest.raises(UsageError, match="published: base list/redis is no published cell"):
         quick_plan(text)

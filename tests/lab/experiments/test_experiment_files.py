@@ -1,4 +1,4 @@
-"""The project's own experiments, and the schema beside k6's own bounds."""
+"""The project's experiments, and the schema compared with k6's limits."""
 
 import re
 
@@ -23,7 +23,7 @@ BOUNDS = {
 }
 
 
-def test_the_schema_bounds_loads_as_k6_does():
+def test_schema_limits_match_k6():
     code = "".join(path.read_text() for path in (ROOT / "k6/lib").glob("*.js"))
     asked = re.findall(r"envInteger\(variables, '(\w+)', .+?, (\d+), (\d+)\)", code)
     of_k6 = {BOUNDS[n]: (int(low), int(high)) for n, low, high in asked if n in BOUNDS}
@@ -34,7 +34,7 @@ def test_the_schema_bounds_loads_as_k6_does():
 
 
 @pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.toml")), ids=lambda path: path.stem)
-def test_the_projects_own_experiments_are_right(path):
+def test_project_experiments_are_valid(path):
     experiment = files.parse(path.stem, path.read_text())
     cells = files.checked_cells(path.stem, experiment, load_settings({}))
     asked = {"only": [], "repeats": None}
@@ -48,12 +48,12 @@ def test_the_projects_own_experiments_are_right(path):
 
 
 def _asked_for(experiment):
-    """The cells that some claim needs."""
+    """Return the names of the cells that the claims use."""
     said = [text for claim in experiment.claims for text in claim.measures.values()]
     return {name for text in said for name in re.findall(r"'([^']+/[^']+)'", text)}
 
 
-def test_an_experiment_of_ones_own_is_named_by_its_path(tmp_path, monkeypatch):
+def test_custom_experiment_is_named_by_its_path(tmp_path, monkeypatch):
     own = tmp_path / "mine.toml"
     own.write_text((EXPERIMENTS / "cache-ladder.toml").read_text())
     assert files.definition(str(own)) == ("mine", own.read_text())

@@ -1,4 +1,4 @@
-"""`lab run` without a stack: the order of steps, and what survives errors and Ctrl-C."""
+"""`lab run` without a stack: order of steps, errors, Ctrl-C and stored cells."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ RESULT = Result(rps=1.0, goodput=1.0)
 
 
 class Bench:
-    """Writes down what it is told; fails or stops where the test says."""
+    """Bench that records its steps and raises the errors in `trouble`."""
 
     def __init__(self, trouble=None):
         self.steps = []
@@ -69,7 +69,7 @@ def begun(store, the_plan):
     store.write_header(header(the_plan, store, Bounds(), {"engine": "native"}, []))
 
 
-def test_each_cell_goes_through_the_steps_in_order_and_is_written_at_once(store):
+def test_each_cell_runs_steps_in_order_and_is_stored(store):
     bench = Bench()
     run_plan(plan(only=["list/*"]), store, bench)
     assert [step for step, _ in bench.steps] == ["apply", "reset", "verify", "warm", "measure"] * 3
@@ -78,7 +78,7 @@ def test_each_cell_goes_through_the_steps_in_order_and_is_written_at_once(store)
     assert store.cells()[1].settings["LAB_REDIS_CACHE"] == "page"
 
 
-def test_a_cell_that_does_not_verify_is_written_with_its_error_and_the_rest_goes_on(store):
+def test_failed_verification_is_stored_and_run_continues(store):
     bench = Bench({("list/redis", "verify"): LabError("the layer is not on")})
     failures = run_plan(plan(), store, bench)
     assert failures == ["  list/redis, repeat 1: the layer is not on"]
@@ -87,7 +87,7 @@ def test_a_cell_that_does_not_verify_is_written_with_its_error_and_the_rest_goes
     assert set(states.values()) == {"measured"}
 
 
-def test_resuming_measures_what_is_missing_or_failed_and_nothing_else(store):
+def test_resume_measures_only_missing_or_failed_cells(store):
     run_plan(plan(), store, Bench({("list/redis", "warm"): LabError("no")}))
     again = Bench()
     run_plan(plan(), store, again)
@@ -102,7 +102,7 @@ legacy = { stack = "channels-2016", arm = "gunicorn" }
 """
 
 
-def test_cells_of_an_old_stack_that_is_not_here_are_not_measured_and_no_failure(store):
+def test_cells_of_unavailable_old_stack_are_skipped_without_failure(store):
     experiment = files.parse("t", TEXT.replace("[[exclude]]", OLD + "[[exclude]]", 1))
     asked = {"only": ["list/none", "list/old"], "repeats": None, "quick": False}
     the_plan = make_plan("t", TEXT, experiment, cells(experiment), **asked)
@@ -122,7 +122,7 @@ def test_cells_of_an_old_stack_that_is_not_here_are_not_measured_and_no_failure(
 
 
 @pytest.mark.parametrize("values", [{}, {"LAB_REDIS_CACHE": "page"}, {"LAB_LATENCY_MS": "100"}])
-def test_every_cell_starts_afresh_after_its_proof_and_is_proved_without_delay(monkeypatch, values):
+def test_cell_is_verified_without_latency_and_then_emptied_again(monkeypatch, values):
     said, base = list[str](), load_settings({})
     engine = SimpleNamespace(token=str, emptied=lambda to: nullcontext(said.append(_of(to))))
     monkeypatch.setattr(cell, "verify", lambda target: said.append(f"proof {_of(target.settings)}"))
@@ -140,14 +140,14 @@ def _of(settings):
     return f"{settings.LAB_REDIS_CACHE} {settings.LAB_LATENCY_MS}"
 
 
-def test_ctrl_c_keeps_what_was_measured(store):
+def test_ctrl_c_preserves_measured_cells(store):
     bench = Bench({("list/redis", "measure"): KeyboardInterrupt()})
     with pytest.raises(Interrupted), interruptible():
         run_plan(plan(), store, bench)
     assert [cell.name for cell in store.cells()] == ["list/none"]
 
 
-def test_three_failures_in_a_row_end_the_run(store):
+def test_three_consecutive_failures_end_the_run(store):
     names = ("list/none", "list/redis", "list/nginx")
     bench = Bench({(name, "apply"): LabError("stack is gone") for name in names})
     with pytest.raises(LabError, match="3 cells in a row failed"):
@@ -155,7 +155,7 @@ def test_three_failures_in_a_row_end_the_run(store):
     assert len(store.cells()) == 3
 
 
-def test_too_little_disk_stops_before_the_next_cell(store, monkeypatch):
+def test_too_little_disk_stops_run_before_next_cell(store, monkeypatch):
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(preflight.shutil, "disk_usage", lambda _: usage._replace(free=10))
     with pytest.raises(LabError, match="Too little disk"):
@@ -163,12 +163,12 @@ def test_too_little_disk_stops_before_the_next_cell(store, monkeypatch):
     assert store.cells() == []
 
 
-def test_repeats_have_folders_of_their_own(store):
+def test_each_repeat_has_separate_folder(store):
     run_plan(plan(only=["list/none"], repeats=2), store, Bench())
     assert [cell.repeat for cell in store.cells()] == [1, 2]
 
 
-def test_only_takes_patterns_and_positions_and_refuses_what_fits_nothing():
+def test_only_option_takes_patterns_and_rejects_unmatched_ones():
     assert [cell.name for cell, _ in plan(only=["redis", "booking/*"]).todo] == [
         *("list/redis", "booking/none"),
     ]
@@ -176,7 +176,7 @@ def test_only_takes_patterns_and_positions_and_refuses_what_fits_nothing():
         plan(only=["memcached"])
 
 
-def test_a_result_of_an_unknown_version_is_refused_and_left_alone(store):
+def test_result_of_unknown_version_is_rejected_unchanged(store):
     begun(store, plan())
     document = json.loads(store.header_file.read_text()) | {"schema_version": 99}
     store.header_file.write_text(json.dumps(document))
@@ -185,7 +185,7 @@ def test_a_result_of_an_unknown_version_is_refused_and_left_alone(store):
     assert json.loads(store.header_file.read_text()) == document
 
 
-def test_a_result_that_lacks_what_a_report_needs_is_one_message(store):
+def test_incomplete_result_is_one_message(store):
     begun(store, plan())
     document = json.loads(store.header_file.read_text())
     del document["claims"]
@@ -194,7 +194,7 @@ def test_a_result_that_lacks_what_a_report_needs_is_one_message(store):
         store.header()
 
 
-def test_the_newest_run_is_found_by_its_time_and_whole_name(monkeypatch, tmp_path):
+def test_newest_run_is_found_by_time_and_full_name(monkeypatch, tmp_path):
     monkeypatch.setattr("lab.experiments.store.RESULTS", tmp_path)
     older, newer, other = (
         Store(tmp_path / f"{name}-abcd")
@@ -207,20 +207,20 @@ def test_the_newest_run_is_found_by_its_time_and_whole_name(monkeypatch, tmp_pat
     assert find_store(older.run) == older
 
 
-def test_a_broken_result_is_one_message(store):
+def test_damaged_result_is_one_message(store):
     begun(store, plan())
     store.header_file.write_text("{")
     with pytest.raises(LabError, match="can't be read as a result"):
         store.header()
 
 
-def test_a_result_that_is_not_there_is_named(monkeypatch, tmp_path):
+def test_missing_result_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr("lab.experiments.store.RESULTS", tmp_path)
     with pytest.raises(UsageError, match="no result of cache-ladder"):
         find_store("cache-ladder")
 
 
-def test_a_claim_about_an_unknown_cell_stops_the_run_before_it_begins():
+def test_claim_about_unknown_cell_is_rejected_before_the_run():
     text = (
         TEXT
         + """

@@ -1,4 +1,4 @@
-"""`lab run` and `lab report` on the running stack: measured, interrupted, resumed, refused."""
+"""`lab run` and `lab report` on the running stack: measure, interrupt, resume, reject."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from lab.stack import verify
 from lab.stack.native.supervision import wait_for
 from lab.stack.status import active_settings
 
-# Its loads take the machine to its limit: beside other tests Prometheus would miss seconds of them.
+# The loads saturate the machine: in parallel with other tests, Prometheus would miss seconds.
 pytestmark = pytest.mark.alone
 
 LAB = Path(sys.executable).parent / "lab"
@@ -29,7 +29,7 @@ FLAGS = ("cache-ladder", "--quick", *(part for name in CELLS for part in ("--onl
 
 @pytest.fixture(scope="module")
 def measured(lab, stack):
-    """A quick run of two cells, from a stack with a setting of its own."""
+    """Run two cells with --quick on a stack with a non-default setting; yield the output."""
     assert lab("set", "LAB_WORKERS=1").code == 0
     said = lab("run", *FLAGS, "--json")
     assert said.code == 0, said.err
@@ -46,7 +46,7 @@ def _cell(document, name):
     return next(cell for cell in document["cells"] if cell["name"] == name)
 
 
-def test_every_cell_has_its_figures_and_every_claim_its_verdict(measured):
+def test_every_cell_has_metrics_and_every_claim_a_verdict(measured):
     document = measured.json
     assert [cell["name"] for cell in document["cells"]] == list(CELLS)
     for cell in document["cells"]:
@@ -59,17 +59,17 @@ def test_every_cell_has_its_figures_and_every_claim_its_verdict(measured):
     assert {"id", "text", "measured", "published"} <= document["claims"][0].keys()
 
 
-def test_a_cell_runs_with_its_own_settings_and_says_what_the_layer_did(measured):
+def test_cell_uses_its_settings_and_reports_cache_results(measured):
     none, protected = (_cell(measured.json, name) for name in CELLS)
     assert none["settings"]["LAB_NGINX_CACHE"] == "off"
     assert protected["settings"]["LAB_NGINX_CACHE"] == "protected"
     assert none["builds"]["hotel_list"] > none["requests"] / 2
-    # The page was made when it was warmed; setup's own reading does not count.
+    # The warm-up built the page; the requests of setup() do not count.
     assert protected["builds"].get("hotel_list", 0) == 0
     assert protected["cache"]["nginx"]["HIT"] > 0.9 * protected["requests"]
 
 
-def test_what_was_stored_says_on_what_and_with_which_programs(measured):
+def test_stored_run_contains_host_and_program_versions(measured):
     folder = _folder(measured.json)
     header = json.loads((folder / "experiment.json").read_text())
     assert header["state"] == "finished"
@@ -84,13 +84,13 @@ def test_what_was_stored_says_on_what_and_with_which_programs(measured):
     assert (folder / "report.html").stat().st_size > 10_000
 
 
-def test_the_stack_is_left_as_it_was_with_fresh_data(measured, stack):
+def test_run_restores_settings_and_data(measured, stack):
     settings = stack.settings()
     assert (settings.LAB_WORKERS, settings.LAB_NGINX_CACHE) == (1, "off")
     assert len(httpx.get(f"{settings.target_url}/api/hotel/").json()) == 4
 
 
-def test_report_reads_what_is_stored_and_measures_nothing(lab, measured):
+def test_report_reads_stored_run_without_measuring(lab, measured):
     name = _folder(measured.json).name
     again = lab("report", name, "--json")
     assert again.code == 0, again.err
@@ -99,7 +99,7 @@ def test_report_reads_what_is_stored_and_measures_nothing(lab, measured):
     assert readable.out.index("not measured") < readable.out.index("list/naive/none")
 
 
-def test_ctrl_c_leaves_a_result_that_can_be_resumed_and_a_clean_stack(lab, stack, measured):
+def test_ctrl_c_leaves_resumable_result_and_clean_stack(lab, stack, measured):
     before = set(RESULTS.glob("cache-ladder-*"))
     argv = [str(LAB), "run", *FLAGS, "--json"]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -126,13 +126,13 @@ def _loads_first_cell(before):
 
 
 def _first_cell_was_measured(measured, before):
-    """By the run of another test, with the same settings: no need to measure it again."""
+    """Copy the first cell from `measured`, which has the same settings, to save its time."""
     (interrupted,) = set(RESULTS.glob("cache-ladder-*")) - before
     (cell,) = _folder(measured.json).glob("cells/001-*")
     shutil.copytree(cell, interrupted / "cells" / cell.name, dirs_exist_ok=True)
 
 
-def test_dry_run_tells_cells_and_time_and_runs_nothing(lab, stack):
+def test_dry_run_shows_cells_and_time_without_running(lab, stack):
     before = _results()
     said = lab("run", "cache-ladder", "--dry-run", "--json")
     assert len(said.json["cells"]) > 25
@@ -142,7 +142,7 @@ def test_dry_run_tells_cells_and_time_and_runs_nothing(lab, stack):
 
 
 def _results():
-    """Names, not their times: other tests' runs, in the other process, are named by a profile."""
+    """Return the names of results, without single runs of tests in the other process."""
     others = "smoke|breakpoint|hold|closed|closed-ramp|outage"
     found = {path.name for path in RESULTS.iterdir()}
     return {name for name in found if not re.match(rf"({others})-", name)}
@@ -158,7 +158,7 @@ def _results():
         ("LAB_NGINX_POST_RATE=7", "Nginx runs with other settings: {'LAB_NGINX_POST_RATE': '200'}"),
     ],
 )
-def test_a_layer_that_is_not_really_on_is_found(stack, monkeypatch, claimed, said):
+def test_inactive_layer_is_detected(stack, monkeypatch, claimed, said):
     claimed_settings = changed(stack.settings(), [claimed])
     if "CACHE" in claimed:
         monkeypatch.setattr(verify, "_check_settings", lambda _: None)
@@ -167,7 +167,7 @@ def test_a_layer_that_is_not_really_on_is_found(stack, monkeypatch, claimed, sai
     assert said in str(found.value)
 
 
-def test_a_run_that_was_begun_with_other_programs_is_not_gone_on_with(measured):
+def test_run_started_with_other_versions_is_not_resumed(measured):
     head = json.loads((_folder(measured.json) / "experiment.json").read_text())
     command._check_same_machine("r", head, head)
     other = head | {"versions": head["versions"] | {"nginx": "1.0"}}
@@ -179,19 +179,17 @@ def test_a_run_that_was_begun_with_other_programs_is_not_gone_on_with(measured):
         command._check_same_machine("r", head, other)
 
 
-def test_what_stops_a_run_before_its_data_are_prepared_leaves_the_data_alone(
-    lab, stack, monkeypatch
-):
+def test_run_stopped_before_data_preparation_leaves_data_unchanged(lab, stack, monkeypatch):
     stack.sql("hotel", "CREATE TABLE mine ()")
     monkeypatch.setattr("lab.host.preflight._FREE_BYTES", 2**62)
     plan = command.plan_of("cache-ladder", only=["list/naive/none"], repeats=None, quick=True)
     with pytest.raises(LabError, match="Too little disk"):
         command.start(stack, plan)
-    # A restored database would not have it.
+    # A restored database would not contain this table.
     stack.sql("hotel", "DROP TABLE mine")
 
 
-def test_a_run_on_a_broken_stack_is_one_message_and_leaves_it_running(lab, stack):
+def test_run_on_broken_stack_is_one_message_and_stack_continues(lab, stack):
     before = set(RESULTS.glob("cache-ladder-*"))
     stack._supervision.stop_service("redis")
     try:
@@ -223,7 +221,7 @@ def test_wrong_input_is_one_message(lab, stack, argv, code, said):
     assert said in answer.err
 
 
-def test_a_backend_with_debug_on_is_refused(monkeypatch):
+def test_backend_with_debug_is_rejected(monkeypatch):
     monkeypatch.setattr(verify, "ask_backend", lambda *_: {"debug": True, "settings": {}})
     with pytest.raises(LabError, match="DEBUG on"):
         verify.verify(verify.Target(load_settings(), "token"))

@@ -1,4 +1,4 @@
-"""The pinned old stacks: what their files say, and what a machine without their Python is told."""
+"""The pinned old stacks: their files and their validation."""
 
 import re
 
@@ -19,14 +19,14 @@ def _pins(path):
     return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in found}
 
 
-def test_the_stacks_of_the_published_experiments_are_there():
+def test_stacks_of_published_experiments_exist():
     assert [s.name for s in ALL] == [
         *("channels-2016", "django-3.0-asgiref-3.2", "django-3.0-asgiref-3.4"),
     ]
 
 
 @pytest.mark.parametrize("stack", ALL, ids=lambda one: one.name)
-def test_what_is_pinned_is_what_is_expected_and_has_hashes(stack):
+def test_pinned_versions_match_expected_and_have_hashes(stack):
     pinned = _pins(stack.requirements)
     wanted = _pins(stack.folder / "requirements.in")
     assert wanted.items() <= pinned.items()
@@ -35,12 +35,12 @@ def test_what_is_pinned_is_what_is_expected_and_has_hashes(stack):
     text = stack.requirements.read_text() + environment.BOOTSTRAP.read_text()
     assert text.count("==") == len(re.findall(r"==\S+ \\\n    --hash=sha256:[0-9a-f]{64}", text))
     assert "://" not in text
-    # As the environment is made: what installs is pinned once.
+    # Both files pin the same version of the installer.
     assert pinned["setuptools"] == _pins(environment.BOOTSTRAP)["setuptools"]
 
 
 @pytest.mark.parametrize("stack", ALL, ids=lambda one: one.name)
-def test_image_and_project_are_the_stacks(stack):
+def test_image_and_project_match_stack(stack):
     image = (stack.folder / "Dockerfile").read_text()
     assert f"BASE_IMAGE=python:{stack.python}." in image
     assert f"COPY projects/{stack.project} " in image
@@ -50,7 +50,7 @@ def test_image_and_project_are_the_stacks(stack):
     assert sorted(name.replace("-", "_") for name in routed) == sorted(stack.routes)
 
 
-def test_an_unknown_stack_or_arm_is_named_with_the_known_ones():
+def test_unknown_stack_or_arm_is_rejected_with_known_names():
     with pytest.raises(UsageError, match=r"no old stack django-1.0. Known: channels-2016, django"):
         stacks.find("django-1.0", "gunicorn-5")
     with pytest.raises(UsageError, match=r"no arm daphne-9. Known: gunicorn-5, uvicorn-1"):
@@ -65,7 +65,7 @@ def test_an_unknown_stack_or_arm_is_named_with_the_known_ones():
         ("title = 'x'", "python: Field required"),
     ],
 )
-def test_a_stack_that_does_not_follow_the_schema_is_one_message(monkeypatch, tmp_path, text, said):
+def test_stack_file_with_invalid_schema_is_one_message(monkeypatch, tmp_path, text, said):
     (tmp_path / "s").mkdir()
     (tmp_path / "s/stack.toml").write_text(text)
     monkeypatch.setattr(stacks, "FOLDER", tmp_path)
@@ -85,7 +85,7 @@ def test_a_stack_that_does_not_follow_the_schema_is_one_message(monkeypatch, tmp
         ),
     ],
 )
-def test_a_cell_asks_an_old_stack_only_for_what_it_has(cell, said):
+def test_cell_with_unsupported_old_stack_feature_is_rejected(cell, said):
     workload = f"workload = {{ profile = 'closed', duration = '10s', {cell} }}"
     text = f"""schema_version = 1
 title = "t"
@@ -111,7 +111,7 @@ legacy = {{ stack = "django-3.0-asgiref-3.2", arm = "daphne-1" }}
         ("0,1", "2", "0123", "0,1", "3", "nobody"),
     ],
 )
-def test_a_layer_with_a_cpu_of_its_own(monkeypatch, target, load_, here, server, layer, shared):
+def test_layer_gets_separate_cpu(monkeypatch, target, load_, here, server, layer, shared):
     monkeypatch.setattr(runner, "usable_cpus", lambda: [int(number) for number in here])
     monkeypatch.setattr(runner, "choose_cpus", lambda _: Cpus(target, load_))
     channels = stacks.stack("channels-2016")

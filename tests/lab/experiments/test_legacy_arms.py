@@ -1,4 +1,4 @@
-"""Arms of the old stacks, for real, where the machine has their Python."""
+"""Arms of the old stacks in real processes, if the machine has their Python."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,7 +22,7 @@ from lab.paths import current_state
 from lab.settings import LOOPBACK
 from lab.stack.native.supervision import leftovers, port_is_taken
 
-# One of the two with Django 3.0: the other differs in one package.
+# One of the two stacks with Django 3.0; the other differs in one package.
 DJANGO_3, CHANNELS = "django-3.0-asgiref-3.4", "channels-2016"
 
 
@@ -36,7 +36,7 @@ def _here(name):
 
 @pytest.fixture
 def nothing_left(stack):
-    """No process, port, or shared memory of an arm outlives it."""
+    """Check that no process, port or shared memory of an arm is left."""
     seen = []
     yield seen
     left = [p for p in leftovers(current_state()) if "LAB_LEGACY" in p.environ()]
@@ -53,7 +53,7 @@ def _facts(running, seen):
 @pytest.mark.parametrize(
     ("name", "interface"), [("gunicorn-5", "wsgi"), ("uvicorn-5", "asgi"), ("daphne-1", "asgi")]
 )
-def test_an_arm_of_django_3_0_answers_its_routes(stack, nothing_left, name, interface):
+def test_django_3_0_arm_answers_its_routes(stack, nothing_left, name, interface):
     with arm(stack, _here(DJANGO_3), name) as running:
         facts = _facts(running, nothing_left)
         assert facts["server"] == name.partition("-")[0]
@@ -79,7 +79,7 @@ def test_an_arm_of_django_3_0_answers_its_routes(stack, nothing_left, name, inte
         ),
     ],
 )
-def test_an_arm_of_2016_answers(stack, nothing_left, name, server, layer, processes):
+def test_channels_2016_arm_answers(stack, nothing_left, name, server, layer, processes):
     with arm(stack, _here(CHANNELS), name) as running:
         facts = _facts(running, nothing_left)
         assert (facts["server"], facts.get("layer")) == (server, layer)
@@ -110,9 +110,7 @@ reset = "nothing"
 """
 
 
-def test_a_cell_of_an_old_stack_is_measured_there_while_the_backend_rests(
-    stack, nothing_left, tmp_path
-):
+def test_cell_of_old_stack_is_measured_while_backend_is_idle(stack, nothing_left, tmp_path):
     _here(CHANNELS)
     settings, experiment = stack.settings(), parse("t", EXPERIMENT)
     plan = make_plan(

@@ -1,4 +1,4 @@
-"""What old stacks run in: found or made, or told why they can't be had."""
+"""Environments of the old stacks: found, made, or reported as unavailable."""
 
 import sys
 
@@ -14,7 +14,7 @@ PATTERN = stacks.stack("django-3.0-asgiref-3.2")
 
 @pytest.fixture
 def nowhere(monkeypatch, tmp_path):
-    """A PATH and a pyenv with nothing in them, and where to put something."""
+    """Set an empty PATH and an empty pyenv; return the folder of both."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
     return tmp_path
@@ -27,7 +27,7 @@ def _program(path, text):
     return path
 
 
-def test_a_python_that_is_not_here_is_told_with_where_it_was_looked_for(nowhere):
+def test_missing_python_is_reported_with_searched_paths(nowhere):
     with pytest.raises(NotHere) as found:
         find_python("3.6")
     assert str(found.value) == (
@@ -36,7 +36,7 @@ def test_a_python_that_is_not_here_is_told_with_where_it_was_looked_for(nowhere)
     )
 
 
-def test_pyenvs_shim_without_a_version_is_no_python(nowhere):
+def test_pyenv_shim_without_version_is_rejected(nowhere):
     shim = _program(nowhere / "python3.6", "echo 'pyenv: python3.6: command not found' >&2; exit 1")
     with pytest.raises(NotHere, match=f"{shim} does not run"):
         find_python("3.6")
@@ -46,14 +46,14 @@ def test_pyenvs_shim_without_a_version_is_no_python(nowhere):
     assert find_python("3.6") == kept / "3.6.15/bin/python3.6"
 
 
-def test_a_compiler_that_is_not_here_is_told(nowhere):
+def test_missing_compiler_is_reported(nowhere):
     with pytest.raises(NotHere, match="C compiler is not here"):
         check_compiler()
 
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
-    """A stack of this Python's own version that pins nothing."""
+    """Return a stack with this Python's version and without pins."""
     monkeypatch.setattr(stacks, "FOLDER", tmp_path)
     monkeypatch.setattr(environment, "BOOTSTRAP", tmp_path / "bootstrap.txt")
     monkeypatch.setattr(environment, "ENVIRONMENTS", tmp_path / "environments")
@@ -64,7 +64,7 @@ def small(monkeypatch, tmp_path):
     return PATTERN.model_copy(update={"name": "small", "python": version})
 
 
-# A Python whose environments cost no 30 s: the real one is made in test_legacy_arms.py.
+# A fake Python, since a real environment takes 30 s; test_legacy_arms.py makes a real one.
 QUICK_PYTHON = """
 case "$2" in
     venv) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
@@ -73,9 +73,7 @@ esac
 """
 
 
-def test_an_environment_is_made_once_and_a_half_made_one_again(
-    small, monkeypatch, capsys, tmp_path
-):
+def test_environment_is_made_once_and_remade_if_incomplete(small, monkeypatch, capsys, tmp_path):
     python = _program(tmp_path / "python", QUICK_PYTHON)
     monkeypatch.setattr(environment, "find_python", lambda _: python)
     left = environment.folder_of(small) / "left-by-an-earlier-try"
@@ -93,13 +91,13 @@ def test_an_environment_is_made_once_and_a_half_made_one_again(
     assert capsys.readouterr().err == ""
 
 
-def test_another_pin_is_another_environment(small):
+def test_different_pin_needs_different_environment(small):
     before = environment.folder_of(small)
     small.requirements.write_text("six==1.16.0\n")
     assert environment.folder_of(small) != before
 
 
-def test_an_environment_that_can_not_be_made_is_told_with_the_reason(small, monkeypatch, tmp_path):
+def test_unreachable_package_index_is_reported_with_reason(small, monkeypatch, tmp_path):
     python = tmp_path / "python"
     monkeypatch.setattr(environment, "find_python", lambda _: python)
     nobody = "Failed to establish a new connection: [Errno -2] Name or service not known"
@@ -112,7 +110,7 @@ def test_an_environment_that_can_not_be_made_is_told_with_the_reason(small, monk
 @pytest.mark.parametrize(
     "said", ["THESE PACKAGES DO NOT MATCH THE HASHES", "error: command 'gcc' failed", "Killed"]
 )
-def test_what_goes_wrong_with_the_index_there_is_an_error(small, monkeypatch, tmp_path, said):
+def test_other_installation_failure_is_an_error(small, monkeypatch, tmp_path, said):
     python = _program(tmp_path / "python", f'echo "{said}" >&2; exit 1')
     monkeypatch.setattr(environment, "find_python", lambda _: python)
     with pytest.raises(LabError, match="could not be made") as found:
@@ -122,13 +120,13 @@ def test_what_goes_wrong_with_the_index_there_is_an_error(small, monkeypatch, tm
 
 
 class _Runner:
-    """Can make no stack, each for another reason."""
+    """Runner that fails for every stack, each with a different error."""
 
     def make(self, stack):
         raise {"channels-2016": NotHere("no Python")}.get(stack.name, LabError("a wrong hash"))
 
 
-def test_a_stack_that_should_run_here_is_no_stack_that_is_not_here(monkeypatch, capsys):
+def test_failed_stack_is_not_reported_as_unavailable(monkeypatch, capsys):
     monkeypatch.setattr(arms, "runner_for", lambda *_: _Runner())
     found = arms.absent(None, load_settings(), ["django-3.0-asgiref-3.2", "channels-2016"])
     assert found == {"channels-2016": "no Python"}

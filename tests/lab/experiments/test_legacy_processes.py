@@ -1,4 +1,4 @@
-"""Processes of an old stack's arm: told when they end, and ended with all that they made."""
+"""Processes of an old stack's arm: failures are reported, and all children are stopped."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def _shell(text):
     return Process("legacy-web", ["sh", "-c", text], cpu, ROOT, {"PATH": os.environ["PATH"]})
 
 
-def test_a_process_that_ends_is_told_with_the_end_of_its_log(state):
+def test_ended_process_is_reported_with_its_log(state):
     with processes(state) as started:
         started.start(_shell("echo no such module; exit 3"))
         started.started["legacy-web"].wait()
@@ -38,7 +38,7 @@ def test_a_process_that_ends_is_told_with_the_end_of_its_log(state):
             started.check()
 
 
-def test_nothing_is_left_of_processes_not_even_the_deaf_child_of_a_dead_parent(state):
+def test_orphaned_child_ignoring_sigterm_is_killed(state):
     with processes(state) as started:
         started.start(_shell("(trap '' TERM; echo $$; exec sleep 600) & echo up; exit 0"))
         started.started["legacy-web"].wait()
@@ -65,7 +65,7 @@ def _lives(pid):
         return False
 
 
-def test_shared_memory_goes_after_the_processes_that_could_make_it_anew(state, monkeypatch):
+def test_shared_memory_is_removed_after_processes_end(state, monkeypatch):
     (state.base / "run").mkdir(exist_ok=True)
     late, ready = (
         Path("/dev/shm") / f"{shared_memory_prefix(state)}-late",
@@ -83,7 +83,7 @@ def test_shared_memory_goes_after_the_processes_that_could_make_it_anew(state, m
     assert not late.exists()
 
 
-def test_what_a_killed_run_left_is_ended_before_the_next_arm(state):
+def test_leftover_process_is_killed_before_next_arm(state):
     argv = [sys.executable, "-c", "import time; time.sleep(600)"]
     env = {**os.environ, "LAB_STACK": str(state.base), "LAB_LEGACY": "legacy-web"}
     left = subprocess.Popen(argv, env=env)

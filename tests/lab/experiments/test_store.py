@@ -1,4 +1,4 @@
-"""Stored runs read back, whichever version of the lab wrote them."""
+"""Stored runs are read back, including those of older versions."""
 
 import json
 
@@ -19,7 +19,7 @@ def _stored(tmp_path, document):
 
 
 def test_results_of_older_formats_are_read(tmp_path):
-    """Before format 4 successes were not stored, before 5 a break point had no rate."""
+    """Format 4 added the successes, format 5 the rate of the break point."""
     assert "successes" not in OLD
     assert "rate" not in OLD["break_point"]
     (run,) = _stored(tmp_path, OLD).cells()
@@ -29,7 +29,7 @@ def test_results_of_older_formats_are_read(tmp_path):
     assert run.result.profile == "breakpoint"
 
 
-def test_what_is_written_is_read_back(tmp_path):
+def test_written_cell_is_read_back(tmp_path):
     run = CellRun.of(OLD)
     store = Store(tmp_path)
     store.write_cell(store.cell_folder(1, run.name, run.repeat), run)
@@ -40,7 +40,7 @@ def test_what_is_written_is_read_back(tmp_path):
     ("name", "value", "said"),
     [("requests", "many", "result.requests"), ("windows", [{}], "result.windows.0.end")],
 )
-def test_a_cell_that_is_no_result_is_one_message(tmp_path, name, value, said):
+def test_invalid_cell_file_is_one_message(tmp_path, name, value, said):
     store = _stored(tmp_path, OLD | {name: value})
     with pytest.raises(LabError, match=f"can't be read as a result of `lab run` .{said}"):
         store.cells()

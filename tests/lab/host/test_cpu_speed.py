@@ -1,4 +1,4 @@
-"""The machine's speed: the same work in CPU time, on the CPUs that are named."""
+"""CPU speed: the CPU time of a fixed amount of work, on given CPUs."""
 
 import os
 
@@ -8,7 +8,7 @@ from lab.host import noise as module
 from lab.host.noise import cpu_speed, extremes
 
 
-def test_the_work_runs_where_it_is_told_and_the_caller_stays_where_it_was(monkeypatch):
+def test_work_runs_on_given_cpus_and_affinity_is_restored(monkeypatch):
     cpu, seen = min(os.sched_getaffinity(0)), list[set[int]]()
     before, work = os.sched_getaffinity(0), module._cpu_seconds
     monkeypatch.setattr(
@@ -19,12 +19,12 @@ def test_the_work_runs_where_it_is_told_and_the_caller_stays_where_it_was(monkey
     assert os.sched_getaffinity(0) == before
 
 
-def test_the_speed_is_turns_per_second_of_cpu_time(monkeypatch):
+def test_speed_is_turns_per_second_of_cpu_time(monkeypatch):
     monkeypatch.setattr(module, "_cpu_seconds", lambda: 0.02)
     assert cpu_speed(os.sched_getaffinity(0), seconds=0) == pytest.approx(5.0)
 
 
-def test_extremes_name_what_had_them_and_pass_over_what_was_not_measured():
+def test_extremes_have_names_and_skip_unmeasured_values():
     found = extremes([(10.0, "a"), (None, "b"), (12.0, "c"), (8.0, "d")])
     assert (found.least, found.slowest, found.most, found.fastest) == (8.0, "d", 12.0, "c")
     assert found.ratio == 1.5

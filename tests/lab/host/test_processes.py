@@ -12,7 +12,7 @@ from lab.host.processes import answering, tree_bytes
 from lab.host.sampler import CpuUse, memory_peak
 
 MEGABYTE = 1024**2
-# A parent with a child that holds 64 MB; each says so when it is ready.
+# A parent with a child that holds 64 MB and prints `held` when it is ready.
 PARENT = """
 import subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
@@ -32,41 +32,41 @@ def tree():
         process.stdin.close()
 
 
-def test_a_tree_counts_with_its_children():
+def test_tree_memory_includes_children():
     with tree() as pid:
         assert 64 * MEGABYTE < tree_bytes([pid]) < 120 * MEGABYTE
         assert tree_bytes([pid, 2**22 + 1]) == pytest.approx(tree_bytes([pid]), rel=0.1)
     assert tree_bytes([pid]) is None
 
 
-def test_an_old_stack_answers_instead_of_the_backend():
+def test_old_stack_answers_instead_of_backend():
     pids = {"backend": 1, "backend-beside": 2, "backend-metrics": 3, "postgres": 4}
-    # The worker of the channel layer runs beside every server of the experiments, idle.
+    # The worker of the channel layer runs next to every server of the experiments, idle.
     pids |= {"backend-worker": 8}
     assert answering(pids) == [1, 2]
     assert answering(pids | {"legacy-web": 5, "legacy-worker-1": 6, "legacy-redis": 7}) == [5, 6]
 
 
-def test_the_peak_is_the_most_of_the_samples():
+def test_memory_peak_is_largest_sample():
     uses = [CpuUse(0, 0, 0, {}, size) for size in (None, 7, 9, 8)]
     assert memory_peak(uses) == 9
     assert memory_peak(uses[:1]) is None
 
 
-def test_trees_are_waited_for_until_they_are_idle(monkeypatch):
-    """What an ended load left them is done by then."""
+def test_wait_ends_when_trees_are_idle(monkeypatch):
+    """The processes have then finished the work that the load left behind."""
     cores = [0.99, 0.5, 0.1, 0.9]
     monkeypatch.setattr(processes, "cores_used", lambda _roots: cores.pop(0))
     processes.wait_until_idle({})
     assert cores == [0.9]
 
 
-def test_trees_are_waited_for_no_longer_than_asked(monkeypatch):
+def test_wait_ends_after_given_seconds(monkeypatch):
     monkeypatch.setattr(processes, "cores_used", lambda _roots: 1.0)
     processes.wait_until_idle({}, seconds=0.1)
 
 
-def test_what_a_child_computes_counts_for_its_tree():
+def test_cpu_time_of_child_counts_for_its_tree():
     code = "import time\nends = time.process_time() + 1\nwhile time.process_time() < ends: pass"
     before = processes.cpu_seconds({"us": os.getpid()})["us"]
     subprocess.run([sys.executable, "-c", code], check=True)

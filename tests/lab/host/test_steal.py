@@ -1,4 +1,4 @@
-"""Time that the hypervisor took: measured, kept in every result, and told where it matters."""
+"""Steal time: measured, stored in every result, and reported when it is high."""
 
 from collections import namedtuple
 
@@ -10,7 +10,7 @@ from lab.host.noise import StealMeter, mean_share
 Times = namedtuple("Times", "user idle steal guest")
 
 
-def test_the_share_is_of_what_passed_since_the_last_look(monkeypatch):
+def test_steal_share_covers_time_since_last_call(monkeypatch):
     looks = iter([Times(10, 80, 10, 5), Times(10, 95, 15, 5), Times(20, 95, 15, 9)])
     monkeypatch.setattr(noise.psutil, "cpu_times", lambda: next(looks))
     meter = StealMeter()
@@ -18,18 +18,18 @@ def test_the_share_is_of_what_passed_since_the_last_look(monkeypatch):
     assert meter.share() == 0
 
 
-def test_some_cpus_have_a_share_of_their_own(monkeypatch):
+def test_steal_meter_counts_only_selected_cpus(monkeypatch):
     one, other, later = Times(10, 80, 10, 0), Times(10, 90, 0, 0), Times(20, 170, 30, 0)
     looks = iter([[one, other], [one, later]])
     monkeypatch.setattr(noise.psutil, "cpu_times", lambda percpu: next(looks))
     assert StealMeter({1}).share() == pytest.approx(30 / 120)
 
 
-def test_a_system_that_knows_no_steal_has_none(monkeypatch):
+def test_system_without_steal_time_has_zero_share(monkeypatch):
     monkeypatch.setattr(noise.psutil, "cpu_times", lambda: namedtuple("T", "user idle")(1, 2))
     assert StealMeter().share() == 0
 
 
-def test_a_run_has_the_mean_of_its_seconds():
+def test_run_has_mean_steal_share_of_its_seconds():
     assert mean_share([0.0, 0.1, 0.2]) == 0.1
     assert mean_share([]) == 0

@@ -18,7 +18,7 @@ from lab.profiling.recorder import Recorder, without_root
 
 LAB = Path(sys.executable).parent / "lab"
 
-# A graph by hand: of 10 samples, a has 4 of its own, b called by a 6; b calls itself.
+# Template of a flame graph. Example with 10 samples: 4 in a itself, 6 in b, which a calls.
 GRAPH = """<svg xmlns="http://www.w3.org/2000/svg" xmlns:fg="http://github.com/jonhoo/inferno">
 {}</svg>"""
 FRAME = '<g><title>{} ({} samples, 1.0%)</title><rect y="{}" fg:x="{}" fg:w="{}"/></g>'
@@ -32,31 +32,31 @@ def profiled(lab, stack):
     shutil.rmtree((ROOT / said.json["files"]["svg"]).parent)
 
 
-def test_it_names_the_ten_hottest_functions_with_their_shares(profiled):
+def test_profile_lists_ten_hottest_functions_with_shares(profiled):
     found = profiled.json
     assert len(found["hottest"]) == 10
     shares = [hot["self_percent"] for hot in found["hottest"]]
     assert shares == sorted(shares, reverse=True)
     assert all(hot["cumulative_percent"] >= hot["self_percent"] for hot in found["hottest"])
     assert sum(shares) <= 100.5
-    # What the naive detail is made of.
+    # The naive detail view spends its time in Django and REST framework.
     where = " ".join(hot["where"] for hot in found["hottest"])
     assert "django/" in where or "rest_framework/" in where
 
 
-def test_a_requests_cost_is_that_of_the_workers(profiled):
+def test_cost_per_request_is_cpu_time_of_workers(profiled):
     found = profiled.json
     assert found["requests"] > 10
     assert found["failed"] == 0
     assert 5 <= found["seconds"] <= 8
-    # One CPU of this machine at most for each worker, and busy for most of the time.
+    # Each worker uses at most one CPU and is busy most of the time.
     workers = found["settings"]["LAB_WORKERS"]
     assert 0.5 <= found["cpu_seconds"] <= found["seconds"] * workers
     cost = found["cpu_seconds"] / found["requests"] * 1000
     assert found["cpu_ms_per_request"] == pytest.approx(cost, rel=0.02)
 
 
-def test_the_picture_and_the_document_are_of_the_same_samples(profiled):
+def test_flame_graph_and_document_have_same_samples(profiled):
     found = profiled.json
     svg = ROOT / found["files"]["svg"]
     assert ElementTree.parse(svg).getroot().tag.endswith("svg")
@@ -66,7 +66,7 @@ def test_the_picture_and_the_document_are_of_the_same_samples(profiled):
     assert stored["load"]["PROFILE"] == "closed"
 
 
-def test_the_picture_does_not_say_where_the_project_is(profiled):
+def test_flame_graph_does_not_contain_project_path(profiled):
     svg = (ROOT / profiled.json["files"]["svg"]).read_text()
     assert str(ROOT) not in svg
     assert ">.venv/bin/py-spy record" in svg
@@ -85,15 +85,15 @@ def test_the_picture_does_not_say_where_the_project_is(profiled):
         ("<title>view (app/views.py:3)</title>", "<title>view (app/views.py:3)</title>"),
     ],
 )
-def test_paths_below_the_project_are_seen_from_there(written, shown):
+def test_paths_are_relative_to_project(written, shown):
     assert without_root(written, Path("/home/me/a&b")) == shown
 
 
-def test_while_it_records_it_says_so(profiled):
+def test_profile_reports_recording(profiled):
     assert "Recording 5 s of detail under load" in profiled.err
 
 
-def test_a_graph_is_counted_by_function_once_per_sample(tmp_path):
+def test_function_counts_once_per_sample(tmp_path):
     frames = [("all", 0, 0, 10), ("a (x.py:1)", 1, 0, 10), ("b (y.py:2)", 2, 2, 6)]
     frames += [("b (y.py:2)", 3, 2, 5), ("c", 4, 2, 1)]
     drawn = (FRAME.format(name, width, y, first, width) for name, y, first, width in frames)
@@ -105,7 +105,7 @@ def test_a_graph_is_counted_by_function_once_per_sample(tmp_path):
     assert counted == {"b": ("y.py:2", 5, 6), "a": ("x.py:1", 4, 10), "c": ("", 1, 1)}
 
 
-def test_a_packages_samples_are_those_of_its_own_functions(tmp_path):
+def test_samples_of_package_are_those_of_its_functions(tmp_path):
     frames = [("all", 0, 0, 10), ("run (gunicorn/workers/sync.py:1)", 1, 0, 10)]
     frames += [
         ("send (django/dispatch.py:2)", 2, 2, 8),
@@ -119,15 +119,15 @@ def test_a_packages_samples_are_those_of_its_own_functions(tmp_path):
     assert packages(hottest(svg)[1]) == {"gunicorn": 2, "django": 3, "stdlib": 5}
 
 
-def test_a_picture_that_is_none_is_one_message(tmp_path):
+def test_invalid_flame_graph_is_one_message(tmp_path):
     svg = tmp_path / "graph.svg"
     svg.write_text(GRAPH.format("<g><title>half"))
     with pytest.raises(LabError, match=r"can't be read: .* Record again"):
         hottest(svg)
 
 
-def test_a_name_that_is_none_does_not_spoil_the_picture(tmp_path):
-    """What py-spy reads of a worker that just changes."""
+def test_invalid_function_name_does_not_damage_flame_graph(tmp_path):
+    """py-spy can read invalid bytes from a worker whose state is changing."""
     svg = tmp_path / "graph.svg"
     drawn = GRAPH.format(FRAME.format("a\x01\x0c (x.py:1)", 10, 0, 0, 10)).encode()
     svg.write_bytes(drawn.replace(b"x.py", b"\xff.py"))
@@ -137,20 +137,20 @@ def test_a_name_that_is_none_does_not_spoil_the_picture(tmp_path):
     assert hottest(svg)[0] == 10
 
 
-def test_an_unknown_scenario_is_misuse(lab, stack):
+def test_unknown_scenario_is_usage_error(lab, stack):
     said = lab("profile", "--scenario", "checkout")
     assert said.is_one_message(2)
     assert "'checkout' is not one of 'journey', 'list', 'detail', 'booking'" in said.err
 
 
-def test_without_a_stack_it_says_how_to_start_one(lab, tmp_path):
+def test_profile_without_stack_names_lab_up(lab, tmp_path):
     said = lab("profile", LAB_STATE_DIR=str(tmp_path))
     assert said.is_one_message(1)
     assert "lab up" in said.err
 
 
-def test_a_backend_with_nothing_to_do_is_no_profile(lab, stack):
-    # At one request a second all are Nginx's to answer.
+def test_profile_of_idle_backend_is_rejected(lab, stack):
+    # At 1 request/s, Nginx answers every request from its cache.
     assert lab("set", "LAB_NGINX_CACHE=basic").code == 0
     try:
         assert lab("k6", "smoke", "--scenario", "list", "--vus", "1", "--duration", "1s").code == 0
@@ -165,7 +165,7 @@ def test_a_backend_with_nothing_to_do_is_no_profile(lab, stack):
 @pytest.mark.skipif(
     os.getuid() != 0 or not shutil.which("setpriv"), reason="only root can give up what root may"
 )
-def test_without_permission_it_says_who_may(stack):
+def test_missing_permission_is_reported_with_remedy(stack):
     argv = ["setpriv", "--bounding-set", "-sys_ptrace", str(LAB), "profile"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The report of stored results, by exact text where readers take figures from."""
+"""The report of stored results: exact text wherever readers take values from."""
 
 import re
 
@@ -32,7 +32,7 @@ def sample():
     return _markdown(*load())
 
 
-def test_the_answer_says_what_each_layer_bought(sample):
+def test_answer_states_goodput_and_factor_of_each_layer(sample):
     assert (
         "For detail, naive: none gave 1.8 answers in time per second, redis-page 60.7 (34 ×), "
         "nginx-basic-cold at least 323 (179 ×, limited by the number of virtual users) and "
@@ -43,12 +43,12 @@ def test_the_answer_says_what_each_layer_bought(sample):
     assert "Of 8 planned cells, 1 failed and 1 is missing." in sample
 
 
-def test_the_stored_sample_is_what_make_py_makes():
+def test_stored_sample_matches_make_py():
     header, cells = load()
     assert make.small() == (header, cells)
 
 
-def test_every_claim_has_its_verdict_beside_both_figures(sample):
+def test_claim_row_has_verdict_published_and_measured_values(sample):
     assert (
         "| Redis makes it four times as fast | **holds** | 16 → 81 requests/s "
         "| none 1.8, redis 60.8 | redis &gt;= 4 \\* none | – |" in sample
@@ -57,12 +57,12 @@ def test_every_claim_has_its_verdict_beside_both_figures(sample):
     assert "| The journey gains from Redis | *not measured* | – | none – |" in sample
 
 
-def test_a_cell_that_the_target_did_not_limit_is_marked_in_the_table(sample):
+def test_table_marks_cells_not_limited_by_target(sample):
     assert "| nginx-protected-warm | Nginx protected, warm | *≥ 1,443, limited by the gen" in sample
     assert "*≥ 323, limited by the number of virtual users*" in sample
 
 
-def test_a_cell_that_the_target_did_not_limit_is_marked_in_the_picture():
+def test_chart_marks_cells_not_limited_by_target():
     header, cells = load()
     panel = comparison(build(header, runs(cells), [])).panels[0]
     rows = {row["cell"]: row for row in _data(panel)}
@@ -72,24 +72,24 @@ def test_a_cell_that_the_target_did_not_limit_is_marked_in_the_picture():
     assert rows["fast/nginx-protected-warm/detail"]["text"] == "failed"
 
 
-def test_a_ramp_that_held_to_its_end_is_a_lower_bound_too():
+def test_ramp_that_held_is_marked_as_lower_bound():
     header, cells = load()
     of(cells, "naive/none/detail").update(outcome="held", limited_by="none", break_point=None)
     assert "| none | no cache | *≥ 1.8, held to the end of the load* |" in _markdown(header, cells)
 
 
-def test_repeats_show_their_median_and_range(sample):
+def test_repeats_show_median_and_range(sample):
     assert "| 60.7 (57.8–63.6) |" in sample
     assert "| naive/redis-page/detail | measured | 2 of 2 | 60.7 (57.8–63.6) |" in sample
 
 
-def test_failed_missing_and_excluded_cells_are_all_named(sample):
+def test_failed_missing_and_excluded_cells_are_named(sample):
     assert "| fast/nginx-protected-warm/detail | 1 | The cache layer nginx is not on: no" in sample
     assert "| naive/none/article | *not measured* | 0 of 1 | – |" in sample
     assert "| fast/local/booking | A booking is never cached. |" in sample
 
 
-def test_published_figures_stand_beside_the_measured_ones():
+def test_published_and_measured_values_share_a_row():
     header, cells = load()
     header["published"][1]["cell"] = "naive/redis-page/detail"
     header["published"][0]["cell"] = "naive/none/detail"
@@ -98,7 +98,7 @@ def test_published_figures_stand_beside_the_measured_ones():
     assert "compare the steps from one layer to the next" in text
 
 
-def test_the_conditions_are_complete(sample):
+def test_report_lists_all_conditions(sample):
     for text in (
         "| machine | AMD EPYC, 2 CPUs, 7.8 GiB of memory |",
         "| CPUs | pinned: target on 0, load on 1 |",
@@ -110,7 +110,7 @@ def test_the_conditions_are_complete(sample):
         assert text in sample
 
 
-def test_a_finished_full_run_needs_no_notice(sample):
+def test_complete_run_has_no_notice(sample):
     assert not re.search(r"QUICK|INTERRUPTED|SHARED", sample)
 
 
@@ -123,13 +123,13 @@ def test_a_finished_full_run_needs_no_notice(sample):
         ({"host": {"shared_cpus": True}}, "> **SHARED CPUs: the target and the load generator"),
     ],
 )
-def test_what_weakens_the_figures_is_said_at_the_top(change, notice):
+def test_limitation_of_run_is_noted_at_top(change, notice):
     header, cells = load()
     text = _markdown({**header, **change}, cells)
     assert notice in text.split("## Claims")[0]
 
 
-def test_cells_that_the_hypervisor_took_time_from_are_named(sample):
+def test_cells_with_steal_time_are_named(sample):
     assert "NOISY MACHINE" not in sample
     header, cells = load()
     noisy = next(cell for cell in cells if cell["state"] == "measured")
@@ -142,7 +142,7 @@ def test_cells_that_the_hypervisor_took_time_from_are_named(sample):
 
 
 @pytest.mark.parametrize(("fastest", "warned"), [(11.4, False), (11.6, True)])
-def test_a_machine_that_changed_its_speed_is_told(fastest, warned):
+def test_changed_cpu_speed_is_reported(fastest, warned):
     header, cells = load()
     measured = [cell for cell in cells if cell["state"] == "measured"]
     speeds = dict(zip([id(cell) for cell in measured], [10.0, fastest], strict=False))
@@ -153,7 +153,7 @@ def test_a_machine_that_changed_its_speed_is_told(fastest, warned):
     assert ("**UNSTEADY MACHINE" in told, said in told) == (warned, warned)
 
 
-def test_thinned_windows_keep_the_ends_and_the_break():
+def test_thinned_windows_include_ends_and_break():
     windows = [Window(float(end), 0, 0, 0, 0, 0, 0, None) for end in range(5, 605)]
     kept = [window.end for window in thinned(windows, 338.0)]
     assert (kept[0], kept[-1]) == (5.0, 604.0)
@@ -161,7 +161,7 @@ def test_thinned_windows_keep_the_ends_and_the_break():
     assert len(kept) <= 63
 
 
-def test_a_load_of_one_rate_is_drawn_over_time():
+def test_constant_rate_is_drawn_over_time():
     header, cells = load()
     for cell in cells:
         for window in cell.get("windows", []):
@@ -171,6 +171,6 @@ def test_a_load_of_one_rate_is_drawn_over_time():
 
 
 def _data(panel):
-    """The rows of a panel, wherever Altair put them."""
+    """Return the rows of a panel from either place where Altair stores them."""
     inline = panel["data"].get("values")
     return inline if inline is not None else panel["datasets"][panel["data"]["name"]]

@@ -7,7 +7,7 @@ from lab.stack.native.programs import browser_env, find_browser
 from tests.support.browser import browser
 from tests.support.report_samples import CLAIMS, ladder, load, runs
 
-# Each chart as the reader finds it: its id, and the size of what was drawn.
+# The id of each chart, its drawn size and its number of marks.
 DRAWN = """
 [...document.querySelectorAll('.chart')].map(chart => {
   const box = chart.querySelector('svg')?.getBoundingClientRect();
@@ -27,7 +27,7 @@ def page():
 
 
 def _write(header, cells, folder):
-    """The page of a report."""
+    """Write a report and return the path of its page."""
     return write_report(header, runs(cells), CLAIMS, folder)["html"]
 
 
@@ -39,7 +39,7 @@ def report(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("width", [400, 1280])
-def test_every_chart_is_drawn_and_the_page_does_not_scroll_sideways(page, report, width):
+def test_every_chart_is_drawn_without_horizontal_scrolling(page, report, width):
     page.open(report, width)
     charts = page.ask(DRAWN)
     assert len(charts) >= 8
@@ -52,7 +52,7 @@ def test_every_chart_is_drawn_and_the_page_does_not_scroll_sideways(page, report
     assert page.trouble == []
 
 
-def test_a_limited_cell_says_so_in_the_drawn_picture(page, written):
+def test_drawn_chart_labels_limited_cell(page, written):
     page.open(written[1]["html"], 400)
     texts = page.ask(
         "[...document.querySelectorAll('#comparison-0 svg text')].map(t => t.textContent)"
@@ -61,7 +61,7 @@ def test_a_limited_cell_says_so_in_the_drawn_picture(page, written):
     assert "failed" in texts
 
 
-def test_markup_in_a_result_stays_text(page, tmp_path):
+def test_markup_in_result_stays_text(page, tmp_path):
     header, cells = load()
     header["title"] = "<script>document.title = 'run'</script><img src=x onerror=alert(1)>"
     page.open(_write(header, cells, tmp_path), 400)

@@ -1,4 +1,4 @@
-"""Reports of experiments that compare another figure than goodput, laid out as their files say."""
+"""Reports of experiments that define their own metric and layout."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from lab.report.sections import sections
 from lab.report.summary import answer
 from tests.support.report_samples import load, of, runs
 
-# Successes of each server at 0 and at 200 ms.
+# Successes of each server with 0 ms and with 200 ms of latency.
 SUCCESSES = {"sync": (400, 10), "threads": (200, 360), "async": (420, 380)}
 REPORT = {
     "compare": "successes",
@@ -71,21 +71,21 @@ def text():
     return text_of(header(), cells())
 
 
-def test_the_answer_compares_the_named_figure_with_the_named_base(text):
+def test_answer_compares_configured_metric_with_configured_base(text):
     assert (
         "For read, 0ms: sync gave 400 successful answers, threads 200 (0.5 ×) and async 420 "
         "(1.1 ×). From sync to the best server: read, 200ms 10 → 380 (38 ×) by async." in text
     )
 
 
-def test_of_very_many_rows_the_answer_tells_those_that_were_published(monkeypatch):
+def test_answer_shows_only_published_rows_of_large_tables(monkeypatch):
     monkeypatch.setattr("lab.report.summary._MOST_ROWS", 2)
     said = answer(build(header(), runs(cells()), []))
     assert "sync gave 400 successful answers, async 420 (1.1 ×)." in said
     assert "threads" not in said
 
 
-def test_the_table_has_the_rows_panels_and_series_of_the_file(text):
+def test_table_has_configured_rows_panels_and_series(text):
     assert "## Successful answers of every server" in text
     assert "| server | what it is | read, 0ms | read, 200ms |" in text
     assert "| async | the async | 420 | 380 |" in text
@@ -93,13 +93,13 @@ def test_the_table_has_the_rows_panels_and_series_of_the_file(text):
     assert panel["title"] == "read"
 
 
-def test_published_figures_stand_as_in_their_source(text):
+def test_published_values_appear_as_in_their_source(text):
     assert "| route, latency | sync, published | sync, measured | async, published |" in text
     assert "| read, 200ms | 0.60 &amp; 105 | 0.10 &amp; 10 | 28.4 &amp; 4,312 | 3.8 &amp;" in text
     assert "As the source's own table: successes/s at most &amp; successes." in text
 
 
-def test_each_published_step_is_compared_with_ours_by_its_direction(text):
+def test_published_and_measured_steps_are_compared_by_direction(text):
     row = "| read/200ms/async | 4,312 | 380 | 41 × | 38 × | 28.4 | 3.8 | **the same way: up** |"
     assert row in text
     assert "| read/0ms/sync | 3,927 | 400 | 1.0 × | 1.0 × | 23.0 | 4.0 | – |" in text
@@ -107,22 +107,22 @@ def test_each_published_step_is_compared_with_ours_by_its_direction(text):
     assert f"{apart}ours equal** |" in text
 
 
-def test_the_peak_of_memory_is_told_per_server(text):
+def test_memory_peak_is_reported_per_server(text):
     assert "| sync | the sync | 51 |" in text
     assert "| async | the async | 151 |" in text
 
 
-def test_a_closed_load_is_limited_by_nothing_and_holds_nothing(text):
+def test_closed_load_has_no_break_point_and_no_limit(text):
     assert "| read/0ms/sync | measured | 1 of 1 | 1.8 | – | – |" in text
 
 
-def test_the_base_is_what_the_file_names_not_what_comes_first():
+def test_base_is_configured_cell_not_first_cell():
     report = build(header(report=REPORT | {"base": {"server": "threads"}}), runs(cells()), [])
     assert answer(report).startswith("For read, 0ms: threads gave 200 successful answers, sync 400")
     assert report.base_of(report.cells[0]).name == "read/0ms/threads"
 
 
-def test_several_axes_may_make_the_panels():
+def test_panels_can_combine_several_axes():
     shown = REPORT | {"panels": ["route", "latency"], "compare": "max_rps"}
     report = build(header(report=shown), runs(cells()), [])
     assert list(report.panels.positions) == ["read, 0ms", "read, 200ms"]
@@ -130,7 +130,7 @@ def test_several_axes_may_make_the_panels():
     assert report.place(report.cells[1]) == ("sync", "", "read, 200ms")
 
 
-def test_each_panel_may_compare_a_figure_of_its_own():
+def test_each_panel_can_compare_different_metric():
     shown = {"rows": ["server"], "panels": ["latency"]}
     shown["compare"] = {"0ms": "successes", "200ms": "p95_ms"}
     found = cells()
@@ -140,13 +140,13 @@ def test_each_panel_may_compare_a_figure_of_its_own():
     assert "## Every server compared" in text
     assert "| 0ms, read: successful answers | 200ms, read: response time, p95 (ms) |" in text
     assert "| threads | the threads | 200 | 21 |" in text
-    # The quickest is the best.
+    # For response times, the lowest value is the best.
     assert "200ms, read 27 ms (p95) → 15 (0.56 ×) by async" in text
     assert "| read/200ms/async | 5.0 | 10 | 15 | 200 |" in text
     assert "| read/0ms/async |" not in text.split("## Response times")[1].split("## ")[0]
 
 
-def test_published_lines_with_other_figures_are_a_table_of_their_own():
+def test_published_lines_with_other_metrics_get_separate_table():
     published = [*PUBLISHED, {"cell": "read/0ms/threads", "label": "t", "p95_ms": 3.0}]
     found = groups(build(header(published=published), runs(cells()), []))
     assert [[kind.name for kind in group.kinds] for group in found] == [
@@ -156,7 +156,7 @@ def test_published_lines_with_other_figures_are_a_table_of_their_own():
     assert [group.main.name for group in found] == ["successes", "p95_ms"]
 
 
-def test_a_published_line_may_name_the_line_that_its_steps_begin_at():
+def test_published_line_can_name_its_base_line():
     base = {"cell": "read/0ms/sync", "label": None, "successes": 100}
     other = {"cell": "read/200ms/async", "label": None, "successes": 400, "base": "read/0ms/sync"}
     (group,) = groups(build(header(published=[base, other]), runs(cells()), []))
@@ -164,7 +164,7 @@ def test_a_published_line_may_name_the_line_that_its_steps_begin_at():
     assert group.lines[1].step(group.main, "theirs") == 4
 
 
-def test_every_published_line_of_ours_has_a_step():
+def test_every_published_line_has_a_base():
     for path in EXPERIMENTS.glob("*.toml"):
         experiment = parse(path.stem, path.read_text())
         axes = [
@@ -180,7 +180,7 @@ def test_every_published_line_of_ours_has_a_step():
         assert [line.label for line in lines if line.base is None] == [], path.stem
 
 
-def test_what_this_machine_can_not_measure_is_named_with_its_reason():
+def test_unmeasurable_cell_is_named_with_reason():
     found = cells()
     gone = {"state": "not measured", "error": "Python 3.6 is not here"}
     found[0] = {k: found[0][k] for k in ("name", "repeat", "axes", "title", "settings")} | gone
@@ -193,7 +193,7 @@ def test_what_this_machine_can_not_measure_is_named_with_its_reason():
     assert (first["state"], first["error"]) == ("not measured", "Python 3.6 is not here")
 
 
-def test_sockets_delays_and_old_stacks_have_their_tables():
+def test_sockets_latency_and_old_stacks_have_tables():
     found = cells()
     counted = {"connections": 1000, "messages": 70, "expected": 71, "lost": 1, "doubled": 2}
     late = {"delay_p50_ms": 2.5, "delay_p95_ms": 12.0, "delay_max_ms": 1300.0}

@@ -13,14 +13,14 @@ from tests.support.report_samples import CLAIMS, FOLDER, ladder, load, of, runs
 HOSTILE = "</script><script>alert(1)</script>"
 
 
-def test_nothing_measured_is_a_report_too(tmp_path):
+def test_report_without_measurements_is_written(tmp_path):
     header, _ = load()
     files = write_report(header, [], [], tmp_path)
     assert "Nothing was measured." in files["markdown"].read_text()
     assert files["pictures"] == []
 
 
-def test_an_experiment_with_one_axis_needs_no_layers_or_loads(tmp_path):
+def test_experiment_with_one_axis_has_report(tmp_path):
     header, cells = load()
     axis = {"name": "server", "positions": [{"name": "sync", "title": "sync workers"}]}
     cell = {**of(cells, "naive/none/detail"), "name": "sync", "axes": {"server": "sync"}}
@@ -30,7 +30,7 @@ def test_an_experiment_with_one_axis_needs_no_layers_or_loads(tmp_path):
     assert {path.name for path in files["pictures"]} >= {"comparison.png", "curves.svg"}
 
 
-def test_the_markdown_embeds_pictures_that_exist(written):
+def test_markdown_embeds_existing_pictures(written):
     folder, files = written
     links = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", files["markdown"].read_text())
     assert {"pictures/comparison.png", "pictures/curves-detail.png"} <= set(links)
@@ -39,7 +39,7 @@ def test_the_markdown_embeds_pictures_that_exist(written):
         assert (folder / link).with_suffix(".svg").read_text().startswith("<svg")
 
 
-def test_the_static_twin_shows_what_the_interactive_picture_does(written):
+def test_static_picture_matches_interactive_chart(written):
     svg = (written[0] / "pictures/comparison.svg").read_text()
     texts = set(re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", svg))
     assert {"≥ 1,443 · generator", "≥ 323 · VU cap", "failed", "not measured", "60.7"} <= texts
@@ -48,7 +48,7 @@ def test_the_static_twin_shows_what_the_interactive_picture_does(written):
     assert "layer: redis-page; rate, per s:" in curves
 
 
-def test_names_with_slashes_stay_inside_the_folder(tmp_path):
+def test_names_with_slashes_stay_inside_folder(tmp_path):
     header, cells = load()
     header["axes"][2]["positions"][0]["name"] = "../../detail"
     for cell in cells:
@@ -57,14 +57,14 @@ def test_names_with_slashes_stay_inside_the_folder(tmp_path):
     assert (tmp_path / "run/pictures/curves--detail.png") in files["pictures"]
 
 
-def test_a_new_report_leaves_no_picture_of_the_old_one(written, tmp_path):
+def test_new_report_removes_old_pictures(written, tmp_path):
     folder = shutil.copytree(written[0], tmp_path / "run")
     assert list((folder / "pictures").iterdir())
     files = write_report(load()[0], [], [], folder)
     assert files["pictures"] == list((folder / "pictures").iterdir()) == []
 
 
-def test_the_page_needs_no_network_and_names_no_path_of_the_machine(written):
+def test_page_is_self_contained_without_local_paths(written):
     page = written[1]["html"].read_text()
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page)
     for text in (page, written[1]["markdown"].read_text()):
@@ -72,7 +72,7 @@ def test_the_page_needs_no_network_and_names_no_path_of_the_machine(written):
         assert str(written[0]) not in text
 
 
-def test_sixty_long_cells_make_a_page_below_five_megabytes():
+def test_page_with_sixty_long_cells_is_below_five_megabytes():
     header, cells = ladder(60, windows=600)
     report = build(header, runs(cells), [])
     found = sections(report)
@@ -80,7 +80,7 @@ def test_sixty_long_cells_make_a_page_below_five_megabytes():
     assert len(html("A title", "a-run", found, links).encode()) < 5_000_000
 
 
-def test_titles_and_errors_can_not_become_markup():
+def test_titles_and_errors_are_escaped():
     header, cells = load()
     failed = of(cells, "fast/nginx-protected-warm/detail")
     failed["error"] = f"{HOSTILE} | a ![pic](x) `b`"
@@ -98,7 +98,7 @@ def test_titles_and_errors_can_not_become_markup():
     assert "<script" not in text
 
 
-def test_the_document_has_every_planned_measurement(written):
+def test_document_has_every_planned_measurement(written):
     header, cells = load()
     document = report_document(header, runs(cells), CLAIMS, written[1])
     assert json.loads(json.dumps(document)) == document

@@ -1,4 +1,4 @@
-"""The picture of a single run: what a reader must find in it."""
+"""The picture of a single run: its labels, limits and break point."""
 
 import re
 
@@ -26,7 +26,7 @@ def windows():
     return [Window(**{**window, "broken": tuple(window["broken"])}) for window in made]
 
 
-def test_a_broken_run_shows_where_it_broke_and_the_bounds(windows, tmp_path):
+def test_picture_of_broken_run_shows_break_and_limits(windows, tmp_path):
     verdict = "broke at 2.0 requests/s; limited by the target"
     result = Result(windows=windows, verdict=verdict, break_point=find_break(windows))
     texts = _texts(result, tmp_path / "breakpoint")
@@ -38,7 +38,7 @@ def test_a_broken_run_shows_where_it_broke_and_the_bounds(windows, tmp_path):
     assert "gunicorn-sync × 2, detail &lt;naive&gt;" in texts
 
 
-def test_a_run_at_one_rate_is_drawn_over_time_without_a_break(windows, tmp_path):
+def test_picture_of_constant_rate_shows_time_without_break(windows, tmp_path):
     steady = [Window(**{**w.__dict__, "offered": 2.0, "p95_ms": None}) for w in windows]
     result = Result(windows=steady, verdict="held: up to 2.0 requests/s no limit was exceeded")
     texts = _texts(result, tmp_path / "hold")

@@ -1,4 +1,4 @@
-"""What pictures of several cells name and draw: services, and the bound of their load."""
+"""Pictures of several cells: their services, and the limit of their loads."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from lab.report.shares import COLOURS, OTHERS, merged
 from tests.support.report_samples import load, runs
 
 
-def test_what_is_idle_in_every_cell_becomes_one():
+def test_services_idle_in_every_cell_are_merged():
     cells = [
         {"backend": 0.8, "redis": 0.01, "mtail": 0.01, "node-exporter": 0.02},
         {"backend": 0.1, "redis": 0.3},
@@ -18,19 +18,19 @@ def test_what_is_idle_in_every_cell_becomes_one():
     assert busy == {"backend": 0.1, "redis": 0.3}
 
 
-def test_workers_of_an_old_stack_are_one_service():
+def test_workers_of_old_stack_are_one_service():
     (cell,) = merged([{"legacy-web": 0.5, "legacy-worker-1": 0.04, "legacy-worker-2": 0.04}])
     assert cell == {"legacy-web": 0.5, "legacy-workers": 0.08}
 
 
-def test_every_service_has_a_colour_of_its_own():
+def test_every_service_has_unique_colour():
     assert len(set(COLOURS.values())) == len(COLOURS)
 
 
 @pytest.mark.parametrize(
     ("bounds", "drawn"), [((35, 35), 35), ((None, None), 1000), ((35, 90), None)]
 )
-def test_the_dotted_bound_is_that_of_the_loads_if_they_have_one(bounds, drawn):
+def test_dotted_line_is_limit_shared_by_loads(bounds, drawn):
     header, cells = load()
     panel = next(iter(build(header, runs(cells), []).panels.positions))
     for n, cell in enumerate(cells):

@@ -1,4 +1,4 @@
-"""The settings table: one file, and everything that must agree with it."""
+"""The settings table, and everything that must agree with it."""
 
 import json
 import re
@@ -19,15 +19,15 @@ from lab.settings import Settings, changed, load_settings
 COMPOSE = "".join(path.read_text() for path in sorted(ROOT.glob("docker-compose*.yml")))
 
 
-def test_the_example_is_what_the_declaration_makes():
+def test_example_matches_declaration():
     assert (ROOT / ".env.example").read_text() == example(), "make env-example"
 
 
-def test_every_setting_is_described():
+def test_every_setting_has_description():
     assert [n for n, field in Declaration.model_fields.items() if not field.description] == []
 
 
-def test_backend_and_lab_parse_alike(monkeypatch):
+def test_backend_and_lab_parse_settings_alike(monkeypatch):
     monkeypatch.setenv("LAB_SERVER", "uvicorn")
     monkeypatch.setenv("LAB_DB_POOL", "7")
     ours, theirs = load_settings(), env.lab_settings()
@@ -42,8 +42,8 @@ def test_backend_and_lab_parse_alike(monkeypatch):
 
 
 @pytest.mark.parametrize("name", sorted(REMOVED))
-def test_a_setting_of_an_older_version_is_one_message_and_misuse(name, lab, tmp_path):
-    """In the shell, for `lab set`, and for compose's `init`."""
+def test_removed_setting_is_usage_error(name, lab, tmp_path):
+    """Checked in the shell, for `lab set` and for compose's `init`."""
     here = {"LAB_STATE_DIR": str(tmp_path), name: "netem"}
     asked = lab("status", **here)
     assert asked.is_one_message(2)
@@ -57,12 +57,12 @@ def test_a_setting_of_an_older_version_is_one_message_and_misuse(name, lab, tmp_
     assert f"      {name}:\n" in COMPOSE
 
 
-def test_each_timeout_is_shorter_than_the_one_outside_it():
+def test_each_timeout_is_shorter_than_outer_timeout():
     seconds = [int(defaults()[name]) for name in TIMEOUTS_OUTSIDE_IN]
     assert seconds == sorted(set(seconds), reverse=True)
 
 
-def test_a_timeout_longer_than_the_one_outside_is_refused():
+def test_timeout_longer_than_outer_timeout_is_rejected():
     with pytest.raises(UsageError, match="LAB_TIMEOUT=55 must be shorter than LAB_PROXY_TIMEOUT"):
         load_settings({"LAB_TIMEOUT": "55"})
 
@@ -88,18 +88,18 @@ def test_a_timeout_longer_than_the_one_outside_is_refused():
         ("LAB_WORKER", "2", "There is no setting LAB_WORKER"),
     ],
 )
-def test_an_unknown_name_or_value_is_refused_with_what_is_allowed(name, value, said):
+def test_unknown_name_or_value_is_rejected_with_allowed_values(name, value, said):
     with pytest.raises(UsageError) as refused:
         load_settings({name: value})
     assert said in str(refused.value)
     assert name in str(refused.value)
 
 
-def test_what_is_no_setting_of_ours_is_left_alone():
+def test_other_environment_variables_are_ignored():
     load_settings({"LAB_POSTGRES_IMAGE": "mirror/postgres:18.1", "COMPOSE_PROJECT_NAME": "x"})
 
 
-def test_the_side_that_is_not_named_gets_the_other_cpus(monkeypatch):
+def test_unconfigured_side_gets_remaining_cpus(monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3})
     assert choose_cpus(load_settings({})) == Cpus("0,1", "2,3")
     assert choose_cpus(load_settings({"LAB_TARGET_CPUS": "3"})) == Cpus("3", "0,1,2")
@@ -108,23 +108,23 @@ def test_the_side_that_is_not_named_gets_the_other_cpus(monkeypatch):
         choose_cpus(load_settings({"LAB_LOAD_CPUS": "7"}))
 
 
-def test_an_assignment_needs_its_equals_sign():
+def test_assignment_needs_equals_sign():
     with pytest.raises(UsageError, match="NAME=VALUE"):
         changed(load_settings(), ["LAB_DETAIL"])
 
 
-def test_compose_has_no_default_of_its_own():
+def test_compose_defaults_match_declaration():
     found = re.findall(r"\$\{(LAB_\w+):-([^}]*)\}", COMPOSE)
     of_settings = {(name, value) for name, value in found if name in Settings.model_fields}
     assert of_settings
     assert {(name, defaults()[name]) for name, _ in of_settings} == of_settings
 
 
-def test_compose_passes_every_setting_that_the_backend_reads():
+def test_compose_passes_every_backend_setting():
     wanted = [*read_by_backend(), *(n for n in defaults() if n.startswith("LAB_DATA"))]
     assert [name for name in wanted if f"    {name}:\n" not in COMPOSE] == []
 
 
-def test_our_variables_never_take_k6s_names():
+def test_settings_do_not_use_k6_names():
     assert not [name for name in Settings.model_fields if name.startswith("K6_")]
     assert json.dumps(defaults()).count("K6_") == 0

@@ -1,4 +1,4 @@
-"""`lab bench`: its table, its verdicts, what makes a figure void, and what is wrong input."""
+"""`lab bench`: table, verdicts, void values and invalid input."""
 
 from dataclasses import replace
 
@@ -26,23 +26,23 @@ def pair(naive, fast):
     return {"naive": naive, "fast": fast}
 
 
-# --- What the figures say
+# --- Verdicts
 
 
-def test_the_median_of_each_pairs_own_ratio_is_what_counts():
+def test_verdict_uses_median_of_pair_ratios():
     found = [pair(sample(10), sample(fast)) for fast in (30, 50, 90)]
     verdict = judge(TARGET, found, check=False)
     assert verdict.values == [3, 5, 9]
     assert (verdict.reached, verdict.outcome) == (5, "reached")
 
 
-def test_check_asks_for_the_floor_alone():
+def test_check_requires_only_the_floor():
     found = [pair(sample(10), sample(35))]
     assert judge(TARGET, found, check=False).outcome == "missed"
     assert judge(TARGET, found, check=True).outcome == "reached"
 
 
-def test_bytes_are_how_many_times_fewer():
+def test_bytes_are_compared_as_reduction_factor():
     target = replace(TARGET, figure="bytes", must_reach=2.4)
     assert judge(target, [pair(sample(1, size=960), sample(9, size=400))], check=False).values == [
         2.4
@@ -50,7 +50,7 @@ def test_bytes_are_how_many_times_fewer():
 
 
 @pytest.mark.parametrize(("slower", "outcome"), [(10, "reached"), (12, "missed")])
-def test_a_time_must_not_be_longer(slower, outcome):
+def test_longer_time_misses_target(slower, outcome):
     target = Target("tenfold", "once", 11, 11, figure="time")
     found = [{"once": sample(120), "tenfold": sample(120 / slower)}]
     verdict = judge(target, found, check=False)
@@ -59,7 +59,7 @@ def test_a_time_must_not_be_longer(slower, outcome):
 
 
 @pytest.mark.parametrize("side", ["naive", "fast"])
-def test_a_generator_at_its_limit_makes_the_figure_void_not_reached(side):
+def test_generator_at_its_limit_makes_value_void(side):
     sides = {"naive": sample(1), "fast": sample(100)}
     sides[side] = replace(sides[side], busy=GENERATOR_FULL)
     verdict = judge(TARGET, [pair(sample(1), sample(100)), sides], check=False)
@@ -70,24 +70,24 @@ def test_a_generator_at_its_limit_makes_the_figure_void_not_reached(side):
 @pytest.mark.parametrize(
     ("busy", "void"),
     [
-        (Busy(0.95, 0.95), False),  # both at their limit: the target's is one
-        (Busy(0.89, 0.1), False),  # neither: somebody waits for something else
+        (Busy(0.95, 0.95), False),  # both are full: the target is at its limit
+        (Busy(0.89, 0.1), False),  # neither is full: both wait for something else
         (Busy(0.9, 0.89), True),
-        (Busy(0.95, 1.0, held_back=True), True),  # something else has filled the target's
+        (Busy(0.95, 1.0, held_back=True), True),  # another process fills the target's CPUs
         (Busy(0.89, 1.0, held_back=True), False),
     ],
 )
-def test_void_is_when_the_generator_is_full_and_the_target_is_not(busy, void):
+def test_value_is_void_when_only_generator_is_full(busy, void):
     assert busy.void == void
 
 
-def test_a_wrong_answer_fails_the_figure_whatever_its_rate():
+def test_wrong_answer_fails_value_at_any_rate():
     found = [pair(sample(1), sample(100, busy=GENERATOR_FULL, wrong="3 socket errors"))]
     verdict = judge(TARGET, found, check=False)
     assert (verdict.outcome, verdict.why) == ("failed", "fast: 3 socket errors")
 
 
-def test_nothing_measured_is_not_reached():
+def test_target_without_measurements_is_failed():
     verdict = judge(TARGET, [], check=False)
     assert (verdict.outcome, verdict.reached) == ("failed", None)
 
@@ -96,12 +96,12 @@ def test_nothing_measured_is_not_reached():
     ("outcomes", "reached"),
     [(["reached"], True), (["reached", "void"], False), (["failed"], False), (["missed"], False)],
 )
-def test_only_a_table_that_is_reached_throughout_is_reached(outcomes, reached):
+def test_table_is_reached_only_if_all_targets_are(outcomes, reached):
     figures = [{"outcome": outcome} for outcome in outcomes]
     assert command.is_reached({"rows": [{"figures": figures}]}) == reached
 
 
-# --- What a generator reports
+# --- Reports of the generators
 
 
 REPORT = {
@@ -113,7 +113,7 @@ REPORT = {
 }
 
 
-def test_wrks_report_is_requests_by_time():
+def test_wrk_rate_is_requests_by_time():
     found = wrk.sample_of(REPORT, TARGET_FULL)
     assert (found.rate, found.bytes, found.wrong) == (25, 100, "")
 
@@ -126,33 +126,33 @@ def test_wrks_report_is_requests_by_time():
         ({"requests": 0}, "no request was answered"),
     ],
 )
-def test_what_wrk_counts_as_an_error_makes_its_sample_wrong(changed, said):
+def test_wrk_error_makes_sample_wrong(changed, said):
     assert wrk.sample_of(REPORT | changed, TARGET_FULL).wrong == said
 
 
-def test_an_answer_of_another_size_is_found():
+def test_answer_of_wrong_size_is_detected():
     found = Sample(100, 1200, 500, 5, TARGET_FULL)
     assert answers.check_size(found, 1000, 4).wrong == ""
-    # A 200 where a 304 was asked for, and the other way round.
+    # A 200 instead of a 304, and the reverse.
     assert answers.check_size(found, 0, 4).wrong == ""
     assert "answers of 100000 each" in answers.check_size(found, 100_000, 4).wrong
     assert "answers of 0 each" in answers.check_size(replace(found, bytes=9000), 0, 4).wrong
 
 
-def test_an_answer_that_booked_nothing_is_found():
+def test_answer_without_booking_is_detected():
     found = Sample(100, 1200, 500, 5, TARGET_FULL)
     assert dataset.check_made(found, 502, 4).wrong == ""
     assert dataset.check_made(found, 499, 4).wrong == "500 answers made 499 bookings"
 
 
-def test_bodies_that_should_be_equal_and_are_not_stop_the_row():
+def test_different_bodies_stop_the_row():
     one, other = (answers.Answer(200, b"", body, "") for body in (b"[1]", b"[2, 3]"))
     answers.check_equal({"naive": one, "fast": one})
     with pytest.raises(LabError, match="naive 3 bytes, fast 6 bytes"):
         answers.check_equal({"naive": one, "fast": other})
 
 
-def test_pgbenchs_own_rate_is_taken_and_its_failures_are_not_passed_over():
+def test_pgbench_rate_and_failures_are_read():
     said = (
         "number of transactions actually processed: 261\n"
         "number of failed transactions: {} (0.000%)\n"
@@ -166,7 +166,7 @@ def test_pgbenchs_own_rate_is_taken_and_its_failures_are_not_passed_over():
 SLOTS = dataset.Slots(dataset.date(2031, 1, 1), {"s1": ["c1", "c2"], "s2": ["c3"]}, "k-")
 
 
-def test_a_pgbench_script_has_its_suite_and_no_placeholder_left(tmp_path):
+def test_pgbench_script_has_suite_and_no_placeholders(tmp_path):
     statements = [{"sql": "SELECT :suite::uuid,\n :customers::uuid[], :night_is_not_one"}]
     with pytest.raises(LabError, match=r":night_is_not_one\. Known: id, suite"):
         pgbench.write_scripts(statements, SLOTS, tmp_path, 1000)
@@ -181,10 +181,10 @@ def test_a_pgbench_script_has_its_suite_and_no_placeholder_left(tmp_path):
     assert "'s2'::uuid" in second.read_text()
 
 
-# --- The order, and what can be asked for
+# --- Order and options
 
 
-def test_every_other_repeat_goes_the_other_way_round():
+def test_alternate_repeats_reverse_the_order():
     order = []
     pairs(ROW, 3, lambda way, repeat: order.append((repeat, way.name)))
     assert order == [
@@ -194,7 +194,7 @@ def test_every_other_repeat_goes_the_other_way_round():
     ]
 
 
-def test_floors_are_no_higher_than_targets_and_name_ways_of_their_row():
+def test_floors_do_not_exceed_targets_and_name_known_variants():
     for row in rows.ROWS:
         names = {way.name for way in row.ways}
         assert set(row.equal) <= names
@@ -203,7 +203,7 @@ def test_floors_are_no_higher_than_targets_and_name_ways_of_their_row():
             assert target.floor <= target.must_reach
 
 
-def test_the_page_about_it_has_every_row_with_its_number():
+def test_performance_page_has_every_row_with_its_target():
     page = (ROOT / "docs/performance.md").read_text()
     for row in rows.ROWS:
         line = next(line for line in page.splitlines() if line.startswith(f"| `{row.name}`"))
@@ -211,7 +211,7 @@ def test_the_page_about_it_has_every_row_with_its_number():
             assert f"{target.must_reach:g}" in line, (row.name, line)
 
 
-def test_check_has_no_row_that_is_a_time():
+def test_check_skips_rows_that_measure_time():
     assert rows.START in rows.chosen([], check=False)
     assert rows.START not in rows.chosen([], check=True)
     with pytest.raises(UsageError, match="start is a time"):
@@ -232,7 +232,7 @@ def test_wrong_input_is_one_message(lab, argv, said):
     assert said in answer.err
 
 
-def test_another_engine_is_told_what_to_do(stack):
+def test_other_engine_is_rejected_with_remedy(stack):
     class Docker:
         name = "docker"
 

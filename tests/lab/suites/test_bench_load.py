@@ -1,4 +1,4 @@
-"""What `lab bench` loads with: nights that are free, and a target that is held back."""
+"""The load of `lab bench`: free nights, and a target with less CPU."""
 
 from types import SimpleNamespace
 
@@ -13,14 +13,14 @@ from lab.suites.bench import busy, dataset
 
 
 @pytest.mark.parametrize("booked", ["9500-01-01", "9999-12-31", "10421-01-01"])
-def test_a_calendar_that_is_booked_up_is_one_message(booked):
+def test_fully_booked_calendar_is_one_message(booked):
     engine = SimpleNamespace(sql=lambda *_: [booked])
     with pytest.raises(LabError, match=f"reach up to {booked}: no nights are left"):
         dataset.free_slots(engine)
 
 
-def test_no_load_books_in_a_hotel_that_is_spared(stack):
-    """Its page is read: it has to stay as large as it is."""
+def test_load_does_not_book_in_spared_hotel(stack):
+    """Another row reads the page of that hotel, so its size must not change."""
     first, second, *_ = stack.sql(DATABASE, "SELECT id FROM hotels_hotel ORDER BY id")
     mine = set(stack.sql(DATABASE, f"SELECT id FROM hotels_suite WHERE hotel_id = '{first}'"))
     assert mine == dataset.free_slots(stack, first).suites.keys()
@@ -30,7 +30,7 @@ def test_no_load_books_in_a_hotel_that_is_spared(stack):
     assert spared < everyone - mine
 
 
-def test_what_holds_the_target_back_is_gone_afterwards():
+def test_process_that_slows_target_ends_on_interrupt():
     def computing():
         mine = psutil.Process().children()
         return [child for child in mine if "getppid" in " ".join(child.cmdline())]

@@ -1,4 +1,4 @@
-"""`lab bench` on the running stack: measured, stored, missed, and a generator that is full."""
+"""`lab bench` on the running stack: measured, stored, missed, and with a full generator."""
 
 import json
 import shutil
@@ -12,13 +12,13 @@ from lab.suites.bench import command, rows, wrk
 from lab.suites.bench.rows import Target, Way
 from lab.suites.bench.sample import judge
 
-# They take the machine to its limit.
+# These tests saturate the machine.
 pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope="module")
 def benched(lab, stack):
-    """One row, measured and looked into, and the stack's settings before it."""
+    """Measure and profile one row; yield the output and the stack's previous settings."""
     before = stack.settings()
     asked = ("--only", "revalidation", "--repeat", "2", "--duration", "2s")
     said = lab("bench", *asked, "--profile", "--json")
@@ -30,7 +30,7 @@ def benched(lab, stack):
             shutil.rmtree((ROOT / each["file"]).parent)
 
 
-def test_a_row_is_measured_stored_and_leaves_the_stack_as_it_was(benched, stack):
+def test_row_is_measured_and_stored_and_stack_restored(benched, stack):
     said, before = benched
     document = said.json
     assert json.loads((ROOT / document["files"]["result"]).read_text()) == document
@@ -47,13 +47,13 @@ def test_a_row_is_measured_stored_and_leaves_the_stack_as_it_was(benched, stack)
     assert stack.settings() == before
 
 
-def test_a_profile_says_where_the_time_of_each_way_goes(benched):
+def test_profile_shows_cpu_time_of_each_variant(benched):
     said, _ = benched
     found = {each["way"]: each for each in said.json["rows"][0]["profiles"]}
     assert list(found) == ["built", "known", "nothing"]
     assert [each["wrong"] for each in found.values()] == ["", "", ""]
     spent = {way: each["cpu_ms"] for way, each in found.items()}
-    # What builds the page has Postgres do it; what does nothing asks nobody.
+    # `built` queries Postgres for the page; `nothing` queries no service.
     assert spent["built"]["postgres"] > 10 * spent["nothing"]["postgres"]
     assert spent["built"]["backend"] > spent["nothing"]["backend"] > 0
     assert {"gunicorn", "django"} <= found["nothing"]["packages"].keys()
@@ -65,8 +65,8 @@ def test_a_profile_says_where_the_time_of_each_way_goes(benched):
         assert f"({each['samples']:,} samples" in svg
 
 
-def test_a_slower_path_fails_the_check(stack, monkeypatch):
-    """What answers a 304 builds the page instead."""
+def test_slower_path_fails_check(stack, monkeypatch):
+    """The variant that answers 304 builds the page instead."""
     honest = rows.row("revalidation")
     slower = tuple(Way("known", "detail") if way.name == "known" else way for way in honest.ways)
     monkeypatch.setattr(rows, "ROWS", (replace(honest, ways=slower),))
@@ -77,8 +77,8 @@ def test_a_slower_path_fails_the_check(stack, monkeypatch):
     assert not command.is_reached(document)
 
 
-def test_a_generator_that_is_really_full_is_found(stack, tmp_path):
-    """wrk with a script that computes: its thread is full, and the target has next to nothing."""
+def test_full_generator_is_detected(stack, tmp_path):
+    """A script that computes fills wrk's thread, and the target is almost idle."""
     script = tmp_path / "slow.lua"
     script.write_text(
         'dofile(os.getenv("BENCH_REPORT"))\n'

@@ -1,4 +1,4 @@
-"""`lab bench` where it changes more than settings: a grown database, a stack that was down."""
+"""`lab bench` when it changes more than settings: a large dataset, a stack that was down."""
 
 import math
 import os
@@ -16,8 +16,8 @@ DATA = ("LAB_DATA_HOTELS", "LAB_DATA_SUITES_PER_HOTEL", "LAB_DATA_BOOKINGS_PER_S
 
 
 def _checked(swap):
-    """The exchange of two databases that have the same indexes and constraints; in the grown one
-    each booking's copy of its customers' ids is what its links say.
+    """Return `swap` with checks: both databases have the same indexes and constraints, and each
+    booking's `customer_ids` in the large one match its links.
     """
     copies = """
         SELECT count(*) FROM hotels_booking booking WHERE customer_ids <> ARRAY(
@@ -38,12 +38,10 @@ def _checked(swap):
     return checked
 
 
-# The second time the grown database comes first.
+# The second repeat begins with the large dataset.
 @pytest.mark.parametrize("repeats", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_grown_database_is_measured_beside_the_small_one_and_gone_afterwards(
-    stack, monkeypatch, repeats
-):
-    """A little larger alone: 10 million bookings take a quarter of an hour."""
+def test_large_dataset_is_measured_and_then_removed(stack, monkeypatch, repeats):
+    """The dataset is only a little larger here: 10 million bookings take 15 minutes."""
     monkeypatch.setattr(dataset, "_FREE_BYTES", 0)
     monkeypatch.setattr(dataset, "swap", _checked(dataset.swap))
     size = Size(hotels=30, bookings=120_000, tenfold=3)
@@ -54,14 +52,14 @@ def test_a_grown_database_is_measured_beside_the_small_one_and_gone_afterwards(
     assert [figure["why"] for figure in figures if figure["outcome"] == "failed"] == []
     pair = document["rows"][0]["pairs"][0]
     assert pair["tenfold"]["bytes"] == pytest.approx(3 * pair["once"]["bytes"], rel=0.1)
-    # As load_db makes them, whatever was booked before.
+    # The number that load_db creates, without earlier bookings.
     assert dataset.bookings(stack) == math.prod(int(os.environ[name]) for name in DATA)
     assert (
         stack.sql("postgres", "SELECT datname FROM pg_database WHERE datname ~ 'grown|aside'") == []
     )
 
 
-def test_a_stack_that_was_down_is_down_again_without_the_loads_bookings(lab, other):
+def test_stack_that_was_down_is_stopped_without_load_bookings(lab, other):
     data = {"HOTELS": 2, "SUITES_PER_HOTEL": 10, "BOOKINGS_PER_SUITE": 3}
     other |= {f"LAB_DATA_{name}": str(count) for name, count in data.items()}
     said = lab("bench", "--only", "booking", "--repeat", "1", "--duration", "1s", "--json", **other)

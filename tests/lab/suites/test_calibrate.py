@@ -1,4 +1,4 @@
-"""`lab calibrate`: what is compared, when that is missed, and what the docs say of it."""
+"""`lab calibrate`: its checks, its document and its documentation."""
 
 import re
 from dataclasses import replace
@@ -14,22 +14,22 @@ from lab.suites.calibration.checks import Check, compare
 from lab.suites.calibration.command import cell_document, is_calibrated
 from tests.support.calibrate_samples import BY_NAME, RESULT, SEEN
 
-# --- What is compared
+# --- Checks
 
 LATE = replace(RESULT.break_point, rate=211, goodput=200)
-# As Prometheus has them where k6's p99 is 25 ms.
+# Prometheus's percentiles when k6's p99 is 25 ms.
 AT_25_MS = {**SEEN.prometheus_ms, 99: 25.0}
 
 
 def _missed(name, **changes):
-    """What is missed in a cell when the lab says something else."""
+    """Return the missed checks of a cell after `changes` to its measurements."""
     metrics = {"limited_by": BY_NAME[name].limit, **changes.pop("metrics", {})}
     seen = replace(SEEN, result=RESULT.model_copy(update=metrics), **changes)
     return [check.what for check in compare(BY_NAME[name], [seen]) if check.outcome != "held"]
 
 
 @pytest.mark.parametrize("name", ["fixed", "exponential", "queue", "capped", "roomy", "starved"])
-def test_what_is_right_is_held(name):
+def test_correct_measurement_passes(name):
     assert _missed(name) == []
 
 
@@ -65,12 +65,12 @@ def test_what_is_right_is_held(name):
         ("roomy", {"metrics": {"limited_by": "generator_cpu"}}, ["limited by"]),
     ],
 )
-def test_what_is_wrong_is_missed(name, changes, missed):
+def test_wrong_measurement_is_missed(name, changes, missed):
     assert _missed(name, **changes) == missed
 
 
-def test_what_k6s_own_work_adds_is_allowed_above_alone():
-    """And is nothing beside longer times."""
+def test_k6_overhead_is_allowed_only_upwards():
+    """The allowance is in milliseconds, so it is negligible for longer times."""
     own = {"p50_ms": 20.6, "p90_ms": 21.0, "p95_ms": 22.0, "p99_ms": 25.0}
     assert _missed("fixed", metrics=own, prometheus_ms=AT_25_MS) == []
     seen = replace(SEEN, floor_ms=400.0, result=RESULT.model_copy(update={"p99_ms": 430.0}))
@@ -78,7 +78,7 @@ def test_what_k6s_own_work_adds_is_allowed_above_alone():
     assert found["k6's p99"].outcome == "missed"
 
 
-# --- The document
+# --- Document
 
 
 def _document(*found):
@@ -89,14 +89,14 @@ def _document(*found):
     }
 
 
-def test_only_a_miss_is_a_failure():
+def test_only_missed_check_is_a_failure():
     held, missed = Check("a", 1.0, 1.0, 0.1), Check("a", 1.0, 2.0, 0.1)
     assert is_calibrated(_document(("fixed", [held])))
     assert is_calibrated(_document(("fixed", [held, replace(missed, void="noise")])))
     assert not is_calibrated(_document(("fixed", [held]), ("queue", [held, missed])))
 
 
-def test_the_table_has_the_worst_of_several_runs_and_every_warning():
+def test_table_shows_worst_run_and_every_warning():
     console = Console(width=160, record=True)
     several = [Check("rate", 200.0, found, 0.01, "/s") for found in (200.0, 190.0, 201.0)]
     void = Check("spread", 0.0, 0.07, 0.05, void="the hypervisor took 6%")
@@ -108,10 +108,10 @@ def test_the_table_has_the_worst_of_several_runs_and_every_warning():
     assert "In full: results/x" in text
 
 
-# --- What can be asked for
+# --- Options
 
 
-def test_a_quick_look_is_shorter_and_long_enough_to_judge():
+def test_quick_mode_is_shorter_but_long_enough_to_judge():
     usual, quick = chosen([], quick=False), chosen([], quick=True)
     assert [cell.name for cell in usual] == [cell.name for cell in quick]
     assert sum(c.seconds * c.repeats for c in quick) < sum(c.seconds * c.repeats for c in usual) / 2
@@ -133,7 +133,7 @@ def _row(begin):
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
-def test_the_docs_have_each_cell_with_its_load(cell):
+def test_docs_list_each_cell_with_its_load(cell):
     name, _, load, _ = _row(f"`{cell.name}` ")
     if load.startswith("the same; "):
         other = next(each for each in CELLS if each.name == "roomy")
@@ -156,16 +156,16 @@ def test_the_docs_have_each_cell_with_its_load(cell):
         ("the same, each goodput", checks.SPREAD),
     ],
 )
-def test_the_docs_have_each_bound(figure, bound):
+def test_docs_list_each_limit(figure, bound):
     assert _row(figure)[-1] == f"{100 * bound:g} %"
 
 
-def test_the_docs_have_what_k6s_own_work_may_add():
+def test_docs_list_allowed_k6_overhead():
     own = checks.OWN_WORK_MS
     more = [f"{own[share]:g} ms" for share in checks.SHARES]
     said = "up to {} more at p50, {} at p90, {} at p95 and {} at p99".format(*more)
     assert said in PAGE
 
 
-def test_the_docs_have_the_bucket():
+def test_docs_state_bucket_factor():
     assert _row("Prometheus's p50")[-1] == f"one bucket: factor {checks.BUCKET:g}"

@@ -1,4 +1,4 @@
-"""`lab calibrate` on a machine that others use, too: what is measured again, and what is void."""
+"""`lab calibrate` on a noisy machine: repeated and void measurements."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def _repeats(goodputs, steal=0.0, works=None):
 
 
 def _spread(runs):
-    """The check of the goodputs as they were, and of those at one speed of the CPU."""
+    """Return the checks of the goodputs: as measured, and scaled to one CPU speed."""
     return [check for check in compare(BY_NAME["repeated"], runs) if check.allowed]
 
 
@@ -42,7 +42,7 @@ def test_repeats_may_differ_by_five_percent():
     assert _outcomes([100]) == ["missed", "missed"]
 
 
-def test_repeats_on_a_noisy_machine_say_nothing():
+def test_repeats_on_noisy_machine_are_void():
     as_they_were, _ = _spread(_repeats([100, 110, 90], steal=0.06))
     assert (as_they_were.outcome, as_they_were.void) == (
         "void",
@@ -51,8 +51,8 @@ def test_repeats_on_a_noisy_machine_say_nothing():
     assert _outcomes([100, 101, 99], steal=0.06) == ["held", "held"]
 
 
-def test_a_cpu_that_was_slower_is_no_fault_of_the_lab():
-    """Unless the goodputs differ by more than the work's own time does."""
+def test_slower_cpu_makes_check_void():
+    """A miss remains if the goodputs differ by more than the CPU time of the work."""
     as_they_were, _ = _spread(_repeats([100, 120, 80], works=[5.0, 4.17, 6.25]))
     assert as_they_were.void == "the same work took 4.2 ms of the CPU in one run and 6.2 in another"
     assert _outcomes([100, 120, 80], works=[5.0, 4.17, 6.25]) == ["void", "held"]
@@ -65,8 +65,8 @@ def _run_in(taken, p95=20.1):
     )
 
 
-def test_what_was_taken_of_the_generators_cpu_alone_counts():
-    """One CPU of two lacks 1.8 % where the machine lacks 0.9 %."""
+def test_steal_from_generator_cpu_makes_check_void():
+    """Steal of 0.9 % of two CPUs is 1.8 % of the generator's one."""
     seen = replace(_run_in(0.009, p95=23), noise=Noise(0.009, 0.0, None, load_steal=0.018))
     found = {check.what: check for check in compare(BY_NAME["fixed"], [seen])}
     assert found["k6's p95"].void == "the hypervisor took 1.8% of the generator's CPU time"
@@ -74,7 +74,7 @@ def test_what_was_taken_of_the_generators_cpu_alone_counts():
 
 
 @pytest.mark.parametrize(("taken", "outcome"), [(0.009, "missed"), (0.02, "void")])
-def test_times_from_a_machine_that_was_taken_away_are_void(taken, outcome):
+def test_response_times_with_high_steal_are_void(taken, outcome):
     found = {check.what: check for check in compare(BY_NAME["fixed"], [_run_in(taken, p95=23)])}
     assert found["k6's p95"].outcome == outcome
     assert ("2.0% of the CPU time was taken" in found["k6's p95"].void) == (outcome == "void")
@@ -84,7 +84,7 @@ def test_times_from_a_machine_that_was_taken_away_are_void(taken, outcome):
 @pytest.mark.parametrize(
     "wrong", [{"p50_ms": 21}, {"p95_ms": None}, {"p99_ms": 61}], ids=["p50", "none", "thrice"]
 )
-def test_noise_makes_no_median_late_and_no_figure_go_or_grow_to_thrice(wrong):
+def test_noise_does_not_excuse_median_missing_or_tripled_values(wrong):
     run = replace(_run_in(0.5), result=RESULT.model_copy(update=wrong))
     (name,) = wrong
     found = {check.what: check.outcome for check in compare(BY_NAME["fixed"], [run])}
@@ -100,7 +100,7 @@ def test_noise_makes_no_median_late_and_no_figure_go_or_grow_to_thrice(wrong):
         ("queue", [0.5, 0.0], 0.5, 1),
     ],
 )
-def test_times_are_measured_again_until_the_machine_is_quiet(
+def test_times_are_measured_again_until_machine_is_quiet(
     monkeypatch, name, taken, chosen_run, tries
 ):
     measured = iter([_run_in(each) for each in taken])
@@ -109,7 +109,7 @@ def test_times_are_measured_again_until_the_machine_is_quiet(
     assert (found.noise.taken, found.tries) == (chosen_run, tries)
 
 
-def test_a_noisy_run_is_named():
+def test_noisy_run_is_named():
     quiet, loud = Noise(0.0, 0.0, 10.0), Noise(0.0, 0.3, 8.0)
     assert unsteady([("fixed", quiet), ("queue", quiet)]) == []
     assert unsteady([("fixed", quiet), ("queue", loud)]) == [

@@ -1,6 +1,6 @@
-"""`lab calibrate` on the running stack: counts, break points and limits of servers that are known.
+"""`lab calibrate` on the running stack: counts, break points and limits of reference servers.
 
-How exact the times are is a question to a quiet machine, and not asked here.
+Exact response times need a quiet machine and are not checked here.
 """
 
 import json
@@ -13,16 +13,16 @@ from lab.paths import ROOT
 from lab.suites.calibration import cells, command
 from lab.suites.calibration.noise import Noise
 
-# They take the machine to its limit.
+# These tests saturate the machine.
 pytestmark = pytest.mark.alone
 
 ASKED = ("fixed", "queue", "starved")
-# What no noise of the machine changes.
+# Checks that noise does not change.
 COUNTS = ("requests in k6's summary", "requests in Prometheus", "failed requests")
 
 
 def _require_quiet(document):
-    """Where other programs have the CPUs, they are the limit, and break what should not break."""
+    """Skip on a noisy machine: other programs are then the limit and cause false breaks."""
     runs = [run for cell in document["cells"] for run in cell["runs"]]
     reasons = {reason for run in runs for reason in Noise(**run["noise"]).reasons}
     if reasons:
@@ -38,7 +38,7 @@ def _by_name(document):
 
 @pytest.fixture(scope="module")
 def calibrated(lab, stack):
-    """A quick look at three cells, and the stack's settings before it."""
+    """Measure three cells with --quick; yield the output and the stack's previous settings."""
     before = stack.settings()
     names = [word for name in ASKED for word in ("--only", name)]
     said = lab("calibrate", "--quick", *names, "--json")
@@ -47,18 +47,18 @@ def calibrated(lab, stack):
     shutil.rmtree((ROOT / said.json["files"]["result"]).parent)
 
 
-def test_what_is_counted_is_exact_whatever_else_runs(calibrated):
+def test_counts_are_exact_on_noisy_machine(calibrated):
     said, _ = calibrated
     found = _by_name(said.json)
     assert list(found) == list(ASKED)
     for name, checks in found.items():
         for what in COUNTS:
             assert checks[what]["outcome"] == "held", (name, checks[what])
-        # There was a load. A starved k6 beside other programs has sent 497.
+        # A load ran. In parallel with other programs, a starved k6 sent 497 requests.
         assert checks["requests in Prometheus"]["found"] > 100
 
 
-def test_the_limit_is_named(calibrated):
+def test_limit_is_named(calibrated):
     said, _ = calibrated
     _require_quiet(said.json)
     found = _by_name(said.json)
@@ -66,16 +66,16 @@ def test_the_limit_is_named(calibrated):
     assert limits == {"fixed": "none", "queue": "target", "starved": "generator_cpu"}
 
 
-def test_a_queue_breaks_where_it_is_known_to(calibrated):
+def test_queue_breaks_at_its_known_rate(calibrated):
     said, _ = calibrated
     _require_quiet(said.json)
     checks = _by_name(said.json)["queue"]
-    # Twice what a quiet machine is allowed.
+    # Twice the tolerance of a quiet machine.
     assert checks["break point"]["found"] == pytest.approx(200, rel=0.1)
     assert checks["goodput at the break"]["found"] == pytest.approx(200, rel=0.1)
 
 
-def test_the_document_is_stored_and_the_stack_left_as_it_was(calibrated, stack):
+def test_document_is_stored_and_stack_is_restored(calibrated, stack):
     said, before = calibrated
     document = said.json
     assert json.loads((ROOT / document["files"]["result"]).read_text()) == document
@@ -90,8 +90,8 @@ def test_the_document_is_stored_and_the_stack_left_as_it_was(calibrated, stack):
     assert stack.settings() == before
 
 
-def test_a_server_that_is_not_what_it_is_taken_for_is_missed(stack, monkeypatch):
-    """Four users, each held for 20 ms; the check is told of a queue of 300/s."""
+def test_wrong_reference_server_is_missed(stack, monkeypatch):
+    """The server delays each of four users by 20 ms; the check expects a queue of 300/s."""
     honest = next(cell for cell in cells.CELLS if cell.name == "capped")
     taken_for = replace(honest, judged_by=("break", "counts", "limit"), breaks_at=300)
     monkeypatch.setattr(cells, "CELLS", (taken_for,))

@@ -1,4 +1,4 @@
-"""The known servers of `lab calibrate`: their laws, what they keep, and what is read from it."""
+"""Reference servers of `lab calibrate`: service-time models, and the record of requests."""
 
 import socket
 from itertools import pairwise
@@ -13,10 +13,10 @@ from lab.suites.calibration.service_times import Law
 CPUS = ",".join(map(str, usable_cpus()))
 
 
-# --- The laws
+# --- Service-time models
 
 
-def test_a_queue_answers_at_its_rate_whatever_comes():
+def test_queue_answers_at_its_rate_under_any_load():
     rule = Law("queue", 5).rule()
     # 300 requests in one second, then one after a pause.
     due = [rule.due(10 + number / 300) for number in range(300)]
@@ -27,7 +27,7 @@ def test_a_queue_answers_at_its_rate_whatever_comes():
     assert Law("queue", 5).capacity == 200
 
 
-def test_exponential_times_have_their_mean_and_can_be_drawn_again():
+def test_exponential_times_have_their_mean_and_are_reproducible():
     draws = [Law("exponential", 50).rule().due(0) for _ in range(2)]
     assert draws[0] == draws[1]
     rule = Law("exponential", 50).rule()
@@ -38,14 +38,14 @@ def test_exponential_times_have_their_mean_and_can_be_drawn_again():
     assert percentile(ordered, 95) == pytest.approx(0.1498, rel=0.05)
 
 
-def test_a_percentile_lies_between_two_values_as_k6_has_it():
+def test_percentile_is_interpolated_as_in_k6():
     assert percentile([1, 2, 4], 50) == 2
     assert percentile([1, 2, 4], 75) == 3
     assert percentile([1, 2, 4], 100) == 4
     assert percentile([], 95) == 0
 
 
-# --- The server itself
+# --- Server
 
 
 def _asked(port, *paths):
@@ -55,7 +55,7 @@ def _asked(port, *paths):
             yield connection.recv(4096)
 
 
-def test_the_server_keeps_what_it_did_and_only_the_loads_requests():
+def test_server_records_only_requests_of_the_load():
     with serving(Law("fixed", 20), CPUS) as server:
         answers = list(_asked(server.port, "/api/hotel/?setup=a", *["/api/hotel/"] * 5))
         round_trip = round_trip_ms(server.port, set(usable_cpus()))
@@ -69,7 +69,7 @@ def test_the_server_keeps_what_it_did_and_only_the_loads_requests():
     assert 0 < truth.probe_ms() < round_trip
 
 
-def test_a_client_that_left_is_counted_apart():
+def test_disconnected_client_is_counted_separately():
     with serving(Law("fixed", 200), CPUS) as server:
         with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
@@ -78,7 +78,7 @@ def test_a_client_that_left_is_counted_apart():
     assert (truth.requests, truth.cut_off) == (2, 1)
 
 
-def test_the_server_keeps_what_the_work_took():
+def test_server_records_cpu_time_of_work():
     with serving(Law("work", 4), CPUS) as server:
         assert len(list(_asked(server.port, *["/"] * 5))) == 5
         truth = server.stop()
@@ -88,16 +88,16 @@ def test_the_server_keeps_what_the_work_took():
         assert server.stop().work_ms < 0.5
 
 
-def test_a_server_that_does_not_start_is_one_message():
+def test_server_that_does_not_start_is_one_message():
     with pytest.raises(LabError, match="did not start"), serving(Law("slow", 1), CPUS):  # type: ignore[arg-type]
         pass
 
 
-# --- Their record
+# --- Record
 
 
-def test_the_best_five_seconds_are_what_the_server_answered_in_them():
-    """A stall of 0.1 s before the seventh second, whose answers come together after it."""
+def test_best_rate_counts_answers_in_best_five_seconds():
+    """The answers of a stall of 0.1 s arrive together at 7.51 s, after the stall."""
     received = [0.5 + number / 100 for number in range(1200)]
     answered = [7.51 if 7.4 <= at < 7.5 else at + 0.005 for at in received]
     empty = {"due": received, "probes": [], "cut_off": 0, "computed": 0.0}
@@ -105,7 +105,7 @@ def test_the_best_five_seconds_are_what_the_server_answered_in_them():
     assert truth.best_rate == pytest.approx((5 * 100 + 10) / 5)
 
 
-def test_an_empty_record_is_no_crash():
+def test_empty_record_gives_zeros():
     empty = {name: [] for name in ("received", "due", "answered", "probes")}
     truth = read_truth({**empty, "cut_off": 0, "computed": 0.0})
     assert (truth.requests, truth.rate, truth.milliseconds(95)) == (0, 0, 0)

@@ -1,4 +1,4 @@
-"""The demo: what it makes of its ramps, and that it leaves the stack as it was."""
+"""The demo: the results of its ramps, and the settings that it restores."""
 
 import json
 import signal
@@ -22,7 +22,7 @@ LAB = Path(sys.executable).parent / "lab"
 
 
 def _ramp(rate, limited_by="target"):
-    """A ramp that broke at that rate."""
+    """Return a ramp that broke at `rate`."""
     windows = [
         Window(end, rate * end / 20, rate, rate, rate, 0.0, 0.0, 20.0 + 50 * end)
         for end in range(5, 30)
@@ -44,7 +44,7 @@ def _rungs():
     return [first, second, demo._rung(demo.VARIANTS[2], _ramp(6000, "generator_cpu"), second)]
 
 
-def test_rung_has_the_sustained_rate_and_p95_there():
+def test_rung_has_sustained_rate_and_its_p95():
     first, second, third = _rungs()
     assert (first.rate, first.p95_ms, first.times) == (1.5, 20 + 50 * 20, None)
     assert (second.times, second.at_least) == (80, False)
@@ -54,7 +54,7 @@ def test_rung_has_the_sustained_rate_and_p95_there():
     assert "80 × the variant before" in second.sentence
 
 
-def test_ramp_that_is_not_recorded_is_no_rung():
+def test_unrecorded_ramp_is_an_error():
     unrecorded = Result(outcome="unrecorded", verdict="not recorded")
     with pytest.raises(demo.LabError, match="not recorded"):
         demo._rung(demo.VARIANTS[0], unrecorded, None)
@@ -73,7 +73,7 @@ def test_chart_and_table_have_every_rung(tmp_path):
 
 
 def _interrupted(stack, number, message):
-    """End `lab demo` in the ramp of that message; returns its exit code and messages."""
+    """Stop `lab demo` in the ramp that prints `message`; return its exit code and messages."""
     process = subprocess.Popen(
         [str(LAB), "demo", "--json"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -88,10 +88,10 @@ def _interrupted(stack, number, message):
     return process.wait(60), "".join(said)
 
 
-# Only one `lab` may measure on the stacks of a clone at a time.
+# Only one `lab` at a time may measure on the stacks of a clone.
 @pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_demo_is_one_message_and_leaves_the_settings(lab, stack, number):
+def test_interrupted_demo_is_one_message_and_restores_settings(lab, stack, number):
     assert lab("set", "LAB_DETAIL=fast", "LAB_NGINX_CACHE=basic").code == 0
     try:
         code, said = _interrupted(stack, number, "1 of 3")
@@ -106,7 +106,7 @@ def test_interrupted_demo_is_one_message_and_leaves_the_settings(lab, stack, num
 
 @pytest.mark.alone
 @pytest.mark.slow
-def test_demo_tells_its_story_in_four_minutes(lab, stack):
+def test_demo_measures_three_increasing_rates(lab, stack):
     before = stack.settings()
     said = lab("demo", "--json")
     assert said.code == 0, said.err

@@ -1,4 +1,4 @@
-"""What an overload and a soak are judged by, on made-up courses."""
+"""Checks of an overload and a soak, on synthetic runs."""
 
 import io
 from dataclasses import asdict
@@ -48,14 +48,14 @@ def _arm(**changed):
     return overload.Arm(**(usual | changed))
 
 
-def test_the_spike_is_the_stretch_at_the_highest_rate():
+def test_spike_is_stage_at_highest_rate():
     plan = Plan((Stage(10, 50, 50), Stage(20, 200, 200), Stage(20, 50, 50)), "requests")
     assert overload.spike_of(plan) == _SPIKE
     with pytest.raises(LabError, match="no overload"):
         overload.spike_of(Plan((Stage(20, 0, 200),), "requests"))
 
 
-def test_goodput_is_that_of_windows_within_the_spike():
+def test_goodput_is_mean_of_windows_within_spike():
     windows = [_window(12, 10), _window(15, 80), _window(30, 100), _window(31, 10)]
     assert overload.mean_in(windows, _SPIKE, "goodput") == 90
     assert overload.mean_in([_window(12)], _SPIKE, "goodput") == 0
@@ -66,7 +66,7 @@ def test_goodput_is_that_of_windows_within_the_spike():
     [((), 0), ((35,), 1), ((35, 38), 4), ((40,), None)],
     ids=["at once", "late by one", "once more", "not before the end"],
 )
-def test_it_is_normal_when_no_bound_is_broken_any_more(broken, seconds):
+def test_recovery_ends_with_last_limit_violation(broken, seconds):
     windows = [_window(end, broken=end in broken or end < 35) for end in range(5, 41)]
     assert overload.seconds_to_normal(windows, _SPIKE) == seconds
 
@@ -84,14 +84,14 @@ def test_it_is_normal_when_no_bound_is_broken_any_more(broken, seconds):
         ({"goodput": 182.0, "goodput_share": 1.82}, False),
         ({"statuses": {"200": 1900, "503": 2099, "500": 1}}, False),
         ({"statuses": {"200": 1900, "503": 2099, "0": 1}}, False),
-        # One that hung is answered, or given up, after the plan's end; k6 counts it.
+        # A request that hung ends after the plan, by an answer or a timeout; k6 counts it.
         ({"requests": 4001}, False),
         ({"statuses": {}}, False),
         ({"memory_bytes": dict.fromkeys(LIMITS, 2048 * _MIB)}, False),
         ({"memory_bytes": {"nginx": 1}}, False),
     ],
 )
-def test_shedding_is_judged_by_each_of_its_promises(changed, kept):
+def test_shedding_is_judged_by_each_of_its_limits(changed, kept):
     assert all(figure.kept for figure in overload.judged(_arm(**changed))) == kept
 
 
@@ -105,7 +105,7 @@ _GENERATORS = Result(outcome="held", limited_by="generator_cpu", goodput=400.0)
     [([_BROKE], [340]), ([_HELD, _BROKE], [340, 680]), ([_GENERATORS], [340])],
     ids=["broke", "faster than when it was asked", "no more can be asked for"],
 )
-def test_a_ramp_that_was_borne_is_followed_by_a_higher_one(monkeypatch, ramps, rates):
+def test_sustained_ramp_is_followed_by_higher_ramp(monkeypatch, ramps, rates):
     results = iter([Result(answers_per_second=200.0), *ramps])
     loads = []
 
@@ -119,7 +119,7 @@ def test_a_ramp_that_was_borne_is_followed_by_a_higher_one(monkeypatch, ramps, r
 
 
 @pytest.mark.parametrize(("speed", "warned"), [(12.0, False), (10.2, True), (None, False)])
-def test_a_cpu_that_was_another_in_the_ramp_is_told(speed, warned):
+def test_different_cpu_speed_in_ramp_is_reported(speed, warned):
     limit = Limit(rate=100.0, goodput=95.0, testid="breakpoint", cpu_speed=12.0)
     arms = [asdict(_arm(shed=shed, cpu_speed=speed)) for shed in ("on", "off")]
     known = {"scenario": "detail", "limit": asdict(limit), "files": {}, "steal": 0.0}
@@ -129,7 +129,7 @@ def test_a_cpu_that_was_another_in_the_ramp_is_told(speed, warned):
 
 
 @pytest.mark.parametrize(("steal", "warned"), [(0.049, False), (0.051, True)])
-def test_a_machine_that_was_taken_away_is_told(steal, warned):
+def test_high_steal_time_is_reported(steal, warned):
     result = {"verdict": "held", "requests": 9, "failed": 0, "p50_ms": 1, "p95_ms": 2, "p99_ms": 3}
     asked = {"scenario": "journey", "rate": 9, "seconds": 60.0, "limit": None, "bookings": 1}
     document = {**asked, "result": result, "figures": [], "files": {}, "steal": steal}
@@ -143,7 +143,7 @@ def _printed(what):
     return console.file.getvalue()
 
 
-def test_the_memory_of_a_service_that_was_not_seen_keeps_no_bound():
+def test_unknown_memory_of_service_fails_its_limit():
     kept = {figure.what: figure.kept for figure in within_limits({"redis": 1})}
     assert kept.pop("memory of redis, MiB")
     assert not any(kept.values())
@@ -174,28 +174,28 @@ def _ramp(by, rate, goodput):
         (_ramp("none", None, None), 700, "which it sustained without breaking"),
     ],
 )
-def test_a_soak_goes_by_what_was_borne_whatever_the_limit_was(ramp, rate, said):
+def test_soak_uses_sustained_rate_for_any_limit(ramp, rate, said):
     limit = limit_of(ramp)
     assert limit.rate == rate
     assert f"half of the {rate}/s {said}" in endurance.half_of(asdict(limit))
     assert endurance.half_of(None) == ""
 
 
-def test_nothing_borne_is_no_rate_to_hold():
+def test_ramp_without_goodput_gives_no_soak_rate():
     with pytest.raises(LabError, match="No answer to journey came in time"):
         limit_of(_ramp("target", 500.0, 0))
 
 
-def test_a_ramp_that_was_not_recorded_says_no_rate():
+def test_unrecorded_ramp_gives_no_soak_rate():
     with pytest.raises(LabError, match="--rate 100"):
         limit_of(_ramp("none", None, None).model_copy(update={"outcome": "unrecorded"}))
 
 
 @pytest.mark.parametrize("duration", ["", "soon", "59s", "10"])
-def test_a_duration_that_says_nothing_is_misuse(duration):
+def test_invalid_soak_duration_is_usage_error(duration):
     with pytest.raises(UsageError, match="--duration"):
         run.asked("journey", duration, None)
 
 
-def test_half_of_an_hour_is_asked_for_as_k6_writes_it():
+def test_soak_duration_uses_k6_notation():
     assert run.asked("journey", "30m", 5) == run.Asked("journey", 1800, 5)

@@ -1,4 +1,4 @@
-"""What a soak is judged by, on made-up looks and loads."""
+"""Growth checks of a soak, on synthetic samples and loads."""
 
 import re
 from dataclasses import replace
@@ -20,7 +20,7 @@ _FOLDERS = ("cache", "log ahead", "tables", "logs", "metrics")
 
 
 def _looks(grow=0, count=60):
-    """Each look; everything grows by `grow` from the first to the last."""
+    """Return samples in which everything grows by `grow` from the first to the last."""
     return [
         Look(
             at=3.0 * n,
@@ -37,12 +37,12 @@ def _on_disk(looks):
     return growth.of_disk(looks, 100, 1000, 180, "protected")
 
 
-def test_what_stays_as_it_is_keeps_every_bound():
+def test_constant_samples_pass_every_limit():
     figures = [*growth.of_processes(_looks()), *_on_disk(_looks())]
     assert all(figure.kept for figure in figures)
 
 
-def test_whatever_grows_is_named():
+def test_every_growth_is_named():
     grown = 40 * 1024 * _MIB
     processes = {figure.what: figure.kept for figure in growth.of_processes(_looks(grown))}
     assert processes.pop("growth of worker 2, MiB")
@@ -58,33 +58,33 @@ def _replaced(looks):
 
 
 @pytest.mark.parametrize("at", [2, 30, 59], ids=["while it warms", "in between", "at last"])
-def test_a_worker_that_was_replaced_is_no_worker_that_grew_not(at):
+def test_replaced_worker_is_counted(at):
     looks = _looks()
     for look in looks[at:]:
         look.workers[9] = look.workers.pop(8)
     assert _replaced(looks) == 1
 
 
-def test_a_worker_that_one_look_did_not_see_lives():
+def test_worker_missing_from_one_sample_is_not_replaced():
     looks = _looks()
     looks[15].workers.pop(8)
     assert _replaced(looks) == 0
 
 
-def test_no_worker_seen_is_no_worker_kept():
+def test_samples_without_workers_have_no_replacement_count():
     assert _replaced([replace(look, workers={}) for look in _looks()]) is None
 
 
 @pytest.mark.parametrize(
     ("looks", "missed", "kept"), [(60, 0, True), (60, 3, True), (60, 4, False), (9, 0, False)]
 )
-def test_a_watch_that_saw_little_keeps_no_bound(looks, missed, kept):
+def test_watch_with_few_samples_fails(looks, missed, kept):
     watch = SimpleNamespace(looks=_looks(count=looks), missed=missed, bookings=100)
     figures = list(growth.of_looks(watch, 1000, 180, "protected"))
     assert all(figure.kept for figure in figures) == kept
 
 
-def test_a_watch_that_ended_before_the_load_did_keeps_no_bound():
+def test_watch_that_ended_before_load_fails():
     watch = SimpleNamespace(looks=_looks(), missed=0, bookings=100)
     broken = [each.what for each in growth.of_looks(watch, 1000, 200, "protected") if not each.kept]
     assert broken == ["the last look, s into it"]
@@ -93,8 +93,8 @@ def test_a_watch_that_ended_before_the_load_did_keeps_no_bound():
 ENGINE = SimpleNamespace(pids=lambda: {"backend": 1})
 
 
-def test_a_look_that_fails_is_not_the_last(monkeypatch):
-    """Postgres is away for a moment, and k6 goes on for an hour."""
+def test_watch_continues_after_failed_sample(monkeypatch):
+    """Postgres can be unavailable for a moment while k6 runs for an hour."""
     found = iter([LabError("Postgres does not answer."), psutil.NoSuchProcess(1), *_looks()])
 
     def look(_):
@@ -110,8 +110,8 @@ def test_a_look_that_fails_is_not_the_last(monkeypatch):
     assert watch.missed == 2
 
 
-def test_postgres_being_away_does_not_hide_what_ended_the_load(monkeypatch):
-    # The second count is not made: there is none.
+def test_unavailable_postgres_does_not_hide_load_error(monkeypatch):
+    # The second count fails, because the iterator is empty.
     counts = iter([5])
     monkeypatch.setattr(Watch, "_booked", lambda _: next(counts))
     with pytest.raises(LabError, match="taken down"), Watch(ENGINE, None, 60):
@@ -119,13 +119,13 @@ def test_postgres_being_away_does_not_hide_what_ended_the_load(monkeypatch):
 
 
 def _most_cached(mode):
-    """The sum of the template's max_size, in bytes."""
+    """Return the sum of the template's max_size values, in bytes."""
     text = (ROOT / f"nginx/templates/cache/{mode}/http.conf.template").read_text()
     units = {"m": _MIB, "g": 1024 * _MIB}
     return sum(int(n) * units[unit] for n, unit in re.findall(r"max_size=(\d+)([mg])", text))
 
 
-def test_the_bounds_of_folders_are_what_the_programs_are_told():
+def test_folder_limits_match_program_configuration():
     scratch = 64 * _MIB
     assert _most_cached("basic") + scratch == growth.BASIC_CACHE_BYTES
     assert _most_cached("protected") + scratch == growth.CACHE_BYTES
@@ -152,11 +152,11 @@ _HELD = Result(failed=5, requests=10_000, outcome="held", windows=_windows((), _
         ({"windows": _windows((), _LATE, _LATE, (), _LATE)}, {"503": 5}, True),
         ({"windows": []}, {"503": 5}, False),
         ({"outcome": "unrecorded"}, {"503": 5}, False),
-        # Prometheus is down: who was refused is not known, unless nobody can have been.
+        # Without Prometheus the rejected requests are unknown, unless no request failed.
         ({}, {}, False),
         ({"failed": 0}, {}, True),
     ],
 )
-def test_a_rate_that_was_not_held_is_no_soak(changed, statuses, kept):
+def test_soak_fails_if_rate_is_not_sustained(changed, statuses, kept):
     figures = list(growth.of_load(_HELD.model_copy(update=changed), statuses))
     assert all(figure.kept for figure in figures) == kept

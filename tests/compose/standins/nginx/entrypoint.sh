@@ -1,5 +1,5 @@
 #!/bin/bash
-# Renders every template with the variables that the filter allows, and becomes Nginx.
+# Render every template with the variables that the filter allows, then run Nginx.
 set -euo pipefail
 
 render() {

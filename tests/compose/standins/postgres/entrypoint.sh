@@ -1,10 +1,10 @@
 #!/bin/bash
-# Makes the data directory the first time, runs the project's scripts in it, and becomes Postgres.
+# Create the data directory the first time, run the project's scripts, then run Postgres.
 set -euo pipefail
 [ "$1" = postgres ] || exec "$@"
 
 if [ "$(id -u)" = 0 ]; then
-    # Read while it still may: the file is not for Postgres's own user.
+    # Read the password as root: Postgres's user can't read the file.
     export POSTGRES_PASSWORD="${POSTGRES_PASSWORD:-$(cat "$POSTGRES_PASSWORD_FILE")}"
     unset POSTGRES_PASSWORD_FILE
     install -d -o postgres -g postgres -m 700 "$PGDATA"
@@ -14,13 +14,13 @@ fi
 
 export POSTGRES_USER="${POSTGRES_USER:-postgres}"
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
-    # Started as 999, nobody made it before.
+    # Started as user 999, the folder does not exist yet.
     install -d -m 700 "$PGDATA"
     POSTGRES_PASSWORD="${POSTGRES_PASSWORD:-$(cat "$POSTGRES_PASSWORD_FILE")}"
     # shellcheck disable=SC2086 # several arguments in one variable, as the official image takes them
     initdb --username "$POSTGRES_USER" --pwfile <(echo "$POSTGRES_PASSWORD") ${POSTGRES_INITDB_ARGS:-}
     echo "host all all all scram-sha-256" >> "$PGDATA/pg_hba.conf"
-    # On its socket only, until everything is there.
+    # Listen only on the Unix socket until the scripts have run.
     pg_ctl -w start -o "${*:2} -c listen_addresses=''"
     for script in /docker-entrypoint-initdb.d/*.sh; do
         [ -e "$script" ] || continue
