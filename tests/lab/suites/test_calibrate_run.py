@@ -86,7 +86,7 @@ def test_document_is_stored_and_stack_is_restored(calibrated, stack):
         assert run["server"]["requests"] == run["figures"]["requests"]
         assert run["server"]["floor_ms"] < 5
         assert {"steal", "foreign", "cpu_speed", "load_steal"} == run["noise"].keys()
-    assert "queue: a target that bears a known rate" in said.err
+    assert "queue: a target of known capacity" in said.err
     assert stack.settings() == before
 
 
