@@ -93,9 +93,9 @@ class Recorder:
 
     def _argv(self) -> list[str]:
         # --nonblocking, since pausing the workers at each sample would slow them down, and wake the
-        # arbiter, which would then seem busy. In return some samples fail and are not counted. Without
-        # --gil, which leaves out work that releases the GIL, such as writing a page to a socket;
-        # without --native, which slows the workers down.
+        # arbiter, which would then seem busy. In return some samples fail and are not counted.
+        # Without --gil, which leaves out work that releases the GIL, such as writing a page to a
+        # socket; without --native, which slows the workers down.
         flags = ["--subprocesses", "--function", "--nonblocking", "--rate", str(RATE)]
         return [str(PY_SPY), "record", *flags, "--pid", str(self._pid), "--output", str(self._svg)]
 

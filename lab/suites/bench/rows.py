@@ -10,8 +10,8 @@ from lab.errors import UsageError
 from lab.settings.presets import preset_assignments
 
 Page = Literal["list", "detail", "healthz", "booking"]
-# The server's port; Nginx; Nginx's second listener, which serves the file. Rows that measure workers
-# use the first: a proxy in front of both variants moves their ratio towards 1.
+# The server's port; Nginx; Nginx's second listener, which serves the file. Rows that measure
+# workers use the first: a proxy in front of both variants moves their ratio towards 1.
 Entry = Literal["server", "nginx", "file"]
 Figure = Literal["rate", "bytes", "time"]
 
