@@ -1,4 +1,4 @@
-"""What breaks, one at a time."""
+"""The faults, each injected separately."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -9,8 +9,8 @@ from tests.faults.hand import Broken, Hand
 
 @dataclass(frozen=True)
 class Fault:
-    """`lasts` seconds are planned for it. With `unseen` no client may notice it, with `felt` some
-    must: where nobody does it was not there.
+    """A fault of `lasts` seconds. With `unseen`, no client may notice it. With `felt`, at least one
+    client must notice it: otherwise the fault was not injected.
     """
 
     name: str
@@ -18,9 +18,9 @@ class Fault:
     lasts: int = 0
     unseen: bool = False
     felt: bool = False
-    # Before the load, and undone after it.
+    # Preparation before the load, reverted after it.
     prepares: Callable[[Hand], Broken] = lambda _hand: nullcontext()
-    # Whether it is left broken for so long; else it takes its own time.
+    # Whether the fault stays for `lasts` seconds; otherwise it ends by itself.
     waits: bool = True
 
 

@@ -1,4 +1,4 @@
-"""One stack for these tests, as a careful team would run it, and the table of what they found."""
+"""One stack with production-like settings for these tests, and the table of their results."""
 
 import json
 import os
@@ -21,15 +21,15 @@ from tests.faults.table import lines
 _FIGURES = pytest.StashKey()
 
 
-# Its own: a stack that runs here otherwise keeps its containers and its data.
+# A separate project name protects the containers and data of another stack on this machine.
 PROJECT = "load-lab-faults"
 
 
 @pytest.fixture(scope="module", params=["native", "docker"])
 def hand(request):
-    """The stack under `best` on one engine, its data as they were made, and what breaks it.
+    """Yield the fault injector of a stack with the preset `best` and fresh data, on one engine.
 
-    Gone when its module ends: others' stacks need the same ports.
+    The stack is removed at the end of the module: other stacks need the same ports.
     """
     if request.param == "docker":
         _require_docker()
@@ -55,7 +55,7 @@ def _require_docker():
 
 @pytest.fixture(scope="module")
 def results():
-    """What runs leave in results/ goes with the module."""
+    """Remove the files that runs leave in results/, at the end of the module."""
     RESULTS.mkdir(exist_ok=True)
     before = set(RESULTS.iterdir())
     yield
@@ -65,7 +65,7 @@ def results():
 
 @pytest.fixture
 def folder(hand):
-    """For a load's files: a container sees results/ and no other folder of this machine."""
+    """Yield a folder for a load's files: of this machine, a container sees only results/."""
     RESULTS.mkdir(exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix="faults-", dir=RESULTS))
     yield made
@@ -79,12 +79,12 @@ def _native():
 
 @pytest.fixture(scope="session")
 def figures(request):
-    """What was found so far, a row for each fault."""
+    """Return the results so far, one row per fault."""
     return request.config.stash.setdefault(_FIGURES, [])
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """The table; with FAULTS_JSON also as JSON in the file that it names."""
+    """Print the table; also write it as JSON to the file named by FAULTS_JSON, if it is set."""
     rows = config.stash.get(_FIGURES, [])
     if not rows:
         return

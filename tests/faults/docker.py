@@ -1,4 +1,4 @@
-"""How things break on the docker engine: containers are stopped, paused, signalled and killed."""
+"""Faults on the docker engine: containers are stopped, paused, signalled and killed."""
 
 import subprocess
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from lab.stack.docker import DockerEngine, compose_argv
 from lab.stack.native.supervision import wait_for
 from tests.faults.shared import BACKEND, SharedHand
 
-# Fills the tmpfs on which Nginx keeps its pages, and takes at once what is freed.
+# Fills the tmpfs of Nginx's caches, and fills it again as soon as space is freed.
 _FILL = """
 until [ -e /tmp/enough ]; do cat /dev/zero >> /run/nginx/filling 2> /dev/null; sleep 0.005; done
 rm /run/nginx/filling /tmp/enough
@@ -30,12 +30,12 @@ class DockerHand(SharedHand):
         self.engine._compose(["down", "--volumes", "--remove-orphans"], None)
 
     def family(self, service: str) -> list[psutil.Process]:
-        """Docker restarts what is killed like this; `docker kill` means that it is to stay dead."""
+        """Docker restarts a container whose process is killed, but not after `docker kill`."""
         process = psutil.Process(self.engine.pids()[service])
         return [process, *process.children(recursive=True)]
 
     def password(self, name: str) -> str:
-        # Each container has its own program's secrets and no others.
+        # Each container has only the secrets of its program.
         owner = "postgres" if name == "postgres_password" else BACKEND
         return self.engine.exec(owner, ["cat", f"/run/lab-secrets/{name}"]).stdout.strip()
 
@@ -62,7 +62,7 @@ class DockerHand(SharedHand):
 
     @contextmanager
     def own_disk(self) -> Iterator[None]:
-        # A tmpfs of the container's own, of 1 GB.
+        # The container has a tmpfs of 1 GB for its caches.
         yield
 
     @contextmanager
@@ -78,7 +78,7 @@ class DockerHand(SharedHand):
 
     @contextmanager
     def deployed(self) -> Iterator[None]:
-        """`lab set` makes another container here; a server that reads its code again is told so."""
+        """Send SIGHUP to make the server reload its code: `lab set` would replace the container."""
         before = self._workers()
         self._compose("kill", "--signal", "HUP", BACKEND)
         wait_for(lambda: self._are_new(before), seconds=30, what="new workers")

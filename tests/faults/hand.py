@@ -1,7 +1,7 @@
-"""The hand that breaks and mends: what an engine has to be able to do for these tests.
+"""The fault injector: the interface that each engine implements for these tests.
 
-`native.py` has that of the native engine, `docker.py` that of the docker engine, `shared.py` what
-is the same for both.
+`native.py` is for the native engine, `docker.py` for the docker engine, `shared.py` has the common
+parts.
 """
 
 from contextlib import AbstractContextManager
@@ -13,39 +13,39 @@ Broken = AbstractContextManager[None]
 
 
 class Hand(Protocol):
-    """Each is broken inside, and whole again after it."""
+    """Each method injects a fault inside its `with` block and repairs it at the end."""
 
     engine: Engine
 
     def worker_killed(self) -> Broken:
-        """kill -9 of one of the server's workers, which its master replaces."""
+        """Kill one of the server's workers with SIGKILL; its master replaces it."""
 
     def master_killed(self) -> Broken:
-        """kill -9 of the server's first process, which is started again."""
+        """Kill the server's first process with SIGKILL; it is started again."""
 
     def stopped(self, service: str) -> Broken:
-        """Told to stop, and started again."""
+        """Stop the service, and start it again at the end."""
 
     def frozen(self, service: str) -> Broken:
-        """SIGSTOP of all its processes: it takes connections and says nothing."""
+        """Send SIGSTOP to all its processes: it accepts connections and does not answer."""
 
     def nginx_reloaded(self) -> Broken:
-        """Its configuration is read again: new workers, the old ones finish."""
+        """Reload Nginx's configuration: new workers start, the old ones finish."""
 
     def connections_used_up(self) -> Broken:
-        """All that Postgres gives to others than its superuser are held, the backend has none."""
+        """Occupy all of Postgres's connections for ordinary users, so that the backend has none."""
 
     def own_disk(self) -> Broken:
-        """Nginx' caches are on a small disk of their own."""
+        """Put Nginx's caches on a separate small disk."""
 
     def disk_full(self) -> Broken:
-        """Not a byte is left on that disk, and what is freed is taken at once."""
+        """Fill that disk completely, and fill it again as soon as space is freed."""
 
     def behind_proxy(self) -> Broken:
-        """The backend reaches Postgres by way of toxiproxy, with a delay of 1 ms."""
+        """Connect the backend to Postgres through toxiproxy, with a delay of 1 ms."""
 
     def slow_database(self, milliseconds: int) -> Broken:
-        """That delay is so long."""
+        """Set that delay to `milliseconds`."""
 
     def deployed(self) -> Broken:
-        """Another setting, as `lab set` makes it: new workers, the old ones finish."""
+        """Change a setting as `lab set` does: new workers start, the old ones finish."""

@@ -1,4 +1,4 @@
-"""What a fault did to bookings and pages, held against what is promised."""
+"""The effect of a fault on bookings and pages, compared with the promised limits."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,27 +6,27 @@ from dataclasses import asdict, dataclass
 
 from tests.faults.ledger import Answer, Ledger, Page, Wish
 
-# docs/nginx-cache.md: LAB_NGINX_CACHE_TTL, which is 1 s here, and 2 s; one answer's time is added.
+# docs/nginx-cache.md: LAB_NGINX_CACHE_TTL (1 s here) plus 2 s; one response time is added.
 PROMISE_SECONDS = 1 + 2
-# An outage may add so much, where the page is marked STALE.
+# An outage may add this time to a page that is marked STALE.
 STALE_IF_ERROR_SECONDS = 60
-# A failed refresh is shared for a second, counted in whole ones.
+# Requests share a failed refresh for one second, counted in whole seconds.
 SHARED_FAILURE_SECONDS = 2
 RECOVERY_SECONDS = 10
-# Of load after the repair; with less, nobody saw whether all was well again.
+# Minimum load after the repair; a shorter load can't show the recovery.
 WATCHED_SECONDS = 5
-# Of the bookings, where nobody is to notice anything.
+# Share of the bookings that may be shed during an `unseen` fault.
 SHED_SHARE = 0.05
 
-# What a client may be told when it is to come again.
+# Error codes that ask a client to retry later.
 COME_AGAIN = {"overloaded", "unavailable", "timeout", "too_many_requests", "in_progress"}
 NO_ANSWER = "no answer"
 
 
 @dataclass(frozen=True)
 class Outage:
-    """From the fault to its repair, Unix times. One that is `unseen` no client may notice; one that
-    is `felt` some must.
+    """The time from the fault to its repair, as Unix times. With `unseen`, no client may notice it;
+    with `felt`, at least one client must.
     """
 
     began: float
@@ -37,8 +37,8 @@ class Outage:
 
 @dataclass(frozen=True)
 class Stored:
-    """What Postgres has: each booking of the load's suites and nights, by its id; pairs of bookings
-    of one suite that share a night, in the whole table.
+    """Data in Postgres: each booking of the load's suites and nights, by id; and the number of
+    overlapping pairs of bookings of one suite, in the whole table.
     """
 
     bookings: dict[str, Wish]
@@ -47,9 +47,8 @@ class Stored:
 
 @dataclass(frozen=True)
 class Figures:
-    """One row of the table. Times in seconds; `due` bookings should have been sent, and as many
-    pages asked for; `shed` of the failures are LAB_SHED's; there was load for `watched` after the
-    repair.
+    """One row of the table, times in seconds. `due` is the planned number of bookings and of page
+    requests, `shed` the failures caused by LAB_SHED, `watched` the time of load after the repair.
     """
 
     fault: str
@@ -74,7 +73,7 @@ class Figures:
     watched: float
 
     def complaints(self) -> list[str]:
-        """What does not hold."""
+        """Return the violated limits."""
         zeros = ("lost", "doubled", "overlapping", "pages_failed", "stale_beyond")
         said = [f"{name} = {getattr(self, name)}" for name in zeros if getattr(self, name)]
         if self.acknowledged < self.sent:
@@ -86,7 +85,7 @@ class Figures:
         return said + self.unfit + self._doubts()
 
     def _doubts(self) -> list[str]:
-        """Why the other figures say nothing."""
+        """Return the reasons why the other values are not valid."""
         said = []
         if min(self.sent, self.pages) < self.due:
             said.append(f"{self.sent} bookings and {self.pages} pages of {self.due} were asked for")
@@ -98,7 +97,7 @@ class Figures:
 
     @property
     def _is_unnoticed(self) -> bool:
-        """No failure but the few requests that a busy machine has wait until they are shed."""
+        """Return whether the only failures are a few requests shed by a busy machine."""
         return self.shed == sum(self.failures.values()) and self.shed <= SHED_SHARE * self.sent
 
     def as_json(self) -> dict[str, object]:
@@ -106,10 +105,10 @@ class Figures:
 
 
 def judged(fault: str, ledger: Ledger, outage: Outage, stored: Stored, due: int) -> Figures:
-    """The figures of one fault, under a load of `due` bookings and as many pages."""
+    """Return the results of one fault, under a load of `due` bookings and as many pages."""
     answers: list[Answer] = [*ledger.tries, *ledger.pages]
     recovered = _recovered_after(answers, outage.repaired)
-    # Nothing is an outage of which nobody may notice anything.
+    # A fault that clients must not notice is not an outage, so no page may be marked STALE.
     end = 0 if outage.unseen else outage.repaired + recovered + SHARED_FAILURE_SECONDS
     slowest = max((page.answered - page.asked for page in ledger.pages), default=0.0)
     marked = {id(page) for page in ledger.pages if _is_marked(page, outage.began, end)}
@@ -138,19 +137,19 @@ def judged(fault: str, ledger: Ledger, outage: Outage, stored: Stored, due: int)
 
 
 def _lost(ledger: Ledger, bookings: dict[str, Wish]) -> int:
-    """Bookings that were answered 201 and are not there as they were asked for."""
+    """Return the number of bookings answered with 201 that are missing or differ in Postgres."""
     told = ledger.acknowledged.items()
     return sum(bookings.get(booking) != ledger.wishes[key] for key, booking in told)
 
 
 def _doubled(ledger: Ledger, bookings: dict[str, Wish]) -> int:
-    """Bookings that are there and have no wish of their own: each wish has nights of its own."""
+    """Return the number of stored bookings without a separate wish; nights differ by wish."""
     wished = Counter(ledger.wishes.values())
     return (Counter(bookings.values()) - wished).total()
 
 
 def _recovered_after(answers: Iterable[Answer], repaired: float) -> float:
-    """Until the last failure of a request that was made after the repair had been answered."""
+    """Return the time from the repair to the last failure of a request made after the repair."""
     late = [a.answered for a in answers if a.asked > repaired and _is_failure(a)]
     return max((answered - repaired for answered in late), default=0.0)
 
@@ -160,7 +159,7 @@ def _is_failure(answer: Answer) -> bool:
 
 
 def _is_unfit(answer: Answer) -> bool:
-    """An error that does not say, in the API's own shape, when to come again."""
+    """Return whether an error lacks the API's format or a Retry-After header."""
     if answer.status in (0, 200, 201):
         return False
     fits = answer.status in (409, 429, 503, 504) and answer.code in COME_AGAIN

@@ -1,4 +1,4 @@
-"""What the load wrote down while something broke: k6/scenarios/faults.js, line by line."""
+"""The log of the load during a fault: lines written by k6/scenarios/faults.js."""
 
 import json
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Answer:
-    """One request's end; `status` is 0 where no answer came. Unix times and spans in seconds."""
+    """Result of one request; `status` is 0 without an answer. Unix times, durations in seconds."""
 
     asked: float
     answered: float
@@ -19,7 +19,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Try(Answer):
-    """Of a booking, whose tries have one key; `booking` is its id when it was made."""
+    """One try of a booking; all its tries have one key. `booking` is the id after success."""
 
     key: str = ""
     booking: str | None = None
@@ -27,7 +27,7 @@ class Try(Answer):
 
 @dataclass(frozen=True)
 class Page(Answer):
-    """A hotel's page; `stale`: superseded for so long, at least, when it was asked for."""
+    """A hotel's page. `stale` is its minimum age, since a newer version, at the request."""
 
     cache: str | None = None
     stale: float = 0
@@ -35,7 +35,7 @@ class Page(Answer):
 
 @dataclass(frozen=True)
 class Wish:
-    """What a booking asked for; customers in the order of their ids."""
+    """The content of a booking request; customers sorted by id."""
 
     suite: str
     check_in: str
@@ -45,7 +45,7 @@ class Wish:
 
 @dataclass
 class Ledger:
-    """All that the clients saw; wishes by their keys."""
+    """All requests and answers of the clients; wishes by idempotency key."""
 
     wishes: dict[str, Wish] = field(default_factory=dict)
     tries: list[Try] = field(default_factory=list)
@@ -53,12 +53,12 @@ class Ledger:
 
     @property
     def acknowledged(self) -> dict[str, str]:
-        """The booking that each key was told is made."""
+        """Return the id of the confirmed booking of each key."""
         return {each.key: each.booking for each in self.tries if each.booking}
 
 
 def read(file: Path) -> Ledger:
-    """The ledger in k6's console output, as JSON lines."""
+    """Read the ledger from k6's console output, in JSON lines."""
     found = Ledger()
     for line in file.read_text().splitlines():
         message = json.loads(line)["msg"]
@@ -78,7 +78,7 @@ def _enter(ledger: Ledger, said: dict[str, Any]) -> None:
 
 
 def wish_of(said: dict[str, Any]) -> Wish:
-    """As the clients and the database write it."""
+    """Return the wish from the format that the clients and the database share."""
     customers = tuple(sorted(said["customers"]))
     return Wish(said["suite"], said["check_in"], said["check_out"], customers)
 

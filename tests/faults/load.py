@@ -1,4 +1,4 @@
-"""Bookings and readers by k6, the fault in their midst, and what Postgres has of it afterwards."""
+"""A k6 load of bookings and page requests with a fault in it, and the bookings in Postgres."""
 
 import json
 import os
@@ -18,17 +18,17 @@ from tests.faults.hand import Hand
 from tests.faults.judging import Figures, Outage, Stored, judged
 from tests.faults.ledger import Ledger, Wish, read, wish_of
 
-# Bookings per second, and as many pages.
+# Bookings per second, and page requests per second.
 RATE = 10
-# Seconds of load before the fault, in which all pages come into the caches, and after its repair.
+# Seconds of load before the fault, which warm the caches, and after its repair.
 BEFORE = 3
 AFTER = 10
-# A reader's patience, in seconds: longer than a backend hangs here.
+# Timeout of page requests, in seconds: longer than any fault blocks the backend.
 CLIENT_TIMEOUT = 10
-# k6 starts, and clients that failed at the end try for 30 s more.
+# Includes k6's start, and 30 s in which clients retry requests that failed at the end.
 LONGEST = 90
 
-# A booking's guests are kept twice; where they differ it is as nobody asked for it.
+# A booking's guests are stored twice; if they differ, the booking counts as wrong.
 _BOOKINGS = """
 SELECT json_build_object(
     'id', id, 'suite', suite_id, 'check_in', check_in, 'check_out', check_out,
@@ -46,11 +46,11 @@ SELECT count(*) FROM hotels_booking one JOIN hotels_booking other
 
 
 def figures_of(fault: Fault, hand: Hand, folder: Path) -> Figures:
-    """The load with `fault` in it, judged; its files are in `folder`."""
+    """Run the load with `fault` in it and return the results; the files are in `folder`."""
     with fault.prepares(hand):
         seconds = BEFORE + fault.lasts + AFTER
         with _k6(hand.engine, seconds, folder) as ledger:
-            # The fault's own place in the load.
+            # The fault begins after the warm-up.
             time.sleep(BEFORE)
             outage = _broken(fault, hand)
     found = read(ledger)
@@ -59,7 +59,7 @@ def figures_of(fault: Fault, hand: Hand, folder: Path) -> Figures:
 
 
 def _broken(fault: Fault, hand: Hand) -> Outage:
-    """When it began, and when the repair was asked for."""
+    """Inject the fault; return its begin and the begin of its repair."""
     began = time.time()
     with fault.breaks(hand):
         time.sleep(fault.lasts if fault.waits else 0)
@@ -69,7 +69,7 @@ def _broken(fault: Fault, hand: Hand) -> Outage:
 
 @contextmanager
 def _k6(engine: Engine, seconds: int, folder: Path) -> Iterator[Path]:
-    """k6 under load inside; it has ended after it. Yields where it writes its ledger."""
+    """Run k6 during the `with` block and wait for its end; yield the path of its ledger."""
     ledger, said = folder / "ledger.jsonl", folder / "k6.log"
     with said.open("w") as log:
         process = _start_k6(engine, seconds, folder, ledger, log)
@@ -83,7 +83,7 @@ def _k6(engine: Engine, seconds: int, folder: Path) -> Iterator[Path]:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """As Ctrl-C does, which compose tells the container; killed alone it would leave it running."""
+    """Stop k6 with SIGINT: compose forwards it, while SIGKILL would leave the container running."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     try:
@@ -98,7 +98,7 @@ def _start_k6(engine, seconds, folder, ledger, log) -> "subprocess.Popen[bytes]"
     settings = engine.settings()
     env = k6_env(engine, settings, load, folder) | {"CLIENT_TIMEOUT": str(CLIENT_TIMEOUT)}
     command = engine.k6(settings, env)
-    # By the way from the scripts, since in a container the project's folder has another name.
+    # Relative to the scripts, because the project's folder has another name in a container.
     console = os.path.relpath(ledger, ROOT / "k6")
     flags = ["--quiet", "--log-format", "json", "--console-output", console]
     argv = [*command.argv, "run", *flags, "main.js"]
@@ -111,7 +111,7 @@ def _begun(process: "subprocess.Popen[bytes]", ledger: Path) -> bool:
 
 
 def stored(engine: Engine, ledger: Ledger) -> Stored:
-    """What Postgres has in the suites and nights of the load, and whether anything overlaps."""
+    """Return Postgres's bookings in the load's suites and nights, and the number of overlaps."""
     nights = [wish.check_in for wish in ledger.wishes.values()]
     suites = ", ".join(sorted({f"'{wish.suite}'" for wish in ledger.wishes.values()}))
     asked = _BOOKINGS.format(first=min(nights), last=max(nights), suites=suites)

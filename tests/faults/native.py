@@ -1,4 +1,4 @@
-"""How things break on the native engine, where all are processes of this machine."""
+"""Faults on the native engine, where services are processes of this machine."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from lab.stack.native import NativeEngine
 from tests.faults.shared import SharedHand
 
 _CACHES = ("cache-protected", "cache-refreshes")
-# Above Nginx's min_free (64 MB), so that it keeps pages while the disk is not full.
+# Above Nginx's min_free (64 MB), so that Nginx caches pages until the disk is full.
 _DISK_MB = 192
 
 
@@ -99,12 +99,12 @@ def _mount(mounted: ExitStack, target: Path, *flags: str) -> None:
     done = subprocess.run(["mount", *flags, str(target)], capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"no disk can be mounted here: {done.stderr.strip()}")
-    # Nginx has files on it open: it goes with them.
+    # A lazy unmount, because Nginx has open files on it.
     mounted.callback(subprocess.run, ["umount", "--lazy", str(target)], check=True)
 
 
 def _fill(file: Path, done: threading.Event) -> None:
-    """Until there is no room, and again whenever there is."""
+    """Fill the disk, and fill it again as soon as space is freed."""
     megabyte = bytes(1024**2)
     with file.open("wb", buffering=0) as full:
         while not done.is_set():

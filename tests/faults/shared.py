@@ -1,4 +1,4 @@
-"""What breaks in the same way on both engines, whose services answer at the same ports."""
+"""Faults that work the same on both engines, whose services listen on the same ports."""
 
 import re
 import threading
@@ -14,13 +14,13 @@ from lab.stack.engine import Engine
 
 BACKEND = "backend"
 _OURS = "FROM pg_stat_activity WHERE application_name = 'load-lab'"
-# What Postgres says to who comes when its connections are used up.
+# Postgres's messages when its connections are used up.
 _FULL = re.compile("connection slots are reserved|too many clients")
 
 
 @contextmanager
 def _repeated(action: Callable[[], object]) -> Iterator[None]:
-    """Ten times a second, in a thread of its own."""
+    """Repeat `action` ten times a second in a separate thread."""
     done = threading.Event()
 
     def repeat() -> None:
@@ -37,22 +37,20 @@ def _repeated(action: Callable[[], object]) -> Iterator[None]:
 
 
 class SharedHand:
-    """See `tests.faults.hand.Hand`. An engine says whose processes are a service's, and has the
-    passwords.
-    """
+    """See `tests.faults.hand.Hand`. Subclasses provide a service's processes and the passwords."""
 
     engine: Engine
 
     def remove(self) -> None:
-        """The stack is down, and has kept nothing that another would find."""
+        """Stop the stack and remove its data, so that later stacks do not find it."""
         self.engine.down()
 
     def family(self, service: str) -> list[psutil.Process]:
-        """The service's first process and all that descend from it, as this machine sees them."""
+        """Return the service's first process and all its descendants, with this machine's pids."""
         raise NotImplementedError
 
     def password(self, name: str) -> str:
-        """What the secret of that name holds."""
+        """Return the content of the secret `name`."""
         raise NotImplementedError
 
     @contextmanager
@@ -67,13 +65,13 @@ class SharedHand:
 
     @contextmanager
     def connections_used_up(self) -> Iterator[None]:
-        # Before there are none: those that Postgres keeps for its superuser go to whoever tries.
+        # The superuser connects first: other clients could take the slots reserved for it.
         with ExitStack() as held, self._connect("postgres", "postgres_password") as ours:
             ours.autocommit = True
             assert self._take_connections(held), "Postgres had none left before this began"
             while not self._has_none(held, ours):
                 pass
-            # What measures Postgres comes and goes, and leaves a place, which the backend may find.
+            # The exporter connects and disconnects; the backend could take the free connection.
             with _repeated(lambda: self._has_none(held, ours)):
                 yield
 
@@ -94,14 +92,16 @@ class SharedHand:
             self._delay(1)
 
     def set(self, assignment: str) -> None:
-        """As `lab set` does."""
+        """Apply a setting as `lab set` does."""
         running = self.engine.settings()
         assert running is not None
         self.engine.apply(changed(running, [assignment]))
 
     def _has_none(self, held: ExitStack, ours: psycopg.Connection) -> bool:
-        """Whether the backend has no connection, and Postgres none for it. One that is ended is on
-        no list before its place is free: so it is asked for before and after a place was not.
+        """Return whether the backend has no connection and Postgres has none left for it.
+
+        A terminated connection leaves pg_stat_activity before its slot is free. Therefore this
+        reads the list before and after the attempt to take a slot.
         """
         asked = f"SELECT pg_terminate_backend(pid) {_OURS}"
         before, taken = ours.execute(asked).fetchall(), self._take_connections(held)
@@ -114,7 +114,7 @@ class SharedHand:
         answer.raise_for_status()
 
     def _take_connections(self, held: ExitStack) -> int:
-        """As the backend's own role, until Postgres has none left for it; how many it had."""
+        """Connect as the backend's role until Postgres has no slot left; return the number."""
         taken = 0
         while True:
             try:

@@ -1,4 +1,4 @@
-"""The figures as a table, as docs/measured/faults.md has it."""
+"""The results as a table, in the format of docs/measured/faults.md."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ COLUMNS: dict[str, Callable[[Figures], object]] = {
 
 
 def lines(rows: list[Figures]) -> list[str]:
-    """Markdown."""
+    """Return the table's lines in Markdown."""
     head = [list(COLUMNS), ["---", *["--:"] * (len(COLUMNS) - 1)]]
     body = [[str(cell(row)) for cell in COLUMNS.values()] for row in rows]
     return [f"| {' | '.join(cells)} |" for cells in [*head, *body]]

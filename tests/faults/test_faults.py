@@ -1,5 +1,5 @@
-"""k6 books and reads at a constant rate while one thing breaks: no booking is lost or made twice,
-no page is older than promised, and all is well again soon after the repair.
+"""k6 books and reads at a constant rate during one fault: no booking is lost or duplicated, no page
+is older than promised, and errors end soon after the repair.
 """
 
 import pytest

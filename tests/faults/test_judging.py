@@ -1,4 +1,4 @@
-"""The judge of faults finds what is wrong, and nothing where nothing is."""
+"""The checks of faults report every violation, and nothing for a correct run."""
 
 import json
 from dataclasses import replace
@@ -9,7 +9,7 @@ from tests.faults.judging import Outage, Stored, judged
 from tests.faults.ledger import Ledger, Page, Try, Wish, read
 
 OUTAGE = Outage(began=100, repaired=105)
-# Bookings, and as many pages, at least.
+# Minimum number of bookings, and of pages.
 DUE = 2
 
 
@@ -19,7 +19,7 @@ def _wish(night):
 
 @pytest.fixture
 def sound():
-    """Two bookings, one of them at the second try, and two pages, the last after the repair."""
+    """Return two bookings, one at the second try, and two pages, the last after the repair."""
     tries = [
         Try(101, 101.1, 503, "overloaded", 1, key="a"),
         Try(102, 102.1, 201, key="a", booking="1"),
@@ -38,30 +38,30 @@ def _complaints(ledger, stored, outage=OUTAGE):
     return judged("a fault", ledger, outage, stored, DUE).complaints()
 
 
-def test_nothing_is_wrong_where_nothing_is(sound, stored):
+def test_correct_run_has_no_complaints(sound, stored):
     assert _complaints(sound, stored) == []
 
 
-def test_a_failure_is_wrong_where_nobody_may_notice(sound, stored):
+def test_failure_during_unseen_fault_is_reported(sound, stored):
     found = _complaints(sound, stored, replace(OUTAGE, unseen=True))
     assert found == ["clients noticed: {'503': 1}"]
 
 
-def test_a_few_that_a_busy_machine_sheds_are_no_notice(sound, stored):
+def test_few_shed_requests_during_unseen_fault_are_allowed(sound, stored):
     sound.wishes |= {str(n): _wish(3) for n in range(18)}
     found = judged("a fault", sound, replace(OUTAGE, unseen=True), stored, DUE)
     assert not any(said.startswith("clients noticed") for said in found.complaints())
 
 
-def test_what_a_service_that_is_away_makes_fail_is_noticed_however_little(sound, stored):
+def test_single_failure_by_unavailable_service_is_reported(sound, stored):
     sound.wishes |= {str(n): _wish(3) for n in range(18)}
-    # As the backend says it of Postgres.
+    # The backend's error code when Postgres is unavailable.
     sound.tries[0] = replace(sound.tries[0], code="unavailable")
     found = judged("a fault", sound, replace(OUTAGE, unseen=True), stored, DUE)
     assert "clients noticed: {'503': 1}" in found.complaints()
 
 
-def test_a_mark_makes_no_page_younger_where_nothing_is_an_outage(sound, stored):
+def test_stale_mark_does_not_excuse_page_during_unseen_fault(sound, stored):
     sound.tries.pop(0)
     sound.pages.append(Page(104, 104.5, 200, cache="STALE", stale=3.6))
     assert _complaints(sound, stored, replace(OUTAGE, unseen=True)) == ["stale_beyond = 1"]
@@ -75,19 +75,19 @@ def test_a_mark_makes_no_page_younger_where_nothing_is_an_outage(sound, stored):
         {"1": _wish(1), "2": replace(_wish(2), customers=())},
     ],
 )
-def test_a_booking_that_is_not_there_as_it_was_asked_for_is_lost(sound, bookings):
+def test_missing_or_changed_booking_is_lost(sound, bookings):
     assert "lost = 1" in _complaints(sound, Stored(bookings, 0))
 
 
-def test_a_booking_that_nobody_asked_for_is_a_double(sound, stored):
+def test_booking_without_request_is_a_double(sound, stored):
     assert _complaints(sound, Stored({**stored.bookings, "3": _wish(2)}, 0)) == ["doubled = 1"]
 
 
-def test_bookings_that_overlap_are_told(sound, stored):
+def test_overlapping_bookings_are_reported(sound, stored):
     assert _complaints(sound, Stored(stored.bookings, 1)) == ["overlapping = 1"]
 
 
-def test_a_booking_that_never_succeeded_is_told(sound, stored):
+def test_booking_that_never_succeeded_is_reported(sound, stored):
     sound.wishes["c"] = _wish(4)
     assert _complaints(sound, stored) == ["1 of 3 bookings never succeeded"]
 
@@ -99,17 +99,17 @@ def test_a_booking_that_never_succeeded_is_told(sound, stored):
         (Page(104, 104.5, 200, cache="HIT", stale=3.6), True),
         (Page(104, 104.5, 200, cache="STALE", stale=63.4), False),
         (Page(104, 104.5, 200, cache="STALE", stale=63.6), True),
-        # Before the outage, and long after it.
+        # Before the outage, and long after it. A mark does not excuse these.
         (Page(98, 98.5, 200, cache="STALE", stale=3.6), True),
         (Page(107.1, 107.6, 200, cache="STALE", stale=3.6), True),
     ],
 )
-def test_a_page_may_be_as_old_as_promised(sound, stored, page, beyond):
+def test_page_may_be_as_old_as_promised(sound, stored, page, beyond):
     sound.pages.append(page)
     assert _complaints(sound, stored) == (["stale_beyond = 1"] if beyond else [])
 
 
-def test_a_page_that_fails_is_told(sound, stored):
+def test_failed_page_is_reported(sound, stored):
     sound.pages.append(Page(104, 104.5, 503, "unavailable", 1))
     assert _complaints(sound, stored) == ["pages_failed = 1"]
 
@@ -118,45 +118,41 @@ def test_a_page_that_fails_is_told(sound, stored):
     ("status", "code", "after"),
     [(500, "server_error", 1), (503, "overloaded", None), (503, None, 1), (502, None, None)],
 )
-def test_an_error_that_could_say_come_again_has_to(sound, stored, status, code, after):
+def test_error_without_retry_information_is_reported(sound, stored, status, code, after):
     sound.tries.append(Try(104, 104.1, status, code, after, key="b"))
     (said,) = _complaints(sound, stored)
     assert said.startswith(f"answered {status}")
 
 
 @pytest.mark.parametrize(("answered", "late"), [(114.9, False), (115.1, True)])
-def test_recovery_ends_with_the_last_failure_of_what_was_asked_after_the_repair(
-    sound, stored, answered, late
-):
+def test_recovery_ends_with_last_failure_after_repair(sound, stored, answered, late):
     sound.tries.append(Try(99, 140, 0, key="b"))
     sound.tries.append(Try(105.5, answered, 503, "overloaded", 1, key="b"))
     said = _complaints(sound, stored)
     assert said == (["failed until 10.1 s after the repair"] if late else [])
 
 
-def test_a_load_that_did_not_come_is_told(sound, stored):
+def test_missing_load_is_reported(sound, stored):
     assert "0 bookings and 0 pages of 2 were asked for" in _complaints(Ledger(), Stored({}, 0))
     sound.pages.pop(0)
     assert _complaints(sound, stored) == ["2 bookings and 1 pages of 2 were asked for"]
 
 
 @pytest.mark.parametrize(("last", "told"), [(109.9, True), (110, False)])
-def test_a_load_that_ends_with_the_fault_says_nothing_of_the_time_after_it(
-    sound, stored, last, told
-):
+def test_load_that_ends_soon_after_repair_is_reported(sound, stored, last, told):
     sound.pages[1] = replace(sound.pages[1], asked=last)
     said = ["the load ended 4.9 s after the repair"] if told else []
     assert _complaints(sound, stored) == said
 
 
-def test_a_fault_that_nobody_felt_was_none(sound, stored):
+def test_felt_fault_without_failures_is_reported(sound, stored):
     assert _complaints(sound, stored, replace(OUTAGE, felt=True)) == []
     sound.tries.pop(0)
     said = _complaints(sound, stored, replace(OUTAGE, felt=True))
     assert said == ["nobody noticed anything, so nothing was broken"]
 
 
-def test_a_ledger_is_read_as_it_is_written(tmp_path):
+def test_ledger_is_read_from_k6_output(tmp_path):
     answer = {"asked": 1000, "answered": 1500, "status": 201, "code": None, "retry_after": None}
     wish = {"suite": "s", "check_in": "2030-01-01", "check_out": "2030-01-02"}
     guests = {"customers": ["b", "a"]}

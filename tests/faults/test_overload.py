@@ -1,4 +1,4 @@
-"""More load than the target bears: shed it stays useful, unshed it drowns, and it comes back."""
+"""More load than the target's capacity: goodput with and without shedding, and recovery."""
 
 import json
 
@@ -8,13 +8,13 @@ from lab.paths import ROOT
 from lab.settings import changed
 from lab.suites.overload import SERVED
 
-# Without shedding it is 0.02; `lab overload` itself asks for 0.9.
+# Share of the goodput. Without shedding it is 0.02; `lab overload` requires 0.9.
 SURELY_USEFUL = 0.6
 
 
 @pytest.fixture(scope="module")
 def overloaded(lab, stack, results):
-    """`lab overload` of uncached pages; its exit code says whether every bound is kept."""
+    """Run `lab overload` with uncached pages; check that the exit code reports violated limits."""
     stack.apply(changed(stack.settings(), ["LAB_DETAIL=fast"]))
     said = _said(lab)
     assert said.out, said.err
@@ -23,7 +23,7 @@ def overloaded(lab, stack, results):
 
 
 def _said(lab):
-    """Once more where there was no overload to judge, by the lab's own word."""
+    """Run `lab overload`; run it again if the lab reports that there was no overload to judge."""
     said = lab("overload", "--scenario", "detail", "--json")
     why = _why_it_was_none(said)
     if not why:
@@ -33,7 +33,7 @@ def _said(lab):
 
 
 def _why_it_was_none(said):
-    """As when k6 had no CPU to push with, or the CPU was twice as fast as in the ramp."""
+    """Return the reason: for example no CPU for k6's pushes, or a CPU twice as fast as before."""
     if "can't be judged" in said.err:
         return said.err.strip().splitlines()[-1]
     if not said.out:
@@ -47,11 +47,11 @@ def arms(overloaded):
     return {arm["shed"]: arm for arm in overloaded["arms"]}
 
 
-def test_twice_of_what_broke_it_was_asked(overloaded, arms):
-    """With shedding nearly all of it; without, k6's users are among those that wait."""
+def test_offered_rate_is_twice_the_break_point(overloaded, arms):
+    """With shedding, k6 sends nearly all of it; without, k6's users wait for answers."""
     limit = overloaded["limit"]["rate"]
     assert {arm["rate"] for arm in overloaded["arms"]} == {round(2 * limit)}
-    # 20 s of it between 10 s and 20 s of a quarter of it.
+    # 20 s at the full rate, after 10 s and before 20 s at a quarter of it.
     planned = 2 * limit * (20 + (10 + 20) / 4)
     for arm in overloaded["arms"]:
         assert sum(arm["statuses"].values()) == arm["requests"]
@@ -59,15 +59,15 @@ def test_twice_of_what_broke_it_was_asked(overloaded, arms):
     assert arms["on"]["unsent_share"] <= 0.05
 
 
-def test_shedding_keeps_every_bound(overloaded, arms):
-    """But for the goodput's: that is as much the CPU's, whose speed was another in the ramp."""
+def test_shedding_meets_every_limit(overloaded, arms):
+    """Except the goodput's limit, which also depends on the CPU's speed during the ramp."""
     broken = [figure["what"] for figure in overloaded["figures"] if not figure["kept"]]
     assert set(broken) <= {"goodput ÷ the best before the break"}
     assert arms["on"]["goodput_share"] > SURELY_USEFUL
 
 
-def test_what_is_not_answered_well_is_refused(arms):
-    """And not late. How much that is, the CPU's speed decides."""
+def test_surplus_requests_are_rejected(arms):
+    """The surplus is rejected, not late; its size depends on the CPU's speed."""
     shed = arms["on"]
     begun, ended = shed["spike"]
     surplus = (ended - begun) * (shed["rate"] * (1 - shed["unsent_share"]) - shed["goodput"])
@@ -75,15 +75,15 @@ def test_what_is_not_answered_well_is_refused(arms):
     assert shed["statuses"]["503"] > 0.9 * surplus
 
 
-def test_without_shedding_the_same_load_drowns_it(arms):
-    """Everybody is served, too late: the collapse that shedding is there for."""
+def test_goodput_collapses_without_shedding(arms):
+    """Every request is answered too late: shedding exists to prevent this collapse."""
     assert "503" not in arms["off"]["statuses"]
     assert arms["off"]["goodput_share"] < arms["on"]["goodput_share"] / 2
     late = arms["off"]["accepted_p95_ms"]
     assert late is None or late > 2 * arms["on"]["accepted_p95_ms"]
 
 
-def test_the_document_has_the_course_and_the_machine(overloaded):
+def test_document_has_windows_and_host(overloaded):
     document = json.loads((ROOT / overloaded["files"]["result"]).read_text())
     assert all(len(arm["windows"]) > 40 for arm in document["arms"])
     assert document["host"]["engine"] == "native"

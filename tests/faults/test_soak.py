@@ -1,4 +1,4 @@
-"""A minute under load, or three: nothing grows that should not (an hour: docs)."""
+"""One or three minutes under load: nothing grows beyond its limit (see docs for an hour)."""
 
 import json
 
@@ -16,17 +16,17 @@ def soaked(request, lab, stack, results):
     return json.loads((ROOT / said.json["files"]["result"]).read_text())
 
 
-def test_every_bound_is_kept(soaked):
+def test_soak_meets_every_limit(soaked):
     assert [figure for figure in soaked["figures"] if not figure["kept"]] == []
 
 
-def test_it_was_looked_at_all_the_time(soaked):
+def test_samples_cover_whole_soak(soaked):
     assert len(soaked["looks"]) > 40
     assert soaked["looks"][-1]["at"] > 0.9 * soaked["seconds"]
 
 
-def test_there_was_something_to_grow_from(soaked):
-    """Pages in Nginx's cache, bookings in the tables, workers with connections."""
+def test_soak_used_cache_tables_and_connections(soaked):
+    """Nginx's cache has pages, the tables have bookings, and workers have connections."""
     assert soaked["bookings"] > 100
     last = soaked["looks"][-1]
     assert last["folders"]["cache"] > 0

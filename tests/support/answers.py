@@ -1,4 +1,4 @@
-"""What makes every expression of every dashboard have a result, and which may have none."""
+"""Runs that give every dashboard expression a result, and the expressions that may have none."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from lab.stack.native.supervision import wait_for
 from tests.support.dashboards import Asked, Questions, of_annotations, of_panels
 
 TESTS = chosen()
-# The one table of expressions that may have no result, and why.
+# The table of all expressions that may have no result, with the reasons.
 DOCKER_ONLY = {
     resources.THROTTLED: "docker engine only: processes have no quota",
     resources.MEMORY_LIMIT: "docker engine only: processes have no limit",
@@ -30,13 +30,13 @@ MAY_BE_EMPTY = {
     backend.refused(): "nothing was refused",
     backend.locks(): "locks are held for milliseconds, and looked at every 5 s",
 }
-# The range only has to hold both runs.
+# The time range only has to contain both runs.
 _MARGIN_SECONDS = 10
 _COMPARED_FROM = 946684800
 
 
 def run_for_dashboards(lab: Callable[..., Any]) -> float:
-    """A ramp, a switch of layers, and a smoke test; returns from when on they are to be seen."""
+    """Run a ramp, switch cache layers, run a smoke test; return the begin of their time range."""
     began = time.time() - _MARGIN_SECONDS
     layers = ("LAB_REDIS_CACHE=versioned", "LAB_NGINX_CACHE=protected")
     for words in (
@@ -59,7 +59,7 @@ def questions(url: str, began: float, dashboard: dict[str, Any]) -> Questions:
 def unanswered(
     url: str, began: float, dashboard: dict[str, Any], allowed: dict[str, str]
 ) -> list[Asked]:
-    """The expressions without a result that `allowed` does not excuse."""
+    """Return the expressions without a result that are not in `allowed`."""
     asking = questions(url, began, dashboard)
     assert not asking.empty_variables, f"{dashboard['title']}: {asking.empty_variables}"
     asked = [*of_panels(dashboard), *of_annotations(dashboard)]
@@ -69,7 +69,7 @@ def unanswered(
 def check_answers(
     url: str, began: float, dashboard: dict[str, Any], allowed: dict[str, str]
 ) -> None:
-    """Fail with those that have no result within 15 s: a test's end is known 5 s after it."""
+    """Fail if expressions have no result within 15 s: the end of a test appears 5 s later."""
     left: list[Asked] = []
 
     def all_answered() -> bool:

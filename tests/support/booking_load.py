@@ -1,4 +1,4 @@
-"""Bookings and readers at once, and outages of Redis: what the tests of staleness share."""
+"""Concurrent bookings and reads, and outages of Redis, for the tests of staleness."""
 
 import os
 import random
@@ -17,15 +17,15 @@ from lab.stack.native.supervision import wait_for
 
 WRITERS = 2
 READERS = 3
-# Far behind the nights that the load generator books. A new place each time: the data stays.
+# Far after the nights that the load generator books; a random start, because the data remains.
 FIRST_NIGHT = date(2100, 1, 1)
 NIGHTS = 300_000
 
 
 @dataclass
 class Seen:
-    """What writers and readers noted. `stale` has the age of each page without a booking that was
-    answered before it was asked for: seconds from that answer to the asking.
+    """Records of writers and readers. `stale` has one entry for each booking that was confirmed
+    before a page request and is missing in that page: seconds from confirmation to request.
     """
 
     reads: int = 0
@@ -35,7 +35,7 @@ class Seen:
 
 
 class Load:
-    """Books the suites of one hotel, and reads its page."""
+    """Threads that book the suites of one hotel and read its page."""
 
     def __init__(self, url: str) -> None:
         self._api = f"{url}/api"
@@ -52,7 +52,7 @@ class Load:
         self.seen = Seen()
 
     def book_once(self) -> None:
-        """One booking, and no look at the page: that would be the one that renews it."""
+        """Make one booking without reading the page, because a read would refresh it."""
         with httpx.Client(timeout=30) as client:
             self._book(client)
 
@@ -77,7 +77,7 @@ class Load:
             thread.join()
 
     def goes_on(self, bookings: int = 15, reads: int = 40) -> None:
-        """Wait until that much more has happened."""
+        """Wait for `bookings` more bookings and `reads` more reads."""
         booked, read = self.bookings + bookings, self.seen.reads + reads
         wait_for(
             lambda: self.bookings >= booked and self.seen.reads >= read,
@@ -91,7 +91,7 @@ class Load:
                 action(client)
 
     def _book_and_look(self, client: httpx.Client) -> None:
-        """As everybody may: at once."""
+        """Make a booking and read the page at once."""
         self._book(client)
         self._read(client)
 
@@ -121,7 +121,7 @@ class Load:
 
 @contextmanager
 def redis_frozen(stack):
-    """SIGSTOP: it takes connections and says nothing."""
+    """Freeze Redis with SIGSTOP: it accepts connections and does not answer."""
     pid = stack._supervision.pid("redis")
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -132,7 +132,7 @@ def redis_frozen(stack):
 
 @contextmanager
 def redis_stopped(stack):
-    """Its port refuses; what it held is lost."""
+    """Stop Redis: its port refuses connections, and its data is lost."""
     stack._supervision._call("stopProcess", "redis")
     try:
         yield

@@ -1,4 +1,4 @@
-"""The booking route beside a model of what it must say: Hypothesis tries any order of steps."""
+"""The booking route compared with a model; Hypothesis tries any order of steps."""
 
 import json
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from rest_framework.test import APIClient
 
 SUITES, CAPACITY, CUSTOMERS = 2, 2, 3
 FIRST_NIGHT = date(2031, 5, 1)
-# Few, so that they meet.
+# Few keys, so that steps share them.
 KEYS = ("a", "b", "c", '"d"', "~" * 255)
 
 
 @dataclass(frozen=True)
 class Wish:
-    """Suites and customers by their number, nights by theirs."""
+    """A booking request: suite, nights and customers by number."""
 
     suite: int
     first: int
@@ -44,14 +44,14 @@ wishes = st.builds(
 )
 keys = st.sampled_from([None, *KEYS])
 UNKNOWN = "6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b10"
-# Not a booking at all, and what is said whatever the key.
+# Invalid bookings, rejected with 400 for every key.
 FORMS: dict[str, dict[str, Any]] = {
     "no night": {"check_out": str(FIRST_NIGHT - timedelta(days=400))},
     "no date": {"check_in": "2031-02-30"},
     "nobody": {"customers": []},
     "no suite": {"suite": None},
 }
-# A booking that can't be made; with a key that stands for another, it is another body.
+# Bookings that can't be made; with a key of another booking, the answer is 422.
 REFUSED: dict[str, tuple[dict[str, Any], int]] = {
     "suite unknown": ({"suite": UNKNOWN}, 404),
     "customer unknown": ({"customers": [UNKNOWN]}, 404),
@@ -61,7 +61,7 @@ REFUSED: dict[str, tuple[dict[str, Any], int]] = {
 
 @dataclass(frozen=True)
 class Given:
-    """What a key was answered."""
+    """The answer stored for a key."""
 
     wish: Wish
     status: int
@@ -69,8 +69,8 @@ class Given:
 
 
 class BookingMachine(RuleBasedStateMachine):
-    """`made` are the bookings that there should be, `given` what each key stands for, `old` keys
-    whose answer is too old and may still lie in the table.
+    """The model: `made` has the expected bookings, `given` the expected answer of each key, and
+    `old` the keys whose expired answers may still be in the table.
     """
 
     def __init__(self) -> None:
@@ -147,8 +147,8 @@ class BookingMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.made)
     @rule(data=st.data())
     def remove_a_booking(self, data: Any) -> None:
-        """Its nights are free again; what its key was answered stays."""
-        # In the order in which they were made: by their random ids it would be another each time.
+        """Delete a booking: its nights are free again, and the answer of its key remains."""
+        # In order of creation, because an order by random ids would not be reproducible.
         pk = data.draw(st.sampled_from(list(self.made)))
         Booking.objects.get(pk=pk).delete()
         del self.made[pk]
@@ -166,7 +166,7 @@ class BookingMachine(RuleBasedStateMachine):
             model.objects.all().delete()
 
     def _act(self, wish: Wish, key: str | None) -> None:
-        """Nobody has asked under this key: made where the nights are free, and that once."""
+        """Send a booking with an unused key; it succeeds if its nights are free."""
         taken = any(wish.overlaps(other) for other in self.made.values())
         self.old.discard(key or "")
         others = len(self.old)
@@ -180,7 +180,7 @@ class BookingMachine(RuleBasedStateMachine):
             self.version += 1
         if key is not None:
             self.given[key] = Given(wish, answer.status_code, answer.json())
-            # Two of those that are too old go with each that comes.
+            # Each new answer deletes two expired ones.
             assert StoredAnswer.objects.filter(key__in=self.old).count() == max(0, others - 2)
 
     def _check_replayed(self, key: str | None, answer: Any) -> None:
@@ -203,7 +203,7 @@ class BookingMachine(RuleBasedStateMachine):
     def _post(self, body: dict[str, Any], key: str | None, indent: int | None = None) -> Any:
         headers = {} if key is None else {"Idempotency-Key": key}
         said = json.dumps(body, indent=indent)
-        # A connection as a worker keeps it: in no transaction.
+        # The connection is outside a transaction, as in a worker.
         return APIClient().generic(
             "POST", "/api/booking/", said, content_type="application/json", headers=headers
         )

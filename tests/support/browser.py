@@ -1,4 +1,4 @@
-"""A real browser for tests: headless Chromium, spoken to over its DevTools protocol."""
+"""A real browser for tests: headless Chromium, controlled over its DevTools protocol."""
 
 import base64
 import json
@@ -14,12 +14,12 @@ from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
-# What counts as trouble on the console.
+# Console levels that count as errors.
 _TROUBLE = ("error", "warning", "assert")
 
 
 class Page:
-    """One open page, and what it said on its console."""
+    """One open page, with the errors on its console in `trouble`."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
@@ -29,7 +29,7 @@ class Page:
             self.send(f"{domain}.enable")
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
-        """Call `method` and wait for its answer; events that come meanwhile are noted."""
+        """Call `method` and return its result; record the events received before it."""
         self._last += 1
         self._socket.send(json.dumps({"id": self._last, "method": method, "params": params}))
         while True:
@@ -61,22 +61,22 @@ class Page:
             time.sleep(0.1)
 
     def ask(self, expression: str) -> Any:
-        """The value of a JavaScript expression."""
+        """Return the value of a JavaScript expression."""
         said = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in said, said
         return said["result"].get("value")
 
     def picture(self, path: Path) -> None:
-        """The whole page as a PNG."""
+        """Save the whole page as a PNG."""
         said = self.send("Page.captureScreenshot", captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(said["data"]))
 
 
 @contextmanager
 def browser(program: Path, env: dict[str, str]) -> Iterator[Page]:
-    """A page of a Chromium of our own, which ends with the block."""
+    """Start a separate Chromium for the `with` block; yield its page."""
     with (
-        # Its children may write there for a moment after it has ended.
+        # Chromium's children may write there for a moment after it has ended.
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
         Path(profile, "log").open("wb") as log,
     ):
@@ -97,7 +97,7 @@ def browser(program: Path, env: dict[str, str]) -> Iterator[Page]:
 
 
 def _address(profile: Path, process: subprocess.Popen[bytes]) -> str:
-    """Where the first page's DevTools listen; Chromium writes its port to a file."""
+    """Return the DevTools address of the first page; Chromium writes its port to a file."""
     import httpx
 
     deadline = time.monotonic() + 60

@@ -1,4 +1,4 @@
-"""One run of `lab calibrate` in which everything is right."""
+"""One run of `lab calibrate` that passes every check."""
 
 from lab.analysis.breakpoint import BreakPoint
 from lab.analysis.result import Result

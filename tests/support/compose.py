@@ -1,4 +1,4 @@
-"""The compose files as docker compose itself reads them; no engine is needed for that."""
+"""The compose files as docker compose reads them, without an engine."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from lab.paths import BIN, ROOT
 
 
 def config(*files: str, **environ: str) -> dict[str, Any]:
-    """Every service of `files`, resolved; of the profiles too, where the environment names them."""
+    """Return the resolved services of `files`, and those of profiles named in the environment."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("LAB_")} | environ
     flags = [part for name in files for part in ("-f", str(ROOT / name))]
     done = subprocess.run(

@@ -1,8 +1,8 @@
-"""Many clients that want the same slots at once (test_contention.py).
+"""Many clients that book the same slots at once (test_contention.py).
 
-In a round each of 200 clients asks for one of 10 slots, so 20 want each: 5 stays, one after the
-other, in each of 2 suites. Every client has a connection of its own, which stays open; one loop
-writes all 200 requests before it reads an answer. Every second client sends an Idempotency-Key.
+In a round, 200 clients request 10 slots, so 20 compete for each: 5 consecutive stays in each of
+2 suites. Every client has a separate open connection; one loop writes all 200 requests before it
+reads an answer. Every second client sends an Idempotency-Key.
 """
 
 import json
@@ -25,23 +25,23 @@ CLIENTS = 200
 SLOTS = 10
 SUITES = 2
 NIGHTS_PER_STAY = 2
-# Behind the nights of the load generator and of tests/support/booking_load.py's writers.
+# After the nights of the load generator and of the writers in tests/support/booking_load.py.
 FIRST_NIGHT = date(3000, 1, 1)
 NIGHTS = 2_000_000
 KEYS = "race-"
-# Of Postgres' 100 connections; so many bookings are in Postgres at once, the others in the queue.
+# 80 of Postgres's 100 connections: 80 bookings run in Postgres at once, the others wait.
 SERVER = ("LAB_SERVER=gunicorn-gthread", "LAB_WORKERS=2", "LAB_THREADS=40")
 
 
 @dataclass
 class Seen:
-    """What came of the rounds; `wrong` says of each slot that not exactly one client got."""
+    """Results of the rounds; `wrong` describes each slot not booked by exactly one client."""
 
     rounds: int = 0
     codes: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     booked: list[str] = field(default_factory=list)
-    # Seconds from the first to the last of a round's 200 requests, and to its last answer.
+    # Seconds: the longest sending of a round's 200 requests, and the duration of all rounds.
     longest_sending: float = 0
     seconds: float = 0
 
@@ -52,7 +52,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Slot:
-    """A stay of one suite."""
+    """A stay in one suite."""
 
     suite: str
     check_in: date
@@ -64,7 +64,7 @@ class Slot:
 
 
 class Race:
-    """Clients, and what they can book: suites and guests that the API shows."""
+    """Clients, and the suites and guests that they use, read from the API."""
 
     def __init__(self, url: str) -> None:
         hotels = httpx.get(f"{url}/api/hotel/", timeout=60).json()
@@ -78,7 +78,7 @@ class Race:
         self.seen = Seen()
 
     def run(self, rounds: int, tell: Callable[[int], None]) -> Seen:
-        """Race so often; `tell` hears how often it was."""
+        """Run `rounds` rounds; call `tell` with the number of each round."""
         clients = [Client(self._port) for _ in range(CLIENTS)]
         began = time.monotonic()
         try:
@@ -103,7 +103,7 @@ class Race:
         self._note(slots, list(zip(wanted, (client.answer() for client in clients), strict=True)))
 
     def _slots(self) -> list[Slot]:
-        """New nights in each round."""
+        """Return the slots of the next round, with new nights."""
         stays = SLOTS // SUITES
         nights = [self._night + timedelta(days=NIGHTS_PER_STAY * stay) for stay in range(stays)]
         self._night += timedelta(days=NIGHTS_PER_STAY * stays)
@@ -131,25 +131,25 @@ _DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = 'hotel'"
 
 
 def deadlocks(engine: Engine) -> int:
-    """How many Postgres has counted since its statistics began."""
+    """Return the number of deadlocks in Postgres's statistics."""
     return int(engine.sql("hotel", _DEADLOCKS)[0])
 
 
 def kept(engine: Engine, booked: list[str]) -> int:
-    """How many of these bookings are in the database."""
+    """Return how many bookings with the ids `booked` are in the database."""
     return int(
         engine.sql("hotel", f"SELECT count(*) FROM hotels_booking WHERE {_these(booked)}")[0]
     )
 
 
 def in_the_races(engine: Engine) -> int:
-    """How many bookings lie in the races' nights."""
+    """Return the number of bookings in the nights of the races."""
     counted = f"SELECT count(*) FROM hotels_booking WHERE check_in >= '{FIRST_NIGHT}'"
     return int(engine.sql("hotel", counted)[0])
 
 
 def forget(engine: Engine) -> None:
-    """The races' bookings go, so that the pages do not grow."""
+    """Delete the bookings of the races, so that the pages do not grow."""
     of_the_races = f"check_in >= '{FIRST_NIGHT}'"
     links = f"booking_id IN (SELECT id FROM hotels_booking WHERE {of_the_races})"
     engine.sql(
@@ -168,7 +168,7 @@ def _these(booked: list[str]) -> str:
 
 @contextmanager
 def racing(engine: Engine, booking: str) -> Iterator[None]:
-    """The stack with `booking` as LAB_BOOKING and as many workers as fit; then as it was."""
+    """Set LAB_BOOKING to `booking` and use many workers; restore the settings at the end."""
     before = engine.settings()
     engine.apply(changed(before, [f"LAB_BOOKING={booking}", *SERVER]))
     try:
@@ -178,10 +178,10 @@ def racing(engine: Engine, booking: str) -> Iterator[None]:
 
 
 def race(engine: Engine, rounds: int, tell: Callable[[int], None] = lambda _: None) -> str:
-    """Race, check, forget the bookings; one line of figures.
+    """Race, check and delete the bookings; return one line of results.
 
     Raises:
-        AssertionError: a slot was given twice or not at all, or Postgres found a deadlock.
+        AssertionError: a slot has no booking or two bookings, or Postgres found a deadlock.
     """
     before = deadlocks(engine)
     try:

@@ -1,4 +1,4 @@
-"""The committed dashboards, and their queries as Grafana would send them."""
+"""The committed dashboards, and their queries as Grafana sends them."""
 
 import json
 import re
@@ -16,7 +16,7 @@ STEP_SECONDS = 5
 
 @dataclass(frozen=True)
 class Asked:
-    """One expression, and where it stands."""
+    """One expression and its place in a dashboard."""
 
     dashboard: str
     place: str
@@ -28,12 +28,12 @@ class Asked:
 
 
 def dashboards() -> list[dict[str, Any]]:
-    """Every dashboard that Grafana is given, the guide included."""
+    """Return every provisioned dashboard, including the guide."""
     return [json.loads(file.read_text()) for file in sorted(FOLDER.glob("*.json"))]
 
 
 def measuring() -> list[dict[str, Any]]:
-    """Those that ask Prometheus."""
+    """Return the dashboards that query Prometheus."""
     return [d for d in dashboards() if any("targets" in p for p in d["panels"])]
 
 
@@ -51,7 +51,7 @@ def of_annotations(dashboard: dict[str, Any]) -> Iterator[Asked]:
 
 
 class Questions:
-    """Asks Prometheus what one dashboard asks, its variables worked out first."""
+    """Queries of one dashboard to Prometheus, with its variables resolved first."""
 
     def __init__(self, url: str, dashboard: dict[str, Any], start: float, end: float) -> None:
         self._url = url
@@ -62,17 +62,17 @@ class Questions:
             self._values[variable["name"]] = self._chosen(variable)
 
     def answer(self, asked: Asked) -> list[dict[str, Any]]:
-        """What Prometheus answers, NaN left out.
+        """Return the result of an expression, without series that have only NaN.
 
         Raises:
-            AssertionError: Prometheus refused it; says which dashboard, panel and expression.
+            AssertionError: Prometheus rejected it; names the dashboard, panel and expression.
         """
         found = self._ask(asked.expr, instant=asked.instant)
         assert found["status"] == "success", f"{found['error']}: {asked}"
         return [series for series in found["data"]["result"] if _has_number(series)]
 
     def _chosen(self, variable: dict[str, Any]) -> str:
-        """The first choice, as Grafana makes it; or all of them where that is the default."""
+        """Return the first value, as Grafana does; or "all", if that is the default."""
         expr = re.fullmatch(r"query_result\((.*)\)", variable["query"]["query"], re.DOTALL)[1]
         found = self._ask(expr, instant=True)
         assert found["status"] == "success", f"{found['error']}: variable {variable['name']}"
@@ -94,7 +94,7 @@ class Questions:
 
 
 def _as_text(series: dict[str, Any]) -> str:
-    """A result as query_result() gives it to a variable's pattern."""
+    """Return a series in the text format that query_result() gives to a variable's pattern."""
     labels = ",".join(f'{k}="{v}"' for k, v in series["metric"].items() if k != "__name__")
     at, value = series["value"]
     return f"{series['metric'].get('__name__', '')}{{{labels}}} {value} {int(at * 1000)}"
@@ -102,5 +102,5 @@ def _as_text(series: dict[str, Any]) -> str:
 
 def _has_number(series: dict[str, Any]) -> bool:
     values = series.get("values") or [series.get("value")]
-    # Native histograms are kept apart from numbers; no panel asks for one.
+    # Native histograms are not in the values; no panel queries one.
     return any(pair and pair[1] != "NaN" for pair in values)

@@ -1,4 +1,4 @@
-"""Servers with WebSockets on the tests' database, and what is heard there (test_live*.py)."""
+"""Servers with WebSockets on the test database, and their messages (test_live*.py)."""
 
 import json
 import os
@@ -23,7 +23,7 @@ COMMANDS = {
 
 @contextmanager
 def served(name, **environ):
-    """A server of the tests' database; gives its address without the scheme."""
+    """Start a server on the test database; yield its address without the scheme."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -45,7 +45,7 @@ def heard(websocket):
 
 
 def closed_with(websocket):
-    """The code, when that is the first thing that comes."""
+    """Return the close code; fail if a message arrives first."""
     with pytest.raises(ConnectionClosed) as closed:
         websocket.recv(timeout=SECONDS)
     return closed.value.rcvd.code

@@ -1,4 +1,4 @@
-"""Cases that mostly wait, side by side: each with a backend, an Nginx and a thread of its own."""
+"""Cases that mostly wait, run in parallel: each has a separate backend, Nginx and thread."""
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,10 +17,10 @@ Case = Callable[[httpx.Client, Backend], Any]
 def at_once(
     folder: Path, cases: Mapping[str, tuple[Backend, Case]], **settings: str
 ) -> Iterator[dict[str, Future]]:
-    """What becomes of each case, by its name; `result()` raises what it raised."""
+    """Start the cases; yield their futures by name. `result()` raises the exception of a case."""
     with ExitStack() as fronts, ThreadPoolExecutor(len(cases)) as pool:
         begun = {}
-        # One Nginx after the other: two that look for a free port at once may find the same.
+        # Sequential starts: two Nginx that search a free port at once may find the same one.
         for number, (name, (backend, case)) in enumerate(cases.items()):
             (folder / str(number)).mkdir()
             client = fronts.enter_context(front(folder / str(number), backend, **settings))

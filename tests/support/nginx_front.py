@@ -1,4 +1,4 @@
-"""A real Nginx on the project's configuration, in front of a backend that does as it is told."""
+"""A real Nginx with the project's configuration, in front of a configurable backend."""
 
 import json
 import os
@@ -24,7 +24,7 @@ DETAIL = "/api/hotel/0190c6a5-0000-4000-8000-00000000beef/"
 
 
 def raw(client: httpx.Client, target: str, *headers: str, method: str = "GET") -> str:
-    """One request in exactly this spelling; the answer with its head."""
+    """Send one request in exactly this spelling; return the answer including its headers."""
     lines = [f"{method} {target} HTTP/1.1", "Connection: close", *headers]
     if not any(line.lower().startswith("host:") for line in headers):
         lines.append("Host: lab")
@@ -41,14 +41,14 @@ def free_port() -> int:
 
 
 class Backend:
-    """Answers as `status`, `delay`, `headers` and `version` say; counts what it was asked."""
+    """Backend that answers with `status`, `delay`, `headers` and `version`; records requests."""
 
     def __init__(self, port: int | None = None) -> None:
         self.port = port or free_port()
         self.status, self.delay, self.version, self.headers = 200, 0.0, 1, []
-        # Makes a page as large as a real one.
+        # Extra content that makes a page as large as a real one.
         self.padding = ""
-        # Of pages alone: a 304 counts as no build.
+        # Versions of the built pages; a 304 is not a build.
         self.builds: list[int] = []
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.in_flight = self.most_in_flight = 0
@@ -56,7 +56,7 @@ class Backend:
         self._server: ThreadingHTTPServer | None = None
 
     def lives(self, *, ttl=1, window=1, error=60, reverse=False) -> "Backend":
-        """Send what the backend sends under LAB_NGINX_CACHE=protected."""
+        """Send the cache headers that the backend sends with LAB_NGINX_CACHE=protected."""
         windows = f"max-age={ttl}, stale-while-revalidate={window}, stale-if-error={error}"
         self.headers = [("Cache-Control", windows), ("X-Accel-Expires", str(ttl))]
         if reverse:
@@ -92,18 +92,18 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """HTTP/1.0, as a sync worker: a stopped backend keeps no connection open."""
+    """HTTP/1.0, as a sync worker: a stopped backend leaves no connection open."""
 
     backend: Backend
 
     def log_message(self, *args) -> None:
-        """Quiet."""
+        """Suppress the log."""
 
     def do_GET(self) -> None:
         backend = self.backend
         backend.enter(self)
         try:
-            # What a page is made of is read at the start, as by a slow serializer.
+            # The page's data is read at the start, as in a slow serializer.
             status, version = backend.status, backend.version
             time.sleep(backend.delay)
             self._answer(status, version)
@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def render_front(folder: Path, backend_port: int, **settings: str) -> str:
-    """nginx.conf and its switches below `folder`; returns the address that clients use."""
+    """Write nginx.conf and its included files to `folder`; return the address for clients."""
     port = free_port()
     values = {
         **defaults(),
@@ -154,7 +154,7 @@ def render_front(folder: Path, backend_port: int, **settings: str) -> str:
 
 
 def nginx(folder: Path, *flags: str) -> list[str]:
-    """The command; TEST_NGINX names another build of Nginx."""
+    """Return the command that starts Nginx; TEST_NGINX names another build."""
     program = os.environ.get("TEST_NGINX") or str(require("nginx"))
     user = "user root; " if os.getuid() == 0 else ""
     where = ["-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
@@ -170,10 +170,10 @@ def front(
     meant: str = "[meant]",
     **settings: str,
 ) -> Iterator[httpx.Client]:
-    """Nginx in front of `backend`, both started; a client of it. Nothing critical may be logged,
-    but for lines that hold what is `meant`.
+    """Start Nginx in front of `backend`; yield a client. At the end, the log may have no critical
+    lines except those that contain `meant`.
 
-    `alter` may change the rendered configuration first.
+    `alter` may change the rendered configuration before the start.
     """
     url = render_front(folder, backend.port, **settings)
     if alter:

@@ -1,4 +1,4 @@
-"""Many readers of one page that changes, and what they got; also a command:
+"""Many readers of one page that changes, and their results; also a command:
 
 .venv/bin/python -m tests.support.nginx_load --answer 1.5 --rate 200 --seconds 12
 """
@@ -20,7 +20,7 @@ from tests.support.nginx_front import LIST, Backend, front
 _ALONE = ("cache-protected.conf", "http://refresh$uri", "http://refresh/direct$uri")
 _LOCK = ("cache-protected-fetch.conf", "revalidate on;", "revalidate on; proxy_cache_lock on;")
 _STALE = ("cache-protected-fetch.conf", "lock on;", "lock on; proxy_cache_use_stale updating;")
-# What was tried beside the project's own way: (file, what it says, what it says instead).
+# The project's variant and the alternatives that were tried: (file, old text, new text).
 WAYS: dict[str, list[tuple[str, str, str]]] = {
     "queue": [],
     "lock alone": [_LOCK, _ALONE],
@@ -35,7 +35,7 @@ WAYS: dict[str, list[tuple[str, str, str]]] = {
 
 @dataclass
 class Seen:
-    """What the readers saw; `stale` is for how many seconds each page had been superseded."""
+    """Results of the readers; `stale` has the seconds since each page was superseded."""
 
     stale: list[float] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Seen:
 
 @dataclass
 class Pages:
-    """The backend's versions, and when each began."""
+    """The backend's versions, and the time at which each began."""
 
     backend: Backend
     every: float
@@ -57,7 +57,7 @@ class Pages:
             self.began.append(time.time())
 
     def stale(self, version: int, now: float) -> float:
-        """Seconds since `version` was superseded; 0 for the newest."""
+        """Return the seconds since `version` was superseded; 0 for the newest."""
         newest = bisect_right(self.began, now)
         return max(0.0, now - self.began[version]) if version < newest else 0.0
 
@@ -90,7 +90,7 @@ async def _reader(seen: Seen, pages: Pages, pool: list, port: int) -> None:
 
 
 async def _all(seen: Seen, pages: Pages, port: int, rate: float, seconds: float) -> None:
-    """One reader every 1/rate seconds, whether the earlier ones have their page or not."""
+    """Start one reader every 1/rate seconds, without waiting for the earlier ones."""
     pool: list = []
     begin = time.time()
     async with asyncio.TaskGroup() as group:
@@ -102,7 +102,7 @@ async def _all(seen: Seen, pages: Pages, port: int, rate: float, seconds: float)
 
 
 def read_much(client, backend: Backend, *, rate: float, seconds: float, every: float) -> Seen:
-    """Readers at `rate` for `seconds`, of a page that changes `every` so many seconds."""
+    """Read at `rate` for `seconds` a page that changes every `every` seconds."""
     seen, pages, end = Seen(), Pages(backend, every), Event()
     changes = Thread(target=pages.change, args=(end,))
     changes.start()
@@ -123,7 +123,7 @@ def _alter(folder: Path, way: str) -> None:
 
 
 def measure(way: str, answer: float, rate: float, seconds: float, every: float) -> str:
-    """One line of figures for one way."""
+    """Return one line of results for one variant."""
     backend = Backend().lives()
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -1,4 +1,4 @@
-"""What the push gate of a running native stack does, asked from another address."""
+"""Checks of the metrics ingress of a running native stack, from another address."""
 
 import os
 import subprocess
@@ -25,17 +25,17 @@ class PushGate:
         url, (user, password) = f"{self._url}/api/v1/write", self._right
         for auth in (None, (user, ""), (user, "wrong"), ("admin", password)):
             assert httpx.post(url, auth=auth).status_code == 401
-        # Let in, and told by Prometheus that this is no push.
+        # Authenticated, and rejected by Prometheus as an invalid push.
         assert httpx.post(url, auth=self._right, content=b"x").status_code == 400
-        # More than a push may have.
+        # Larger than the limit of a push.
         assert self._asked("POST", "/api/v1/write", b"x" * (17 << 20)) == 413
-        # To read, and whatever else Prometheus has.
+        # Read requests, and other routes of Prometheus.
         assert self._asked("GET", "/api/v1/write") == 403
         for path in ("/", "/api/v1/query?query=up", "/api/v1/write/", "/metrics", "/graph"):
             assert self._asked("POST", path) == 404
 
     def hands_on_what_k6_pushes(self) -> None:
-        """k6 by hand, as on another host: with the password its run is in Prometheus."""
+        """Run k6 as on another host; with the password, its metrics are in Prometheus."""
         script = ". ./push.env; export K6_PROMETHEUS_RW_SERVER_URL=$GATE; exec $K6 run -q main.js"
         argv = ["sh", "-c", script]
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""HTTP as nobody's library would send it: bytes in, an answer out."""
+"""Raw HTTP that no client library would send: bytes in, an answer out."""
 
 import json
 import socket
@@ -11,7 +11,7 @@ TIMEOUT_SECONDS = 30
 
 @dataclass(frozen=True)
 class Answer:
-    """Status, headers by their names in lower case, body."""
+    """Status, headers by lower-case name, and body."""
 
     status: int
     headers: dict[str, str]
@@ -23,14 +23,14 @@ class Answer:
 
     @property
     def code(self) -> str | None:
-        """The error's code, where it has the API's one shape; else None."""
+        """Return the error code if the body has the API's error format, otherwise None."""
         if self.headers.get("content-type") != "application/json":
             return None
         return self.json["error"]["code"]
 
 
 class Client:
-    """One connection, kept open; what is sent and what is answered are two steps."""
+    """One persistent connection; sending and reading are separate steps."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_SECONDS)
@@ -41,10 +41,10 @@ class Client:
         self.socket.sendall(request)
 
     def answer(self, *, has_body: bool = True) -> Answer:
-        """The next answer.
+        """Return the next answer.
 
         Raises:
-            ConnectionError: the server closed without one.
+            ConnectionError: the server closed the connection without an answer.
         """
         return read_answer(self._reader, has_body=has_body)
 
@@ -60,7 +60,7 @@ class Client:
 
 
 def read_answer(reader: BufferedReader, *, has_body: bool = True) -> Answer:
-    """One answer; by Content-Length, by chunks, or to the end of the connection."""
+    """Read one answer: by Content-Length, by chunks, or to the end of the connection."""
     line = reader.readline()
     if not line.startswith(b"HTTP/"):
         raise ConnectionError(f"no answer: {line!r}")
@@ -92,7 +92,7 @@ def _body(reader: BufferedReader, headers: dict[str, str]) -> bytes:
 
 
 def head(target: str, *headers: str, method: str = "GET") -> bytes:
-    """A request's head in exactly this spelling; `Host` is added where it is missing."""
+    """Return a request's head in exactly this spelling; a missing `Host` is added."""
     lines = [f"{method} {target} HTTP/1.1", *headers]
     if not any(line.lower().startswith("host:") for line in headers):
         lines.append("Host: lab")
@@ -100,13 +100,13 @@ def head(target: str, *headers: str, method: str = "GET") -> bytes:
 
 
 def post(target: str, body: bytes, *headers: str, content_type: str = "application/json") -> bytes:
-    """A POST with its true length."""
+    """Return a POST request with the correct Content-Length."""
     said = [f"Content-Type: {content_type}", f"Content-Length: {len(body)}", *headers]
     return head(target, *said, method="POST") + body
 
 
 def ask(port: int, request: bytes, *, has_body: bool = True) -> Answer:
-    """The answer to one request on a connection of its own."""
+    """Return the answer to one request on a separate connection."""
     with Client(port) as client:
         client.send(request)
         return client.answer(has_body=has_body)

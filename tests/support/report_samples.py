@@ -1,4 +1,4 @@
-"""The stored sample results, and what the tests change in them."""
+"""The stored sample results, and helpers to change them."""
 
 import json
 from pathlib import Path
@@ -41,23 +41,23 @@ CLAIMS: list[Document] = [
 
 
 def load() -> tuple[Document, list[Document]]:
-    """Header and cells, fresh for every caller."""
+    """Return a new copy of header and cells."""
     header = json.loads((FOLDER / "experiment.json").read_text())
     return header, [json.loads(p.read_text()) for p in sorted(FOLDER.glob("cells/*/cell.json"))]
 
 
 def runs(cells: list[Document]) -> list[CellRun]:
-    """The cells as a store reads them."""
+    """Return the cells as a store reads them."""
     return [CellRun.of(cell) for cell in cells]
 
 
 def of(cells: list[Document], name: str) -> Document:
-    """The first repeat of a cell."""
+    """Return the first repeat of a cell."""
     return next(cell for cell in cells if cell["name"] == name)
 
 
 def ladder(count: int = 60, windows: int = 120) -> tuple[Document, list[Document]]:
-    """A run of `count` measured cells of `windows` windows: the size of the real ladder."""
+    """Return a run of `count` measured cells with `windows` windows, as large as a real ladder."""
     header, cells = load()
     codes, layers, loads = ([p["name"] for p in axis["positions"]] for axis in header["axes"])
     names = [f"{code}/{layer}/{load}" for load in loads for code in codes for layer in layers]

@@ -17,7 +17,7 @@ OPERATIONS = ("GET /api/hotel/", "GET /api/hotel/{hotel_id}/", "POST /api/bookin
 
 @dataclass(frozen=True)
 class Tried:
-    """What schemathesis said, and how often each operation gave each status."""
+    """The output of schemathesis, and the number of answers by operation and status."""
 
     code: int
     said: str
@@ -33,8 +33,8 @@ class Tried:
 
 
 def try_cases(url: str, examples: int, folder: Path) -> Tried:
-    """So many examples of each operation, besides those of schemathesis' other phases; the same
-    ones each time.
+    """Run schemathesis with `examples` examples of each operation, in addition to its other phases.
+    The examples are the same each time.
     """
     seen = folder / "seen.json"
     environ = {
@@ -63,7 +63,7 @@ def _argv(url: str, examples: int) -> list[str]:
 
 
 def _known(url: str) -> dict[str, list[str]]:
-    """Ids that the API shows; suites with room for two."""
+    """Return ids from the API; every suite has room for two guests."""
     hotels = [hotel["id"] for hotel in httpx.get(f"{url}/api/hotel/").json()]
     suites = httpx.get(f"{url}/api/hotel/{hotels[0]}/").json()["suites"]
     guests = {guest for suite in suites for b in suite["bookings"] for guest in b["customers"]}

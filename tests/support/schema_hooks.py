@@ -1,4 +1,4 @@
-"""What schemathesis loads (schema_cases.py): ids that there are, and a count of the answers."""
+"""Hooks of schemathesis (schema_cases.py): insert existing ids, and count the answers."""
 
 import atexit
 import json
@@ -17,8 +17,10 @@ _seen: Counter[str] = Counter()
 
 @schemathesis.hook
 def before_call(ctx: Any, case: Any, kwargs: Any) -> None:
-    """A case that the schema allows is made one that can be, in half of them of what there is: the
-    schema can't say that a stay has a night and whose suite it is, and all would be 400 and 404.
+    """Change a case that the schema allows into a possible one, in half of them with existing ids.
+
+    The schema can't express that a stay has at least one night or that a suite exists, so all
+    answers would be 400 and 404.
     """
     if case.meta is None or case.meta.generation.mode != GenerationMode.POSITIVE:
         return
@@ -38,7 +40,7 @@ def _possible(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _known(chance: Random) -> dict[str, Any]:
-    """Two guests have room everywhere."""
+    """Return an existing suite and two guests: every suite has room for two."""
     guests = chance.sample(KNOWN["customers"], 2)
     return {"suite": chance.choice(KNOWN["suites"]), "customers": guests}
 

@@ -10,7 +10,7 @@ PAGE = (ROOT / "SECURITY.md").read_text()
 
 @dataclass(frozen=True)
 class Row:
-    """What listens on one port setting. `address` is loopback or LAB_BIND."""
+    """A listening port, by its setting. `address` is loopback or LAB_BIND."""
 
     setting: str
     default: str
@@ -20,7 +20,7 @@ class Row:
 
 
 def rows() -> list[Row]:
-    """The table, row by row."""
+    """Return the rows of the table."""
     found = []
     for line in PAGE.splitlines():
         cells = [cell.strip().strip("`") for cell in line.strip("|").split(" | ")]

@@ -1,6 +1,6 @@
-"""A target of k6 that can be told what to do wrong: the hotels, bookings, sockets, a workbench.
+"""A target for k6 with configurable faults: hotels, bookings, WebSockets and a workbench.
 
-It is served by uvicorn in this process, so that a test sees what it sees, and sets its faults.
+Uvicorn serves it in this process, so that a test can read its state and set its faults.
 """
 
 import asyncio
@@ -20,18 +20,18 @@ HOTELS, SUITES = 3, 4
 
 @dataclass
 class Target:
-    """What it does wrong, and what it saw."""
+    """Settings of the faults, and records of the requests."""
 
-    # Of the messages to sockets: every so-manieth is not sent, or sent twice. 0: none.
+    # Every nth message to sockets is dropped, or sent twice. 0: none.
     drop_every: int = 0
     double_every: int = 0
-    # It knows neither sockets nor the workbench.
+    # Without WebSockets and without the workbench.
     deaf: bool = False
-    # This many sockets are closed at the first booking.
+    # Number of sockets that are closed at the first booking.
     close: int = 0
-    # This many sockets are accepted and never told that they are ready.
+    # Number of sockets that are accepted and never receive `ready`.
     mute: int = 0
-    # Seconds until the workbench answers; how many of its answers are errors before a good one.
+    # Seconds until the workbench answers; number of its errors before each success.
     slow: float = 0
     errors: int = 0
     url: str = ""
@@ -121,7 +121,7 @@ class Target:
             await send({"type": "websocket.close", "code": 1012})
 
     async def _listen(self, hotel: str, receive: Any, send: Any) -> None:
-        """Says `ready`, and again when asked, until the client leaves."""
+        """Send `ready`, and again after each message, until the client disconnects."""
         ready = {"type": "websocket.send", "text": json.dumps({"type": "ready", "hotel": hotel})}
         await send(ready)
         while (await receive())["type"] == "websocket.receive":
@@ -134,7 +134,7 @@ def _id(*parts: object) -> str:
 
 @contextmanager
 def serving(target: Target) -> Iterator[Target]:
-    """The target at `target.url`, until the block ends."""
+    """Serve the target at `target.url` during the `with` block."""
     config = uvicorn.Config(target, port=0, log_level="error", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

@@ -1,6 +1,7 @@
-"""The telemetry table: which signal of which service must be in Prometheus during a real run.
+"""The telemetry table: the signals of each service that Prometheus must have during a real run.
 
-Adding one is one line in TABLE. `missing` says why an engine does not have it; a test prints it.
+A new signal is one line in TABLE. `missing` has the reason why an engine lacks it; a test prints
+the reason.
 """
 
 import time
@@ -26,7 +27,7 @@ class Signal:
         return f"{self.service}: {self.name}"
 
 
-# Services of one engine alone.
+# Services that only one engine has.
 _DOCKER_ONLY: dict[EngineName, str] = {"native": "docker engine only"}
 _NATIVE_ONLY: dict[EngineName, str] = {"docker": "native engine only: Alloy does it on docker"}
 _ALONE: dict[str, dict[EngineName, str]] = {
@@ -69,7 +70,7 @@ def _resources() -> Iterator[Signal]:
 
 
 def _of(service: str, *signals: str) -> Iterator[Signal]:
-    """A line each: the metric with what else its selector says, and the comparison, if any."""
+    """Return one signal for each line: metric, optional further selectors, optional comparison."""
     for signal in signals:
         metric, _, comparison = signal.partition(" ")
         name, _, rest = metric.partition("{")
@@ -166,14 +167,14 @@ TABLE = (
 
 
 def due(engine: EngineName) -> list[Signal]:
-    """What `engine` must bring."""
+    """Return the signals that `engine` must have."""
     return [signal for signal in TABLE if engine not in signal.missing]
 
 
 def arrivals(
     prometheus: Prometheus, signals: Iterable[Signal], *, within: float
 ) -> dict[Signal, float]:
-    """Poll until every signal was there once, or for `within` seconds; when each first was."""
+    """Poll until every signal has appeared, at most `within` seconds; return the time of each."""
     started, waiting, found = time.monotonic(), list(signals), dict[Signal, float]()
     while waiting and time.monotonic() - started < within:
         for signal in list(waiting):

@@ -1,5 +1,5 @@
-"""Cells of a made-up ladder: the shape of real runs (a ramp that breaks at a known rate), with no
-chance in them.
+"""Cells of a synthetic ladder: the format of real runs (a ramp that breaks at a known rate),
+without randomness.
 """
 
 import math
@@ -23,7 +23,7 @@ LOADS = {
     "booking": "a booking",
     "article": "the article's journey",
 }
-# Where it breaks (requests/s) and the service times (ms) for naive detail.
+# Break points (requests/s) and service times (ms) of naive detail, by layer.
 BREAKS = (1.9, 24, 61, 204, 330, 700, 1210, 1380, 1523)
 FIRST_MS = (480, 60, 30, 9, 12, 5, 3, 3, 2)
 CPU = {
@@ -133,7 +133,7 @@ def _cache(layer: str, requests: int) -> dict[str, dict[str, int]]:
 
 
 def ramp(at: float, first_ms: float, index: int) -> list[dict[str, Any]]:
-    """A ramp to twice the break point in 30 s; past it the answers come late."""
+    """Return the windows of a ramp to twice the break point `at` in 30 s; answers are then late."""
     found = []
     for end in range(5, 31):
         offered = 2 * at * (end - 2.5) / 30

@@ -1,8 +1,8 @@
-"""Makes the stored results that the report's tests read:
+"""Create the stored results that the report's tests read:
 
 .venv/bin/python -m tests.support.samples.make [FOLDER]
 
-With a folder as argument it writes a whole ladder there, 72 cells, to look at.
+With a folder as argument, write a whole ladder of 72 cells there, for manual inspection.
 """
 
 import json
@@ -64,7 +64,7 @@ def _published(layer: str, label: str, rps: float, p95: float, failed: float) ->
 
 
 def small() -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Eight planned cells of every kind: limited, repeated, failed, missing."""
+    """Return eight planned cells of every kind: limited, repeated, failed, missing."""
     found = [
         cell("naive/none/detail"),
         cell("naive/redis-page/detail"),
@@ -83,7 +83,7 @@ def small() -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def whole() -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Every cell of the ladder; one failed, one missing."""
+    """Return every cell of the ladder; one failed, one missing."""
     head = header()
     names = [planned["name"] for planned in head["plan"]]
     found = [cell(name) for name in names if name != "fast/local/list"]
