@@ -31,7 +31,7 @@ def _experiments(incomplete: str) -> list[str]:
 
 
 def _runs(incomplete: str) -> list[str]:
-    return _starting(incomplete, (path.stem for path in paths.RESULTS.iterdir()))
+    return _starting(incomplete, (path.stem for path in paths.RESULTS.glob("[!.]*")))
 
 
 def _starting(incomplete: str, names: Any) -> list[str]:

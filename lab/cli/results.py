@@ -3,6 +3,7 @@
 Each command imports what it needs when it runs: `lab --help` reads this module, not the reports.
 """
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,7 +45,9 @@ def list_(
 
 def show(name: options.Run, export: options.Export = None, as_json: Json = False) -> None:
     """Print the result of a stored run again."""
+    from lab.cli.output import experiments
     from lab.cli.output import results as output
+    from lab.cli.output import run as single_run
     from lab.report.stored import find_run
 
     run = find_run(name)
@@ -52,9 +55,9 @@ def show(name: options.Run, export: options.Export = None, as_json: Json = False
         _export(run, *export)
     if run.kind == "run":
         single = _single_run(run)
-        answer(single.document(), as_json, lambda _: output.single(single))
+        answer(single.document(), as_json, lambda _: single_run.run(single))
     elif run.kind == "experiment":
-        answer(_experiment(run.name), as_json, output.experiment)
+        answer(_experiment(run.name), as_json, experiments.report)
     else:
         answer(run.document(), as_json, lambda document: output.suite(run.kind, document))
 
@@ -96,7 +99,7 @@ def report_experiment(store: "Store", as_json: bool) -> dict[str, Any]:
 
 
 def _report_run(run: "StoredRun", as_json: bool) -> dict[str, str]:
-    from lab.cli.output import results as output
+    from lab.cli.output import run as output
     from lab.report.run_page import write_run_page
 
     if run.kind != "run":
@@ -105,9 +108,9 @@ def _report_run(run: "StoredRun", as_json: bool) -> dict[str, str]:
             f"See: lab show {run.name}"
         )
     single = _single_run(run)
-    files = write_run_page(single)
-    answer(single.document() | {"files": files}, as_json, lambda _: output.single(single, files))
-    return files
+    reported = replace(single, files=write_run_page(single))
+    answer(reported.document(), as_json, lambda _: output.run(reported))
+    return reported.files
 
 
 def _single_run(run: "StoredRun") -> "SingleRun":

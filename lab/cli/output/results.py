@@ -7,11 +7,10 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from lab.cli.output import demo, endurance, experiments, run
+from lab.cli.output import demo, endurance, run
 from lab.cli.output.bench import bench_table
 from lab.cli.output.calibration import calibration
 from lab.report.stored import Kind
-from lab.suites.single_run import SingleRun
 
 _SUITES: dict[Kind, Callable[[dict[str, Any]], RenderableType]] = {
     "bench": bench_table,
@@ -38,16 +37,6 @@ def _table(kind: str, entries: list[dict[str, str]]) -> RenderableType:
     for entry in entries:
         table.add_row(*(escape(value) for value in entry.values()))
     return Group(table, "")
-
-
-def single(measured: SingleRun, files: dict[str, str] | None = None) -> RenderableType:
-    """Return the result of a run and the files of its report."""
-    return Group(run.run(measured), *(escape(path) for path in (files or {}).values()))
-
-
-def experiment(document: dict[str, Any]) -> RenderableType:
-    """Return the claims and cells of an experiment's run."""
-    return experiments.report(document)
 
 
 def suite(kind: Kind, document: dict[str, Any]) -> RenderableType:
