@@ -51,11 +51,11 @@ PORTS = {
 
 # Port offset between two pytest processes: larger than the port range of a stack, so that no two of
 # their ports collide.
-PORTS_APART = 100
+PORT_OFFSET = 100
 
 # The tests of these files need the same resource exclusively, so they share one process.
-TOGETHER = {
-    "watched": ("test_telemetry.py", "test_dashboard_queries.py", "test_grafana.py"),
+GROUPS = {
+    "telemetry": ("test_telemetry.py", "test_dashboard_queries.py", "test_grafana.py"),
 }
 
 
@@ -78,7 +78,7 @@ class FileScheduling(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         name = Path(nodeid.partition("::")[0]).name
-        return next((group for group, files in TOGETHER.items() if name in files), name)
+        return next((group for group, files in GROUPS.items() if name in files), name)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling:
@@ -99,13 +99,13 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             if isinstance(report, pytest.TestReport):
                 seconds[_group(report.nodeid)] += report.duration
     terminalreporter.section("time by group")
-    for group, taken in seconds.most_common():
-        terminalreporter.write_line(f"{taken:6.0f} s  {group}")
+    for group, duration in seconds.most_common():
+        terminalreporter.write_line(f"{duration:6.0f} s  {group}")
 
 
 def _ports() -> dict[str, str]:
-    apart = PORTS_APART * int(WORKER.removeprefix("gw"))
-    return {name: str(int(port) + apart) for name, port in PORTS.items()}
+    offset = PORT_OFFSET * int(WORKER.removeprefix("gw"))
+    return {name: str(int(port) + offset) for name, port in PORTS.items()}
 
 
 def _set_environment() -> None:

@@ -67,47 +67,52 @@ class Progress(AbstractContextManager["Progress"]):
 
     def __init__(self, total_seconds: float) -> None:
         self._total = total_seconds
-        self._done = 0.0
+        self._elapsed = 0.0
         self._expected = 0.0
-        self._began = time.monotonic()
+        self._task_started = time.monotonic()
         self._what = ""
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), _Left(self))
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            _RemainingTime(self),
+        )
         self._bar = Bar(*columns, console=err, transient=True)
         self._task = self._bar.add_task("", total=total_seconds)
 
     def begin(self, what: str, expected_seconds: float) -> None:
         """Begin the next task; the previous one counts with its expected duration."""
-        self._done += self._expected
-        self._expected, self._began, self._what = expected_seconds, time.monotonic(), what
+        self._elapsed += self._expected
+        self._expected, self._task_started, self._what = expected_seconds, time.monotonic(), what
         if not err.is_terminal:
-            note(f"{what} ({self.left()})")
-        self.say("")
+            note(f"{what} ({self.remaining_time()})")
+        self.show_step("")
 
-    def say(self, step: str) -> None:
+    def show_step(self, step: str) -> None:
         """Show the current step of the task."""
         self._bar.update(self._task, description=f"{self._what} [dim]{step}[/dim]")
 
-    def left(self) -> str:
+    def remaining_time(self) -> str:
         """Return the remaining time, from the expected durations of the tasks; move the bar
         there.
         """
-        gone = self._done + min(time.monotonic() - self._began, self._expected)
+        gone = self._elapsed + min(time.monotonic() - self._task_started, self._expected)
         self._bar.update(self._task, completed=gone)
         minutes = (self._total - gone) / 60
         return f"about {minutes:.0f} min left" if minutes >= 1 else "less than a minute left"
 
     def __enter__(self) -> "Progress":
-        listeners.append(self.say)
+        listeners.append(self.show_step)
         if err.is_terminal:
             self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        listeners.remove(self.say)
+        listeners.remove(self.show_step)
         self._bar.stop()
 
 
-class _Left(ProgressColumn):
+class _RemainingTime(ProgressColumn):
     """The remaining time; rich renders it ten times a second, with or without an update."""
 
     def __init__(self, progress: Progress) -> None:
@@ -115,4 +120,4 @@ class _Left(ProgressColumn):
         self._progress = progress
 
     def render(self, _task: Task) -> Text:
-        return Text(self._progress.left(), style="dim")
+        return Text(self._progress.remaining_time(), style="dim")

@@ -111,7 +111,7 @@ def require_own(folder: Path) -> None:
         )
 
 
-def outside() -> list[Path]:
+def paths_outside() -> list[Path]:
     """Return the paths outside the clone that are deleted with it: see `open_to_all`."""
     state = current_state()
     known = (PROGRAMS, state.postgres, state.postgres_configuration)
@@ -125,4 +125,4 @@ def current_state() -> State:
 
 if __name__ == "__main__":
     # For xargs -0: a path may contain spaces.
-    print(*outside(), sep="\0", end="")
+    print(*paths_outside(), sep="\0", end="")

@@ -19,7 +19,7 @@ LAB = Path(sys.executable).parent / "lab"
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     """Result of a command: exit code, standard output and standard error."""
 
     code: int
@@ -39,7 +39,7 @@ class Said:
 def lab():
     """Return a function that runs `lab`; keyword arguments are environment variables."""
 
-    def run(*argv: str, **environ: str) -> Said:
+    def run(*argv: str, **environ: str) -> CommandResult:
         done = subprocess.run(
             [str(LAB), *argv],
             env={**os.environ, **environ},
@@ -50,13 +50,13 @@ def lab():
             # quiet machine, and over 600 s in parallel with other work.
             timeout=1200,
         )
-        return Said(done.returncode, done.stdout, done.stderr)
+        return CommandResult(done.returncode, done.stdout, done.stderr)
 
     return run
 
 
 @pytest.fixture(scope="session")
-def written(tmp_path_factory):
+def report_files(tmp_path_factory):
     """Write the sample's report once for all tests that only read it; return folder and files."""
     from lab.report.document import write_report
     from tests.support.report_samples import CLAIMS, load, runs
@@ -67,7 +67,7 @@ def written(tmp_path_factory):
 
 
 @pytest.fixture
-def other(tmp_path, lab, stack):
+def second_stack(tmp_path, lab, stack):
     """Yield the environment of a second, empty stack."""
     state = State(Path(os.environ["LAB_STATE_DIR"]).parent / f"test-{tmp_path.name}")
     ports = {k: str(int(v) + 500) for k, v in os.environ.items() if k.endswith("_PORT")}
@@ -82,7 +82,7 @@ def other(tmp_path, lab, stack):
 
 
 @dataclass(frozen=True)
-class Watched:
+class TelemetryRun:
     """A run's data in the Prometheus at `url` from `began` on; `arrived`: signals during it."""
 
     url: str
@@ -91,7 +91,7 @@ class Watched:
 
 
 @pytest.fixture(scope="session")
-def watched(lab, stack):
+def telemetry_run(lab, stack):
     """Start one real run for all tests that check the data of a run."""
     from lab.analysis.prometheus import Prometheus
     from lab.stack.native.supervision import wait_for
@@ -107,4 +107,4 @@ def watched(lab, stack):
     arrived = arrivals(Prometheus(url), due("native"), within=60)
     run.join()
     assert began, "the run failed; what it said stands in the thread's traceback"
-    return Watched(url, began[0], arrived)
+    return TelemetryRun(url, began[0], arrived)

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 
 from lab.analysis.windows import STEP_SECONDS, WINDOW_SECONDS, Window
 
-IN_A_ROW = 3
+# Number of consecutive windows over a limit that make a break.
+BREAK_WINDOWS = 3
 # Number of windows that a ramp runs past its break before it may stop early.
 _AFTER_BREAK = 3
 # A shorter run has too few windows for a break.
-SHORTEST_SECONDS = WINDOW_SECONDS + (IN_A_ROW - 1) * STEP_SECONDS
+MIN_SECONDS = WINDOW_SECONDS + (BREAK_WINDOWS - 1) * STEP_SECONDS
 
 
 @dataclass(frozen=True)
 class BreakPoint:
-    """The first windows, IN_A_ROW of them, that violated a limit.
+    """The first windows, BREAK_WINDOWS of them, that violated a limit.
 
     `rate` is the sustained rate: the highest rate of successful responses in any window so far, at
     most the offered rate at the break. On a ramp, a break is detected late: 5 % of the due
@@ -41,8 +42,8 @@ class BreakPoint:
 
 def find_break(found: Sequence[Window]) -> BreakPoint | None:
     """Return the break point; None when the run stayed within the limits to the end."""
-    for index in range(len(found) - IN_A_ROW + 1):
-        if all(window.broken for window in found[index : index + IN_A_ROW]):
+    for index in range(len(found) - BREAK_WINDOWS + 1):
+        if all(window.broken for window in found[index : index + BREAK_WINDOWS]):
             return _break_point(found[: index + 1])
     return None
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from lab.analysis import queries
-from lab.analysis.prometheus import Prometheus, Unanswered
+from lab.analysis.prometheus import Prometheus, PrometheusUnavailable
 
-# k6 pushes every second; a shorter gap can't look like a break (IN_A_ROW windows).
+# k6 pushes every second; a shorter gap can't look like a break (BREAK_WINDOWS in a row).
 _LONGEST_SILENCE_SECONDS = 3
 
 # With a write-ahead log in front of Prometheus, the last pushes arrive late. Polling ends when
@@ -81,14 +81,14 @@ def _look(
     try:
         there = prometheus.instant(queries.requests_of_whole_run(testid)) or 0
         beats = prometheus.samples(queries.heartbeat(testid), started, started + seconds)
-    except Unanswered:
+    except PrometheusUnavailable:
         return Completeness(counted, None, seconds, seconds)
     moments = sorted(at for series in beats for at in series)
-    silent = silence_seconds(moments, started, started + seconds)
+    silent = gap_seconds(moments, started, started + seconds)
     return Completeness(counted, int(there), seconds, silent)
 
 
-def silence_seconds(moments: list[float], start: float, end: float) -> float:
+def gap_seconds(moments: list[float], start: float, end: float) -> float:
     """Return the seconds in which a push was due and none arrived; `moments` are the sorted push
     times.
     """

@@ -4,8 +4,8 @@ import time
 from dataclasses import dataclass, field
 
 from lab.analysis import queries
-from lab.analysis.breakpoint import SHORTEST_SECONDS, is_past_break
-from lab.analysis.completeness import silence_seconds
+from lab.analysis.breakpoint import MIN_SECONDS, is_past_break
+from lab.analysis.completeness import gap_seconds
 from lab.analysis.measure import read_totals
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.windows import PUSH_SECONDS, Bounds, Window, windows
@@ -44,7 +44,7 @@ class EarlyStop:
             return []
         pushes = self._pushes(prometheus, self._started)
         seconds = max(pushes, default=0.0) - self._started - PUSH_SECONDS
-        if seconds < SHORTEST_SECONDS or silence_seconds(pushes, self._started, max(pushes)):
+        if seconds < MIN_SECONDS or gap_seconds(pushes, self._started, max(pushes)):
             return []
         totals = read_totals(self.testid, self._started, seconds, prometheus)
         return windows(plan.until(seconds), totals.at, self.bounds)

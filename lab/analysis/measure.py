@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from statistics import fmean
 
 from lab.analysis import queries
-from lab.analysis.breakpoint import SHORTEST_SECONDS
+from lab.analysis.breakpoint import MIN_SECONDS
 from lab.analysis.completeness import Completeness, measure_completeness
-from lab.analysis.prometheus import Prometheus, Unanswered
+from lab.analysis.prometheus import Prometheus, PrometheusUnavailable
 from lab.analysis.result import PrometheusRange, Result, Staleness, WebSockets
-from lab.analysis.verdict import judge
+from lab.analysis.verdict import verdict_of
 from lab.analysis.windows import (
     PUSH_SECONDS,
     WINDOW_SECONDS,
@@ -32,7 +32,7 @@ from lab.stack.engine import Engine
 _POLL_TIMEOUT_SECONDS = 3
 
 
-def read_back(engine: Engine, run: Run, bounds: Bounds) -> Result:
+def read_result(engine: Engine, run: Run, bounds: Bounds) -> Result:
     """Return the result of a run that has ended.
 
     Raises:
@@ -48,7 +48,7 @@ def read_back(engine: Engine, run: Run, bounds: Bounds) -> Result:
         summary = summary.until(run.stopped_at)
     collected = _collect(run, summary, Prometheus(run.settings.prometheus_url), bounds)
     metrics = metrics_of(run, summary, collected)
-    verdict = judge(metrics, summary.plan, bounds, thresholds_failed=run.thresholds_failed)
+    verdict = verdict_of(metrics, summary.plan, bounds, thresholds_failed=run.thresholds_failed)
     return metrics.model_copy(update=vars(verdict))
 
 
@@ -73,7 +73,7 @@ def check_target_survived(engine: Engine, run: Run) -> None:
 
 
 @dataclass(frozen=True)
-class Collected:
+class RunData:
     """A run's data in Prometheus, and its windows; `started` is Unix time.
 
     `windows` is empty when the profile has no plan, or when Prometheus lacks a part of the run.
@@ -87,7 +87,7 @@ class Collected:
     max_rps: float | None = None
 
 
-def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds) -> Collected:
+def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds) -> RunData:
     """Read the run's counters from Prometheus; for an open-model profile with its windows.
 
     Raises:
@@ -96,22 +96,22 @@ def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds)
     started = _start_of_load(run, summary)
     completeness = _completeness(run, summary, started)
     if not completeness.readable:
-        return Collected(started, completeness, [])
+        return RunData(started, completeness, [])
     try:
         totals = read_totals(run.load.testid, started, summary.seconds, prometheus)
-    except Unanswered:
-        return Collected(started, replace(completeness, prometheus=None), [])
+    except PrometheusUnavailable:
+        return RunData(started, replace(completeness, prometheus=None), [])
     found = windows(summary.plan, totals.at, bounds) if summary.plan else []
-    return Collected(started, completeness, found, totals.max_rps(summary.seconds))
+    return RunData(started, completeness, found, totals.max_rps(summary.seconds))
 
 
 def _start_of_load(run: Run, summary: Summary) -> float:
     if summary.started is None:
         raise LabError(f"k6 sent nothing: {run.load.profile} has no arrival in its duration.")
-    if summary.plan is not None and summary.plan.seconds < SHORTEST_SECONDS:
+    if summary.plan is not None and summary.plan.seconds < MIN_SECONDS:
         raise LabError(
             f"The load lasted {summary.plan.seconds:.0f} s: too short to judge. Its counts are in "
-            f"{run.summary_file}. Give it --duration {SHORTEST_SECONDS}s or more."
+            f"{run.summary_file}. Give it --duration {MIN_SECONDS}s or more."
         )
     return summary.started
 
@@ -135,7 +135,7 @@ def read_totals(testid: str, started: float, seconds: float, prometheus: Prometh
     return Totals(started, **counters, p95=found[0] if found else {})
 
 
-def metrics_of(run: Run, summary: Summary, collected: Collected) -> Result:
+def metrics_of(run: Run, summary: Summary, collected: RunData) -> Result:
     """Return every metric of a run, without a verdict."""
     requests = int(summary.value("http_reqs", "count"))
     failed = int(summary.value("http_req_failed", "passes"))

@@ -11,7 +11,7 @@ from lab.errors import LabError
 Series = dict[float, float]
 
 
-class Unanswered(LabError):
+class PrometheusUnavailable(LabError):
     """Prometheus does not respond."""
 
 
@@ -65,7 +65,7 @@ class Prometheus:
             answer = http.get(f"{self._url}/api/v1/{path}", params=params, timeout=self._timeout)
             document = answer.json()
         except (httpx.HTTPError, ValueError) as error:
-            raise Unanswered(
+            raise PrometheusUnavailable(
                 f"Prometheus at {self._url} does not answer ({error}). See `lab logs prometheus`."
             ) from None
         if document["status"] != "success":

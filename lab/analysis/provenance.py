@@ -60,7 +60,7 @@ def facts(
     found["steal"] = round(steal.share(), 4)
 
 
-def stored(
+def store_result(
     kind: str,
     document: dict[str, Any],
     draw: Callable[[dict[str, Any], Path], Path] | None = None,

@@ -8,7 +8,7 @@ DURATION = "k6_http_req_duration_seconds"
 ITERATIONS_DROPPED = "k6_dropped_iterations_total"
 # Pushed every second from k6's start to its end, with or without responses.
 VIRTUAL_USERS = "k6_vus"
-VIRTUAL_USERS_MADE = "k6_vus_max"
+VIRTUAL_USERS_MAX = "k6_vus_max"
 # A gauge, cumulative since the run's start: the share of checks that passed.
 CHECKS = "k6_checks_rate"
 # Custom metrics: k6/lib/metrics.js.

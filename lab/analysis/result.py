@@ -12,7 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lab.analysis.breakpoint import BreakPoint
 from lab.analysis.completeness import Completeness
-from lab.analysis.formatting import Spread, mebibytes, milliseconds, percent, ranged, rate, whole
+from lab.analysis.formatting import (
+    Spread,
+    mebibytes,
+    median_and_range,
+    milliseconds,
+    percent,
+    rate,
+    whole,
+)
 from lab.analysis.windows import Window
 from lab.host.sampler import CpuUse
 
@@ -60,7 +68,7 @@ class Metric:
 
     def text(self, values: Spread | None) -> str:
         """Format the median of several repeats, with their range."""
-        return ranged(values, self.form)
+        return median_and_range(values, self.form)
 
 
 @dataclass(frozen=True)

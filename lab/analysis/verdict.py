@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from lab.analysis.breakpoint import IN_A_ROW, BreakPoint, find_break
+from lab.analysis.breakpoint import BREAK_WINDOWS, BreakPoint, find_break
 from lab.analysis.result import LimitedBy, Outcome, Result, WebSockets
 from lab.analysis.windows import STEP_SECONDS, WINDOW_SECONDS, Bounds, Window
 from lab.host.sampler import CpuUse, busy_between
@@ -23,7 +23,7 @@ class Verdict:
     break_point: BreakPoint | None = None
 
 
-def judge(
+def verdict_of(
     result: Result, plan: Plan | None, bounds: Bounds, *, thresholds_failed: bool = False
 ) -> Verdict:
     """Return the verdict on a result's metrics; `plan` is the plan of an open-model profile."""
@@ -99,8 +99,8 @@ def _exceeded(windows: list[Window]) -> str:
         return ""
     last = broken[-1]
     return (
-        f" in {IN_A_ROW} windows in a row; {len(broken)} of {len(windows)} windows exceeded one, "
-        f"the last at {last.end:.0f} s of {windows[-1].end:.0f} s: {' and '.join(last.broken)}"
+        f" in {BREAK_WINDOWS} windows in a row; {len(broken)} of {len(windows)} windows exceeded "
+        f"one, the last at {last.end:.0f} s of {windows[-1].end:.0f} s: {' and '.join(last.broken)}"
     )
 
 
@@ -122,7 +122,7 @@ def _cpu_at_break(result: Result, found: BreakPoint) -> CpuUse | None:
     """Return the CPU use over all deciding windows, not only the first."""
     started = result.prometheus.start if result.prometheus else 0.0
     end = started + found.seconds_into_test
-    last = end + (IN_A_ROW - 1) * STEP_SECONDS
+    last = end + (BREAK_WINDOWS - 1) * STEP_SECONDS
     return busy_between(result.cpu, end - WINDOW_SECONDS, last)
 
 

@@ -17,7 +17,7 @@ from lab.charts.style import (
     log_scale,
     plain_axis,
     save,
-    titled,
+    title_spec,
 )
 
 _COLOURS = (VERMILLION, BLUE, GREEN)
@@ -49,7 +49,11 @@ def draw(document: dict[str, Any], path: Path) -> Path:
     chart = alt.layer(lines, *_limit(limit, x_domain), *_ends(rungs, colours))
     spec = chart.properties(width=_WIDTH, height=_HEIGHT).to_dict()
     said = [f"{rung['sentence']}" for rung in rungs]
-    looks = {"config": CONFIG, "padding": 14, "title": titled("A hotel's page, three ways", said)}
+    looks = {
+        "config": CONFIG,
+        "padding": 14,
+        "title": title_spec("A hotel's page, three ways", said),
+    }
     return save({**spec, **looks}, path)
 
 

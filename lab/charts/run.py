@@ -25,7 +25,7 @@ from lab.charts.style import (
     log_scale,
     plain_axis,
     save,
-    titled,
+    title_spec,
 )
 
 # Each quantity has one style in all three panels; the legend lists them in this order.
@@ -75,7 +75,7 @@ def draw(result: Result, bounds: Bounds, title: str, path: Path) -> Path:
     spec = chart.resolve_scale(color="shared", strokeDash="shared").to_dict()
     name, _, settings = title.partition("; ")
     said = [line for part in (settings, result.verdict) for line in textwrap.wrap(part, 125)]
-    looks = {"config": CONFIG, "padding": 14, "spacing": 14, "title": titled(name, said)}
+    looks = {"config": CONFIG, "padding": 14, "spacing": 14, "title": title_spec(name, said)}
     return save({**spec, **looks}, path)
 
 

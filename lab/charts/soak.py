@@ -15,7 +15,7 @@ from lab.charts.style import (
     log_scale,
     plain_axis,
     save,
-    titled,
+    title_spec,
 )
 
 _NAMES = {"on": "LAB_SHED=on", "off": "LAB_SHED=off"}
@@ -34,7 +34,7 @@ def draw(document: dict[str, Any], path: Path) -> Path:
         f"broke at {limit['rate']:.0f}/s with a goodput of {limit['goodput']:.0f}/s at best; "
         f"overloaded from second {arms[0]['spike'][0]:.0f} to {arms[0]['spike'][1]:.0f}"
     ]
-    looks = {"config": CONFIG, "padding": 14, "spacing": 14, "title": titled(name, said)}
+    looks = {"config": CONFIG, "padding": 14, "spacing": 14, "title": title_spec(name, said)}
     return save({**panels.to_dict(), **looks}, path)
 
 

@@ -68,7 +68,7 @@ def chart_of(rows: list[dict[str, Any]]) -> alt.Chart:
     return alt.Chart(alt.InlineData(values=rows))
 
 
-def wide(values: Iterable[float | None], ratio: float = 20) -> bool:
+def needs_log_axis(values: Iterable[float | None], ratio: float = 20) -> bool:
     """Return whether the values need a log axis."""
     known = [value for value in values if value]
     return bool(known) and max(known) / min(known) > ratio
@@ -149,7 +149,7 @@ def static_spec(
     subtitle = textwrap.wrap(caption, 82 * columns)
     return {
         "$schema": alt.SCHEMA_URL,
-        "title": titled(title, subtitle),
+        "title": title_spec(title, subtitle),
         "config": CONFIG,
         "padding": 14,
         "columns": columns,
@@ -167,7 +167,7 @@ def _part(panel: dict[str, Any]) -> dict[str, Any]:
     return {**own, "width": _PANEL_WIDTH}
 
 
-def titled(title: str, lines: list[str]) -> dict[str, Any]:
+def title_spec(title: str, lines: list[str]) -> dict[str, Any]:
     """Return the title of a whole picture, with the lines below it."""
     return {
         "text": title,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lab.cli.options import ExperimentName, Json, Quick, Repeats, answer, engine_here
+from lab.cli.options import ExperimentName, Json, Quick, Repeats, current_engine, print_result
 from lab.errors import LabError, UsageError
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ def run(
     if again and (quick or repeat or only or dry_run):
         raise UsageError("--resume takes no other option: a run goes on as it began.")
     if again:
-        _finish(name, *command.resume(engine_here(), name), as_json)
+        _finish(name, *command.resume(current_engine(), name), as_json)
         return
     plan = command.plan_of(name, only=only or [], repeats=repeat, quick=quick)
     if dry_run:
-        answer(experiments.plan_document(plan), as_json, experiments.plan)
+        print_result(experiments.plan_document(plan), as_json, experiments.plan)
         return
-    _finish(name, *command.start(engine_here(), plan), as_json)
+    _finish(name, *command.start(current_engine(), plan), as_json)
 
 
 def _finish(name: str, store: "Store", failures: list[str], as_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lab.cli import options
-from lab.cli.options import Json, answer, check_duration, engine_here, whole_seconds
+from lab.cli.options import Json, check_duration, current_engine, print_result, whole_seconds
 from lab.load import ApiScenario, Profile
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def k6(
     from lab.analysis.windows import Bounds
     from lab.cli.output import run as output
     from lab.load.k6 import Load, new_testid
-    from lab.load.k6_options import checked
+    from lab.load.k6_options import validate_options
     from lab.suites.single_run import run_once
 
     if duration is not None:
@@ -53,11 +53,11 @@ def k6(
         bound_ms=p95,
         start_rate=start_rate,
         testid=testid or new_testid(profile),
-        k6_options=checked(k6_options or []),
+        k6_options=validate_options(k6_options or []),
     )
     bounds = Bounds(p95, max_errors, min_achieved)
-    measured = run_once(engine_here(), load, bounds, early_stop=early_stop)
-    answer(measured.document(), as_json, lambda _: output.run(measured))
+    measured = run_once(current_engine(), load, bounds, early_stop=early_stop)
+    print_result(measured.document(), as_json, lambda _: output.run(measured))
     _exit_unless_passed(measured.result)
 
 
@@ -72,11 +72,11 @@ def profile(
 ) -> None:
     """Profile the backend under load: flame graph, top ten."""
     from lab.cli.output import run as output
-    from lab.profiling.profile import Wanted
+    from lab.profiling.profile import ProfileOptions
     from lab.profiling.profile import profile as profiled
 
-    wanted = Wanted(scenario, whole_seconds(duration, 1, 600), rate)
-    answer(profiled(engine_here(), wanted), as_json, output.profile)
+    wanted = ProfileOptions(scenario, whole_seconds(duration, 1, 600), rate)
+    print_result(profiled(current_engine(), wanted), as_json, output.profile)
 
 
 def demo(as_json: Json = False) -> None:
@@ -91,7 +91,7 @@ def demo(as_json: Json = False) -> None:
     from lab.suites.demo import run as run_demo
 
     settings = load_settings()
-    answer(run_demo(choose_engine(settings), settings), as_json, output.demo)
+    print_result(run_demo(choose_engine(settings), settings), as_json, output.demo)
 
 
 # Profiles that are meant to exceed the target's limits.

@@ -105,7 +105,7 @@ K6Options = Annotated[
 ]
 
 
-def engine_here() -> "Engine":
+def current_engine() -> "Engine":
     """Return the engine of the running stack, or the one that `lab up` would start."""
     from lab.settings import load_settings
     from lab.stack.choice import choose_engine
@@ -140,7 +140,7 @@ def whole_seconds(duration: str, least: int, most: int) -> int:
     return int(seconds)
 
 
-def answer(document: dict[str, Any], as_json: bool, readable: Any) -> None:
+def print_result(document: dict[str, Any], as_json: bool, readable: Any) -> None:
     """Print the result: one JSON document, or what `readable` makes of it."""
     from lab.console import out, print_json
 

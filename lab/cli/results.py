@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lab.cli import options
-from lab.cli.options import Json, answer
+from lab.cli.options import Json, print_result
 from lab.errors import UsageError
 from lab.paths import ROOT
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lab.suites.single_run import SingleRun
 
 
-class Listed(StrEnum):
+class CatalogKind(StrEnum):
     """What `lab list` can list."""
 
     PROFILES = "profiles"
@@ -32,15 +32,15 @@ class Listed(StrEnum):
 
 
 def list_(
-    what: Annotated[Listed | None, typer.Argument(help="Default: all but the runs.")] = None,
+    what: Annotated[CatalogKind | None, typer.Argument(help="Default: all but the runs.")] = None,
     as_json: Json = False,
 ) -> None:
     """List profiles, scenarios, experiments, presets, runs."""
     from lab.cli.output import results as output
     from lab.report.catalog import catalog
 
-    kinds = [what] if what else [each for each in Listed if each is not Listed.RUNS]
-    answer({kind.value: catalog(kind) for kind in kinds}, as_json, output.catalog)
+    kinds = [what] if what else [kind for kind in CatalogKind if kind is not CatalogKind.RUNS]
+    print_result({kind.value: catalog(kind) for kind in kinds}, as_json, output.catalog)
 
 
 def show(name: options.Run, export: options.Export = None, as_json: Json = False) -> None:
@@ -55,11 +55,11 @@ def show(name: options.Run, export: options.Export = None, as_json: Json = False
         _export(run, *export)
     if run.kind == "run":
         single = _single_run(run)
-        answer(single.document(), as_json, lambda _: single_run.run(single))
+        print_result(single.document(), as_json, lambda _: single_run.run(single))
     elif run.kind == "experiment":
-        answer(_experiment(run.name), as_json, experiments.report)
+        print_result(_experiment(run.name), as_json, experiments.report)
     else:
-        answer(run.document(), as_json, lambda document: output.suite(run.kind, document))
+        print_result(run.document(), as_json, lambda document: output.suite(run.kind, document))
 
 
 def report(
@@ -93,7 +93,7 @@ def report_experiment(store: "Store", as_json: bool) -> dict[str, Any]:
 
     with step("Drawing the report"):
         document = report_of(store)
-    answer(document, as_json, experiments.report)
+    print_result(document, as_json, experiments.report)
     files: dict[str, Any] = document["files"]
     return files
 
@@ -109,7 +109,7 @@ def _report_run(run: "StoredRun", as_json: bool) -> dict[str, str]:
         )
     single = _single_run(run)
     reported = replace(single, files=write_run_page(single))
-    answer(reported.document(), as_json, lambda _: output.run(reported))
+    print_result(reported.document(), as_json, lambda _: output.run(reported))
     return reported.files
 
 

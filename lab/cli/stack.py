@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from lab.cli.options import Json, Preset, answer, engine_here
+from lab.cli.options import Json, Preset, current_engine, print_result
 from lab.errors import LabError, UsageError
 
 
@@ -23,16 +23,16 @@ def up(as_json: Json = False) -> None:
     settings = load_settings()
     engine = choose_engine(settings)
     engine.up(settings)
-    answer(stack_status(engine), as_json, output.status)
+    print_result(stack_status(engine), as_json, output.status)
 
 
 def down(as_json: Json = False) -> None:
     """Stop the stack; its data stays."""
     from lab.cli.output import stack as output
 
-    engine = engine_here()
+    engine = current_engine()
     engine.down()
-    answer({"engine": engine.name, "state": "down"}, as_json, output.down)
+    print_result({"engine": engine.name, "state": "down"}, as_json, output.down)
 
 
 def status(as_json: Json = False) -> None:
@@ -40,7 +40,7 @@ def status(as_json: Json = False) -> None:
     from lab.cli.output import stack as output
     from lab.stack.status import stack_status
 
-    answer(stack_status(engine_here()), as_json, output.status)
+    print_result(stack_status(current_engine()), as_json, output.status)
 
 
 def set_(
@@ -55,20 +55,21 @@ def set_(
     Returns once they are active. Settings: .env.example.
     """
     from lab.cli.output import stack as output
-    from lab.settings import changed, load_settings
+    from lab.settings import load_settings, update_settings
     from lab.settings.presets import preset_assignments
     from lab.stack.status import stack_status
 
     wanted = [*(preset_assignments(preset) if preset else []), *(assignments or [])]
     if not wanted:
         raise UsageError("Nothing to set. Write NAME=VALUE, or --preset best.")
-    engine = engine_here()
+    engine = current_engine()
     settings = engine.settings()
     if settings is None:
-        changed(load_settings(), wanted)  # A wrong name or value is the more useful message.
+        # A wrong name or value is the more useful message.
+        update_settings(load_settings(), wanted)
         raise LabError("The stack is not running. Start it: lab up. Or write the setting to .env.")
-    engine.apply(changed(settings, wanted))
-    answer(stack_status(engine), as_json, output.status)
+    engine.apply(update_settings(settings, wanted))
+    print_result(stack_status(engine), as_json, output.status)
 
 
 def logs(
@@ -78,7 +79,7 @@ def logs(
     ] = False,
 ) -> None:
     """Print the end of a service's log."""
-    subprocess.run(engine_here().logs(service, follow), check=False)
+    subprocess.run(current_engine().logs(service, follow), check=False)
 
 
 def manage(context: typer.Context) -> None:
@@ -86,7 +87,7 @@ def manage(context: typer.Context) -> None:
 
     For example: lab manage table_sizes --json
     """
-    done = engine_here().exec("backend", ["python", "manage.py", *context.args])
+    done = current_engine().exec("backend", ["python", "manage.py", *context.args])
     sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)
     raise typer.Exit(done.returncode)

@@ -7,7 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from lab.cli.options import ApiScenario, Json, Quick, Repeats, answer, engine_here, whole_seconds
+from lab.cli.options import (
+    ApiScenario,
+    Json,
+    Quick,
+    Repeats,
+    current_engine,
+    print_result,
+    whole_seconds,
+)
 from lab.errors import UsageError
 from lab.load import ApiScenario as Api
 
@@ -43,13 +51,13 @@ def bench(
         raise UsageError("--growth can't be combined with --quick, --only or --profile.")
     seconds = None if duration is None else whole_seconds(duration, 1, 600)
     if growth:
-        document = growing.run(engine_here(), repeats=repeat, seconds=seconds)
+        document = growing.run(current_engine(), repeats=repeat, seconds=seconds)
     else:
         asked = command.asked(
             only or [], repeats=repeat, seconds=seconds, check=quick, profile=profile
         )
-        document = command.run(engine_here(), asked)
-    answer(document, as_json, bench_table)
+        document = command.run(current_engine(), asked)
+    print_result(document, as_json, bench_table)
     if not command.is_reached(document):
         raise typer.Exit(1)
 
@@ -66,8 +74,8 @@ def calibrate(
     from lab.cli.output.calibration import calibration
     from lab.suites.calibration import command
 
-    document = command.run(engine_here(), only or [], quick=quick)
-    answer(document, as_json, calibration)
+    document = command.run(current_engine(), only or [], quick=quick)
+    print_result(document, as_json, calibration)
     if not command.is_calibrated(document):
         raise typer.Exit(1)
 
@@ -84,8 +92,8 @@ def overload(
     from lab.cli.output import endurance
     from lab.suites import overload as suite
 
-    document = suite.run(engine_here(), scenario, whole_seconds(duration, 10, 600))
-    answer(document, as_json, endurance.overload)
+    document = suite.run(current_engine(), scenario, whole_seconds(duration, 10, 600))
+    print_result(document, as_json, endurance.overload)
     _exit_unless_passed(document)
 
 
@@ -105,8 +113,8 @@ def soak(
     from lab.cli.output import endurance
     from lab.suites.soak import run as suite
 
-    document = suite.run(engine_here(), suite.asked(scenario, duration, rate))
-    answer(document, as_json, endurance.soak)
+    document = suite.run(current_engine(), suite.asked(scenario, duration, rate))
+    print_result(document, as_json, endurance.soak)
     _exit_unless_passed(document)
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from lab.analysis.measure import check_target_survived, read_back
+from lab.analysis.measure import check_target_survived, read_result
 from lab.analysis.result import Result
 from lab.analysis.windows import Bounds
 from lab.errors import Interrupted, LabError
@@ -15,7 +15,7 @@ from lab.experiments.matrix import Cell
 from lab.experiments.schema import Parts, Workload
 from lab.experiments.store import CellRun, Store
 from lab.load.k6 import Load, Run, new_testid, run_k6
-from lab.settings import Settings, changed, changed_live
+from lab.settings import Settings, update_live_settings, update_settings
 from lab.stack import database, latency
 from lab.stack.engine import Engine
 from lab.stack.inspect import read_counters
@@ -125,9 +125,9 @@ class StackBench:
 
     def apply(self, cell: Cell) -> None:
         self._cell = cell
-        self._settings = changed_live(self.base, cell.settings)
+        self._settings = update_live_settings(self.base, cell.settings)
         # The verification runs without the delay, which would extend it to half a minute.
-        self._undelayed = changed(self._settings, ["LAB_LATENCY_MS=0"])
+        self._undelayed = update_settings(self._settings, ["LAB_LATENCY_MS=0"])
 
     def reset(self) -> None:
         with self.engine.emptied(self._undelayed):
@@ -191,7 +191,7 @@ def result_of(engine: Engine, run: Run, bounds: Bounds) -> Result:
     Raises:
         LabError: the run could not be read back.
     """
-    result = read_back(engine, run, replace(bounds, p95_ms=run.load.bound_ms))
+    result = read_result(engine, run, replace(bounds, p95_ms=run.load.bound_ms))
     if result.outcome == "unrecorded":
         raise LabError(f"{result.verdict}. See `lab logs prometheus`.")
     return result

@@ -17,7 +17,7 @@ from lab.experiments.store import Store, new_store, stores
 from lab.host import preflight
 from lab.load.k6 import check
 from lab.paths import RESULTS
-from lab.settings import Settings, changed_live, load_settings
+from lab.settings import Settings, load_settings, update_live_settings
 from lab.stack import database
 from lab.stack.engine import Engine
 from lab.stack.exclusive import Borrowed, borrowed
@@ -108,7 +108,9 @@ def _absent(engine: Engine, plan: Plan, base: Settings) -> dict[str, str]:
 
 def _laid_over(base: Settings, experiment: Experiment) -> Settings:
     """Return the settings shared by all cells, including whether the workbench is enabled."""
-    return changed_live(base, {name: str(value) for name, value in experiment.settings.items()})
+    return update_live_settings(
+        base, {name: str(value) for name, value in experiment.settings.items()}
+    )
 
 
 def _unfinished(asked: str) -> tuple[Store, Plan]:

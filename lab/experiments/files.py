@@ -10,7 +10,7 @@ from lab.experiments.matrix import Cell, cells
 from lab.experiments.old_stack_cell import check_legacy
 from lab.experiments.schema import Experiment
 from lab.paths import EXPERIMENTS
-from lab.settings import Settings, changed_live
+from lab.settings import Settings, update_live_settings
 
 
 def names() -> list[str]:
@@ -68,7 +68,7 @@ def checked_cells(name: str, experiment: Experiment, base: Settings) -> list[Cel
         raise UsageError(f"{name}.toml: {error}.") from None
     for cell in found:
         try:
-            check_legacy(cell, changed_live(base, cell.settings))
+            check_legacy(cell, update_live_settings(base, cell.settings))
         except UsageError as error:
             raise UsageError(f"{name}.toml, cell {cell.name}: {error}") from None
     if not found:

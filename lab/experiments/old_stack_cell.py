@@ -14,7 +14,7 @@ from lab.experiments.old_stacks.stacks import find
 from lab.experiments.schema import Legacy, Workload
 from lab.host.processes import cores_used
 from lab.load.k6 import Run, new_testid, run_k6
-from lab.settings import Settings, changed, changed_live
+from lab.settings import Settings, update_live_settings, update_settings
 from lab.stack.engine import Engine
 
 # Settings of a cell that apply to an old stack: those of Postgres and k6, not of the backend.
@@ -76,8 +76,8 @@ class LegacyBench:
     def apply(self, cell: Cell) -> None:
         self._cell = cell
         running = self.engine.settings() or self.base
-        wanted = changed_live(self.base, cell.settings).as_env()
-        self._settings = changed(running, [f"{name}={wanted[name]}" for name in _SHARED])
+        wanted = update_live_settings(self.base, cell.settings).as_env()
+        self._settings = update_settings(running, [f"{name}={wanted[name]}" for name in _SHARED])
         if self._settings != running:
             self.engine.apply(self._settings)
 

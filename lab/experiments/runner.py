@@ -127,7 +127,7 @@ def _run_cells(
         preflight.check_disk()
         progress.begin(f"{index}/{count} {cell.name}, repeat {repeat}", cell.expected_seconds)
         folder = store.cell_folder(index, cell.name, repeat)
-        error = measure_cell(bench, cell, repeat, store, folder, progress.say)
+        error = measure_cell(bench, cell, repeat, store, folder, progress.show_step)
         in_a_row = in_a_row + 1 if error else 0
         if error:
             failures.append(f"  {cell.name}, repeat {repeat}: {error}")

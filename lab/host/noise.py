@@ -20,14 +20,14 @@ _TURNS = 100_000
 class Extremes:
     """The lowest and the highest of several speeds, each with its name."""
 
-    least: float
-    most: float
+    lowest: float
+    highest: float
     slowest: str
     fastest: str
 
     @property
     def ratio(self) -> float:
-        return self.most / self.least
+        return self.highest / self.lowest
 
 
 def cpu_speed(cpus: Iterable[int], seconds: float = 0.5) -> float:
@@ -46,8 +46,8 @@ def extremes(speeds: Iterable[tuple[float | None, str]]) -> Extremes | None:
     known = [(speed, name) for speed, name in speeds if speed]
     if not known:
         return None
-    (least, slowest), (most, fastest) = min(known), max(known)
-    return Extremes(least, most, slowest, fastest)
+    (lowest, slowest), (highest, fastest) = min(known), max(known)
+    return Extremes(lowest, highest, slowest, fastest)
 
 
 def _measure(cpus: set[int], seconds: float) -> float:

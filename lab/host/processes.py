@@ -67,7 +67,7 @@ _ANSWERS_NOT = {"backend-metrics", "backend-worker", "legacy-redis"}
 _PSS = "Pss:"
 
 
-def answering(pids: dict[str, int]) -> list[int]:
+def server_pids(pids: dict[str, int]) -> list[int]:
     """Return the main processes that answer requests: an old stack's if one runs, else the
     backend's.
     """

@@ -9,7 +9,7 @@ import psutil
 
 from lab.host.cpus import choose_cpus, expand
 from lab.host.noise import StealMeter, cpu_speed
-from lab.host.processes import answering, cpu_seconds, tree_bytes
+from lab.host.processes import cpu_seconds, server_pids, tree_bytes
 from lab.settings import Settings
 
 _STEP_SECONDS = 1.0
@@ -54,7 +54,7 @@ class CpuSampler:
 
     def __init__(self, settings: Settings, pids: dict[str, int]) -> None:
         self._meter = _ServiceMeter(pids)
-        self._answering = answering(pids)
+        self._server_pids = server_pids(pids)
         cpus = choose_cpus(settings)
         self._sides = (expand(cpus.target), expand(cpus.load))
         self._stop = threading.Event()
@@ -84,7 +84,7 @@ class CpuSampler:
         while not self._stop.wait(_STEP_SECONDS):
             busy = psutil.cpu_percent(percpu=True)
             target, load = (sum(busy[i] for i in side) / len(side) / 100 for side in self._sides)
-            memory = tree_bytes(self._answering)
+            memory = tree_bytes(self._server_pids)
             cores = self._meter.cores()
             self.uses.append(CpuUse(time.time(), target, load, cores, memory, steal.share()))
 

@@ -20,7 +20,7 @@ from lab.errors import Interrupted, LabError, UsageError
 from lab.host.cpus import choose_cpus, expand
 from lab.host.sampler import CpuSampler, CpuUse
 from lab.load.plan import Plan
-from lab.load.process import End, check_options, execute, inspect_load, keep_end, never
+from lab.load.process import End, check_options, execute, inspect_load, never, truncate_log
 from lab.paths import RESULTS, ROOT
 from lab.settings import Settings
 from lab.stack.engine import Engine, K6Command
@@ -31,7 +31,7 @@ _INTERRUPTED = 105
 # Minimum of k6's GOMAXPROCS. Go's default is one per CPU; with a single one, the garbage collector
 # delays every response that arrives while it runs (docs/measured/calibration.md). With four or more
 # threads, virtual users that start together delay the first requests of a load.
-LEAST_THREADS = 2
+MIN_THREADS = 2
 # Settings that decide which code responds: k6 stops unless the backend reports the same values.
 _VERIFIED = (
     *("LAB_SERVER", "LAB_WORKERS", "LAB_THREADS", "LAB_DETAIL", "LAB_BOOKING", "LAB_LOCAL_CACHE"),
@@ -202,7 +202,7 @@ def _execute(
     with log.open("w") if log else nullcontext(sys.stderr) as output:
         end = execute(command, output, should_stop, k6_options)
     if log:
-        keep_end(log)
+        truncate_log(log)
     return end
 
 
@@ -242,7 +242,7 @@ def k6_env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict
 
 
 def _threads(settings: Settings) -> int:
-    return max(LEAST_THREADS, len(expand(choose_cpus(settings).load)))
+    return max(MIN_THREADS, len(expand(choose_cpus(settings).load)))
 
 
 def _verification(engine: Engine, settings: Settings) -> dict[str, str]:

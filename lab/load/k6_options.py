@@ -30,20 +30,20 @@ _SHORT = {
 }
 
 
-def checked(given: list[str]) -> tuple[str, ...]:
+def validate_options(options: list[str]) -> tuple[str, ...]:
     """Return the options unchanged.
 
     Raises:
         UsageError: one is not an option, or would make the run's result invalid.
     """
-    if given and not given[0].startswith("-"):
+    if options and not options[0].startswith("-"):
         raise UsageError(
-            f"'{given[0]}' is not an option of k6. Write them after --: -- --http-debug"
+            f"'{options[0]}' is not an option of k6. Write them after --: -- --http-debug"
         )
-    for option in given:
+    for option in options:
         name = option.partition("=")[0]
         # k6 accepts -u5 as -u 5.
         long = name if name.startswith("--") else _SHORT.get(name[:2], name)
         if long in _REFUSED:
             raise UsageError(f"{name} can't be passed to k6: {_REFUSED[long]}.")
-    return tuple(given)
+    return tuple(options)

@@ -30,7 +30,7 @@ def inspect_load(command: K6Command) -> Plan | None:
     Raises:
         UsageError: a name or a value is unknown; the message of k6/main.js lists the known ones.
     """
-    done = captured(command, "inspect", "--include-system-env-vars", "--log-format", "json")
+    done = capture_output(command, "inspect", "--include-system-env-vars", "--log-format", "json")
     if done.returncode:
         raise UsageError(_thrown(done.stderr))
     (scenario,) = json.loads(done.stdout)["scenarios"].values()
@@ -45,12 +45,12 @@ def check_options(command: K6Command, k6_options: tuple[str, ...]) -> None:
         UsageError: k6 rejects an option or its value.
     """
     if k6_options:
-        done = captured(command, "run", *k6_options, "--help")
+        done = capture_output(command, "run", *k6_options, "--help")
         if done.returncode:
             raise UsageError(f"k6 rejected {' '.join(k6_options)}: {_thrown(done.stderr)}.")
 
 
-def captured(command: K6Command, *argv: str) -> subprocess.CompletedProcess[str]:
+def capture_output(command: K6Command, *argv: str) -> subprocess.CompletedProcess[str]:
     """Run one k6 command on the project's script and capture its output; the caller checks the exit
     code.
     """
@@ -157,7 +157,7 @@ def has_begun(log: Path) -> bool:
     return log.exists() and _LOAD_BEGINS in log.read_text(errors="replace")
 
 
-def keep_end(log: Path) -> None:
+def truncate_log(log: Path) -> None:
     """Truncate the log to its end: k6 logs each failed request, under overload hundreds of
     megabytes.
     """

@@ -19,7 +19,7 @@ from lab.stack.engine import Engine
 
 _COUNT = 10
 # With fewer samples the ten functions would be random.
-FEWEST_SAMPLES = 20
+MIN_SAMPLES = 20
 
 # History of the format:
 # 1: first.
@@ -27,7 +27,7 @@ SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ProfileOptions:
     """The load. Without a rate, one client for each request that the backend can process at once:
     every worker is busy and none has a queue.
     """
@@ -49,7 +49,7 @@ class Wanted:
         )
 
 
-def profile(engine: Engine, wanted: Wanted) -> dict[str, Any]:
+def profile(engine: Engine, options: ProfileOptions) -> dict[str, Any]:
     """Load the running stack, record its workers, write both, and return the result.
 
     Raises:
@@ -59,16 +59,16 @@ def profile(engine: Engine, wanted: Wanted) -> dict[str, Any]:
     settings = engine.settings()
     if settings is None:
         raise LabError("The stack is not running. Start it: lab up")
-    load = wanted.load(settings)
+    load = options.load(settings)
     check(engine, load)
     pid = backend_pid(engine)
     check_permission(pid)
     folder = RESULTS / load.testid
     recorder = Recorder(pid, folder / "profile.svg", partial(has_begun, folder / "k6.log"))
-    with step(f"Recording {wanted.seconds} s of {wanted.scenario} under load"), recorder:
+    with step(f"Recording {options.seconds} s of {options.scenario} under load"), recorder:
         run = run_k6(engine, load, folder)
     check_target_survived(engine, run)
-    return _written(run, recorder, wanted, engine)
+    return _written(run, recorder, options, engine)
 
 
 def backend_pid(engine: Engine) -> int:
@@ -86,9 +86,11 @@ def backend_pid(engine: Engine) -> int:
     return pids["backend"]
 
 
-def _written(run: Run, recorder: Recorder, wanted: Wanted, engine: Engine) -> dict[str, Any]:
+def _written(
+    run: Run, recorder: Recorder, options: ProfileOptions, engine: Engine
+) -> dict[str, Any]:
     samples, found = hottest(run.folder / "profile.svg")
-    if samples < FEWEST_SAMPLES:
+    if samples < MIN_SAMPLES:
         raise LabError(
             f"The backend had next to nothing to do in these {recorder.seconds:.0f} s ({samples} "
             "samples): a cache in front of it answered "
@@ -96,7 +98,7 @@ def _written(run: Run, recorder: Recorder, wanted: Wanted, engine: Engine) -> di
             f"more --duration, no --rate, or LAB_NGINX_CACHE=off. k6's log: {run.folder / 'k6.log'}"
         )
     document = _measured(run, recorder) | {
-        "scenario": wanted.scenario,
+        "scenario": options.scenario,
         "samples": samples,
         "samples_per_second": RATE,
         "hottest": [shares(hot, samples) for hot in found[:_COUNT]],

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from lab.analysis.formatting import listed
+from lab.analysis.formatting import join_words
 from lab.analysis.result import ComparedMetric, LowerBound
 from lab.charts.style import (
     BLUE,
@@ -16,10 +16,10 @@ from lab.charts.style import (
     chart_of,
     log_domain,
     log_scale,
+    needs_log_axis,
     plain_axis,
     significant,
     spec_of,
-    wide,
 )
 from lab.report.blocks import Key, Picture
 from lab.report.model import LIMITS, SHORT_LIMITS, Cell, Report
@@ -46,7 +46,7 @@ def comparison(report: Report) -> Picture | None:
     return Picture(
         "comparison",
         title=title(report),
-        alt=f"{listed([f.axis for f in domains])}, for every {what} and load",
+        alt=f"{join_words([f.axis for f in domains])}, for every {what} and load",
         caption=_caption(list(domains), any(log for _, log in domains.values())),
         panels=panels,
         legend=_legend(report),
@@ -73,7 +73,7 @@ def _domain(report: Report, metric: ComparedMetric) -> tuple[tuple[float, float]
     values = [value for value in found if value is not None]
     if not values:
         return None
-    log = wide(values)
+    log = needs_log_axis(values)
     return log_domain(values) if log else (0.0, max(values) * 1.1 or 1.0), log
 
 

@@ -1,6 +1,6 @@
 """The conditions of the measurement, and the warnings of the page."""
 
-from lab.analysis.formatting import NOTHING, several, times
+from lab.analysis.formatting import NO_VALUE, quantity, times
 from lab.experiments.store import CellRun
 from lab.host.noise import NOISY_SHARE, UNSTEADY_RATIO, extremes
 from lab.report.blocks import Block, Code, Items, Paragraph, Table, columns, entries
@@ -51,7 +51,7 @@ def _noisy(report: Report) -> str:
     worst, name = max(found)
     return (
         f"NOISY MACHINE: the hypervisor took {NOISY_SHARE:.0%} of the CPU time or more in "
-        f"{several(len(found), 'measurement')}, {worst:.0%} at most ({name}). Their rates are "
+        f"{quantity(len(found), 'measurement')}, {worst:.0%} at most ({name}). Their rates are "
         "lower than the target's own."
     )
 
@@ -72,7 +72,7 @@ def _unfinished(report: Report) -> str:
     state = {"interrupted": "INTERRUPTED", "running": "STILL RUNNING"}.get(
         str(report.header.get("state")), "INCOMPLETE"
     )
-    return f"{state}: {runs} of {several(planned, 'planned measurement')} are in this report."
+    return f"{state}: {runs} of {quantity(planned, 'planned measurement')} are in this report."
 
 
 def warnings(report: Report) -> list[Block]:
@@ -106,7 +106,7 @@ def conditions(report: Report) -> list[Block]:
         *_old_stacks(report),
         *_shared_layers(report),
     ]
-    known = [entries(name, str(value or NOTHING)) for name, value in rows]
+    known = [entries(name, str(value or NO_VALUE)) for name, value in rows]
     return [Table(columns("condition", "value"), known), *warnings(report)]
 
 
@@ -164,7 +164,7 @@ def _cpus(host: dict[str, object]) -> str:
 
 def _bounds(bounds: dict[str, float]) -> str:
     if not bounds:
-        return NOTHING
+        return NO_VALUE
     return (
         f"p95 {bounds['p95_ms']:,.0f} ms, errors {100 * bounds['error_ratio']:g} %, "
         f"{100 * bounds['achieved_ratio']:g} % of the requests that are due answered"

@@ -16,10 +16,10 @@ from lab.charts.style import (
     dash,
     log_domain,
     log_scale,
+    needs_log_axis,
     plain_axis,
     significant,
     spec_of,
-    wide,
 )
 from lab.report.blocks import Key, Picture, slug
 from lab.report.model import Cell, Report
@@ -140,7 +140,7 @@ def _x_title(results: list[Result], rising: bool) -> str:
 def _scales(rows: list[dict[str, Any]], title: str) -> _Scales:
     ends = {(row["layer"], row["series"]): row["x"] for row in rows}
     values = [row["x"] for row in rows]
-    if title.startswith("arrival") and wide(ends.values(), 8):
+    if title.startswith("arrival") and needs_log_axis(ends.values(), 8):
         domain = log_domain(values)
         return _Scales(title, log_scale(domain), domain)
     return _Scales(title, alt.Scale(domain=[0, max(values)], nice=False), None)
@@ -153,7 +153,7 @@ def _measures(report: Report, cells: list[Cell], rows: list[dict[str, Any]]) -> 
     }
     late = slowest.pop() if len(slowest) == 1 else None
     errors = bounds.get("error_ratio")
-    goodput_log = wide((row["goodput"] for row in rows), 100)
+    goodput_log = needs_log_axis((row["goodput"] for row in rows), 100)
     return [
         _Measure("p95", "p95 (ms)", "response time, p95", late, True),
         _Measure("goodput", "goodput (answers in time/s)", "goodput", None, goodput_log),

@@ -6,17 +6,17 @@ from typing import Any
 
 import altair as alt
 
-from lab.analysis.formatting import NOTHING, milliseconds, percent, rate, times, whole
+from lab.analysis.formatting import NO_VALUE, milliseconds, percent, rate, times, whole
 from lab.charts.style import (
     BLUE,
     ORANGE,
     chart_of,
     log_domain,
     log_scale,
+    needs_log_axis,
     plain_axis,
     significant,
     spec_of,
-    wide,
 )
 from lab.report.blocks import Block, Entry, Key, Paragraph, Picture, Table, columns, entries
 from lab.report.model import Cell, Document, Report
@@ -148,7 +148,7 @@ def _line(line: Line, group: Group) -> tuple[Entry, ...]:
 def _direction(line: Line, main: Kind) -> Entry:
     theirs, ours = line.step(main, "theirs"), line.step(main, "ours")
     if theirs is None or ours is None or line.base is line:
-        return Entry(NOTHING)
+        return Entry(NO_VALUE)
     if _way(theirs) == _way(ours):
         return Entry(f"the same way: {_way(theirs)}", "good")
     return Entry(f"apart: theirs {_way(theirs)}, ours {_way(ours)}", "bad")
@@ -187,8 +187,8 @@ def _fields(lines: dict[str, Line], rows: list[str], group: Group) -> list[str]:
         line: Any = lines.get(row)
         for whose in ("theirs", "ours"):
             values = [kind.form(getattr(line, whose)(kind)) for kind in group.kinds] if line else []
-            known = set(values) - {NOTHING}
-            found.append(" & ".join(values) if known else NOTHING)
+            known = set(values) - {NO_VALUE}
+            found.append(" & ".join(values) if known else NO_VALUE)
     return found
 
 
@@ -267,14 +267,14 @@ def _base(lines: list[Line]) -> str:
 
 
 def _mark(line: Line, kind: str, value: float | None, form: _Form) -> dict[str, Any]:
-    text = NOTHING if value is None else form(value)
+    text = NO_VALUE if value is None else form(value)
     return {"label": line.label, "kind": kind, "value": significant(value), "text": text}
 
 
 def _panel(rows: list[dict[str, Any]], labels: list[str], title: str, x_title: str) -> Any:
     known = [row for row in rows if row["value"]]
     values = [row["value"] for row in known]
-    log = wide(values, 8)
+    log = needs_log_axis(values, 8)
     domain = log_domain([*values, max(values) * 3]) if log else (0.0, max(values, default=1) * 1.25)
     scale = log_scale(domain) if log else alt.Scale(domain=list(domain), nice=False)
     kinds = alt.Scale(domain=list(_KINDS), range=list(_KINDS.values()))

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from lab.analysis.formatting import NOTHING
+from lab.analysis.formatting import NO_VALUE
 from lab.analysis.provenance import relative
 from lab.analysis.result import METRICS
 from lab.paths import ROOT
@@ -64,6 +64,6 @@ def conditions(run: SingleRun) -> dict[str, Any]:
 
 def _table(title: str, values: dict[str, Any]) -> Table:
     rows = [
-        entries(name, NOTHING if value is None else str(value)) for name, value in values.items()
+        entries(name, NO_VALUE if value is None else str(value)) for name, value in values.items()
     ]
     return Table(columns(title, "value"), rows)

@@ -1,6 +1,6 @@
 """The sections of the page, from top to bottom."""
 
-from lab.analysis.formatting import NOTHING
+from lab.analysis.formatting import NO_VALUE
 from lab.report import comparison, curves, published, shares, tables
 from lab.report.blocks import Block, Items, Paragraph, Section, Table, columns, entries, slug
 from lab.report.conditions import HOW_TO_READ, conditions, definition, notices
@@ -66,7 +66,7 @@ def _loads(report: Report) -> list[Section]:
 
 def _failed(report: Report) -> list[Block]:
     rows = [
-        entries(cell.name, str(run.repeat), run.error or NOTHING)
+        entries(cell.name, str(run.repeat), run.error or NO_VALUE)
         for cell in report.cells
         for run in cell.failures
     ]
@@ -77,7 +77,7 @@ def _impossible(report: Report) -> list[Block]:
     reasons: dict[str, list[str]] = {}
     for cell in report.cells:
         for run in cell.impossible:
-            reasons.setdefault(run.error or NOTHING, []).append(cell.name)
+            reasons.setdefault(run.error or NO_VALUE, []).append(cell.name)
     rows = [entries(", ".join(dict.fromkeys(names)), why) for why, names in reasons.items()]
     return [Table(columns("cells", "why"), rows)] if rows else []
 

@@ -1,6 +1,6 @@
 """The paragraph at the top: the effect of each layer, server or arm, as text."""
 
-from lab.analysis.formatting import listed, several, times
+from lab.analysis.formatting import join_words, quantity, times
 from lab.analysis.result import ComparedMetric
 from lab.report.model import LIMITS, Cell, Report
 
@@ -82,7 +82,7 @@ def _ladder(report: Report, series: str, panel: str) -> str:
     where = _where(series, panel)
     amount = _amount(base, metric)
     start = f"{where}: {report.base_row} {metric.verb} {amount} {metric.phrase}"
-    return f"{start}, {listed(steps)}." if steps else f"{start}."
+    return f"{start}, {join_words(steps)}." if steps else f"{start}."
 
 
 def _where(series: str, panel: str) -> str:
@@ -132,7 +132,7 @@ def _claims(report: Report) -> list[str]:
         f"{not_holding} {'does' if not_holding == 1 else 'do'} not hold",
         f"{open_} {'was' if open_ == 1 else 'were'} not measured",
     ]
-    return [f"Of {several(len(verdicts), 'claim')}, {listed(counted)}."]
+    return [f"Of {quantity(len(verdicts), 'claim')}, {join_words(counted)}."]
 
 
 def _gaps(report: Report) -> list[str]:
@@ -140,9 +140,9 @@ def _gaps(report: Report) -> list[str]:
     failed, impossible, missing = (
         states.count(state) for state in ("failed", "impossible", "missing")
     )
-    total = several(len(report.cells), "planned cell")
+    total = quantity(len(report.cells), "planned cell")
     if not missing + failed + impossible:
         return [f"All {total} were measured."]
     could_not = [f"{impossible} could not be measured here"] if impossible else []
     gone = f"{missing} {'is' if missing == 1 else 'are'} missing"
-    return [f"Of {total}, {listed([f'{failed} failed', *could_not, gone])}."]
+    return [f"Of {total}, {join_words([f'{failed} failed', *could_not, gone])}."]

@@ -3,11 +3,11 @@
 from typing import Any
 
 from lab.analysis.formatting import (
-    NOTHING,
+    NO_VALUE,
     Spread,
     mebibytes,
+    median_and_range,
     milliseconds,
-    ranged,
     spread,
 )
 from lab.analysis.result import METRICS, ComparedMetric
@@ -23,10 +23,10 @@ def claims(report: Report) -> Table:
         entries(
             claim["text"],
             Entry(claim["verdict"], _VERDICTS.get(claim["verdict"], "unsure")),
-            claim.get("published") or NOTHING,
+            claim.get("published") or NO_VALUE,
             measured(claim),
-            claim.get("holds") or NOTHING,
-            "; ".join(claim.get("notes") or []) or NOTHING,
+            claim.get("holds") or NO_VALUE,
+            "; ".join(claim.get("notes") or []) or NO_VALUE,
         )
         for claim in report.claims
     ]
@@ -37,12 +37,12 @@ def claims(report: Report) -> Table:
 def measured(claim: Document) -> str:
     """Return measured values as text, such as "none 1.4, redis 61.0"."""
     found = claim.get("measured") or {}
-    return ", ".join(f"{name} {_value(value)}" for name, value in found.items()) or NOTHING
+    return ", ".join(f"{name} {_value(value)}" for name, value in found.items()) or NO_VALUE
 
 
 def _value(value: Any) -> str:
     if not isinstance(value, int | float):
-        return NOTHING
+        return NO_VALUE
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
@@ -82,7 +82,7 @@ def _by_place(
         what = f": {report.metric(panel).axis}" if several else ""
         head.append(f"#{', '.join(n for n in (panel, series) if n) or 'all'}{what}")
     rows = [
-        entries(name, title or NOTHING, *(_bounded(report, name, *place) for place in places))
+        entries(name, title or NO_VALUE, *(_bounded(report, name, *place) for place in places))
         for name, title in report.rows.positions.items()
         if any(report.at(name, *place) for place in places)
     ]
@@ -110,7 +110,7 @@ def _bounded(report: Report, row: str, series: str, panel: str) -> Entry:
 def bounded(cell: Cell | None, metric: ComparedMetric) -> Entry:
     """Return a cell's metric, marked if something other than the target was the limit."""
     if cell is None:
-        return Entry(NOTHING)
+        return Entry(NO_VALUE)
     found = cell.spread(metric.name)
     if found is None:
         return Entry("failed" if cell.state == "failed" else "not measured", "unsure")
@@ -175,12 +175,12 @@ def _limited_by(cell: Cell) -> str:
     # A closed load slows down with the target, so it exceeds no limit and sustains no rate.
     judged = [result for result in cell.results if result.outcome != "measured"]
     found = dict.fromkeys(result.limited_by for result in judged)
-    return ", ".join(said.get(name, name) for name in found) or NOTHING
+    return ", ".join(said.get(name, name) for name in found) or NO_VALUE
 
 
 def _builds(cell: Cell) -> str:
     found = cell.middle.result.builds if cell.middle and cell.middle.result else {}
-    return ", ".join(f"{name} {count:,}" for name, count in found.items()) or NOTHING
+    return ", ".join(f"{name} {count:,}" for name, count in found.items()) or NO_VALUE
 
 
 def _warm(cell: Cell) -> str:
@@ -188,7 +188,7 @@ def _warm(cell: Cell) -> str:
     warm = cell.middle.warm if cell.middle else None
     if isinstance(warm, Parts):
         return " ".join(part for part in (warm.profile, warm.scenario, warm.duration) if part)
-    return {"none": "nothing", None: NOTHING}.get(warm, str(warm))
+    return {"none": "nothing", None: NO_VALUE}.get(warm, str(warm))
 
 
 def same_settings(report: Report) -> Table:
@@ -201,7 +201,7 @@ def different_settings(report: Report) -> Table:
     """Return the settings that differ between cells."""
     names = sorted(n for n, value in _settings(report).items() if not isinstance(value, str))
     rows = [
-        entries(cell.name, *(str(cell.middle.settings.get(name, NOTHING)) for name in names))
+        entries(cell.name, *(str(cell.middle.settings.get(name, NO_VALUE)) for name in names))
         for cell in report.cells
         if cell.middle
     ]
@@ -215,7 +215,7 @@ def _settings(report: Report) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     documents = [run.settings for run in report.runs]
     for name in {name for document in documents for name in document}:
-        values = {str(document.get(name, NOTHING)) for document in documents}
+        values = {str(document.get(name, NO_VALUE)) for document in documents}
         found[name] = values.pop() if len(values) == 1 else None
     return found
 
@@ -277,8 +277,8 @@ def delays(report: Report) -> list[Block]:
     rows = [
         entries(
             cell.name,
-            cell.middle.settings.get("LAB_LATENCY_MS", NOTHING) if cell.middle else NOTHING,
-            *(ranged(_latency(cell, name), milliseconds) for name in names),
+            cell.middle.settings.get("LAB_LATENCY_MS", NO_VALUE) if cell.middle else NO_VALUE,
+            *(median_and_range(_latency(cell, name), milliseconds) for name in names),
         )
         for cell in report.cells
         if _latency(cell, "new_connection_delays")
@@ -300,7 +300,7 @@ def memory(report: Report) -> list[Block]:
     rows = [
         entries(
             row,
-            report.rows.positions.get(row) or NOTHING,
+            report.rows.positions.get(row) or NO_VALUE,
             *(_peak([c for c in cells if report.place(c)[2] == panel]) for panel in shown),
             _peak(cells),
         )
@@ -322,5 +322,5 @@ def _by_row(report: Report) -> dict[str, list[Cell]]:
 
 
 def _peak(cells: list[Cell]) -> Entry:
-    peaks = [found.most for cell in cells if (found := cell.spread("memory_peak_bytes"))]
+    peaks = [found.maximum for cell in cells if (found := cell.spread("memory_peak_bytes"))]
     return Entry(mebibytes(max(peaks, default=None)))

@@ -93,7 +93,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     return _checked({**defaults(), **_ours(_read(ROOT / ".env")), **_ours(shell)})
 
 
-def on_site(running: Settings) -> Settings:
+def restart_settings(running: Settings) -> Settings:
     """Return the settings of a new start, with the running stack's address, ports, CPUs and
     data.
     """
@@ -119,7 +119,7 @@ def known_settings(stored: Mapping[str, Any]) -> Settings:
     return _checked({**defaults(), **known})
 
 
-def changed(settings: Settings, assignments: list[str]) -> Settings:
+def update_settings(settings: Settings, assignments: list[str]) -> Settings:
     """Return `settings` with NAME=VALUE `assignments` applied.
 
     Raises:
@@ -132,7 +132,7 @@ def changed(settings: Settings, assignments: list[str]) -> Settings:
     return _checked({**settings.as_env(), **{name: value for name, _, value in pairs}})
 
 
-def changed_live(settings: Settings, values: Mapping[str, str]) -> Settings:
+def update_live_settings(settings: Settings, values: Mapping[str, str]) -> Settings:
     """Return `settings` with `values` that a running stack can change to.
 
     Raises:
@@ -141,7 +141,7 @@ def changed_live(settings: Settings, values: Mapping[str, str]) -> Settings:
     for name in values:
         if not is_live(name):
             raise UsageError(f"{name} can't change while the stack runs; set it before `lab up`.")
-    return changed(settings, [f"{name}={value}" for name, value in values.items()])
+    return update_settings(settings, [f"{name}={value}" for name, value in values.items()])
 
 
 def is_live(name: str) -> bool:

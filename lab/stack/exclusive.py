@@ -9,7 +9,7 @@ from lab.console import note, step
 from lab.errors import LabError
 from lab.interrupts import interruptible, uninterrupted
 from lab.paths import RESULTS
-from lab.settings import Settings, load_settings, on_site
+from lab.settings import Settings, load_settings, restart_settings
 from lab.stack import database
 from lab.stack.engine import Engine
 
@@ -26,7 +26,7 @@ class Borrowed:
 def borrowed(engine: Engine, *, as_set: bool = False) -> Iterator[Borrowed]:
     """Use the stack exclusively, started if necessary; afterwards restore its settings and data.
 
-    Its settings are those of a new start (`on_site`); with `as_set`, its own.
+    Its settings are those of a new start (`restart_settings`); with `as_set`, its own.
 
     Raises:
         LabError: another `lab` measures, or the stack does not start.
@@ -34,7 +34,7 @@ def borrowed(engine: Engine, *, as_set: bool = False) -> Iterator[Borrowed]:
     """
     with _alone(), interruptible():
         before = engine.settings()
-        own = before if before is None or as_set else on_site(before)
+        own = before if before is None or as_set else restart_settings(before)
         stack = Borrowed(own or load_settings())
         try:
             if before is None:

@@ -11,7 +11,7 @@ import httpx
 
 from lab import http
 from lab.analysis.formatting import milliseconds, rate, times
-from lab.analysis.provenance import host, stored
+from lab.analysis.provenance import host, store_result
 from lab.analysis.result import LimitedBy, Result
 from lab.analysis.windows import Bounds, Window
 from lab.console import note, step
@@ -19,7 +19,7 @@ from lab.errors import Interrupted, LabError
 from lab.interrupts import interruptible
 from lab.load import Profile, Scenario
 from lab.load.k6 import Load, new_testid
-from lab.settings import Settings, changed_live
+from lab.settings import Settings, update_live_settings
 from lab.stack.engine import Engine
 from lab.stack.exclusive import borrowed
 from lab.suites.single_run import SingleRun, run_once
@@ -104,7 +104,7 @@ def run(engine: Engine, settings: Settings) -> dict[str, Any]:
     # Altair takes half a second to import, which would delay every other command.
     from lab.charts.demo import draw
 
-    return stored("demo", document, draw)
+    return store_result("demo", document, draw)
 
 
 @contextmanager
@@ -127,7 +127,7 @@ def _smoke(engine: Engine, base: Settings) -> tuple[float, SingleRun]:
     Raises:
         LabError: a check failed.
     """
-    with engine.emptied(changed_live(base, _PLAIN)):
+    with engine.emptied(update_live_settings(base, _PLAIN)):
         pass
     with step("Measuring one request alone"):
         alone_ms = _milliseconds_alone(base)
@@ -161,7 +161,7 @@ def _rungs(engine: Engine, base: Settings, bounds: Bounds, first_rate: float) ->
     for number, variant in enumerate(VARIANTS, start=1):
         load = _ramp(before.rate if before else first_rate, bounds)
         # Emptied: otherwise the backend would first process the requests that the last ramp left.
-        with engine.emptied(changed_live(base, variant.settings)):
+        with engine.emptied(update_live_settings(base, variant.settings)):
             pass
         with step(
             f"{number} of {len(VARIANTS)}: {variant.name}, {load.start_rate:,} requests/s up"

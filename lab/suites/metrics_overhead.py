@@ -24,9 +24,9 @@ from typing import Any
 
 from lab.errors import LabError
 from lab.load.k6 import Load, k6_env, new_testid
-from lab.load.process import captured
+from lab.load.process import capture_output
 from lab.paths import RESULTS
-from lab.settings import Settings, changed, load_settings
+from lab.settings import Settings, load_settings, update_settings
 from lab.stack.choice import choose_engine
 from lab.stack.engine import Engine
 
@@ -46,7 +46,7 @@ def main() -> int:
     before = engine.settings()
     if before is None:
         raise LabError("The stack is not running. Start it: lab up")
-    cached = changed(before, ["LAB_NGINX_CACHE=protected", "LAB_NGINX_CACHE_TTL=1h"])
+    cached = update_settings(before, ["LAB_NGINX_CACHE=protected", "LAB_NGINX_CACHE_TTL=1h"])
     engine.apply(cached)
     try:
         _run(engine, cached, asked, pushed=True)  # Fills the cache and every buffer; not counted.
@@ -119,7 +119,7 @@ def _summary(engine: Engine, settings: Settings, load: Load, *, pushed: bool) ->
         env = k6_env(engine, settings, load, Path(folder))
         if not pushed:
             env = {name: value for name, value in env.items() if name != "K6_OUT"}
-        done = captured(engine.k6(settings, env), "run", "--quiet")
+        done = capture_output(engine.k6(settings, env), "run", "--quiet")
         if done.returncode:
             raise LabError(f"k6 failed: {done.stderr[-2000:]}")
         summary: dict[str, Any] = json.loads((Path(folder) / "k6-summary.json").read_text())

@@ -7,13 +7,13 @@ from typing import Any
 
 from lab.analysis import queries
 from lab.analysis.prometheus import Prometheus
-from lab.analysis.provenance import facts, stored
+from lab.analysis.provenance import facts, store_result
 from lab.analysis.windows import PUSH_SECONDS, WINDOW_SECONDS, Bounds, Window
 from lab.console import Progress
 from lab.errors import LabError
 from lab.load.k6 import Load, check, new_testid
 from lab.load.plan import Plan, Stage
-from lab.settings import Settings, changed_live
+from lab.settings import Settings, update_live_settings
 from lab.stack.engine import Engine
 from lab.stack.exclusive import Borrowed, borrowed, prepare
 from lab.suites import breaking_rate
@@ -88,7 +88,7 @@ def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]
     # Altair takes half a second to import, which would delay every other command.
     from lab.charts.soak import draw
 
-    return stored("overload", document, draw)
+    return store_result("overload", document, draw)
 
 
 def _expected(seconds: int) -> float:
@@ -97,7 +97,7 @@ def _expected(seconds: int) -> float:
 
 def _apply(engine: Engine, stack: Borrowed, shed: str) -> Settings:
     """Set shedding on or off, with no waiting requests left in the stack."""
-    settings = changed_live(stack.base, {"LAB_SHED": shed})
+    settings = update_live_settings(stack.base, {"LAB_SHED": shed})
     with engine.emptied(settings):
         pass
     return settings

@@ -6,7 +6,7 @@ from typing import Any
 
 from lab.analysis import queries
 from lab.analysis.early_stop import EarlyStop
-from lab.analysis.measure import check_target_survived, read_back
+from lab.analysis.measure import check_target_survived, read_result
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.provenance import host, relative, write_json
 from lab.analysis.result import SCHEMA_VERSION, Result
@@ -90,7 +90,7 @@ def run_once(
     should_stop = _early_stop(engine, load, bounds) if early_stop else None
     run = run_k6(engine, load, RESULTS / load.testid if quiet else None, should_stop=should_stop)
     with step("Reading the run back from Prometheus"):
-        result = read_back(engine, run, bounds)
+        result = read_result(engine, run, bounds)
         measured = SingleRun(
             result,
             _files(run, result, bounds),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.paths import RESULTS, current_state
-from lab.settings import changed, load_settings
+from lab.settings import load_settings, update_settings
 from lab.settings.presets import preset_assignments
 from lab.stack.choice import why_not_docker
 from lab.stack.docker import DockerEngine
@@ -38,7 +38,7 @@ def hand(request):
         breaks = _native() if request.param == "native" else DockerHand(DockerEngine())
         breaks.remove()
         try:
-            breaks.engine.up(changed(load_settings(), preset_assignments("best")))
+            breaks.engine.up(update_settings(load_settings(), preset_assignments("best")))
             done = breaks.engine.exec("backend", ["python", "manage.py", "load_db", "--reload"])
             assert done.returncode == 0, done.stderr
             yield breaks

@@ -9,7 +9,7 @@ import httpx
 import psutil
 import psycopg
 
-from lab.settings import LOOPBACK, changed
+from lab.settings import LOOPBACK, update_settings
 from lab.stack.engine import Engine
 
 BACKEND = "backend"
@@ -95,7 +95,7 @@ class SharedHand:
         """Apply a setting as `lab set` does."""
         running = self.engine.settings()
         assert running is not None
-        self.engine.apply(changed(running, [assignment]))
+        self.engine.apply(update_settings(running, [assignment]))
 
     def _has_none(self, held: ExitStack, ours: psycopg.Connection) -> bool:
         """Return whether the backend has no connection and Postgres has none left for it.

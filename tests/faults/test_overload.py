@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lab.paths import ROOT
-from lab.settings import changed
+from lab.settings import update_settings
 from lab.suites.overload import SERVED
 
 # Share of the goodput. Without shedding it is 0.02; `lab overload` requires 0.9.
@@ -15,7 +15,7 @@ SURELY_USEFUL = 0.6
 @pytest.fixture(scope="module")
 def overloaded(lab, stack, results):
     """Run `lab overload` with uncached pages; check that the exit code reports violated limits."""
-    stack.apply(changed(stack.settings(), ["LAB_DETAIL=fast"]))
+    stack.apply(update_settings(stack.settings(), ["LAB_DETAIL=fast"]))
     said = _said(lab)
     assert said.out, said.err
     assert said.code == (0 if all(each["kept"] for each in said.json["figures"]) else 1)

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from redis import Redis
 
-from lab.settings import changed
+from lab.settings import update_settings
 from lab.stack.database import DATABASE
 from tests.support.raw_http import ask, head
 
@@ -173,7 +173,7 @@ def position(stack):
 
     def put(nginx: str, redis: str) -> None:
         wanted = [f"LAB_NGINX_CACHE={nginx}", f"LAB_REDIS_CACHE={redis}"]
-        stack.apply(changed(stack.settings(), wanted))
+        stack.apply(update_settings(stack.settings(), wanted))
 
     yield put
     put("off", "off")

@@ -9,7 +9,7 @@ import os
 import pytest
 from lab_settings.kinds import Server
 
-from lab.settings import changed
+from lab.settings import update_settings
 from tests.support.raw_http import Client, ask, head, post
 
 BOOKING, LIST = "/api/booking/", "/api/hotel/"
@@ -27,7 +27,7 @@ SERVERS = list(Server) if os.environ.get("BAD_INPUT_SERVERS") == "all" else [Ser
 @pytest.fixture(scope="module", params=SERVERS)
 def server(stack, request):
     before = stack.settings()
-    stack.apply(changed(before, [f"LAB_SERVER={request.param}"]))
+    stack.apply(update_settings(before, [f"LAB_SERVER={request.param}"]))
     yield request.param
     stack.apply(before)
 

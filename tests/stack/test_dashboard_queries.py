@@ -18,8 +18,8 @@ ALLOWED = MAY_BE_EMPTY | DOCKER_ONLY
 
 
 @pytest.fixture(scope="module")
-def runs(watched):
-    return watched.url, watched.began
+def runs(telemetry_run):
+    return telemetry_run.url, telemetry_run.began
 
 
 @pytest.mark.parametrize("dashboard", measuring(), ids=lambda one: one["title"])

@@ -7,7 +7,7 @@ import subprocess
 import psutil
 import pytest
 
-from lab.settings import changed
+from lab.settings import update_settings
 from lab.stack.native.services import BACKEND, backend_env
 from lab.stack.native.supervision import is_alive, wait_for
 
@@ -30,7 +30,7 @@ def _why_not():
     ],
 )
 def test_first_process_stops_on_term(stack, argv, setting):
-    env = os.environ | backend_env(changed(stack.settings(), [setting]), stack._state)
+    env = os.environ | backend_env(update_settings(stack.settings(), [setting]), stack._state)
     del env["BACKEND_SETTINGS_FILE"]
     outer = subprocess.Popen([*UNSHARE, *argv], cwd=BACKEND, env=env)
     try:

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from lab.errors import LabError, UsageError
-from lab.settings import changed, load_settings
+from lab.settings import load_settings, update_settings
 from lab.stack import latency
 from lab.stack.native import latency as native_latency
 
@@ -65,7 +65,7 @@ def test_response_through_nginx_includes_every_delay(stack, delayed):
 def test_incoming_direction_delays_the_opposite_streams(stack, delayed):
     settings = stack.settings()
     # Not with `lab set`, which would restart the workers twice.
-    other = changed(settings, ["LAB_LATENCY_DIRECTION=incoming"])
+    other = update_settings(settings, ["LAB_LATENCY_DIRECTION=incoming"])
     native_latency.apply(other, stack._state)
     try:
         assert _streams(stack) == {"postgres": [("downstream", MS)], "backend": [("upstream", MS)]}

@@ -97,12 +97,12 @@ def test_compose_files_publish_only_listed_ports(bind):
 
 
 @pytest.fixture
-def opened(lab, other):
+def opened(lab, second_stack):
     """Start a second stack that other machines can reach."""
-    said = lab("up", LAB_BIND="0.0.0.0", **other)
+    said = lab("up", LAB_BIND="0.0.0.0", **second_stack)
     assert said.code == 0, said.err
-    yield State(Path(other["LAB_STATE_DIR"]))
-    assert lab("down", **other).code == 0
+    yield State(Path(second_stack["LAB_STATE_DIR"]))
+    assert lab("down", **second_stack).code == 0
 
 
 def _answers(port, host):

@@ -71,17 +71,17 @@ def test_command_lines_contain_no_secret(run, secrets):
     assert _containing({line: line for line in lines}, secrets) == []
 
 
-def test_command_lines_of_first_start_contain_no_secret(lab, other):
+def test_command_lines_of_first_start_contain_no_secret(lab, second_stack):
     """The first start creates the secrets, Postgres's data and the roles."""
     lines = CommandLines()
     lines.start()
     try:
-        said = lab("up", **other)
+        said = lab("up", **second_stack)
     finally:
         seen = lines.stop()
     assert said.code == 0, said.err
-    assert lab("down", **other).code == 0
-    state = State(Path(other["LAB_STATE_DIR"]))
+    assert lab("down", **second_stack).code == 0
+    state = State(Path(second_stack["LAB_STATE_DIR"]))
     secrets = {name: state.secret(name) for name in NAMES}
     assert {"initdb", "ops.roles", "load_db"} <= {word for line in seen for word in _words(line)}
     texts = {line: line for line in seen} | {"said": said.out + said.err}

@@ -10,7 +10,7 @@ from lab_settings.kinds import Server
 from websockets.sync.client import connect
 
 from lab.errors import LabError
-from lab.settings import changed
+from lab.settings import update_settings
 from lab.settings.presets import preset_assignments
 from lab.stack import verify
 from lab.stack.native.supervision import is_alive, wait_for
@@ -37,14 +37,14 @@ KILLED = ("uvicorn", "daphne", "granian")
 def article(stack):
     """Restore the defaults for the next module."""
     yield
-    stack.apply(changed(stack.settings(), preset_assignments("article")))
+    stack.apply(update_settings(stack.settings(), preset_assignments("article")))
 
 
 def _wanted(stack, **values):
     usual = {"LAB_SECOND_SERVER": "off", "LAB_DB_MAX_CONNECTIONS": "100", "LAB_WEBSOCKETS": "off"}
     usual["LAB_WORKERS"] = "2"
     wanted = usual | values
-    return changed(stack.settings(), [f"{name}={value}" for name, value in wanted.items()])
+    return update_settings(stack.settings(), [f"{name}={value}" for name, value in wanted.items()])
 
 
 def _says(stack, url, *, path=NOWHERE, token=True):

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from lab.errors import LabError
-from lab.settings import changed
+from lab.settings import update_settings
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_repeating_a_failed_set_applies_it(lab, stack, naive_again):
 
 def test_settings_that_cannot_be_applied_leave_stack_unchanged(stack):
     before = stack.settings()
-    delayed = changed(before, ["LAB_LATENCY_MS=60", "LAB_WORKBENCH=on"])
+    delayed = update_settings(before, ["LAB_LATENCY_MS=60", "LAB_WORKBENCH=on"])
     stack._supervision.stop_service("toxiproxy")
     with pytest.raises(LabError, match="Toxiproxy does not answer"), stack.emptied(delayed):
         pass

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from lab_settings.kinds import Server
 
-from lab.settings import changed
+from lab.settings import update_settings
 from lab.stack.inspect import ask_backend
 from lab.stack.native.supervision import wait_for
 
@@ -18,7 +18,7 @@ SERVERS = [Server.GUNICORN_SYNC, Server.UVICORN]
 @pytest.fixture(scope="module", params=SERVERS)
 def settings(stack, request):
     before = stack.settings()
-    stack.apply(changed(before, [f"LAB_SERVER={request.param}"]))
+    stack.apply(update_settings(before, [f"LAB_SERVER={request.param}"]))
     yield stack.settings()
     stack.apply(before)
 
@@ -52,7 +52,7 @@ def _without(stack, service):
 def test_django_is_stock_until_a_part_is_fast(stack, settings):
     assert ask_backend(settings, stack.token())["server"]["is_stock"] is True
     try:
-        stack.apply(changed(settings, ["LAB_DETAIL=fast"]))
+        stack.apply(update_settings(settings, ["LAB_DETAIL=fast"]))
         assert ask_backend(stack.settings(), stack.token())["server"]["is_stock"] is False
     finally:
         stack.apply(settings)

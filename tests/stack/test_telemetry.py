@@ -7,14 +7,14 @@ from tests.support.telemetry import TABLE, arrivals
 
 
 @pytest.fixture(scope="module")
-def prometheus(watched):
-    return Prometheus(watched.url)
+def prometheus(telemetry_run):
+    return Prometheus(telemetry_run.url)
 
 
 @pytest.fixture(scope="module")
-def arrived(watched):
+def arrived(telemetry_run):
     """Return the signals that arrived within 60 s of a run's start, and after how many seconds."""
-    return watched.arrived
+    return telemetry_run.arrived
 
 
 @pytest.mark.parametrize("signal", TABLE, ids=str)

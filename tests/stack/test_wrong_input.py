@@ -18,25 +18,25 @@ from lab.paths import ROOT, State
 from lab.stack.native.supervision import wait_for
 
 
-def test_port_conflict_is_reported_before_any_start(lab, other):
+def test_port_conflict_is_reported_before_any_start(lab, second_stack):
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", int(other["LAB_HTTP_PORT"])))
+        taken.bind(("127.0.0.1", int(second_stack["LAB_HTTP_PORT"])))
         taken.listen()
-        said = lab("up", **other)
+        said = lab("up", **second_stack)
     assert said.is_one_message(1)
-    assert f"port {other['LAB_HTTP_PORT']} (LAB_HTTP_PORT)" in said.err
+    assert f"port {second_stack['LAB_HTTP_PORT']} (LAB_HTTP_PORT)" in said.err
     assert "Nothing was started" in said.err
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a small disk to fill")
-def test_full_disk_is_reported_before_any_start(lab, other, tmp_path):
+def test_full_disk_is_reported_before_any_start(lab, second_stack, tmp_path):
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=50m", "tmpfs", str(tmp_path)], check=False
     )
     if mounted.returncode:
         pytest.skip("this sandbox may not mount a small disk to fill")
     try:
-        said = lab("up", **{**other, "LAB_STATE_DIR": str(tmp_path)})
+        said = lab("up", **{**second_stack, "LAB_STATE_DIR": str(tmp_path)})
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
     assert said.is_one_message(1)
@@ -44,11 +44,11 @@ def test_full_disk_is_reported_before_any_start(lab, other, tmp_path):
     assert "Make room" in said.err
 
 
-def test_broken_cluster_is_reported_with_the_end_of_its_log(lab, other):
-    assert lab("up", **other).code == 0
-    assert lab("down", **other).code == 0
-    (State(Path(other["LAB_STATE_DIR"])).postgres / "PG_VERSION").write_text("9.6\n")
-    said = lab("up", **other)
+def test_broken_cluster_is_reported_with_the_end_of_its_log(lab, second_stack):
+    assert lab("up", **second_stack).code == 0
+    assert lab("down", **second_stack).code == 0
+    (State(Path(second_stack["LAB_STATE_DIR"])).postgres / "PG_VERSION").write_text("9.6\n")
+    said = lab("up", **second_stack)
     assert said.is_one_message(1)
     assert "postgres did not start" in said.err
     assert "9.6" in said.err
@@ -86,8 +86,8 @@ def test_k6_environment_variables_in_the_shell_are_rejected(lab, stack):
 
 
 @pytest.mark.parametrize("argv", [("k6", "smoke"), ("set", "LAB_DETAIL=fast")])
-def test_commands_without_running_stack_report_how_to_start_it(lab, other, argv):
-    said = lab(*argv, **other)
+def test_commands_without_running_stack_report_how_to_start_it(lab, second_stack, argv):
+    said = lab(*argv, **second_stack)
     assert said.is_one_message(1)
     assert "lab up" in said.err
 
@@ -99,11 +99,11 @@ def test_load_that_is_too_short_is_not_evaluated(lab, stack):
     assert "--duration 7s" in said.err
 
 
-def test_data_created_with_other_secrets_is_reported(lab, other):
-    assert lab("up", **other).code == 0
-    assert lab("down", **other).code == 0
-    (State(Path(other["LAB_STATE_DIR"])).secrets / "postgres_password").write_text("another")
-    said = lab("up", **other)
+def test_data_created_with_other_secrets_is_reported(lab, second_stack):
+    assert lab("up", **second_stack).code == 0
+    assert lab("down", **second_stack).code == 0
+    (State(Path(second_stack["LAB_STATE_DIR"])).secrets / "postgres_password").write_text("another")
+    said = lab("up", **second_stack)
     assert said.is_one_message(1)
     assert "another password" in said.err
 

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import httpx
 
-from lab.settings import changed
+from lab.settings import update_settings
 from lab.stack.engine import Engine
 from tests.support.raw_http import Answer, Client, post
 
@@ -170,7 +170,7 @@ def _these(booked: list[str]) -> str:
 def racing(engine: Engine, booking: str) -> Iterator[None]:
     """Set LAB_BOOKING to `booking` and use many workers; restore the settings at the end."""
     before = engine.settings()
-    engine.apply(changed(before, [f"LAB_BOOKING={booking}", *SERVER]))
+    engine.apply(update_settings(before, [f"LAB_BOOKING={booking}", *SERVER]))
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ from lab.analysis.queries import (
     REQUESTS,
     TARGET_RATE,
     VIRTUAL_USERS,
-    VIRTUAL_USERS_MADE,
+    VIRTUAL_USERS_MAX,
 )
 
 
@@ -83,4 +83,4 @@ def virtual_users(tests: str) -> str:
 
 def virtual_users_made(tests: str) -> str:
     """Return virtual users that k6 has created."""
-    return f"sum(max_over_time({VIRTUAL_USERS_MADE}{{{tests}}}[{K6_WINDOW}]))"
+    return f"sum(max_over_time({VIRTUAL_USERS_MAX}{{{tests}}}[{K6_WINDOW}]))"

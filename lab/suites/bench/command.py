@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from lab.analysis.provenance import facts, stored
+from lab.analysis.provenance import facts, store_result
 from lab.console import Progress
 from lab.errors import Interrupted, LabError, UsageError
 from lab.profiling.profile import backend_pid
@@ -80,7 +80,7 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
         with facts(engine, stack.base, versions()) as known:
             measured = list(_measured(Bench(engine, stack.base), what))
     head = {name: value for name, value in asdict(what).items() if name != "names"}
-    return stored("bench", {**known, **head, "rows": measured})
+    return store_result("bench", {**known, **head, "rows": measured})
 
 
 def require_native(engine: Engine) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from lab.analysis.provenance import facts, stored
+from lab.analysis.provenance import facts, store_result
 from lab.console import step
 from lab.stack.engine import Engine
 from lab.stack.exclusive import borrowed, prepare
@@ -74,7 +74,7 @@ def run(
         row_document(row.name, row.path, [judge(row.target, found, check=False)], found)
         for row in ROWS
     ]
-    return stored(
+    return store_result(
         "bench-growth",
         {**known, "repeats": times, "seconds": each, "check": False, "rows": rows},
     )

@@ -14,7 +14,7 @@ from lab.host.processes import cpu_seconds
 from lab.load.k6 import new_testid
 from lab.paths import RESULTS
 from lab.profiling.flamegraph import hottest, packages
-from lab.profiling.profile import FEWEST_SAMPLES, backend_pid, shares
+from lab.profiling.profile import MIN_SAMPLES, backend_pid, shares
 from lab.profiling.recorder import Recorder
 from lab.suites.bench.rows import Row, Way
 from lab.suites.bench.variants import Bench
@@ -85,7 +85,7 @@ def _recording(bench: Bench, svg: Path, used: dict[str, float]) -> Iterator[None
 def _with_functions(profile: Profile, svg: Path) -> Profile:
     profile.samples, found = hottest(svg)
     # With fewer samples the server had no requests, and shares of its other work mean nothing.
-    if profile.samples >= FEWEST_SAMPLES:
+    if profile.samples >= MIN_SAMPLES:
         count = packages(found).most_common()
         profile.packages = {name: round(n / profile.samples * 100, 1) for name, n in count if n}
         profile.hottest = [shares(hot, profile.samples) for hot in found[:_FUNCTIONS]]

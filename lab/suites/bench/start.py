@@ -17,7 +17,7 @@ from lab.console import step
 from lab.errors import LabError
 from lab.interrupts import uninterrupted
 from lab.paths import ROOT, State
-from lab.settings import Settings, changed
+from lab.settings import Settings, update_settings
 from lab.suites.bench.rows import START_SECONDS
 from lab.suites.bench.sample import Verdict, against
 
@@ -50,7 +50,9 @@ def against_limit(seconds: list[float]) -> Verdict:
 def _second_stack(base: Settings) -> Iterator[tuple[Settings, dict[str, str]]]:
     """Yield settings and environment of a second stack; afterwards remove it with its data."""
     ports = {name: int(value) for name, value in base.as_env().items() if name.endswith("_PORT")}
-    settings = changed(base, [f"{name}={port + _PORTS_APART}" for name, port in ports.items()])
+    settings = update_settings(
+        base, [f"{name}={port + _PORTS_APART}" for name, port in ports.items()]
+    )
     state = State(ROOT / ".lab" / "bench-start")
     env = {**os.environ, **settings.as_env(), "LAB_STATE_DIR": str(state.base)}
     try:

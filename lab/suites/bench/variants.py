@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from lab.host.cpus import Cpus, choose_cpus
 from lab.host.processes import wait_until_idle
-from lab.settings import Settings, changed, changed_live
+from lab.settings import Settings, update_live_settings, update_settings
 from lab.stack.engine import Engine
 from lab.stack.verify import LIST, target_of, verify
 from lab.suites.bench import dataset, pgbench, wrk
@@ -27,7 +27,7 @@ class Bench:
     base: Settings
 
     def __post_init__(self) -> None:
-        self.base = changed(self.base, base_assignments())
+        self.base = update_settings(self.base, base_assignments())
         self.engine.apply(self.base)
         # Settings that are already verified: once is enough, and takes five seconds.
         self._known_good: list[Settings] = []
@@ -74,7 +74,7 @@ class Bench:
 
     def settings(self, way: Way) -> Settings:
         """Return the variant's settings on this stack."""
-        return changed_live(self.base, way.settings)
+        return update_live_settings(self.base, way.settings)
 
     def url(self, way: Way) -> str:
         """Return the URL of the variant's requests."""

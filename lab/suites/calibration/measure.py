@@ -10,7 +10,7 @@ from types import TracebackType
 import psutil
 
 from lab.analysis import queries
-from lab.analysis.measure import read_back
+from lab.analysis.measure import read_result
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.windows import Bounds
 from lab.console import step
@@ -49,7 +49,7 @@ def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> See
         )
         truth = server.stop()
     with step("reading it back"):
-        result = read_back(engine, run, Bounds())
+        result = read_result(engine, run, Bounds())
     there = Prometheus(settings.prometheus_url)
     return Seen(
         result=result,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from statistics import median
 
-from lab.analysis.breakpoint import IN_A_ROW
+from lab.analysis.breakpoint import BREAK_WINDOWS
 from lab.analysis.result import Result
 from lab.analysis.windows import Window
 from lab.suites.figures import Figure, at_least, at_most
@@ -44,7 +44,9 @@ def of_load(result: Result, statuses: dict[str, int]) -> Iterator[Figure]:
     yield at_most("requests that failed, and were not refused", 0, others)
     yield at_most("requests that were refused", round(REFUSED_SHARE * result.requests), refused)
     windows = result.windows if result.outcome != "unrecorded" else []
-    yield at_most("windows in a row that exceeded a limit", IN_A_ROW - 1, broken_in_a_row(windows))
+    yield at_most(
+        "windows in a row that exceeded a limit", BREAK_WINDOWS - 1, broken_in_a_row(windows)
+    )
 
 
 def broken_in_a_row(windows: list[Window]) -> int | None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from lab_settings import durations
 
-from lab.analysis.prometheus import Prometheus, Unanswered
-from lab.analysis.provenance import facts, stored
+from lab.analysis.prometheus import Prometheus, PrometheusUnavailable
+from lab.analysis.provenance import facts, store_result
 from lab.analysis.windows import Bounds
 from lab.console import Progress
 from lab.errors import Interrupted, UsageError
@@ -82,7 +82,7 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
             found = _held(engine, what, _load(what, held), stack.base)
     named = {"scenario": what.scenario, "seconds": what.seconds, "rate": held}
     settings = {"settings": stack.base.model_dump(), "limit": asdict(limit) if limit else None}
-    return stored("soak", {**known, **named, **settings, **found})
+    return store_result("soak", {**known, **named, **settings, **found})
 
 
 def _limit(engine: Engine, what: Asked, progress: Progress) -> Limit | None:
@@ -128,7 +128,7 @@ def _keeping(watch: Watch) -> Iterator[None]:
     try:
         yield
     except Interrupted as interrupted:
-        path = stored("soak-interrupted", {"looks": [asdict(look) for look in watch.looks]})
+        path = store_result("soak-interrupted", {"looks": [asdict(look) for look in watch.looks]})
         raise Interrupted(
             f"{interrupted} What was looked at until then is in {path['files']['result']}."
         ) from None
@@ -145,7 +145,7 @@ def _from_prometheus(
             peaks(prometheus, began, time.time(), step=max(5.0, step)),
             by_status(prometheus, held.result.testid, started, held.result.seconds),
         )
-    except Unanswered:
+    except PrometheusUnavailable:
         return {}, {}
 
 

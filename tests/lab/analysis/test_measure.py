@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lab.analysis.completeness import Completeness
-from lab.analysis.measure import Collected, metrics_of
+from lab.analysis.measure import RunData, metrics_of
 from lab.load.k6 import Load, Run
 from lab.load.summary import parse_summary
 from lab.settings import load_settings
@@ -15,7 +15,7 @@ def _result(**metrics):
     lab = {"scenario": "workbench", "load_seconds": 5, "duration_seconds": 4}
     summary = parse_summary({"lab": lab, "metrics": named})
     run = Run(Load("closed"), Path(), 0, 5, False, [], load_settings({}))
-    return metrics_of(run, summary, Collected(0, Completeness(7, 7, 5, 0), []))
+    return metrics_of(run, summary, RunData(0, Completeness(7, 7, 5, 0), []))
 
 
 def test_started_request_without_answer_is_unfinished():

@@ -6,7 +6,7 @@ import pytest
 
 from lab.analysis.completeness import Completeness
 from lab.analysis.result import PrometheusRange, Result, WebSockets
-from lab.analysis.verdict import Verdict, judge
+from lab.analysis.verdict import Verdict, verdict_of
 from lab.analysis.windows import Bounds, Counters, windows
 from lab.host.sampler import CpuUse
 from lab.load.plan import Plan, Stage
@@ -38,7 +38,7 @@ def _result(
 
 
 def _judge(result: Result) -> Verdict:
-    return judge(result, PLAN, Bounds())
+    return verdict_of(result, PLAN, Bounds())
 
 
 def test_target_is_limit_when_generator_had_spare_cpu():
@@ -90,14 +90,14 @@ def test_late_limit_violation_is_reported():
 @pytest.mark.parametrize(("failed", "outcome"), [(False, "passed"), (True, "failed")])
 def test_smoke_test_passes_or_fails_by_its_thresholds(failed, outcome):
     smoke = Result(profile="smoke", requests=7)
-    verdict = judge(smoke, None, Bounds(), thresholds_failed=failed)
+    verdict = verdict_of(smoke, None, Bounds(), thresholds_failed=failed)
     assert verdict.outcome == outcome
     assert "7 requests" in verdict.verdict
 
 
 @pytest.mark.parametrize(("busy", "limit"), [(0.95, "generator_cpu"), (0.5, "none")])
 def test_closed_load_is_lower_bound_when_generator_was_full(busy, limit):
-    verdict = judge(_result(busy, 0.8, profile="closed", requests=900), None, Bounds())
+    verdict = verdict_of(_result(busy, 0.8, profile="closed", requests=900), None, Bounds())
     assert (verdict.outcome, verdict.limited_by) == ("measured", limit)
     assert ("limited by the load generator" in verdict.verdict) == (busy > 0.9)
 

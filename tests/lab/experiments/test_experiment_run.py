@@ -18,7 +18,7 @@ from lab.experiments.store import Store, find_store
 from lab.host import preflight
 from lab.interrupts import interruptible
 from lab.paths import ROOT
-from lab.settings import changed_live, load_settings
+from lab.settings import load_settings, update_live_settings
 
 TEXT = (ROOT / "tests/support/samples/small.toml").read_text()
 RESULT = Result(rps=1.0, goodput=1.0)
@@ -127,7 +127,7 @@ def test_cell_is_verified_without_latency_and_then_emptied_again(monkeypatch, va
     engine = SimpleNamespace(token=str, emptied=lambda to: nullcontext(said.append(_of(to))))
     monkeypatch.setattr(cell, "verify", lambda target: said.append(f"proof {_of(target.settings)}"))
     monkeypatch.setattr(cell.latency, "verified", lambda *_: said.append("delays"))
-    wanted = changed_live(base, values)
+    wanted = update_live_settings(base, values)
     bench = cell.StackBench(engine, base, Bounds(), _written=False)
     bench.apply(SimpleNamespace(settings=values, reset="nothing"))
     bench.reset()

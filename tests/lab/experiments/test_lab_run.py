@@ -14,7 +14,7 @@ import pytest
 from lab.errors import LabError, UsageError
 from lab.experiments import command
 from lab.paths import RESULTS, ROOT
-from lab.settings import changed, load_settings
+from lab.settings import load_settings, update_settings
 from lab.stack import verify
 from lab.stack.native.supervision import wait_for
 from lab.stack.status import active_settings
@@ -159,7 +159,7 @@ def _results():
     ],
 )
 def test_inactive_layer_is_detected(stack, monkeypatch, claimed, said):
-    claimed_settings = changed(stack.settings(), [claimed])
+    claimed_settings = update_settings(stack.settings(), [claimed])
     if "CACHE" in claimed:
         monkeypatch.setattr(verify, "_check_settings", lambda _: None)
     with pytest.raises(LabError) as found:

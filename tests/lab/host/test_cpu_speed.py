@@ -26,6 +26,6 @@ def test_speed_is_turns_per_second_of_cpu_time(monkeypatch):
 
 def test_extremes_have_names_and_skip_unmeasured_values():
     found = extremes([(10.0, "a"), (None, "b"), (12.0, "c"), (8.0, "d")])
-    assert (found.least, found.slowest, found.most, found.fastest) == (8.0, "d", 12.0, "c")
+    assert (found.lowest, found.slowest, found.highest, found.fastest) == (8.0, "d", 12.0, "c")
     assert found.ratio == 1.5
     assert extremes([(None, "a")]) is None

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from lab.host import processes
-from lab.host.processes import answering, tree_bytes
+from lab.host.processes import server_pids, tree_bytes
 from lab.host.sampler import CpuUse, memory_peak
 
 MEGABYTE = 1024**2
@@ -43,8 +43,8 @@ def test_old_stack_answers_instead_of_backend():
     pids = {"backend": 1, "backend-beside": 2, "backend-metrics": 3, "postgres": 4}
     # The worker of the channel layer runs next to every server of the experiments, idle.
     pids |= {"backend-worker": 8}
-    assert answering(pids) == [1, 2]
-    assert answering(pids | {"legacy-web": 5, "legacy-worker-1": 6, "legacy-redis": 7}) == [5, 6]
+    assert server_pids(pids) == [1, 2]
+    assert server_pids(pids | {"legacy-web": 5, "legacy-worker-1": 6, "legacy-redis": 7}) == [5, 6]
 
 
 def test_memory_peak_is_largest_sample():

@@ -34,7 +34,7 @@ def _write(header, cells, folder):
 @pytest.fixture(scope="module", params=["small", "ladder"])
 def report(request, tmp_path_factory):
     if request.param == "small":
-        return request.getfixturevalue("written")[1]["html"]
+        return request.getfixturevalue("report_files")[1]["html"]
     return _write(*ladder(), tmp_path_factory.mktemp("report"))
 
 
@@ -52,8 +52,8 @@ def test_every_chart_is_drawn_without_horizontal_scrolling(page, report, width):
     assert page.trouble == []
 
 
-def test_drawn_chart_labels_limited_cell(page, written):
-    page.open(written[1]["html"], 400)
+def test_drawn_chart_labels_limited_cell(page, report_files):
+    page.open(report_files[1]["html"], 400)
     texts = page.ask(
         "[...document.querySelectorAll('#comparison-0 svg text')].map(t => t.textContent)"
     )

@@ -30,8 +30,8 @@ def test_experiment_with_one_axis_has_report(tmp_path):
     assert {path.name for path in files["pictures"]} >= {"comparison.png", "curves.svg"}
 
 
-def test_markdown_embeds_existing_pictures(written):
-    folder, files = written
+def test_markdown_embeds_existing_pictures(report_files):
+    folder, files = report_files
     links = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", files["markdown"].read_text())
     assert {"pictures/comparison.png", "pictures/curves-detail.png"} <= set(links)
     for link in links:
@@ -39,11 +39,11 @@ def test_markdown_embeds_existing_pictures(written):
         assert (folder / link).with_suffix(".svg").read_text().startswith("<svg")
 
 
-def test_static_picture_matches_interactive_chart(written):
-    svg = (written[0] / "pictures/comparison.svg").read_text()
+def test_static_picture_matches_interactive_chart(report_files):
+    svg = (report_files[0] / "pictures/comparison.svg").read_text()
     texts = set(re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", svg))
     assert {"≥ 1,443 · generator", "≥ 323 · VU cap", "failed", "not measured", "60.7"} <= texts
-    curves = (written[0] / "pictures/curves-detail.svg").read_text()
+    curves = (report_files[0] / "pictures/curves-detail.svg").read_text()
     assert curves.count("mark-line role-mark") >= 6
     assert "layer: redis-page; rate, per s:" in curves
 
@@ -57,19 +57,19 @@ def test_names_with_slashes_stay_inside_folder(tmp_path):
     assert (tmp_path / "run/pictures/curves--detail.png") in files["pictures"]
 
 
-def test_new_report_removes_old_pictures(written, tmp_path):
-    folder = shutil.copytree(written[0], tmp_path / "run")
+def test_new_report_removes_old_pictures(report_files, tmp_path):
+    folder = shutil.copytree(report_files[0], tmp_path / "run")
     assert list((folder / "pictures").iterdir())
     files = write_report(load()[0], [], [], folder)
     assert files["pictures"] == list((folder / "pictures").iterdir()) == []
 
 
-def test_page_is_self_contained_without_local_paths(written):
-    page = written[1]["html"].read_text()
+def test_page_is_self_contained_without_local_paths(report_files):
+    page = report_files[1]["html"].read_text()
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page)
-    for text in (page, written[1]["markdown"].read_text()):
+    for text in (page, report_files[1]["markdown"].read_text()):
         assert str(FOLDER.parents[2]) not in text
-        assert str(written[0]) not in text
+        assert str(report_files[0]) not in text
 
 
 def test_page_with_sixty_long_cells_is_below_five_megabytes():
@@ -98,9 +98,9 @@ def test_titles_and_errors_are_escaped():
     assert "<script" not in text
 
 
-def test_document_has_every_planned_measurement(written):
+def test_document_has_every_planned_measurement(report_files):
     header, cells = load()
-    document = report_document(header, runs(cells), CLAIMS, written[1])
+    document = report_document(header, runs(cells), CLAIMS, report_files[1])
     assert json.loads(json.dumps(document)) == document
     assert set(document) >= {"experiment", "cells", "claims", "files"}
     names = "name settings repeat rps goodput requests failed_ratio p95_ms dropped_iterations"

@@ -14,7 +14,7 @@ from lab_settings.rules import TIMEOUTS_OUTSIDE_IN
 from lab.errors import UsageError
 from lab.host.cpus import Cpus, choose_cpus
 from lab.paths import ROOT
-from lab.settings import Settings, changed, load_settings
+from lab.settings import Settings, load_settings, update_settings
 
 COMPOSE = "".join(path.read_text() for path in sorted(ROOT.glob("docker-compose*.yml")))
 
@@ -49,7 +49,7 @@ def test_removed_setting_is_usage_error(name, lab, tmp_path):
     assert asked.is_one_message(2)
     assert f"{name} is not a setting any more" in asked.err
     with pytest.raises(UsageError, match=f"{name} is not a setting any more"):
-        changed(load_settings({}), [f"{name}=netem"])
+        update_settings(load_settings({}), [f"{name}=netem"])
     argv = [sys.executable, "-m", "lab_settings.messages"]
     init = subprocess.run(argv, env={name: "netem"}, capture_output=True, text=True, check=False)
     assert (init.returncode, init.stdout) == (2, "")
@@ -110,7 +110,7 @@ def test_unconfigured_side_gets_remaining_cpus(monkeypatch):
 
 def test_assignment_needs_equals_sign():
     with pytest.raises(UsageError, match="NAME=VALUE"):
-        changed(load_settings(), ["LAB_DETAIL"])
+        update_settings(load_settings(), ["LAB_DETAIL"])
 
 
 def test_compose_defaults_match_declaration():

@@ -59,16 +59,18 @@ def test_large_dataset_is_measured_and_then_removed(stack, monkeypatch, repeats)
     )
 
 
-def test_stack_that_was_down_is_stopped_without_load_bookings(lab, other):
+def test_stack_that_was_down_is_stopped_without_load_bookings(lab, second_stack):
     data = {"HOTELS": 2, "SUITES_PER_HOTEL": 10, "BOOKINGS_PER_SUITE": 3}
-    other |= {f"LAB_DATA_{name}": str(count) for name, count in data.items()}
-    said = lab("bench", "--only", "booking", "--repeat", "1", "--duration", "1s", "--json", **other)
+    second_stack |= {f"LAB_DATA_{name}": str(count) for name, count in data.items()}
+    said = lab(
+        "bench", "--only", "booking", "--repeat", "1", "--duration", "1s", "--json", **second_stack
+    )
     document = said.json
     (ROOT / document["files"]["result"]).unlink()
     assert document["rows"][0]["pairs"][0]["fast"]["requests"] > 0
-    assert leftovers(State(Path(other["LAB_STATE_DIR"]))) == []
-    assert lab("up", **other).code == 0
-    tables = lab("manage", "table_sizes", "--json", **other).json["tables"]
-    assert lab("down", **other).code == 0
+    assert leftovers(State(Path(second_stack["LAB_STATE_DIR"]))) == []
+    assert lab("up", **second_stack).code == 0
+    tables = lab("manage", "table_sizes", "--json", **second_stack).json["tables"]
+    assert lab("down", **second_stack).code == 0
     (bookings,) = (each["rows"] for each in tables if each["table"] == "hotels_booking")
     assert bookings == math.prod(data.values())
