@@ -40,31 +40,31 @@ class BreakPoint:
     generator_cpu: float | None = None
 
 
-def find_break(found: Sequence[Window]) -> BreakPoint | None:
+def find_break(windows: Sequence[Window]) -> BreakPoint | None:
     """Return the break point; None when the run stayed within the limits to the end."""
-    for index in range(len(found) - BREAK_WINDOWS + 1):
-        if all(window.broken for window in found[index : index + BREAK_WINDOWS]):
-            return _break_point(found[: index + 1])
+    for index in range(len(windows) - BREAK_WINDOWS + 1):
+        if all(window.broken for window in windows[index : index + BREAK_WINDOWS]):
+            return _break_point(windows[: index + 1])
     return None
 
 
-def is_past_break(found: Sequence[Window]) -> bool:
+def is_past_break(windows: Sequence[Window]) -> bool:
     """Return whether a ramp may stop: it broke, and _AFTER_BREAK more windows are complete."""
-    return find_break(found[:-_AFTER_BREAK]) is not None
+    return find_break(windows[:-_AFTER_BREAK]) is not None
 
 
-def _break_point(so_far: Sequence[Window]) -> BreakPoint:
+def _break_point(windows: Sequence[Window]) -> BreakPoint:
     """Return the break point; the last of the windows is the one that broke.
 
     Rates are rounded once, for the verdict, the document and the chart. Separate rounding gave
     different values: 24.254 became 24.3 in one, and 24.25, so 24.2, in the others.
     """
-    window = so_far[-1]
-    sustained = max(w.achieved * (1 - w.error_ratio) for w in so_far)
+    window = windows[-1]
+    sustained = max(w.achieved * (1 - w.error_ratio) for w in windows)
     return BreakPoint(
         rate=round(min(sustained, window.offered), 2),
         offered=round(window.offered, 2),
-        goodput=round(max(w.goodput for w in so_far), 2),
+        goodput=round(max(w.goodput for w in windows), 2),
         seconds_into_test=window.end,
         reasons=window.broken,
         dropped=window.dropped,

@@ -10,12 +10,12 @@ from lab.analysis import queries
 from lab.analysis.prometheus import Prometheus, PrometheusUnavailable
 
 # k6 pushes every second; a shorter gap can't look like a break (BREAK_WINDOWS in a row).
-_LONGEST_SILENCE_SECONDS = 3
+_MAX_GAP_SECONDS = 3
 
 # With a write-ahead log in front of Prometheus, the last pushes arrive late. Polling ends when
-# nothing arrives for _QUIET_SECONDS, at the latest after _PATIENCE_SECONDS.
+# nothing arrives for _QUIET_SECONDS, at the latest after _TIMEOUT_SECONDS.
 _QUIET_SECONDS = 3
-_PATIENCE_SECONDS = 10
+_TIMEOUT_SECONDS = 10
 _POLL_SECONDS = 0.5
 
 
@@ -57,41 +57,41 @@ def measure_completeness(
 ) -> Completeness:
     """Return the completeness of a load of `seconds`; wait some seconds for late pushes."""
 
-    def look() -> Completeness:
-        return _look(testid, counted, started, seconds, prometheus)
+    def query() -> Completeness:
+        return _query(testid, counted, started, seconds, prometheus)
 
-    began = changed = time.monotonic()
-    found = look()
-    while not found.complete and _still_hopes(began, changed):
+    started_at = changed_at = time.monotonic()
+    completeness = query()
+    while not completeness.complete and _should_poll(started_at, changed_at):
         time.sleep(_POLL_SECONDS)
-        before, found = found, look()
-        if found != before:
-            changed = time.monotonic()
-    return found
+        previous, completeness = completeness, query()
+        if completeness != previous:
+            changed_at = time.monotonic()
+    return completeness
 
 
-def _still_hopes(began: float, changed: float) -> bool:
+def _should_poll(started_at: float, changed_at: float) -> bool:
     now = time.monotonic()
-    return now < min(changed + _QUIET_SECONDS, began + _PATIENCE_SECONDS)
+    return now < min(changed_at + _QUIET_SECONDS, started_at + _TIMEOUT_SECONDS)
 
 
-def _look(
+def _query(
     testid: str, counted: int, started: float, seconds: float, prometheus: Prometheus
 ) -> Completeness:
     try:
-        there = prometheus.instant(queries.requests_of_whole_run(testid)) or 0
-        beats = prometheus.samples(queries.heartbeat(testid), started, started + seconds)
+        count = prometheus.instant(queries.requests_of_whole_run(testid)) or 0
+        heartbeats = prometheus.samples(queries.heartbeat(testid), started, started + seconds)
     except PrometheusUnavailable:
         return Completeness(counted, None, seconds, seconds)
-    moments = sorted(at for series in beats for at in series)
-    silent = gap_seconds(moments, started, started + seconds)
-    return Completeness(counted, int(there), seconds, silent)
+    times = sorted(at for series in heartbeats for at in series)
+    missing = gap_seconds(times, started, started + seconds)
+    return Completeness(counted, int(count), seconds, missing)
 
 
-def gap_seconds(moments: list[float], start: float, end: float) -> float:
-    """Return the seconds in which a push was due and none arrived; `moments` are the sorted push
+def gap_seconds(times: list[float], start: float, end: float) -> float:
+    """Return the seconds in which a push was due and none arrived; `times` are the sorted push
     times.
     """
     # A push covers the second before it.
-    silences = (after - before for before, after in pairwise([start - 1, *moments, end]))
-    return sum(silence - 1 for silence in silences if silence > _LONGEST_SILENCE_SECONDS)
+    gaps = (after - before for before, after in pairwise([start - 1, *times, end]))
+    return sum(gap - 1 for gap in gaps if gap > _MAX_GAP_SECONDS)

@@ -51,5 +51,5 @@ class EarlyStop:
 
     def _pushes(self, prometheus: Prometheus, started: float) -> list[float]:
         """Return the times of k6's pushes since the load began (Unix time), in order."""
-        found = prometheus.samples(queries.heartbeat(self.testid), started, time.time())
-        return sorted(at for series in found for at in series)
+        heartbeats = prometheus.samples(queries.heartbeat(self.testid), started, time.time())
+        return sorted(at for series in heartbeats for at in series)

@@ -18,8 +18,8 @@ class Spread(NamedTuple):
 
 def spread(values: Sequence[float | None]) -> Spread | None:
     """Return median and range; None without values."""
-    known = [value for value in values if value is not None]
-    return Spread(median(known), min(known), max(known), len(known)) if known else None
+    numbers = [value for value in values if value is not None]
+    return Spread(median(numbers), min(numbers), max(numbers), len(numbers)) if numbers else None
 
 
 def rate(value: float | None) -> str:

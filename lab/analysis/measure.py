@@ -46,8 +46,8 @@ def read_result(engine: Engine, run: Run, bounds: Bounds) -> Result:
     summary = read_summary(run.summary_file)
     if run.stopped_at is not None:
         summary = summary.until(run.stopped_at)
-    collected = _collect(run, summary, Prometheus(run.settings.prometheus_url), bounds)
-    metrics = metrics_of(run, summary, collected)
+    data = _collect(run, summary, Prometheus(run.settings.prometheus_url), bounds)
+    metrics = metrics_of(run, summary, data)
     verdict = verdict_of(metrics, summary.plan, bounds, thresholds_failed=run.thresholds_failed)
     return metrics.model_copy(update=vars(verdict))
 
@@ -101,8 +101,8 @@ def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds)
         totals = read_totals(run.load.testid, started, summary.seconds, prometheus)
     except PrometheusUnavailable:
         return RunData(started, replace(completeness, prometheus=None), [])
-    found = windows(summary.plan, totals.at, bounds) if summary.plan else []
-    return RunData(started, completeness, found, totals.max_rps(summary.seconds))
+    load_windows = windows(summary.plan, totals.at, bounds) if summary.plan else []
+    return RunData(started, completeness, load_windows, totals.max_rps(summary.seconds))
 
 
 def _start_of_load(run: Run, summary: Summary) -> float:
@@ -131,17 +131,17 @@ def read_totals(testid: str, started: float, seconds: float, prometheus: Prometh
         name: Counter(prometheus.samples(selector, started - PUSH_SECONDS, ended), started)
         for name, selector in queries.counters(testid).items()
     }
-    found = prometheus.over(queries.percentile(testid, 0.95, WINDOW_SECONDS), started, ended)
-    return Totals(started, **counters, p95=found[0] if found else {})
+    percentiles = prometheus.over(queries.percentile(testid, 0.95, WINDOW_SECONDS), started, ended)
+    return Totals(started, **counters, p95=percentiles[0] if percentiles else {})
 
 
-def metrics_of(run: Run, summary: Summary, collected: RunData) -> Result:
+def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
     """Return every metric of a run, without a verdict."""
     requests = int(summary.value("http_reqs", "count"))
     failed = int(summary.value("http_req_failed", "passes"))
     in_time = summary.value("lab_answers_in_time", "count") / summary.seconds
-    best = max((window.goodput for window in collected.windows), default=in_time)
-    planned, found = summary.planned_seconds, collected.completeness
+    goodput = max((window.goodput for window in data.windows), default=in_time)
+    planned, completeness = summary.planned_seconds, data.completeness
     stopped = run.stopped_at
     return Result(
         testid=run.load.testid,
@@ -149,7 +149,7 @@ def metrics_of(run: Run, summary: Summary, collected: RunData) -> Result:
         scenario=summary.scenario,
         started=datetime.fromtimestamp(run.started, UTC).isoformat(timespec="seconds"),
         seconds=round(summary.seconds, 1),
-        stopped_after=None if stopped is None else round(stopped - collected.started, 1),
+        stopped_after=None if stopped is None else round(stopped - data.started, 1),
         requests=requests,
         successes=requests - failed,
         failed=failed,
@@ -157,15 +157,15 @@ def metrics_of(run: Run, summary: Summary, collected: RunData) -> Result:
         unfinished=_unfinished(summary),
         rps=round(requests / summary.seconds, 2),
         answers_per_second=round((requests - failed) / planned, 2) if planned else None,
-        goodput=round(best, 2),
+        goodput=round(goodput, 2),
         goodput_mean=round(in_time, 2),
-        max_rps=None if collected.max_rps is None else round(collected.max_rps, 2),
+        max_rps=None if data.max_rps is None else round(data.max_rps, 2),
         p50_ms=summary.milliseconds("http_req_duration", "p(50)"),
         p90_ms=summary.milliseconds("http_req_duration", "p(90)"),
         p95_ms=summary.milliseconds("http_req_duration", "p(95)"),
         p99_ms=summary.milliseconds("http_req_duration", "p(99)"),
         dropped_iterations=int(summary.value("dropped_iterations", "count")),
-        recorded=found,
+        recorded=completeness,
         staleness=_staleness(summary),
         websockets=_websockets(summary),
         steal=mean_share(use.steal for use in run.cpu),
@@ -173,16 +173,16 @@ def metrics_of(run: Run, summary: Summary, collected: RunData) -> Result:
         hotels=summary.hotels,
         unit=summary.plan.unit if summary.plan else None,
         failed_ratio=round(failed / max(requests, 1), 4),
-        missing_in_prometheus=found.k6 - (found.prometheus or 0),
+        missing_in_prometheus=completeness.k6 - (completeness.prometheus or 0),
         cache=_nginx_answers(summary),
         services_cpu=_mean_cores(run.cpu),
         memory_peak_bytes=memory_peak(run.cpu),
         prometheus=PrometheusRange(
-            start=collected.started,
+            start=data.started,
             end=run.ended,
             queries=queries.queries(run.load.testid, WINDOW_SECONDS),
         ),
-        windows=collected.windows,
+        windows=data.windows,
         cpu=run.cpu,
     )
 

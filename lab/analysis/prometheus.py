@@ -34,9 +34,9 @@ class Prometheus:
         """Query at one moment. Prometheus rounds it to milliseconds, so the returned times are
         ignored.
         """
-        when = {} if at is None else {"time": at}
-        found = self._get("query", {"query": query, **when})["result"]
-        values = {item["metric"].get(label, ""): float(item["value"][1]) for item in found}
+        params = {} if at is None else {"time": at}
+        items = self._get("query", {"query": query, **params})["result"]
+        values = {item["metric"].get(label, ""): float(item["value"][1]) for item in items}
         return {name: value for name, value in values.items() if not math.isnan(value)}
 
     def over(self, query: str, start: float, end: float, step: float = 1) -> list[Series]:
@@ -49,21 +49,21 @@ class Prometheus:
     def samples(self, selector: str, start: float, end: float) -> list[Series]:
         """Return the stored samples of `selector`, with their stored timestamps."""
         query = f"{selector}[{math.ceil((end - start) * 1000)}ms]"
-        found = self._get("query", {"query": query, "time": end})["result"]
-        return [_series(item["values"]) for item in found if "values" in item]
+        items = self._get("query", {"query": query, "time": end})["result"]
+        return [_series(item["values"]) for item in items if "values" in item]
 
     def by_label(
         self, query: str, label: str, start: float, end: float, step: float = 1
     ) -> dict[str, Series]:
         """Like `over`, keyed by the value of `label`."""
         params = {"query": query, "start": start, "end": end, "step": step}
-        found = self._get("query_range", params)["result"]
-        return {item["metric"].get(label, ""): _series(item["values"]) for item in found}
+        items = self._get("query_range", params)["result"]
+        return {item["metric"].get(label, ""): _series(item["values"]) for item in items}
 
     def _get(self, path: str, params: dict[str, Any]) -> Any:
         try:
-            answer = http.get(f"{self._url}/api/v1/{path}", params=params, timeout=self._timeout)
-            document = answer.json()
+            response = http.get(f"{self._url}/api/v1/{path}", params=params, timeout=self._timeout)
+            document = response.json()
         except (httpx.HTTPError, ValueError) as error:
             raise PrometheusUnavailable(
                 f"Prometheus at {self._url} does not answer ({error}). See `lab logs prometheus`."

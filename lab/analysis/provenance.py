@@ -40,24 +40,24 @@ def facts(
     Raises:
         LabError: the backend runs with DEBUG on.
     """
-    said = ask_backend(settings, engine.token())
-    if said["debug"]:
+    backend = ask_backend(settings, engine.token())
+    if backend["debug"]:
         raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
     target = expand(choose_cpus(settings).target)
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": host(settings, engine.name),
-        "versions": engine.versions() | (programs or {}) | said["versions"],
+        "versions": engine.versions() | (programs or {}) | backend["versions"],
         "warnings": preflight.warnings(settings),
         "data": {n: v for n, v in settings.as_env().items() if n.startswith("LAB_DATA_")},
     }
-    for warning in found["warnings"]:
+    for warning in document["warnings"]:
         note(f"Warning: {warning}.")
     steal, speed = StealMeter(), cpu_speed(target)
-    yield found
-    found["cpu_speed"] = [round(speed, 2), round(cpu_speed(target), 2)]
-    found["steal"] = round(steal.share(), 4)
+    yield document
+    document["cpu_speed"] = [round(speed, 2), round(cpu_speed(target), 2)]
+    document["steal"] = round(steal.share(), 4)
 
 
 def store_result(
@@ -70,9 +70,9 @@ def store_result(
     files = {"result": relative(path)}
     if draw is not None:
         files["picture"] = relative(draw(document, path.with_suffix("")))
-    whole = {**document, "files": files}
-    write_json(path, whole)
-    return whole
+    result = {**document, "files": files}
+    write_json(path, result)
+    return result
 
 
 def host(settings: Settings, engine: str) -> dict[str, Any]:
@@ -93,14 +93,14 @@ def host(settings: Settings, engine: str) -> dict[str, Any]:
 def _commit() -> str | None:
     if not shutil.which("git"):
         return None
-    done = subprocess.run(
+    process = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    return done.stdout.strip() or None
+    return process.stdout.strip() or None
 
 
 def relative(path: Path) -> str:

@@ -28,7 +28,7 @@ def selector(testid: str) -> str:
     return f'testid="{testid}",{LOAD_ONLY}'
 
 
-def _kept(counter: str, matchers: str) -> str:
+def _last_value(counter: str, matchers: str) -> str:
     """Return the query of a counter's last value. k6 pushes a series only when it counted
     something, and marks it stale at the end of the run.
     """
@@ -65,7 +65,7 @@ def percentile_of_successes(testid: str, quantile: float, seconds: int) -> str:
 
 def requests_by_status(testid: str) -> str:
     """Return the query of the requests so far, by `status`; status 0 means no response."""
-    return f"sum by (status) ({_kept(REQUESTS, selector(testid))})"
+    return f"sum by (status) ({_last_value(REQUESTS, selector(testid))})"
 
 
 def queries(testid: str, seconds: int) -> dict[str, str]:
@@ -85,13 +85,13 @@ def percentile_so_far(testid: str, quantile: float, moment: float) -> str:
 
 def requests_of_load(testid: str) -> str:
     """Return the query of all requests of a run except setup's."""
-    return f"sum({_kept(REQUESTS, selector(testid))})"
+    return f"sum({_last_value(REQUESTS, selector(testid))})"
 
 
 def requests_of_whole_run(testid: str) -> str:
     """Return the query of all requests of a run, setup included, as in k6's own summary."""
     matchers = f'testid="{testid}"'
-    return f"sum({_kept(REQUESTS, matchers)})"
+    return f"sum({_last_value(REQUESTS, matchers)})"
 
 
 def start(testid: str) -> str:

@@ -269,14 +269,14 @@ class Result(_Part):
         """
         if not isinstance(stored, dict):
             return stored
-        known = dict(stored)
-        requests, failed = known.get("requests"), known.get("failed", 0)
+        document = dict(stored)
+        requests, failed = document.get("requests"), document.get("failed", 0)
         if isinstance(requests, int) and isinstance(failed, int):
-            known.setdefault("successes", requests - failed)
-        point = known.get("break_point")
+            document.setdefault("successes", requests - failed)
+        point = document.get("break_point")
         if isinstance(point, dict) and "rate" not in point:
-            known["break_point"] = {**point, "rate": point.get("offered")}
-        return known
+            document["break_point"] = {**point, "rate": point.get("offered")}
+        return document
 
     @property
     def broke_at(self) -> float | None:

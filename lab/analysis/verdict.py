@@ -28,17 +28,17 @@ def verdict_of(
 ) -> Verdict:
     """Return the verdict on a result's metrics; `plan` is the plan of an open-model profile."""
     if plan is None:
-        return _judge_closed(result, thresholds_failed)
+        return _closed_verdict(result, thresholds_failed)
     if result.recorded and not result.recorded.readable:
-        return _unrecorded(result)
-    found = find_break(result.windows)
-    if found:
-        return _broke(result, plan, found)
-    held = _held(result, plan, bounds)
-    return _with_messages(held, result.websockets) if result.websockets else held
+        return _unrecorded_verdict(result)
+    point = find_break(result.windows)
+    if point:
+        return _break_verdict(result, plan, point)
+    verdict = _held_verdict(result, plan, bounds)
+    return _with_messages(verdict, result.websockets) if result.websockets else verdict
 
 
-def _with_messages(held: Verdict, sockets: WebSockets) -> Verdict:
+def _with_messages(verdict: Verdict, sockets: WebSockets) -> Verdict:
     """Add the WebSocket messages to the verdict: each must reach each of its watchers exactly
     once.
     """
@@ -46,16 +46,16 @@ def _with_messages(held: Verdict, sockets: WebSockets) -> Verdict:
         f"of {sockets.expected} messages due {sockets.lost} lost, {sockets.doubled} came twice; "
         f"{sockets.closed} sockets closed"
     )
-    text = f"{held.verdict}; {messages}"
+    text = f"{verdict.verdict}; {messages}"
     if sockets.delivered:
-        return replace(held, verdict=text)
-    return replace(held, outcome="failed", verdict=f"failed by its messages, {text}")
+        return replace(verdict, verdict=text)
+    return replace(verdict, outcome="failed", verdict=f"failed by its messages, {text}")
 
 
-def _judge_closed(result: Result, thresholds_failed: bool) -> Verdict:
+def _closed_verdict(result: Result, thresholds_failed: bool) -> Verdict:
     # Only the smoke test has thresholds; other closed-model loads are measurements.
-    fine: Outcome = "passed" if result.profile == "smoke" else "measured"
-    outcome = "failed" if thresholds_failed or not result.requests else fine
+    success: Outcome = "passed" if result.profile == "smoke" else "measured"
+    outcome = "failed" if thresholds_failed or not result.requests else success
     text = f"{outcome}: {_counts(result)}"
     if outcome == "measured" and _generator_queued(_cpu_of_load(result)):
         text += f"; limited by {_LIMITS['generator_cpu']}"
@@ -63,14 +63,14 @@ def _judge_closed(result: Result, thresholds_failed: bool) -> Verdict:
     return Verdict(outcome, "none", text)
 
 
-def _unrecorded(result: Result) -> Verdict:
+def _unrecorded_verdict(result: Result) -> Verdict:
     """Return a verdict from k6's summary, which has no time series to find a break point in. A k6
     that lacks CPU time also stops pushing.
     """
-    known = result.recorded.text if result.recorded else ""
+    completeness = result.recorded.text if result.recorded else ""
     text = (
-        f"not recorded, so not judged: {known}. No break point can be found from it. By k6's own "
-        f"count: {_counts(result)}"
+        f"not recorded, so not judged: {completeness}. No break point can be found from it. By "
+        f"k6's own count: {_counts(result)}"
     )
     if _generator_queued(_cpu_of_load(result)):
         return Verdict("unrecorded", "generator_cpu", f"{text}; limited by {_GENERATOR}")
@@ -82,7 +82,7 @@ def _counts(result: Result) -> str:
     return f"{result.requests} requests, {result.failed} failed{late}"
 
 
-def _held(result: Result, plan: Plan, bounds: Bounds) -> Verdict:
+def _held_verdict(result: Result, plan: Plan, bounds: Bounds) -> Verdict:
     limited = _limited_by(_cpu_of_load(result), result.dropped_iterations)
     text = (
         f"held: up to {plan.top_rate:.1f} {plan.unit}/s no limit was exceeded "
@@ -104,26 +104,26 @@ def _exceeded(windows: list[Window]) -> str:
     )
 
 
-def _broke(result: Result, plan: Plan, found: BreakPoint) -> Verdict:
-    use = _cpu_at_break(result, found)
-    limited = _limited_by(use, found.dropped)
+def _break_verdict(result: Result, plan: Plan, point: BreakPoint) -> Verdict:
+    use = _cpu_at_break(result, point)
+    limited = _limited_by(use, point.dropped)
     text = (
-        f"broke at {found.rate:.1f} {plan.unit}/s (goodput {found.goodput:.1f}/s, "
-        f"offered {found.offered:.1f}/s): {' and '.join(found.reasons)}; "
+        f"broke at {point.rate:.1f} {plan.unit}/s (goodput {point.goodput:.1f}/s, "
+        f"offered {point.offered:.1f}/s): {' and '.join(point.reasons)}; "
         f"limited by {_LIMITS[limited]}"
     )
     if use is not None:
         busy_target, busy_generator = round(use.target, 3), round(use.load, 3)
-        found = replace(found, target_cpu=busy_target, generator_cpu=busy_generator)
-    return Verdict("broke", limited, text, found)
+        point = replace(point, target_cpu=busy_target, generator_cpu=busy_generator)
+    return Verdict("broke", limited, text, point)
 
 
-def _cpu_at_break(result: Result, found: BreakPoint) -> CpuUse | None:
+def _cpu_at_break(result: Result, point: BreakPoint) -> CpuUse | None:
     """Return the CPU use over all deciding windows, not only the first."""
     started = result.prometheus.start if result.prometheus else 0.0
-    end = started + found.seconds_into_test
-    last = end + (BREAK_WINDOWS - 1) * STEP_SECONDS
-    return busy_between(result.cpu, end - WINDOW_SECONDS, last)
+    end = started + point.seconds_into_test
+    last_end = end + (BREAK_WINDOWS - 1) * STEP_SECONDS
+    return busy_between(result.cpu, end - WINDOW_SECONDS, last_end)
 
 
 def _cpu_of_load(result: Result) -> CpuUse | None:

@@ -16,11 +16,11 @@ STEP_SECONDS = 1
 # k6 pushes its counters every second (K6_PROMETHEUS_RW_PUSH_INTERVAL).
 PUSH_SECONDS = 1
 # Percentiles are queried for each second; the lookback for the newest one.
-_REACH_SECONDS = 1.5
+_LOOKBACK_SECONDS = 1.5
 
 # Arrivals are whole requests: at 3/s a window has 15, and one in flight at its edge is 7 %. A
 # shortfall of up to this many requests is not significant.
-_WHOLE_REQUESTS = 2
+_MAX_SHORTFALL = 2
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _broken(window: Window, bounds: Bounds) -> tuple[str, ...]:
     if window.error_ratio > bounds.error_ratio:
         reasons.append(f"errors {window.error_ratio:.1%} > {bounds.error_ratio:.1%}")
     missing = window.due - window.achieved
-    tolerated = max((1 - bounds.achieved_ratio) * window.due, _WHOLE_REQUESTS / WINDOW_SECONDS)
+    tolerated = max((1 - bounds.achieved_ratio) * window.due, _MAX_SHORTFALL / WINDOW_SECONDS)
     if missing > tolerated:
         share = window.achieved / window.due
         reasons.append(f"achieved {share:.0%} of the offered rate < {bounds.achieved_ratio:.0%}")
@@ -113,10 +113,10 @@ def highest_rate(totals: Sequence[float]) -> float | None:
 
     `totals` are running totals in steps of STEP_SECONDS.
     """
-    apart = WINDOW_SECONDS // STEP_SECONDS
-    gained = (end - start for start, end in zip(totals, totals[apart:], strict=False))
-    most = max(gained, default=None)
-    return None if most is None else most / WINDOW_SECONDS
+    steps = WINDOW_SECONDS // STEP_SECONDS
+    increases = (end - start for start, end in zip(totals, totals[steps:], strict=False))
+    highest = max(increases, default=None)
+    return None if highest is None else highest / WINDOW_SECONDS
 
 
 class Counter:
@@ -135,10 +135,10 @@ class Counter:
 
     def at(self, when: float) -> float:
         """Return the count at that moment (Unix time)."""
-        return sum(_interpolated(one, when, self._began) for one in self._series)
+        return sum(_interpolate(one, when, self._began) for one in self._series)
 
 
-def _interpolated(pushes: list[tuple[float, float]], when: float, start: float) -> float:
+def _interpolate(pushes: list[tuple[float, float]], when: float, start: float) -> float:
     """Interpolate linearly between two pushes; a push covers the second before it."""
     index = bisect_right(pushes, when, key=lambda push: push[0])
     if index == len(pushes):
@@ -146,11 +146,11 @@ def _interpolated(pushes: list[tuple[float, float]], when: float, start: float) 
     at, value = pushes[index]
     before_at, before = pushes[index - 1] if index else (start, 0.0)
     # k6 pushes nothing while it counts nothing; a shorter gap is a late push.
-    silent = at - before_at >= 2 * PUSH_SECONDS
-    began = at - PUSH_SECONDS if silent else before_at
-    if when <= began:
+    gap = at - before_at >= 2 * PUSH_SECONDS
+    counted_from = at - PUSH_SECONDS if gap else before_at
+    if when <= counted_from:
         return before
-    return before + (value - before) * (when - began) / (at - began)
+    return before + (value - before) * (when - counted_from) / (at - counted_from)
 
 
 @dataclass(frozen=True)
@@ -187,5 +187,5 @@ class Totals:
 
 def _last(series: Series, when: float) -> float | None:
     """Return the newest value at or before `when`. Queries step by whole seconds from the start."""
-    moments = [moment for moment in series if when - _REACH_SECONDS <= moment <= when + 0.01]
+    moments = [moment for moment in series if when - _LOOKBACK_SECONDS <= moment <= when + 0.01]
     return series[max(moments)] if moments else None

@@ -46,18 +46,18 @@ def draw(document: dict[str, Any], path: Path) -> Path:
         legend=alt.Legend(symbolType="stroke", symbolSize=500),
     )
     lines = chart_of(rows).mark_line(strokeWidth=2.5, clip=True).encode(x=x, y=y, color=colours)
-    chart = alt.layer(lines, *_limit(limit, x_domain), *_ends(rungs, colours))
+    chart = alt.layer(lines, *_limit_line(limit, x_domain), *_sustained_rates(rungs, colours))
     spec = chart.properties(width=_WIDTH, height=_HEIGHT).to_dict()
-    said = [f"{rung['sentence']}" for rung in rungs]
-    looks = {
+    sentences = [f"{rung['sentence']}" for rung in rungs]
+    layout = {
         "config": CONFIG,
         "padding": 14,
-        "title": title_spec("A hotel's page, three ways", said),
+        "title": title_spec("A hotel's page, three ways", sentences),
     }
-    return save({**spec, **looks}, path)
+    return save({**spec, **layout}, path)
 
 
-def _limit(limit: float, domain: tuple[float, float]) -> list[Any]:
+def _limit_line(limit: float, domain: tuple[float, float]) -> list[Any]:
     row = {"x": domain[0], "y": limit, "text": f"limit {limit:,.0f} ms"}
     base = chart_of([row]).encode(y="y:Q")
     label = base.mark_text(align="left", baseline="bottom", dx=4, dy=-3).encode(
@@ -66,7 +66,7 @@ def _limit(limit: float, domain: tuple[float, float]) -> list[Any]:
     return [base.mark_rule(color=GREY, strokeDash=[4, 3]), label]
 
 
-def _ends(rungs: list[dict[str, Any]], colours: alt.Color) -> list[Any]:
+def _sustained_rates(rungs: list[dict[str, Any]], colours: alt.Color) -> list[Any]:
     """Return the highest sustained rate of each variant, as a vertical line."""
     rows = [
         {

@@ -19,7 +19,7 @@ from lab.charts.style import (
 )
 
 _NAMES = {"on": "LAB_SHED=on", "off": "LAB_SHED=off"}
-_LOOKS = {"on": GREEN, "off": VERMILLION}
+_COLOURS = {"on": GREEN, "off": VERMILLION}
 _OFFERED = "offered"
 _WIDTH, _HEIGHT, _EXTENT = 760, 200, 48
 
@@ -30,12 +30,12 @@ def draw(document: dict[str, Any], path: Path) -> Path:
     panels = alt.vconcat(_goodput(arms), _times(arms)).resolve_scale(color="shared")
     limit = document["limit"]
     name = f"{document['scenario']} at {arms[0]['rate']} requests/s, twice its breaking rate"
-    said = [
+    lines = [
         f"broke at {limit['rate']:.0f}/s with a goodput of {limit['goodput']:.0f}/s at best; "
         f"overloaded from second {arms[0]['spike'][0]:.0f} to {arms[0]['spike'][1]:.0f}"
     ]
-    looks = {"config": CONFIG, "padding": 14, "spacing": 14, "title": title_spec(name, said)}
-    return save({**panels.to_dict(), **looks}, path)
+    layout = {"config": CONFIG, "padding": 14, "spacing": 14, "title": title_spec(name, lines)}
+    return save({**panels.to_dict(), **layout}, path)
 
 
 def _goodput(arms: list[dict[str, Any]]) -> Any:
@@ -65,7 +65,7 @@ def _panel(rows: list[dict[str, Any]], y: alt.Y, *, labelled: bool) -> Any:
     title = "seconds into the load, end of each window of 5 s" if labelled else ""
     x = alt.X("x:Q", axis=plain_axis(title, labels=labelled, ticks=labelled))
     names = [*_NAMES.values(), _OFFERED]
-    colours = alt.Scale(domain=names, range=[*_LOOKS.values(), GREY])
+    colours = alt.Scale(domain=names, range=[*_COLOURS.values(), GREY])
     legend = alt.Legend(symbolType="stroke", symbolSize=500)
     lines = chart_of(rows).mark_line(strokeWidth=2, clip=True)
     return lines.encode(

@@ -70,24 +70,24 @@ def chart_of(rows: list[dict[str, Any]]) -> alt.Chart:
 
 def needs_log_axis(values: Iterable[float | None], ratio: float = 20) -> bool:
     """Return whether the values need a log axis."""
-    known = [value for value in values if value]
-    return bool(known) and max(known) / min(known) > ratio
+    numbers = [value for value in values if value]
+    return bool(numbers) and max(numbers) / min(numbers) > ratio
 
 
 def log_domain(values: Iterable[float | None]) -> tuple[float, float]:
     """Return round ends, slightly outside of all values above zero."""
-    known = [value for value in values if value]
-    if not known:
+    numbers = [value for value in values if value]
+    if not numbers:
         return 0.1, 10
-    return _round(min(known) / 1.3, up=False), _round(max(known) * 1.3, up=True)
+    return _round(min(numbers) / 1.3, up=False), _round(max(numbers) * 1.3, up=True)
 
 
 def _round(value: float, *, up: bool) -> float:
     """Return the nearest 1, 2 or 5 times a power of ten, above or below."""
     base = 10 ** math.floor(math.log10(value))
     steps = [base * step for step in (1, 2, 5, 10)]
-    found = next(s for s in steps if s >= value) if up else [s for s in steps if s <= value][-1]
-    return float(f"{found:.6g}")
+    step = next(s for s in steps if s >= value) if up else [s for s in steps if s <= value][-1]
+    return float(f"{step:.6g}")
 
 
 def log_ticks(domain: tuple[float, float]) -> list[float]:
@@ -117,9 +117,9 @@ def significant(value: float | None, digits: int = 4) -> float | None:
 
 def spec_of(chart: Any) -> dict[str, Any]:
     """Return the Vega-Lite of one panel, without the config that all panels share."""
-    found: dict[str, Any] = chart.to_dict()
-    found.pop("config", None)
-    return found
+    spec: dict[str, Any] = chart.to_dict()
+    spec.pop("config", None)
+    return spec
 
 
 def page_spec(panel: dict[str, Any]) -> dict[str, Any]:
@@ -128,17 +128,17 @@ def page_spec(panel: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_legends(spec: dict[str, Any]) -> dict[str, Any]:
-    found = dict(spec)
+    result = dict(spec)
     if "encoding" in spec:
-        found["encoding"] = {
-            channel: {**how, "legend": None}
-            if channel in ("color", "shape", "strokeDash") and "field" in how
-            else how
-            for channel, how in spec["encoding"].items()
+        result["encoding"] = {
+            channel: {**encoding, "legend": None}
+            if channel in ("color", "shape", "strokeDash") and "field" in encoding
+            else encoding
+            for channel, encoding in spec["encoding"].items()
         }
     if "layer" in spec:
-        found["layer"] = [_without_legends(layer) for layer in spec["layer"]]
-    return found
+        result["layer"] = [_without_legends(layer) for layer in spec["layer"]]
+    return result
 
 
 def static_spec(
