@@ -96,9 +96,9 @@ class Progress(AbstractContextManager["Progress"]):
         """Return the remaining time, from the expected durations of the tasks; move the bar
         there.
         """
-        gone = self._elapsed + min(time.monotonic() - self._task_started, self._expected)
-        self._bar.update(self._task, completed=gone)
-        minutes = (self._total - gone) / 60
+        elapsed = self._elapsed + min(time.monotonic() - self._task_started, self._expected)
+        self._bar.update(self._task, completed=elapsed)
+        minutes = (self._total - elapsed) / 60
         return f"about {minutes:.0f} min left" if minutes >= 1 else "less than a minute left"
 
     def __enter__(self) -> "Progress":

@@ -17,7 +17,7 @@ def interruptible() -> Iterator[None]:
     Raises:
         Interrupted: Ctrl-C or TERM arrived in the block.
     """
-    with _handled(signal.default_int_handler):
+    with _signal_handler(signal.default_int_handler):
         try:
             yield
         except KeyboardInterrupt:
@@ -29,15 +29,15 @@ def uninterrupted(why: str) -> Iterator[None]:
     """Finish the block in spite of Ctrl-C and TERM, and print `why`. Child processes may still
     receive the signal.
     """
-    with _handled(lambda *_: note(why)):
+    with _signal_handler(lambda *_: note(why)):
         yield
 
 
 @contextmanager
-def _handled(handler: object) -> Iterator[None]:
-    before = {number: signal.signal(number, handler) for number in _SIGNALS}  # type: ignore[arg-type]
+def _signal_handler(handler: object) -> Iterator[None]:
+    previous = {number: signal.signal(number, handler) for number in _SIGNALS}  # type: ignore[arg-type]
     try:
         yield
     finally:
-        for number, old in before.items():
-            signal.signal(number, old)
+        for number, old_handler in previous.items():
+            signal.signal(number, old_handler)

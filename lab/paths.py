@@ -29,7 +29,7 @@ PROGRAMS = open_to_all(ROOT / ".lab") / "programs"
 BIN = ROOT / ".lab" / "bin"
 
 # sockaddr_un holds 108 bytes, including the terminating zero.
-_LONGEST_SOCKET_PATH = 100
+_MAX_SOCKET_PATH = 100
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class State:
     def socket(self) -> Path:
         """Supervisor's socket; below /tmp when the project's path is too long for a socket."""
         path = self.run / "supervisor.sock"
-        if len(str(path)) <= _LONGEST_SOCKET_PATH:
+        if len(str(path)) <= _MAX_SOCKET_PATH:
             return path
         digest = hashlib.sha256(str(self.base).encode()).hexdigest()[:12]
         return Path(f"/tmp/load-lab-{os.getuid()}-{digest}") / "supervisor.sock"  # noqa: S108
@@ -101,10 +101,10 @@ def require_own(folder: Path) -> None:
         LabError: it belongs to another user, or is a link.
     """
     try:
-        found = folder.lstat()
+        status = folder.lstat()
     except FileNotFoundError:
         return
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise LabError(
             f"{folder} must be a folder of this user's; it is another's, or a link. Remove it, or "
             "put the project where its path is shorter."
@@ -114,8 +114,8 @@ def require_own(folder: Path) -> None:
 def paths_outside() -> list[Path]:
     """Return the paths outside the clone that are deleted with it: see `open_to_all`."""
     state = current_state()
-    known = (PROGRAMS, state.postgres, state.postgres_configuration)
-    return [path for path in known if ROOT not in path.parents]
+    paths = (PROGRAMS, state.postgres, state.postgres_configuration)
+    return [path for path in paths if ROOT not in path.parents]
 
 
 def current_state() -> State:

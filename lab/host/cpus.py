@@ -29,25 +29,25 @@ def choose_cpus(settings: Settings) -> Cpus:
     usable = usable_cpus()
     target, load = settings.LAB_TARGET_CPUS, settings.LAB_LOAD_CPUS
     half = (len(usable) + 1) // 2
-    target = target or _listed(_without(usable, load) if load else usable[:half])
-    load = load or _listed(_without(usable, target))
-    for name, chosen in (("LAB_TARGET_CPUS", target), ("LAB_LOAD_CPUS", load)):
-        absent = expand(chosen) - set(usable)
-        if absent:
+    target = target or _cpu_list(_without(usable, load) if load else usable[:half])
+    load = load or _cpu_list(_without(usable, target))
+    for name, cpus in (("LAB_TARGET_CPUS", target), ("LAB_LOAD_CPUS", load)):
+        missing = expand(cpus) - set(usable)
+        if missing:
             raise UsageError(
-                f"{name}={chosen} names CPUs that are not here: {_listed(sorted(absent))}. "
-                f"Usable: {_listed(usable)}."
+                f"{name}={cpus} names CPUs that are not here: {_cpu_list(sorted(missing))}. "
+                f"Usable: {_cpu_list(usable)}."
             )
     return Cpus(target, load)
 
 
 def expand(cpu_list: str) -> set[int]:
     """Return the CPU numbers of a list: 0-2,5 gives 0, 1, 2 and 5."""
-    found: set[int] = set()
+    cpus: set[int] = set()
     for part in cpu_list.split(","):
         first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return found
+        cpus.update(range(int(first), int(last or first) + 1))
+    return cpus
 
 
 def usable_cpus() -> list[int]:
@@ -63,10 +63,10 @@ def bind(cpus: set[int]) -> None:
         os.sched_setaffinity(0, cpus)
 
 
-def _without(usable: list[int], taken: str) -> list[int]:
+def _without(usable: list[int], other: str) -> list[int]:
     """Return the CPUs that the other side does not use; all CPUs when it uses all."""
-    return [cpu for cpu in usable if cpu not in expand(taken)] or usable
+    return [cpu for cpu in usable if cpu not in expand(other)] or usable
 
 
-def _listed(numbers: list[int]) -> str:
+def _cpu_list(numbers: list[int]) -> str:
     return ",".join(map(str, numbers))

@@ -43,10 +43,10 @@ def cpu_speed(cpus: Iterable[int], seconds: float = 0.5) -> float:
 
 def extremes(speeds: Iterable[tuple[float | None, str]]) -> Extremes | None:
     """Return the slowest and the fastest of (speed, name); None without values."""
-    known = [(speed, name) for speed, name in speeds if speed]
-    if not known:
+    values = [(speed, name) for speed, name in speeds if speed]
+    if not values:
         return None
-    (lowest, slowest), (highest, fastest) = min(known), max(known)
+    (lowest, slowest), (highest, fastest) = min(values), max(values)
     return Extremes(lowest, highest, slowest, fastest)
 
 
@@ -59,9 +59,9 @@ def _measure(cpus: set[int], seconds: float) -> float:
 
 
 def _cpu_seconds() -> float:
-    began = time.thread_time()
+    started = time.thread_time()
     sum(i * i for i in range(_TURNS))
-    return time.thread_time() - began
+    return time.thread_time() - started
 
 
 # From this share on, a result depends on the machine's neighbours.
@@ -78,30 +78,30 @@ class StealMeter:
 
     def __init__(self, cpus: Collection[int] | None = None) -> None:
         self._cpus = cpus
-        self._before = _times(cpus)
+        self._before = _steal_times(cpus)
 
     def share(self) -> float:
-        before, self._before = self._before, _times(self._cpus)
-        stolen, passed = (now - then for now, then in zip(self._before, before, strict=True))
-        return stolen / passed if passed > 0 else 0.0
+        before, self._before = self._before, _steal_times(self._cpus)
+        stolen, total = (now - earlier for now, earlier in zip(self._before, before, strict=True))
+        return stolen / total if total > 0 else 0.0
 
 
 def mean_share(shares: Iterable[float]) -> float:
     """Return the mean of a run's seconds; 0 without values."""
-    known = list(shares)
-    return round(sum(known) / len(known), 4) if known else 0.0
+    values = list(shares)
+    return round(sum(values) / len(values), 4) if values else 0.0
 
 
-def _times(cpus: Collection[int] | None) -> tuple[float, float]:
+def _steal_times(cpus: Collection[int] | None) -> tuple[float, float]:
     """Return the stolen and the total seconds of those CPUs so far."""
     if cpus is None:
-        return _counted(psutil.cpu_times())
-    each = psutil.cpu_times(percpu=True)
-    stolen, passed = zip(*(_counted(each[cpu]) for cpu in cpus), strict=True)
-    return sum(stolen), sum(passed)
+        return _stolen_and_total(psutil.cpu_times())
+    times = psutil.cpu_times(percpu=True)
+    stolen, total = zip(*(_stolen_and_total(times[cpu]) for cpu in cpus), strict=True)
+    return sum(stolen), sum(total)
 
 
-def _counted(found: Any) -> tuple[float, float]:
+def _stolen_and_total(times: Any) -> tuple[float, float]:
     # The time of nested guests is already included in user and nice.
-    counted = [value for name, value in found._asdict().items() if not name.startswith("guest")]
-    return getattr(found, "steal", 0.0), sum(counted)
+    values = [value for name, value in times._asdict().items() if not name.startswith("guest")]
+    return getattr(times, "steal", 0.0), sum(values)

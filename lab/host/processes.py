@@ -8,7 +8,7 @@ import psutil
 from tenacity import Retrying, retry_if_result, stop_after_delay
 
 # CPU cores that idle programs use, and how long to sample them.
-_IDLE_CORES, _LOOK_SECONDS = 0.2, 0.2
+_IDLE_CORES, _SAMPLE_SECONDS = 0.2, 0.2
 
 
 def cpu_seconds(roots: dict[str, int]) -> dict[str, float]:
@@ -30,12 +30,12 @@ def cpu_seconds(roots: dict[str, int]) -> dict[str, float]:
     return total
 
 
-def cores_used(roots: dict[str, int], seconds: float = _LOOK_SECONDS) -> float:
+def cores_used(roots: dict[str, int], seconds: float = _SAMPLE_SECONDS) -> float:
     """Return the CPU seconds per second that the trees use in the next `seconds`."""
-    began, before = time.monotonic(), sum(cpu_seconds(roots).values())
+    started, before = time.monotonic(), sum(cpu_seconds(roots).values())
     time.sleep(seconds)
     used = sum(cpu_seconds(roots).values()) - before
-    return used / (time.monotonic() - began)
+    return used / (time.monotonic() - started)
 
 
 def wait_until_idle(roots: dict[str, int], seconds: float = 30) -> None:
@@ -45,12 +45,12 @@ def wait_until_idle(roots: dict[str, int], seconds: float = 30) -> None:
     all, although no client reads the responses. With naive details, that would take a third of the
     next load's time.
     """
-    look = Retrying(
+    retry = Retrying(
         retry=retry_if_result(lambda cores: cores > _IDLE_CORES),
         stop=stop_after_delay(seconds),
         retry_error_callback=lambda _state: None,
     )
-    look(cores_used, roots)
+    retry(cores_used, roots)
 
 
 def _root(pid: int, parents: dict[int, int], names: dict[int, str]) -> str | None:
@@ -63,7 +63,7 @@ def _root(pid: int, parents: dict[int, int], names: dict[int, str]) -> str | Non
 
 
 # Services with a backend's or an old stack's name that do not answer requests.
-_ANSWERS_NOT = {"backend-metrics", "backend-worker", "legacy-redis"}
+_NO_SERVERS = {"backend-metrics", "backend-worker", "legacy-redis"}
 _PSS = "Pss:"
 
 
@@ -71,8 +71,8 @@ def server_pids(pids: dict[str, int]) -> list[int]:
     """Return the main processes that answer requests: an old stack's if one runs, else the
     backend's.
     """
-    old = [pid for name, pid in pids.items() if _is_of(name, "legacy-")]
-    return old or [pid for name, pid in pids.items() if _is_of(name, "backend")]
+    old = [pid for name, pid in pids.items() if _is_server(name, "legacy-")]
+    return old or [pid for name, pid in pids.items() if _is_server(name, "backend")]
 
 
 def tree_bytes(roots: Iterable[int]) -> int | None:
@@ -81,13 +81,13 @@ def tree_bytes(roots: Iterable[int]) -> int | None:
     A page that several processes share counts once, divided among them (PSS). None where the size
     is not readable: processes of other users, or not Linux.
     """
-    found = [_pss(pid) for root in roots for pid in _tree(root)]
-    known = [size for size in found if size is not None]
-    return sum(known) if known and len(known) == len(found) else None
+    sizes = [_pss(pid) for root in roots for pid in _tree(root)]
+    readable = [size for size in sizes if size is not None]
+    return sum(readable) if readable and len(readable) == len(sizes) else None
 
 
-def _is_of(name: str, what: str) -> bool:
-    return name.startswith(what) and name not in _ANSWERS_NOT
+def _is_server(name: str, prefix: str) -> bool:
+    return name.startswith(prefix) and name not in _NO_SERVERS
 
 
 def _tree(root: int) -> list[int]:

@@ -42,9 +42,9 @@ class _ServiceMeter:
 
     def cores(self) -> dict[str, float]:
         now, seconds = time.monotonic(), cpu_seconds(self._pids)
-        passed = now - self._at
+        elapsed = now - self._at
         # A process that ends between two samples reduces the sum.
-        used = {name: max(seconds[name] - self._seconds[name], 0) / passed for name in seconds}
+        used = {name: max(seconds[name] - self._seconds[name], 0) / elapsed for name in seconds}
         self._at, self._seconds = now, seconds
         return used
 
@@ -96,10 +96,8 @@ def memory_peak(uses: list[CpuUse]) -> int | None:
 
 def busy_between(uses: list[CpuUse], start: float, end: float) -> CpuUse | None:
     """Return the mean over a time span; None without a sample in it."""
-    inside = [use for use in uses if start <= use.at <= end + _STEP_SECONDS]
-    if not inside:
+    span = [use for use in uses if start <= use.at <= end + _STEP_SECONDS]
+    if not span:
         return None
-    services = {name: fmean(use.services[name] for use in inside) for name in inside[0].services}
-    return CpuUse(
-        end, fmean(use.target for use in inside), fmean(use.load for use in inside), services
-    )
+    services = {name: fmean(use.services[name] for use in span) for name in span[0].services}
+    return CpuUse(end, fmean(use.target for use in span), fmean(use.load for use in span), services)

@@ -69,7 +69,7 @@ class Load:
 
     def env(self) -> dict[str, str]:
         """Return the variables that k6/main.js reads."""
-        given = {
+        values = {
             "PROFILE": self.profile,
             "SCENARIO": self.scenario,
             "RATE": self.rate,
@@ -85,7 +85,7 @@ class Load:
             "RESPONSE_TIME_BOUND": self.bound_ms,
             "TESTID": self.testid,
         }
-        return {name: str(value) for name, value in given.items() if value is not None}
+        return {name: str(value) for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -217,14 +217,14 @@ def _settings_of_ready_stack(engine: Engine, load: Load) -> Settings:
 
 def _require_ready_backend(settings: Settings) -> None:
     try:
-        answer = http.get(f"{settings.backend_url}/readyz", timeout=10)
+        response = http.get(f"{settings.backend_url}/readyz", timeout=10)
     except httpx.HTTPError as error:
         raise LabError(
             f"The backend does not answer at {settings.backend_url} ({error}). "
             "See `lab status` and `lab logs backend`."
         ) from None
-    if answer.status_code != httpx.codes.OK:
-        raise LabError(f"The stack is not ready: {answer.text}")
+    if response.status_code != httpx.codes.OK:
+        raise LabError(f"The stack is not ready: {response.text}")
 
 
 def k6_env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict[str, str]:

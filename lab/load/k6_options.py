@@ -2,18 +2,18 @@
 
 from lab.errors import UsageError
 
-_PLANNED = "the profile plans the load; use --rate, --duration and --vus of `lab k6`"
-_RECORDED = "the lab reads the run back by them"
+_PLAN_REASON = "the profile plans the load; use --rate, --duration and --vus of `lab k6`"
+_TAG_REASON = "the lab reads the run back by them"
 _REFUSED = {
-    "--vus": _PLANNED,
-    "--duration": _PLANNED,
-    "--iterations": _PLANNED,
-    "--stage": _PLANNED,
+    "--vus": _PLAN_REASON,
+    "--duration": _PLAN_REASON,
+    "--iterations": _PLAN_REASON,
+    "--stage": _PLAN_REASON,
     "--execution-segment": "a part of the plan would be judged as the whole",
     "--execution-segment-sequence": "a part of the plan would be judged as the whole",
-    "--tag": f"the run's metrics are found by their tags; {_RECORDED}",
-    "--system-tags": f"the run's metrics are found by their tags; {_RECORDED}",
-    "--out": f"k6's metrics go to Prometheus; {_RECORDED}",
+    "--tag": f"the run's metrics are found by their tags; {_TAG_REASON}",
+    "--system-tags": f"the run's metrics are found by their tags; {_TAG_REASON}",
+    "--out": f"k6's metrics go to Prometheus; {_TAG_REASON}",
     "--address": "k6's REST API stays closed, or any user of this machine could stop the run",
     "--no-setup": "setup checks the target's settings and reads the hotels",
     "--env": "set the variable in the shell, where the lab reads it too: MAX_VUS=300 lab k6 …",

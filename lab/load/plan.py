@@ -30,24 +30,24 @@ class Plan:
 
     def until(self, seconds: float) -> "Plan":
         """Return the plan's first `seconds`."""
-        stages, left = list[Stage](), seconds
+        stages, remaining = list[Stage](), seconds
         for stage in self.stages:
-            if left <= 0:
+            if remaining <= 0:
                 break
-            inside = min(left, stage.seconds)
+            inside = min(remaining, stage.seconds)
             end = stage.start + (stage.end - stage.start) * inside / stage.seconds
             stages.append(Stage(inside, stage.start, end))
-            left -= inside
+            remaining -= inside
         return Plan(tuple(stages), self.unit)
 
     def arrivals(self, until: float) -> float:
         """Return the number of arrivals in the plan's first `until` seconds."""
-        total, begun = 0.0, 0.0
+        total, elapsed = 0.0, 0.0
         for stage in self.stages:
-            inside = min(max(until - begun, 0.0), stage.seconds)
+            inside = min(max(until - elapsed, 0.0), stage.seconds)
             slope = (stage.end - stage.start) / stage.seconds
             total += stage.start * inside + slope * inside**2 / 2
-            begun += stage.seconds
+            elapsed += stage.seconds
         return total
 
     def offered(self, start: float, end: float) -> float:

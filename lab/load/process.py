@@ -30,10 +30,12 @@ def inspect_load(command: K6Command) -> Plan | None:
     Raises:
         UsageError: a name or a value is unknown; the message of k6/main.js lists the known ones.
     """
-    done = capture_output(command, "inspect", "--include-system-env-vars", "--log-format", "json")
-    if done.returncode:
-        raise UsageError(_thrown(done.stderr))
-    (scenario,) = json.loads(done.stdout)["scenarios"].values()
+    process = capture_output(
+        command, "inspect", "--include-system-env-vars", "--log-format", "json"
+    )
+    if process.returncode:
+        raise UsageError(_error_message(process.stderr))
+    (scenario,) = json.loads(process.stdout)["scenarios"].values()
     variables = scenario["env"] or {}
     return parse_plan(json.loads(variables.get("EARLY_STOP", "{}")))
 
@@ -45,9 +47,11 @@ def check_options(command: K6Command, k6_options: tuple[str, ...]) -> None:
         UsageError: k6 rejects an option or its value.
     """
     if k6_options:
-        done = capture_output(command, "run", *k6_options, "--help")
-        if done.returncode:
-            raise UsageError(f"k6 rejected {' '.join(k6_options)}: {_thrown(done.stderr)}.")
+        process = capture_output(command, "run", *k6_options, "--help")
+        if process.returncode:
+            raise UsageError(
+                f"k6 rejected {' '.join(k6_options)}: {_error_message(process.stderr)}."
+            )
 
 
 def capture_output(command: K6Command, *argv: str) -> subprocess.CompletedProcess[str]:
@@ -64,7 +68,7 @@ def capture_output(command: K6Command, *argv: str) -> subprocess.CompletedProces
     )
 
 
-def _thrown(log: str) -> str:
+def _error_message(log: str) -> str:
     """Return the message of the error at the end of k6's log, without its stack trace."""
     last = log.strip().splitlines()[-1] if log.strip() else "k6 printed nothing"
     try:
@@ -125,15 +129,15 @@ def _wait(
     *,
     progress: bool,
 ) -> End:
-    started = noted = time.monotonic()
+    started = last_note = time.monotonic()
     stopped_at, interrupted = None, False
     while True:
         try:
             return End(process.wait(_POLL_SECONDS), None if interrupted else stopped_at)
         except subprocess.TimeoutExpired:
             now = time.monotonic()
-            if progress and now - noted >= _SECONDS_BETWEEN_NOTES:
-                noted = now
+            if progress and now - last_note >= _SECONDS_BETWEEN_NOTES:
+                last_note = now
                 note(f"  k6 runs, {now - started:.0f} s")
             if not (stopped_at or interrupted) and should_stop():
                 # Only once: at a second signal k6 exits without a summary.

@@ -28,9 +28,9 @@ class Summary:
 
     def value(self, metric: str, statistic: str) -> float:
         """Return a statistic of the load without setup; 0 where k6 counted nothing."""
-        known = self.metrics or {}
-        of_load = f"{metric}{{scenario:{self.scenario}}}"
-        return float(known.get(of_load, known.get(metric, {})).get(statistic) or 0)
+        metrics = self.metrics or {}
+        load_metric = f"{metric}{{scenario:{self.scenario}}}"
+        return float(metrics.get(load_metric, metrics.get(metric, {})).get(statistic) or 0)
 
     def milliseconds(self, metric: str, statistic: str) -> float | None:
         """Return a duration in ms, rounded to tenths; None without samples."""

@@ -7,19 +7,19 @@ standard library, because every `lab --help` imports it.
 from enum import StrEnum
 
 
-class _Described(StrEnum):
+class _Choice(StrEnum):
     """A name with one line of description."""
 
     about: str
 
-    def __new__(cls, name: str, about: str) -> "_Described":
+    def __new__(cls, name: str, about: str) -> "_Choice":
         member = str.__new__(cls, name)
         member._value_ = name
         member.about = about
         return member
 
 
-class Profile(_Described):
+class Profile(_Choice):
     """How the arrival rate changes over time."""
 
     SMOKE = "smoke", "5 virtual users for 20 s; checks every response body"
@@ -36,7 +36,7 @@ class Profile(_Described):
     ARTICLE_BREAKPOINT_WARM = "article-breakpoint-warm", "the same, after a minute of warm-up"
 
 
-class Scenario(_Described):
+class Scenario(_Choice):
     """Which requests arrive."""
 
     JOURNEY = "journey", "a visitor: the list, hotel details, a booking"
@@ -49,7 +49,7 @@ class Scenario(_Described):
     FAULTS = "faults", "bookings that are retried, and pages that must show them (hold only)"
 
 
-class ApiScenario(_Described):
+class ApiScenario(_Choice):
     """The scenarios of the hotel API that work at any arrival rate."""
 
     JOURNEY = Scenario.JOURNEY.value, Scenario.JOURNEY.about

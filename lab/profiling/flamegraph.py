@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from lab.errors import LabError
 
 _SVG = "{http://www.w3.org/2000/svg}"
-_DRAWN = "{http://github.com/jonhoo/inferno}"
+_INFERNO = "{http://github.com/jonhoo/inferno}"
 # Format of py-spy: "View.get (hotels/apis.py:41) (12 samples, 3.40%)".
 _TITLE = re.compile(r"(.+) \((?:[\d,]+) samples?, [\d.]+%\)")
 _FUNCTION = re.compile(r"(.+) \(([^()]+?)(?::(\d+))?\)")
@@ -29,13 +29,13 @@ class Frame:
     samples: int
     depth: float
 
-    def holds(self, other: "Frame") -> bool:
+    def contains(self, other: "Frame") -> bool:
         inside = self.first <= other.first < self.first + self.samples
         return inside and other.depth > self.depth
 
 
 @dataclass(frozen=True)
-class Hot:
+class HotFunction:
     """A function: samples in the function itself, and including its callees."""
 
     function: str
@@ -44,15 +44,15 @@ class Hot:
     all_samples: int
 
 
-def packages(found: list[Hot]) -> Counter[str]:
+def packages(functions: list[HotFunction]) -> Counter[str]:
     """Count the samples in the functions of each Python package, without callees.
 
     C code counts for the Python function that called it. A function without a file, such as a
     lambda in generated code, has the package "".
     """
     count: Counter[str] = Counter()
-    for hot in found:
-        count[_package(hot.where)] += hot.self_samples
+    for function in functions:
+        count[_package(function.where)] += function.self_samples
     return count
 
 
@@ -65,7 +65,7 @@ def _package(where: str) -> str:
     return name if is_ours else "stdlib"
 
 
-def hottest(svg: Path) -> tuple[int, list[Hot]]:
+def hottest(svg: Path) -> tuple[int, list[HotFunction]]:
     """Return the number of samples, and all functions, by own samples in descending order.
 
     Raises:
@@ -73,27 +73,27 @@ def hottest(svg: Path) -> tuple[int, list[Hot]]:
     """
     # The root's frame contains all others; without any samples even the root is missing.
     frames = sorted(_frames(svg), key=lambda frame: (frame.first, frame.depth))
-    everything, frames = frames[:1], frames[1:]
-    own, cumulative = _counted(frames)
-    found = [_hot(name, own[name], cumulative[name]) for name, _ in own.most_common()]
-    return sum(frame.samples for frame in everything), found
+    root, frames = frames[:1], frames[1:]
+    own, cumulative = _count_samples(frames)
+    functions = [_hot_function(name, own[name], cumulative[name]) for name, _ in own.most_common()]
+    return sum(frame.samples for frame in root), functions
 
 
 def _frames(svg: Path) -> Iterator[Frame]:
     try:
         # py-spy wrote this file on this machine.
-        drawn = ElementTree.parse(svg)  # noqa: S314
+        tree = ElementTree.parse(svg)  # noqa: S314
     except ElementTree.ParseError as error:
         raise LabError(f"py-spy's picture can't be read: {error}. Record again.") from None
-    for group in drawn.iter(f"{_SVG}g"):
+    for group in tree.iter(f"{_SVG}g"):
         title, box = group.find(f"{_SVG}title"), group.find(f"{_SVG}rect")
-        named = _TITLE.fullmatch((title.text or "") if title is not None else "")
-        if named and box is not None:
-            first, width = int(box.get(f"{_DRAWN}x", 0)), int(box.get(f"{_DRAWN}w", 0))
-            yield Frame(named[1], first, width, float(box.get("y", 0)))
+        match = _TITLE.fullmatch((title.text or "") if title is not None else "")
+        if match and box is not None:
+            first, width = int(box.get(f"{_INFERNO}x", 0)), int(box.get(f"{_INFERNO}w", 0))
+            yield Frame(match[1], first, width, float(box.get("y", 0)))
 
 
-def _counted(frames: list[Frame]) -> tuple[Counter[str], Counter[str]]:
+def _count_samples(frames: list[Frame]) -> tuple[Counter[str], Counter[str]]:
     """Count the samples of each function: its own, and including its callees."""
     own: Counter[str] = Counter()
     cumulative: Counter[str] = Counter()
@@ -111,15 +111,15 @@ def _with_callers(frames: list[Frame]) -> Iterator[tuple[Frame, list[Frame]]]:
     """Yield each frame with its callers, the nearest last. Frames are sorted by place and depth."""
     stack: list[Frame] = []
     for frame in frames:
-        while stack and not stack[-1].holds(frame):
+        while stack and not stack[-1].contains(frame):
             stack.pop()
         yield frame, list(stack)
         stack.append(frame)
 
 
-def _hot(frame: str, own: int, cumulative: int) -> Hot:
-    named = _FUNCTION.fullmatch(frame)
-    if named is None:
-        return Hot(frame, "", own, cumulative)
-    where = f"{named[2]}:{named[3]}" if named[3] else named[2]
-    return Hot(named[1], where, own, cumulative)
+def _hot_function(frame: str, own: int, cumulative: int) -> HotFunction:
+    match = _FUNCTION.fullmatch(frame)
+    if match is None:
+        return HotFunction(frame, "", own, cumulative)
+    where = f"{match[2]}:{match[3]}" if match[3] else match[2]
+    return HotFunction(match[1], where, own, cumulative)

@@ -12,7 +12,7 @@ from lab.load.k6 import Load, Run, check, new_testid, run_k6
 from lab.load.process import has_begun
 from lab.load.summary import read_summary
 from lab.paths import RESULTS
-from lab.profiling.flamegraph import Hot, hottest
+from lab.profiling.flamegraph import HotFunction, hottest
 from lab.profiling.recorder import RATE, Recorder, check_permission
 from lab.settings import Settings
 from lab.stack.engine import Engine
@@ -68,7 +68,7 @@ def profile(engine: Engine, options: ProfileOptions) -> dict[str, Any]:
     with step(f"Recording {options.seconds} s of {options.scenario} under load"), recorder:
         run = run_k6(engine, load, folder)
     check_target_survived(engine, run)
-    return _written(run, recorder, options, engine)
+    return _write_document(run, recorder, options, engine)
 
 
 def backend_pid(engine: Engine) -> int:
@@ -86,10 +86,10 @@ def backend_pid(engine: Engine) -> int:
     return pids["backend"]
 
 
-def _written(
+def _write_document(
     run: Run, recorder: Recorder, options: ProfileOptions, engine: Engine
 ) -> dict[str, Any]:
-    samples, found = hottest(run.folder / "profile.svg")
+    samples, functions = hottest(run.folder / "profile.svg")
     if samples < MIN_SAMPLES:
         raise LabError(
             f"The backend had next to nothing to do in these {recorder.seconds:.0f} s ({samples} "
@@ -97,11 +97,11 @@ def _written(
             f"(LAB_NGINX_CACHE={run.settings.LAB_NGINX_CACHE}), or k6 sent too little. Give it "
             f"more --duration, no --rate, or LAB_NGINX_CACHE=off. k6's log: {run.folder / 'k6.log'}"
         )
-    document = _measured(run, recorder) | {
+    document = _measurements(run, recorder) | {
         "scenario": options.scenario,
         "samples": samples,
         "samples_per_second": RATE,
-        "hottest": [shares(hot, samples) for hot in found[:_COUNT]],
+        "hottest": [shares(function, samples) for function in functions[:_COUNT]],
         "settings": run.settings.model_dump(),
         "host": host(run.settings, engine.name),
     }
@@ -109,7 +109,7 @@ def _written(
     return document
 
 
-def _measured(run: Run, recorder: Recorder) -> dict[str, Any]:
+def _measurements(run: Run, recorder: Recorder) -> dict[str, Any]:
     """Return the requests sent, their CPU cost, and the files."""
     summary = read_summary(run.summary_file)
     requests = int(summary.value("http_reqs", "count"))
@@ -128,10 +128,10 @@ def _measured(run: Run, recorder: Recorder) -> dict[str, Any]:
     }
 
 
-def shares(hot: Hot, samples: int) -> dict[str, Any]:
+def shares(function: HotFunction, samples: int) -> dict[str, Any]:
     """Return the shares of all samples, in percent."""
     percent = {
-        "self_percent": round(hot.self_samples / samples * 100, 1),
-        "cumulative_percent": round(hot.all_samples / samples * 100, 1),
+        "self_percent": round(function.self_samples / samples * 100, 1),
+        "cumulative_percent": round(function.all_samples / samples * 100, 1),
     }
-    return percent | {name: asdict(hot)[name] for name in ("function", "where")}
+    return percent | {name: asdict(function)[name] for name in ("function", "where")}

@@ -20,7 +20,7 @@ PY_SPY = Path(sys.executable).parent / "py-spy"
 
 _POLL_SECONDS = 0.1
 # A sample of a worker that is changing may contain an invalid name: XML forbids these characters.
-_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_INVALID_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 # py-spy needs this time to write the picture.
 _END_SECONDS = 30
 
@@ -32,10 +32,10 @@ def check_permission(pid: int) -> None:
         LabError: the kernel forbids it.
     """
     argv = [str(PY_SPY), "dump", "--nonblocking", "--pid", str(pid)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
+    process = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if process.returncode:
         raise LabError(
-            f"py-spy can't look into the backend (process {pid}): {_last_line(done.stderr)} Run "
+            f"py-spy can't look into the backend (process {pid}): {_last_line(process.stderr)} Run "
             "this command as root; or, where the stack is your own, let processes look into each "
             "other: sysctl kernel.yama.ptrace_scope=0"
         )
@@ -47,7 +47,7 @@ def without_root(svg: str, root: Path = ROOT) -> str:
     # A label without enough room is cut, maybe within the path: "/home/me/la..".
     cut = "|".join(re.escape(absolute[:end]) for end in range(len(absolute), 1, -1))
     path = rf"(?<![\w./-])(?:{re.escape(absolute)}(?:(/)|(?![\w.-]))|(?:{cut})(?P<cut>\.\.))"
-    return re.sub(path, lambda found: found["cut"] or ("" if found[1] else "."), svg)
+    return re.sub(path, lambda match: match["cut"] or ("" if match[1] else "."), svg)
 
 
 class Recorder:
@@ -58,7 +58,7 @@ class Recorder:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._record, daemon=True)
         self._process: subprocess.Popen[str] | None = None
-        self._cpu_before, self._began = 0.0, 0.0
+        self._cpu_before, self._started = 0.0, 0.0
         self.cpu_seconds, self.seconds = 0.0, 0.0
 
     def __enter__(self) -> "Recorder":
@@ -80,7 +80,7 @@ class Recorder:
         while not self._has_begun():
             if self._stop.wait(_POLL_SECONDS):
                 return
-        self._began, self._cpu_before = time.monotonic(), self._cpu()
+        self._started, self._cpu_before = time.monotonic(), self._cpu()
         self._process = subprocess.Popen(
             self._argv(),
             stdin=subprocess.DEVNULL,
@@ -100,24 +100,24 @@ class Recorder:
         return [str(PY_SPY), "record", *flags, "--pid", str(self._pid), "--output", str(self._svg)]
 
     def _end(self, process: subprocess.Popen[str], *, failed: bool) -> None:
-        self.seconds = time.monotonic() - self._began
+        self.seconds = time.monotonic() - self._started
         self.cpu_seconds = self._cpu() - self._cpu_before
         process.send_signal(signal.SIGINT)
         try:
-            _, said = process.communicate(timeout=_END_SECONDS)
+            _, errors = process.communicate(timeout=_END_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
-            _, said = process.communicate()
+            _, errors = process.communicate()
         if not failed and not self._svg.exists():
-            raise LabError(f"py-spy wrote no profile: {_last_line(said)}")
+            raise LabError(f"py-spy wrote no profile: {_last_line(errors)}")
         if self._svg.exists():
-            drawn = self._svg.read_text(errors="replace")
-            self._svg.write_text(_NO_XML.sub("", without_root(drawn)))
+            svg = self._svg.read_text(errors="replace")
+            self._svg.write_text(_INVALID_XML.sub("", without_root(svg)))
 
     def _cpu(self) -> float:
         return cpu_seconds({"backend": self._pid})["backend"]
 
 
-def _last_line(said: str) -> str:
-    lines = said.strip().splitlines()
+def _last_line(errors: str) -> str:
+    lines = errors.strip().splitlines()
     return lines[-1].strip() if lines else "it printed nothing."

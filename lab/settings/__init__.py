@@ -19,7 +19,7 @@ from lab.paths import ROOT, State
 NOT_SETTINGS = {"LAB_STATE_DIR", "LAB_STACK", "LAB_TOKEN", "LAB_K6_CPUS"}
 
 # Settings that can't change while the stack runs: engine, address, ports, CPUs and data.
-_SITE = re.compile(r"LAB_(ENGINE|BIND|\w+_PORT|\w+_CPUS|DATA_\w+)")
+_FIXED_SETTINGS = re.compile(r"LAB_(ENGINE|BIND|\w+_PORT|\w+_CPUS|DATA_\w+)")
 
 # Listen address of all services that are not public: all but Nginx and the metrics ingress.
 LOOPBACK = "127.0.0.1"
@@ -29,7 +29,7 @@ class Settings(Declaration):
     """Every setting of a stack, validated against the others."""
 
     @model_validator(mode="after")
-    def _fit_together(self) -> "Settings":
+    def _check_combinations(self) -> "Settings":
         for check in rules.CHECKS:
             check(self.model_dump())
         return self
@@ -90,15 +90,15 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         UsageError: a name or a value is unknown.
     """
     shell = os.environ if environ is None else environ
-    return _checked({**defaults(), **_ours(_read(ROOT / ".env")), **_ours(shell)})
+    return _validate({**defaults(), **_lab_settings(_read(ROOT / ".env")), **_lab_settings(shell)})
 
 
 def restart_settings(running: Settings) -> Settings:
     """Return the settings of a new start, with the running stack's address, ports, CPUs and
     data.
     """
-    here = {name: value for name, value in running.as_env().items() if not is_live(name)}
-    return _checked({**load_settings().as_env(), **here})
+    fixed = {name: value for name, value in running.as_env().items() if not is_live(name)}
+    return _validate({**load_settings().as_env(), **fixed})
 
 
 def running_settings(state: State) -> Settings | None:
@@ -116,7 +116,7 @@ def known_settings(stored: Mapping[str, Any]) -> Settings:
         UsageError: a value is no longer valid.
     """
     known = {name: value for name, value in stored.items() if name in Settings.model_fields}
-    return _checked({**defaults(), **known})
+    return _validate({**defaults(), **known})
 
 
 def update_settings(settings: Settings, assignments: list[str]) -> Settings:
@@ -129,7 +129,7 @@ def update_settings(settings: Settings, assignments: list[str]) -> Settings:
     for assignment, (_, equals, _) in zip(assignments, pairs, strict=True):
         if not equals:
             raise UsageError(f"'{assignment}' is not a setting. Write NAME=VALUE.")
-    return _checked({**settings.as_env(), **{name: value for name, _, value in pairs}})
+    return _validate({**settings.as_env(), **{name: value for name, _, value in pairs}})
 
 
 def update_live_settings(settings: Settings, values: Mapping[str, str]) -> Settings:
@@ -146,7 +146,7 @@ def update_live_settings(settings: Settings, values: Mapping[str, str]) -> Setti
 
 def is_live(name: str) -> bool:
     """Return whether the setting can change while the stack runs."""
-    return not _SITE.fullmatch(name)
+    return not _FIXED_SETTINGS.fullmatch(name)
 
 
 def save(settings: Settings, state: State) -> None:
@@ -157,7 +157,7 @@ def save(settings: Settings, state: State) -> None:
     scratch.replace(state.settings)
 
 
-def _ours(values: Mapping[str, str]) -> dict[str, str]:
+def _lab_settings(values: Mapping[str, str]) -> dict[str, str]:
     """Return only the settings; docker-compose.yml also reads variables LAB_…_IMAGE."""
     return {
         name: value
@@ -170,7 +170,7 @@ def _read(path: os.PathLike[str]) -> dict[str, str]:
     return {name: value or "" for name, value in dotenv_values(path, interpolate=False).items()}
 
 
-def _checked(values: Mapping[str, Any]) -> Settings:
+def _validate(values: Mapping[str, Any]) -> Settings:
     try:
         return parse(Settings, values)
     except SettingsError as error:

@@ -12,8 +12,8 @@ def preset_assignments(name: str) -> list[str]:
     Raises:
         UsageError: there is no preset of that name.
     """
-    known = sorted(path.stem for path in PRESETS.glob("*.env"))
-    if name not in known:
-        raise UsageError(f"There is no preset {name}. Known: {', '.join(known)} (in presets/).")
+    presets = sorted(path.stem for path in PRESETS.glob("*.env"))
+    if name not in presets:
+        raise UsageError(f"There is no preset {name}. Known: {', '.join(presets)} (in presets/).")
     values = dotenv_values(PRESETS / f"{name}.env", interpolate=False)
     return [f"{key}={value or ''}" for key, value in values.items()]
