@@ -18,8 +18,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(value: bool) -> None:
+    if value:
         typer.echo(f"lab {__version__}")
         raise typer.Exit
 
@@ -53,8 +53,8 @@ app.command()(suites.overload)
 app.command()(suites.soak)
 app.command()(suites.calibrate)
 app.command()(stack.logs)
-_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
-app.command(context_settings=_PASSED_ON)(stack.manage)
+_PASS_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True}
+app.command(context_settings=_PASS_ARGUMENTS)(stack.manage)
 
 
 def main() -> None:

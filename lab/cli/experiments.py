@@ -20,7 +20,7 @@ def run(
         bool, typer.Option("--dry-run", help="Print the cells and their duration; run nothing.")
     ] = False,
     quick: Quick = False,
-    again: Annotated[
+    resume: Annotated[
         bool, typer.Option("--resume", help="Measure what the newest run has left.")
     ] = False,
     repeat: Repeats = None,
@@ -36,9 +36,9 @@ def run(
     from lab.cli.output import experiments
     from lab.experiments import command
 
-    if again and (quick or repeat or only or dry_run):
+    if resume and (quick or repeat or only or dry_run):
         raise UsageError("--resume takes no other option: a run goes on as it began.")
-    if again:
+    if resume:
         _finish(name, *command.resume(current_engine(), name), as_json)
         return
     plan = command.plan_of(name, only=only or [], repeats=repeat, quick=quick)

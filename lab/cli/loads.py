@@ -56,9 +56,9 @@ def k6(
         k6_options=validate_options(k6_options or []),
     )
     bounds = Bounds(p95, max_errors, min_achieved)
-    measured = run_once(current_engine(), load, bounds, early_stop=early_stop)
-    print_result(measured.document(), as_json, lambda _: output.run(measured))
-    _exit_unless_passed(measured.result)
+    single_run = run_once(current_engine(), load, bounds, early_stop=early_stop)
+    print_result(single_run.document(), as_json, lambda _: output.run(single_run))
+    _exit_unless_passed(single_run.result)
 
 
 def profile(
@@ -73,10 +73,10 @@ def profile(
     """Profile the backend under load: flame graph, top ten."""
     from lab.cli.output import run as output
     from lab.profiling.profile import ProfileOptions
-    from lab.profiling.profile import profile as profiled
+    from lab.profiling.profile import profile as record_profile
 
-    wanted = ProfileOptions(scenario, whole_seconds(duration, 1, 600), rate)
-    print_result(profiled(current_engine(), wanted), as_json, output.profile)
+    profile_options = ProfileOptions(scenario, whole_seconds(duration, 1, 600), rate)
+    print_result(record_profile(current_engine(), profile_options), as_json, output.profile)
 
 
 def demo(as_json: Json = False) -> None:
@@ -95,7 +95,7 @@ def demo(as_json: Json = False) -> None:
 
 
 # Profiles that are meant to exceed the target's limits.
-_TO_BREAK = (Profile.BREAKPOINT, Profile.SPIKE)
+_BREAK_PROFILES = (Profile.BREAKPOINT, Profile.SPIKE)
 
 
 def _exit_unless_passed(result: "Result") -> None:
@@ -103,7 +103,7 @@ def _exit_unless_passed(result: "Result") -> None:
 
     A run without a record in Prometheus can't be judged, so it has not passed.
     """
-    meant_to = any(name in result.profile for name in _TO_BREAK)
-    broke = result.outcome == "broke" and not meant_to
+    may_break = any(name in result.profile for name in _BREAK_PROFILES)
+    broke = result.outcome == "broke" and not may_break
     if broke or result.outcome in ("failed", "unrecorded"):
         raise typer.Exit(1)

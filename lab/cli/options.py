@@ -27,14 +27,14 @@ class ExportFormat(StrEnum):
 
 
 def _experiments(incomplete: str) -> list[str]:
-    return _starting(incomplete, (path.stem for path in paths.EXPERIMENTS.glob("*.toml")))
+    return _with_prefix(incomplete, (path.stem for path in paths.EXPERIMENTS.glob("*.toml")))
 
 
 def _runs(incomplete: str) -> list[str]:
-    return _starting(incomplete, (path.stem for path in paths.RESULTS.glob("[!.]*")))
+    return _with_prefix(incomplete, (path.stem for path in paths.RESULTS.glob("[!.]*")))
 
 
-def _starting(incomplete: str, names: Any) -> list[str]:
+def _with_prefix(incomplete: str, names: Any) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
 
 
@@ -126,16 +126,17 @@ def check_duration(duration: str) -> float:
     return durations.seconds(duration)
 
 
-def whole_seconds(duration: str, least: int, most: int) -> int:
+def whole_seconds(duration: str, minimum: int, maximum: int) -> int:
     """Return the seconds of `--duration`.
 
     Raises:
         UsageError: it is not a duration, or out of range.
     """
     seconds = check_duration(duration)
-    if not least <= seconds <= most or seconds != int(seconds):
+    if not minimum <= seconds <= maximum or seconds != int(seconds):
         raise UsageError(
-            f"--duration {duration} is out of range. It takes whole seconds, {least}s to {most}s."
+            f"--duration {duration} is out of range. It takes whole seconds, {minimum}s to "
+            f"{maximum}s."
         )
     return int(seconds)
 
@@ -154,9 +155,9 @@ def _compact(document: dict[str, Any]) -> dict[str, Any]:
     """Leave the series of each second to the file that `files` names."""
     from lab.analysis.result import without_series
 
-    several = {
-        name: [without_series(each) for each in document[name]]
+    loads = {
+        name: [without_series(load) for load in document[name]]
         for name in ("rungs", "arms")
         if name in document
     }
-    return without_series(document) | several
+    return without_series(document) | loads

@@ -59,16 +59,16 @@ def set_(
     from lab.settings.presets import preset_assignments
     from lab.stack.status import stack_status
 
-    wanted = [*(preset_assignments(preset) if preset else []), *(assignments or [])]
-    if not wanted:
+    changes = [*(preset_assignments(preset) if preset else []), *(assignments or [])]
+    if not changes:
         raise UsageError("Nothing to set. Write NAME=VALUE, or --preset best.")
     engine = current_engine()
     settings = engine.settings()
     if settings is None:
         # A wrong name or value is the more useful message.
-        update_settings(load_settings(), wanted)
+        update_settings(load_settings(), changes)
         raise LabError("The stack is not running. Start it: lab up. Or write the setting to .env.")
-    engine.apply(update_settings(settings, wanted))
+    engine.apply(update_settings(settings, changes))
     print_result(stack_status(engine), as_json, output.status)
 
 
@@ -87,7 +87,7 @@ def manage(context: typer.Context) -> None:
 
     For example: lab manage table_sizes --json
     """
-    done = current_engine().exec("backend", ["python", "manage.py", *context.args])
-    sys.stdout.write(done.stdout)
-    sys.stderr.write(done.stderr)
-    raise typer.Exit(done.returncode)
+    process = current_engine().exec("backend", ["python", "manage.py", *context.args])
+    sys.stdout.write(process.stdout)
+    sys.stderr.write(process.stderr)
+    raise typer.Exit(process.returncode)

@@ -45,18 +45,18 @@ def bench(
     """
     from lab.cli.output.bench import bench_table
     from lab.suites.bench import command
-    from lab.suites.bench import growth as growing
+    from lab.suites.bench import growth as growth_suite
 
     if growth and (quick or only or profile):
         raise UsageError("--growth can't be combined with --quick, --only or --profile.")
     seconds = None if duration is None else whole_seconds(duration, 1, 600)
     if growth:
-        document = growing.run(current_engine(), repeats=repeat, seconds=seconds)
+        document = growth_suite.run(current_engine(), repeats=repeat, seconds=seconds)
     else:
-        asked = command.asked(
+        options = command.asked(
             only or [], repeats=repeat, seconds=seconds, check=quick, profile=profile
         )
-        document = command.run(current_engine(), asked)
+        document = command.run(current_engine(), options)
     print_result(document, as_json, bench_table)
     if not command.is_reached(document):
         raise typer.Exit(1)
@@ -119,5 +119,5 @@ def soak(
 
 
 def _exit_unless_passed(document: dict[str, Any]) -> None:
-    if not all(figure["kept"] for figure in document["figures"]):
+    if not all(metric["kept"] for metric in document["figures"]):
         raise typer.Exit(1)

@@ -9,43 +9,43 @@ from rich.table import Table
 
 _COLOURS = {"reached": "green", "missed": "red", "void": "yellow", "failed": "red"}
 # Smaller shares of packages, in percent, are only in the document.
-_LEAST_SHARE = 2
+_MIN_SHARE = 2
 _SMALL_MS = 0.1
 
 
 def bench_table(document: dict[str, Any]) -> RenderableType:
     """Return a table with one row per metric: the limit, then the measured value."""
     table = Table(title=_title(document), title_justify="left")
-    for name, how in (("row", "left"), ("figure", "left"), ("must reach", "right")):
-        table.add_column(name, justify=how, overflow="fold")  # type: ignore[arg-type]
+    for name, justify in (("row", "left"), ("figure", "left"), ("must reach", "right")):
+        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
     for name in ("reached", "spread", ""):
         table.add_column(name, justify="right", no_wrap=True)
     for row in document["rows"]:
-        for number, figure in enumerate(row["figures"]):
-            table.add_row(row["row"] if number == 0 else "", *_cells(figure))
-    reasons = [_reason(row, figure) for row in document["rows"] for figure in row["figures"]]
-    where = f"In full: {document['files']['result']}"
-    return Group(table, *filter(None, reasons), *_profiles(document["rows"]), where)
+        for number, metric in enumerate(row["figures"]):
+            table.add_row(row["row"] if number == 0 else "", *_cells(metric))
+    reasons = [_reason(row, metric) for row in document["rows"] for metric in row["figures"]]
+    footer = f"In full: {document['files']['result']}"
+    return Group(table, *filter(None, reasons), *_profiles(document["rows"]), footer)
 
 
 def _profiles(rows: list[dict[str, Any]]) -> Iterator[RenderableType]:
     """Yield where each variant's CPU time goes, if the run recorded profiles."""
-    found = [(row["row"], each) for row in rows for each in row.get("profiles", ())]
-    if not found:
+    profiles = [(row["row"], profile) for row in rows for profile in row.get("profiles", ())]
+    if not profiles:
         return
     table = Table(title="CPU per answer, in ms, and where the workers' goes", title_justify="left")
-    services = list(dict.fromkeys(name for _, each in found for name in each["cpu_ms"]))
+    services = list(dict.fromkeys(name for _, profile in profiles for name in profile["cpu_ms"]))
     for name in ("row", "way", *services):
         table.add_column(name, justify="right" if name in services else "left", no_wrap=True)
     table.add_column("of the workers' samples, % by package", overflow="fold")
-    for number, (row, each) in enumerate(found):
-        first = number == 0 or found[number - 1][0] != row
-        spent = (_milliseconds(each["cpu_ms"].get(name)) for name in services)
-        table.add_row(row if first else "", each["way"], *spent, _packages(each))
+    for number, (row, profile) in enumerate(profiles):
+        first = number == 0 or profiles[number - 1][0] != row
+        times = (_milliseconds(profile["cpu_ms"].get(name)) for name in services)
+        table.add_row(row if first else "", profile["way"], *times, _packages(profile))
     yield table
-    for row, each in found:
-        if each["file"]:
-            yield f"[dim]{row} {each['way']}:[/dim] {each['file']}"
+    for row, profile in profiles:
+        if profile["file"]:
+            yield f"[dim]{row} {profile['way']}:[/dim] {profile['file']}"
 
 
 def _milliseconds(value: float | None) -> str:
@@ -56,28 +56,28 @@ def _milliseconds(value: float | None) -> str:
 
 
 def _packages(profile: dict[str, Any]) -> str:
-    shares = [(n, share) for n, share in profile["packages"].items() if share >= _LEAST_SHARE]
+    shares = [(n, share) for n, share in profile["packages"].items() if share >= _MIN_SHARE]
     return escape(profile["wrong"]) or ", ".join(f"{n or '?'} {share:.0f}" for n, share in shares)
 
 
 def _title(document: dict[str, Any]) -> str:
     host = document["host"]
-    by = "floors" if document["check"] else "targets"
+    limits = "floors" if document["check"] else "targets"
     shared = " (shared!)" if host["shared_cpus"] else ""
     return (
-        f"Ratios of this run against their {by}: medians of {document['repeats']}, "
+        f"Ratios of this run against their {limits}: medians of {document['repeats']}, "
         f"{document['seconds']} s each; target on CPU {host['target_cpus']}, load on CPU "
         f"{host['load_cpus']}{shared}"
     )
 
 
-def _cells(figure: dict[str, Any]) -> tuple[str, ...]:
-    sign, unit = "<=" if figure["at_most"] else ">=", figure["unit"]
-    values, colour = figure["values"], _COLOURS[figure["outcome"]]
-    reached = "–" if figure["reached"] is None else f"{_short(figure['reached'])}{unit}"
+def _cells(metric: dict[str, Any]) -> tuple[str, ...]:
+    sign, unit = "<=" if metric["at_most"] else ">=", metric["unit"]
+    values, colour = metric["values"], _COLOURS[metric["outcome"]]
+    reached = "–" if metric["reached"] is None else f"{_short(metric['reached'])}{unit}"
     spread = f"{_short(min(values))} to {_short(max(values))}" if values else "–"
-    outcome = f"[{colour}]{figure['outcome']}[/{colour}]"
-    return figure["what"], f"{sign} {figure['limit']:g}{unit}", reached, spread, outcome
+    outcome = f"[{colour}]{metric['outcome']}[/{colour}]"
+    return metric["what"], f"{sign} {metric['limit']:g}{unit}", reached, spread, outcome
 
 
 def _short(value: float) -> str:
@@ -85,7 +85,7 @@ def _short(value: float) -> str:
     return f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
 
 
-def _reason(row: dict[str, Any], figure: dict[str, Any]) -> str:
-    if not figure["why"]:
+def _reason(row: dict[str, Any], metric: dict[str, Any]) -> str:
+    if not metric["why"]:
         return ""
-    return f"[dim]{row['row']}, {escape(figure['what'])}:[/dim] {escape(figure['why'])}"
+    return f"[dim]{row['row']}, {escape(metric['what'])}:[/dim] {escape(metric['why'])}"

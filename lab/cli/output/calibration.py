@@ -19,7 +19,7 @@ def calibration(document: dict[str, Any]) -> RenderableType:
     for name in ("known", "reported", "off", "allowed", ""):
         table.add_column(name, justify="right", no_wrap=True)
     for cell in document["cells"]:
-        for number, (check, runs) in enumerate(_folded(cell["checks"])):
+        for number, (check, runs) in enumerate(_worst_by_name(cell["checks"])):
             table.add_row(cell["cell"] if number == 0 else "", *_cells(check, runs))
     return Group(table, *_servers(document), *_reasons(document), *_end(document))
 
@@ -34,7 +34,7 @@ def _title(document: dict[str, Any]) -> str:
     )
 
 
-def _folded(checks: list[dict[str, Any]]) -> list[tuple[dict[str, Any], int]]:
+def _worst_by_name(checks: list[dict[str, Any]]) -> list[tuple[dict[str, Any], int]]:
     """Group the checks of several runs by name: the worst of them, and their number."""
     by_name: dict[str, list[dict[str, Any]]] = {}
     for check in checks:
@@ -93,10 +93,10 @@ def _servers(document: dict[str, Any]) -> list[RenderableType]:
         table.add_column(name, justify="right", no_wrap=True)
     for cell in document["cells"]:
         for run in cell["runs"][:1]:
-            served = run["server"]
+            server = run["server"]
             names = ("mean_ms", "late_p50_ms", "late_p99_ms", "floor_ms")
-            times = ("–" if served[name] is None else f"{served[name]:.3f} ms" for name in names)
-            table.add_row(cell["cell"], cell["server"], str(served["requests"]), *times)
+            times = ("–" if server[name] is None else f"{server[name]:.3f} ms" for name in names)
+            table.add_row(cell["cell"], cell["server"], str(server["requests"]), *times)
     return [table] if table.row_count else []
 
 
@@ -110,5 +110,5 @@ def _reasons(document: dict[str, Any]) -> list[str]:
 
 
 def _end(document: dict[str, Any]) -> list[str]:
-    warnings = [f"[yellow]Warning:[/yellow] {escape(each)}." for each in document["warnings"]]
+    warnings = [f"[yellow]Warning:[/yellow] {escape(warning)}." for warning in document["warnings"]]
     return [*warnings, f"In full: {document['files']['result']}"]

@@ -29,36 +29,36 @@ def overload(document: dict[str, Any]) -> RenderableType:
         table.add_column(f"LAB_SHED={arm['shed']}", justify="right")
     for name, cells in _rows(arms):
         table.add_row(name, *cells)
-    warned = (*_unsteady(limit, arms), *_noise(document))
-    return Group(table, *bounds(document["figures"]), *warned, *_files(document))
+    warnings = (*_unsteady(limit, arms), *_noise(document))
+    return Group(table, *limits_table(document["figures"]), *warnings, *_files(document))
 
 
 def soak(document: dict[str, Any]) -> RenderableType:
     """Return the load and its result, then the growth against its limits."""
     result, limit = document["result"], document["limit"]
-    said = [
+    lines = [
         f"{document['scenario']}: {document['rate']} requests/s{half_of(limit)}, for "
         f"{document['seconds']:.0f} s; {result['verdict']}",
         f"{result['requests']} requests, {result['failed']} failed, {document['bookings']} "
         f"bookings; p50 {result['p50_ms']} ms, p95 {result['p95_ms']} ms, "
         f"p99 {result['p99_ms']} ms",
     ]
-    return Group(*said, *bounds(document["figures"]), *_noise(document), *_files(document))
+    return Group(*lines, *limits_table(document["figures"]), *_noise(document), *_files(document))
 
 
 def half_of(limit: dict[str, Any] | None) -> str:
     """Return which rate the load was half of, and why that rate; empty if the rate was given."""
     if limit is None:
         return ""
-    why = {
+    reasons = {
         "none": "which it sustained without breaking",
         "generator_cpu": "that k6 could offer: the stack can sustain more",
     }
-    return f", half of the {limit['rate']:.0f}/s {why.get(limit['by'], 'at which it broke')}"
+    return f", half of the {limit['rate']:.0f}/s {reasons.get(limit['by'], 'at which it broke')}"
 
 
 def _rows(arms: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
-    said: dict[str, Callable[[dict[str, Any]], str]] = {
+    rows: dict[str, Callable[[dict[str, Any]], str]] = {
         "goodput, answers/s": lambda arm: f"{arm['goodput']:.1f}",
         "÷ the best before the break": lambda arm: f"{arm['goodput_share']:.2f}",
         "p95 of accepted requests": lambda arm: _number(arm["accepted_p95_ms"], " ms"),
@@ -71,7 +71,7 @@ def _rows(arms: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
             f"{name} {size / _MIB:.0f}" for name, size in arm["memory_bytes"].items()
         ),
     }
-    for name, cell in said.items():
+    for name, cell in rows.items():
         yield name, [cell(arm) for arm in arms]
 
 
@@ -79,11 +79,11 @@ def _unsteady(limit: dict[str, Any], arms: list[dict[str, Any]]) -> Iterator[str
     """Warn if the CPU speed differed between ramp and overload: the goodput differs with it."""
     speeds = [(limit["cpu_speed"], "the ramp")]
     speeds += [(arm["cpu_speed"], f"LAB_SHED={arm['shed']}") for arm in arms]
-    found = extremes(speeds)
-    if found and found.ratio >= UNSTEADY_RATIO:
+    speed = extremes(speeds)
+    if speed and speed.ratio >= UNSTEADY_RATIO:
         yield (
-            f"[yellow]The target's CPUs were {found.ratio:.2f} times as fast in {found.fastest} as "
-            f"in {found.slowest}, and goodputs go with them. Measure again when the machine is "
+            f"[yellow]The target's CPUs were {speed.ratio:.2f} times as fast in {speed.fastest} as "
+            f"in {speed.slowest}, and goodputs go with them. Measure again when the machine is "
             "steady.[/yellow]"
         )
 
@@ -101,24 +101,24 @@ def _noise(document: dict[str, Any]) -> Iterator[str]:
 def _normal_after(seconds: float | None) -> str:
     if seconds is None:
         return "not within the rest"
-    soonest = SOONEST_SECONDS
-    return f"{soonest:.0f} s or less" if seconds <= soonest else f"{seconds:.0f} s"
+    minimum = SOONEST_SECONDS
+    return f"{minimum:.0f} s or less" if seconds <= minimum else f"{seconds:.0f} s"
 
 
 def _number(value: float | None, unit: str) -> str:
     return "none" if value is None else f"{value:.0f}{unit}"
 
 
-def bounds(figures: list[dict[str, Any]]) -> Iterator[RenderableType]:
+def limits_table(metrics: list[dict[str, Any]]) -> Iterator[RenderableType]:
     """Yield one row per limit: its name, the limit, the measured value, and whether it passed."""
     table = Table(title_justify="left")
-    for name, how in (("figure", "left"), ("must be", "right"), ("is", "right"), ("", "right")):
-        table.add_column(name, justify=how)  # type: ignore[arg-type]
-    for each in figures:
-        sign = "<=" if each["at_most"] else ">="
-        found = "not seen" if each["value"] is None else f"{each['value']:g}"
-        kept = "[green]kept[/green]" if each["kept"] else "[red]broken[/red]"
-        table.add_row(each["what"], f"{sign} {each['bound']:g}", found, kept)
+    for name, justify in (("figure", "left"), ("must be", "right"), ("is", "right"), ("", "right")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for metric in metrics:
+        sign = "<=" if metric["at_most"] else ">="
+        value = "not seen" if metric["value"] is None else f"{metric['value']:g}"
+        outcome = "[green]kept[/green]" if metric["kept"] else "[red]broken[/red]"
+        table.add_row(metric["what"], f"{sign} {metric['bound']:g}", value, outcome)
     yield table
 
 

@@ -71,12 +71,12 @@ def _claims(claims: list[dict[str, Any]]) -> RenderableType:
         table.add_column(column)
     for claim in claims:
         colour = _COLOURS[claim["verdict"]]
-        figures = ", ".join(
+        values = ", ".join(
             f"{name} {value:,g}" for name, value in claim["measured"].items() if value is not None
         )
-        said = "\n".join([figures, *claim["notes"]])
+        text = "\n".join([values, *claim["notes"]])
         table.add_row(
-            f"[{colour}]{claim['verdict']}[/{colour}]", escape(claim["text"]), escape(said)
+            f"[{colour}]{claim['verdict']}[/{colour}]", escape(claim["text"]), escape(text)
         )
     return table
 
@@ -88,15 +88,15 @@ def _cells(cells: list[dict[str, Any]]) -> RenderableType:
         table.add_column(column, justify="right", no_wrap=True, min_width=len(column))
     table.add_column("limited by", overflow="fold")
     for cell in cells:
-        table.add_row(f"{cell['name']} r{cell['repeat']}", *_figures(cell))
+        table.add_row(f"{cell['name']} r{cell['repeat']}", *_metrics(cell))
     return table
 
 
-def _figures(cell: dict[str, Any]) -> list[str]:
+def _metrics(cell: dict[str, Any]) -> list[str]:
     if cell.get("rps") is None:
-        why = escape(str(cell.get("error") or "not measured"))
+        reason = escape(str(cell.get("error") or "not measured"))
         colour = "red" if cell["state"] == "failed" else "dim"
-        return [*[""] * 6, f"[{colour}]{why}[/{colour}]"]
+        return [*[""] * 6, f"[{colour}]{reason}[/{colour}]"]
     return [
         f"{cell['goodput']:,g}",
         f"{cell['rps']:,g}",

@@ -13,12 +13,12 @@ from lab.host.noise import NOISY_SHARE
 from lab.suites.single_run import SingleRun
 
 
-def run(measured: SingleRun) -> RenderableType:
+def run(single_run: SingleRun) -> RenderableType:
     """Return the verdict, then the metrics, then the files."""
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, value in _metrics(measured).items():
+    for name, value in _metrics(single_run).items():
         table.add_row(name, value)
-    return Group(f"[bold]{escape(measured.result.verdict)}[/bold]", table)
+    return Group(f"[bold]{escape(single_run.result.verdict)}[/bold]", table)
 
 
 def profile(document: dict[str, Any]) -> RenderableType:
@@ -32,17 +32,19 @@ def profile(document: dict[str, Any]) -> RenderableType:
     for name in ("self %", "with callees %"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("function", overflow="fold")
-    for hot in document["hottest"]:
-        where = f"{escape(hot['function'])} [dim]{hot['where']}[/dim]"
-        table.add_row(f"{hot['self_percent']:.1f}", f"{hot['cumulative_percent']:.1f}", where)
+    for function in document["hottest"]:
+        name = f"{escape(function['function'])} [dim]{function['where']}[/dim]"
+        table.add_row(
+            f"{function['self_percent']:.1f}", f"{function['cumulative_percent']:.1f}", name
+        )
     files = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, path in document["files"].items():
         files.add_row(name, path)
     return Group(f"[bold]{escape(cost)}[/bold]", table, files)
 
 
-def _metrics(measured: SingleRun) -> dict[str, str]:
-    result, host = measured.result, measured.host
+def _metrics(single_run: SingleRun) -> dict[str, str]:
+    result, host = single_run.result, single_run.host
     pinned = f"target on CPU {host['target_cpus']}, load on CPU {host['load_cpus']}"
     metrics = {
         METRICS["requests"].label: f"{result.requests} in {result.seconds} s ({result.rps}/s)"
@@ -50,17 +52,19 @@ def _metrics(measured: SingleRun) -> dict[str, str]:
         METRICS["successes"].label: _successes(result),
         METRICS["goodput"].label: (
             f"at best {result.goodput}/s, on average {result.goodput_mean}/s, "
-            f"within {measured.bounds.p95_ms:.0f} ms"
+            f"within {single_run.bounds.p95_ms:.0f} ms"
         ),
         METRICS["failed_ratio"].label: _failed(result),
         "response time": _times(p50=result.p50_ms, p95=result.p95_ms, p99=result.p99_ms),
         METRICS["dropped_iterations"].label: str(result.dropped_iterations),
-        "in Prometheus": _recorded(result.recorded),
+        "in Prometheus": _completeness(result.recorded),
         "limited by": result.limited_by + _cpu_at_break(result.break_point),
         "machine": f"{host['cpus']} CPUs; {pinned}{' (shared!)' if host['shared_cpus'] else ''}"
-        + _stolen(result.steal),
+        + _steal(result.steal),
     }
-    return metrics | _staleness(result.staleness) | _websockets(result.websockets) | measured.files
+    return (
+        metrics | _staleness(result.staleness) | _websockets(result.websockets) | single_run.files
+    )
 
 
 def _successes(result: Result) -> str:
@@ -78,48 +82,50 @@ def _failed(result: Result) -> str:
     return "; ".join(parts)
 
 
-def _websockets(found: WebSockets | None) -> dict[str, str]:
-    if found is None:
+def _websockets(sockets: WebSockets | None) -> dict[str, str]:
+    if sockets is None:
         return {}
     messages = (
-        f"{found.connections} held, {found.closed} closed early; of {found.expected} messages due "
-        f"{found.lost} lost, {found.doubled} came twice"
+        f"{sockets.connections} held, {sockets.closed} closed early; of {sockets.expected} "
+        f"messages due {sockets.lost} lost, {sockets.doubled} came twice"
     )
-    delays = _times(p50=found.delay_p50_ms, p95=found.delay_p95_ms, most=found.delay_max_ms)
+    delays = _times(p50=sockets.delay_p50_ms, p95=sockets.delay_p95_ms, most=sockets.delay_max_ms)
     return {"WebSockets": messages, "commit to message": delays}
 
 
 def _times(**times: float | None) -> str:
     """Format the times with their names; None means that no request ended."""
-    known = [f"{name} {value} ms" for name, value in times.items() if value is not None]
-    return ", ".join(known) or "nothing ended that took any"
+    values = [f"{name} {value} ms" for name, value in times.items() if value is not None]
+    return ", ".join(values) or "nothing ended that took any"
 
 
-def _staleness(found: Staleness | None) -> dict[str, str]:
-    if found is None:
+def _staleness(staleness: Staleness | None) -> dict[str, str]:
+    if staleness is None:
         return {}
-    seen = (
-        f"{found.seen} bookings seen after p50 {found.p50_ms:.0f} ms, p95 {found.p95_ms:.0f} ms, "
-        f"at most {found.max_ms:.0f} ms"
+    visible = (
+        f"{staleness.seen} bookings seen after p50 {staleness.p50_ms:.0f} ms, "
+        f"p95 {staleness.p95_ms:.0f} ms, at most {staleness.max_ms:.0f} ms"
     )
-    return {"staleness": f"{seen}; {found.unseen} not seen in time"}
+    return {"staleness": f"{visible}; {staleness.unseen} not seen in time"}
 
 
-def _recorded(found: Completeness | None) -> str:
-    if found is None:
+def _completeness(completeness: Completeness | None) -> str:
+    if completeness is None:
         return "not known"
     return (
-        f"all {found.k6} requests, setup's included" if found.complete else f"NOT ALL: {found.text}"
+        f"all {completeness.k6} requests, setup's included"
+        if completeness.complete
+        else f"NOT ALL: {completeness.text}"
     )
 
 
-def _stolen(share: float) -> str:
+def _steal(share: float) -> str:
     return (
         f"; noisy: the hypervisor took {share:.0%} of the CPU time" if share >= NOISY_SHARE else ""
     )
 
 
-def _cpu_at_break(found: BreakPoint | None) -> str:
-    if found is None or found.target_cpu is None or found.generator_cpu is None:
+def _cpu_at_break(point: BreakPoint | None) -> str:
+    if point is None or point.target_cpu is None or point.generator_cpu is None:
         return ""
-    return f" (target CPUs {found.target_cpu:.0%} busy, generator CPUs {found.generator_cpu:.0%})"
+    return f" (target CPUs {point.target_cpu:.0%} busy, generator CPUs {point.generator_cpu:.0%})"

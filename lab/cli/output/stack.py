@@ -19,21 +19,22 @@ def status(document: dict[str, Any]) -> RenderableType:
     services.add_column("service", no_wrap=True)
     services.add_column("state", no_wrap=True)
     services.add_column("answers at", overflow="fold")
-    for each in document["services"]:
-        colour = _COLOURS.get(each["state"], "red")
-        state = f"[{colour}]{each['state']}[/{colour}]"
-        where = " ".join(filter(None, (each["url"], each["detail"])))
-        services.add_row(each["name"], state, where)
+    for service in document["services"]:
+        colour = _COLOURS.get(service["state"], "red")
+        state = f"[{colour}]{service['state']}[/{colour}]"
+        address = " ".join(filter(None, (service["url"], service["detail"])))
+        services.add_row(service["name"], state, address)
     parts = [services, _settings(document["settings"])]
-    return Group(*parts, *([_latency(found)] if (found := document["latency"]) else []))
+    return Group(*parts, *([_latency(latency)] if (latency := document["latency"]) else []))
 
 
-def _latency(found: dict[str, Any]) -> Table:
+def _latency(latency: dict[str, Any]) -> Table:
     table = Table(title="Measured now, in ms", title_justify="left", show_header=False)
-    table.add_row("a round trip to Postgres", str(found["database_ms"]))
-    table.add_row("an answer of the server", str(found["client_ms"]))
+    table.add_row("a round trip to Postgres", str(latency["database_ms"]))
+    table.add_row("an answer of the server", str(latency["client_ms"]))
     table.add_row(
-        f"a new connection to Postgres ({found['postgres_auth']})", str(found["new_connection_ms"])
+        f"a new connection to Postgres ({latency['postgres_auth']})",
+        str(latency["new_connection_ms"]),
     )
     return table
 
