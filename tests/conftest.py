@@ -40,7 +40,7 @@ def lab():
     """Return a function that runs `lab`; keyword arguments are environment variables."""
 
     def run(*argv: str, **environ: str) -> CommandResult:
-        done = subprocess.run(
+        process = subprocess.run(
             [str(LAB), *argv],
             env={**os.environ, **environ},
             capture_output=True,
@@ -50,7 +50,7 @@ def lab():
             # quiet machine, and over 600 s in parallel with other work.
             timeout=1200,
         )
-        return CommandResult(done.returncode, done.stdout, done.stderr)
+        return CommandResult(process.returncode, process.stdout, process.stderr)
 
     return run
 
@@ -75,10 +75,10 @@ def second_stack(tmp_path, lab, stack):
     ports["LAB_POSTGRES_PORT"] = str(int(os.environ["LAB_POSTGRES_PORT"]) - 500)
     environ = {**ports, "LAB_STATE_DIR": str(state.base)}
     yield environ
-    left = leftovers(state)
+    processes = leftovers(state)
     lab("down", **environ)
     shutil.rmtree(state.base, ignore_errors=True)
-    assert left == []
+    assert processes == []
 
 
 @dataclass(frozen=True)
@@ -98,13 +98,13 @@ def telemetry_run(lab, stack):
     from tests.support.answers import run_for_dashboards
     from tests.support.telemetry import arrivals, due
 
-    url, began = stack.settings().prometheus_url, []
+    url, start_times = stack.settings().prometheus_url, []
     # Wait: a stack that has just started has no rates yet, and the run is short.
     rates = 'side:cpu_cores:rate{side="load"}'
     wait_for(lambda: Prometheus(url).instant(rates) is not None, seconds=60, what="The first rates")
-    run = threading.Thread(target=lambda: began.append(run_for_dashboards(lab)))
+    run = threading.Thread(target=lambda: start_times.append(run_for_dashboards(lab)))
     run.start()
     arrived = arrivals(Prometheus(url), due("native"), within=60)
     run.join()
-    assert began, "the run failed; what it said stands in the thread's traceback"
-    return TelemetryRun(url, began[0], arrived)
+    assert start_times, "the run failed; what it said stands in the thread's traceback"
+    return TelemetryRun(url, start_times[0], arrived)

@@ -11,12 +11,12 @@ from lab.paths import ROOT
 _LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
-_listed = subprocess.run(
+_files = subprocess.run(
     ["git", "ls-files", "*.md", ":!lab"], cwd=ROOT, capture_output=True, text=True, check=True
 )
 
 
-@pytest.mark.parametrize("name", _listed.stdout.split())
+@pytest.mark.parametrize("name", _files.stdout.split())
 def test_link_targets_exist(name):
     page = ROOT / name
     targets = _LINK.findall(_FENCED.sub("", page.read_text()))

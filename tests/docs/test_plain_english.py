@@ -40,19 +40,19 @@ _RECORDS = ("docs/measured/", "CHANGELOG.md", "experiments/legacy/", "results/",
 
 
 def _words_to_replace(text: str) -> list[str]:
-    found = []
+    matches = []
     for pattern, instead in INSTEAD.items():
         for match in re.finditer(pattern, text, re.IGNORECASE):
             context = text[max(0, match.start() - 30) : match.end() + 20].replace("\n", " ")
-            found.append(f"'{match[0]}' in '…{context}…': {instead}")
-    return found
+            matches.append(f"'{match[0]}' in '…{context}…': {instead}")
+    return matches
 
 
 def _guides() -> list[str]:
-    listed = subprocess.run(
+    process = subprocess.run(
         ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    return [name for name in listed.stdout.split() if not name.startswith(_RECORDS)]
+    return [name for name in process.stdout.split() if not name.startswith(_RECORDS)]
 
 
 @pytest.mark.parametrize("name", _guides())

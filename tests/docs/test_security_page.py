@@ -22,8 +22,8 @@ def test_every_secret_is_in_table():
 def test_every_privileged_container_is_in_table_with_reason():
     rows = {row[0].strip("`"): row for row in _table("service")}
     assert {name for name, row in rows.items() if row[1] == "yes"} == ROOT_USERS
-    said = {name: set(re.findall(r"[A-Z_]{3,}", row[2])) for name, row in rows.items()}
-    assert said == CAPABILITIES
+    capabilities = {name: set(re.findall(r"[A-Z_]{3,}", row[2])) for name, row in rows.items()}
+    assert capabilities == CAPABILITIES
     assert all(len(row[3]) > 15 for row in rows.values())
 
 

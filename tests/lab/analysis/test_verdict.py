@@ -32,9 +32,14 @@ def _result(
         return Counters(answers, 0, answers, dropped * moment, 4000 if late else 20)
 
     uses = [CpuUse(float(second), target_cpu, load_cpu) for second in range(61)]
-    found = windows(PLAN, at, Bounds())
-    named = {"profile": "breakpoint", "windows": found, "recorded": ALL, "prometheus": LOAD}
-    return Result(**{**named, "cpu": uses, **metrics})
+    run_windows = windows(PLAN, at, Bounds())
+    defaults = {
+        "profile": "breakpoint",
+        "windows": run_windows,
+        "recorded": ALL,
+        "prometheus": LOAD,
+    }
+    return Result(**{**defaults, "cpu": uses, **metrics})
 
 
 def _judge(result: Result) -> Verdict:
@@ -83,8 +88,8 @@ def test_late_limit_violation_is_reported():
     verdict = _judge(_result(0.5, slow_from=59))
     assert verdict.outcome == "held"
     assert "no limit was exceeded (" in verdict.verdict
-    said = "in 3 windows in a row; 2 of 56 windows exceeded one, the last at 60 s of 60 s: p95 4000"
-    assert said in verdict.verdict
+    text = "in 3 windows in a row; 2 of 56 windows exceeded one, the last at 60 s of 60 s: p95 4000"
+    assert text in verdict.verdict
 
 
 @pytest.mark.parametrize(("failed", "outcome"), [(False, "passed"), (True, "failed")])
@@ -103,7 +108,7 @@ def test_closed_load_is_lower_bound_when_generator_was_full(busy, limit):
 
 
 @pytest.mark.parametrize(
-    ("there", "said"),
+    ("completeness", "text"),
     [
         (Completeness(70, None, 60, 60), "Prometheus does not answer; k6 counted 70 requests"),
         (
@@ -112,29 +117,29 @@ def test_closed_load_is_lower_bound_when_generator_was_full(busy, limit):
         ),
     ],
 )
-def test_incomplete_prometheus_data_is_not_judged(there, said):
-    verdict = _judge(_result(0.5, recorded=there))
+def test_incomplete_prometheus_data_is_not_judged(completeness, text):
+    verdict = _judge(_result(0.5, recorded=completeness))
     assert (verdict.outcome, verdict.break_point) == ("unrecorded", None)
-    assert said in verdict.verdict
+    assert text in verdict.verdict
     assert "No break point can be found" in verdict.verdict
 
 
 @pytest.mark.parametrize(("busy", "limit"), [(0.95, "generator_cpu"), (0.5, "none")])
 def test_generator_too_busy_to_push_is_the_limit(busy, limit):
-    there = Completeness(70, 70, 60, 8)
-    verdict = _judge(_result(busy, recorded=there))
+    completeness = Completeness(70, 70, 60, 8)
+    verdict = _judge(_result(busy, recorded=completeness))
     assert (verdict.outcome, verdict.limited_by) == ("unrecorded", limit)
     assert ("limited by the load generator" in verdict.verdict) == (limit == "generator_cpu")
 
 
 def test_different_request_count_alone_does_not_void_verdict():
-    there = Completeness(70, 69, 60, 0)
-    assert _judge(_result(0.5, recorded=there)).outcome == "broke"
-    assert not there.complete
+    completeness = Completeness(70, 69, 60, 0)
+    assert _judge(_result(0.5, recorded=completeness)).outcome == "broke"
+    assert not completeness.complete
 
 
 @pytest.mark.parametrize(
-    ("counted", "outcome"),
+    ("counts", "outcome"),
     [
         ({"expected": 50, "lost": 0}, "held"),
         ({"expected": 50, "lost": 1}, "failed"),
@@ -144,7 +149,7 @@ def test_different_request_count_alone_does_not_void_verdict():
         ({"expected": 0, "lost": 0}, "failed"),
     ],
 )
-def test_ramp_fails_unless_every_message_arrives_exactly_once(counted, outcome):
-    verdict = _judge(_result(0.5, slow_from=99, websockets=WebSockets(**counted)))
+def test_ramp_fails_unless_every_message_arrives_exactly_once(counts, outcome):
+    verdict = _judge(_result(0.5, slow_from=99, websockets=WebSockets(**counts)))
     assert verdict.outcome == outcome
-    assert f"{counted['lost']} lost" in verdict.verdict
+    assert f"{counts['lost']} lost" in verdict.verdict

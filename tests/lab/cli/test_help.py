@@ -22,11 +22,11 @@ def test_help_imports_no_engine_or_chart_library(argv):
         "except SystemExit: pass\n"
         f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, *argv], capture_output=True, text=True, check=True
     )
-    assert done.stderr.strip() == "[]"
-    assert "Usage: lab" in done.stdout
+    assert process.stderr.strip() == "[]"
+    assert "Usage: lab" in process.stdout
 
 
 def test_every_option_has_help_text():
@@ -42,7 +42,7 @@ def test_every_option_has_help_text():
 
 @pytest.mark.parametrize(("variable", "names"), [("PROFILE", Profile), ("SCENARIO", Scenario)])
 def test_profiles_and_scenarios_match_k6_script(variable, names):
-    done = subprocess.run(
+    process = subprocess.run(
         [str(BIN / "k6"), "inspect", "--include-system-env-vars", "main.js"],
         cwd=ROOT / "k6",
         env={variable: "unknown"},
@@ -50,8 +50,8 @@ def test_profiles_and_scenarios_match_k6_script(variable, names):
         text=True,
         check=False,
     )
-    assert done.returncode != 0
-    assert f"Set it to one of: {', '.join(names)}." in done.stderr
+    assert process.returncode != 0
+    assert f"Set it to one of: {', '.join(names)}." in process.stderr
 
 
 def test_api_scenarios_are_scenarios():
@@ -78,9 +78,9 @@ def test_api_scenarios_are_scenarios():
     ],
 )
 def test_wrong_input_is_one_message_with_exit_code_2(lab, argv, message):
-    said = lab(*argv)
-    assert said.is_one_message(2), said.err
-    assert message in said.err
+    result = lab(*argv)
+    assert result.is_one_message(2), result.err
+    assert message in result.err
 
 
 def test_version_is_printed(lab):
@@ -88,8 +88,8 @@ def test_version_is_printed(lab):
 
 
 def test_list_shows_profiles_scenarios_experiments_and_presets(lab):
-    found = lab("list", "--json").json
-    assert set(found) == {"profiles", "scenarios", "experiments", "presets"}
-    assert {entry["name"] for entry in found["presets"]} == {"article", "best"}
-    assert all(entry["about"] for entries in found.values() for entry in entries)
+    document = lab("list", "--json").json
+    assert set(document) == {"profiles", "scenarios", "experiments", "presets"}
+    assert {entry["name"] for entry in document["presets"]} == {"article", "best"}
+    assert all(entry["about"] for entries in document.values() for entry in entries)
     assert "cache-ladder" in lab("list", "experiments").out

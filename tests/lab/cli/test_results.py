@@ -23,7 +23,7 @@ HOST = {
 
 
 @pytest.fixture(scope="module")
-def stored():
+def stored_run():
     """Store a ramp that broke, in the format of `lab k6`."""
     testid = f"breakpoint-20260101-000000-{secrets.token_hex(2)}"
     folder = RESULTS / testid
@@ -54,37 +54,37 @@ def stored():
     shutil.rmtree(folder)
 
 
-def test_list_shows_run_with_its_verdict(lab, stored):
+def test_list_shows_run_with_its_verdict(lab, stored_run):
     runs = lab("list", "runs", "--json").json["runs"]
-    (entry,) = [each for each in runs if each["name"] == stored.result.testid]
+    (entry,) = [run for run in runs if run["name"] == stored_run.result.testid]
     assert (entry["kind"], entry["about"]) == ("run", "broke at 20.0 requests/s")
 
 
-def test_show_prints_output_of_the_run(lab, stored):
-    said = lab("show", stored.result.testid)
-    assert said.code == 0, said.err
-    assert said.out.startswith("broke at 20.0 requests/s")
-    assert "p95 321.5 ms" in said.out
-    shown = lab("show", stored.result.testid, "--json").json
-    assert (shown["testid"], shown["p95_ms"]) == (stored.result.testid, 321.5)
+def test_show_prints_output_of_the_run(lab, stored_run):
+    result = lab("show", stored_run.result.testid)
+    assert result.code == 0, result.err
+    assert result.out.startswith("broke at 20.0 requests/s")
+    assert "p95 321.5 ms" in result.out
+    document = lab("show", stored_run.result.testid, "--json").json
+    assert (document["testid"], document["p95_ms"]) == (stored_run.result.testid, 321.5)
 
 
-def test_report_is_one_self_contained_page(lab, stored):
-    said = lab("report", stored.result.testid, "--json")
-    assert said.code == 0, said.err
-    page = (ROOT / said.json["files"]["html"]).read_text()
+def test_report_is_one_self_contained_page(lab, stored_run):
+    result = lab("report", stored_run.result.testid, "--json")
+    assert result.code == 0, result.err
+    page = (ROOT / result.json["files"]["html"]).read_text()
     assert "broke at 20.0 requests/s" in page
     assert "data:image/svg+xml;base64," in page
     assert "LAB_NGINX_CACHE" in page
-    markdown = (ROOT / said.json["files"]["markdown"]).read_text()
+    markdown = (ROOT / result.json["files"]["markdown"]).read_text()
     assert "![broke at 20.0 requests/s](breakpoint.png)" in markdown
 
 
 @pytest.mark.parametrize("form", ["csv", "md", "json"])
-def test_export_contains_metrics(lab, stored, tmp_path, form):
+def test_export_contains_metrics(lab, stored_run, tmp_path, form):
     file = tmp_path / f"metrics.{form}"
-    said = lab("show", stored.result.testid, "--export", form, str(file))
-    assert said.code == 0, said.err
+    result = lab("show", stored_run.result.testid, "--export", form, str(file))
+    assert result.code == 0, result.err
     text = file.read_text()
     if form == "csv":
         (row,) = csv.DictReader(text.splitlines())
@@ -97,11 +97,11 @@ def test_export_contains_metrics(lab, stored, tmp_path, form):
     assert float(row["broke_at"]) == 20
 
 
-def test_export_into_missing_folder_is_one_message(lab, stored, tmp_path):
-    where = str(tmp_path / "missing" / "metrics.csv")
-    said = lab("show", stored.result.testid, "--export", "csv", where)
-    assert said.is_one_message(1)
-    assert "can't be written" in said.err
+def test_export_into_missing_folder_is_one_message(lab, stored_run, tmp_path):
+    path = str(tmp_path / "missing" / "metrics.csv")
+    result = lab("show", stored_run.result.testid, "--export", "csv", path)
+    assert result.is_one_message(1)
+    assert "can't be written" in result.err
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ def test_damaged_result_is_one_message(lab, command, text, code, message):
     folder.mkdir()
     try:
         (folder / "result.json").write_text(text)
-        said = lab(command, folder.name)
-        listed = lab("list", "runs")
+        result = lab(command, folder.name)
+        list_result = lab("list", "runs")
     finally:
         shutil.rmtree(folder)
-    assert said.is_one_message(code), said.err
-    assert message in said.err
-    assert listed.code == 0, listed.err
+    assert result.is_one_message(code), result.err
+    assert message in result.err
+    assert list_result.code == 0, list_result.err

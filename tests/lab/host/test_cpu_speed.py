@@ -9,13 +9,13 @@ from lab.host.noise import cpu_speed, extremes
 
 
 def test_work_runs_on_given_cpus_and_affinity_is_restored(monkeypatch):
-    cpu, seen = min(os.sched_getaffinity(0)), list[set[int]]()
+    cpu, affinities = min(os.sched_getaffinity(0)), list[set[int]]()
     before, work = os.sched_getaffinity(0), module._cpu_seconds
     monkeypatch.setattr(
-        module, "_cpu_seconds", lambda: seen.append(os.sched_getaffinity(0)) or work()
+        module, "_cpu_seconds", lambda: affinities.append(os.sched_getaffinity(0)) or work()
     )
     assert cpu_speed({cpu}, seconds=0.05) > 0
-    assert {frozenset(cpus) for cpus in seen} == {frozenset({cpu})}
+    assert {frozenset(cpus) for cpus in affinities} == {frozenset({cpu})}
     assert os.sched_getaffinity(0) == before
 
 
@@ -25,7 +25,7 @@ def test_speed_is_turns_per_second_of_cpu_time(monkeypatch):
 
 
 def test_extremes_have_names_and_skip_unmeasured_values():
-    found = extremes([(10.0, "a"), (None, "b"), (12.0, "c"), (8.0, "d")])
-    assert (found.lowest, found.slowest, found.highest, found.fastest) == (8.0, "d", 12.0, "c")
-    assert found.ratio == 1.5
+    result = extremes([(10.0, "a"), (None, "b"), (12.0, "c"), (8.0, "d")])
+    assert (result.lowest, result.slowest, result.highest, result.fastest) == (8.0, "d", 12.0, "c")
+    assert result.ratio == 1.5
     assert extremes([(None, "a")]) is None

@@ -11,8 +11,8 @@ Times = namedtuple("Times", "user idle steal guest")
 
 
 def test_steal_share_covers_time_since_last_call(monkeypatch):
-    looks = iter([Times(10, 80, 10, 5), Times(10, 95, 15, 5), Times(20, 95, 15, 9)])
-    monkeypatch.setattr(noise.psutil, "cpu_times", lambda: next(looks))
+    samples = iter([Times(10, 80, 10, 5), Times(10, 95, 15, 5), Times(20, 95, 15, 9)])
+    monkeypatch.setattr(noise.psutil, "cpu_times", lambda: next(samples))
     meter = StealMeter()
     assert meter.share() == pytest.approx(5 / 20)
     assert meter.share() == 0
@@ -20,8 +20,8 @@ def test_steal_share_covers_time_since_last_call(monkeypatch):
 
 def test_steal_meter_counts_only_selected_cpus(monkeypatch):
     one, other, later = Times(10, 80, 10, 0), Times(10, 90, 0, 0), Times(20, 170, 30, 0)
-    looks = iter([[one, other], [one, later]])
-    monkeypatch.setattr(noise.psutil, "cpu_times", lambda percpu: next(looks))
+    samples = iter([[one, other], [one, later]])
+    monkeypatch.setattr(noise.psutil, "cpu_times", lambda percpu: next(samples))
     assert StealMeter({1}).share() == pytest.approx(30 / 120)
 
 

@@ -25,55 +25,55 @@ FRAME = '<g><title>{} ({} samples, 1.0%)</title><rect y="{}" fg:x="{}" fg:w="{}"
 
 
 @pytest.fixture(scope="module")
-def profiled(lab, stack):
-    said = lab("profile", "--scenario", "detail", "--duration", "5s", "--json")
-    assert said.code == 0, said.err
-    yield said
-    shutil.rmtree((ROOT / said.json["files"]["svg"]).parent)
+def profile_result(lab, stack):
+    result = lab("profile", "--scenario", "detail", "--duration", "5s", "--json")
+    assert result.code == 0, result.err
+    yield result
+    shutil.rmtree((ROOT / result.json["files"]["svg"]).parent)
 
 
-def test_profile_lists_ten_hottest_functions_with_shares(profiled):
-    found = profiled.json
-    assert len(found["hottest"]) == 10
-    shares = [hot["self_percent"] for hot in found["hottest"]]
+def test_profile_lists_ten_hottest_functions_with_shares(profile_result):
+    document = profile_result.json
+    assert len(document["hottest"]) == 10
+    shares = [hot["self_percent"] for hot in document["hottest"]]
     assert shares == sorted(shares, reverse=True)
-    assert all(hot["cumulative_percent"] >= hot["self_percent"] for hot in found["hottest"])
+    assert all(hot["cumulative_percent"] >= hot["self_percent"] for hot in document["hottest"])
     assert sum(shares) <= 100.5
     # The naive detail view spends its time in Django and REST framework.
-    where = " ".join(hot["where"] for hot in found["hottest"])
+    where = " ".join(hot["where"] for hot in document["hottest"])
     assert "django/" in where or "rest_framework/" in where
 
 
-def test_cost_per_request_is_cpu_time_of_workers(profiled):
-    found = profiled.json
-    assert found["requests"] > 10
-    assert found["failed"] == 0
-    assert 5 <= found["seconds"] <= 8
+def test_cost_per_request_is_cpu_time_of_workers(profile_result):
+    document = profile_result.json
+    assert document["requests"] > 10
+    assert document["failed"] == 0
+    assert 5 <= document["seconds"] <= 8
     # Each worker uses at most one CPU and is busy most of the time.
-    workers = found["settings"]["LAB_WORKERS"]
-    assert 0.5 <= found["cpu_seconds"] <= found["seconds"] * workers
-    cost = found["cpu_seconds"] / found["requests"] * 1000
-    assert found["cpu_ms_per_request"] == pytest.approx(cost, rel=0.02)
+    workers = document["settings"]["LAB_WORKERS"]
+    assert 0.5 <= document["cpu_seconds"] <= document["seconds"] * workers
+    cost = document["cpu_seconds"] / document["requests"] * 1000
+    assert document["cpu_ms_per_request"] == pytest.approx(cost, rel=0.02)
 
 
-def test_flame_graph_and_document_have_same_samples(profiled):
-    found = profiled.json
-    svg = ROOT / found["files"]["svg"]
+def test_flame_graph_and_document_have_same_samples(profile_result):
+    document = profile_result.json
+    svg = ROOT / document["files"]["svg"]
     assert ElementTree.parse(svg).getroot().tag.endswith("svg")
-    assert f"({found['samples']:,} samples" in svg.read_text()
-    stored = json.loads((ROOT / found["files"]["profile"]).read_text())
-    assert stored == found
-    assert stored["load"]["PROFILE"] == "closed"
+    assert f"({document['samples']:,} samples" in svg.read_text()
+    file_document = json.loads((ROOT / document["files"]["profile"]).read_text())
+    assert file_document == document
+    assert file_document["load"]["PROFILE"] == "closed"
 
 
-def test_flame_graph_does_not_contain_project_path(profiled):
-    svg = (ROOT / profiled.json["files"]["svg"]).read_text()
+def test_flame_graph_does_not_contain_project_path(profile_result):
+    svg = (ROOT / profile_result.json["files"]["svg"]).read_text()
     assert str(ROOT) not in svg
     assert ">.venv/bin/py-spy record" in svg
 
 
 @pytest.mark.parametrize(
-    ("written", "shown"),
+    ("text", "relative_text"),
     [
         ("--output /home/me/a&amp;b/results/x.svg", "--output results/x.svg"),
         ("process 7:&quot;/home/me/a&amp;b/.venv/bin/python", "process 7:&quot;.venv/bin/python"),
@@ -85,24 +85,24 @@ def test_flame_graph_does_not_contain_project_path(profiled):
         ("<title>view (app/views.py:3)</title>", "<title>view (app/views.py:3)</title>"),
     ],
 )
-def test_paths_are_relative_to_project(written, shown):
-    assert without_root(written, Path("/home/me/a&b")) == shown
+def test_paths_are_relative_to_project(text, relative_text):
+    assert without_root(text, Path("/home/me/a&b")) == relative_text
 
 
-def test_profile_reports_recording(profiled):
-    assert "Recording 5 s of detail under load" in profiled.err
+def test_profile_reports_recording(profile_result):
+    assert "Recording 5 s of detail under load" in profile_result.err
 
 
 def test_function_counts_once_per_sample(tmp_path):
     frames = [("all", 0, 0, 10), ("a (x.py:1)", 1, 0, 10), ("b (y.py:2)", 2, 2, 6)]
     frames += [("b (y.py:2)", 3, 2, 5), ("c", 4, 2, 1)]
-    drawn = (FRAME.format(name, width, y, first, width) for name, y, first, width in frames)
+    elements = (FRAME.format(name, width, y, first, width) for name, y, first, width in frames)
     svg = tmp_path / "graph.svg"
-    svg.write_text(GRAPH.format("\n".join(drawn)))
-    samples, found = hottest(svg)
+    svg.write_text(GRAPH.format("\n".join(elements)))
+    samples, functions = hottest(svg)
     assert samples == 10
-    counted = {hot.function: (hot.where, hot.self_samples, hot.all_samples) for hot in found}
-    assert counted == {"b": ("y.py:2", 5, 6), "a": ("x.py:1", 4, 10), "c": ("", 1, 1)}
+    counts = {hot.function: (hot.where, hot.self_samples, hot.all_samples) for hot in functions}
+    assert counts == {"b": ("y.py:2", 5, 6), "a": ("x.py:1", 4, 10), "c": ("", 1, 1)}
 
 
 def test_samples_of_package_are_those_of_its_functions(tmp_path):
@@ -113,9 +113,9 @@ def test_samples_of_package_are_those_of_its_functions(tmp_path):
         ("run (&lt;frozen runpy&gt;:9)", 3, 4, 1),
     ]
     frames += [("hex (uuid.py:4)", 3, 5, 2), ("wait (django/db/utils.py:5)", 3, 7, 1)]
-    drawn = (FRAME.format(name, width, y, first, width) for name, y, first, width in frames)
+    elements = (FRAME.format(name, width, y, first, width) for name, y, first, width in frames)
     svg = tmp_path / "graph.svg"
-    svg.write_text(GRAPH.format("\n".join(drawn)))
+    svg.write_text(GRAPH.format("\n".join(elements)))
     assert packages(hottest(svg)[1]) == {"gunicorn": 2, "django": 3, "stdlib": 5}
 
 
@@ -129,24 +129,24 @@ def test_invalid_flame_graph_is_one_message(tmp_path):
 def test_invalid_function_name_does_not_damage_flame_graph(tmp_path):
     """py-spy can read invalid bytes from a worker whose state is changing."""
     svg = tmp_path / "graph.svg"
-    drawn = GRAPH.format(FRAME.format("a\x01\x0c (x.py:1)", 10, 0, 0, 10)).encode()
-    svg.write_bytes(drawn.replace(b"x.py", b"\xff.py"))
+    graph = GRAPH.format(FRAME.format("a\x01\x0c (x.py:1)", 10, 0, 0, 10)).encode()
+    svg.write_bytes(graph.replace(b"x.py", b"\xff.py"))
     recorder = Recorder(0, svg)
-    with subprocess.Popen(["true"], stderr=subprocess.PIPE, text=True) as ended:
-        recorder._end(ended, failed=False)
+    with subprocess.Popen(["true"], stderr=subprocess.PIPE, text=True) as process:
+        recorder._end(process, failed=False)
     assert hottest(svg)[0] == 10
 
 
 def test_unknown_scenario_is_usage_error(lab, stack):
-    said = lab("profile", "--scenario", "checkout")
-    assert said.is_one_message(2)
-    assert "'checkout' is not one of 'journey', 'list', 'detail', 'booking'" in said.err
+    result = lab("profile", "--scenario", "checkout")
+    assert result.is_one_message(2)
+    assert "'checkout' is not one of 'journey', 'list', 'detail', 'booking'" in result.err
 
 
 def test_profile_without_stack_names_lab_up(lab, tmp_path):
-    said = lab("profile", LAB_STATE_DIR=str(tmp_path))
-    assert said.is_one_message(1)
-    assert "lab up" in said.err
+    result = lab("profile", LAB_STATE_DIR=str(tmp_path))
+    assert result.is_one_message(1)
+    assert "lab up" in result.err
 
 
 def test_profile_of_idle_backend_is_rejected(lab, stack):
@@ -154,12 +154,12 @@ def test_profile_of_idle_backend_is_rejected(lab, stack):
     assert lab("set", "LAB_NGINX_CACHE=basic").code == 0
     try:
         assert lab("k6", "smoke", "--scenario", "list", "--vus", "1", "--duration", "1s").code == 0
-        said = lab("profile", "--scenario", "list", "--rate", "1", "--duration", "2s")
+        result = lab("profile", "--scenario", "list", "--rate", "1", "--duration", "2s")
     finally:
         assert lab("set", "LAB_NGINX_CACHE=off").code == 0
-    assert said.is_one_message(1)
-    assert "next to nothing to do" in said.err
-    assert "LAB_NGINX_CACHE=basic" in said.err
+    assert result.is_one_message(1)
+    assert "next to nothing to do" in result.err
+    assert "LAB_NGINX_CACHE=basic" in result.err
 
 
 @pytest.mark.skipif(
@@ -167,8 +167,8 @@ def test_profile_of_idle_backend_is_rejected(lab, stack):
 )
 def test_missing_permission_is_reported_with_remedy(stack):
     argv = ["setpriv", "--bounding-set", "-sys_ptrace", str(LAB), "profile"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert "py-spy can't look into the backend" in done.stderr
-    assert re.search("as root.*ptrace_scope", done.stderr, re.DOTALL)
+    process = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert process.returncode == 1
+    assert "Traceback" not in process.stderr
+    assert "py-spy can't look into the backend" in process.stderr
+    assert re.search("as root.*ptrace_scope", process.stderr, re.DOTALL)

@@ -30,24 +30,26 @@ def test_every_setting_has_description():
 def test_backend_and_lab_parse_settings_alike(monkeypatch):
     monkeypatch.setenv("LAB_SERVER", "uvicorn")
     monkeypatch.setenv("LAB_DB_POOL", "7")
-    ours, theirs = load_settings(), env.lab_settings()
-    assert {name: ours.as_env()[name] for name in theirs.of_backend()} == theirs.of_backend()
+    lab_settings, backend_settings = load_settings(), env.lab_settings()
+    assert {
+        name: lab_settings.as_env()[name] for name in backend_settings.of_backend()
+    } == backend_settings.of_backend()
     monkeypatch.setenv("LAB_SERVER", "apache")
     messages = []
     for read in (load_settings, env.lab_settings):
-        with pytest.raises(Exception, match="LAB_SERVER=apache is not known") as refused:
+        with pytest.raises(Exception, match="LAB_SERVER=apache is not known") as error:
             read()
-        messages.append(str(refused.value))
+        messages.append(str(error.value))
     assert messages[0] == messages[1]
 
 
 @pytest.mark.parametrize("name", sorted(REMOVED))
 def test_removed_setting_is_usage_error(name, lab, tmp_path):
     """Checked in the shell, for `lab set` and for compose's `init`."""
-    here = {"LAB_STATE_DIR": str(tmp_path), name: "netem"}
-    asked = lab("status", **here)
-    assert asked.is_one_message(2)
-    assert f"{name} is not a setting any more" in asked.err
+    environ = {"LAB_STATE_DIR": str(tmp_path), name: "netem"}
+    result = lab("status", **environ)
+    assert result.is_one_message(2)
+    assert f"{name} is not a setting any more" in result.err
     with pytest.raises(UsageError, match=f"{name} is not a setting any more"):
         update_settings(load_settings({}), [f"{name}=netem"])
     argv = [sys.executable, "-m", "lab_settings.messages"]
@@ -68,7 +70,7 @@ def test_timeout_longer_than_outer_timeout_is_rejected():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("LAB_SERVER", "apache", "Allowed: gunicorn-sync, gunicorn-gthread"),
         ("LAB_WORKERS", "0", "greater than or equal to 1"),
@@ -88,11 +90,11 @@ def test_timeout_longer_than_outer_timeout_is_rejected():
         ("LAB_WORKER", "2", "There is no setting LAB_WORKER"),
     ],
 )
-def test_unknown_name_or_value_is_rejected_with_allowed_values(name, value, said):
-    with pytest.raises(UsageError) as refused:
+def test_unknown_name_or_value_is_rejected_with_allowed_values(name, value, message):
+    with pytest.raises(UsageError) as error:
         load_settings({name: value})
-    assert said in str(refused.value)
-    assert name in str(refused.value)
+    assert message in str(error.value)
+    assert name in str(error.value)
 
 
 def test_other_environment_variables_are_ignored():
@@ -114,15 +116,15 @@ def test_assignment_needs_equals_sign():
 
 
 def test_compose_defaults_match_declaration():
-    found = re.findall(r"\$\{(LAB_\w+):-([^}]*)\}", COMPOSE)
-    of_settings = {(name, value) for name, value in found if name in Settings.model_fields}
-    assert of_settings
-    assert {(name, defaults()[name]) for name, _ in of_settings} == of_settings
+    matches = re.findall(r"\$\{(LAB_\w+):-([^}]*)\}", COMPOSE)
+    compose_defaults = {(name, value) for name, value in matches if name in Settings.model_fields}
+    assert compose_defaults
+    assert {(name, defaults()[name]) for name, _ in compose_defaults} == compose_defaults
 
 
 def test_compose_passes_every_backend_setting():
-    wanted = [*read_by_backend(), *(n for n in defaults() if n.startswith("LAB_DATA"))]
-    assert [name for name in wanted if f"    {name}:\n" not in COMPOSE] == []
+    names = [*read_by_backend(), *(n for n in defaults() if n.startswith("LAB_DATA"))]
+    assert [name for name in names if f"    {name}:\n" not in COMPOSE] == []
 
 
 def test_settings_do_not_use_k6_names():
