@@ -61,9 +61,9 @@ GROUPS = {
 
 def _profile(name: str, **values: Any) -> None:
     """Register a Hypothesis profile without a deadline: examples query the real database."""
-    slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    health_checks = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
     hypothesis_settings.register_profile(
-        name, deadline=None, database=None, suppress_health_check=slow, **values
+        name, deadline=None, database=None, suppress_health_check=health_checks, **values
     )
 
 

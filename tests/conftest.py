@@ -83,11 +83,11 @@ def second_stack(tmp_path, lab, stack):
 
 @dataclass(frozen=True)
 class TelemetryRun:
-    """A run's data in the Prometheus at `url` from `began` on; `arrived`: signals during it."""
+    """A run's data in the Prometheus at `url` from `start` on; `arrivals`: signals during it."""
 
     url: str
-    began: float
-    arrived: dict[Any, float]
+    start: float
+    arrivals: dict[Any, float]
 
 
 @pytest.fixture(scope="session")
@@ -104,7 +104,7 @@ def telemetry_run(lab, stack):
     wait_for(lambda: Prometheus(url).instant(rates) is not None, seconds=60, what="The first rates")
     run = threading.Thread(target=lambda: start_times.append(run_for_dashboards(lab)))
     run.start()
-    arrived = arrivals(Prometheus(url), due("native"), within=60)
+    arrival_times = arrivals(Prometheus(url), due("native"), within=60)
     run.join()
     assert start_times, "the run failed; what it said stands in the thread's traceback"
-    return TelemetryRun(url, start_times[0], arrived)
+    return TelemetryRun(url, start_times[0], arrival_times)

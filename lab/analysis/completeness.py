@@ -53,12 +53,12 @@ class Completeness:
 
 
 def measure_completeness(
-    testid: str, counted: int, started: float, seconds: float, prometheus: Prometheus
+    testid: str, k6_count: int, started: float, seconds: float, prometheus: Prometheus
 ) -> Completeness:
     """Return the completeness of a load of `seconds`; wait some seconds for late pushes."""
 
     def query() -> Completeness:
-        return _query(testid, counted, started, seconds, prometheus)
+        return _query(testid, k6_count, started, seconds, prometheus)
 
     started_at = changed_at = time.monotonic()
     completeness = query()
@@ -76,16 +76,16 @@ def _should_poll(started_at: float, changed_at: float) -> bool:
 
 
 def _query(
-    testid: str, counted: int, started: float, seconds: float, prometheus: Prometheus
+    testid: str, k6_count: int, started: float, seconds: float, prometheus: Prometheus
 ) -> Completeness:
     try:
         count = prometheus.instant(queries.requests_of_whole_run(testid)) or 0
         heartbeats = prometheus.samples(queries.heartbeat(testid), started, started + seconds)
     except PrometheusUnavailable:
-        return Completeness(counted, None, seconds, seconds)
+        return Completeness(k6_count, None, seconds, seconds)
     times = sorted(at for series in heartbeats for at in series)
     missing = gap_seconds(times, started, started + seconds)
-    return Completeness(counted, int(count), seconds, missing)
+    return Completeness(k6_count, int(count), seconds, missing)
 
 
 def gap_seconds(times: list[float], start: float, end: float) -> float:

@@ -87,12 +87,12 @@ def _held_verdict(result: Result, plan: Plan, bounds: Bounds) -> Verdict:
     text = (
         f"held: up to {plan.top_rate:.1f} {plan.unit}/s no limit was exceeded "
         f"(p95 {bounds.p95_ms:.0f} ms, errors {bounds.error_ratio:.0%}, "
-        f"achieved {bounds.achieved_ratio:.0%}){_exceeded(result.windows)}"
+        f"achieved {bounds.achieved_ratio:.0%}){_violations(result.windows)}"
     )
     return Verdict("held", "none" if limited == "target" else limited, text)
 
 
-def _exceeded(windows: list[Window]) -> str:
+def _violations(windows: list[Window]) -> str:
     """Describe the windows over a limit, too few in a row for a break; a load may end too soon."""
     broken = [window for window in windows if window.broken]
     if not broken:

@@ -90,18 +90,18 @@ def _window(plan: Plan, at: Callable[[float], Counters], bounds: Bounds, end: fl
         dropped=dropped,
         p95_ms=after.p95_ms,
     )
-    return replace(window, broken=_broken(window, bounds))
+    return replace(window, broken=_violations(window, bounds))
 
 
-def _broken(window: Window, bounds: Bounds) -> tuple[str, ...]:
+def _violations(window: Window, bounds: Bounds) -> tuple[str, ...]:
     reasons = []
     if window.p95_ms is not None and window.p95_ms > bounds.p95_ms:
         reasons.append(f"p95 {window.p95_ms:.0f} ms > {bounds.p95_ms:.0f} ms")
     if window.error_ratio > bounds.error_ratio:
         reasons.append(f"errors {window.error_ratio:.1%} > {bounds.error_ratio:.1%}")
     missing = window.due - window.achieved
-    tolerated = max((1 - bounds.achieved_ratio) * window.due, _MAX_SHORTFALL / WINDOW_SECONDS)
-    if missing > tolerated:
+    tolerance = max((1 - bounds.achieved_ratio) * window.due, _MAX_SHORTFALL / WINDOW_SECONDS)
+    if missing > tolerance:
         share = window.achieved / window.due
         reasons.append(f"achieved {share:.0%} of the offered rate < {bounds.achieved_ratio:.0%}")
     return tuple(reasons)
@@ -121,7 +121,7 @@ def highest_rate(totals: Sequence[float]) -> float | None:
 
 class Counter:
     """The sum of several series of a counter, such as those of its names and statuses, interpolated
-    at any moment; 0 before `began`.
+    at any moment; 0 before `start`.
 
     k6 pushes once a second, each series with the timestamp of its newest sample. Between two
     pushes, the count is between their values. With the last push instead, windows of 5 s would have
@@ -129,13 +129,13 @@ class Counter:
     too high.
     """
 
-    def __init__(self, series: Sequence[Series], began: float = 0.0) -> None:
+    def __init__(self, series: Sequence[Series], start: float = 0.0) -> None:
         self._series = [sorted(one.items()) for one in series if one]
-        self._began = began
+        self._start = start
 
     def at(self, when: float) -> float:
         """Return the count at that moment (Unix time)."""
-        return sum(_interpolate(one, when, self._began) for one in self._series)
+        return sum(_interpolate(one, when, self._start) for one in self._series)
 
 
 def _interpolate(pushes: list[tuple[float, float]], when: float, start: float) -> float:
@@ -168,7 +168,7 @@ class Totals:
         """Return the running totals at that second of the plan."""
         when = self.started + moment
         good, errors = self.good.at(when), self.bad.at(when)
-        p95 = _last(self.p95, when)
+        p95 = _newest_value(self.p95, when)
         return Counters(
             answers=good + errors,
             errors=errors,
@@ -185,7 +185,7 @@ class Totals:
         return highest_rate([self.good.at(self.started + at) for at in moments])
 
 
-def _last(series: Series, when: float) -> float | None:
+def _newest_value(series: Series, when: float) -> float | None:
     """Return the newest value at or before `when`. Queries step by whole seconds from the start."""
     moments = [moment for moment in series if when - _LOOKBACK_SECONDS <= moment <= when + 0.01]
     return series[max(moments)] if moments else None

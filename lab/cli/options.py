@@ -141,14 +141,14 @@ def whole_seconds(duration: str, minimum: int, maximum: int) -> int:
     return int(seconds)
 
 
-def print_result(document: dict[str, Any], as_json: bool, readable: Any) -> None:
-    """Print the result: one JSON document, or what `readable` makes of it."""
+def print_result(document: dict[str, Any], as_json: bool, render: Any) -> None:
+    """Print the result: one JSON document, or what `render` makes of it."""
     from lab.console import out, print_json
 
     if as_json:
         print_json(_compact(document))
     else:
-        out.print(readable(document))
+        out.print(render(document))
 
 
 def _compact(document: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ ALLOWED = MAY_BE_EMPTY | DOCKER_ONLY
 
 @pytest.fixture(scope="module")
 def runs(telemetry_run):
-    return telemetry_run.url, telemetry_run.began
+    return telemetry_run.url, telemetry_run.start
 
 
 @pytest.mark.parametrize("dashboard", measuring(), ids=lambda one: one["title"])

@@ -14,7 +14,7 @@ def prometheus(telemetry_run):
 @pytest.fixture(scope="module")
 def arrived(telemetry_run):
     """Return the signals that arrived within 60 s of a run's start, and after how many seconds."""
-    return telemetry_run.arrived
+    return telemetry_run.arrivals
 
 
 @pytest.mark.parametrize("signal", TABLE, ids=str)

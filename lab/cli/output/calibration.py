@@ -39,10 +39,10 @@ def _worst_by_name(checks: list[dict[str, Any]]) -> list[tuple[dict[str, Any], i
     by_name: dict[str, list[dict[str, Any]]] = {}
     for check in checks:
         by_name.setdefault(check["what"], []).append(check)
-    return [(min(same, key=_badness), len(same)) for same in by_name.values()]
+    return [(min(same, key=_severity), len(same)) for same in by_name.values()]
 
 
-def _badness(check: dict[str, Any]) -> tuple[int, float]:
+def _severity(check: dict[str, Any]) -> tuple[int, float]:
     return _ORDER[check["outcome"]], -abs(check["off"] or 0)
 
 

@@ -29,7 +29,7 @@ def overload(document: dict[str, Any]) -> RenderableType:
         table.add_column(f"LAB_SHED={arm['shed']}", justify="right")
     for name, cells in _rows(arms):
         table.add_row(name, *cells)
-    warnings = (*_unsteady(limit, arms), *_noise(document))
+    warnings = (*_speed_warning(limit, arms), *_noise_warning(document))
     return Group(table, *limits_table(document["figures"]), *warnings, *_files(document))
 
 
@@ -43,7 +43,9 @@ def soak(document: dict[str, Any]) -> RenderableType:
         f"bookings; p50 {result['p50_ms']} ms, p95 {result['p95_ms']} ms, "
         f"p99 {result['p99_ms']} ms",
     ]
-    return Group(*lines, *limits_table(document["figures"]), *_noise(document), *_files(document))
+    return Group(
+        *lines, *limits_table(document["figures"]), *_noise_warning(document), *_files(document)
+    )
 
 
 def half_of(limit: dict[str, Any] | None) -> str:
@@ -75,7 +77,7 @@ def _rows(arms: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
         yield name, [cell(arm) for arm in arms]
 
 
-def _unsteady(limit: dict[str, Any], arms: list[dict[str, Any]]) -> Iterator[str]:
+def _speed_warning(limit: dict[str, Any], arms: list[dict[str, Any]]) -> Iterator[str]:
     """Warn if the CPU speed differed between ramp and overload: the goodput differs with it."""
     speeds = [(limit["cpu_speed"], "the ramp")]
     speeds += [(arm["cpu_speed"], f"LAB_SHED={arm['shed']}") for arm in arms]
@@ -88,7 +90,7 @@ def _unsteady(limit: dict[str, Any], arms: list[dict[str, Any]]) -> Iterator[str
         )
 
 
-def _noise(document: dict[str, Any]) -> Iterator[str]:
+def _noise_warning(document: dict[str, Any]) -> Iterator[str]:
     """Warn if the hypervisor took much of the CPU time during the load."""
     share = document["steal"]
     if share >= NOISY_SHARE:

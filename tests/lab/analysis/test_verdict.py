@@ -55,11 +55,11 @@ def test_target_is_limit_when_generator_had_spare_cpu():
 def test_verdict_and_document_show_same_rounded_rate():
     """Separate rounding of 24.254 gives 24.3 in the verdict; rounding 24.25 again gives 24.2."""
     rates = {"achieved": 24.254, "offered": 24.254, "goodput": 24.254, "error_ratio": 0}
-    found = [replace(window, **rates) for window in _result(0.5).windows]
-    verdict = _judge(_result(0.5, windows=found))
-    found = verdict.break_point
-    assert found is not None
-    assert (found.rate, found.goodput, found.offered) == (24.25, 24.25, 24.25)
+    run_windows = [replace(window, **rates) for window in _result(0.5).windows]
+    verdict = _judge(_result(0.5, windows=run_windows))
+    point = verdict.break_point
+    assert point is not None
+    assert (point.rate, point.goodput, point.offered) == (24.25, 24.25, 24.25)
     assert "broke at 24.2 requests/s (goodput 24.2/s, offered 24.2/s)" in verdict.verdict
 
 

@@ -49,6 +49,6 @@ def test_increase_after_gap_falls_in_second_before_push():
 def test_series_begins_at_zero():
     counter = Counter([{10.0: 100.0}, {}])
     assert [counter.at(when) for when in (8, 9, 9.5, 10)] == [0, 0, 50, 100]
-    late = Counter([{10.0: 100.0}], began=9.75)
-    assert [late.at(when) for when in (9.5, 9.75, 9.875, 10)] == [0, 0, 50, 100]
+    counter = Counter([{10.0: 100.0}], start=9.75)
+    assert [counter.at(when) for when in (9.5, 9.75, 9.875, 10)] == [0, 0, 50, 100]
     assert Counter([]).at(7) == 0
