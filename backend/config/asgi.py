@@ -11,7 +11,7 @@ os.environ["BACKEND_INTERFACE"] = "asgi"
 
 from django.core.asgi import get_asgi_application
 
-from config.http.requests import read_by_asgi
+from config.http.requests import clean_scope
 from config.server import caller
 
 # https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
@@ -25,17 +25,17 @@ class _Application:
         self._inner = inner
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if caller.found() is None:
-            caller.called_with(send)
+        if caller.server() is None:
+            caller.detect_asgi(send)
         await self._inner(scope, receive, send)
 
 
 def _django() -> Any:
-    """Return Django's ASGI application behind `read_by_asgi`."""
+    """Return Django's ASGI application behind `clean_scope`."""
     inner = get_asgi_application()
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
-        await inner(read_by_asgi(scope), receive, send)
+        await inner(clean_scope(scope), receive, send)
 
     return application
 

@@ -59,7 +59,7 @@ def make_secrets(folder: Path) -> list[str]:
     return missing
 
 
-def hand_out(folder: Path, readers: Path) -> None:
+def distribute_secrets(folder: Path, readers: Path) -> None:
     """Write each reader's copies, readable only by it. Needs the right to change file owners."""
     for name, reader in READERS.items():
         target = readers / name
@@ -118,7 +118,7 @@ def main() -> None:
     folder, *readers = map(Path, sys.argv[1:])
     made = make_secrets(folder)
     for each in readers:
-        hand_out(folder, each)
+        distribute_secrets(folder, each)
     print(f"Made in {folder}: {', '.join(made) or 'nothing, all are there'}.")
 
 

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
-from hotels import documented, errors, selectors, services
+from hotels import errors, openapi, selectors, services
 from hotels.serializers import (
     BookingInputSerializer,
     BookingSerializer,
@@ -41,7 +41,7 @@ _DETAIL: dict[Implementation, Callable[[UUID], HttpResponse]] = {
     Implementation.NAIVE: _detail_naive,
     Implementation.FAST: _detail_fast,
 }
-_BOOKING: dict[Implementation, Callable[..., services.BookingMade]] = {
+_BOOKING: dict[Implementation, Callable[..., services.CreatedBooking]] = {
     Implementation.NAIVE: services.booking_create_naive,
     Implementation.FAST: services.booking_create_fast,
 }
@@ -51,13 +51,13 @@ _BOOKING: dict[Implementation, Callable[..., services.BookingMade]] = {
 # and `is_valid` would.
 _FORM = BookingInputSerializer()
 _MADE = BookingSerializer()
-NOTHING = "No data provided"
+NO_DATA = "No data provided"
 
 
 class HotelListApi(APIView):
     """Every hotel, without its suites."""
 
-    @documented.hotel_list
+    @openapi.hotel_list
     def get(self, _request: Request) -> Response:
         return Response(HotelSerializer(selectors.hotel_list(), many=True).data)
 
@@ -65,7 +65,7 @@ class HotelListApi(APIView):
 class HotelDetailApi(APIView):
     """One hotel with its suites and their bookings."""
 
-    @documented.hotel_detail
+    @openapi.hotel_detail
     def get(self, _request: Request, hotel_id: UUID) -> HttpResponse:
         return _DETAIL[settings.LAB.LAB_DETAIL](hotel_id)
 
@@ -73,7 +73,7 @@ class HotelDetailApi(APIView):
 class BookingCreateApi(APIView):
     """Book a suite for some nights."""
 
-    @documented.booking_create
+    @openapi.booking_create
     def post(self, request: Request) -> Response:
         key = read_key(request.META)
         how = settings.LAB.LAB_BOOKING
@@ -82,7 +82,7 @@ class BookingCreateApi(APIView):
         return Response(answer.body, answer.status, headers=answer.headers)
 
 
-def book(create: Callable[..., services.BookingMade], values: dict[str, Any]) -> Answer:
+def book(create: Callable[..., services.CreatedBooking], values: dict[str, Any]) -> Answer:
     """Return the responses that a repeated request gets again: 201, or 409 for booked nights.
 
     All other errors are raised.
@@ -100,7 +100,7 @@ def book_at_once(claim: Claim, values: dict[str, Any]) -> Answer | None:
     """Create the booking and store its response with one statement, or return None if it can't."""
     booking = services.booking_of(**values)
     answer = Answer(201, _MADE.to_representation(booking))
-    made = services.booking_create_at_once(booking, claim.kept(answer))
+    made = services.booking_create_at_once(booking, claim.parameters(answer))
     return answer if made else None
 
 
@@ -123,7 +123,7 @@ def _wish_fast(data: Any) -> dict[str, Any]:
     """Return the validated input, with the shared serializer. Raises the same error."""
     if data is None:
         # DRF's error for a body of `null`, where a serializer is created with the data.
-        raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [NOTHING]})
+        raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [NO_DATA]})
     wish: dict[str, Any] = _FORM.run_validation(data)
     return wish
 

@@ -16,7 +16,7 @@ from hotels.models import version_start
 
 FIRST_NIGHT = date(2026, 1, 1)
 NIGHTS = (date(2030, 1, 1) - FIRST_NIGHT).days
-LONGEST_STAY = 14
+MAX_STAY = 14
 CREATED_AT = datetime(2025, 12, 1, tzinfo=UTC)
 
 # With 45 bookings per suite these make hotel detail 900 to 1,000 KB.
@@ -120,7 +120,7 @@ class Data:
         count = self._sizes.bookings_per_suite
         stretch = NIGHTS // count if count else 0
         for index in range(count):
-            nights = self._random.randint(1, min(stretch, LONGEST_STAY))
+            nights = self._random.randint(1, min(stretch, MAX_STAY))
             start = index * stretch + self._random.randint(0, stretch - nights)
             check_in = FIRST_NIGHT + timedelta(days=start)
             yield check_in, check_in + timedelta(days=nights)

@@ -34,7 +34,7 @@ class HotelData:
     def exists(self) -> bool:
         return Hotel.objects.exists()
 
-    def there(self) -> str:
+    def describe(self) -> str:
         """Describe the existing data, for an error message."""
         return f"{Hotel.objects.count()} hotels"
 

@@ -79,9 +79,9 @@ class BookingInputSerializer(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["check_out"] <= attrs["check_in"]:
-            raise serializers.ValidationError({"check_out": [errors.NIGHTS_MISSING]})
+            raise serializers.ValidationError({"check_out": [errors.CHECK_OUT_TOO_EARLY]})
         if len(set(attrs["customers"])) < len(attrs["customers"]):
-            raise serializers.ValidationError({"customers": [errors.CUSTOMER_TWICE]})
+            raise serializers.ValidationError({"customers": [errors.DUPLICATE_CUSTOMER]})
         return attrs
 
 

@@ -28,7 +28,7 @@ _BOOK_ONCE = prepared.statement("hotels", "book_once")
 
 
 @dataclass(frozen=True)
-class BookingMade:
+class CreatedBooking:
     """A booking as in the response, with the customers in the order of the request."""
 
     id: UUID
@@ -41,7 +41,7 @@ class BookingMade:
 
 def booking_create_naive(
     *, suite: UUID, check_in: date, check_out: date, customers: list[UUID]
-) -> BookingMade:
+) -> CreatedBooking:
     """Book with a ModelSerializer: a query per key, an INSERT, and the relations' own queries.
 
     Raises:
@@ -58,14 +58,14 @@ def booking_create_naive(
             raise errors.too_many_customers(locked.capacity)
         booking = _saved(suite, check_in, check_out, customers)
         Suite.objects.filter(pk=suite).update(version=F("version") + 1)
-        made = BookingMade(booking.pk, suite, check_in, check_out, customers, booking.created_at)
+        made = CreatedBooking(booking.pk, suite, check_in, check_out, customers, booking.created_at)
         _tell(made, locked.hotel_id)
     return made
 
 
 def booking_create_fast(
     *, suite: UUID, check_in: date, check_out: date, customers: list[UUID]
-) -> BookingMade:
+) -> CreatedBooking:
     """Book with one statement that locks, checks, inserts and increments the version.
 
     Raises:
@@ -83,12 +83,14 @@ def booking_create_fast(
     return booking
 
 
-def booking_of(suite: UUID, check_in: date, check_out: date, customers: list[UUID]) -> BookingMade:
+def booking_of(
+    suite: UUID, check_in: date, check_out: date, customers: list[UUID]
+) -> CreatedBooking:
     """Return a new booking of these values, which is not written yet."""
-    return BookingMade(uuid.uuid4(), suite, check_in, check_out, customers, timezone.now())
+    return CreatedBooking(uuid.uuid4(), suite, check_in, check_out, customers, timezone.now())
 
 
-def booking_create_at_once(booking: BookingMade, kept: dict[str, Any]) -> bool:
+def booking_create_at_once(booking: CreatedBooking, parameters: dict[str, Any]) -> bool:
     """Book like `booking_create_fast`, and store the response in the same statement.
 
     One round trip instead of five. `kept` is the response as parameters (Claim.kept). Return False,
@@ -96,7 +98,7 @@ def booking_create_at_once(booking: BookingMade, kept: dict[str, Any]) -> bool:
     """
     try:
         with _own_savepoint():
-            row = prepared.row(_BOOK_ONCE, vars(booking) | kept)
+            row = prepared.row(_BOOK_ONCE, vars(booking) | parameters)
     except IntegrityError:
         # Another request with the key stored its response between this statement's snapshot and its
         # lock.
@@ -107,10 +109,10 @@ def booking_create_at_once(booking: BookingMade, kept: dict[str, Any]) -> bool:
     return True
 
 
-def _tell(made: BookingMade, hotel: UUID) -> None:
+def _tell(made: CreatedBooking, hotel: UUID) -> None:
     """Send the signal after the commit. A receiver can't make the booking fail."""
     transaction.on_commit(
-        partial(booking_committed.send_robust, BookingMade, booking=made, hotel=hotel)
+        partial(booking_committed.send_robust, CreatedBooking, booking=made, hotel=hotel)
     )
 
 

@@ -19,14 +19,14 @@ from django.db import transaction
 LIFETIME = timedelta(hours=24)
 
 KEY_MALFORMED = "Must be 1 to 255 printable ASCII characters, without spaces."
-STILL_RUNNING = "The first request with this Idempotency-Key is still in progress."
-OTHER_BODY = "This Idempotency-Key was used with a different body."
+IN_PROGRESS = "The first request with this Idempotency-Key is still in progress."
+BODY_DIFFERS = "This Idempotency-Key was used with a different body."
 
 KEY_PATTERN = r"[\x21-\x7e]{1,255}"
 _KEY = re.compile(KEY_PATTERN)
 
 _LOCK_AND_LOOK, _LOOK, _STORE = (
-    prepared.statement("idempotency", name) for name in ("lock_and_look", "look", "store")
+    prepared.statement("idempotency", name) for name in ("lock_and_fetch", "fetch", "store")
 )
 
 
@@ -70,7 +70,7 @@ class Claim:
     key: str
     fingerprint: str
 
-    def kept(self, answer: Answer) -> dict[str, Any]:
+    def parameters(self, answer: Answer) -> dict[str, Any]:
         """Return the parameters of a statement that also stores `answer` for the key
         (book_once.sql).
         """
@@ -161,9 +161,9 @@ def _stored_values(key: str, fingerprint: str, answer: Answer) -> dict[str, Any]
 
 def _replayed(stored: Stored, fingerprint: str) -> Answer:
     if stored.fingerprint != fingerprint:
-        raise ApplicationError("key_reused", OTHER_BODY, 422)
+        raise ApplicationError("key_reused", BODY_DIFFERS, 422)
     return Answer(stored.status, orjson.loads(stored.body), {"Idempotency-Replayed": "true"})
 
 
 def _still_running() -> ApplicationError:
-    return ApplicationError("in_progress", STILL_RUNNING, 409, retry_after=RETRY_AFTER_SECONDS)
+    return ApplicationError("in_progress", IN_PROGRESS, 409, retry_after=RETRY_AFTER_SECONDS)

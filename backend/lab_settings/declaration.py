@@ -259,7 +259,7 @@ class Declaration(BaseModel):
     def of_backend(self) -> dict[str, str]:
         """Return the settings that the backend reads, as environment variables."""
         values = self.as_env()
-        return {name: values[name] for name in read_by_backend()}
+        return {name: values[name] for name in backend_settings()}
 
     @property
     def is_stock(self) -> bool:
@@ -288,7 +288,7 @@ def defaults() -> dict[str, str]:
     return Declaration().as_env()
 
 
-def read_by_backend() -> list[str]:
+def backend_settings() -> list[str]:
     """Return the names of the settings that the backend reads."""
     return [
         name
@@ -298,7 +298,7 @@ def read_by_backend() -> list[str]:
 
 
 # Names of former settings, and what to do instead.
-REMOVED = {
+REMOVED_SETTINGS = {
     "LAB_ASGI_BESIDE": "It is LAB_SECOND_SERVER now, with the same values",
     "LAB_ASGI_BESIDE_PORT": "It is LAB_SECOND_SERVER_PORT now",
     "LAB_LATENCY_BY": "Toxiproxy simulates every delay: remove the variable",

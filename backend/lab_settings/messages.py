@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from lab_settings.declaration import REMOVED, Declaration
+from lab_settings.declaration import REMOVED_SETTINGS, Declaration
 
 _Model = TypeVar("_Model", bound=Declaration)
 _WHERE = "Change it in the shell, in .env or by `lab set`; .env.example explains each setting."
@@ -29,16 +29,16 @@ def parse(model: type[_Model], values: Mapping[str, Any]) -> _Model:
         raise SettingsError("\n".join(_explained(each) for each in error.errors())) from None
 
 
-def removed(name: str) -> str:
+def removal_message(name: str) -> str:
     """Return the error message for a removed setting."""
-    return f"{name} is not a setting any more. {REMOVED[name]}."
+    return f"{name} is not a setting any more. {REMOVED_SETTINGS[name]}."
 
 
 def _explained(error: Any) -> str:
     name = str(error["loc"][0]) if error["loc"] else ""
     match error["type"]:
-        case "extra_forbidden" if name in REMOVED:
-            return removed(name)
+        case "extra_forbidden" if name in REMOVED_SETTINGS:
+            return removal_message(name)
         case "extra_forbidden":
             return f"There is no setting {name}. Known: {', '.join(Declaration.model_fields)}."
         case "enum":
@@ -55,7 +55,7 @@ def _explained(error: Any) -> str:
 
 if __name__ == "__main__":
     # Compose's `init` fails here if a setting of an older version is set.
-    old = [removed(name) for name in REMOVED if name in os.environ]
+    old = [removal_message(name) for name in REMOVED_SETTINGS if name in os.environ]
     if old:
         print("\n".join(old), file=sys.stderr)
         sys.exit(2)

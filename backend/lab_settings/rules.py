@@ -9,7 +9,7 @@ from typing import Any
 
 from lab_settings.kinds import Server
 
-TIMEOUTS_OUTSIDE_IN = (
+TIMEOUTS = (
     "LAB_CLIENT_TIMEOUT",
     "LAB_PROXY_TIMEOUT",
     "LAB_TIMEOUT",
@@ -23,11 +23,11 @@ RESERVED_CONNECTIONS = 5
 
 # One-way delays, with SCRAM (docs/latency.md): five for the connection, one for its first
 # statement.
-DELAYS_TO_FIRST_ANSWER = 6
+DELAYS_TO_FIRST_RESPONSE = 6
 
 
 def _each_timeout_is_shorter_than_the_one_outside(values: Mapping[str, Any]) -> None:
-    for outer, inner in pairwise(TIMEOUTS_OUTSIDE_IN):
+    for outer, inner in pairwise(TIMEOUTS):
         if values[inner] >= values[outer]:
             raise ValueError(
                 f"{inner}={values[inner]} must be shorter than "
@@ -65,11 +65,11 @@ def _websockets_need_asgi(values: Mapping[str, Any]) -> None:
 
 
 def _a_delayed_connection_comes_in_time(values: Mapping[str, Any]) -> None:
-    most = values["LAB_DB_CONNECT_TIMEOUT"] * 1000 // DELAYS_TO_FIRST_ANSWER
+    most = values["LAB_DB_CONNECT_TIMEOUT"] * 1000 // DELAYS_TO_FIRST_RESPONSE
     if values["LAB_LATENCY_MS"] >= most:
         raise ValueError(
             f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} is too long: a new connection to Postgres "
-            f"and its first answer take up to {DELAYS_TO_FIRST_ANSWER} delays, and "
+            f"and its first answer take up to {DELAYS_TO_FIRST_RESPONSE} delays, and "
             f"LAB_DB_CONNECT_TIMEOUT={values['LAB_DB_CONNECT_TIMEOUT']} ends them. Allowed: less "
             f"than {most}, or more with a longer timeout"
         )

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from config.http.errors import DATABASE_AWAY
+from config.http.errors import DATABASE_ERRORS
 from django.urls import path, re_path
 from hotels.models import Hotel
 from observability import metrics
@@ -19,7 +19,7 @@ from live.push import LAYER, group_of
 logger = logging.getLogger(__name__)
 
 # Clients can send this once they listen, since the first `ready` may arrive before they do.
-ASKED = "ready?"
+READY_QUERY = "ready?"
 
 # Close codes 4000 to 4999 are for applications.
 NOT_FOUND = 4404
@@ -28,7 +28,7 @@ TRY_AGAIN = 1013
 
 # Errors of a connection of the layer. Not OSError: a server's `send` raises it after the client has
 # disconnected. https://asgi.readthedocs.io/en/latest/specs/www.html
-LAYER_AWAY = (RedisError,)
+LAYER_ERRORS = (RedisError,)
 
 
 class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -49,7 +49,7 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
         """
         try:
             await super().__call__(scope, receive, send)
-        except (*LAYER_AWAY, *DATABASE_AWAY) as error:
+        except (*LAYER_ERRORS, *DATABASE_ERRORS) as error:
             logger.warning("A WebSocket was closed: %s", _reason(error))
             await self._ask_to_try_again(receive, send)
         finally:
@@ -70,7 +70,7 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
         if self._watching:
             metrics.LIVE_CONNECTIONS.dec()
         if self._hotel is not None:
-            with suppress(*LAYER_AWAY):
+            with suppress(*LAYER_ERRORS):
                 await self.channel_layer.group_discard(group_of(self._hotel), self.channel_name)
 
     async def dispatch(self, message: dict[str, Any]) -> None:
@@ -100,7 +100,7 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Answer `ready?`. Runs after `connect` has ended, so the hotel is already watched."""
-        if self._watching and text_data == ASKED:
+        if self._watching and text_data == READY_QUERY:
             await self._say_ready()
 
     async def _say_ready(self) -> None:
@@ -115,7 +115,7 @@ def _reason(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-async def no_such_address(_scope: Any, receive: Any, send: Any) -> None:
+async def close_unknown_path(_scope: Any, receive: Any, send: Any) -> None:
     """Close connections to all other addresses, with the code of an unknown hotel."""
     await receive()
     await send({"type": "websocket.accept"})
@@ -125,5 +125,5 @@ async def no_such_address(_scope: Any, receive: Any, send: Any) -> None:
 websocket_urlpatterns = [
     path("ws/hotel/<uuid:hotel>/", HotelWatch.as_asgi()),
     # Without this route, an unknown address would raise an error with a traceback.
-    re_path("", no_such_address),  # type: ignore[arg-type]
+    re_path("", close_unknown_path),  # type: ignore[arg-type]
 ]

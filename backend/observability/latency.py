@@ -16,7 +16,7 @@ _METHODS = {"scram-sha-256": "scram-sha-256", "md5": "md5", "none": "trust", "pa
 _OTHER_METHOD = "authentication method requirement"
 
 
-def measured() -> dict[str, Any]:
+def measure() -> dict[str, Any]:
     """Return the duration of round trips and of a new connection, in ms, and how that logs in."""
     with connection.cursor() as cursor:
         # Opens the connection, or checks that a persistent one is still open.

@@ -59,7 +59,7 @@ POOL_WAIT_SECONDS = Counter(
 )
 
 
-def worker_begins() -> None:
+def register_worker() -> None:
     """Count this process, and remove processes that have exited from every sum.
 
     Not every server has a hook for exits, so each new worker removes the exited ones. They used the

@@ -25,7 +25,7 @@ class RequestMetrics:
         self._is_async = iscoroutinefunction(get_response)
         if self._is_async:
             markcoroutinefunction(self)
-        metrics.worker_begins()
+        metrics.register_worker()
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         if self._is_async:
@@ -51,7 +51,7 @@ def _counted(request: HttpRequest, response: HttpResponseBase, started: float) -
     pool_waits.count()
     if has_lab_token(request):
         # Verifies which server responded. Only for the lab.
-        response["X-Lab-Server"] = caller.found() or "unknown"
+        response["X-Lab-Server"] = caller.server() or "unknown"
         # Otherwise Nginx would cache it and send it to all clients (LAB_NGINX_CACHE=basic).
         response["X-Accel-Expires"] = "0"
     return response

@@ -65,13 +65,13 @@ def lab_latency(request: Request) -> JsonResponse:
     """How far Postgres is from this process, measured now, for whoever holds the lab's token."""
     if not has_lab_token(request):
         raise Http404
-    return JsonResponse(latency.measured())
+    return JsonResponse(latency.measure())
 
 
 def _server(request: Request) -> dict[str, Any]:
     """Return the server that really calls Django, and its properties, to verify LAB_SERVER."""
     return {
-        "kind": caller.found(),
+        "kind": caller.server(),
         "software": caller.software(),
         "multithread": request.META.get("wsgi.multithread"),
         "is_stock": settings.DATABASES["default"]["ENGINE"].startswith("django."),

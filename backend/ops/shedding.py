@@ -26,7 +26,7 @@ from observability import metrics
 
 # In a standing queue. Half of the SLO of 1 s remains for the response itself, and some for the
 # transfer.
-LONGEST_WAIT_SECONDS = 0.3
+MAX_WAIT_SECONDS = 0.3
 # In a burst: about 0.3 s remain for the response.
 BURST_WAIT_SECONDS = 0.7
 # A request that waited at most NO_WAIT_SECONDS found no queue. STANDING_SECONDS without such a
@@ -55,7 +55,7 @@ class Queue:
             self._empty_at = now
         self._seen_at = now
         stands = now - self._empty_at > STANDING_SECONDS
-        return wait > (LONGEST_WAIT_SECONDS if stands else BURST_WAIT_SECONDS)
+        return wait > (MAX_WAIT_SECONDS if stands else BURST_WAIT_SECONDS)
 
 
 _queue = Queue(time.monotonic())
@@ -95,18 +95,18 @@ class Shedding:
 def _refusal(request: HttpRequest) -> HttpResponse | None:
     if settings.LAB.LAB_SHED is Switch.OFF:
         return None
-    wait = waited(request)
+    wait = wait_seconds(request)
     if wait is None or not _queue.is_too_long(wait, time.monotonic()):
         return None
     metrics.SHED_REQUESTS.inc()
     return JsonResponse(
-        errors.body("overloaded", errors.WAITED_TOO_LONG),
+        errors.body("overloaded", errors.OVERLOADED),
         status=503,
         headers={"Retry-After": str(errors.RETRY_AFTER_SECONDS)},
     )
 
 
-def waited(request: HttpRequest) -> float | None:
+def wait_seconds(request: HttpRequest) -> float | None:
     """Return the seconds since Nginx forwarded the request, or None if Nginx did not.
 
     The lab's own delay between the two is not a queue, so it does not count.

@@ -27,7 +27,7 @@ class ToxiproxyError(Exception):
     """Toxiproxy is unreachable or rejects a request."""
 
 
-class NotAnsweringError(ToxiproxyError):
+class UnreachableError(ToxiproxyError):
     """Toxiproxy is unreachable."""
 
 
@@ -89,7 +89,7 @@ def _remove_all() -> None:
     try:
         for name in _ask("GET", "/proxies"):
             _ask("DELETE", f"/proxies/{name}")
-    except NotAnsweringError:
+    except UnreachableError:
         # A toxiproxy that does not run delays nothing.
         return
 
@@ -106,7 +106,7 @@ def _ask(method: str, path: str, body: object = None) -> Any:
         raise ToxiproxyError(f"Toxiproxy refuses {method} {path}: {reason}") from None
     except (URLError, OSError) as error:
         reason = str(getattr(error, "reason", error))
-        raise NotAnsweringError(
+        raise UnreachableError(
             f"Toxiproxy does not answer at {url} ({reason}). See its log (lab logs toxiproxy); "
             "LAB_LATENCY_MS=0 does without it."
         ) from None

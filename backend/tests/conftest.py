@@ -143,9 +143,9 @@ def caches(settings, stack, monkeypatch) -> Iterator[Caches]:
     named["default"]["KEY_PREFIX"] = f"test-{uuid4().hex}"
     settings.CACHES = named
     monkeypatch.setattr(guard, "_breaker", guard.Breaker())
-    local.forget()
+    local.clear()
     yield Caches(settings)
-    local.forget()
+    local.clear()
 
 
 @pytest.fixture

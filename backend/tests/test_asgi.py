@@ -84,7 +84,7 @@ def test_worker_start_tolerates_files_removed_by_another_worker(tmp_path, monkey
         remove(path)
 
     monkeypatch.setattr(os, "remove", remove_after_another_did)
-    metrics.worker_begins()
+    metrics.register_worker()
     assert list(tmp_path.iterdir()) == [kept]
 
 
@@ -133,8 +133,8 @@ def test_server_name_is_sent_only_with_lab_token(client, settings):
 )
 def test_wsgi_environ_identifies_the_server(monkeypatch, software, has_threads, server):
     monkeypatch.setattr(caller, "_found", [])
-    caller.called_by({"SERVER_SOFTWARE": software, "wsgi.multithread": has_threads})
-    assert caller.found() == server
+    caller.detect_wsgi({"SERVER_SOFTWARE": software, "wsgi.multithread": has_threads})
+    assert caller.server() == server
 
 
 def test_asgi_module_identifies_the_server():

@@ -64,7 +64,7 @@ def _until_kept(caches, ask):
 def _empty(caches):
     for key in _keys(caches):
         caches.redis.delete(key)
-    local.forget()
+    local.clear()
 
 
 def test_first_request_with_trick_caches_the_plain_page(api, position, caches, pages, trick):

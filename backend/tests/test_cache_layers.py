@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connections
 from hotels.caching import local, versioned
-from hotels.caching.ask import Ask
+from hotels.caching.page_request import PageRequest
 from hotels.models import Hotel
 from lab_settings.kinds import Implementation, LocalCache, RedisCache
 from redis.lock import Lock
@@ -20,13 +20,13 @@ GZIP = {"Accept-Encoding": "gzip, br"}
 @pytest.fixture
 def compressions(monkeypatch) -> list[int]:
     """Return a list with one entry per compressed body."""
-    made, real = [], versioned.compressed
+    made, real = [], versioned.compress
 
-    def compressed(body):
+    def compress(body):
         made.append(len(body))
         return real(body)
 
-    monkeypatch.setattr(versioned, "compressed", compressed)
+    monkeypatch.setattr(versioned, "compress", compress)
     return made
 
 
@@ -82,7 +82,7 @@ def test_only_versioned_compresses(api, caches, pages):
     for redis in (RedisCache.OFF, RedisCache.PAGE):
         caches.on(LAB_REDIS_CACHE=redis, LAB_LOCAL_CACHE=LocalCache.LRU)
         assert "Content-Encoding" not in api.get(pages[0], headers=GZIP).headers
-        local.forget()
+        local.clear()
 
 
 @pytest.mark.django_db
@@ -121,7 +121,7 @@ def test_lru_has_a_size_limit_and_releases_requests(api, caches, pages):
     caches.on(LAB_LOCAL_CACHE=LocalCache.LRU)
     api.get(pages[1])
     assert local._kept.cache_info().maxsize == local.PAGES
-    (kept,) = [o for o in gc.get_objects() if type(o) is local.Wanted]
+    (kept,) = [o for o in gc.get_objects() if type(o) is local.PageKey]
     assert kept._make is local._used
 
 
@@ -144,7 +144,7 @@ def test_page_and_lru_allow_cache_stampede(caches, pages, position, monkeypatch)
 
 def _builds_of_many_readers(pages, monkeypatch) -> int:
     # All readers look up the page before the first has built it.
-    together, real = threading.Barrier(8), Ask.version
+    together, real = threading.Barrier(8), PageRequest.version
 
     def version(ask):
         found = real(ask)
@@ -157,7 +157,7 @@ def _builds_of_many_readers(pages, monkeypatch) -> int:
         finally:
             connections.close_all()
 
-    monkeypatch.setattr(Ask, "version", version)
+    monkeypatch.setattr(PageRequest, "version", version)
     built = pages.builds("hotel_detail")
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(get, [pages[1]] * 8))) == 1

@@ -118,15 +118,15 @@ def test_open_breaker_allows_one_attempt_after_each_pause(monkeypatch):
     monkeypatch.setattr(guard.time, "monotonic", lambda: now[0])
     breaker = guard.Breaker(pause=1)
     breaker.enter()
-    breaker.failed(ValueError("gone"))
+    breaker.record_failure(ValueError("gone"))
     for _ in range(3):
-        with pytest.raises(guard.NotAskedError):
+        with pytest.raises(guard.BreakerOpenError):
             breaker.enter()
     now[0] += 1
     breaker.enter()
-    with pytest.raises(guard.NotAskedError):
+    with pytest.raises(guard.BreakerOpenError):
         breaker.enter()
-    breaker.succeeded()
+    breaker.record_success()
     breaker.enter()
     breaker.enter()
 
@@ -135,11 +135,11 @@ def test_outage_is_logged_at_its_start_and_end(caplog):
     breaker = guard.Breaker(pause=0)
     for _ in range(2):
         for _ in range(3):
-            breaker.failed(ValueError("gone"))
+            breaker.record_failure(ValueError("gone"))
         for _ in range(3):
-            breaker.succeeded()
+            breaker.record_success()
     said = [record.getMessage() for record in caplog.records]
-    assert said == [guard.GONE % "gone", guard.BACK] * 2
+    assert said == [guard.UNAVAILABLE % "gone", guard.RECOVERED] * 2
 
 
 def test_connection_uses_hiredis_and_short_timeouts_without_retries(caches):
@@ -148,7 +148,7 @@ def test_connection_uses_hiredis_and_short_timeouts_without_retries(caches):
     assert connection.retry.get_retries() == 0
     assert 0 < connection.socket_timeout < 0.1
     assert 0 < connection.socket_connect_timeout < 0.1
-    assert issubclass(guard.NotAskedError, RedisConnectionError)
+    assert issubclass(guard.BreakerOpenError, RedisConnectionError)
 
 
 def _night(n: int) -> dict[str, str]:

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from django.conf import settings as django_settings
 from django.urls import resolve
-from hotels.caching.ask import Ask
+from hotels.caching.page_request import PageRequest
 from hotels.models import Booking, Hotel
 from lab_settings.kinds import Implementation, LocalCache, RedisCache
 
@@ -100,7 +100,7 @@ def test_booking_made_during_a_build_shows_in_next_response(
 ):
     """The version is read before the page. Read after it, an old page would get the new version."""
     caches.on(LAB_REDIS_CACHE=redis)
-    real, made = Ask.build, []
+    real, made = PageRequest.build, []
 
     def build(ask):
         response = real(ask)
@@ -108,7 +108,7 @@ def test_booking_made_during_a_build_shows_in_next_response(
             made.append(api.post("/api/booking/", wish, format="json").json()["id"])
         return response
 
-    monkeypatch.setattr(Ask, "build", build)
+    monkeypatch.setattr(PageRequest, "build", build)
     built_before = api.get(pages[1])
     known = {"If-None-Match": built_before.headers["ETag"]}
     for headers in ({}, known):

@@ -19,10 +19,10 @@ CLIENTS = 12
 GATE = 4711
 # The same statement, but it waits for GATE between its snapshot and its lock.
 HELD_UP = services._LOCK_AND_LOOK.replace(
-    "FROM (SELECT) here", f"FROM (SELECT pg_advisory_xact_lock_shared({GATE}) OFFSET 0) here"
+    "FROM (SELECT) one_row", f"FROM (SELECT pg_advisory_xact_lock_shared({GATE}) OFFSET 0) one_row"
 )
 HELD_UP_AT_ONCE = hotel_services._BOOK_ONCE.replace(
-    "AS ours", f"AS ours FROM (SELECT pg_advisory_xact_lock_shared({GATE}) OFFSET 0) here"
+    "AS ours", f"AS ours FROM (SELECT pg_advisory_xact_lock_shared({GATE}) OFFSET 0) one_row"
 )
 UNKNOWN = "6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b10"
 LATER = {"check_in": "2031-09-01", "check_out": "2031-09-02"}

@@ -5,7 +5,7 @@ from functools import cache
 from wsgiref.util import setup_testing_defaults
 
 import pytest
-from config.http.requests import read_by_asgi, read_by_wsgi
+from config.http.requests import clean_environ, clean_scope
 from django.core.handlers.asgi import ASGIRequest
 from django.core.wsgi import get_wsgi_application
 from hypothesis import given
@@ -36,7 +36,7 @@ def _by_wsgi(content_type, method="GET", path="/healthz", body=b""):
     environ["HTTP_HOST"] = "localhost"
     statuses = []
     answer = _application()(
-        read_by_wsgi(environ), lambda status, _headers: statuses.append(int(status[:3]))
+        clean_environ(environ), lambda status, _headers: statuses.append(int(status[:3]))
     )
     try:
         return statuses[0], b"".join(answer)
@@ -62,7 +62,7 @@ def test_asgi_reads_malformed_content_type(said):
         "query_string": b"a=%41",
         "headers": [(b"content-type", said.encode())],
     }
-    request = ASGIRequest(read_by_asgi(scope), io.BytesIO())
+    request = ASGIRequest(clean_scope(scope), io.BytesIO())
     assert (request.content_type, request.GET["a"]) == ("application/json", "A")
 
 
@@ -70,7 +70,7 @@ def test_asgi_root_path_is_ignored():
     """Daphne passes on `Daphne-Root-Path: /x`, which would turn /x/healthz into /healthz."""
     scope = {"type": "http", "method": "GET", "path": "/x/healthz", "root_path": "/x"}
     said = {**scope, "query_string": b"", "headers": []}
-    request = ASGIRequest(read_by_asgi(said), io.BytesIO())
+    request = ASGIRequest(clean_scope(said), io.BytesIO())
     assert (request.path, request.path_info) == ("/x/healthz", "/x/healthz")
 
 

@@ -39,7 +39,7 @@ class WorkbenchData:
     def exists(self) -> bool:
         return Post.objects.exists()
 
-    def there(self) -> str:
+    def describe(self) -> str:
         """Describe the existing data, for an error message."""
         return f"{Post.objects.count()} posts"
 

@@ -7,33 +7,33 @@ from django import forms
 from django.http import HttpRequest
 
 CPU_SIZE = 10**7
-LARGEST_CPU_SIZE = 10**8
+MAX_CPU_SIZE = 10**8
 SLEEP_SECONDS = 0.5
-LONGEST_SLEEP_SECONDS = 5
-LONGEST_CONTENT = 10_000
+MAX_SLEEP_SECONDS = 5
+MAX_CONTENT_LENGTH = 10_000
 
 
 class CpuForm(forms.Form):
     n = forms.IntegerField(
         min_value=1,
-        max_value=LARGEST_CPU_SIZE,
+        max_value=MAX_CPU_SIZE,
         required=False,
-        error_messages={"invalid": f"A whole number from 1 to {LARGEST_CPU_SIZE}."},
+        error_messages={"invalid": f"A whole number from 1 to {MAX_CPU_SIZE}."},
     )
 
 
 class SleepForm(forms.Form):
     seconds = forms.FloatField(
         min_value=0,
-        max_value=LONGEST_SLEEP_SECONDS,
+        max_value=MAX_SLEEP_SECONDS,
         required=False,
-        error_messages={"invalid": f"A number from 0 to {LONGEST_SLEEP_SECONDS}."},
+        error_messages={"invalid": f"A number from 0 to {MAX_SLEEP_SECONDS}."},
     )
 
 
 class PostForm(forms.Form):
     title = forms.CharField(max_length=200)
-    content = forms.CharField(max_length=LONGEST_CONTENT)
+    content = forms.CharField(max_length=MAX_CONTENT_LENGTH)
 
 
 def cpu_size(request: HttpRequest) -> int:

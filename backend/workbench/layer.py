@@ -21,7 +21,7 @@ FULL = "The workers' queue is full. Try again."
 NO_LAYER = "The channel layer's Redis is unavailable. Try again later."
 
 
-async def ask() -> dict[str, Any]:
+async def request_hello() -> dict[str, Any]:
     """Return the worker's reply.
 
     The event loop of an ASGI server keeps one layer and its connections. A WSGI server has no event

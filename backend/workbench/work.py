@@ -13,7 +13,7 @@ from workbench.models import LockRow, Post
 
 # As published: two sleeps of half a second, unless the request sets another duration.
 SLEEPS = 2
-POSTS_SHOWN = 25
+MAX_POSTS = 25
 
 NO_ROWS = "There are no rows to lock. Load them: manage.py load_db --workbench"
 
@@ -25,7 +25,7 @@ def sum_of_squares(n: int) -> int:
 
 def first_posts() -> QuerySet[Post, Any]:
     """Return the posts of the read route, as dictionaries."""
-    return Post.objects.values("id", "title", "content", "created_at")[:POSTS_SHOWN]
+    return Post.objects.values("id", "title", "content", "created_at")[:MAX_POSTS]
 
 
 def sleep_holding_first_row(seconds: float) -> int:

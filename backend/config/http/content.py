@@ -25,7 +25,7 @@ class ContentNegotiation(DefaultContentNegotiation):
             raise NotAcceptable(available_renderers=offered) from None
 
 
-class QuickNegotiation(ContentNegotiation):
+class FastNegotiation(ContentNegotiation):
     """Skip the parsing of common Accept headers if JSON is the only renderer."""
 
     def select_renderer(
@@ -62,7 +62,7 @@ class BoundedJSONParser(JSONParser):
             raise ParseError(TOO_DEEP) from None
 
 
-class OneFormJSONRenderer(JSONRenderer):
+class CompactJSONRenderer(JSONRenderer):
     """DRF's JSON renderer without indentation (`Accept: application/json; indent=4`).
 
     A cached body must not depend on the Accept header of the first client.

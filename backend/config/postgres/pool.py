@@ -18,11 +18,11 @@ def options(size: int, timeout: int) -> dict[str, Any]:
         # minute became two. With 0, each request that needs a connection triggers a new attempt.
         # Default: 300.
         "reconnect_timeout": 0,
-        "reconnect_failed": refuse_waiting,
+        "reconnect_failed": fail_waiting_requests,
     }
 
 
-def refuse_waiting(pool: ConnectionPool[Any]) -> None:
+def fail_waiting_requests(pool: ConnectionPool[Any]) -> None:
     """Fail the waiting requests at once, instead of at their timeout.
 
     While the pool still has a connection they keep waiting, since it may be returned.

@@ -22,21 +22,21 @@ _PACKAGES = {
 _found: list[str] = []
 
 
-def found() -> str | None:
+def server() -> str | None:
     """Return the server as LAB_SERVER names it, or None before its first call."""
     return _found[0] if _found else None
 
 
 def software() -> str | None:
     """Return the server as package/version, or None if it is unknown."""
-    package = _PACKAGES.get(found() or "", found())
+    package = _PACKAGES.get(server() or "", server())
     try:
         return f"{package}/{version(package)}" if package else None
     except PackageNotFoundError:
         return None
 
 
-def called_by(environ: dict[str, Any]) -> None:
+def detect_wsgi(environ: dict[str, Any]) -> None:
     """Detect a WSGI server by SERVER_SOFTWARE in the environ (PEP 3333)."""
     software = environ.get("SERVER_SOFTWARE", "")
     is_gunicorn = software.startswith("gunicorn/")
@@ -44,7 +44,7 @@ def called_by(environ: dict[str, Any]) -> None:
     _found.append(_WSGI[threads] if is_gunicorn else f"unknown ({software})")
 
 
-def called_with(send: Callable[..., Any]) -> None:
+def detect_asgi(send: Callable[..., Any]) -> None:
     """Detect an ASGI server by its `send`, which wrappers around the application pass on."""
     _found.append(_by_asgi(_home(send)))
 

@@ -25,7 +25,7 @@ BACKLOG = 2048
 # 60 s and no option, granian at most 60 s.
 KEEPALIVE_SECONDS = 75
 GRANIAN_KEEPALIVE_MS = 60_000
-GRANIAN_LONGEST_STOP = 1800
+GRANIAN_MAX_STOP_SECONDS = 1800
 
 
 def main(role: str, stack: str = "") -> None:
@@ -78,7 +78,7 @@ def _granian(timeout: int) -> list[str]:
         *("--http1-header-read-timeout", str(GRANIAN_KEEPALIVE_MS)),
         # Default: the whole server exits if one worker does.
         "--respawn-failed-workers",
-        *("--workers-kill-timeout", str(min(timeout, GRANIAN_LONGEST_STOP))),
+        *("--workers-kill-timeout", str(min(timeout, GRANIAN_MAX_STOP_SECONDS))),
     ]
 
 

@@ -25,20 +25,20 @@ from lab_settings.kinds import LocalCache, NginxCache, RedisCache
 from ops.token import has_lab_token
 
 from hotels.caching import local, page, versioned
-from hotels.caching.ask import JSON, Ask, answered
+from hotels.caching.page_request import JSON, PageRequest, answer_uncached
 
 _JSON_TYPES = {"application/json", "application/*", "*/*"}
 
 View = Callable[..., HttpResponse]
-Layer = Callable[[Ask], HttpResponse]
+Layer = Callable[[PageRequest], HttpResponse]
 
 _REDIS: dict[RedisCache, Layer] = {
-    RedisCache.OFF: answered,
+    RedisCache.OFF: answer_uncached,
     RedisCache.PAGE: page.answer,
     RedisCache.VERSIONED: versioned.answer,
 }
-_LOCAL: dict[LocalCache, Callable[[Ask, Layer], HttpResponse]] = {
-    LocalCache.OFF: local.pass_on,
+_LOCAL: dict[LocalCache, Callable[[PageRequest, Layer], HttpResponse]] = {
+    LocalCache.OFF: local.skip,
     LocalCache.LRU: local.answer,
 }
 
@@ -62,9 +62,9 @@ def cached(view: View, route: str, version: Callable[..., str | None]) -> View:
             return view(request, **ids)
         _forget_the_reader(request)
         try:
-            response = _through_layers(Ask(request, route, view, version, ids))
-        except errors.DATABASE_AWAY as error:
-            return errors.database_away(error)
+            response = _through_layers(PageRequest(request, route, view, version, ids))
+        except errors.DATABASE_ERRORS as error:
+            return errors.database_unavailable(error)
         if response.status_code in (200, 304):
             _tell_nginx(response)
         return _without_body(response) if request.method == "HEAD" else response
@@ -114,11 +114,11 @@ def _without_body(response: HttpResponse) -> HttpResponse:
     return response
 
 
-def _through_layers(ask: Ask) -> HttpResponse:
-    if has_lab_token(ask.request):
+def _through_layers(page_request: PageRequest) -> HttpResponse:
+    if has_lab_token(page_request.request):
         # The lab's own requests leave the caches as warm or cold as they were.
-        return answered(ask)
-    return _LOCAL[settings.LAB.LAB_LOCAL_CACHE](ask, _REDIS[settings.LAB.LAB_REDIS_CACHE])
+        return answer_uncached(page_request)
+    return _LOCAL[settings.LAB.LAB_LOCAL_CACHE](page_request, _REDIS[settings.LAB.LAB_REDIS_CACHE])
 
 
 def _tell_nginx(response: HttpResponse) -> None:

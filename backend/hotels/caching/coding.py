@@ -21,7 +21,7 @@ def coding_for(request: HttpRequest) -> str:
     return GZIP if any(_takes_gzip(part) for part in accepted.lower().split(",")) else IDENTITY
 
 
-def compressed(body: bytes) -> bytes:
+def compress(body: bytes) -> bytes:
     """Return `body` as gzip: always the same bytes, since zlib writes no time into the header."""
     coder = zlib.compressobj(_LEVEL, wbits=_WBITS, strategy=_STRATEGY)
     return coder.compress(body) + coder.flush()

@@ -19,20 +19,20 @@ HIT, MISS, UNAVAILABLE = "hit", "miss", "unavailable"
 
 # An old version is never requested again. When Redis is full it evicts the least recently used keys
 # (redis/redis.conf); otherwise this expires them.
-KEPT_SECONDS = 3600
+LIFETIME_SECONDS = 3600
 # If the rendering process dies, the others wait this long. A live one renews its lock, so rendering
 # can take longer.
 LOCK_SECONDS = 2.0
-RENEWED_EVERY_SECONDS = 0.5
+RENEWAL_SECONDS = 0.5
 # A request that has waited this long renders without the lock. For gzip it can wait twice, for the
 # compressed body and for the plain one, so LAB_TIMEOUT must be longer than both waits.
 WAIT_SECONDS = 10.0
 # Between two GETs: short at first, since fast rendering takes 40 ms.
 FIRST_PAUSE_SECONDS = 0.005
-LONGEST_PAUSE_SECONDS = 0.05
+MAX_PAUSE_SECONDS = 0.05
 
 
-def kept_or_made(name: str, make: Callable[[], bytes]) -> tuple[bytes, str]:
+def get_or_build(name: str, make: Callable[[], bytes]) -> tuple[bytes, str]:
     """Return the bytes cached as `name`, or those of `make`, which are then cached; and the
     outcome.
 
@@ -60,7 +60,7 @@ def _find_or_lock(redis: Redis, key: str) -> tuple[bytes | None, Lock | None]:
         if lock.acquire():
             return _unless_just_kept(redis, key, lock)
         time.sleep(pause)
-        pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
+        pause = min(pause * 1.5, MAX_PAUSE_SECONDS)
         body = _get(redis, key)
     return body, None
 
@@ -87,7 +87,7 @@ def _renewed(lock: Lock) -> Iterator[None]:
 
 
 def _renew(lock: Lock, done: threading.Event) -> None:
-    while not done.wait(RENEWED_EVERY_SECONDS):
+    while not done.wait(RENEWAL_SECONDS):
         with suppress(RedisError):
             lock.reacquire()
 
@@ -104,7 +104,7 @@ def _get(redis: Redis, key: str) -> bytes | None:
 
 def _keep(redis: Redis, key: str, body: bytes) -> bytes:
     try:
-        redis.set(key, body, ex=KEPT_SECONDS)
+        redis.set(key, body, ex=LIFETIME_SECONDS)
     except RedisError:
         return body  # Respond anyway.
     return body

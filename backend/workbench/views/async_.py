@@ -71,7 +71,7 @@ async def hello(_request: HttpRequest) -> JsonResponse:
 
 async def layer_hello(_request: HttpRequest) -> JsonResponse:
     """Run without a thread: the Redis client is asynchronous."""
-    return JsonResponse(await layer.ask())
+    return JsonResponse(await layer.request_hello())
 
 
 async def _slept(seconds: float) -> JsonResponse:

@@ -53,7 +53,7 @@ def hello(_request: HttpRequest) -> JsonResponse:
 
 
 def layer_hello(_request: HttpRequest) -> JsonResponse:
-    return JsonResponse(async_to_sync(layer.ask)())
+    return JsonResponse(async_to_sync(layer.request_hello)())
 
 
 def _slept(seconds: float) -> JsonResponse:

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 from config import env
-from lab_settings.declaration import REMOVED, Declaration, defaults, read_by_backend
+from lab_settings.declaration import REMOVED_SETTINGS, Declaration, backend_settings, defaults
 from lab_settings.example import example
-from lab_settings.rules import TIMEOUTS_OUTSIDE_IN
+from lab_settings.rules import TIMEOUTS
 
 from lab.errors import UsageError
 from lab.host.cpus import Cpus, choose_cpus
@@ -41,7 +41,7 @@ def test_backend_and_lab_parse_settings_alike(monkeypatch):
     assert messages[0] == messages[1]
 
 
-@pytest.mark.parametrize("name", sorted(REMOVED))
+@pytest.mark.parametrize("name", sorted(REMOVED_SETTINGS))
 def test_removed_setting_is_usage_error(name, lab, tmp_path):
     """Checked in the shell, for `lab set` and for compose's `init`."""
     here = {"LAB_STATE_DIR": str(tmp_path), name: "netem"}
@@ -58,7 +58,7 @@ def test_removed_setting_is_usage_error(name, lab, tmp_path):
 
 
 def test_each_timeout_is_shorter_than_outer_timeout():
-    seconds = [int(defaults()[name]) for name in TIMEOUTS_OUTSIDE_IN]
+    seconds = [int(defaults()[name]) for name in TIMEOUTS]
     assert seconds == sorted(set(seconds), reverse=True)
 
 
@@ -121,7 +121,7 @@ def test_compose_defaults_match_declaration():
 
 
 def test_compose_passes_every_backend_setting():
-    wanted = [*read_by_backend(), *(n for n in defaults() if n.startswith("LAB_DATA"))]
+    wanted = [*backend_settings(), *(n for n in defaults() if n.startswith("LAB_DATA"))]
     assert [name for name in wanted if f"    {name}:\n" not in COMPOSE] == []
 
 

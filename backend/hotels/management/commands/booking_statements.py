@@ -20,7 +20,7 @@ from hotels.models import Customer, Suite
 NO_DATA = "There is no suite or no customer to book with. Load the data: manage.py load_db"
 # Later than the nights of any load.
 _NIGHT, _NEXT = date(9900, 1, 1), date(9900, 1, 2)
-NIGHT_TAKEN = f"The night of {_NIGHT} is taken. Load fresh data: manage.py load_db --reload"
+NIGHT_BOOKED = f"The night of {_NIGHT} is taken. Load fresh data: manage.py load_db --reload"
 # The booking is made in a transaction that is rolled back. There Django uses savepoints, which a
 # request does not need.
 _OURS = ("SAVEPOINT", "RELEASE")
@@ -44,7 +44,7 @@ class Command(DatabaseCommand):
             )
             transaction.set_rollback(True)
         if len(sent) != 1:
-            raise CommandError(NIGHT_TAKEN)
+            raise CommandError(NIGHT_BOOKED)
         self.stdout.write(json.dumps(sent, indent=2))
 
 

@@ -34,7 +34,7 @@ class DataSet(Protocol):
     command: str
 
     def exists(self) -> bool: ...
-    def there(self) -> str: ...
+    def describe(self) -> str: ...
     def clear(self) -> None: ...
     def load(self) -> str: ...
 
@@ -95,6 +95,6 @@ def _make_room(data: DataSet, *, reload: bool) -> None:
         data.clear()
     elif data.exists():
         raise CommandError(
-            f"The data is loaded: {data.there()}. To delete everything, what was written since "
+            f"The data is loaded: {data.describe()}. To delete everything, what was written since "
             f"too, and load again: manage.py {data.command} --reload"
         )
