@@ -40,7 +40,7 @@ def _django() -> Any:
     return application
 
 
-def _http_alone(http: Any) -> Any:
+def _http_only(http: Any) -> Any:
     """Reject WebSockets with 403. Django would raise an error for them."""
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
@@ -53,7 +53,7 @@ def _http_alone(http: Any) -> Any:
     return application
 
 
-def _end_with_the_server() -> None:
+def _terminate_with_master() -> None:
     """Terminate this worker when its server's master dies.
 
     Workers of a killed server would keep its socket open, and a new server could not listen.
@@ -68,7 +68,7 @@ def _build() -> _Application:
     from django.conf import settings
 
     if settings.LAB.LAB_WEBSOCKETS == "off":
-        return _Application(_http_alone(http))
+        return _Application(_http_only(http))
     from channels.routing import ProtocolTypeRouter, URLRouter
     from live.consumers import websocket_urlpatterns
 
@@ -76,5 +76,5 @@ def _build() -> _Application:
     return _Application(ProtocolTypeRouter({"http": http, "websocket": websockets}))
 
 
-_end_with_the_server()
+_terminate_with_master()
 application = _build()

@@ -19,7 +19,7 @@ def _error(description: str) -> OpenApiResponse:
     return OpenApiResponse(ErrorSerializer, description)
 
 
-_ANYWHERE = {
+_COMMON = {
     400: _error("Not valid HTTP, or not for this host."),
     405: _error("Method not allowed; see Allow."),
     406: _error("Accept allows no JSON."),
@@ -50,7 +50,7 @@ _REPLAYED = OpenApiParameter(
     response=[201, 409],
 )
 
-_KEPT = {412: _error("The cached page does not match If-Match.")}
+_CACHED = {412: _error("The cached page does not match If-Match.")}
 
 hotel_list = extend_schema(
     operation_id="hotel_list",
@@ -58,8 +58,8 @@ hotel_list = extend_schema(
     responses={
         200: HotelSerializer(many=True),
         404: _error("`format` is not JSON."),
-        **_KEPT,
-        **_ANYWHERE,
+        **_CACHED,
+        **_COMMON,
     },
 )
 hotel_detail = extend_schema(
@@ -68,8 +68,8 @@ hotel_detail = extend_schema(
     responses={
         200: HotelDetailSerializer,
         404: _error("Hotel not found."),
-        **_KEPT,
-        **_ANYWHERE,
+        **_CACHED,
+        **_COMMON,
     },
 )
 booking_create = extend_schema(
@@ -77,7 +77,7 @@ booking_create = extend_schema(
     request=BookingInputSerializer,
     parameters=[_KEY, _REPLAYED, _RETRY_AFTER],
     responses={
-        **_ANYWHERE,
+        **_COMMON,
         201: BookingSerializer,
         400: _error("Wrong values; `fields` says which. Or not valid HTTP."),
         404: _error("Suite or customer not found."),

@@ -26,7 +26,7 @@ RESERVED_CONNECTIONS = 5
 DELAYS_TO_FIRST_RESPONSE = 6
 
 
-def _each_timeout_is_shorter_than_the_one_outside(values: Mapping[str, Any]) -> None:
+def _check_timeout_order(values: Mapping[str, Any]) -> None:
     for outer, inner in pairwise(TIMEOUTS):
         if values[inner] >= values[outer]:
             raise ValueError(
@@ -35,7 +35,7 @@ def _each_timeout_is_shorter_than_the_one_outside(values: Mapping[str, Any]) -> 
             )
 
 
-def _pools_fit_into_postgres(values: Mapping[str, Any]) -> None:
+def _check_pool_sizes(values: Mapping[str, Any]) -> None:
     """Check the size of the pools during normal operation.
 
     During a reload, old workers finish while new ones start. A new pool that gets no connection
@@ -44,38 +44,38 @@ def _pools_fit_into_postgres(values: Mapping[str, Any]) -> None:
     if values["LAB_DB_POOL"] == "off":
         return
     processes = values["LAB_WORKERS"] + (values["LAB_SECOND_SERVER"] != "off")
-    wanted = processes * int(values["LAB_DB_POOL"])
-    there = values["LAB_DB_MAX_CONNECTIONS"] - RESERVED_CONNECTIONS
-    if wanted > there:
+    needed = processes * int(values["LAB_DB_POOL"])
+    available = values["LAB_DB_MAX_CONNECTIONS"] - RESERVED_CONNECTIONS
+    if needed > available:
         raise ValueError(
-            f"{processes} processes with LAB_DB_POOL={values['LAB_DB_POOL']} take {wanted} "
+            f"{processes} processes with LAB_DB_POOL={values['LAB_DB_POOL']} take {needed} "
             f"connections; LAB_DB_MAX_CONNECTIONS={values['LAB_DB_MAX_CONNECTIONS']} leaves "
-            f"{there} of them. Lower the pool or LAB_WORKERS, or raise LAB_DB_MAX_CONNECTIONS"
+            f"{available} of them. Lower the pool or LAB_WORKERS, or raise LAB_DB_MAX_CONNECTIONS"
         )
 
 
-def _websockets_need_asgi(values: Mapping[str, Any]) -> None:
-    served = Server(values["LAB_SERVER"]).is_asgi or values["LAB_SECOND_SERVER"] != "off"
-    if values["LAB_WEBSOCKETS"] == "on" and not served:
-        speaking = ", ".join(server for server in Server if server.is_asgi)
+def _check_websocket_server(values: Mapping[str, Any]) -> None:
+    has_asgi = Server(values["LAB_SERVER"]).is_asgi or values["LAB_SECOND_SERVER"] != "off"
+    if values["LAB_WEBSOCKETS"] == "on" and not has_asgi:
+        asgi_servers = ", ".join(server for server in Server if server.is_asgi)
         raise ValueError(
             f"LAB_WEBSOCKETS=on needs a server that speaks ASGI; LAB_SERVER={values['LAB_SERVER']} "
-            f"does not. Take one of {speaking}, or set LAB_SECOND_SERVER"
+            f"does not. Take one of {asgi_servers}, or set LAB_SECOND_SERVER"
         )
 
 
-def _a_delayed_connection_comes_in_time(values: Mapping[str, Any]) -> None:
-    most = values["LAB_DB_CONNECT_TIMEOUT"] * 1000 // DELAYS_TO_FIRST_RESPONSE
-    if values["LAB_LATENCY_MS"] >= most:
+def _check_latency(values: Mapping[str, Any]) -> None:
+    maximum = values["LAB_DB_CONNECT_TIMEOUT"] * 1000 // DELAYS_TO_FIRST_RESPONSE
+    if values["LAB_LATENCY_MS"] >= maximum:
         raise ValueError(
             f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} is too long: a new connection to Postgres "
             f"and its first answer take up to {DELAYS_TO_FIRST_RESPONSE} delays, and "
             f"LAB_DB_CONNECT_TIMEOUT={values['LAB_DB_CONNECT_TIMEOUT']} ends them. Allowed: less "
-            f"than {most}, or more with a longer timeout"
+            f"than {maximum}, or more with a longer timeout"
         )
 
 
-def _one_server_is_delayed(values: Mapping[str, Any]) -> None:
+def _check_delayed_servers(values: Mapping[str, Any]) -> None:
     if values["LAB_LATENCY_MS"] and values["LAB_SECOND_SERVER"] != "off":
         raise ValueError(
             f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} delays LAB_SERVER alone, and would compare "
@@ -84,7 +84,7 @@ def _one_server_is_delayed(values: Mapping[str, Any]) -> None:
         )
 
 
-def _daphne_is_one_process(values: Mapping[str, Any]) -> None:
+def _check_daphne_workers(values: Mapping[str, Any]) -> None:
     if values["LAB_SERVER"] == Server.DAPHNE and values["LAB_WORKERS"] != 1:
         raise ValueError(
             f"LAB_SERVER=daphne runs one process, and LAB_WORKERS={values['LAB_WORKERS']}. Set "
@@ -93,10 +93,10 @@ def _daphne_is_one_process(values: Mapping[str, Any]) -> None:
 
 
 CHECKS: tuple[Callable[[Mapping[str, Any]], None], ...] = (
-    _each_timeout_is_shorter_than_the_one_outside,
-    _pools_fit_into_postgres,
-    _websockets_need_asgi,
-    _a_delayed_connection_comes_in_time,
-    _one_server_is_delayed,
-    _daphne_is_one_process,
+    _check_timeout_order,
+    _check_pool_sizes,
+    _check_websocket_server,
+    _check_latency,
+    _check_delayed_servers,
+    _check_daphne_workers,
 )

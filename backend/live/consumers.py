@@ -51,11 +51,11 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
             await super().__call__(scope, receive, send)
         except (*LAYER_ERRORS, *DATABASE_ERRORS) as error:
             logger.warning("A WebSocket was closed: %s", _reason(error))
-            await self._ask_to_try_again(receive, send)
+            await self._close_with_try_again(receive, send)
         finally:
-            await self._leave()
+            await self._unsubscribe()
 
-    async def _ask_to_try_again(self, receive: Any, send: Any) -> None:
+    async def _close_with_try_again(self, receive: Any, send: Any) -> None:
         """Close with TRY_AGAIN. A handshake must be accepted first: a rejected one has no close
         code.
 
@@ -66,7 +66,7 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
             await send({"type": "websocket.accept"})
         await send({"type": "websocket.close", "code": TRY_AGAIN})
 
-    async def _leave(self) -> None:
+    async def _unsubscribe(self) -> None:
         if self._watching:
             metrics.LIVE_CONNECTIONS.dec()
         if self._hotel is not None:
@@ -96,14 +96,14 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.channel_layer.group_add(group_of(hotel), self.channel_name)
         self._watching = True
         metrics.LIVE_CONNECTIONS.inc()
-        await self._say_ready()
+        await self._send_ready()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Answer `ready?`. Runs after `connect` has ended, so the hotel is already watched."""
         if self._watching and text_data == READY_QUERY:
-            await self._say_ready()
+            await self._send_ready()
 
-    async def _say_ready(self) -> None:
+    async def _send_ready(self) -> None:
         await self.send(json.dumps({"type": "ready", "hotel": str(self._hotel)}))
 
     async def availability(self, message: dict[str, Any]) -> None:

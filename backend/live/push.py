@@ -29,8 +29,8 @@ def group_of(hotel: UUID) -> str:
 
 def push(booking: CreatedBooking, hotel: UUID, **_signal: Any) -> None:
     """Push the booking: best effort, and the booking does not wait for it."""
-    sending = _send(group_of(hotel), {"type": "availability", "text": _message(booking, hotel)})
-    asyncio.run_coroutine_threadsafe(sending, _loop()).add_done_callback(_count)
+    coroutine = _send(group_of(hotel), {"type": "availability", "text": _message(booking, hotel)})
+    asyncio.run_coroutine_threadsafe(coroutine, _loop()).add_done_callback(_count)
 
 
 @cache
@@ -64,8 +64,8 @@ async def _send(group: str, message: dict[str, Any]) -> None:
         await get_channel_layer(LAYER).group_send(group, message)
 
 
-def _count(sending: Future[None]) -> None:
-    error = sending.exception()
+def _count(future: Future[None]) -> None:
+    error = future.exception()
     metrics.LIVE_PUSHES.labels("failed" if error else "sent").inc()
     if error:
         logger.warning("A booking was not pushed: %s", str(error) or type(error).__name__)

@@ -17,8 +17,8 @@ _LISTEN = "0A"
 
 def register(registry: CollectorRegistry) -> None:
     """Register every collector of this module."""
-    found = (Workers(), AcceptQueue(_backend_port()), ActiveSettings(), PinnedCpus())
-    for collector in found:
+    collectors = (Workers(), AcceptQueue(_backend_port()), ActiveSettings(), PinnedCpus())
+    for collector in collectors:
         registry.register(collector)
 
 
@@ -49,9 +49,9 @@ class AcceptQueue(Collector):
             "lab_accept_queue_connections",
             "Connections to the backend that no worker has accepted yet.",
         )
-        found = [n for table in self._tables if table.exists() for n in self._waiting(table)]
-        if found:
-            gauge.add_metric([], sum(found))
+        lengths = [n for table in self._tables if table.exists() for n in self._waiting(table)]
+        if lengths:
+            gauge.add_metric([], sum(lengths))
         yield gauge
 
     def _waiting(self, table: Path) -> Iterable[int]:
@@ -84,8 +84,8 @@ class PinnedCpus(Collector):
             "lab_cpus", "CPUs that the target and the load generator may use.", labels=["side"]
         )
         for side in ("target", "load"):
-            chosen = env.cpus(f"LAB_{side.upper()}_CPUS")
-            gauge.add_metric([side], len(chosen) or os.cpu_count() or 1)
+            cpus = env.cpus(f"LAB_{side.upper()}_CPUS")
+            gauge.add_metric([side], len(cpus) or os.cpu_count() or 1)
         yield gauge
 
 

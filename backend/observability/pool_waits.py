@@ -32,11 +32,11 @@ class ExportedCounts:
         metrics.POOL_WAIT_SECONDS.inc(new_milliseconds / 1000)
 
 
-_counted = ExportedCounts()
+_exported = ExportedCounts()
 
 
 def count() -> None:
     """Update the metrics after a request. Does nothing without a pool."""
     if settings.LAB.pool_size is not None:
         pool = connection.pool  # type: ignore[attr-defined]
-        _counted.update(pool, pool.get_stats())
+        _exported.update(pool, pool.get_stats())

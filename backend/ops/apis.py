@@ -35,11 +35,11 @@ def healthz(_request: Request) -> JsonResponse:
 def readyz(_request: Request) -> JsonResponse:
     """Postgres answers, and there is something to serve."""
     try:
-        loaded = Hotel.objects.exists()
+        has_data = Hotel.objects.exists()
     except Exception as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         return _not_ready("database", NO_DATABASE.format(reason=reason[0]))
-    return JsonResponse({"status": "ok"}) if loaded else _not_ready("no_data", NO_DATA)
+    return JsonResponse({"status": "ok"}) if has_data else _not_ready("no_data", NO_DATA)
 
 
 @extend_schema(exclude=True)

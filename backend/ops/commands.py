@@ -26,13 +26,13 @@ class DatabaseCommand(BaseCommand):
             ) from None
 
 
-def whole_number(least: int, most: int) -> Callable[[str], int]:
-    """Return an argparse type: whole numbers from `least` to `most`."""
+def whole_number(minimum: int, maximum: int) -> Callable[[str], int]:
+    """Return an argparse type: whole numbers from `minimum` to `maximum`."""
 
     def parse(value: str) -> int:
-        if not value.isdecimal() or not least <= int(value) <= most:
+        if not value.isdecimal() or not minimum <= int(value) <= maximum:
             raise argparse.ArgumentTypeError(
-                f"{value} is not allowed; a whole number from {least} to {most}"
+                f"{value} is not allowed; a whole number from {minimum} to {maximum}"
             )
         return int(value)
 

@@ -41,7 +41,7 @@ class Queue:
     """The queue in front of one process; `now` is in seconds of a monotonic clock."""
 
     def __init__(self, now: float) -> None:
-        self._empty_at = self._seen_at = now
+        self._empty_at = self._last_at = now
         self._first_at: float | None = None
 
     def is_too_long(self, wait: float, now: float) -> bool:
@@ -51,11 +51,11 @@ class Queue:
         # Before its first request this process could not serve any.
         wait = min(wait, now - self._first_at)
         # If no request arrived for so long, there was no queue.
-        if wait <= NO_WAIT_SECONDS or now - self._seen_at > STANDING_SECONDS:
+        if wait <= NO_WAIT_SECONDS or now - self._last_at > STANDING_SECONDS:
             self._empty_at = now
-        self._seen_at = now
-        stands = now - self._empty_at > STANDING_SECONDS
-        return wait > (MAX_WAIT_SECONDS if stands else BURST_WAIT_SECONDS)
+        self._last_at = now
+        is_standing = now - self._empty_at > STANDING_SECONDS
+        return wait > (MAX_WAIT_SECONDS if is_standing else BURST_WAIT_SECONDS)
 
 
 _queue = Queue(time.monotonic())
@@ -84,15 +84,15 @@ class Shedding:
 
         Runs before the view.
         """
-        return _refusal(request)
+        return _rejection(request)
 
     async def _process_view_async(
         self, request: HttpRequest, _view: Any, _args: Any, _kwargs: Any
     ) -> HttpResponse | None:
-        return _refusal(request)
+        return _rejection(request)
 
 
-def _refusal(request: HttpRequest) -> HttpResponse | None:
+def _rejection(request: HttpRequest) -> HttpResponse | None:
     if settings.LAB.LAB_SHED is Switch.OFF:
         return None
     wait = wait_seconds(request)
@@ -112,9 +112,9 @@ def wait_seconds(request: HttpRequest) -> float | None:
     The lab's own delay between the two is not a queue, so it does not count.
     """
     start = request.META.get("HTTP_X_REQUEST_START", "")
-    return time.time() - float(start) - _on_the_way() if _START.fullmatch(start) else None
+    return time.time() - float(start) - _incoming_delay() if _START.fullmatch(start) else None
 
 
-def _on_the_way() -> float:
+def _incoming_delay() -> float:
     incoming = settings.LAB.LAB_LATENCY_DIRECTION is Direction.INCOMING
     return settings.LAB.LAB_LATENCY_MS / 1000 if incoming else 0.0

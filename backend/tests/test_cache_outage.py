@@ -29,14 +29,14 @@ def frozen(stack):
 @pytest.fixture
 def attempts(monkeypatch) -> list[str]:
     """Return the commands that were actually sent to Redis."""
-    sent, real = [], Redis.execute_command
+    commands, real = [], Redis.execute_command
 
     def execute_command(self, *args, **options):
-        sent.append(args[0])
+        commands.append(args[0])
         return real(self, *args, **options)
 
     monkeypatch.setattr(Redis, "execute_command", execute_command)
-    return sent
+    return commands
 
 
 @pytest.fixture(params=[RedisCache.PAGE, RedisCache.VERSIONED])
@@ -47,15 +47,15 @@ def layer(request, caches) -> RedisCache:
 
 @pytest.mark.django_db
 def test_hanging_redis_is_tried_at_most_once_per_second(
-    api, caches, layer, pages, wish, frozen, attempts, caplog
+    api, caches, layer, pages, booking_data, frozen, attempts, caplog
 ):
-    count, began = caches.counts("redis"), time.monotonic()
+    count, start = caches.counts("redis"), time.monotonic()
     for n in range(REQUESTS):
-        made = api.post("/api/booking/", {**wish, **_night(n)}, format="json").json()
-        assert made["id"] in api.get(pages[1]).content.decode()
+        booking = api.post("/api/booking/", {**booking_data, **_night(n)}, format="json").json()
+        assert booking["id"] in api.get(pages[1]).content.decode()
     assert count() == {"unavailable": REQUESTS}
     # One per second of the test, not one per command; also on a slow machine.
-    assert len(attempts) <= min(time.monotonic() - began + 1, REQUESTS - 1)
+    assert len(attempts) <= min(time.monotonic() - start + 1, REQUESTS - 1)
     assert [r.levelno for r in caplog.records if r.name == guard.__name__] == [logging.WARNING]
 
 
@@ -63,8 +63,8 @@ def test_hanging_redis_is_tried_at_most_once_per_second(
 def test_pages_are_served_while_redis_rejects_connections(
     api, caches, layer, pages, settings, caplog
 ):
-    named = {"default": {**settings.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/0"}}
-    with override_settings(CACHES=named):
+    configuration = {"default": {**settings.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/0"}}
+    with override_settings(CACHES=configuration):
         count = caches.counts("redis")
         for _ in range(REQUESTS):
             assert api.get(pages[1]).status_code == 200
@@ -138,8 +138,8 @@ def test_outage_is_logged_at_its_start_and_end(caplog):
             breaker.record_failure(ValueError("gone"))
         for _ in range(3):
             breaker.record_success()
-    said = [record.getMessage() for record in caplog.records]
-    assert said == [guard.UNAVAILABLE % "gone", guard.RECOVERED] * 2
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == [guard.UNAVAILABLE % "gone", guard.RECOVERED] * 2
 
 
 def test_connection_uses_hiredis_and_short_timeouts_without_retries(caches):

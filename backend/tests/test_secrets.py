@@ -115,9 +115,9 @@ def test_pg_stat_statements_contains_no_passwords(superuser):
     superuser.execute("SELECT pg_stat_statements_reset()")
     roles.prepare(superuser)
     texts = [row[0] for row in superuser.execute("SELECT query FROM pg_stat_statements")]
-    told = [text for text in texts if text.startswith("ALTER ROLE") and "PASSWORD" in text]
-    assert len(told) == 2
-    assert all("SCRAM-SHA-256$" in text for text in told)
+    statements = [text for text in texts if text.startswith("ALTER ROLE") and "PASSWORD" in text]
+    assert len(statements) == 2
+    assert all("SCRAM-SHA-256$" in text for text in statements)
     for name in ("hotel_password", "monitor_password"):
         assert not [text for text in texts if env.secret(name) in text]
 

@@ -42,7 +42,7 @@ def cpu_size(request: HttpRequest) -> int:
     Raises:
         WrongInput: not a number, or more than one request may cost.
     """
-    n: int | None = _checked(CpuForm(request.GET))["n"]
+    n: int | None = _validate(CpuForm(request.GET))["n"]
     return CPU_SIZE if n is None else n
 
 
@@ -52,7 +52,7 @@ def sleep_seconds(request: HttpRequest) -> float:
     Raises:
         WrongInput: not a number, or longer than a request may wait.
     """
-    seconds: float | None = _checked(SleepForm(request.GET))["seconds"]
+    seconds: float | None = _validate(SleepForm(request.GET))["seconds"]
     return SLEEP_SECONDS if seconds is None else seconds
 
 
@@ -62,10 +62,10 @@ def post_fields(request: HttpRequest) -> dict[str, Any]:
     Raises:
         WrongInput: one is missing or too long.
     """
-    return _checked(PostForm(request.POST))
+    return _validate(PostForm(request.POST))
 
 
-def _checked(form: forms.Form) -> dict[str, Any]:
+def _validate(form: forms.Form) -> dict[str, Any]:
     if not form.is_valid():
-        raise WrongInput({name: list(map(str, said)) for name, said in form.errors.items()})
+        raise WrongInput({name: list(map(str, messages)) for name, messages in form.errors.items()})
     return form.cleaned_data

@@ -36,10 +36,10 @@ def sleep_holding_first_row(seconds: float) -> int:
 
 def sleep_holding_random_row(seconds: float) -> int:
     """Do the same with one random row of a hundred, so that requests rarely conflict."""
-    wanted = random.randint(1, LOCK_ROWS)  # noqa: S311 - a load, not a secret
+    row_id = random.randint(1, LOCK_ROWS)  # noqa: S311 - a load, not a secret
     with transaction.atomic():
         return _sleep_holding(
-            LockRow.objects.select_for_update().filter(pk=wanted).first(), seconds
+            LockRow.objects.select_for_update().filter(pk=row_id).first(), seconds
         )
 
 

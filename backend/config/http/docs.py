@@ -20,6 +20,6 @@ class DocsView(SpectacularSwaggerSplitView):
 
     @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        answer: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
-        answer.headers["Content-Security-Policy"] = _POLICY
-        return answer
+        response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
+        response.headers["Content-Security-Policy"] = _POLICY
+        return response

@@ -89,8 +89,8 @@ def exception_handler(error: Exception, _context: dict[str, Any]) -> HttpRespons
 def error_response(error: Exception) -> JsonResponse:
     """Return the response for a EXPECTED_ERRORS error, in a view outside DRF."""
     if isinstance(error, ApplicationError):
-        said, headers = _said(error)
-        return JsonResponse(said, status=error.status_code, headers=headers)
+        content, headers = _content_and_headers(error)
+        return JsonResponse(content, status=error.status_code, headers=headers)
     if isinstance(error, RequestDataTooBig):
         return JsonResponse(body("too_large", TOO_LARGE), status=413)
     return database_unavailable(error)
@@ -119,11 +119,11 @@ def server_error(_request: HttpRequest) -> JsonResponse:
 
 
 def _application_error(error: ApplicationError) -> Response:
-    said, headers = _said(error)
-    return Response(said, error.status_code, headers=headers)
+    content, headers = _content_and_headers(error)
+    return Response(content, error.status_code, headers=headers)
 
 
-def _said(error: ApplicationError) -> tuple[dict[str, Any], dict[str, str]]:
+def _content_and_headers(error: ApplicationError) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the response's body and headers."""
     fields = error.fields if isinstance(error, WrongInput) else None
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}

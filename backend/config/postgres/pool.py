@@ -33,7 +33,7 @@ def fail_waiting_requests(pool: ConnectionPool[Any]) -> None:
     with pool._lock:
         if pool._nconns:
             return
-        waiting = list(pool._waiting)
+        clients = list(pool._waiting)
         pool._waiting.clear()
-    for client in waiting:
+    for client in clients:
         client.fail(OperationalError(NO_CONNECTION))

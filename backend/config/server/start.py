@@ -32,7 +32,7 @@ def main(role: str, stack: str = "") -> None:
     """Check the settings, then replace this process with the server."""
     _check()
     if role != "worker":
-        _begin_metrics(role)
+        _create_metrics_folder(role)
     # Workers identify their server by it (config/asgi.py).
     os.environ["BACKEND_MASTER"] = str(os.getpid())
     # Python accepts unknown -X options, so they can mark the command line of every server.
@@ -43,12 +43,12 @@ def main(role: str, stack: str = "") -> None:
 def command(server: Server | SecondServer, bind: str, workers: int, timeout: int) -> list[str]:
     """Return Python's arguments that start `server` on `bind` (host:port)."""
     host, _, port = bind.rpartition(":")
-    at = ["--host", host, "--port", port, "--workers", str(workers), "--backlog", str(BACKLOG)]
+    options = ["--host", host, "--port", port, "--workers", str(workers), "--backlog", str(BACKLOG)]
     match server:
         case Server.UVICORN | SecondServer.UVICORN:
-            return ["-m", "uvicorn", ASGI_APP, *at, *_uvicorn(timeout)]
+            return ["-m", "uvicorn", ASGI_APP, *options, *_uvicorn(timeout)]
         case Server.GRANIAN | SecondServer.GRANIAN:
-            return ["-m", "granian", ASGI_APP, *at, *_granian(timeout)]
+            return ["-m", "granian", ASGI_APP, *options, *_granian(timeout)]
         case Server.DAPHNE | SecondServer.DAPHNE:
             endpoint = f"tcp:{port}:interface={host}:backlog={BACKLOG}"
             return ["-m", "daphne", "--endpoint", endpoint, *_daphne(timeout), ASGI_APP]
@@ -104,7 +104,7 @@ def _check() -> None:
         sys.exit(f"error: {error}")
 
 
-def _begin_metrics(role: str) -> None:
+def _create_metrics_folder(role: str) -> None:
     """Create the server's metrics folder. An earlier run's counters are deleted, or they would be
     added.
     """

@@ -27,7 +27,7 @@ class BreakerOpenError(RedisConnectionError):
     """The breaker is open."""
 
 
-class _Here(threading.local):
+class _ThreadState(threading.local):
     failures = 0
 
 
@@ -71,12 +71,12 @@ class Breaker:
 
 
 _breaker = Breaker()
-_here = _Here()
+_thread = _ThreadState()
 
 
 def thread_failures() -> int:
     """Return the number of failed commands of this thread, since django-redis hides the errors."""
-    return _here.failures
+    return _thread.failures
 
 
 class GuardedRedis(Redis):
@@ -85,11 +85,11 @@ class GuardedRedis(Redis):
     def execute_command(self, *args: Any, **options: Any) -> Any:
         try:
             _breaker.enter()
-            answer = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            reply = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         except (RedisConnectionError, RedisTimeoutError) as error:
-            _here.failures += 1
+            _thread.failures += 1
             if not isinstance(error, BreakerOpenError):
                 _breaker.record_failure(error)
             raise
         _breaker.record_success()
-        return answer
+        return reply

@@ -38,10 +38,10 @@ class PageKey:
     page.
     """
 
-    def __init__(self, key: Hashable, make: Callable[[], HttpResponse]) -> None:
+    def __init__(self, key: Hashable, render: Callable[[], HttpResponse]) -> None:
         self._key = key
-        self._make = make
-        self.made = False
+        self._render = render
+        self.is_rendered = False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PageKey) and self._key == other._key
@@ -56,9 +56,9 @@ class PageKey:
             UncacheableError: the response is not a 200, so it is only for this request.
         """
         # lru_cache stores its arguments, and must not keep the request alive.
-        make, self._make = self._make, _used
-        self.made = True
-        response = make()
+        render, self._render = self._render, _fail_second_render
+        self.is_rendered = True
+        response = render()
         if response.status_code != 200:
             raise UncacheableError(response)
         headers = {name: response[name] for name in _HEADERS if name in response}
@@ -73,26 +73,24 @@ def skip(page_request: PageRequest, inner: Callable[[PageRequest], HttpResponse]
 def answer(page_request: PageRequest, inner: Callable[[PageRequest], HttpResponse]) -> HttpResponse:
     """Return the cached page with the ETag that it was rendered with, if any, or 304."""
     slot = int(time.monotonic() // LIFETIME_SECONDS)
-    wanted = PageKey(
-        (page_request.address, _coding(page_request), slot), partial(inner, page_request)
-    )
+    key = PageKey((page_request.address, _coding(page_request), slot), partial(inner, page_request))
     try:
-        page = _kept(wanted)
+        page = _cached_page(key)
     except UncacheableError as error:
         page_request.count("local", "miss")
         return error.response
-    page_request.count("local", "miss" if wanted.made else "hit")
+    page_request.count("local", "miss" if key.is_rendered else "hit")
     return _response(page_request, page)
 
 
 @lru_cache(maxsize=PAGES)
-def _kept(wanted: PageKey) -> Page:
-    return wanted.page()
+def _cached_page(key: PageKey) -> Page:
+    return key.page()
 
 
 def clear() -> None:
     """Empty this process's cache."""
-    _kept.cache_clear()
+    _cached_page.cache_clear()
 
 
 def _coding(page_request: PageRequest) -> str:
@@ -116,5 +114,5 @@ def _response(page_request: PageRequest, page: Page) -> HttpResponse:
     return response
 
 
-def _used() -> HttpResponse:
+def _fail_second_render() -> HttpResponse:
     raise AssertionError("lru_cache asked twice for one page")

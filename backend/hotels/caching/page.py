@@ -17,7 +17,7 @@ def answer(page_request: PageRequest) -> HttpResponse:
     """Return the cached page with the ETag that it was rendered with, if any, or 304."""
     misses: list[PageRequest] = []
     failures = guard.thread_failures()
-    response = _kept(page_request.request, page_request, misses)
+    response = _cached_response(page_request.request, page_request, misses)
     page_request.count("redis", _outcome(misses, guard.thread_failures() > failures))
     tag = response.get("ETag")
     if response.status_code == 200 and tag and tokens.is_known(page_request.request, tag):
@@ -26,7 +26,7 @@ def answer(page_request: PageRequest) -> HttpResponse:
 
 
 @cache_page(LIFETIME_SECONDS)
-def _kept(
+def _cached_response(
     _request: HttpRequest, page_request: PageRequest, misses: list[PageRequest]
 ) -> HttpResponse:
     """Render the page. Runs only on a miss. Django caches only 200 responses, so a 304 can pass."""

@@ -46,7 +46,7 @@ def _answer(page_request: PageRequest, version: str, coding: str, tag: str) -> H
 
 
 def _identity(page_request: PageRequest, version: str) -> tuple[bytes, str]:
-    return get_or_build(_key(page_request, version, tokens.IDENTITY), lambda: _built(page_request))
+    return get_or_build(_key(page_request, version, tokens.IDENTITY), lambda: _build(page_request))
 
 
 def _gzip(page_request: PageRequest, version: str) -> tuple[bytes, str]:
@@ -65,7 +65,7 @@ def _key(page_request: PageRequest, version: str, coding: str) -> str:
     return f"{page_request.address}:{version}:{coding}"
 
 
-def _built(page_request: PageRequest) -> bytes:
+def _build(page_request: PageRequest) -> bytes:
     response = page_request.build()
     if response.status_code != 200:
         raise UncacheableError(response)

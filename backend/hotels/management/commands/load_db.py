@@ -46,13 +46,13 @@ class Command(DatabaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        for flag, (variable, least, most) in _NUMBERS.items():
+        for flag, (variable, minimum, maximum) in _NUMBERS.items():
             parser.add_argument(
                 flag,
-                type=whole_number(least, most),
+                type=whole_number(minimum, maximum),
                 # A string, so that argparse checks it like the flag's value.
                 default=str(getattr(env.lab_settings(), variable)),
-                help=f"{least} to {most}; default: {variable}",
+                help=f"{minimum} to {maximum}; default: {variable}",
             )
         parser.add_argument(
             "--workbench", action="store_true", help="Load the workbench's data instead."
@@ -69,11 +69,11 @@ class Command(DatabaseCommand):
             return
         with transaction.atomic():
             lift_timeouts()
-            _make_room(data, reload=options["reload"])
-            said = data.load()
+            _prepare_tables(data, reload=options["reload"])
+            description = data.load()
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")
-        self.stdout.write(f"Loaded {said}.")
+        self.stdout.write(f"Loaded {description}.")
 
 
 def _hotels(options: dict[str, Any]) -> DataSet:
@@ -90,7 +90,7 @@ def _workbench(options: dict[str, Any]) -> DataSet:
     return WorkbenchData(options["seed"], options["posts"])
 
 
-def _make_room(data: DataSet, *, reload: bool) -> None:
+def _prepare_tables(data: DataSet, *, reload: bool) -> None:
     if reload:
         data.clear()
     elif data.exists():
