@@ -39,7 +39,7 @@ def text(name: str) -> str:
     """
     value = os.environ.get(name)
     if value is None:
-        raise EnvError(f"{name} is not set; `lab` and the compose files set it.")
+        raise EnvError(f"{name} is not set. `lab` and the compose files set it.")
     return value
 
 
@@ -90,7 +90,7 @@ def secret(name: str) -> str:
     except OSError as error:
         raise EnvError(
             f"The secret {name} can't be read in BACKEND_SECRETS_DIR={folder} ({error.strerror}). "
-            f"Make it: python -m config.secrets {folder}"
+            f"Create it: python -m config.secrets {folder}"
         ) from None
 
 

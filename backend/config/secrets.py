@@ -119,7 +119,7 @@ def main() -> None:
     created = make_secrets(folder)
     for reader_folder in readers:
         distribute_secrets(folder, reader_folder)
-    print(f"Made in {folder}: {', '.join(created) or 'nothing, all are there'}.")
+    print(f"Created in {folder}: {', '.join(created) or 'nothing, all secrets exist'}.")
 
 
 if __name__ == "__main__":

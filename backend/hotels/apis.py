@@ -55,7 +55,7 @@ NO_DATA = "No data provided"
 
 
 class HotelListApi(APIView):
-    """Every hotel, without its suites."""
+    """List all hotels, without their suites."""
 
     @openapi.hotel_list
     def get(self, _request: Request) -> Response:
@@ -63,7 +63,7 @@ class HotelListApi(APIView):
 
 
 class HotelDetailApi(APIView):
-    """One hotel with its suites and their bookings."""
+    """Return one hotel with its suites and their bookings."""
 
     @openapi.hotel_detail
     def get(self, _request: Request, hotel_id: UUID) -> HttpResponse:
@@ -71,7 +71,7 @@ class HotelDetailApi(APIView):
 
 
 class BookingCreateApi(APIView):
-    """Book a suite for some nights."""
+    """Book a suite for one or more nights."""
 
     @openapi.booking_create
     def post(self, request: Request) -> Response:

@@ -3,7 +3,7 @@
 from config.http.errors import ApplicationError, WrongInput
 
 CHECK_OUT_TOO_EARLY = "Must be after check_in."
-TOO_MANY_CUSTOMERS = "The suite has room for {capacity} customers."
+TOO_MANY_CUSTOMERS = "The suite's capacity is {capacity} customers."
 DUPLICATE_CUSTOMER = "A customer is listed twice."
 SUITE_UNKNOWN = "Suite not found."
 CUSTOMERS_UNKNOWN = "Customers not found: {ids}."

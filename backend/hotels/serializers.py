@@ -68,7 +68,7 @@ class DayField(serializers.DateField):
 
 
 class BookingInputSerializer(serializers.Serializer[Any]):
-    """The form of a booking; whether suite and customers exist is the service's to find."""
+    """Values of a new booking. The service checks that suite and customers exist."""
 
     suite = IdField()
     check_in = DayField()
@@ -94,7 +94,7 @@ class BookingWriteSerializer(serializers.ModelSerializer[Booking]):
 
 
 class BookingSerializer(serializers.Serializer[Any]):
-    """A booking that was made. Customers stand in the order in which they were given."""
+    """A booking, with the customers in the order of the request."""
 
     id = serializers.UUIDField()
     suite = serializers.UUIDField()

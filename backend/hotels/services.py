@@ -95,8 +95,8 @@ def booking_of(
 def booking_create_at_once(booking: CreatedBooking, parameters: dict[str, Any]) -> bool:
     """Book like `booking_create_fast`, and store the response in the same statement.
 
-    One round trip instead of five. `parameters` are those of Claim.parameters. Return False, without
-    any effect, if the statement could not book.
+    One round trip instead of five. `parameters` are those of Claim.parameters. Return False,
+    without any effect, if the statement could not book.
     """
     try:
         with _own_savepoint():

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from lab_settings.declaration import REMOVED_SETTINGS, Declaration
 
 _Model = TypeVar("_Model", bound=Declaration)
-_HINT = "Change it in the shell, in .env or by `lab set`; .env.example explains each setting."
+_HINT = "Change it in the shell, in .env or with `lab set`. .env.example describes each setting."
 
 
 class SettingsError(ValueError):
@@ -31,7 +31,7 @@ def parse(model: type[_Model], values: Mapping[str, Any]) -> _Model:
 
 def removal_message(name: str) -> str:
     """Return the error message for a removed setting."""
-    return f"{name} is not a setting any more. {REMOVED_SETTINGS[name]}."
+    return f"{name} is no longer a setting. {REMOVED_SETTINGS[name]}."
 
 
 def _message(error: Any) -> str:
@@ -43,14 +43,14 @@ def _message(error: Any) -> str:
             return f"There is no setting {name}. Known: {', '.join(Declaration.model_fields)}."
         case "enum":
             allowed = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ")
-            return f"{name}={error['input']} is not known. Allowed: {allowed}. {_HINT}"
+            return f"{name}={error['input']} is invalid. Allowed: {allowed}. {_HINT}"
         case "value_error" if not name:
             return f"{error['ctx']['error']}. {_HINT}"
         case "value_error":
             allowed = error["ctx"]["error"]
-            return f"{name}={error['input']} is not known. Allowed: {allowed}. {_HINT}"
+            return f"{name}={error['input']} is invalid. Allowed: {allowed}. {_HINT}"
         case _:
-            return f"{name}={error['input']} does not fit: {error['msg']}. {_HINT}"
+            return f"{name}={error['input']} is invalid: {error['msg']}. {_HINT}"
 
 
 if __name__ == "__main__":

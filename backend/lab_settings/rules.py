@@ -48,9 +48,9 @@ def _check_pool_sizes(values: Mapping[str, Any]) -> None:
     available = values["LAB_DB_MAX_CONNECTIONS"] - RESERVED_CONNECTIONS
     if needed > available:
         raise ValueError(
-            f"{processes} processes with LAB_DB_POOL={values['LAB_DB_POOL']} take {needed} "
-            f"connections; LAB_DB_MAX_CONNECTIONS={values['LAB_DB_MAX_CONNECTIONS']} leaves "
-            f"{available} of them. Lower the pool or LAB_WORKERS, or raise LAB_DB_MAX_CONNECTIONS"
+            f"{processes} processes with LAB_DB_POOL={values['LAB_DB_POOL']} need {needed} "
+            f"connections, but LAB_DB_MAX_CONNECTIONS={values['LAB_DB_MAX_CONNECTIONS']} allows "
+            f"{available}. Lower LAB_DB_POOL or LAB_WORKERS, or raise LAB_DB_MAX_CONNECTIONS"
         )
 
 
@@ -59,8 +59,8 @@ def _check_websocket_server(values: Mapping[str, Any]) -> None:
     if values["LAB_WEBSOCKETS"] == "on" and not has_asgi:
         asgi_servers = ", ".join(server for server in Server if server.is_asgi)
         raise ValueError(
-            f"LAB_WEBSOCKETS=on needs a server that speaks ASGI; LAB_SERVER={values['LAB_SERVER']} "
-            f"does not. Take one of {asgi_servers}, or set LAB_SECOND_SERVER"
+            f"LAB_WEBSOCKETS=on needs an ASGI server, but LAB_SERVER={values['LAB_SERVER']} uses "
+            f"WSGI. Set LAB_SERVER to one of {asgi_servers}, or set LAB_SECOND_SERVER"
         )
 
 
@@ -69,26 +69,26 @@ def _check_latency(values: Mapping[str, Any]) -> None:
     if values["LAB_LATENCY_MS"] >= maximum:
         raise ValueError(
             f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} is too long: a new connection to Postgres "
-            f"and its first answer take up to {DELAYS_TO_FIRST_RESPONSE} delays, and "
-            f"LAB_DB_CONNECT_TIMEOUT={values['LAB_DB_CONNECT_TIMEOUT']} ends them. Allowed: less "
-            f"than {maximum}, or more with a longer timeout"
+            f"and its first response take up to {DELAYS_TO_FIRST_RESPONSE} delays, more than "
+            f"LAB_DB_CONNECT_TIMEOUT={values['LAB_DB_CONNECT_TIMEOUT']}. Set less than {maximum} "
+            "or raise LAB_DB_CONNECT_TIMEOUT"
         )
 
 
 def _check_delayed_servers(values: Mapping[str, Any]) -> None:
     if values["LAB_LATENCY_MS"] and values["LAB_SECOND_SERVER"] != "off":
         raise ValueError(
-            f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} delays LAB_SERVER alone, and would compare "
-            f"it with LAB_SECOND_SERVER={values['LAB_SECOND_SERVER']} without a delay. Set one "
-            "of them to its default: LAB_LATENCY_MS=0 or LAB_SECOND_SERVER=off"
+            f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} delays only LAB_SERVER, so its results "
+            f"can't be compared with LAB_SECOND_SERVER={values['LAB_SECOND_SERVER']}. Set "
+            "LAB_LATENCY_MS=0 or LAB_SECOND_SERVER=off"
         )
 
 
 def _check_daphne_workers(values: Mapping[str, Any]) -> None:
     if values["LAB_SERVER"] == Server.DAPHNE and values["LAB_WORKERS"] != 1:
         raise ValueError(
-            f"LAB_SERVER=daphne runs one process, and LAB_WORKERS={values['LAB_WORKERS']}. Set "
-            "LAB_WORKERS=1, or take another server"
+            f"LAB_SERVER=daphne runs one process, but LAB_WORKERS={values['LAB_WORKERS']}. Set "
+            "LAB_WORKERS=1, or use another server"
         )
 
 

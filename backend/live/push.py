@@ -68,4 +68,4 @@ def _count(future: Future[None]) -> None:
     error = future.exception()
     metrics.LIVE_PUSHES.labels("failed" if error else "sent").inc()
     if error:
-        logger.warning("A booking was not pushed: %s", str(error) or type(error).__name__)
+        logger.warning("Pushing a booking failed: %s", str(error) or type(error).__name__)

@@ -66,7 +66,7 @@ class ActiveSettings(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield one sample, or none if the settings can't be read: `lab down` deletes the file."""
-        info = InfoMetricFamily("lab_settings", "The settings that the backend was given.")
+        info = InfoMetricFamily("lab_settings", "The backend's active settings.")
         try:
             values = env.lab_settings().of_backend()
         except (env.EnvError, OSError):

@@ -30,7 +30,7 @@ def main() -> None:
     had_network = _has_network()
     while not stop.wait(_CHECK_INTERVAL_SECONDS):
         if had_network and not _has_network():
-            sys.exit("The network that was the backend's is gone; a new start joins the new one.")
+            sys.exit("The backend's network was removed. Restart this process to join the new one.")
     server.shutdown()
     thread.join()
 

@@ -103,12 +103,12 @@ def _request(method: str, path: str, body: object = None) -> Any:
             content = response.read()
     except HTTPError as error:
         reason = error.read().decode(errors="replace").strip()
-        raise ToxiproxyError(f"Toxiproxy refuses {method} {path}: {reason}") from None
+        raise ToxiproxyError(f"Toxiproxy rejected {method} {path}: {reason}") from None
     except (URLError, OSError) as error:
         reason = str(getattr(error, "reason", error))
         raise UnreachableError(
-            f"Toxiproxy does not answer at {url} ({reason}). See its log (lab logs toxiproxy); "
-            "LAB_LATENCY_MS=0 does without it."
+            f"Toxiproxy is unreachable at {url} ({reason}). See its log: lab logs toxiproxy. To "
+            "run without it: LAB_LATENCY_MS=0."
         ) from None
     return json.loads(content) if content.strip() else None
 

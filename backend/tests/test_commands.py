@@ -130,7 +130,7 @@ def test_lab_config_prints_active_settings(stack):
 def test_invalid_setting_is_one_message_and_usage_error(stack, name, value, allowed):
     process = _manage("lab_config", **{name: value})
     assert process.returncode == 2
-    assert f"{name}={value} is not known" in process.stderr
+    assert f"{name}={value} is invalid" in process.stderr
     assert allowed in process.stderr
     assert "Traceback" not in process.stderr
 
@@ -157,4 +157,4 @@ def test_no_migration_is_missing(stack):
 def test_load_db_validates_sizes_from_the_environment(stack, name, value):
     process = _manage("load_db", **{name: value})
     assert process.returncode == 2
-    assert f"{name}={value} does not fit" in process.stderr
+    assert f"{name}={value} is invalid" in process.stderr

@@ -18,7 +18,7 @@ class CpuForm(forms.Form):
         min_value=1,
         max_value=MAX_CPU_SIZE,
         required=False,
-        error_messages={"invalid": f"A whole number from 1 to {MAX_CPU_SIZE}."},
+        error_messages={"invalid": f"Must be a whole number from 1 to {MAX_CPU_SIZE}."},
     )
 
 
@@ -27,7 +27,7 @@ class SleepForm(forms.Form):
         min_value=0,
         max_value=MAX_SLEEP_SECONDS,
         required=False,
-        error_messages={"invalid": f"A number from 0 to {MAX_SLEEP_SECONDS}."},
+        error_messages={"invalid": f"Must be a number from 0 to {MAX_SLEEP_SECONDS}."},
     )
 
 

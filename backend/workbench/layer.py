@@ -16,8 +16,8 @@ CHANNEL = "workbench-hello"
 # Longer than a worker takes unless it is overloaded, shorter than any client's timeout.
 TIMEOUT_SECONDS = 5.0
 
-NO_WORKER = "No worker answered within {seconds:g} s. Try again; `lab logs backend-worker`."
-FULL = "The workers' queue is full. Try again."
+NO_WORKER = "Timed out after {seconds:g} s waiting for a worker. See `lab logs backend-worker`."
+FULL = "The workers' queue is full. Try again later."
 NO_LAYER = "The channel layer's Redis is unavailable. Try again later."
 
 

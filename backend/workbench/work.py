@@ -15,7 +15,7 @@ from workbench.models import LockRow, Post
 SLEEPS = 2
 MAX_POSTS = 25
 
-NO_ROWS = "There are no rows to lock. Load them: manage.py load_db --workbench"
+NO_ROWS = "The table has no rows to lock. Load them: manage.py load_db --workbench"
 
 
 def sum_of_squares(n: int) -> int:

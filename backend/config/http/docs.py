@@ -16,7 +16,7 @@ _POLICY = (
 
 
 class DocsView(SpectacularSwaggerSplitView):
-    """Its script comes from an address of its own, so that none in a page need be allowed."""
+    """Swagger page whose script has a separate URL, so that the policy allows no inline script."""
 
     @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:

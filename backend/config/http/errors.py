@@ -22,7 +22,7 @@ RETRY_AFTER_SECONDS = 1
 
 NO_DATABASE = "The database is unavailable. Try again later."
 TOO_LARGE = "The body is larger than 64 KB."
-WRONG_INPUT = "The request has wrong values; see fields."
+WRONG_INPUT = "The request has invalid values. See `fields`."
 NOT_FOUND = "Not found."
 OVERLOADED = "The server is overloaded. Try again later."
 BAD_REQUEST = "The request is not valid HTTP for this host."

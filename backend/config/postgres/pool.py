@@ -5,7 +5,7 @@ from typing import Any
 from psycopg import OperationalError
 from psycopg_pool import ConnectionPool
 
-NO_CONNECTION = "Postgres gives the pool no connection; the log says why."
+NO_CONNECTION = "The pool can't connect to Postgres. See the log for the reason."
 
 
 def options(size: int, timeout: int) -> dict[str, Any]:

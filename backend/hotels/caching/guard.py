@@ -18,9 +18,9 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 logger = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 1.0
-UNAVAILABLE = "Redis does not answer, the API goes on without it: %s"
-RECOVERED = "Redis answers again."
-BREAKER_OPEN = "Redis failed less than a second ago and is not asked."
+UNAVAILABLE = "Redis is unavailable. The API continues without it: %s"
+RECOVERED = "Redis is available again."
+BREAKER_OPEN = "Redis failed less than a second ago. No command is sent to it."
 
 
 class BreakerOpenError(RedisConnectionError):

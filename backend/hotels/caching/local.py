@@ -115,4 +115,4 @@ def _response(page_request: PageRequest, page: Page) -> HttpResponse:
 
 
 def _fail_second_render() -> HttpResponse:
-    raise AssertionError("lru_cache asked twice for one page")
+    raise AssertionError("lru_cache rendered one page twice")

@@ -35,7 +35,7 @@ def test_backend_and_lab_parse_settings_alike(monkeypatch):
     monkeypatch.setenv("LAB_SERVER", "apache")
     messages = []
     for read in (load_settings, env.lab_settings):
-        with pytest.raises(Exception, match="LAB_SERVER=apache is not known") as refused:
+        with pytest.raises(Exception, match="LAB_SERVER=apache is invalid") as refused:
             read()
         messages.append(str(refused.value))
     assert messages[0] == messages[1]
@@ -47,13 +47,13 @@ def test_removed_setting_is_usage_error(name, lab, tmp_path):
     here = {"LAB_STATE_DIR": str(tmp_path), name: "netem"}
     asked = lab("status", **here)
     assert asked.is_one_message(2)
-    assert f"{name} is not a setting any more" in asked.err
-    with pytest.raises(UsageError, match=f"{name} is not a setting any more"):
+    assert f"{name} is no longer a setting" in asked.err
+    with pytest.raises(UsageError, match=f"{name} is no longer a setting"):
         changed(load_settings({}), [f"{name}=netem"])
     argv = [sys.executable, "-m", "lab_settings.messages"]
     init = subprocess.run(argv, env={name: "netem"}, capture_output=True, text=True, check=False)
     assert (init.returncode, init.stdout) == (2, "")
-    assert init.stderr.startswith(f"{name} is not a setting any more")
+    assert init.stderr.startswith(f"{name} is no longer a setting")
     assert f"      {name}:\n" in COMPOSE
 
 
@@ -82,9 +82,9 @@ def test_timeout_longer_than_outer_timeout_is_rejected():
         ("LAB_LOAD_CPUS", "3-1", "a CPU list such as 0-2,5"),
         ("LAB_LATENCY_MS", "-1", "greater than or equal to 0"),
         ("LAB_LATENCY_MS", "20000", "less than or equal to 10000"),
-        ("LAB_WEBSOCKETS", "on", "needs a server that speaks ASGI"),
-        ("LAB_DB_POOL", "60", "2 processes with LAB_DB_POOL=60 take 120 connections"),
-        ("LAB_SERVER", "daphne", "LAB_SERVER=daphne runs one process, and LAB_WORKERS=2"),
+        ("LAB_WEBSOCKETS", "on", "needs an ASGI server"),
+        ("LAB_DB_POOL", "60", "2 processes with LAB_DB_POOL=60 need 120 connections"),
+        ("LAB_SERVER", "daphne", "LAB_SERVER=daphne runs one process, but LAB_WORKERS=2"),
         ("LAB_WORKER", "2", "There is no setting LAB_WORKER"),
     ],
 )

@@ -17,10 +17,10 @@ from hotels import services
 from hotels.apis import book, book_at_once
 from hotels.models import Customer, Suite
 
-NO_DATA = "There is no suite or no customer to book with. Load the data: manage.py load_db"
+NO_DATA = "The tables have no suite or no customer. Load the data: manage.py load_db"
 # Later than the nights of any load.
 _NIGHT, _NEXT_NIGHT = date(9900, 1, 1), date(9900, 1, 2)
-NIGHT_BOOKED = f"The night of {_NIGHT} is taken. Load fresh data: manage.py load_db --reload"
+NIGHT_BOOKED = f"The night of {_NIGHT} is already booked. Load new data: manage.py load_db --reload"
 # The booking is made in a transaction that is rolled back. There Django uses savepoints, which a
 # request does not need.
 _SAVEPOINTS = ("SAVEPOINT", "RELEASE")
@@ -31,9 +31,9 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 class Command(DatabaseCommand):
     help = (
         "Print, as one JSON list, the statements of a booking with an Idempotency-Key as "
-        "LAB_BOOKING=fast sends them, without the semicolons. What varies stands as :name with its "
-        "type behind it, as pgbench takes it; `values` has an example of each. To find them one "
-        "booking is made, and taken back."
+        "LAB_BOOKING=fast sends them, without semicolons. Parameters are written as :name with "
+        "their type, as pgbench requires; `values` has an example of each. The command creates one "
+        "booking and rolls it back."
     )
 
     def handle(self, *_args: Any, **_options: Any) -> None:
