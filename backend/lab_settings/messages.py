@@ -29,6 +29,11 @@ def parse(model: type[_Model], values: Mapping[str, Any]) -> _Model:
         raise SettingsError("\n".join(_message(each) for each in error.errors())) from None
 
 
+def problem(error: Any) -> str:
+    """Return the message of one pydantic error, without pydantic's prefix "Value error, "."""
+    return str(error["ctx"]["error"]) if error["type"] == "value_error" else str(error["msg"])
+
+
 def removal_message(name: str) -> str:
     """Return the error message for a removed setting."""
     return f"{name} is no longer a setting. {REMOVED_SETTINGS[name]}."
@@ -50,7 +55,7 @@ def _message(error: Any) -> str:
             allowed = error["ctx"]["error"]
             return f"{name}={error['input']} is invalid. Allowed: {allowed}. {_HINT}"
         case _:
-            return f"{name}={error['input']} is invalid: {error['msg']}. {_HINT}"
+            return f"{name}={error['input']} is invalid: {problem(error)}. {_HINT}"
 
 
 if __name__ == "__main__":
