@@ -44,11 +44,11 @@ def _check_pool_sizes(values: Mapping[str, Any]) -> None:
     if values["LAB_DB_POOL"] == "off":
         return
     processes = values["LAB_WORKERS"] + (values["LAB_SECOND_SERVER"] != "off")
-    needed = processes * int(values["LAB_DB_POOL"])
+    connections = processes * int(values["LAB_DB_POOL"])
     available = values["LAB_DB_MAX_CONNECTIONS"] - RESERVED_CONNECTIONS
-    if needed > available:
+    if connections > available:
         raise ValueError(
-            f"{processes} processes with LAB_DB_POOL={values['LAB_DB_POOL']} need {needed} "
+            f"{processes} processes with LAB_DB_POOL={values['LAB_DB_POOL']} need {connections} "
             f"connections, but LAB_DB_MAX_CONNECTIONS={values['LAB_DB_MAX_CONNECTIONS']} allows "
             f"{available}. Lower LAB_DB_POOL or LAB_WORKERS, or raise LAB_DB_MAX_CONNECTIONS"
         )

@@ -38,7 +38,7 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
     """
 
     channel_layer_alias = LAYER
-    _accepted = _watching = False
+    _is_accepted = _is_subscribed = False
     _hotel: UUID | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -61,13 +61,13 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
 
         Channels uses Redis before it reads the handshake.
         """
-        if not self._accepted:
+        if not self._is_accepted:
             await receive()
             await send({"type": "websocket.accept"})
         await send({"type": "websocket.close", "code": TRY_AGAIN})
 
     async def _unsubscribe(self) -> None:
-        if self._watching:
+        if self._is_subscribed:
             metrics.LIVE_CONNECTIONS.dec()
         if self._hotel is not None:
             with suppress(*LAYER_ERRORS):
@@ -87,20 +87,20 @@ class HotelWatch(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def connect(self) -> None:
         # Accept first: a rejected handshake has no close code.
         await self.accept()
-        self._accepted = True
+        self._is_accepted = True
         hotel = self.scope["url_route"]["kwargs"]["hotel"]
         if not await database_sync_to_async(Hotel.objects.filter(pk=hotel).exists)():
             await self.close(NOT_FOUND)
             return
         self._hotel = hotel
         await self.channel_layer.group_add(group_of(hotel), self.channel_name)
-        self._watching = True
+        self._is_subscribed = True
         metrics.LIVE_CONNECTIONS.inc()
         await self._send_ready()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Answer `ready?`. Runs after `connect` has ended, so the hotel is already watched."""
-        if self._watching and text_data == READY_QUERY:
+        if self._is_subscribed and text_data == READY_QUERY:
             await self._send_ready()
 
     async def _send_ready(self) -> None:

@@ -49,12 +49,14 @@ class AcceptQueue(Collector):
             "lab_accept_queue_connections",
             "Connections to the backend that no worker has accepted yet.",
         )
-        lengths = [n for table in self._tables if table.exists() for n in self._waiting(table)]
+        lengths = [
+            n for table in self._tables if table.exists() for n in self._queue_lengths(table)
+        ]
         if lengths:
             gauge.add_metric([], sum(lengths))
         yield gauge
 
-    def _waiting(self, table: Path) -> Iterable[int]:
+    def _queue_lengths(self, table: Path) -> Iterable[int]:
         for line in table.read_text().splitlines()[1:]:
             _, local, _, state, queues, *_ = line.split()
             if state == _LISTEN and int(local.rpartition(":")[2], 16) == self._port:

@@ -99,9 +99,9 @@ async def _list(**headers):
 @pytest.mark.django_db(transaction=True)
 def test_request_is_counted_and_in_flight_returns_to_zero(hotel):
     labels = {"route": "hotel_list", "method": "GET", "status": "200"}
-    counted = REGISTRY.get_sample_value("lab_http_requests_total", labels) or 0
+    before = REGISTRY.get_sample_value("lab_http_requests_total", labels) or 0
     assert asyncio.run(_list()).status_code == 200
-    assert REGISTRY.get_sample_value("lab_http_requests_total", labels) == counted + 1
+    assert REGISTRY.get_sample_value("lab_http_requests_total", labels) == before + 1
     assert REGISTRY.get_sample_value("lab_http_requests_in_flight") == 0
 
 

@@ -55,9 +55,9 @@ def _get_cached(caches, get):
     """Return a response during which Redis was available; on a busy machine it may time out."""
     deadline = time.monotonic() + 20
     while True:
-        counted = caches.counts("redis")
+        count = caches.counts("redis")
         answer = get()
-        if "unavailable" not in counted() or time.monotonic() > deadline:
+        if "unavailable" not in count() or time.monotonic() > deadline:
             return answer
 
 

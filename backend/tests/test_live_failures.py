@@ -73,12 +73,14 @@ def test_client_dropped_during_a_push_is_no_longer_counted(hotel, tmp_path, capf
             websockets = [open_.enter_context(connect(url)) for _ in range(20)]
             for websocket in websockets:
                 heard(websocket)
-            assert _watching(tmp_path) == _watched(hotel) * 20 == 20
+            assert _count_connections(tmp_path) == _count_subscriptions(hotel) * 20 == 20
             for websocket in websockets:
                 _send(hotel, times=20)
                 _abort(websocket)
-        wait_for(lambda: _watching(tmp_path) == 0, seconds=SECONDS, what="The end of all")
-        wait_for(lambda: _watched(hotel) == 0, seconds=SECONDS, what="The end of the group")
+        wait_for(lambda: _count_connections(tmp_path) == 0, seconds=SECONDS, what="The end of all")
+        wait_for(
+            lambda: _count_subscriptions(hotel) == 0, seconds=SECONDS, what="The end of the group"
+        )
     log = capfd.readouterr().err
     assert "Traceback" not in log
     assert "A WebSocket was closed" not in log
@@ -96,7 +98,7 @@ def test_broken_subscription_is_renewed_and_socket_stays_open(hotel):
 
         def is_renewed():
             now = _subscribers(redis)
-            return now and now.isdisjoint(old_subscribers) and _watched(hotel) == 1
+            return now and now.isdisjoint(old_subscribers) and _count_subscriptions(hotel) == 1
 
         wait_for(is_renewed, seconds=SECONDS, what="The subscription")
         _send(hotel, times=1)
@@ -126,13 +128,13 @@ def _abort(websocket):
     websocket.socket.close()
 
 
-def _watching(folder):
+def _count_connections(folder):
     registry = CollectorRegistry()
     MultiProcessCollector(registry, path=str(folder))
     return registry.get_sample_value("lab_live_connections")
 
 
-def _watched(hotel):
+def _count_subscriptions(hotel):
     """Return how many processes are subscribed to the hotel's group in Redis."""
     name = f"asgi__group__{group_of(hotel.pk)}"
     with _redis() as redis:

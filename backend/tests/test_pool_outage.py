@@ -85,7 +85,7 @@ def test_request_waits_for_a_connection_in_use(postgres):
 
 
 @pytest.fixture
-def pooled(stack):
+def connections(stack):
     """Yield connections of one pool, as Django opens them, several of them in use at a time."""
     handling = {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False}
     first = connection.copy()
@@ -105,30 +105,30 @@ def _pid(one) -> int:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_lost_connections_cause_no_pause(pooled, monkeypatch):
-    pids = [_pid(each) for each in pooled]
+def test_lost_connections_cause_no_pause(connections, monkeypatch):
+    pids = [_pid(each) for each in connections]
     assert len(set(pids)) == 4
-    for each in pooled:
+    for each in connections:
         each.close()
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(pid, 5000) FROM unnest(%s) AS pid", [pids])
     pauses = []
     monkeypatch.setattr("psycopg_pool.pool.sleep", pauses.append)
     start = time.monotonic()
-    assert _pid(pooled[0]) not in pids
+    assert _pid(connections[0]) not in pids
     assert time.monotonic() - start < AT_ONCE
     assert pauses == []
 
 
 @pytest.mark.django_db(transaction=True)
-def test_live_connection_is_used_without_a_query(pooled):
+def test_live_connection_is_used_without_a_query(connections):
     # Use all of them: a pool that grows during the test returns the new connection.
-    pids = {_pid(each) for each in pooled}
-    for each in pooled:
+    pids = {_pid(each) for each in connections}
+    for each in connections:
         each.close()
-    pid = _pid(pooled[0])
+    pid = _pid(connections[0])
     assert pid in pids
-    pooled[0].close()
+    connections[0].close()
     with connection.cursor() as cursor:
         cursor.execute("SELECT query FROM pg_stat_activity WHERE pid = %s", [pid])
         assert cursor.fetchone() == ("SELECT pg_backend_pid()",)

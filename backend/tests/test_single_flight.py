@@ -109,9 +109,9 @@ def test_dead_builder_delays_others_until_its_lock_expires(caches, monkeypatch):
     monkeypatch.setattr(single_flight, "LOCK_SECONDS", 0.3)
     _dead_builder(caches, "x")
     build = Builder(0)
-    started = time.monotonic()
+    start = time.monotonic()
     assert get_or_build("x", build) == (BODY, MISS)
-    assert time.monotonic() - started < single_flight.WAIT_SECONDS / 2
+    assert time.monotonic() - start < single_flight.WAIT_SECONDS / 2
 
 
 def test_slow_builder_renews_its_lock(caches, monkeypatch):

@@ -39,7 +39,7 @@ def request_route(request):
 
 
 @contextmanager
-def _locked(row):
+def _lock(row):
     """Lock the row, like a request that sleeps."""
     with transaction.atomic():
         LockRow.objects.select_for_update().get(pk=row)
@@ -58,7 +58,7 @@ def _count_waiting():
 
 
 def test_requests_for_the_same_row_wait(request_route):
-    with _locked(1):
+    with _lock(1):
         answer = request_route("row-lock")
         wait_for(lambda: _count_waiting() == 1, seconds=10, what="The queue")
         assert not answer.done()
@@ -67,9 +67,9 @@ def test_requests_for_the_same_row_wait(request_route):
 
 def test_requests_for_different_rows_do_not_wait(request_route, monkeypatch):
     monkeypatch.setattr(work.random, "randint", lambda _low, _high: 2)
-    with _locked(1):
+    with _lock(1):
         assert request_route("random-row-lock").result(timeout=10) == 2
-    with _locked(2):
+    with _lock(2):
         answer = request_route("random-row-lock")
         wait_for(lambda: _count_waiting() == 1, seconds=10, what="The queue")
         assert not answer.done()

@@ -31,14 +31,14 @@ def first_posts() -> QuerySet[Post, Any]:
 def sleep_holding_first_row(seconds: float) -> int:
     """Sleep in a transaction that locks the same row in every request. Return the row's id."""
     with transaction.atomic():
-        return _sleep_holding(LockRow.objects.select_for_update().first(), seconds)
+        return _sleep_with_lock(LockRow.objects.select_for_update().first(), seconds)
 
 
 def sleep_holding_random_row(seconds: float) -> int:
     """Do the same with one random row of a hundred, so that requests rarely conflict."""
     row_id = random.randint(1, LOCK_ROWS)  # noqa: S311 - a load, not a secret
     with transaction.atomic():
-        return _sleep_holding(
+        return _sleep_with_lock(
             LockRow.objects.select_for_update().filter(pk=row_id).first(), seconds
         )
 
@@ -50,7 +50,7 @@ def sleep_in_postgres(seconds: float) -> None:
             cursor.execute("SELECT pg_sleep(%s)", [seconds])
 
 
-def _sleep_holding(row: LockRow | None, seconds: float) -> int:
+def _sleep_with_lock(row: LockRow | None, seconds: float) -> int:
     if row is None:
         raise ApplicationError("no_data", NO_ROWS, 503, retry_after=RETRY_AFTER_SECONDS)
     for _ in range(SLEEPS):
