@@ -62,7 +62,7 @@ def child_exit(_server: Any, worker: Any) -> None:
     multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
 
 
-def _refuse(sock: Any, status: int, reason: str, _message: str) -> None:
+def _send_error(sock: Any, status: int, reason: str, _message: str) -> None:
     """Send gunicorn's errors for unreadable requests as JSON in the API's format, not as HTML."""
     # Imported here: in the master it would load Django.
     from config.http import errors
@@ -70,10 +70,10 @@ def _refuse(sock: Any, status: int, reason: str, _message: str) -> None:
     fault = ("bad_request", errors.BAD_REQUEST)
     if status >= 500:
         fault = ("server_error", errors.SERVER_ERROR)
-    said = json.dumps(errors.body(*fault))
+    content = json.dumps(errors.body(*fault))
     head = f"HTTP/1.1 {status} {reason}\r\nConnection: close\r\nContent-Type: application/json\r\n"
-    util.write_nonblock(sock, f"{head}Content-Length: {len(said)}\r\n\r\n{said}".encode())
+    util.write_nonblock(sock, f"{head}Content-Length: {len(content)}\r\n\r\n{content}".encode())
 
 
 # Gunicorn has no setting for this.
-util.write_error = _refuse
+util.write_error = _send_error

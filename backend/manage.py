@@ -17,7 +17,7 @@ def main() -> None:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        sys.exit("Interrupted; what was not finished was not kept.")
+        sys.exit("Interrupted. Unfinished changes were rolled back.")
 
 
 if __name__ == "__main__":

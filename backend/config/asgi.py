@@ -11,7 +11,7 @@ os.environ["BACKEND_INTERFACE"] = "asgi"
 
 from django.core.asgi import get_asgi_application
 
-from config.http.requests import read_by_asgi
+from config.http.requests import clean_scope
 from config.server import caller
 
 # https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
@@ -25,22 +25,22 @@ class _Application:
         self._inner = inner
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if caller.found() is None:
-            caller.called_with(send)
+        if caller.server() is None:
+            caller.detect_asgi(send)
         await self._inner(scope, receive, send)
 
 
 def _django() -> Any:
-    """Return Django's ASGI application behind `read_by_asgi`."""
+    """Return Django's ASGI application behind `clean_scope`."""
     inner = get_asgi_application()
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
-        await inner(read_by_asgi(scope), receive, send)
+        await inner(clean_scope(scope), receive, send)
 
     return application
 
 
-def _http_alone(http: Any) -> Any:
+def _http_only(http: Any) -> Any:
     """Reject WebSockets with 403. Django would raise an error for them."""
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
@@ -53,7 +53,7 @@ def _http_alone(http: Any) -> Any:
     return application
 
 
-def _end_with_the_server() -> None:
+def _terminate_with_master() -> None:
     """Terminate this worker when its server's master dies.
 
     Workers of a killed server would keep its socket open, and a new server could not listen.
@@ -68,7 +68,7 @@ def _build() -> _Application:
     from django.conf import settings
 
     if settings.LAB.LAB_WEBSOCKETS == "off":
-        return _Application(_http_alone(http))
+        return _Application(_http_only(http))
     from channels.routing import ProtocolTypeRouter, URLRouter
     from live.consumers import websocket_urlpatterns
 
@@ -76,5 +76,5 @@ def _build() -> _Application:
     return _Application(ProtocolTypeRouter({"http": http, "websocket": websockets}))
 
 
-_end_with_the_server()
+_terminate_with_master()
 application = _build()

@@ -23,8 +23,8 @@ def lab_settings() -> Declaration:
     Raises:
         EnvError: a setting has an invalid value.
     """
-    known = {**os.environ, **_settings_file()}
-    values = {name: known[name] for name in Declaration.model_fields if name in known}
+    variables = {**os.environ, **_settings_file()}
+    values = {name: variables[name] for name in Declaration.model_fields if name in variables}
     try:
         return parse(Declaration, values)
     except SettingsError as error:
@@ -39,7 +39,7 @@ def text(name: str) -> str:
     """
     value = os.environ.get(name)
     if value is None:
-        raise EnvError(f"{name} is not set; `lab` and the compose files set it.")
+        raise EnvError(f"{name} is not set. `lab` and the compose files set it.")
     return value
 
 
@@ -71,11 +71,11 @@ def cpus(name: str) -> set[int]:
     Reads only the environment, which has the CPUs that `lab` chose. The settings file has the
     requested ones.
     """
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in filter(None, os.environ.get(name, "").split(",")):
         first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return found
+        numbers.update(range(int(first), int(last or first) + 1))
+    return numbers
 
 
 def secret(name: str) -> str:
@@ -90,7 +90,7 @@ def secret(name: str) -> str:
     except OSError as error:
         raise EnvError(
             f"The secret {name} can't be read in BACKEND_SECRETS_DIR={folder} ({error.strerror}). "
-            f"Make it: python -m config.secrets {folder}"
+            f"Create it: python -m config.secrets {folder}"
         ) from None
 
 

@@ -54,12 +54,12 @@ def make_secrets(folder: Path) -> list[str]:
     missing = [name for name in NAMES if not (folder / name).exists()]
     for name in missing:
         _write(folder / name, secrets.token_urlsafe(48))
-    for name, text in _derived(folder).items():
-        _keep(folder / name, text)
+    for name, text in _hash_files(folder).items():
+        _update(folder / name, text)
     return missing
 
 
-def hand_out(folder: Path, readers: Path) -> None:
+def distribute_secrets(folder: Path, readers: Path) -> None:
     """Write each reader's copies, readable only by it. Needs the right to change file owners."""
     for name, reader in READERS.items():
         target = readers / name
@@ -69,10 +69,10 @@ def hand_out(folder: Path, readers: Path) -> None:
         if target.stat().st_uid != reader.uid:
             os.chown(target, reader.uid, -1)
         for secret in reader.names:
-            _keep(target / secret, _read(folder / secret), reader.uid)
+            _update(target / secret, _read(folder / secret), reader.uid)
 
 
-def _derived(folder: Path) -> dict[str, str]:
+def _hash_files(folder: Path) -> dict[str, str]:
     """Return the files that programs read in their own format. They contain only hashes.
 
     Unsalted, fast hashes are sufficient, since a secret is 48 random bytes.
@@ -93,16 +93,16 @@ def _read(path: Path) -> str:
     return path.read_text().strip()
 
 
-def _keep(path: Path, text: str, uid: int | None = None) -> None:
+def _update(path: Path, text: str, uid: int | None = None) -> None:
     """Write `text` to the file atomically, unless the file has it already."""
     if path.exists() and path.read_text() == text:
         return
-    scratch = path.with_name(f".{path.name}.new")
-    scratch.unlink(missing_ok=True)
-    _write(scratch, text)
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.unlink(missing_ok=True)
+    _write(temporary, text)
     if uid is not None:
-        os.chown(scratch, uid, -1)
-    scratch.replace(path)
+        os.chown(temporary, uid, -1)
+    temporary.replace(path)
 
 
 def _write(path: Path, text: str) -> None:
@@ -113,13 +113,13 @@ def _write(path: Path, text: str) -> None:
 
 def main() -> None:
     if len(sys.argv) not in (2, 3):
-        found = len(sys.argv) - 1
-        sys.exit(f"usage: python -m config.secrets DIRECTORY [READERS] (found {found} arguments)")
+        count = len(sys.argv) - 1
+        sys.exit(f"usage: python -m config.secrets DIRECTORY [READERS] (found {count} arguments)")
     folder, *readers = map(Path, sys.argv[1:])
-    made = make_secrets(folder)
-    for each in readers:
-        hand_out(folder, each)
-    print(f"Made in {folder}: {', '.join(made) or 'nothing, all are there'}.")
+    created = make_secrets(folder)
+    for reader_folder in readers:
+        distribute_secrets(folder, reader_folder)
+    print(f"Created in {folder}: {', '.join(created) or 'nothing, all secrets exist'}.")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ _STOCK = _Django(
 )
 _QUICK = _Django(
     database="config.postgres",
-    negotiation="config.http.content.QuickNegotiation",
+    negotiation="config.http.content.FastNegotiation",
     middleware=(
         "config.http.middleware.Security",
         "config.http.middleware.Common",
@@ -208,7 +208,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024
 
 REST_FRAMEWORK = {
     # One renderer, so that no response has `Vary: Accept`.
-    "DEFAULT_RENDERER_CLASSES": ["config.http.content.OneFormJSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["config.http.content.CompactJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["config.http.content.BoundedJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": _DJANGO.negotiation,
     "DEFAULT_AUTHENTICATION_CLASSES": [],

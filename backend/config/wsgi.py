@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.wsgi import get_wsgi_application
 
-from config.http.requests import read_by_wsgi
+from config.http.requests import clean_environ
 from config.server import caller
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -16,6 +16,6 @@ _django = get_wsgi_application()
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """Call Django, and detect the server on the first call."""
-    if caller.found() is None:
-        caller.called_by(environ)
-    return _django(read_by_wsgi(environ), start_response)
+    if caller.server() is None:
+        caller.detect_wsgi(environ)
+    return _django(clean_environ(environ), start_response)

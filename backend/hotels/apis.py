@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
-from hotels import documented, errors, selectors, services
+from hotels import errors, openapi, selectors, services
 from hotels.serializers import (
     BookingInputSerializer,
     BookingSerializer,
@@ -41,7 +41,7 @@ _DETAIL: dict[Implementation, Callable[[UUID], HttpResponse]] = {
     Implementation.NAIVE: _detail_naive,
     Implementation.FAST: _detail_fast,
 }
-_BOOKING: dict[Implementation, Callable[..., services.BookingMade]] = {
+_BOOKING: dict[Implementation, Callable[..., services.CreatedBooking]] = {
     Implementation.NAIVE: services.booking_create_naive,
     Implementation.FAST: services.booking_create_fast,
 }
@@ -49,40 +49,40 @@ _BOOKING: dict[Implementation, Callable[..., services.BookingMade]] = {
 # Created once: a serializer copies its fields on creation, which takes longer than the fields' own
 # work. The two methods used here store nothing on the serializer, so threads can share it; `data`
 # and `is_valid` would.
-_FORM = BookingInputSerializer()
-_MADE = BookingSerializer()
-NOTHING = "No data provided"
+_INPUT = BookingInputSerializer()
+_OUTPUT = BookingSerializer()
+NO_DATA = "No data provided"
 
 
 class HotelListApi(APIView):
-    """Every hotel, without its suites."""
+    """List all hotels, without their suites."""
 
-    @documented.hotel_list
+    @openapi.hotel_list
     def get(self, _request: Request) -> Response:
         return Response(HotelSerializer(selectors.hotel_list(), many=True).data)
 
 
 class HotelDetailApi(APIView):
-    """One hotel with its suites and their bookings."""
+    """Return one hotel with its suites and their bookings."""
 
-    @documented.hotel_detail
+    @openapi.hotel_detail
     def get(self, _request: Request, hotel_id: UUID) -> HttpResponse:
         return _DETAIL[settings.LAB.LAB_DETAIL](hotel_id)
 
 
 class BookingCreateApi(APIView):
-    """Book a suite for some nights."""
+    """Book a suite for one or more nights."""
 
-    @documented.booking_create
+    @openapi.booking_create
     def post(self, request: Request) -> Response:
         key = read_key(request.META)
-        how = settings.LAB.LAB_BOOKING
-        act, at_once = partial(book, _BOOKING[how]), _AT_ONCE.get(how)
-        answer = answer_once(key, _WISH[how](request.data), act, at_once)
+        implementation = settings.LAB.LAB_BOOKING
+        create, at_once = partial(book, _BOOKING[implementation]), _AT_ONCE.get(implementation)
+        answer = answer_once(key, _VALIDATE[implementation](request.data), create, at_once)
         return Response(answer.body, answer.status, headers=answer.headers)
 
 
-def book(create: Callable[..., services.BookingMade], values: dict[str, Any]) -> Answer:
+def book(create: Callable[..., services.CreatedBooking], values: dict[str, Any]) -> Answer:
     """Return the responses that a repeated request gets again: 201, or 409 for booked nights.
 
     All other errors are raised.
@@ -93,42 +93,42 @@ def book(create: Callable[..., services.BookingMade], values: dict[str, Any]) ->
         if error.message != errors.SLOT_TAKEN:
             raise
         return Answer(error.status_code, body(error.code, error.message))
-    return Answer(201, _MADE.to_representation(booking))
+    return Answer(201, _OUTPUT.to_representation(booking))
 
 
 def book_at_once(claim: Claim, values: dict[str, Any]) -> Answer | None:
     """Create the booking and store its response with one statement, or return None if it can't."""
     booking = services.booking_of(**values)
-    answer = Answer(201, _MADE.to_representation(booking))
-    made = services.booking_create_at_once(booking, claim.kept(answer))
-    return answer if made else None
+    answer = Answer(201, _OUTPUT.to_representation(booking))
+    is_booked = services.booking_create_at_once(booking, claim.parameters(answer))
+    return answer if is_booked else None
 
 
 _AT_ONCE = {Implementation.FAST: book_at_once}
 
 
-def _wish_naive(data: Any) -> dict[str, Any]:
+def _validate_naive(data: Any) -> dict[str, Any]:
     """Return the validated input.
 
     Raises:
         ValidationError: `data` is not a valid booking.
     """
-    form = BookingInputSerializer(data=data)
-    form.is_valid(raise_exception=True)
-    wish: dict[str, Any] = form.validated_data
-    return wish
+    serializer = BookingInputSerializer(data=data)
+    serializer.is_valid(raise_exception=True)
+    values: dict[str, Any] = serializer.validated_data
+    return values
 
 
-def _wish_fast(data: Any) -> dict[str, Any]:
+def _validate_fast(data: Any) -> dict[str, Any]:
     """Return the validated input, with the shared serializer. Raises the same error."""
     if data is None:
         # DRF's error for a body of `null`, where a serializer is created with the data.
-        raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [NOTHING]})
-    wish: dict[str, Any] = _FORM.run_validation(data)
-    return wish
+        raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [NO_DATA]})
+    values: dict[str, Any] = _INPUT.run_validation(data)
+    return values
 
 
-_WISH: dict[Implementation, Callable[[Any], dict[str, Any]]] = {
-    Implementation.NAIVE: _wish_naive,
-    Implementation.FAST: _wish_fast,
+_VALIDATE: dict[Implementation, Callable[[Any], dict[str, Any]]] = {
+    Implementation.NAIVE: _validate_naive,
+    Implementation.FAST: _validate_fast,
 }

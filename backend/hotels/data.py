@@ -16,7 +16,7 @@ from hotels.models import version_start
 
 FIRST_NIGHT = date(2026, 1, 1)
 NIGHTS = (date(2030, 1, 1) - FIRST_NIGHT).days
-LONGEST_STAY = 14
+MAX_STAY = 14
 CREATED_AT = datetime(2025, 12, 1, tzinfo=UTC)
 
 # With 45 bookings per suite these make hotel detail 900 to 1,000 KB.
@@ -25,7 +25,7 @@ _CAPACITIES = (2, 3, 4, 5, 6)
 _CITIES = ("Porto", "Kraków", "Zürich", "Reykjavík", "Thessaloniki", "Gdańsk", "Malmö", "Toulouse")
 _NAMES = ("Grand", "Harbour", "Garden", "Park", "Riverside", "Old Town", "Station", "Hillside")
 _STREETS = ("Market Street", "Quay Road", "Castle Lane", "Mill Row", "Bridge Street")
-_CHARMS = (
+_DESCRIPTIONS = (
     "Quiet rooms around a planted courtyard, five minutes from the old town on foot. Breakfast is "
     "served under the plane trees from April on, and there are bicycles for whoever asks.",
     "A listed house with high ceilings, thick walls, and breakfast until eleven. The library has a "
@@ -95,8 +95,8 @@ class Data:
             city = self._random.choice(_CITIES)
             address = f"{number} {self._random.choice(_STREETS)}"
             name = f"{self._random.choice(_NAMES)} Hotel {city} {number}"
-            charm = self._random.choice(_CHARMS)
-            yield pk, name, address, city, self._random.randint(2, 5), charm, self._version
+            description = self._random.choice(_DESCRIPTIONS)
+            yield pk, name, address, city, self._random.randint(2, 5), description, self._version
 
     def suites(self) -> Iterator[Row]:
         """Yield id, hotel, number, capacity, price, version."""
@@ -118,10 +118,10 @@ class Data:
     def _stays(self) -> Iterator[tuple[date, date]]:
         """Yield the stays of one suite. Each has a separate period, so none overlap."""
         count = self._sizes.bookings_per_suite
-        stretch = NIGHTS // count if count else 0
+        period = NIGHTS // count if count else 0
         for index in range(count):
-            nights = self._random.randint(1, min(stretch, LONGEST_STAY))
-            start = index * stretch + self._random.randint(0, stretch - nights)
+            nights = self._random.randint(1, min(period, MAX_STAY))
+            start = index * period + self._random.randint(0, period - nights)
             check_in = FIRST_NIGHT + timedelta(days=start)
             yield check_in, check_in + timedelta(days=nights)
 

@@ -2,9 +2,9 @@
 
 from config.http.errors import ApplicationError, WrongInput
 
-NIGHTS_MISSING = "Must be after check_in."
-TOO_MANY_CUSTOMERS = "The suite has room for {capacity} customers."
-CUSTOMER_TWICE = "A customer is listed twice."
+CHECK_OUT_TOO_EARLY = "Must be after check_in."
+TOO_MANY_CUSTOMERS = "The suite's capacity is {capacity} customers."
+DUPLICATE_CUSTOMER = "A customer is listed twice."
 SUITE_UNKNOWN = "Suite not found."
 CUSTOMERS_UNKNOWN = "Customers not found: {ids}."
 SLOT_TAKEN = "The suite is already booked on these nights."

@@ -34,7 +34,7 @@ class HotelData:
     def exists(self) -> bool:
         return Hotel.objects.exists()
 
-    def there(self) -> str:
+    def describe(self) -> str:
         """Describe the existing data, for an error message."""
         return f"{Hotel.objects.count()} hotels"
 
@@ -70,9 +70,9 @@ def _batches(
 ) -> Iterable[tuple[list[Row], list[Row]]]:
     bookings: list[Row] = []
     links: list[Row] = []
-    for booking, its_links in pairs:
+    for booking, booking_links in pairs:
         bookings.append(booking)
-        links.extend(its_links)
+        links.extend(booking_links)
         if len(bookings) == _BATCH:
             yield bookings, links
             bookings, links = [], []

@@ -61,10 +61,10 @@ def hotel_detail_fast(hotel_id: UUID) -> bytes:
         Http404: there is no such hotel.
     """
     fields = ("id", "name", "address", "city", "stars", "description")
-    found = Hotel.objects.filter(pk=hotel_id).values(*fields).first()
-    if found is None:
+    row = Hotel.objects.filter(pk=hotel_id).values(*fields).first()
+    if row is None:
         raise Http404
-    hotel: dict[str, Any] = {name: _escaped(value) for name, value in found.items()}
+    hotel: dict[str, Any] = {name: _escape(value) for name, value in row.items()}
     hotel["suites"] = [_suite(*row) for row in prepared.rows(_SUITES, {"hotel": hotel_id})]
     return orjson.dumps(hotel)
 
@@ -79,7 +79,7 @@ def _suite(pk: UUID, number: int, capacity: int, price: Decimal, bookings: str) 
     }
 
 
-def _escaped(value: Any) -> orjson.Fragment:
+def _escape(value: Any) -> orjson.Fragment:
     """Return `value` as JSON, with U+2028 and U+2029 escaped as DRF does.
 
     JSON allows these line ends in a string, old JavaScript does not. They are replaced value by

@@ -68,7 +68,7 @@ class DayField(serializers.DateField):
 
 
 class BookingInputSerializer(serializers.Serializer[Any]):
-    """The form of a booking; whether suite and customers exist is the service's to find."""
+    """Values of a new booking. The service checks that suite and customers exist."""
 
     suite = IdField()
     check_in = DayField()
@@ -79,9 +79,9 @@ class BookingInputSerializer(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["check_out"] <= attrs["check_in"]:
-            raise serializers.ValidationError({"check_out": [errors.NIGHTS_MISSING]})
+            raise serializers.ValidationError({"check_out": [errors.CHECK_OUT_TOO_EARLY]})
         if len(set(attrs["customers"])) < len(attrs["customers"]):
-            raise serializers.ValidationError({"customers": [errors.CUSTOMER_TWICE]})
+            raise serializers.ValidationError({"customers": [errors.DUPLICATE_CUSTOMER]})
         return attrs
 
 
@@ -94,7 +94,7 @@ class BookingWriteSerializer(serializers.ModelSerializer[Booking]):
 
 
 class BookingSerializer(serializers.Serializer[Any]):
-    """A booking that was made. Customers stand in the order in which they were given."""
+    """A booking, with the customers in the order of the request."""
 
     id = serializers.UUIDField()
     suite = serializers.UUIDField()

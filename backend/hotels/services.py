@@ -28,7 +28,7 @@ _BOOK_ONCE = prepared.statement("hotels", "book_once")
 
 
 @dataclass(frozen=True)
-class BookingMade:
+class CreatedBooking:
     """A booking as in the response, with the customers in the order of the request."""
 
     id: UUID
@@ -41,7 +41,7 @@ class BookingMade:
 
 def booking_create_naive(
     *, suite: UUID, check_in: date, check_out: date, customers: list[UUID]
-) -> BookingMade:
+) -> CreatedBooking:
     """Book with a ModelSerializer: a query per key, an INSERT, and the relations' own queries.
 
     Raises:
@@ -51,21 +51,23 @@ def booking_create_naive(
     with transaction.atomic():
         # Lock first: otherwise concurrent INSERTs into the exclusion constraint deadlock instead of
         # queueing.
-        locked = Suite.objects.select_for_update(no_key=True).filter(pk=suite).first()
-        if locked is None:
+        row = Suite.objects.select_for_update(no_key=True).filter(pk=suite).first()
+        if row is None:
             raise errors.suite_unknown()
-        if len(customers) > locked.capacity:
-            raise errors.too_many_customers(locked.capacity)
-        booking = _saved(suite, check_in, check_out, customers)
+        if len(customers) > row.capacity:
+            raise errors.too_many_customers(row.capacity)
+        booking = _save(suite, check_in, check_out, customers)
         Suite.objects.filter(pk=suite).update(version=F("version") + 1)
-        made = BookingMade(booking.pk, suite, check_in, check_out, customers, booking.created_at)
-        _tell(made, locked.hotel_id)
-    return made
+        result = CreatedBooking(
+            booking.pk, suite, check_in, check_out, customers, booking.created_at
+        )
+        _notify(result, row.hotel_id)
+    return result
 
 
 def booking_create_fast(
     *, suite: UUID, check_in: date, check_out: date, customers: list[UUID]
-) -> BookingMade:
+) -> CreatedBooking:
     """Book with one statement that locks, checks, inserts and increments the version.
 
     Raises:
@@ -75,70 +77,72 @@ def booking_create_fast(
     booking = booking_of(suite, check_in, check_out, customers)
     row = prepared.row(_BOOK, vars(booking))
     if row is None:
-        raise _refusal(suite, customers)
-    made, hotel = row
-    if made is None:
+        raise _rejection(suite, customers)
+    booking_id, hotel = row
+    if booking_id is None:
         raise errors.slot_taken()
-    _tell(booking, hotel)
+    _notify(booking, hotel)
     return booking
 
 
-def booking_of(suite: UUID, check_in: date, check_out: date, customers: list[UUID]) -> BookingMade:
+def booking_of(
+    suite: UUID, check_in: date, check_out: date, customers: list[UUID]
+) -> CreatedBooking:
     """Return a new booking of these values, which is not written yet."""
-    return BookingMade(uuid.uuid4(), suite, check_in, check_out, customers, timezone.now())
+    return CreatedBooking(uuid.uuid4(), suite, check_in, check_out, customers, timezone.now())
 
 
-def booking_create_at_once(booking: BookingMade, kept: dict[str, Any]) -> bool:
+def booking_create_at_once(booking: CreatedBooking, parameters: dict[str, Any]) -> bool:
     """Book like `booking_create_fast`, and store the response in the same statement.
 
-    One round trip instead of five. `kept` is the response as parameters (Claim.kept). Return False,
+    One round trip instead of five. `parameters` are those of Claim.parameters. Return False,
     without any effect, if the statement could not book.
     """
     try:
         with _own_savepoint():
-            row = prepared.row(_BOOK_ONCE, vars(booking) | kept)
+            row = prepared.row(_BOOK_ONCE, vars(booking) | parameters)
     except IntegrityError:
         # Another request with the key stored its response between this statement's snapshot and its
         # lock.
         return False
     if row is None:
         return False
-    _tell(booking, row[0])
+    _notify(booking, row[0])
     return True
 
 
-def _tell(made: BookingMade, hotel: UUID) -> None:
+def _notify(booking: CreatedBooking, hotel: UUID) -> None:
     """Send the signal after the commit. A receiver can't make the booking fail."""
     transaction.on_commit(
-        partial(booking_committed.send_robust, BookingMade, booking=made, hotel=hotel)
+        partial(booking_committed.send_robust, CreatedBooking, booking=booking, hotel=hotel)
     )
 
 
-def _saved(suite: UUID, check_in: date, check_out: date, customers: list[UUID]) -> Booking:
-    wanted = {"suite": suite, "check_in": check_in, "check_out": check_out, "customers": customers}
-    serializer = BookingWriteSerializer(data=wanted)
+def _save(suite: UUID, check_in: date, check_out: date, customers: list[UUID]) -> Booking:
+    data = {"suite": suite, "check_in": check_in, "check_out": check_out, "customers": customers}
+    serializer = BookingWriteSerializer(data=data)
     try:
         serializer.is_valid(raise_exception=True)
         return serializer.save()
     except ValidationError as error:
-        raise errors.customers_unknown(_unknown(customers)) from error
+        raise errors.customers_unknown(_unknown_ids(customers)) from error
     except IntegrityError as error:
-        raise _explained(error) from error
+        raise _domain_error(error) from error
 
 
-def _refusal(suite: UUID, customers: list[UUID]) -> WrongInput:
+def _rejection(suite: UUID, customers: list[UUID]) -> WrongInput:
     """Return why the statement booked nothing. Runs queries only in this case."""
     capacity = Suite.objects.filter(pk=suite).values_list("capacity", flat=True).first()
     if capacity is None:
         return errors.suite_unknown()
     if len(customers) > capacity:
         return errors.too_many_customers(capacity)
-    return errors.customers_unknown(_unknown(customers))
+    return errors.customers_unknown(_unknown_ids(customers))
 
 
-def _unknown(customers: list[UUID]) -> list[str]:
-    found = set(Customer.objects.filter(pk__in=customers).values_list("pk", flat=True))
-    return [str(pk) for pk in set(customers) - found]
+def _unknown_ids(customers: list[UUID]) -> list[str]:
+    known = set(Customer.objects.filter(pk__in=customers).values_list("pk", flat=True))
+    return [str(pk) for pk in set(customers) - known]
 
 
 def _own_savepoint() -> AbstractContextManager[Any]:
@@ -146,5 +150,5 @@ def _own_savepoint() -> AbstractContextManager[Any]:
     return transaction.atomic() if connection.in_atomic_block else nullcontext()
 
 
-def _explained(error: IntegrityError) -> Exception:
+def _domain_error(error: IntegrityError) -> Exception:
     return errors.slot_taken() if isinstance(error.__cause__, ExclusionViolation) else error

@@ -2,5 +2,5 @@
 
 from django.dispatch import Signal
 
-# Sent with `booking` (services.BookingMade) and `hotel` (UUID), after the booking's commit.
+# Sent with `booking` (services.CreatedBooking) and `hotel` (UUID), after the booking's commit.
 booking_committed = Signal()

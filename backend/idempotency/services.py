@@ -19,19 +19,19 @@ from django.db import transaction
 LIFETIME = timedelta(hours=24)
 
 KEY_MALFORMED = "Must be 1 to 255 printable ASCII characters, without spaces."
-STILL_RUNNING = "The first request with this Idempotency-Key is still in progress."
-OTHER_BODY = "This Idempotency-Key was used with a different body."
+IN_PROGRESS = "The first request with this Idempotency-Key is still in progress."
+BODY_DIFFERS = "This Idempotency-Key was used with a different body."
 
 KEY_PATTERN = r"[\x21-\x7e]{1,255}"
 _KEY = re.compile(KEY_PATTERN)
 
-_LOCK_AND_LOOK, _LOOK, _STORE = (
-    prepared.statement("idempotency", name) for name in ("lock_and_look", "look", "store")
+_LOCK_AND_FETCH, _FETCH, _STORE = (
+    prepared.statement("idempotency", name) for name in ("lock_and_fetch", "fetch", "store")
 )
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredRow:
     """The stored response of a key, and the fingerprint of its request."""
 
     fingerprint: str
@@ -70,7 +70,7 @@ class Claim:
     key: str
     fingerprint: str
 
-    def kept(self, answer: Answer) -> dict[str, Any]:
+    def parameters(self, answer: Answer) -> dict[str, Any]:
         """Return the parameters of a statement that also stores `answer` for the key
         (book_once.sql).
         """
@@ -104,31 +104,33 @@ def _answer_once(
 ) -> Answer:
     try:
         with transaction.atomic():
-            found = _lock_and_look(key)
-            if found is None:
-                return _acted(key, fingerprint, act(values))
+            stored = _lock_and_fetch(key)
+            if stored is None:
+                return _store(key, fingerprint, act(values))
     except ApplicationError:
         # Lookup and lock are one statement, whose snapshot is older than the lock: the previous
         # holder may have stored its response in between. This transaction is rolled back by now,
         # and that response is visible.
-        found = _look(key)
-        if found is None:
+        stored = _fetch(key)
+        if stored is None:
             raise
-    return _replayed(found, fingerprint)
+    return _replay(stored, fingerprint)
 
 
-def _lock_and_look(key: str) -> Stored | None:
+def _lock_and_fetch(key: str) -> StoredRow | None:
     """Return the key's stored response, or None after taking the key's lock.
 
     Raises:
         ApplicationError: there is no response, and another request has the lock.
     """
-    row = prepared.row(_LOCK_AND_LOOK, {"key": key, "lock": lock_number(key), "lifetime": LIFETIME})
+    row = prepared.row(
+        _LOCK_AND_FETCH, {"key": key, "lock": lock_number(key), "lifetime": LIFETIME}
+    )
     locked, fingerprint, status, body = row or (False, None, None, None)
     if fingerprint is not None:
-        return Stored(fingerprint, status, body)
+        return StoredRow(fingerprint, status, body)
     if not locked:
-        raise _still_running()
+        raise _in_progress()
     return None
 
 
@@ -137,33 +139,33 @@ def lock_number(key: str) -> int:
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], signed=True)
 
 
-def _look(key: str) -> Stored | None:
-    row = prepared.row(_LOOK, {"key": key, "lifetime": LIFETIME})
-    return None if row is None else Stored(*row)
+def _fetch(key: str) -> StoredRow | None:
+    row = prepared.row(_FETCH, {"key": key, "lifetime": LIFETIME})
+    return None if row is None else StoredRow(*row)
 
 
-def _acted(key: str, fingerprint: str, answer: Answer) -> Answer:
+def _store(key: str, fingerprint: str, answer: Answer) -> Answer:
     """Store `answer` and return it.
 
     Raises:
         ApplicationError: the key has a response by now, so this request must be rolled back.
     """
     if prepared.row(_STORE, _stored_values(key, fingerprint, answer)) is None:
-        raise _still_running()
+        raise _in_progress()
     return answer
 
 
 def _stored_values(key: str, fingerprint: str, answer: Answer) -> dict[str, Any]:
     body = orjson.dumps(answer.body).decode()
-    kept = {"fingerprint": fingerprint, "status": answer.status, "body": body}
-    return {"key": key, "lifetime": LIFETIME, **kept}
+    columns = {"fingerprint": fingerprint, "status": answer.status, "body": body}
+    return {"key": key, "lifetime": LIFETIME, **columns}
 
 
-def _replayed(stored: Stored, fingerprint: str) -> Answer:
+def _replay(stored: StoredRow, fingerprint: str) -> Answer:
     if stored.fingerprint != fingerprint:
-        raise ApplicationError("key_reused", OTHER_BODY, 422)
+        raise ApplicationError("key_reused", BODY_DIFFERS, 422)
     return Answer(stored.status, orjson.loads(stored.body), {"Idempotency-Replayed": "true"})
 
 
-def _still_running() -> ApplicationError:
-    return ApplicationError("in_progress", STILL_RUNNING, 409, retry_after=RETRY_AFTER_SECONDS)
+def _in_progress() -> ApplicationError:
+    return ApplicationError("in_progress", IN_PROGRESS, 409, retry_after=RETRY_AFTER_SECONDS)

@@ -39,7 +39,7 @@ class Declaration(BaseModel):
     )
     LAB_SERVER: Server = _setting(
         Server.GUNICORN_SYNC,
-        "The server of Django: the first two by WSGI, the others by ASGI.",
+        "Django's server. The first two use WSGI, the others ASGI.",
         backend=True,
     )
     LAB_WORKERS: Annotated[int, Field(ge=1, le=256)] = _setting(
@@ -54,20 +54,20 @@ class Declaration(BaseModel):
     )
     LAB_SECOND_SERVER: SecondServer = _setting(
         SecondServer.OFF,
-        "A second server, by ASGI, with one process: Nginx sends it the requests below "
+        "A second ASGI server with one process. Nginx sends it the requests below "
         "/async/ and /ws/.",
         backend=True,
     )
     LAB_DETAIL: Implementation = _setting(
         Implementation.NAIVE,
-        "How hotel detail is read: nested ModelSerializers with prefetch_related, or the "
-        "quick selector. Both return the same bytes.",
+        "How hotel detail is read. naive: nested ModelSerializers with prefetch_related. fast: "
+        "SQL that builds JSON. Both return the same bytes.",
         backend=True,
     )
     LAB_BOOKING: Implementation = _setting(
         Implementation.NAIVE,
-        "How a booking is written: ModelSerializer, or the quick service. Same responses, "
-        "same checks.",
+        "How a booking is written. naive: ModelSerializer. fast: one SQL statement. Both make the "
+        "same checks and return the same responses.",
         backend=True,
     )
     LAB_WORKBENCH: Switch = _setting(
@@ -102,7 +102,7 @@ class Declaration(BaseModel):
         NginxCache.OFF,
         "Caches list and detail in Nginx. basic: the article's "
         "block. protected: locked, revalidated, stale for LAB_NGINX_CACHE_TTL + 2 s + the "
-        "time of one answer at most; in an outage for 60 s more.",
+        "duration of one response at most; in an outage for 60 s more.",
         backend=True,
     )
     LAB_NGINX_CACHE_TTL: Ttl = _setting(
@@ -129,7 +129,7 @@ class Declaration(BaseModel):
     )
     LAB_NGINX_POST_RATE: Annotated[int, Field(ge=1, le=100_000)] = _setting(
         200,
-        "POSTs per second that one client address may make before Nginx answers 429 (protected).",
+        "POSTs per second that one client address may send before Nginx returns 429 (protected).",
     )
     LAB_DB_POOL: PoolSize = _setting(
         "off",
@@ -140,7 +140,7 @@ class Declaration(BaseModel):
     LAB_CONN_MAX_AGE: Annotated[int, Field(ge=0, le=86400)] = _setting(
         60,
         "Seconds that a database connection stays open without a pool; 0 opens one per "
-        "request. An ASGI server runs each request in a new thread, so there it is "
+        "request. An ASGI server runs each request in a new thread, so with ASGI it is "
         "always 0.",
         backend=True,
     )
@@ -151,9 +151,11 @@ class Declaration(BaseModel):
     )
     LAB_CLIENT_TIMEOUT: Seconds = _setting(
         60,
-        "k6's request timeout (60 s is also k6's default).",
+        "k6's request timeout. k6's default is also 60.",
     )
-    LAB_PROXY_TIMEOUT: Seconds = _setting(55, "Nginx's timeout for the backend; then 504.")
+    LAB_PROXY_TIMEOUT: Seconds = _setting(
+        55, "Nginx's timeout for the backend, after which it returns 504."
+    )
     LAB_TIMEOUT: Seconds = _setting(
         50,
         "The server's timeout for a worker, which is then replaced.",
@@ -171,7 +173,7 @@ class Declaration(BaseModel):
     )
     LAB_DB_CONNECT_TIMEOUT: Seconds = _setting(
         5,
-        "Timeout for a connection to Postgres or from the pool; then 503.",
+        "Timeout for a connection to Postgres or from the pool, after which the API returns 503.",
         backend=True,
     )
     LAB_TARGET_CPUS: CpuList = _setting(
@@ -195,8 +197,8 @@ class Declaration(BaseModel):
     LAB_SECOND_SERVER_PORT: Port = _setting(8003, "LAB_SECOND_SERVER's server.")
     LAB_TOXIPROXY_PORT: PortOfSeveral = _setting(
         18474,
-        "The first of the three ports that toxiproxy takes: its own, delayed Postgres, "
-        "delayed backend. Compose can't add: there the last one's port is "
+        "The first of toxiproxy's three ports: its API, delayed Postgres, "
+        "delayed backend. Compose can't add numbers: set the last port in "
         "TOXIPROXY_BACKEND_PORT (docs/latency.md).",
     )
     LAB_METRICS_PORT: Port = _setting(
@@ -205,8 +207,8 @@ class Declaration(BaseModel):
     )
     LAB_POSTGRES_PORT: Port = _setting(
         25432,
-        "Not the default ports, which a system's Postgres and Redis may use. "
-        "Below 32768, from where on Linux gives ports to outgoing connections.",
+        "Postgres and Redis do not use their default ports, which may be in use on this machine. "
+        "The ports are below 32768, where Linux's range of ephemeral ports begins.",
     )
     LAB_REDIS_PORT: Port = _setting(26380, "Redis.")
     LAB_PROMETHEUS_PORT: Port = _setting(
@@ -224,7 +226,7 @@ class Declaration(BaseModel):
     LAB_GRAFANA_PORT: Port = _setting(3000, "Grafana: the dashboards.")
     LAB_EXPORTERS_PORT: PortOfSeveral = _setting(
         19100,
-        "The first of the ports that the native engine's exporters take, one each; up to 65500.",
+        "The first port of the native engine's exporters, which use one port each; up to 65500.",
     )
     LAB_DATA_SEED: Annotated[int, Field(ge=0)] = _setting(
         2026,
@@ -246,7 +248,7 @@ class Declaration(BaseModel):
     )
     LAB_DATA_CUSTOMERS: Annotated[int, Field(ge=10, le=10_000_000)] = _setting(
         20_000,
-        "Customers, from whom each booking draws one to six.",
+        "Customers. Each booking has one to six of them.",
     )
     LAB_DATA_POSTS: Annotated[int, Field(ge=100, le=100_000_000)] = _setting(
         1_000_000,
@@ -259,7 +261,7 @@ class Declaration(BaseModel):
     def of_backend(self) -> dict[str, str]:
         """Return the settings that the backend reads, as environment variables."""
         values = self.as_env()
-        return {name: values[name] for name in read_by_backend()}
+        return {name: values[name] for name in backend_settings()}
 
     @property
     def is_stock(self) -> bool:
@@ -288,7 +290,7 @@ def defaults() -> dict[str, str]:
     return Declaration().as_env()
 
 
-def read_by_backend() -> list[str]:
+def backend_settings() -> list[str]:
     """Return the names of the settings that the backend reads."""
     return [
         name
@@ -298,8 +300,8 @@ def read_by_backend() -> list[str]:
 
 
 # Names of former settings, and what to do instead.
-REMOVED = {
-    "LAB_ASGI_BESIDE": "It is LAB_SECOND_SERVER now, with the same values",
-    "LAB_ASGI_BESIDE_PORT": "It is LAB_SECOND_SERVER_PORT now",
-    "LAB_LATENCY_BY": "Toxiproxy simulates every delay: remove the variable",
+REMOVED_SETTINGS = {
+    "LAB_ASGI_BESIDE": "Use LAB_SECOND_SERVER, with the same values",
+    "LAB_ASGI_BESIDE_PORT": "Use LAB_SECOND_SERVER_PORT",
+    "LAB_LATENCY_BY": "Remove the variable: toxiproxy simulates every delay",
 }

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from lab_settings.declaration import REMOVED, Declaration
+from lab_settings.declaration import REMOVED_SETTINGS, Declaration
 
 _Model = TypeVar("_Model", bound=Declaration)
-_WHERE = "Change it in the shell, in .env or by `lab set`; .env.example explains each setting."
+_HINT = "Change it in the shell, in .env or with `lab set`. .env.example describes each setting."
 
 
 class SettingsError(ValueError):
@@ -26,36 +26,41 @@ def parse(model: type[_Model], values: Mapping[str, Any]) -> _Model:
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        raise SettingsError("\n".join(_explained(each) for each in error.errors())) from None
+        raise SettingsError("\n".join(_message(each) for each in error.errors())) from None
 
 
-def removed(name: str) -> str:
+def problem(error: Any) -> str:
+    """Return the message of one pydantic error, without pydantic's prefix "Value error, "."""
+    return str(error["ctx"]["error"]) if error["type"] == "value_error" else str(error["msg"])
+
+
+def removal_message(name: str) -> str:
     """Return the error message for a removed setting."""
-    return f"{name} is not a setting any more. {REMOVED[name]}."
+    return f"{name} is no longer a setting. {REMOVED_SETTINGS[name]}."
 
 
-def _explained(error: Any) -> str:
+def _message(error: Any) -> str:
     name = str(error["loc"][0]) if error["loc"] else ""
     match error["type"]:
-        case "extra_forbidden" if name in REMOVED:
-            return removed(name)
+        case "extra_forbidden" if name in REMOVED_SETTINGS:
+            return removal_message(name)
         case "extra_forbidden":
             return f"There is no setting {name}. Known: {', '.join(Declaration.model_fields)}."
         case "enum":
             allowed = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ")
-            return f"{name}={error['input']} is not known. Allowed: {allowed}. {_WHERE}"
+            return f"{name}={error['input']} is invalid. Allowed: {allowed}. {_HINT}"
         case "value_error" if not name:
-            return f"{error['ctx']['error']}. {_WHERE}"
+            return f"{error['ctx']['error']}. {_HINT}"
         case "value_error":
-            why = error["ctx"]["error"]
-            return f"{name}={error['input']} is not known. Allowed: {why}. {_WHERE}"
+            allowed = error["ctx"]["error"]
+            return f"{name}={error['input']} is invalid. Allowed: {allowed}. {_HINT}"
         case _:
-            return f"{name}={error['input']} does not fit: {error['msg']}. {_WHERE}"
+            return f"{name}={error['input']} is invalid: {problem(error)}. {_HINT}"
 
 
 if __name__ == "__main__":
     # Compose's `init` fails here if a setting of an older version is set.
-    old = [removed(name) for name in REMOVED if name in os.environ]
-    if old:
-        print("\n".join(old), file=sys.stderr)
+    messages = [removal_message(name) for name in REMOVED_SETTINGS if name in os.environ]
+    if messages:
+        print("\n".join(messages), file=sys.stderr)
         sys.exit(2)

@@ -9,7 +9,7 @@ from typing import Any
 
 from lab_settings.kinds import Server
 
-TIMEOUTS_OUTSIDE_IN = (
+TIMEOUTS = (
     "LAB_CLIENT_TIMEOUT",
     "LAB_PROXY_TIMEOUT",
     "LAB_TIMEOUT",
@@ -23,11 +23,11 @@ RESERVED_CONNECTIONS = 5
 
 # One-way delays, with SCRAM (docs/latency.md): five for the connection, one for its first
 # statement.
-DELAYS_TO_FIRST_ANSWER = 6
+DELAYS_TO_FIRST_RESPONSE = 6
 
 
-def _each_timeout_is_shorter_than_the_one_outside(values: Mapping[str, Any]) -> None:
-    for outer, inner in pairwise(TIMEOUTS_OUTSIDE_IN):
+def _check_timeout_order(values: Mapping[str, Any]) -> None:
+    for outer, inner in pairwise(TIMEOUTS):
         if values[inner] >= values[outer]:
             raise ValueError(
                 f"{inner}={values[inner]} must be shorter than "
@@ -35,7 +35,7 @@ def _each_timeout_is_shorter_than_the_one_outside(values: Mapping[str, Any]) -> 
             )
 
 
-def _pools_fit_into_postgres(values: Mapping[str, Any]) -> None:
+def _check_pool_sizes(values: Mapping[str, Any]) -> None:
     """Check the size of the pools during normal operation.
 
     During a reload, old workers finish while new ones start. A new pool that gets no connection
@@ -44,59 +44,59 @@ def _pools_fit_into_postgres(values: Mapping[str, Any]) -> None:
     if values["LAB_DB_POOL"] == "off":
         return
     processes = values["LAB_WORKERS"] + (values["LAB_SECOND_SERVER"] != "off")
-    wanted = processes * int(values["LAB_DB_POOL"])
-    there = values["LAB_DB_MAX_CONNECTIONS"] - RESERVED_CONNECTIONS
-    if wanted > there:
+    connections = processes * int(values["LAB_DB_POOL"])
+    available = values["LAB_DB_MAX_CONNECTIONS"] - RESERVED_CONNECTIONS
+    if connections > available:
         raise ValueError(
-            f"{processes} processes with LAB_DB_POOL={values['LAB_DB_POOL']} take {wanted} "
-            f"connections; LAB_DB_MAX_CONNECTIONS={values['LAB_DB_MAX_CONNECTIONS']} leaves "
-            f"{there} of them. Lower the pool or LAB_WORKERS, or raise LAB_DB_MAX_CONNECTIONS"
+            f"{processes} processes with LAB_DB_POOL={values['LAB_DB_POOL']} need {connections} "
+            f"connections, but LAB_DB_MAX_CONNECTIONS={values['LAB_DB_MAX_CONNECTIONS']} allows "
+            f"{available}. Lower LAB_DB_POOL or LAB_WORKERS, or raise LAB_DB_MAX_CONNECTIONS"
         )
 
 
-def _websockets_need_asgi(values: Mapping[str, Any]) -> None:
-    served = Server(values["LAB_SERVER"]).is_asgi or values["LAB_SECOND_SERVER"] != "off"
-    if values["LAB_WEBSOCKETS"] == "on" and not served:
-        speaking = ", ".join(server for server in Server if server.is_asgi)
+def _check_websocket_server(values: Mapping[str, Any]) -> None:
+    has_asgi = Server(values["LAB_SERVER"]).is_asgi or values["LAB_SECOND_SERVER"] != "off"
+    if values["LAB_WEBSOCKETS"] == "on" and not has_asgi:
+        asgi_servers = ", ".join(server for server in Server if server.is_asgi)
         raise ValueError(
-            f"LAB_WEBSOCKETS=on needs a server that speaks ASGI; LAB_SERVER={values['LAB_SERVER']} "
-            f"does not. Take one of {speaking}, or set LAB_SECOND_SERVER"
+            f"LAB_WEBSOCKETS=on needs an ASGI server, but LAB_SERVER={values['LAB_SERVER']} uses "
+            f"WSGI. Set LAB_SERVER to one of {asgi_servers}, or set LAB_SECOND_SERVER"
         )
 
 
-def _a_delayed_connection_comes_in_time(values: Mapping[str, Any]) -> None:
-    most = values["LAB_DB_CONNECT_TIMEOUT"] * 1000 // DELAYS_TO_FIRST_ANSWER
-    if values["LAB_LATENCY_MS"] >= most:
+def _check_latency(values: Mapping[str, Any]) -> None:
+    maximum = values["LAB_DB_CONNECT_TIMEOUT"] * 1000 // DELAYS_TO_FIRST_RESPONSE
+    if values["LAB_LATENCY_MS"] >= maximum:
         raise ValueError(
             f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} is too long: a new connection to Postgres "
-            f"and its first answer take up to {DELAYS_TO_FIRST_ANSWER} delays, and "
-            f"LAB_DB_CONNECT_TIMEOUT={values['LAB_DB_CONNECT_TIMEOUT']} ends them. Allowed: less "
-            f"than {most}, or more with a longer timeout"
+            f"and its first response take up to {DELAYS_TO_FIRST_RESPONSE} delays, more than "
+            f"LAB_DB_CONNECT_TIMEOUT={values['LAB_DB_CONNECT_TIMEOUT']}. Set less than {maximum} "
+            "or raise LAB_DB_CONNECT_TIMEOUT"
         )
 
 
-def _one_server_is_delayed(values: Mapping[str, Any]) -> None:
+def _check_delayed_servers(values: Mapping[str, Any]) -> None:
     if values["LAB_LATENCY_MS"] and values["LAB_SECOND_SERVER"] != "off":
         raise ValueError(
-            f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} delays LAB_SERVER alone, and would compare "
-            f"it with LAB_SECOND_SERVER={values['LAB_SECOND_SERVER']} without a delay. Set one "
-            "of them to its default: LAB_LATENCY_MS=0 or LAB_SECOND_SERVER=off"
+            f"LAB_LATENCY_MS={values['LAB_LATENCY_MS']} delays only LAB_SERVER, so its results "
+            f"can't be compared with LAB_SECOND_SERVER={values['LAB_SECOND_SERVER']}. Set "
+            "LAB_LATENCY_MS=0 or LAB_SECOND_SERVER=off"
         )
 
 
-def _daphne_is_one_process(values: Mapping[str, Any]) -> None:
+def _check_daphne_workers(values: Mapping[str, Any]) -> None:
     if values["LAB_SERVER"] == Server.DAPHNE and values["LAB_WORKERS"] != 1:
         raise ValueError(
-            f"LAB_SERVER=daphne runs one process, and LAB_WORKERS={values['LAB_WORKERS']}. Set "
-            "LAB_WORKERS=1, or take another server"
+            f"LAB_SERVER=daphne runs one process, but LAB_WORKERS={values['LAB_WORKERS']}. Set "
+            "LAB_WORKERS=1, or use another server"
         )
 
 
 CHECKS: tuple[Callable[[Mapping[str, Any]], None], ...] = (
-    _each_timeout_is_shorter_than_the_one_outside,
-    _pools_fit_into_postgres,
-    _websockets_need_asgi,
-    _a_delayed_connection_comes_in_time,
-    _one_server_is_delayed,
-    _daphne_is_one_process,
+    _check_timeout_order,
+    _check_pool_sizes,
+    _check_websocket_server,
+    _check_latency,
+    _check_delayed_servers,
+    _check_daphne_workers,
 )

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from channels.layers import get_channel_layer
-from hotels.services import BookingMade
+from hotels.services import CreatedBooking
 from observability import metrics
 
 logger = logging.getLogger(__name__)
@@ -27,10 +27,10 @@ def group_of(hotel: UUID) -> str:
     return f"hotel.{hotel}"
 
 
-def push(booking: BookingMade, hotel: UUID, **_signal: Any) -> None:
+def push(booking: CreatedBooking, hotel: UUID, **_signal: Any) -> None:
     """Push the booking: best effort, and the booking does not wait for it."""
-    sending = _send(group_of(hotel), {"type": "availability", "text": _message(booking, hotel)})
-    asyncio.run_coroutine_threadsafe(sending, _loop()).add_done_callback(_count)
+    coroutine = _send(group_of(hotel), {"type": "availability", "text": _message(booking, hotel)})
+    asyncio.run_coroutine_threadsafe(coroutine, _loop()).add_done_callback(_count)
 
 
 @cache
@@ -44,7 +44,7 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def _message(booking: BookingMade, hotel: UUID) -> str:
+def _message(booking: CreatedBooking, hotel: UUID) -> str:
     """Return the message as JSON: serialized once, not once per client."""
     return json.dumps(
         {
@@ -64,8 +64,8 @@ async def _send(group: str, message: dict[str, Any]) -> None:
         await get_channel_layer(LAYER).group_send(group, message)
 
 
-def _count(sending: Future[None]) -> None:
-    error = sending.exception()
+def _count(future: Future[None]) -> None:
+    error = future.exception()
     metrics.LIVE_PUSHES.labels("failed" if error else "sent").inc()
     if error:
-        logger.warning("A booking was not pushed: %s", str(error) or type(error).__name__)
+        logger.warning("Pushing a booking failed: %s", str(error) or type(error).__name__)

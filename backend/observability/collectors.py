@@ -17,8 +17,8 @@ _LISTEN = "0A"
 
 def register(registry: CollectorRegistry) -> None:
     """Register every collector of this module."""
-    found = (Workers(), AcceptQueue(_backend_port()), ActiveSettings(), PinnedCpus())
-    for collector in found:
+    collectors = (Workers(), AcceptQueue(_backend_port()), ActiveSettings(), PinnedCpus())
+    for collector in collectors:
         registry.register(collector)
 
 
@@ -49,12 +49,14 @@ class AcceptQueue(Collector):
             "lab_accept_queue_connections",
             "Connections to the backend that no worker has accepted yet.",
         )
-        found = [n for table in self._tables if table.exists() for n in self._waiting(table)]
-        if found:
-            gauge.add_metric([], sum(found))
+        lengths = [
+            n for table in self._tables if table.exists() for n in self._queue_lengths(table)
+        ]
+        if lengths:
+            gauge.add_metric([], sum(lengths))
         yield gauge
 
-    def _waiting(self, table: Path) -> Iterable[int]:
+    def _queue_lengths(self, table: Path) -> Iterable[int]:
         for line in table.read_text().splitlines()[1:]:
             _, local, _, state, queues, *_ = line.split()
             if state == _LISTEN and int(local.rpartition(":")[2], 16) == self._port:
@@ -66,7 +68,7 @@ class ActiveSettings(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield one sample, or none if the settings can't be read: `lab down` deletes the file."""
-        info = InfoMetricFamily("lab_settings", "The settings that the backend was given.")
+        info = InfoMetricFamily("lab_settings", "The backend's active settings.")
         try:
             values = env.lab_settings().of_backend()
         except (env.EnvError, OSError):
@@ -84,8 +86,8 @@ class PinnedCpus(Collector):
             "lab_cpus", "CPUs that the target and the load generator may use.", labels=["side"]
         )
         for side in ("target", "load"):
-            chosen = env.cpus(f"LAB_{side.upper()}_CPUS")
-            gauge.add_metric([side], len(chosen) or os.cpu_count() or 1)
+            cpus = env.cpus(f"LAB_{side.upper()}_CPUS")
+            gauge.add_metric([side], len(cpus) or os.cpu_count() or 1)
         yield gauge
 
 

@@ -16,20 +16,20 @@ _METHODS = {"scram-sha-256": "scram-sha-256", "md5": "md5", "none": "trust", "pa
 _OTHER_METHOD = "authentication method requirement"
 
 
-def measured() -> dict[str, Any]:
+def measure() -> dict[str, Any]:
     """Return the duration of round trips and of a new connection, in ms, and how that logs in."""
     with connection.cursor() as cursor:
         # Opens the connection, or checks that a persistent one is still open.
         cursor.execute("SELECT 1")
         trips = [_milliseconds(lambda: cursor.execute("SELECT 1")) for _ in range(ROUNDS)]
-    method, connecting = _new_connection()
-    return {"round_trips_ms": trips, "new_connection_ms": connecting, "postgres_auth": method}
+    method, connection_ms = _new_connection()
+    return {"round_trips_ms": trips, "new_connection_ms": connection_ms, "postgres_auth": method}
 
 
 def _milliseconds(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
+    start = time.perf_counter()
     work()
-    return round((time.perf_counter() - began) * 1000, 3)
+    return round((time.perf_counter() - start) * 1000, 3)
 
 
 def _log_in(**options: str) -> None:

@@ -7,46 +7,48 @@ from config import env
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.multiprocess import mark_process_dead
 
-REQUESTS = Counter("lab_http_requests_total", "Requests answered.", ["route", "method", "status"])
+REQUESTS = Counter("lab_http_requests_total", "Completed requests.", ["route", "method", "status"])
 DURATION = Histogram(
     "lab_http_request_duration_seconds",
-    "From the first line of Django to the answer's last.",
+    "Duration of a request in Django, in seconds.",
     ["route", "method"],
     # From a cached response to the client's timeout.
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
 )
 BODY_BUILDS = Counter(
-    "lab_body_builds_total", "Bodies made from Postgres's rows, with or without a cache.", ["route"]
+    "lab_body_builds_total",
+    "Bodies rendered from Postgres's rows, with or without a cache.",
+    ["route"],
 )
 CACHE_ANSWERS = Counter(
     "lab_cache_answers_total",
-    "GETs that asked a cache of the backend: hit, miss, or unavailable.",
+    "GETs that looked up a cache of the backend: hit, miss, or unavailable.",
     ["layer", "outcome"],
 )
 SHED_REQUESTS = Counter(
-    "lab_shed_requests_total", "Requests refused because they had waited too long (LAB_SHED)."
+    "lab_shed_requests_total", "Requests rejected because they had waited too long (LAB_SHED)."
 )
 IN_FLIGHT = Gauge(
-    "lab_http_requests_in_flight", "Requests being answered.", multiprocess_mode="livesum"
+    "lab_http_requests_in_flight", "Requests in progress.", multiprocess_mode="livesum"
 )
 WORKER_SLOTS = Gauge(
     "lab_worker_slots",
-    "Requests that the live workers can answer at once; 0 by ASGI, where they take what comes.",
+    "Requests that the live workers can process at once; 0 with ASGI, which has no limit.",
     multiprocess_mode="livesum",
 )
 LIVE_PUSHES = Counter(
     "lab_live_pushes_total",
-    "Bookings told to who watches their hotel: sent or failed (LAB_WEBSOCKETS).",
+    "Bookings pushed to the clients of their hotel: sent or failed (LAB_WEBSOCKETS).",
     ["outcome"],
 )
 LIVE_CONNECTIONS = Gauge(
     "lab_live_connections",
-    "WebSockets that watch a hotel (LAB_WEBSOCKETS).",
+    "WebSockets subscribed to a hotel (LAB_WEBSOCKETS).",
     multiprocess_mode="livesum",
 )
 WORKERS = Gauge(
     "lab_workers",
-    "Live processes that serve, of the backend or of the second server.",
+    "Live worker processes of the backend or of the second server.",
     ["role"],
     multiprocess_mode="livesum",
 )
@@ -55,11 +57,11 @@ POOL_WAITS = Counter(
 )
 POOL_WAIT_SECONDS = Counter(
     "lab_db_pool_wait_seconds_total",
-    "Time spent waiting for a database connection, each wait cut to whole milliseconds.",
+    "Time spent waiting for a database connection; each wait is rounded down to milliseconds.",
 )
 
 
-def worker_begins() -> None:
+def register_worker() -> None:
     """Count this process, and remove processes that have exited from every sum.
 
     Not every server has a hook for exits, so each new worker removes the exited ones. They used the

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 
 from observability import collectors
 
-_SECONDS_BETWEEN_LOOKS = 2
+_CHECK_INTERVAL_SECONDS = 2
 
 
 def main() -> None:
@@ -28,9 +28,9 @@ def main() -> None:
         signal.signal(number, lambda *_: stop.set())
     server, thread = start_http_server(int(port), host, registry)
     had_network = _has_network()
-    while not stop.wait(_SECONDS_BETWEEN_LOOKS):
+    while not stop.wait(_CHECK_INTERVAL_SECONDS):
         if had_network and not _has_network():
-            sys.exit("The network that was the backend's is gone; a new start joins the new one.")
+            sys.exit("The backend's network was removed. Restart this process to join the new one.")
     server.shutdown()
     thread.join()
 

@@ -25,33 +25,33 @@ class RequestMetrics:
         self._is_async = iscoroutinefunction(get_response)
         if self._is_async:
             markcoroutinefunction(self)
-        metrics.worker_begins()
+        metrics.register_worker()
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         if self._is_async:
             return self._answer_async(request)
-        started = time.perf_counter()
+        start = time.perf_counter()
         with metrics.IN_FLIGHT.track_inprogress():
             response = self._get_response(request)
-        return _counted(request, response, started)
+        return _record(request, response, start)
 
     async def _answer_async(self, request: HttpRequest) -> HttpResponseBase:
-        started = time.perf_counter()
+        start = time.perf_counter()
         # A client that disconnects ends the request here too.
         with metrics.IN_FLIGHT.track_inprogress():
             response = await self._get_response(request)  # type: ignore[misc]
-        return _counted(request, response, started)
+        return _record(request, response, start)
 
 
-def _counted(request: HttpRequest, response: HttpResponseBase, started: float) -> HttpResponseBase:
+def _record(request: HttpRequest, response: HttpResponseBase, start: float) -> HttpResponseBase:
     route = request.resolver_match.view_name if request.resolver_match else "unknown"
     method = request.method if request.method in _METHODS else "other"
-    metrics.DURATION.labels(route, method).observe(time.perf_counter() - started)
+    metrics.DURATION.labels(route, method).observe(time.perf_counter() - start)
     metrics.REQUESTS.labels(route, method, str(response.status_code)).inc()
     pool_waits.count()
     if has_lab_token(request):
         # Verifies which server responded. Only for the lab.
-        response["X-Lab-Server"] = caller.found() or "unknown"
+        response["X-Lab-Server"] = caller.server() or "unknown"
         # Otherwise Nginx would cache it and send it to all clients (LAB_NGINX_CACHE=basic).
         response["X-Accel-Expires"] = "0"
     return response

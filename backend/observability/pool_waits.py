@@ -9,7 +9,7 @@ from django.db import connection
 from observability import metrics
 
 
-class Counted:
+class ExportedCounts:
     """The counts already exported, since the pool counts from its start."""
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class Counted:
         self._pool: object = None
         self._waits = self._milliseconds = 0
 
-    def take(self, pool: object, stats: Mapping[str, int]) -> None:
+    def update(self, pool: object, stats: Mapping[str, int]) -> None:
         """Add what `pool` counted since the last call. A new pool starts at 0."""
         waits, milliseconds = stats.get("requests_queued", 0), stats.get("requests_wait_ms", 0)
         with self._lock:
@@ -32,11 +32,11 @@ class Counted:
         metrics.POOL_WAIT_SECONDS.inc(new_milliseconds / 1000)
 
 
-_counted = Counted()
+_exported = ExportedCounts()
 
 
 def count() -> None:
     """Update the metrics after a request. Does nothing without a pool."""
     if settings.LAB.pool_size is not None:
         pool = connection.pool  # type: ignore[attr-defined]
-        _counted.take(pool, pool.get_stats())
+        _exported.update(pool, pool.get_stats())

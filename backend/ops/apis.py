@@ -20,32 +20,32 @@ from rest_framework.request import Request
 from ops.token import has_lab_token
 
 NO_DATA = "No data is loaded. Load it: manage.py load_db"
-NO_DATABASE = "Postgres does not answer: {reason}"
+NO_DATABASE = "Postgres is unavailable: {reason}"
 
 
 @extend_schema(exclude=True)
 @api_view(["GET"])
 def healthz(_request: Request) -> JsonResponse:
-    """The process lives; nothing else is asked."""
+    """Return 200 while the process runs. Checks nothing else."""
     return JsonResponse({"status": "ok"})
 
 
 @extend_schema(exclude=True)
 @api_view(["GET"])
 def readyz(_request: Request) -> JsonResponse:
-    """Postgres answers, and there is something to serve."""
+    """Return 200 if Postgres responds and has data, otherwise 503."""
     try:
-        loaded = Hotel.objects.exists()
+        has_data = Hotel.objects.exists()
     except Exception as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         return _not_ready("database", NO_DATABASE.format(reason=reason[0]))
-    return JsonResponse({"status": "ok"}) if loaded else _not_ready("no_data", NO_DATA)
+    return JsonResponse({"status": "ok"}) if has_data else _not_ready("no_data", NO_DATA)
 
 
 @extend_schema(exclude=True)
 @api_view(["GET"])
 def lab_settings(request: Request) -> JsonResponse:
-    """What is really active in this process, for whoever holds the lab's token."""
+    """Return this process's active settings and versions. Requires the lab's token."""
     if not has_lab_token(request):
         raise Http404
     return JsonResponse(
@@ -62,16 +62,16 @@ def lab_settings(request: Request) -> JsonResponse:
 @extend_schema(exclude=True)
 @api_view(["GET"])
 def lab_latency(request: Request) -> JsonResponse:
-    """How far Postgres is from this process, measured now, for whoever holds the lab's token."""
+    """Measure the latency of Postgres from this process. Requires the lab's token."""
     if not has_lab_token(request):
         raise Http404
-    return JsonResponse(latency.measured())
+    return JsonResponse(latency.measure())
 
 
 def _server(request: Request) -> dict[str, Any]:
     """Return the server that really calls Django, and its properties, to verify LAB_SERVER."""
     return {
-        "kind": caller.found(),
+        "kind": caller.server(),
         "software": caller.software(),
         "multithread": request.META.get("wsgi.multithread"),
         "is_stock": settings.DATABASES["default"]["ENGINE"].startswith("django."),

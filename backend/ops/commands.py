@@ -21,18 +21,18 @@ class DatabaseCommand(BaseCommand):
         except (DatabaseError, psycopg.Error) as error:  # COPY raises psycopg's own error
             reason = str(error).strip().splitlines()[0]
             raise CommandError(
-                f"Postgres rejected the command: {reason}. Nothing was changed. Check that it runs "
-                "(`lab status`) and that the tables are there (`manage.py migrate`)."
+                f"Postgres rejected the command: {reason}. Nothing was changed. Check that "
+                "Postgres runs (`lab status`) and that the tables exist (`manage.py migrate`)."
             ) from None
 
 
-def whole_number(least: int, most: int) -> Callable[[str], int]:
-    """Return an argparse type: whole numbers from `least` to `most`."""
+def whole_number(minimum: int, maximum: int) -> Callable[[str], int]:
+    """Return an argparse type: whole numbers from `minimum` to `maximum`."""
 
     def parse(value: str) -> int:
-        if not value.isdecimal() or not least <= int(value) <= most:
+        if not value.isdecimal() or not minimum <= int(value) <= maximum:
             raise argparse.ArgumentTypeError(
-                f"{value} is not allowed; a whole number from {least} to {most}"
+                f"{value} is invalid. Allowed: a whole number from {minimum} to {maximum}"
             )
         return int(value)
 

@@ -32,10 +32,10 @@ def copy(table: str, columns: Iterable[str], rows: Iterable[Row], *, freeze: boo
     this transaction.
     """
     count = 0
-    how = " (FREEZE)" if freeze else ""
+    option = " (FREEZE)" if freeze else ""
     with (
         connection.cursor() as cursor,
-        cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN{how}") as target,
+        cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN{option}") as target,
     ):
         for row in rows:
             target.write_row(row)

@@ -57,7 +57,7 @@ def main() -> None:
         ) as connection:
             prepare(connection)
     except psycopg.OperationalError as error:
-        sys.exit(f"error: Postgres's roles can't be made: {str(error).strip()}")
+        sys.exit(f"error: Postgres's roles can't be created: {str(error).strip()}")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from observability import metrics
 
 # In a standing queue. Half of the SLO of 1 s remains for the response itself, and some for the
 # transfer.
-LONGEST_WAIT_SECONDS = 0.3
+MAX_WAIT_SECONDS = 0.3
 # In a burst: about 0.3 s remain for the response.
 BURST_WAIT_SECONDS = 0.7
 # A request that waited at most NO_WAIT_SECONDS found no queue. STANDING_SECONDS without such a
@@ -41,7 +41,7 @@ class Queue:
     """The queue in front of one process; `now` is in seconds of a monotonic clock."""
 
     def __init__(self, now: float) -> None:
-        self._empty_at = self._seen_at = now
+        self._empty_at = self._last_at = now
         self._first_at: float | None = None
 
     def is_too_long(self, wait: float, now: float) -> bool:
@@ -51,11 +51,11 @@ class Queue:
         # Before its first request this process could not serve any.
         wait = min(wait, now - self._first_at)
         # If no request arrived for so long, there was no queue.
-        if wait <= NO_WAIT_SECONDS or now - self._seen_at > STANDING_SECONDS:
+        if wait <= NO_WAIT_SECONDS or now - self._last_at > STANDING_SECONDS:
             self._empty_at = now
-        self._seen_at = now
-        stands = now - self._empty_at > STANDING_SECONDS
-        return wait > (LONGEST_WAIT_SECONDS if stands else BURST_WAIT_SECONDS)
+        self._last_at = now
+        is_standing = now - self._empty_at > STANDING_SECONDS
+        return wait > (MAX_WAIT_SECONDS if is_standing else BURST_WAIT_SECONDS)
 
 
 _queue = Queue(time.monotonic())
@@ -84,37 +84,37 @@ class Shedding:
 
         Runs before the view.
         """
-        return _refusal(request)
+        return _rejection(request)
 
     async def _process_view_async(
         self, request: HttpRequest, _view: Any, _args: Any, _kwargs: Any
     ) -> HttpResponse | None:
-        return _refusal(request)
+        return _rejection(request)
 
 
-def _refusal(request: HttpRequest) -> HttpResponse | None:
+def _rejection(request: HttpRequest) -> HttpResponse | None:
     if settings.LAB.LAB_SHED is Switch.OFF:
         return None
-    wait = waited(request)
+    wait = wait_seconds(request)
     if wait is None or not _queue.is_too_long(wait, time.monotonic()):
         return None
     metrics.SHED_REQUESTS.inc()
     return JsonResponse(
-        errors.body("overloaded", errors.WAITED_TOO_LONG),
+        errors.body("overloaded", errors.OVERLOADED),
         status=503,
         headers={"Retry-After": str(errors.RETRY_AFTER_SECONDS)},
     )
 
 
-def waited(request: HttpRequest) -> float | None:
+def wait_seconds(request: HttpRequest) -> float | None:
     """Return the seconds since Nginx forwarded the request, or None if Nginx did not.
 
     The lab's own delay between the two is not a queue, so it does not count.
     """
     start = request.META.get("HTTP_X_REQUEST_START", "")
-    return time.time() - float(start) - _on_the_way() if _START.fullmatch(start) else None
+    return time.time() - float(start) - _incoming_delay() if _START.fullmatch(start) else None
 
 
-def _on_the_way() -> float:
+def _incoming_delay() -> float:
     incoming = settings.LAB.LAB_LATENCY_DIRECTION is Direction.INCOMING
     return settings.LAB.LAB_LATENCY_MS / 1000 if incoming else 0.0

@@ -17,7 +17,7 @@ from config import env
 from lab_settings.declaration import Declaration
 from lab_settings.kinds import Direction
 
-_SECONDS = 10
+_TIMEOUT_SECONDS = 10
 _TOXIC = "delay"
 # Toxiproxy is local: an HTTP proxy of the machine would not reach it.
 _OPENER = build_opener(ProxyHandler({}))
@@ -27,7 +27,7 @@ class ToxiproxyError(Exception):
     """Toxiproxy is unreachable or rejects a request."""
 
 
-class NotAnsweringError(ToxiproxyError):
+class UnreachableError(ToxiproxyError):
     """Toxiproxy is unreachable."""
 
 
@@ -65,52 +65,52 @@ def apply(lab: Declaration) -> None:
     if not lab.is_delayed:
         _remove_all()
         return
-    wanted = proxies(lab.LAB_LATENCY_DIRECTION)
-    _ask("POST", "/populate", [_definition(proxy) for proxy in wanted])
-    for proxy in wanted:
+    delayed = proxies(lab.LAB_LATENCY_DIRECTION)
+    _request("POST", "/populate", [_definition(proxy) for proxy in delayed])
+    for proxy in delayed:
         _delay(proxy, lab.LAB_LATENCY_MS)
 
 
 def _definition(proxy: Proxy) -> dict[str, Any]:
-    found = {"name": proxy.name, "listen": proxy.listen, "upstream": proxy.upstream}
-    return {**found, "enabled": True}
+    addresses = {"name": proxy.name, "listen": proxy.listen, "upstream": proxy.upstream}
+    return {**addresses, "enabled": True}
 
 
 def _delay(proxy: Proxy, milliseconds: int) -> None:
     path = f"/proxies/{proxy.name}/toxics"
-    for toxic in _ask("GET", path):
-        _ask("DELETE", f"{path}/{toxic['name']}")
+    for toxic in _request("GET", path):
+        _request("DELETE", f"{path}/{toxic['name']}")
     attributes = {"latency": milliseconds, "jitter": 0}
     toxic = {"name": _TOXIC, "type": "latency", "stream": proxy.stream, "attributes": attributes}
-    _ask("POST", path, toxic)
+    _request("POST", path, toxic)
 
 
 def _remove_all() -> None:
     try:
-        for name in _ask("GET", "/proxies"):
-            _ask("DELETE", f"/proxies/{name}")
-    except NotAnsweringError:
+        for name in _request("GET", "/proxies"):
+            _request("DELETE", f"/proxies/{name}")
+    except UnreachableError:
         # A toxiproxy that does not run delays nothing.
         return
 
 
-def _ask(method: str, path: str, body: object = None) -> Any:
+def _request(method: str, path: str, body: object = None) -> Any:
     url = env.text("BACKEND_TOXIPROXY_URL") + path
     data = None if body is None else json.dumps(body).encode()
     request = Request(url, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310
     try:
-        with _OPENER.open(request, timeout=_SECONDS) as answer:
-            said = answer.read()
+        with _OPENER.open(request, timeout=_TIMEOUT_SECONDS) as response:
+            content = response.read()
     except HTTPError as error:
         reason = error.read().decode(errors="replace").strip()
-        raise ToxiproxyError(f"Toxiproxy refuses {method} {path}: {reason}") from None
+        raise ToxiproxyError(f"Toxiproxy rejected {method} {path}: {reason}") from None
     except (URLError, OSError) as error:
         reason = str(getattr(error, "reason", error))
-        raise NotAnsweringError(
-            f"Toxiproxy does not answer at {url} ({reason}). See its log (lab logs toxiproxy); "
-            "LAB_LATENCY_MS=0 does without it."
+        raise UnreachableError(
+            f"Toxiproxy is unreachable at {url} ({reason}). See its log: lab logs toxiproxy. To "
+            "run without it: LAB_LATENCY_MS=0."
         ) from None
-    return json.loads(said) if said.strip() else None
+    return json.loads(content) if content.strip() else None
 
 
 def main() -> None:

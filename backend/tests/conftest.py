@@ -14,7 +14,7 @@ from lab_settings.kinds import Implementation, LocalCache, RedisCache
 from prometheus_client import REGISTRY
 from rest_framework.test import APIClient
 
-POSITIONS = [
+CACHE_VARIANTS = [
     (redis, local)
     for redis in (RedisCache.OFF, RedisCache.PAGE, RedisCache.VERSIONED)
     for local in (LocalCache.OFF, LocalCache.LRU)
@@ -55,7 +55,7 @@ def customers(db) -> list[Customer]:
 
 
 @pytest.fixture
-def wish(suite, customers) -> dict[str, object]:
+def booking_data(suite, customers) -> dict[str, object]:
     """Return a valid booking of free nights."""
     return {
         "suite": str(suite.pk),
@@ -139,13 +139,13 @@ def _value(layer: str, outcome: str) -> float:
 @pytest.fixture
 def caches(settings, stack, monkeypatch) -> Iterator[Caches]:
     """Yield the settings, all off, with empty caches and a closed circuit breaker."""
-    named = deepcopy(settings.CACHES)
-    named["default"]["KEY_PREFIX"] = f"test-{uuid4().hex}"
-    settings.CACHES = named
+    configuration = deepcopy(settings.CACHES)
+    configuration["default"]["KEY_PREFIX"] = f"test-{uuid4().hex}"
+    settings.CACHES = configuration
     monkeypatch.setattr(guard, "_breaker", guard.Breaker())
-    local.forget()
+    local.clear()
     yield Caches(settings)
-    local.forget()
+    local.clear()
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def pages(suite) -> Pages:
     return Pages(["/api/hotel/", f"/api/hotel/{suite.hotel_id}/"])
 
 
-@pytest.fixture(params=POSITIONS, ids=lambda position: f"{position[0]}-{position[1]}")
-def position(request, caches):
+@pytest.fixture(params=CACHE_VARIANTS, ids=lambda pair: f"{pair[0]}-{pair[1]}")
+def cache_variant(request, caches):
     """Run the test with every pair of backend caches."""
     caches.on(LAB_REDIS_CACHE=request.param[0], LAB_LOCAL_CACHE=request.param[1])

@@ -36,8 +36,8 @@ def test_no_middleware_is_adapted_to_async(settings, caplog):
 
 # The function of each middleware that could run in a thread.
 WORK = {
-    "RequestMetrics": observability.middleware._counted,
-    "Shedding": ops.shedding._refusal,
+    "RequestMetrics": observability.middleware._record,
+    "Shedding": ops.shedding._rejection,
     "Security": SecurityMiddleware.process_response,
     "Common, before": CommonMiddleware.process_request,
     "Common, after": CommonMiddleware.process_response,
@@ -50,12 +50,12 @@ def _threads_of(function):
     """Yield a list that receives the thread id of each call to `function`."""
     threads = []
 
-    def note(frame, event, _argument):
+    def record(frame, event, _argument):
         if event == "call" and frame.f_code is function.__code__:
             threads.append(threading.get_ident())
 
-    threading.setprofile(note)
-    sys.setprofile(note)
+    threading.setprofile(record)
+    sys.setprofile(record)
     try:
         yield threads
     finally:
@@ -74,18 +74,18 @@ def test_middleware_runs_in_the_event_loop(name):
 def test_worker_start_tolerates_files_removed_by_another_worker(tmp_path, monkeypatch):
     """Servers have no hook for this: each worker removes the files of earlier workers."""
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
-    kept = tmp_path / f"gauge_livesum_{os.getpid()}.db"
+    own_file = tmp_path / f"gauge_livesum_{os.getpid()}.db"
     for pid in (os.getpid(), NO_PID, NO_PID + 1):
         (tmp_path / f"gauge_livesum_{pid}.db").touch()
     remove = os.remove
 
-    def remove_after_another_did(path):
+    def remove_twice(path):
         remove(path)
         remove(path)
 
-    monkeypatch.setattr(os, "remove", remove_after_another_did)
-    metrics.worker_begins()
-    assert list(tmp_path.iterdir()) == [kept]
+    monkeypatch.setattr(os, "remove", remove_twice)
+    metrics.register_worker()
+    assert list(tmp_path.iterdir()) == [own_file]
 
 
 async def _list(**headers):
@@ -99,9 +99,9 @@ async def _list(**headers):
 @pytest.mark.django_db(transaction=True)
 def test_request_is_counted_and_in_flight_returns_to_zero(hotel):
     labels = {"route": "hotel_list", "method": "GET", "status": "200"}
-    counted = REGISTRY.get_sample_value("lab_http_requests_total", labels) or 0
+    before = REGISTRY.get_sample_value("lab_http_requests_total", labels) or 0
     assert asyncio.run(_list()).status_code == 200
-    assert REGISTRY.get_sample_value("lab_http_requests_total", labels) == counted + 1
+    assert REGISTRY.get_sample_value("lab_http_requests_total", labels) == before + 1
     assert REGISTRY.get_sample_value("lab_http_requests_in_flight") == 0
 
 
@@ -117,10 +117,10 @@ def test_server_name_is_sent_only_with_lab_token(client, settings):
     assert "X-Lab-Server" not in client.get("/healthz").headers
     assert "X-Lab-Server" not in client.get("/healthz", headers={"X-Lab-Token": "x"}).headers
     assert "X-Accel-Expires" not in client.get("/healthz").headers
-    told = client.get("/healthz", headers={"X-Lab-Token": settings.LAB_TOKEN})
-    assert told.headers["X-Accel-Expires"] == "0"
+    answer = client.get("/healthz", headers={"X-Lab-Token": settings.LAB_TOKEN})
+    assert answer.headers["X-Accel-Expires"] == "0"
     # The tests run without a server.
-    assert told.headers["X-Lab-Server"] == "unknown"
+    assert answer.headers["X-Lab-Server"] == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,12 @@ def test_server_name_is_sent_only_with_lab_token(client, settings):
     ],
 )
 def test_wsgi_environ_identifies_the_server(monkeypatch, software, has_threads, server):
-    monkeypatch.setattr(caller, "_found", [])
-    caller.called_by({"SERVER_SOFTWARE": software, "wsgi.multithread": has_threads})
-    assert caller.found() == server
+    monkeypatch.setattr(caller, "_servers", [])
+    caller.detect_wsgi({"SERVER_SOFTWARE": software, "wsgi.multithread": has_threads})
+    assert caller.server() == server
 
 
 def test_asgi_module_identifies_the_server():
-    assert caller._by_asgi("uvicorn.protocols.http.httptools_impl") == "uvicorn"
-    assert caller._by_asgi("gunicorn.asgi.protocol") == "gunicorn-asgi"
-    assert caller._by_asgi("hypercorn.asyncio.task") == "unknown (hypercorn.asyncio.task)"
+    assert caller._asgi_server("uvicorn.protocols.http.httptools_impl") == "uvicorn"
+    assert caller._asgi_server("gunicorn.asgi.protocol") == "gunicorn-asgi"
+    assert caller._asgi_server("hypercorn.asyncio.task") == "unknown (hypercorn.asyncio.task)"

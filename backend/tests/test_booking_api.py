@@ -12,60 +12,60 @@ pytestmark = pytest.mark.django_db
 UNKNOWN = "6f0b0a52-7a0e-4c0f-9f43-5f1f6a3a2b10"
 
 
-def _post(api, wish, **headers):
-    return api.post("/api/booking/", wish, format="json", headers=headers)
+def _post(api, booking_data, **headers):
+    return api.post("/api/booking/", booking_data, format="json", headers=headers)
 
 
-def test_booking_is_created_and_returned(api, booking_by, wish):
-    answer = _post(api, wish)
+def test_booking_is_created_and_returned(api, booking_by, booking_data):
+    answer = _post(api, booking_data)
     assert answer.status_code == 201
-    made = answer.json()
-    assert {name: made[name] for name in wish} == wish
-    assert list(made) == ["id", "suite", "check_in", "check_out", "customers", "created_at"]
-    booking = Booking.objects.get(pk=made["id"])
-    assert sorted(str(c.pk) for c in booking.customers.all()) == sorted(wish["customers"])
+    document = answer.json()
+    assert {name: document[name] for name in booking_data} == booking_data
+    assert list(document) == ["id", "suite", "check_in", "check_out", "customers", "created_at"]
+    booking = Booking.objects.get(pk=document["id"])
+    assert sorted(str(c.pk) for c in booking.customers.all()) == sorted(booking_data["customers"])
 
 
-def test_next_stay_may_begin_on_check_out_day(api, booking_by, wish):
-    assert _post(api, wish).status_code == 201
-    following = {**wish, "check_in": "2031-05-04", "check_out": "2031-05-05"}
-    assert _post(api, following).status_code == 201
+def test_next_stay_may_begin_on_check_out_day(api, booking_by, booking_data):
+    assert _post(api, booking_data).status_code == 201
+    next_stay = {**booking_data, "check_in": "2031-05-04", "check_out": "2031-05-05"}
+    assert _post(api, next_stay).status_code == 201
 
 
-def test_already_booked_nights_are_409(api, booking_by, wish):
-    _post(api, wish)
-    answer = _post(api, {**wish, "check_in": "2031-05-03", "check_out": "2031-05-09"})
+def test_already_booked_nights_are_409(api, booking_by, booking_data):
+    _post(api, booking_data)
+    answer = _post(api, {**booking_data, "check_in": "2031-05-03", "check_out": "2031-05-09"})
     assert answer.status_code == 409
     assert answer.json()["error"]["code"] == "slot_taken"
     assert Booking.objects.count() == 1
 
 
-def test_only_successful_bookings_raise_the_hotel_version(api, booking_by, wish, hotel):
+def test_only_successful_bookings_raise_the_hotel_version(api, booking_by, booking_data, hotel):
     before = selectors.hotel_version(hotel.pk)
-    _post(api, wish)
+    _post(api, booking_data)
     assert selectors.hotel_version(hotel.pk) == before + 1
-    _post(api, wish)
-    _post(api, {**wish, "customers": [str(uuid4())], "check_in": "2031-04-01"})
+    _post(api, booking_data)
+    _post(api, {**booking_data, "customers": [str(uuid4())], "check_in": "2031-04-01"})
     assert selectors.hotel_version(hotel.pk) == before + 1
 
 
-def test_unknown_suite_is_404(api, booking_by, wish):
-    answer = _post(api, {**wish, "suite": str(uuid4())})
+def test_unknown_suite_is_404(api, booking_by, booking_data):
+    answer = _post(api, {**booking_data, "suite": str(uuid4())})
     assert answer.status_code == 404
     assert "suite" in answer.json()["error"]["fields"]
 
 
-def test_unknown_customer_is_404_and_named_in_message(api, booking_by, wish):
+def test_unknown_customer_is_404_and_named_in_message(api, booking_by, booking_data):
     unknown = str(uuid4())
-    answer = _post(api, {**wish, "customers": [wish["customers"][0], unknown]})
+    answer = _post(api, {**booking_data, "customers": [booking_data["customers"][0], unknown]})
     assert answer.status_code == 404
     (message,) = answer.json()["error"]["fields"]["customers"]
     assert unknown in message
-    assert wish["customers"][0] not in message
+    assert booking_data["customers"][0] not in message
 
 
-def test_customers_above_suite_capacity_are_400(api, booking_by, wish, customers):
-    answer = _post(api, {**wish, "customers": [str(c.pk) for c in customers]})
+def test_customers_above_suite_capacity_are_400(api, booking_by, booking_data, customers):
+    answer = _post(api, {**booking_data, "customers": [str(c.pk) for c in customers]})
     assert answer.status_code == 400
     assert "3" in answer.json()["error"]["fields"]["customers"][0]
 
@@ -85,15 +85,15 @@ def test_customers_above_suite_capacity_are_400(api, booking_by, wish, customers
         ("suite", True),
     ],
 )
-def test_invalid_values_are_400_with_the_field(api, booking_by, wish, field, value):
-    answer = _post(api, {**wish, field: value})
+def test_invalid_values_are_400_with_the_field(api, booking_by, booking_data, field, value):
+    answer = _post(api, {**booking_data, field: value})
     assert answer.status_code == 400
     assert list(answer.json()["error"]["fields"]) == [field]
     assert Booking.objects.count() == 0
 
 
-def test_duplicate_customer_is_400(api, booking_by, wish):
-    answer = _post(api, {**wish, "customers": wish["customers"][:1] * 2})
+def test_duplicate_customer_is_400(api, booking_by, booking_data):
+    answer = _post(api, {**booking_data, "customers": booking_data["customers"][:1] * 2})
     assert answer.status_code == 400
     assert "customers" in answer.json()["error"]["fields"]
 
@@ -117,10 +117,10 @@ def test_invalid_bodies_return_the_error_format(api, db, body, content_type, sta
     assert answer.json()["error"]["message"]
 
 
-def test_list_item_errors_are_one_flat_list(api, wish):
-    fields = _post(api, {**wish, "customers": [wish["customers"][0], "x"]}).json()["error"][
-        "fields"
-    ]
+def test_list_item_errors_are_one_flat_list(api, booking_data):
+    fields = _post(api, {**booking_data, "customers": [booking_data["customers"][0], "x"]}).json()[
+        "error"
+    ]["fields"]
     assert fields == {"customers": ["1: Must be a valid UUID."]}
 
 
@@ -141,11 +141,11 @@ def test_null_body_returns_no_data_error(api, db):
     ],
 )
 def test_rejected_booking_leaves_version_and_rows_unchanged(
-    api, booking_by, wish, hotel, change, status, key
+    api, booking_by, booking_data, hotel, change, status, key
 ):
-    _post(api, wish)
+    _post(api, booking_data)
     before = selectors.hotel_version(hotel.pk)
-    later = {**wish, "check_in": "2031-06-01", "check_out": "2031-06-02", **change}
+    later = {**booking_data, "check_in": "2031-06-01", "check_out": "2031-06-02", **change}
     assert _post(api, later, **key).status_code == status
     assert selectors.hotel_version(hotel.pk) == before
     assert Booking.objects.count() == 1

@@ -37,8 +37,12 @@ def _example() -> Iterator[None]:
         Booking.objects.all().delete()
 
 
-def _nights(wish, check_in, nights):
-    return {**wish, "check_in": str(check_in), "check_out": str(check_in + timedelta(days=nights))}
+def _nights(booking_data, check_in, nights):
+    return {
+        **booking_data,
+        "check_in": str(check_in),
+        "check_out": str(check_in + timedelta(days=nights)),
+    }
 
 
 def test_key_identifies_one_request(booking_by):
@@ -50,35 +54,37 @@ offsets = st.tuples(st.integers(0, 8), st.integers(1, 4))
 
 @given(anchor=st.sampled_from(ANCHORS), stays=st.lists(offsets, min_size=1, max_size=10))
 def test_stay_is_rejected_if_and_only_if_nights_overlap(
-    booking_by, api, wish, suite, anchor, stays
+    booking_by, api, booking_data, suite, anchor, stays
 ):
     with _example():
-        taken = {}
+        booked = {}
         for first, nights in stays:
-            mine = set(range(first, first + nights))
-            free = all(mine.isdisjoint(others) for others in taken.values())
-            body = _nights(wish, anchor + timedelta(days=first), nights)
+            stay = set(range(first, first + nights))
+            free = all(stay.isdisjoint(others) for others in booked.values())
+            body = _nights(booking_data, anchor + timedelta(days=first), nights)
             assert api.post("/api/booking/", body, format="json").status_code == (
                 201 if free else 409
             )
-            taken |= {(body["check_in"], body["check_out"]): mine} if free else {}
-        (shown,) = api.get(f"/api/hotel/{suite.hotel_id}/").json()["suites"]
-        assert [(b["check_in"], b["check_out"]) for b in shown["bookings"]] == sorted(taken)
+            booked |= {(body["check_in"], body["check_out"]): stay} if free else {}
+        (suite_data,) = api.get(f"/api/hotel/{suite.hotel_id}/").json()["suites"]
+        assert [(b["check_in"], b["check_out"]) for b in suite_data["bookings"]] == sorted(booked)
 
 
 requests = st.tuples(st.sampled_from([None, "k1", "k2"]), st.integers(0, 2), st.integers(1, 2))
 
 
-@given(asked=st.lists(requests, min_size=AT_ONCE, max_size=AT_ONCE))
-def test_each_key_has_one_effect_among_concurrent_requests(booking_by, wish, asked):
-    bodies = [_nights(wish, date(2031, 5, 1 + first), nights) for _, first, nights in asked]
-    keys = [key for key, _, _ in asked]
+@given(requests=st.lists(requests, min_size=AT_ONCE, max_size=AT_ONCE))
+def test_each_key_has_one_effect_among_concurrent_requests(booking_by, booking_data, requests):
+    bodies = [
+        _nights(booking_data, date(2031, 5, 1 + first), nights) for _, first, nights in requests
+    ]
+    keys = [key for key, _, _ in requests]
     with _example(), ThreadPoolExecutor(AT_ONCE) as pool:
         answers = list(pool.map(_post, bodies, keys))
         _check_bookings(bodies, answers)
         for key in {"k1", "k2"} & set(keys):
-            mine = [number for number, asked_with in enumerate(keys) if asked_with == key]
-            _check_key([bodies[n] for n in mine], [answers[n] for n in mine])
+            numbers = [number for number, request_key in enumerate(keys) if request_key == key]
+            _check_key([bodies[n] for n in numbers], [answers[n] for n in numbers])
 
 
 def _post(body, key):
@@ -98,26 +104,26 @@ def _code(answer):
     return answer.json()["error"]["code"] if answer.status_code != 201 else None
 
 
-def _shares(one, other):
+def _overlaps(one, other):
     return one["check_in"] < other["check_out"] and other["check_in"] < one["check_out"]
 
 
 def _check_bookings(bodies, answers):
     """Check that exactly the created bookings exist, and that each conflict overlaps one."""
-    asked = list(zip(bodies, answers, strict=True))
-    made = {a.json()["id"]: b for b, a in asked if a.status_code == 201 and not _is_replay(a)}
-    assert {str(pk) for pk in Booking.objects.values_list("pk", flat=True)} == set(made)
-    assert not any(_shares(one, other) for one, other in combinations(made.values(), 2))
-    for body, answer in asked:
+    pairs = list(zip(bodies, answers, strict=True))
+    created = {a.json()["id"]: b for b, a in pairs if a.status_code == 201 and not _is_replay(a)}
+    assert {str(pk) for pk in Booking.objects.values_list("pk", flat=True)} == set(created)
+    assert not any(_overlaps(one, other) for one, other in combinations(created.values(), 2))
+    for body, answer in pairs:
         if _code(answer) == "slot_taken":
-            assert any(_shares(body, other) for other in made.values())
+            assert any(_overlaps(body, other) for other in created.values())
 
 
 def _check_key(bodies, answers):
     """Check that one request took effect; others are replayed, `in_progress` or `key_reused`."""
-    acted = [n for n, a in enumerate(answers) if _acted(a)]
-    assert len(acted) == 1
-    first, body = answers[acted[0]], bodies[acted[0]]
+    effects = [n for n, a in enumerate(answers) if _has_effect(a)]
+    assert len(effects) == 1
+    first, body = answers[effects[0]], bodies[effects[0]]
     for other, answer in zip(bodies, answers, strict=True):
         if _is_replay(answer):
             assert (answer.status_code, answer.json(), other) == (
@@ -130,5 +136,5 @@ def _check_key(bodies, answers):
             assert other != body
 
 
-def _acted(answer):
+def _has_effect(answer):
     return not _is_replay(answer) and (answer.status_code == 201 or _code(answer) == "slot_taken")

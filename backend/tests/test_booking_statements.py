@@ -16,50 +16,50 @@ from psycopg.pq import ExecStatus
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _printed():
-    said = StringIO()
-    call_command("booking_statements", stdout=said)
-    return json.loads(said.getvalue())
+def _run_command():
+    output = StringIO()
+    call_command("booking_statements", stdout=output)
+    return json.loads(output.getvalue())
 
 
 def _as_pgbench(statement):
     """Send it like `pgbench -M prepared`: :name becomes $1, the values are text."""
     names = list(statement["values"])
-    sql = re.sub(r"(?<!:):(\w+)", lambda found: f"${names.index(found[1]) + 1}", statement["sql"])
+    sql = re.sub(r"(?<!:):(\w+)", lambda match: f"${names.index(match[1]) + 1}", statement["sql"])
     values = [statement["values"][name].encode() for name in names]
     return connection.connection.pgconn.exec_params(sql.encode(), values)
 
 
-def test_command_prints_one_statement_and_its_values(wish):
-    (sent,) = _printed()
-    of_the_booking = {"id", "suite", "check_in", "check_out", "customers", "created_at"}
-    of_its_key = {"key", "lock", "lifetime", "fingerprint", "status", "body"}
-    assert set(sent["values"]) == of_the_booking | of_its_key
+def test_command_prints_one_statement_and_its_values(booking_data):
+    (statement,) = _run_command()
+    booking_values = {"id", "suite", "check_in", "check_out", "customers", "created_at"}
+    key_values = {"key", "lock", "lifetime", "fingerprint", "status", "body"}
+    assert set(statement["values"]) == booking_values | key_values
 
 
-def test_command_creates_no_booking(wish, hotel):
+def test_command_creates_no_booking(booking_data, hotel):
     before = selectors.hotel_version(hotel.pk)
-    _printed()
+    _run_command()
     assert (Booking.objects.count(), StoredAnswer.objects.count()) == (0, 0)
     assert selectors.hotel_version(hotel.pk) == before
 
 
-def test_printed_statement_equals_statement_of_a_request(api, wish, caches):
+def test_printed_statement_equals_statement_of_a_request(api, booking_data, caches):
     caches.on(LAB_BOOKING=Implementation.FAST)
-    sent = []
+    statements = []
 
-    def note(execute, statement, *more):
-        sent.append(statement)
-        return execute(statement, *more)
+    def record(execute, statement, *arguments):
+        statements.append(statement)
+        return execute(statement, *arguments)
 
-    with connection.execute_wrapper(note):
-        api.post("/api/booking/", wish, format="json", headers={"Idempotency-Key": "k"})
-    as_printed = [re.sub(r"%\((\w+)\)s", r":\1", statement).strip() for statement in sent]
-    assert [statement["sql"] for statement in _printed()] == as_printed
+    with connection.execute_wrapper(record):
+        api.post("/api/booking/", booking_data, format="json", headers={"Idempotency-Key": "k"})
+    expected = [re.sub(r"%\((\w+)\)s", r":\1", statement).strip() for statement in statements]
+    assert [statement["sql"] for statement in _run_command()] == expected
 
 
-def test_postgres_accepts_printed_statement_and_books(wish):
-    (statement,) = _printed()
+def test_postgres_accepts_printed_statement_and_books(booking_data):
+    (statement,) = _run_command()
     connection.ensure_connection()
     result = _as_pgbench(statement)
     assert result.status == ExecStatus.TUPLES_OK, result.error_message
@@ -69,4 +69,4 @@ def test_postgres_accepts_printed_statement_and_books(wish):
 
 def test_missing_data_error_names_load_db(db):
     with pytest.raises(CommandError, match="load_db"):
-        _printed()
+        _run_command()

@@ -24,7 +24,7 @@ def test_basic_leaves_cache_control_of_cache_page_unchanged(api, caches, pages):
             assert api.get(path).headers["Cache-Control"] == "max-age=600"
 
 
-def test_protected_lifetime_does_not_depend_on_other_layers(api, position, caches, pages):
+def test_protected_lifetime_does_not_depend_on_other_layers(api, cache_variant, caches, pages):
     caches.on(LAB_NGINX_CACHE=NginxCache.PROTECTED, LAB_NGINX_CACHE_TTL="5m")
     for path in pages:
         tag = api.get(path).headers["ETag"]

@@ -33,57 +33,57 @@ def trick(request, settings):
     settings.ALLOWED_HOSTS = ["*"]
     arguments, headers = TRICKS[request.param]
 
-    def ask(api, path, n=1):
-        said = {name: value.format(n) for name, value in headers.items()}
-        return api.get(path + arguments.format(n), headers=said)
+    def request_page(api, path, n=1):
+        values = {name: value.format(n) for name, value in headers.items()}
+        return api.get(path + arguments.format(n), headers=values)
 
-    return ask
+    return request_page
 
 
-def _said(answer):
+def _without_lifetime(answer):
     """Return the response without the lifetime headers, which only a cached page has."""
-    told = {"Content-Type", "Content-Encoding", "ETag", "Vary"}
-    kept = {name: value for name, value in answer.headers.items() if name in told}
-    return answer.status_code, answer.content, kept
+    names = {"Content-Type", "Content-Encoding", "ETag", "Vary"}
+    headers = {name: value for name, value in answer.headers.items() if name in names}
+    return answer.status_code, answer.content, headers
 
 
 def _keys(caches):
     return set(caches.redis.scan_iter(f"*{caches.prefix}*"))
 
 
-def _until_kept(caches, ask):
+def _get_cached(caches, get):
     """Return a response during which Redis was available; on a busy machine it may time out."""
     deadline = time.monotonic() + 20
     while True:
-        counted = caches.counts("redis")
-        answer = ask()
-        if "unavailable" not in counted() or time.monotonic() > deadline:
+        count = caches.counts("redis")
+        answer = get()
+        if "unavailable" not in count() or time.monotonic() > deadline:
             return answer
 
 
 def _empty(caches):
     for key in _keys(caches):
         caches.redis.delete(key)
-    local.forget()
+    local.clear()
 
 
-def test_first_request_with_trick_caches_the_plain_page(api, position, caches, pages, trick):
+def test_first_request_with_trick_caches_the_plain_page(api, cache_variant, caches, pages, trick):
     for path in pages:
-        first = _said(_until_kept(caches, lambda path=path: trick(api, path)))
-        left = _keys(caches)
-        plain = _said(api.get(path))
+        first = _without_lifetime(_get_cached(caches, lambda path=path: trick(api, path)))
+        keys = _keys(caches)
+        plain = _without_lifetime(api.get(path))
         assert plain == first
         assert plain[0] == 200
-        assert _keys(caches) == left
+        assert _keys(caches) == keys
         _empty(caches)
-        assert _said(api.get(path)) == plain
+        assert _without_lifetime(api.get(path)) == plain
 
 
-def test_tricks_add_no_keys_to_redis(api, position, caches, pages, trick):
+def test_tricks_add_no_keys_to_redis(api, cache_variant, caches, pages, trick):
     for path in pages:
-        _until_kept(caches, lambda path=path: api.get(path))
-    left = _keys(caches)
+        _get_cached(caches, lambda path=path: api.get(path))
+    keys = _keys(caches)
     for path in pages:
         for n in range(2, 9):
             assert trick(api, path, n).status_code == 200
-    assert _keys(caches) == left
+    assert _keys(caches) == keys

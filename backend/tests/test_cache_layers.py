@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connections
 from hotels.caching import local, versioned
-from hotels.caching.ask import Ask
+from hotels.caching.page_request import PageRequest
 from hotels.models import Hotel
 from lab_settings.kinds import Implementation, LocalCache, RedisCache
 from redis.lock import Lock
@@ -20,20 +20,20 @@ GZIP = {"Accept-Encoding": "gzip, br"}
 @pytest.fixture
 def compressions(monkeypatch) -> list[int]:
     """Return a list with one entry per compressed body."""
-    made, real = [], versioned.compressed
+    sizes, real = [], versioned.compress
 
-    def compressed(body):
-        made.append(len(body))
+    def compress(body):
+        sizes.append(len(body))
         return real(body)
 
-    monkeypatch.setattr(versioned, "compressed", compressed)
-    return made
+    monkeypatch.setattr(versioned, "compress", compress)
+    return sizes
 
 
 @pytest.mark.django_db
 def test_compressed_variant_is_made_once_on_first_request(api, caches, pages, compressions):
     caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
-    built = pages.builds("hotel_detail")
+    builds = pages.builds("hotel_detail")
     plain = api.get(pages[1])
     assert compressions == []
     answers = [api.get(pages[1], headers=GZIP) for _ in range(3)]
@@ -41,16 +41,16 @@ def test_compressed_variant_is_made_once_on_first_request(api, caches, pages, co
     assert {answer.headers["Content-Encoding"] for answer in answers} == {"gzip"}
     assert len({answer.content for answer in answers}) == 1
     assert len(compressions) == 1
-    assert built() == 1
+    assert builds() == 1
 
 
 @pytest.mark.django_db
 def test_compressed_variant_has_a_separate_etag(api, caches, pages):
     caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
     for path in pages:
-        plain, packed = api.get(path), api.get(path, headers=GZIP)
-        assert packed.headers["ETag"] == f'{plain.headers["ETag"][:-1]}-gzip"'
-        known = {"If-None-Match": packed.headers["ETag"]}
+        plain, compressed = api.get(path), api.get(path, headers=GZIP)
+        assert compressed.headers["ETag"] == f'{plain.headers["ETag"][:-1]}-gzip"'
+        known = {"If-None-Match": compressed.headers["ETag"]}
         answer = api.get(path, headers={**GZIP, **known})
         assert answer.status_code == 304
         assert answer.headers["Vary"] == "Accept-Encoding"
@@ -71,10 +71,10 @@ def test_compressed_variant_has_a_separate_etag(api, caches, pages):
         ("notgzip", False),
     ],
 )
-def test_gzip_is_sent_only_to_clients_accepting_it(api, caches, pages, accepted, packed):
+def test_gzip_is_sent_only_to_clients_accepting_it(api, caches, pages, accepted, compressed):
     caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
     answer = api.get(pages[0], headers={"Accept-Encoding": accepted})
-    assert (answer.headers.get("Content-Encoding") == "gzip") == packed
+    assert (answer.headers.get("Content-Encoding") == "gzip") == compressed
 
 
 @pytest.mark.django_db
@@ -82,7 +82,7 @@ def test_only_versioned_compresses(api, caches, pages):
     for redis in (RedisCache.OFF, RedisCache.PAGE):
         caches.on(LAB_REDIS_CACHE=redis, LAB_LOCAL_CACHE=LocalCache.LRU)
         assert "Content-Encoding" not in api.get(pages[0], headers=GZIP).headers
-        local.forget()
+        local.clear()
 
 
 @pytest.mark.django_db
@@ -104,12 +104,12 @@ def test_lru_hit_uses_neither_redis_nor_postgres(api, caches, pages, django_asse
 
 
 @pytest.mark.django_db
-def test_lru_entry_expires_after_its_lifetime(api, caches, pages, wish, monkeypatch):
+def test_lru_entry_expires_after_its_lifetime(api, caches, pages, booking_data, monkeypatch):
     caches.on(LAB_LOCAL_CACHE=LocalCache.LRU)
     now = [7 * local.LIFETIME_SECONDS]
     monkeypatch.setattr(local.time, "monotonic", lambda: now[0])
     old = api.get(pages[1]).content
-    api.post("/api/booking/", wish, format="json")
+    api.post("/api/booking/", booking_data, format="json")
     now[0] += local.LIFETIME_SECONDS - 1
     assert api.get(pages[1]).content == old
     now[0] += 1
@@ -120,9 +120,9 @@ def test_lru_entry_expires_after_its_lifetime(api, caches, pages, wish, monkeypa
 def test_lru_has_a_size_limit_and_releases_requests(api, caches, pages):
     caches.on(LAB_LOCAL_CACHE=LocalCache.LRU)
     api.get(pages[1])
-    assert local._kept.cache_info().maxsize == local.PAGES
-    (kept,) = [o for o in gc.get_objects() if type(o) is local.Wanted]
-    assert kept._make is local._used
+    assert local._cached_page.cache_info().maxsize == local.PAGES
+    (key,) = [o for o in gc.get_objects() if type(o) is local.PageKey]
+    assert key._render is local._fail_second_render
 
 
 @pytest.mark.django_db(transaction=True)
@@ -134,22 +134,22 @@ def test_one_of_many_readers_builds_a_cold_page(caches, pages, implementation, m
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    "position", [{"LAB_REDIS_CACHE": RedisCache.PAGE}, {"LAB_LOCAL_CACHE": LocalCache.LRU}]
+    "cache_variant", [{"LAB_REDIS_CACHE": RedisCache.PAGE}, {"LAB_LOCAL_CACHE": LocalCache.LRU}]
 )
-def test_page_and_lru_allow_cache_stampede(caches, pages, position, monkeypatch):
+def test_page_and_lru_allow_cache_stampede(caches, pages, cache_variant, monkeypatch):
     """The fault that `versioned` fixes."""
-    caches.on(**position)
+    caches.on(**cache_variant)
     assert _builds_of_many_readers(pages, monkeypatch) > 1
 
 
 def _builds_of_many_readers(pages, monkeypatch) -> int:
     # All readers look up the page before the first has built it.
-    together, real = threading.Barrier(8), Ask.version
+    barrier, real = threading.Barrier(8), PageRequest.version
 
-    def version(ask):
-        found = real(ask)
-        together.wait(10)
-        return found
+    def version(page_request):
+        token = real(page_request)
+        barrier.wait(10)
+        return token
 
     def get(path):
         try:
@@ -157,11 +157,11 @@ def _builds_of_many_readers(pages, monkeypatch) -> int:
         finally:
             connections.close_all()
 
-    monkeypatch.setattr(Ask, "version", version)
-    built = pages.builds("hotel_detail")
+    monkeypatch.setattr(PageRequest, "version", version)
+    builds = pages.builds("hotel_detail")
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(get, [pages[1]] * 8))) == 1
-    return built()
+    return builds()
 
 
 @pytest.mark.django_db

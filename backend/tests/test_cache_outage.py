@@ -29,14 +29,14 @@ def frozen(stack):
 @pytest.fixture
 def attempts(monkeypatch) -> list[str]:
     """Return the commands that were actually sent to Redis."""
-    sent, real = [], Redis.execute_command
+    commands, real = [], Redis.execute_command
 
     def execute_command(self, *args, **options):
-        sent.append(args[0])
+        commands.append(args[0])
         return real(self, *args, **options)
 
     monkeypatch.setattr(Redis, "execute_command", execute_command)
-    return sent
+    return commands
 
 
 @pytest.fixture(params=[RedisCache.PAGE, RedisCache.VERSIONED])
@@ -47,15 +47,15 @@ def layer(request, caches) -> RedisCache:
 
 @pytest.mark.django_db
 def test_hanging_redis_is_tried_at_most_once_per_second(
-    api, caches, layer, pages, wish, frozen, attempts, caplog
+    api, caches, layer, pages, booking_data, frozen, attempts, caplog
 ):
-    count, began = caches.counts("redis"), time.monotonic()
+    count, start = caches.counts("redis"), time.monotonic()
     for n in range(REQUESTS):
-        made = api.post("/api/booking/", {**wish, **_night(n)}, format="json").json()
-        assert made["id"] in api.get(pages[1]).content.decode()
+        booking = api.post("/api/booking/", {**booking_data, **_night(n)}, format="json").json()
+        assert booking["id"] in api.get(pages[1]).content.decode()
     assert count() == {"unavailable": REQUESTS}
     # One per second of the test, not one per command; also on a slow machine.
-    assert len(attempts) <= min(time.monotonic() - began + 1, REQUESTS - 1)
+    assert len(attempts) <= min(time.monotonic() - start + 1, REQUESTS - 1)
     assert [r.levelno for r in caplog.records if r.name == guard.__name__] == [logging.WARNING]
 
 
@@ -63,8 +63,8 @@ def test_hanging_redis_is_tried_at_most_once_per_second(
 def test_pages_are_served_while_redis_rejects_connections(
     api, caches, layer, pages, settings, caplog
 ):
-    named = {"default": {**settings.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/0"}}
-    with override_settings(CACHES=named):
+    configuration = {"default": {**settings.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/0"}}
+    with override_settings(CACHES=configuration):
         count = caches.counts("redis")
         for _ in range(REQUESTS):
             assert api.get(pages[1]).status_code == 200
@@ -118,15 +118,15 @@ def test_open_breaker_allows_one_attempt_after_each_pause(monkeypatch):
     monkeypatch.setattr(guard.time, "monotonic", lambda: now[0])
     breaker = guard.Breaker(pause=1)
     breaker.enter()
-    breaker.failed(ValueError("gone"))
+    breaker.record_failure(ValueError("gone"))
     for _ in range(3):
-        with pytest.raises(guard.NotAskedError):
+        with pytest.raises(guard.BreakerOpenError):
             breaker.enter()
     now[0] += 1
     breaker.enter()
-    with pytest.raises(guard.NotAskedError):
+    with pytest.raises(guard.BreakerOpenError):
         breaker.enter()
-    breaker.succeeded()
+    breaker.record_success()
     breaker.enter()
     breaker.enter()
 
@@ -135,11 +135,11 @@ def test_outage_is_logged_at_its_start_and_end(caplog):
     breaker = guard.Breaker(pause=0)
     for _ in range(2):
         for _ in range(3):
-            breaker.failed(ValueError("gone"))
+            breaker.record_failure(ValueError("gone"))
         for _ in range(3):
-            breaker.succeeded()
-    said = [record.getMessage() for record in caplog.records]
-    assert said == [guard.GONE % "gone", guard.BACK] * 2
+            breaker.record_success()
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == [guard.UNAVAILABLE % "gone", guard.RECOVERED] * 2
 
 
 def test_connection_uses_hiredis_and_short_timeouts_without_retries(caches):
@@ -148,7 +148,7 @@ def test_connection_uses_hiredis_and_short_timeouts_without_retries(caches):
     assert connection.retry.get_retries() == 0
     assert 0 < connection.socket_timeout < 0.1
     assert 0 < connection.socket_connect_timeout < 0.1
-    assert issubclass(guard.NotAskedError, RedisConnectionError)
+    assert issubclass(guard.BreakerOpenError, RedisConnectionError)
 
 
 def _night(n: int) -> dict[str, str]:

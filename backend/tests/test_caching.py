@@ -6,37 +6,37 @@ from uuid import uuid4
 import pytest
 from django.conf import settings as django_settings
 from django.urls import resolve
-from hotels.caching.ask import Ask
+from hotels.caching.page_request import PageRequest
 from hotels.models import Booking, Hotel
 from lab_settings.kinds import Implementation, LocalCache, RedisCache
 
 pytestmark = pytest.mark.django_db
 
-UNKEPT = [RedisCache.OFF, RedisCache.VERSIONED]
+FRESH_CACHES = [RedisCache.OFF, RedisCache.VERSIONED]
 TOKEN = {"X-Lab-Token": django_settings.LAB_TOKEN}
 
 
 def test_all_cache_settings_return_the_same_bytes(
-    api, position, pages, detail_by, suite, customers
+    api, cache_variant, pages, detail_by, suite, customers
 ):
     _book(suite, customers)
     for path in pages:
-        past = api.get(path, headers=TOKEN).content
-        assert [api.get(path).content for _ in range(3)] == [past] * 3
+        uncached = api.get(path, headers=TOKEN).content
+        assert [api.get(path).content for _ in range(3)] == [uncached] * 3
 
 
-def test_all_cache_settings_send_strong_etag_and_304(api, position, pages):
+def test_all_cache_settings_send_strong_etag_and_304(api, cache_variant, pages):
     for path in pages:
         tag = api.get(path).headers["ETag"]
         assert tag.startswith('"v1-')
-        for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
-            answer = api.get(path, headers={"If-None-Match": known})
+        for value in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+            answer = api.get(path, headers={"If-None-Match": value})
             assert (answer.status_code, answer.content) == (304, b"")
             assert answer.headers["ETag"] == tag
         assert api.get(path, headers={"If-None-Match": '"other"'}).status_code == 200
 
 
-def test_304_is_not_cached_for_unconditional_requests(api, position, pages):
+def test_304_is_not_cached_for_unconditional_requests(api, cache_variant, pages):
     for path in pages:
         tag = api.get(path, headers=TOKEN).headers["ETag"]
         assert api.get(path, headers={"If-None-Match": tag}).status_code == 304
@@ -45,7 +45,7 @@ def test_304_is_not_cached_for_unconditional_requests(api, position, pages):
         assert len(answer.content) > 100
 
 
-def test_head_sends_the_headers_of_get_without_body(api, position, pages):
+def test_head_sends_the_headers_of_get_without_body(api, cache_variant, pages):
     for path in pages:
         head, get = api.head(path), api.get(path)
         again = api.head(path)
@@ -54,14 +54,16 @@ def test_head_sends_the_headers_of_get_without_body(api, position, pages):
             assert head.headers[name] == again.headers[name] == get.headers[name]
 
 
-def test_head_passes_no_body_to_the_server(rf, position, pages):
+def test_head_passes_no_body_to_the_server(rf, cache_variant, pages):
     """Gunicorn drops such a body and logs it; the test client drops it silently."""
     for path in pages:
         view, _, ids = resolve(path)
         assert view(rf.head(path), **ids).content == b""
 
 
-def test_unknown_and_invalid_requests_fail_with_all_cache_settings(api, position, pages, hotel):
+def test_unknown_and_invalid_requests_fail_with_all_cache_settings(
+    api, cache_variant, pages, hotel
+):
     for path in pages:
         api.get(path)
         assert api.get(f"{path}?format=xml").status_code == 404
@@ -70,8 +72,8 @@ def test_unknown_and_invalid_requests_fail_with_all_cache_settings(api, position
         assert "ETag" not in api.options(path).headers
     for method in (api.get, api.head):
         assert method(f"/api/hotel/{uuid4()}/").status_code == 404
-        known = method(f"/api/hotel/{uuid4()}/", headers={"If-None-Match": "*"})
-        assert known.status_code == 404
+        answer = method(f"/api/hotel/{uuid4()}/", headers={"If-None-Match": "*"})
+        assert answer.status_code == 404
 
 
 def test_deleted_hotel_is_404(api, caches, hotel):
@@ -82,52 +84,52 @@ def test_deleted_hotel_is_404(api, caches, hotel):
     assert api.get(path).status_code == 404
 
 
-@pytest.mark.parametrize("redis", UNKEPT)
-def test_response_shows_the_latest_booking(api, caches, redis, suite, customers, wish):
+@pytest.mark.parametrize("redis", FRESH_CACHES)
+def test_response_shows_the_latest_booking(api, caches, redis, suite, customers, booking_data):
     caches.on(LAB_REDIS_CACHE=redis)
     path = f"/api/hotel/{suite.hotel_id}/"
     before = api.get(path)
-    made = api.post("/api/booking/", wish, format="json").json()
+    booking = api.post("/api/booking/", booking_data, format="json").json()
     after = api.get(path, headers={"If-None-Match": before.headers["ETag"]})
     assert after.status_code == 200
-    assert made["id"] in after.content.decode()
+    assert booking["id"] in after.content.decode()
     assert after.headers["ETag"] != before.headers["ETag"]
 
 
-@pytest.mark.parametrize("redis", UNKEPT)
+@pytest.mark.parametrize("redis", FRESH_CACHES)
 def test_booking_made_during_a_build_shows_in_next_response(
-    api, caches, pages, redis, wish, monkeypatch
+    api, caches, pages, redis, booking_data, monkeypatch
 ):
     """The version is read before the page. Read after it, an old page would get the new version."""
     caches.on(LAB_REDIS_CACHE=redis)
-    real, made = Ask.build, []
+    real, ids = PageRequest.build, []
 
-    def build(ask):
-        response = real(ask)
-        if not made:
-            made.append(api.post("/api/booking/", wish, format="json").json()["id"])
+    def build(page_request):
+        response = real(page_request)
+        if not ids:
+            ids.append(api.post("/api/booking/", booking_data, format="json").json()["id"])
         return response
 
-    monkeypatch.setattr(Ask, "build", build)
-    built_before = api.get(pages[1])
-    known = {"If-None-Match": built_before.headers["ETag"]}
-    for headers in ({}, known):
-        assert made[0] in api.get(pages[1], headers=headers).content.decode()
+    monkeypatch.setattr(PageRequest, "build", build)
+    answer = api.get(pages[1])
+    conditional = {"If-None-Match": answer.headers["ETag"]}
+    for headers in ({}, conditional):
+        assert ids[0] in api.get(pages[1], headers=headers).content.decode()
 
 
 @pytest.mark.parametrize(
-    "position", [{"LAB_REDIS_CACHE": RedisCache.PAGE}, {"LAB_LOCAL_CACHE": LocalCache.LRU}]
+    "cache_variant", [{"LAB_REDIS_CACHE": RedisCache.PAGE}, {"LAB_LOCAL_CACHE": LocalCache.LRU}]
 )
-def test_page_and_lru_serve_stale_pages(api, caches, position, suite, wish):
+def test_page_and_lru_serve_stale_pages(api, caches, cache_variant, suite, booking_data):
     """The fault that `versioned` fixes. Only tests that can detect it can verify `versioned`."""
-    caches.on(**position)
+    caches.on(**cache_variant)
     path = f"/api/hotel/{suite.hotel_id}/"
     before = api.get(path)
-    made = api.post("/api/booking/", wish, format="json").json()
+    booking = api.post("/api/booking/", booking_data, format="json").json()
     after = api.get(path)
-    assert made["id"] not in after.content.decode()
+    assert booking["id"] not in after.content.decode()
     assert after.headers["ETag"] == before.headers["ETag"]
-    assert made["id"] in api.get(path, headers=TOKEN).content.decode()
+    assert booking["id"] in api.get(path, headers=TOKEN).content.decode()
 
 
 def test_list_etag_changes_with_added_and_deleted_hotels(api, hotel):
@@ -172,28 +174,30 @@ def test_page_cache_hits_and_misses_are_counted(api, caches, pages):
         assert count() == {"miss": 1, "hit": 2}
 
 
-def test_builds_are_counted_by_route_with_all_cache_settings(api, position, pages):
+def test_builds_are_counted_by_route_with_all_cache_settings(api, cache_variant, pages):
     routes = ("hotel_list", "hotel_detail")
     for path, route in zip(pages, routes, strict=True):
-        built = pages.builds(route)
+        builds = pages.builds(route)
         api.get(path)
-        assert built() == 1
+        assert builds() == 1
         api.get(path, headers={"If-None-Match": "*"})
         api.get(f"/api/hotel/{uuid4()}/")
-        assert built() == 1
+        assert builds() == 1
 
 
-def test_unavailable_database_is_503_with_all_cache_settings(api, position, pages, monkeypatch):
+def test_unavailable_database_is_503_with_all_cache_settings(
+    api, cache_variant, pages, monkeypatch
+):
     from config.postgres import prepared
     from django.db import OperationalError
     from hotels import selectors
 
-    def away(*_):
+    def fail(*_):
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr(prepared, "row", away)
+    monkeypatch.setattr(prepared, "row", fail)
     for name in ("hotel_list", "hotel_detail_naive"):
-        monkeypatch.setattr(selectors, name, away)
+        monkeypatch.setattr(selectors, name, fail)
     for path in pages:
         answer = api.get(path)
         assert answer.status_code == 503
@@ -206,8 +210,8 @@ def test_only_naive_caches_the_data_with_the_bytes(api, caches, pages, implement
     """In the article, cache_page also stored the pickle of DRF's Response."""
     caches.on(LAB_REDIS_CACHE=RedisCache.PAGE, LAB_DETAIL=implementation)
     api.get(pages[1])
-    (kept,) = [caches.redis.get(key) for key in caches.redis.keys(f"{caches.prefix}*cache_page*")]
-    assert (b"rest_framework.response" in kept) == (implementation is Implementation.NAIVE)
+    (value,) = [caches.redis.get(key) for key in caches.redis.keys(f"{caches.prefix}*cache_page*")]
+    assert (b"rest_framework.response" in value) == (implementation is Implementation.NAIVE)
 
 
 def _book(suite, customers):

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 from observability.collectors import AcceptQueue, ActiveSettings, PinnedCpus
-from observability.pool_waits import Counted
+from observability.pool_waits import ExportedCounts
 from prometheus_client import REGISTRY, CollectorRegistry
 
 
@@ -25,11 +25,11 @@ def test_accept_queue_counts_connections_waiting_for_accept(family, host):
         port = server.getsockname()[1]
         name = "lab_accept_queue_connections"
         assert _value(AcceptQueue(port), name) == 0
-        waiting = [socket.create_connection(("localhost", port)) for _ in range(3)]
+        clients = [socket.create_connection(("localhost", port)) for _ in range(3)]
         assert _value(AcceptQueue(port), name) == 3
         server.accept()[0].close()
         assert _value(AcceptQueue(port), name) == 2
-        for client in waiting:
+        for client in clients:
             client.close()
 
 
@@ -71,22 +71,22 @@ def test_unpinned_side_has_all_cpus(monkeypatch):
 def test_waits_for_a_pooled_connection_are_counted_once():
     from psycopg_pool import ConnectionPool, PoolTimeout
 
-    counted, names = Counted(), ("lab_db_pool_waits_total", "lab_db_pool_wait_seconds_total")
+    counts, names = ExportedCounts(), ("lab_db_pool_waits_total", "lab_db_pool_wait_seconds_total")
     before = [REGISTRY.get_sample_value(name) for name in names]
     # The pool never gets a connection, so a request waits until its timeout.
     with ConnectionPool("host=127.0.0.1 port=1", min_size=0, max_size=1, open=False) as pool:
         with pytest.raises(PoolTimeout):
             pool.getconn(timeout=0.05)
         for _ in range(2):
-            counted.take(pool, pool.get_stats())
+            counts.update(pool, pool.get_stats())
     waits, seconds = (REGISTRY.get_sample_value(n) - b for n, b in zip(names, before, strict=True))
     assert waits == 1
     assert 0.05 <= seconds < 1
 
 
 def test_new_pool_counts_from_zero():
-    counted = Counted()
+    counts = ExportedCounts()
     before = REGISTRY.get_sample_value("lab_db_pool_waits_total")
-    counted.take("first", {"requests_queued": 5})
-    counted.take("second", {"requests_queued": 2})
+    counts.update("first", {"requests_queued": 5})
+    counts.update("second", {"requests_queued": 2})
     assert REGISTRY.get_sample_value("lab_db_pool_waits_total") - before == 7

@@ -86,10 +86,10 @@ def test_default_data_has_the_documented_size(api):
     ("flag", "value"), [("--hotels", "0"), ("--customers", "many"), ("--bookings-per-suite", "-1")]
 )
 def test_load_db_rejects_invalid_sizes_as_usage_error(stack, flag, value):
-    done = _manage("load_db", flag, value)
-    assert done.returncode == 2
-    assert "a whole number from" in done.stderr
-    assert "Traceback" not in done.stderr
+    process = _manage("load_db", flag, value)
+    assert process.returncode == 2
+    assert "a whole number from" in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 @pytest.mark.django_db
@@ -112,15 +112,15 @@ def test_table_sizes_prints_a_table(capsys, suite):
 
 
 def test_commands_report_unavailable_postgres(stack):
-    done = _manage("table_sizes", PGPORT="1")
-    assert done.returncode == 1
-    assert "Postgres rejected the command" in done.stderr
-    assert "Traceback" not in done.stderr
+    process = _manage("table_sizes", PGPORT="1")
+    assert process.returncode == 1
+    assert "Postgres rejected the command" in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_lab_config_prints_active_settings(stack):
-    done = _manage("lab_config", "--json", LAB_DB_POOL="7")
-    assert json.loads(done.stdout)["LAB_DB_POOL"] == "7"
+    process = _manage("lab_config", "--json", LAB_DB_POOL="7")
+    assert json.loads(process.stdout)["LAB_DB_POOL"] == "7"
 
 
 @pytest.mark.parametrize(
@@ -128,33 +128,33 @@ def test_lab_config_prints_active_settings(stack):
     [("LAB_DETAIL", "quick", "naive, fast"), ("LAB_DB_POOL", "0", "from 1 to 1000")],
 )
 def test_invalid_setting_is_one_message_and_usage_error(stack, name, value, allowed):
-    done = _manage("lab_config", **{name: value})
-    assert done.returncode == 2
-    assert f"{name}={value} is not known" in done.stderr
-    assert allowed in done.stderr
-    assert "Traceback" not in done.stderr
+    process = _manage("lab_config", **{name: value})
+    assert process.returncode == 2
+    assert f"{name}={value} is invalid" in process.stderr
+    assert allowed in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_missing_secret_error_names_the_command(stack, tmp_path):
-    done = _manage("lab_config", BACKEND_SECRETS_DIR=str(tmp_path))
-    assert done.returncode == 2
-    assert "python -m config.secrets" in done.stderr
+    process = _manage("lab_config", BACKEND_SECRETS_DIR=str(tmp_path))
+    assert process.returncode == 2
+    assert "python -m config.secrets" in process.stderr
 
 
 def test_check_deploy_is_clean(stack):
-    done = _manage("check", "--deploy", "--fail-level", "WARNING")
-    assert done.returncode == 0, done.stderr
+    process = _manage("check", "--deploy", "--fail-level", "WARNING")
+    assert process.returncode == 0, process.stderr
 
 
 def test_no_migration_is_missing(stack):
-    done = _manage("makemigrations", "--check", "--dry-run", LAB_WORKBENCH="on")
-    assert done.returncode == 0, done.stdout
+    process = _manage("makemigrations", "--check", "--dry-run", LAB_WORKBENCH="on")
+    assert process.returncode == 0, process.stdout
 
 
 @pytest.mark.parametrize(
     ("name", "value"), [("LAB_DATA_HOTELS", "0"), ("LAB_DATA_BOOKINGS_PER_SUITE", "5000")]
 )
 def test_load_db_validates_sizes_from_the_environment(stack, name, value):
-    done = _manage("load_db", **{name: value})
-    assert done.returncode == 2
-    assert f"{name}={value} does not fit" in done.stderr
+    process = _manage("load_db", **{name: value})
+    assert process.returncode == 2
+    assert f"{name}={value} is invalid" in process.stderr

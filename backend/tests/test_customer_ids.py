@@ -16,7 +16,7 @@ from lab_settings.kinds import Implementation
 pytestmark = pytest.mark.django_db(transaction=True)
 
 # Number of bookings whose copy differs from their links.
-_WRONG = """
+_DIFFERENCES = """
 SELECT count(*) FROM hotels_booking booking WHERE customer_ids <> ARRAY(
     SELECT customer_id FROM hotels_booking_customers
     WHERE booking_id = booking.id ORDER BY customer_id
@@ -24,14 +24,14 @@ SELECT count(*) FROM hotels_booking booking WHERE customer_ids <> ARRAY(
 """
 
 
-def _wrong() -> int:
+def _count_differences() -> int:
     with connection.cursor() as cursor:
-        cursor.execute(_WRONG)
+        cursor.execute(_DIFFERENCES)
         (count,) = cursor.fetchone()
     return count
 
 
-def _kept(booking: Booking) -> list[str]:
+def _copy(booking: Booking) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT customer_ids FROM hotels_booking WHERE id = %s", [booking.pk])
         (ids,) = cursor.fetchone()
@@ -48,28 +48,28 @@ def test_copy_follows_every_change_of_the_relation(suite, customers):
     booking, other = _booking(suite, 1), _booking(suite, 3)
     pks = sorted(customer.pk for customer in customers)
     assert len(pks) > 2
-    assert _kept(booking) == []
+    assert _copy(booking) == []
     booking.customers.add(*reversed(customers))
-    assert _kept(booking) == pks
+    assert _copy(booking) == pks
     booking.customers.remove(pks[0])
-    assert _kept(booking) == pks[1:]
+    assert _copy(booking) == pks[1:]
     other.customers.set(customers[:1])
     booking.customers.set(customers[:2])
-    assert _kept(booking) == sorted(customer.pk for customer in customers[:2])
+    assert _copy(booking) == sorted(customer.pk for customer in customers[:2])
     customers[0].bookings.clear()
-    assert _kept(other) == []
-    assert _kept(booking) == [customers[1].pk]
+    assert _copy(other) == []
+    assert _copy(booking) == [customers[1].pk]
 
 
 def test_moved_link_leaves_its_old_booking(suite, customers):
     booking, other = _booking(suite, 1), _booking(suite, 3)
     booking.customers.set(customers[:2])
     booking.customers.through.objects.filter(customer=customers[0]).update(booking=other)
-    assert _kept(booking) == [customers[1].pk]
-    assert _kept(other) == [customers[0].pk]
+    assert _copy(booking) == [customers[1].pk]
+    assert _copy(other) == [customers[0].pk]
 
 
-def _forget(customer_pk) -> None:
+def _delete_customer(customer_pk) -> None:
     """Delete the customer on a separate connection, like a concurrent client."""
     try:
         Customer.objects.get(pk=customer_pk).delete()
@@ -77,7 +77,7 @@ def _forget(customer_pk) -> None:
         connections.close_all()
 
 
-def _wait_for_who_waits() -> None:
+def _wait_for_blocked_process() -> None:
     deadline = time.monotonic() + 20
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
@@ -94,10 +94,10 @@ def test_concurrent_changes_of_one_booking_both_reach_the_copy(suite, customers)
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             customers[0].delete()
-            other = pool.submit(_forget, customers[1].pk)
-            _wait_for_who_waits()
+            other = pool.submit(_delete_customer, customers[1].pk)
+            _wait_for_blocked_process()
         other.result(timeout=20)
-    assert [_kept(booking) for booking in bookings] == [[customers[2].pk]] * 3
+    assert [_copy(booking) for booking in bookings] == [[customers[2].pk]] * 3
 
 
 def test_truncated_links_empty_the_copy(suite, customers):
@@ -105,18 +105,18 @@ def test_truncated_links_empty_the_copy(suite, customers):
     booking.customers.set(customers[:2])
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE hotels_booking_customers")
-    assert _kept(booking) == []
+    assert _copy(booking) == []
 
 
 def test_deleted_customer_is_removed_from_the_copy(suite, customers):
     booking = _booking(suite, 1)
     booking.customers.set(customers[:2])
     customers[0].delete()
-    assert _kept(booking) == [customers[1].pk]
+    assert _copy(booking) == [customers[1].pk]
 
 
 @pytest.fixture
-def unkept(db) -> Iterator[None]:
+def without_triggers(db) -> Iterator[None]:
     """Disable the triggers, so that they do not correct the copy."""
     tables = "ALTER TABLE hotels_booking_customers {} TRIGGER USER"
     with connection.cursor() as cursor:
@@ -126,26 +126,30 @@ def unkept(db) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "one"}], ids=["plain", "with a key"])
-def test_fast_booking_writes_the_copy_without_triggers(api, settings, wish, unkept, headers):
+def test_fast_booking_writes_the_copy_without_triggers(
+    api, settings, booking_data, without_triggers, headers
+):
     settings.LAB = settings.LAB.model_copy(update={"LAB_BOOKING": Implementation.FAST})
-    wish = {**wish, "customers": sorted(wish["customers"], reverse=True)}
-    assert api.post("/api/booking/", wish, format="json", headers=headers).status_code == 201
+    booking_data = {**booking_data, "customers": sorted(booking_data["customers"], reverse=True)}
+    assert (
+        api.post("/api/booking/", booking_data, format="json", headers=headers).status_code == 201
+    )
     assert Booking.objects.get().customers.count() == 2
-    assert _wrong() == 0
+    assert _count_differences() == 0
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "one"}], ids=["plain", "with a key"])
-def test_new_booking_has_the_copy(api, booking_by, wish, headers):
-    ids = sorted(wish["customers"], reverse=True)
-    wish = {**wish, "customers": ids}
-    answer = api.post("/api/booking/", wish, format="json", headers=headers)
+def test_new_booking_has_the_copy(api, booking_by, booking_data, headers):
+    ids = sorted(booking_data["customers"], reverse=True)
+    booking_data = {**booking_data, "customers": ids}
+    answer = api.post("/api/booking/", booking_data, format="json", headers=headers)
     assert answer.status_code == 201
     booking = Booking.objects.get()
-    assert [str(pk) for pk in _kept(booking)] == sorted(ids)
-    assert _wrong() == 0
+    assert [str(pk) for pk in _copy(booking)] == sorted(ids)
+    assert _count_differences() == 0
 
 
-def test_loaded_data_has_the_copy(unkept):
+def test_loaded_data_has_the_copy(without_triggers):
     call_command("load_db", hotels=1, suites_per_hotel=3, bookings_per_suite=4, customers=30)
     assert Booking.objects.count() > 0
-    assert _wrong() == 0
+    assert _count_differences() == 0

@@ -11,7 +11,7 @@ from django.db import OperationalError, connection
 from ops import roles
 
 # https://www.postgresql.org/docs/current/protocol-message-formats.html
-_ASKS_FOR_SSL, _CLEARTEXT = 80877103, struct.pack("!cII", b"R", 8, 3)
+_SSL_REQUEST, _CLEARTEXT = 80877103, struct.pack("!cII", b"R", 8, 3)
 
 
 class Impostor:
@@ -20,29 +20,29 @@ class Impostor:
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
         self.port = listener.getsockname()[1]
-        self.told = b""
+        self.reply = b""
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
-        taken, _ = self._listener.accept()
-        with taken:
-            taken.settimeout(5)
-            while (first := _message(taken))[:4] != struct.pack("!I", 3 << 16):
-                assert first == struct.pack("!I", _ASKS_FOR_SSL)
-                taken.sendall(b"N")
-            taken.sendall(_CLEARTEXT)
-            self.told = taken.recv(1024)
+        client, _ = self._listener.accept()
+        with client:
+            client.settimeout(5)
+            while (first := _message(client))[:4] != struct.pack("!I", 3 << 16):
+                assert first == struct.pack("!I", _SSL_REQUEST)
+                client.sendall(b"N")
+            client.sendall(_CLEARTEXT)
+            self.reply = client.recv(1024)
 
-    def ended(self) -> None:
+    def join(self) -> None:
         self._thread.join(10)
         assert not self._thread.is_alive()
 
 
-def _message(taken: socket.socket) -> bytes:
+def _message(client: socket.socket) -> bytes:
     """Return the body of one startup message, which follows its length."""
-    (length,) = struct.unpack("!I", taken.recv(4, socket.MSG_WAITALL))
-    return taken.recv(length - 4, socket.MSG_WAITALL)
+    (length,) = struct.unpack("!I", client.recv(4, socket.MSG_WAITALL))
+    return client.recv(length - 4, socket.MSG_WAITALL)
 
 
 @pytest.fixture
@@ -56,19 +56,19 @@ def test_client_without_require_auth_sends_password_to_impostor(impostor):
         psycopg.connect(
             host="127.0.0.1", port=impostor.port, user="hotel", dbname="hotel", password="secret"
         )
-    impostor.ended()
-    assert impostor.told == b"p" + struct.pack("!I", 11) + b"secret\0"
+    impostor.join()
+    assert impostor.reply == b"p" + struct.pack("!I", 11) + b"secret\0"
 
 
 @pytest.mark.django_db
 def test_application_does_not_send_password_to_impostor(impostor):
-    fresh = connection.copy()
-    fresh.settings_dict["OPTIONS"].pop("pool", None)
-    fresh.settings_dict |= {"HOST": "127.0.0.1", "PORT": impostor.port, "PASSWORD": "secret"}
+    copy = connection.copy()
+    copy.settings_dict["OPTIONS"].pop("pool", None)
+    copy.settings_dict |= {"HOST": "127.0.0.1", "PORT": impostor.port, "PASSWORD": "secret"}
     with pytest.raises(OperationalError, match="authentication method requirement"):
-        fresh.ensure_connection()
-    impostor.ended()
-    assert impostor.told == b""
+        copy.ensure_connection()
+    impostor.join()
+    assert impostor.reply == b""
 
 
 def test_superuser_login_does_not_send_password_to_impostor(impostor, monkeypatch, tmp_path):
@@ -78,5 +78,5 @@ def test_superuser_login_does_not_send_password_to_impostor(impostor, monkeypatc
     monkeypatch.setenv("PGPORT", str(impostor.port))
     with pytest.raises(SystemExit, match="authentication method requirement"):
         roles.main()
-    impostor.ended()
-    assert impostor.told == b""
+    impostor.join()
+    assert impostor.reply == b""

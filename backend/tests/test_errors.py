@@ -27,10 +27,10 @@ def test_statement_timeout_is_503_with_retry_after(api, hotel, monkeypatch):
 def test_unavailable_database_makes_readyz_503(api, monkeypatch):
     from hotels.models import Hotel
 
-    def refused():
+    def fail():
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr(Hotel.objects, "exists", refused)
+    monkeypatch.setattr(Hotel.objects, "exists", fail)
     answer = api.get("/readyz")
     assert answer.status_code == 503
     assert "connection refused" in answer.json()["error"]["message"]
@@ -47,10 +47,10 @@ def test_unknown_host_is_400_in_the_error_format(api):
 def test_lab_settings_without_a_database_are_503(api, monkeypatch, settings):
     from ops import apis
 
-    def refused():
+    def fail():
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr(apis, "_versions", refused)
+    monkeypatch.setattr(apis, "_versions", fail)
     answer = api.get("/lab/settings", headers={"X-Lab-Token": settings.LAB_TOKEN})
     assert answer.status_code == 503
     assert answer.json()["error"]["code"] == "unavailable"

@@ -55,8 +55,8 @@ def test_detail_nests_suites_bookings_and_customers(api, detail_by, suite, custo
     answer = api.get(f"/api/hotel/{suite.hotel_id}/")
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "application/json"
-    (found,) = answer.json()["suites"]
-    assert found == {
+    (suite_data,) = answer.json()["suites"]
+    assert suite_data == {
         "id": str(suite.pk),
         "number": 1,
         "capacity": 3,
@@ -73,11 +73,11 @@ def test_detail_nests_suites_bookings_and_customers(api, detail_by, suite, custo
 
 
 def _bodies(api, settings, hotel):
-    found = []
+    bodies = []
     for implementation in Implementation:
         settings.LAB = settings.LAB.model_copy(update={"LAB_DETAIL": implementation})
-        found.append(api.get(f"/api/hotel/{hotel.pk}/").content)
-    return found
+        bodies.append(api.get(f"/api/hotel/{hotel.pk}/").content)
+    return bodies
 
 
 TEXTS = [

@@ -21,39 +21,41 @@ def server(request, django_db_setup):
         yield address
 
 
-def test_booking_reaches_all_clients_of_its_hotel(server, booking_by, hotel, wish, api):
+def test_booking_reaches_all_clients_of_its_hotel(server, booking_by, hotel, booking_data, api):
     url = f"ws://{server}/ws/hotel/{hotel.pk}/"
     with connect(url) as one, connect(url) as other:
         assert [heard(each) for each in (one, other)] == [
             {"type": "ready", "hotel": str(hotel.pk)}
         ] * 2
         before = time.time()
-        made = api.post("/api/booking/", wish, format="json").json()
-        said = heard(one)
-        assert heard(other) == said
-    assert before <= said.pop("committed_at") <= time.time()
-    assert said == {
+        booking = api.post("/api/booking/", booking_data, format="json").json()
+        event = heard(one)
+        assert heard(other) == event
+    assert before <= event.pop("committed_at") <= time.time()
+    assert event == {
         "type": "availability",
         "hotel": str(hotel.pk),
-        "suite": wish["suite"],
-        "booking": made["id"],
-        "check_in": wish["check_in"],
-        "check_out": wish["check_out"],
+        "suite": booking_data["suite"],
+        "booking": booking["id"],
+        "check_in": booking_data["check_in"],
+        "check_out": booking_data["check_out"],
     }
 
 
-def test_booking_made_on_the_same_server_arrives(server, hotel, wish):
+def test_booking_made_on_the_same_server_arrives(server, hotel, booking_data):
     with connect(f"ws://{server}/ws/hotel/{hotel.pk}/") as websocket:
         heard(websocket)
-        answer = httpx.post(f"http://{server}/api/booking/", json=wish, timeout=SECONDS)
+        answer = httpx.post(f"http://{server}/api/booking/", json=booking_data, timeout=SECONDS)
         assert heard(websocket)["booking"] == answer.json()["id"]
 
 
-def test_client_receives_only_successful_bookings(server, hotel, wish, api):
+def test_client_receives_only_successful_bookings(server, hotel, booking_data, api):
     with connect(f"ws://{server}/ws/hotel/{hotel.pk}/") as websocket:
         heard(websocket)
-        statuses = [api.post("/api/booking/", wish, format="json").status_code for _ in range(2)]
-        later = wish | {"check_in": "2031-06-01", "check_out": "2031-06-02"}
+        statuses = [
+            api.post("/api/booking/", booking_data, format="json").status_code for _ in range(2)
+        ]
+        later = booking_data | {"check_in": "2031-06-01", "check_out": "2031-06-02"}
         last = api.post("/api/booking/", later, format="json").json()
         assert statuses == [201, 409]
         assert [heard(websocket)["check_in"] for _ in range(2)] == ["2031-05-01", "2031-06-01"]
@@ -77,20 +79,20 @@ def test_ready_query_repeats_the_ready_message(server, hotel):
             assert heard(websocket) == first == {"type": "ready", "hotel": str(hotel.pk)}
 
 
-def test_other_client_messages_are_ignored(server, hotel, wish, api):
+def test_other_client_messages_are_ignored(server, hotel, booking_data, api):
     with connect(f"ws://{server}/ws/hotel/{hotel.pk}/") as websocket:
         heard(websocket)
-        for said in ("no JSON", b"\x00", "x" * 1000):
-            websocket.send(said)
-        made = api.post("/api/booking/", wish, format="json").json()
-        assert heard(websocket)["booking"] == made["id"]
+        for message in ("no JSON", b"\x00", "x" * 1000):
+            websocket.send(message)
+        booking = api.post("/api/booking/", booking_data, format="json").json()
+        assert heard(websocket)["booking"] == booking["id"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_handshake_is_rejected_without_the_setting(hotel, name):
     with served(name, LAB_WEBSOCKETS="off") as address:
         for path in (f"ws/hotel/{hotel.pk}/", "ws/"):
-            with pytest.raises(InvalidStatus) as refused:
+            with pytest.raises(InvalidStatus) as error:
                 connect(f"ws://{address}/{path}")
-            assert refused.value.response.status_code == 403
+            assert error.value.response.status_code == 403
         assert httpx.get(f"http://{address}/api/hotel/").status_code == 200

@@ -25,63 +25,65 @@ def _pushes(outcome):
     return REGISTRY.get_sample_value("lab_live_pushes_total", {"outcome": outcome}) or 0
 
 
-def test_unavailable_redis_fails_no_booking_and_is_counted(wish, api, settings):
-    settings.CHANNEL_LAYERS = _elsewhere(settings, "redis://127.0.0.1:1/1")
+def test_unavailable_redis_fails_no_booking_and_is_counted(booking_data, api, settings):
+    settings.CHANNEL_LAYERS = _layers_at(settings, "redis://127.0.0.1:1/1")
     before = _pushes("failed")
-    assert api.post("/api/booking/", wish, format="json").status_code == 201
+    assert api.post("/api/booking/", booking_data, format="json").status_code == 201
     wait_for(lambda: _pushes("failed") == before + 1, seconds=SECONDS, what="The count")
 
 
-def test_frozen_redis_delays_no_booking_and_is_counted(wish, api, settings, monkeypatch):
+def test_frozen_redis_delays_no_booking_and_is_counted(booking_data, api, settings, monkeypatch):
     monkeypatch.setattr(push, "TIMEOUT_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as frozen:
         url = f"redis://127.0.0.1:{frozen.getsockname()[1]}/1"
-        settings.CHANNEL_LAYERS = _elsewhere(settings, url)
+        settings.CHANNEL_LAYERS = _layers_at(settings, url)
         before = _pushes("failed")
-        assert api.post("/api/booking/", wish, format="json").status_code == 201
+        assert api.post("/api/booking/", booking_data, format="json").status_code == 201
         assert _pushes("failed") == before
         wait_for(lambda: _pushes("failed") == before + 1, seconds=SECONDS, what="The count")
 
 
-def _elsewhere(settings, url):
+def _layers_at(settings, url):
     live = settings.CHANNEL_LAYERS["live"] | {"CONFIG": {"hosts": [url]}}
     return settings.CHANNEL_LAYERS | {"live": live}
 
 
-AWAY = {
+UNAVAILABLE = {
     "Redis": {"BACKEND_REDIS_URL": "redis://127.0.0.1:1/0"},
     "Postgres": {"PGPORT": "1"},
 }
 
 
-@pytest.mark.parametrize("what", AWAY)
+@pytest.mark.parametrize("what", UNAVAILABLE)
 def test_unavailable_service_closes_with_1013_and_no_traceback(what, hotel, capfd):
     with (
-        served("uvicorn", LAB_WEBSOCKETS="on", **AWAY[what]) as address,
+        served("uvicorn", LAB_WEBSOCKETS="on", **UNAVAILABLE[what]) as address,
         connect(f"ws://{address}/ws/hotel/{hotel.pk}/") as websocket,
     ):
         assert closed_with(websocket) == 1013
-    said = capfd.readouterr().err
-    assert "A WebSocket was closed: " in said
-    assert "Traceback" not in said
+    log = capfd.readouterr().err
+    assert "A WebSocket was closed: " in log
+    assert "Traceback" not in log
 
 
 def test_client_dropped_during_a_push_is_no_longer_counted(hotel, tmp_path, capfd):
     with served("uvicorn", LAB_WEBSOCKETS="on", PROMETHEUS_MULTIPROC_DIR=str(tmp_path)) as address:
         with ExitStack() as open_:
             url = f"ws://{address}/ws/hotel/{hotel.pk}/"
-            dropping = [open_.enter_context(connect(url)) for _ in range(20)]
-            for websocket in dropping:
+            websockets = [open_.enter_context(connect(url)) for _ in range(20)]
+            for websocket in websockets:
                 heard(websocket)
-            assert _watching(tmp_path) == _watched(hotel) * 20 == 20
-            for websocket in dropping:
-                _tell(hotel, times=20)
+            assert _count_connections(tmp_path) == _count_subscriptions(hotel) * 20 == 20
+            for websocket in websockets:
+                _send(hotel, times=20)
                 _abort(websocket)
-        wait_for(lambda: _watching(tmp_path) == 0, seconds=SECONDS, what="The end of all")
-        wait_for(lambda: _watched(hotel) == 0, seconds=SECONDS, what="The end of the group")
-    said = capfd.readouterr().err
-    assert "Traceback" not in said
-    assert "A WebSocket was closed" not in said
+        wait_for(lambda: _count_connections(tmp_path) == 0, seconds=SECONDS, what="The end of all")
+        wait_for(
+            lambda: _count_subscriptions(hotel) == 0, seconds=SECONDS, what="The end of the group"
+        )
+    log = capfd.readouterr().err
+    assert "Traceback" not in log
+    assert "A WebSocket was closed" not in log
 
 
 def test_broken_subscription_is_renewed_and_socket_stays_open(hotel):
@@ -91,15 +93,15 @@ def test_broken_subscription_is_renewed_and_socket_stays_open(hotel):
         _redis() as redis,
     ):
         heard(websocket)
-        killed = _subscribers(redis)
+        old_subscribers = _subscribers(redis)
         assert redis.client_kill_filter(_type="pubsub") > 0
 
         def is_renewed():
             now = _subscribers(redis)
-            return now and now.isdisjoint(killed) and _watched(hotel) == 1
+            return now and now.isdisjoint(old_subscribers) and _count_subscriptions(hotel) == 1
 
         wait_for(is_renewed, seconds=SECONDS, what="The subscription")
-        _tell(hotel, times=1)
+        _send(hotel, times=1)
         assert heard(websocket) == {}
 
 
@@ -112,11 +114,11 @@ def _subscribers(redis):
     return {client["id"] for client in redis.client_list(_type="pubsub")}
 
 
-def _tell(hotel, times):
+def _send(hotel, times):
     for _ in range(times):
         message = {"type": "availability", "text": "{}"}
-        sending = push._send(group_of(hotel.pk), message)
-        asyncio.run_coroutine_threadsafe(sending, push._loop()).result(SECONDS)
+        coroutine = push._send(group_of(hotel.pk), message)
+        asyncio.run_coroutine_threadsafe(coroutine, push._loop()).result(SECONDS)
 
 
 def _abort(websocket):
@@ -126,13 +128,13 @@ def _abort(websocket):
     websocket.socket.close()
 
 
-def _watching(folder):
+def _count_connections(folder):
     registry = CollectorRegistry()
     MultiProcessCollector(registry, path=str(folder))
     return registry.get_sample_value("lab_live_connections")
 
 
-def _watched(hotel):
+def _count_subscriptions(hotel):
     """Return how many processes are subscribed to the hotel's group in Redis."""
     name = f"asgi__group__{group_of(hotel.pk)}"
     with _redis() as redis:

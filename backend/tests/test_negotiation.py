@@ -14,8 +14,8 @@ SCHEMA = "/api/schema/"
         ("application/yaml", "application/yaml"),
     ],
 )
-def test_accept_header_selects_the_media_type(api, accepted, form):
+def test_accept_header_selects_the_media_type(api, accept, media_type):
     """The shortcut applies only to views that offer JSON alone."""
-    answer = api.get(SCHEMA, headers={"Accept": accepted})
+    answer = api.get(SCHEMA, headers={"Accept": accept})
     assert answer.status_code == 200
-    assert answer.headers["Content-Type"].partition(";")[0] == form
+    assert answer.headers["Content-Type"].partition(";")[0] == media_type

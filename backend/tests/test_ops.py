@@ -74,7 +74,7 @@ def test_swagger_page_and_its_files_are_served_locally(api):
 def test_latency_requires_token_and_reports_postgres_auth(api):
     assert api.get("/lab/latency").status_code == 404
     headers = {"X-Lab-Token": django_settings.LAB_TOKEN}
-    found = api.get("/lab/latency", headers=headers).json()
-    assert found["postgres_auth"] == "scram-sha-256"
-    assert min(found["round_trips_ms"]) > 0
-    assert found["new_connection_ms"] > 0
+    document = api.get("/lab/latency", headers=headers).json()
+    assert document["postgres_auth"] == "scram-sha-256"
+    assert min(document["round_trips_ms"]) > 0
+    assert document["new_connection_ms"] > 0

@@ -14,19 +14,19 @@ from lab.stack.native.supervision import wait_for
 TIMEOUT = 8
 # Upper limit of an immediate failure on any machine, in seconds.
 AT_ONCE = 2
-NOBODY = 1
+UNUSED_PORT = 1
 
 
 class Postgres:
     """Connection parameters of the real server, or of a port without a listener."""
 
     def __init__(self) -> None:
-        self.away = False
+        self.is_down = False
 
     def __call__(self) -> dict[str, object]:
-        found = connection.get_connection_params()
-        found.pop("cursor_factory", None)
-        return {**found, "autocommit": True, **({"port": NOBODY} if self.away else {})}
+        parameters = connection.get_connection_params()
+        parameters.pop("cursor_factory", None)
+        return {**parameters, "autocommit": True, **({"port": UNUSED_PORT} if self.is_down else {})}
 
 
 @pytest.fixture
@@ -39,61 +39,61 @@ def _pool(postgres, size):
     return ConnectionPool(kwargs=postgres, check=check, open=False, **options(size, TIMEOUT))
 
 
-def _refused(pool) -> float:
+def _seconds_to_failure(pool) -> float:
     """Return the seconds until the pool reported that it has no connection."""
-    began = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(OperationalError, match=NO_CONNECTION):
         pool.getconn()
-    return time.monotonic() - began
+    return time.monotonic() - start
 
 
 def test_requests_fail_at_once_and_recover_with_postgres(postgres):
     with _pool(postgres, size=1) as pool:
-        with pool.connection() as lost:
-            postgres.away = True
-            lost.close()
+        with pool.connection() as client:
+            postgres.is_down = True
+            client.close()
         # Long enough for a pool that doubles its pauses to reach a pause of seconds.
         ends = time.monotonic() + 4
         while time.monotonic() < ends:
-            assert _refused(pool) < AT_ONCE
-        postgres.away = False
-        began = time.monotonic()
+            assert _seconds_to_failure(pool) < AT_ONCE
+        postgres.is_down = False
+        start = time.monotonic()
         pool.putconn(pool.getconn())
-        assert time.monotonic() - began < AT_ONCE
+        assert time.monotonic() - start < AT_ONCE
 
 
 def test_pool_started_without_postgres_connects_later(postgres):
-    postgres.away = True
+    postgres.is_down = True
     with _pool(postgres, size=2) as pool:
-        assert _refused(pool) < AT_ONCE
-        postgres.away = False
+        assert _seconds_to_failure(pool) < AT_ONCE
+        postgres.is_down = False
         pool.putconn(pool.getconn())
 
 
 def test_request_waits_for_a_connection_in_use(postgres):
     with _pool(postgres, size=2) as pool, ThreadPoolExecutor(1) as threads:
         pool.wait()
-        used = pool.getconn()
-        postgres.away = True
-        waits = threads.submit(pool.getconn)
-        tried = "The pool's tries for another"
-        wait_for(lambda: _errors(pool) >= 2 and _size(pool) == 1, seconds=5, what=tried)
-        assert not waits.done()
-        pool.putconn(used)
-        assert waits.result() is used
-        pool.putconn(used)
+        client = pool.getconn()
+        postgres.is_down = True
+        future = threads.submit(pool.getconn)
+        attempts = "The pool's tries for another"
+        wait_for(lambda: _errors(pool) >= 2 and _size(pool) == 1, seconds=5, what=attempts)
+        assert not future.done()
+        pool.putconn(client)
+        assert future.result() is client
+        pool.putconn(client)
 
 
 @pytest.fixture
-def pooled(stack):
+def connections(stack):
     """Yield connections of one pool, as Django opens them, several of them in use at a time."""
     handling = {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False}
     first = connection.copy()
     first.settings_dict |= handling
     first.settings_dict["OPTIONS"]["pool"] = options(4, TIMEOUT)
-    found = [first, *(first.copy() for _ in range(3))]
-    yield found
-    for each in found:
+    wrappers = [first, *(first.copy() for _ in range(3))]
+    yield wrappers
+    for each in wrappers:
         each.close()
     first.close_pool()
 
@@ -105,30 +105,30 @@ def _pid(one) -> int:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_lost_connections_cause_no_pause(pooled, monkeypatch):
-    pids = [_pid(each) for each in pooled]
+def test_lost_connections_cause_no_pause(connections, monkeypatch):
+    pids = [_pid(each) for each in connections]
     assert len(set(pids)) == 4
-    for each in pooled:
+    for each in connections:
         each.close()
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(pid, 5000) FROM unnest(%s) AS pid", [pids])
-    paused = []
-    monkeypatch.setattr("psycopg_pool.pool.sleep", paused.append)
-    began = time.monotonic()
-    assert _pid(pooled[0]) not in pids
-    assert time.monotonic() - began < AT_ONCE
-    assert paused == []
+    pauses = []
+    monkeypatch.setattr("psycopg_pool.pool.sleep", pauses.append)
+    start = time.monotonic()
+    assert _pid(connections[0]) not in pids
+    assert time.monotonic() - start < AT_ONCE
+    assert pauses == []
 
 
 @pytest.mark.django_db(transaction=True)
-def test_live_connection_is_used_without_a_query(pooled):
+def test_live_connection_is_used_without_a_query(connections):
     # Use all of them: a pool that grows during the test returns the new connection.
-    pids = {_pid(each) for each in pooled}
-    for each in pooled:
+    pids = {_pid(each) for each in connections}
+    for each in connections:
         each.close()
-    pid = _pid(pooled[0])
+    pid = _pid(connections[0])
     assert pid in pids
-    pooled[0].close()
+    connections[0].close()
     with connection.cursor() as cursor:
         cursor.execute("SELECT query FROM pg_stat_activity WHERE pid = %s", [pid])
         assert cursor.fetchone() == ("SELECT pg_backend_pid()",)

@@ -28,10 +28,10 @@ def test_detail_query_count_does_not_depend_on_bookings(
 ):
     caches.on(LAB_DETAIL=implementation)
     for day in range(bookings):
-        made = Booking.objects.create(
+        booking = Booking.objects.create(
             suite=suite, check_in=f"2031-01-{day + 1:02}", check_out=f"2031-01-{day + 2:02}"
         )
-        made.customers.set(customers[:2])
+        booking.customers.set(customers[:2])
     with django_assert_num_queries(1 + tables):
         assert api.get(f"/api/hotel/{suite.hotel_id}/").status_code == 200
 
@@ -56,8 +56,8 @@ def test_cached_page_queries_at_most_its_version(
         with django_assert_num_queries(queries):
             assert api.get(path, headers=headers).status_code == 200
         with django_assert_num_queries(queries):
-            known = {**headers, "If-None-Match": tag}
-            assert api.get(path, headers=known).status_code == 304
+            conditional = {**headers, "If-None-Match": tag}
+            assert api.get(path, headers=conditional).status_code == 304
 
 
 def test_304_without_cache_queries_only_its_version(api, caches, pages, django_assert_num_queries):
@@ -79,11 +79,13 @@ def test_304_without_cache_queries_only_its_version(api, caches, pages, django_a
     ],
 )
 def test_booking_query_count(
-    api, caches, wish, implementation, key, queries, django_assert_num_queries
+    api, caches, booking_data, implementation, key, queries, django_assert_num_queries
 ):
     caches.on(LAB_BOOKING=implementation)
     with django_assert_num_queries(queries):
-        assert api.post("/api/booking/", wish, format="json", headers=key).status_code == 201
+        assert (
+            api.post("/api/booking/", booking_data, format="json", headers=key).status_code == 201
+        )
 
 
 @pytest.mark.parametrize(
@@ -91,22 +93,24 @@ def test_booking_query_count(
     # The single statement, which fails. With a key also: lock and lookup, booking, answer.
     [({}, 1), ({"Idempotency-Key": "k"}, SAVEPOINT + 1 + SAVEPOINT + 3)],
 )
-def test_conflict_query_count(api, caches, wish, key, queries, django_assert_num_queries):
+def test_conflict_query_count(api, caches, booking_data, key, queries, django_assert_num_queries):
     caches.on(LAB_BOOKING=FAST)
-    api.post("/api/booking/", wish, format="json")
+    api.post("/api/booking/", booking_data, format="json")
     with django_assert_num_queries(queries):
-        assert api.post("/api/booking/", wish, format="json", headers=key).status_code == 409
+        assert (
+            api.post("/api/booking/", booking_data, format="json", headers=key).status_code == 409
+        )
 
 
 @pytest.mark.parametrize(
     ("implementation", "queries"), [(NAIVE, SAVEPOINT + 1), (FAST, SAVEPOINT + 1 + SAVEPOINT + 1)]
 )
 def test_replayed_booking_takes_one_lookup(
-    api, caches, wish, implementation, queries, django_assert_num_queries
+    api, caches, booking_data, implementation, queries, django_assert_num_queries
 ):
     caches.on(LAB_BOOKING=implementation)
     key = {"Idempotency-Key": "k"}
-    api.post("/api/booking/", wish, format="json", headers=key)
+    api.post("/api/booking/", booking_data, format="json", headers=key)
     with django_assert_num_queries(queries):
-        answer = api.post("/api/booking/", wish, format="json", headers=key)
+        answer = api.post("/api/booking/", booking_data, format="json", headers=key)
     assert answer.headers["Idempotency-Replayed"] == "true"

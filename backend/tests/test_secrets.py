@@ -6,7 +6,7 @@ import stat
 import psycopg
 import pytest
 from config import env
-from config.secrets import NAMES, READERS, hand_out, make_secrets
+from config.secrets import NAMES, READERS, distribute_secrets, make_secrets
 from ops import roles
 
 
@@ -57,7 +57,7 @@ def test_each_reader_gets_only_its_secrets(tmp_path):
     folder, readers = tmp_path / "all", tmp_path / "readers"
     make_secrets(folder)
     for _ in range(2):
-        hand_out(folder, readers)
+        distribute_secrets(folder, readers)
     assert {path.name for path in readers.iterdir()} == set(READERS)
     for name, reader in READERS.items():
         assert {path.name for path in (readers / name).iterdir()} == set(reader.names)
@@ -76,7 +76,7 @@ def test_existing_folders_become_private(tmp_path):
     for name in READERS:
         (readers / name).mkdir(mode=0o755, parents=True)
     make_secrets(folder)
-    hand_out(folder, readers)
+    distribute_secrets(folder, readers)
     assert {_mode(path) for path in (folder, *readers.iterdir())} == {0o700}
 
 
@@ -84,9 +84,9 @@ def test_existing_folders_become_private(tmp_path):
 def test_replaced_secret_reaches_its_readers(tmp_path):
     folder, readers = tmp_path / "all", tmp_path / "readers"
     make_secrets(folder)
-    hand_out(folder, readers)
+    distribute_secrets(folder, readers)
     (folder / "lab_token").write_text("another")
-    hand_out(folder, readers)
+    distribute_secrets(folder, readers)
     assert (readers / "backend/lab_token").read_text() == "another"
     assert (readers / "backend/lab_token").stat().st_uid == READERS["backend"].uid
 
@@ -115,9 +115,9 @@ def test_pg_stat_statements_contains_no_passwords(superuser):
     superuser.execute("SELECT pg_stat_statements_reset()")
     roles.prepare(superuser)
     texts = [row[0] for row in superuser.execute("SELECT query FROM pg_stat_statements")]
-    told = [text for text in texts if text.startswith("ALTER ROLE") and "PASSWORD" in text]
-    assert len(told) == 2
-    assert all("SCRAM-SHA-256$" in text for text in told)
+    statements = [text for text in texts if text.startswith("ALTER ROLE") and "PASSWORD" in text]
+    assert len(statements) == 2
+    assert all("SCRAM-SHA-256$" in text for text in statements)
     for name in ("hotel_password", "monitor_password"):
         assert not [text for text in texts if env.secret(name) in text]
 

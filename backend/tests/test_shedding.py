@@ -16,7 +16,7 @@ def _since(seconds: float) -> dict[str, str]:
     return {"X-Request-Start": f"{time.time() - seconds:.3f}"}
 
 
-def _shed() -> float:
+def _shed_count() -> float:
     return REGISTRY.get_sample_value("lab_shed_requests_total") or 0
 
 
@@ -37,23 +37,23 @@ def shedding(caches, monkeypatch) -> None:
 
 
 def test_request_that_waited_too_long_is_503_without_work(
-    api, shedding, caches, pages, wish, django_assert_num_queries
+    api, shedding, caches, pages, booking_data, django_assert_num_queries
 ):
-    before, redis = _shed(), caches.counts("redis")
+    before, redis = _shed_count(), caches.counts("redis")
     labels = {"route": "hotel_detail", "method": "GET", "status": "503"}
-    counted = REGISTRY.get_sample_value("lab_http_requests_total", labels) or 0
+    responses = REGISTRY.get_sample_value("lab_http_requests_total", labels) or 0
     with django_assert_num_queries(0):
         answers = [
             *(api.get(path, headers=_since(0.4)) for path in pages),
-            api.post("/api/booking/", wish, format="json", headers=_since(5)),
+            api.post("/api/booking/", booking_data, format="json", headers=_since(5)),
         ]
     for answer in answers:
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "1"
         assert answer.json()["error"]["code"] == "overloaded"
-    assert _shed() == before + 3
+    assert _shed_count() == before + 3
     assert redis() == {}
-    assert REGISTRY.get_sample_value("lab_http_requests_total", labels) == counted + 1
+    assert REGISTRY.get_sample_value("lab_http_requests_total", labels) == responses + 1
 
 
 def test_burst_may_wait_longer_than_a_standing_queue(api, shedding, pages, monkeypatch):
@@ -61,13 +61,13 @@ def test_burst_may_wait_longer_than_a_standing_queue(api, shedding, pages, monke
     monkeypatch.setattr(module, "BURST_WAIT_SECONDS", 100)
     monkeypatch.setattr(module, "STANDING_SECONDS", 100)
 
-    def asked(seconds):
+    def status(seconds):
         return api.get(pages[1], headers=_since(seconds)).status_code
 
-    assert asked(50) == 503
+    assert status(50) == 503
     # This request did not wait: the queue was empty, so the next requests are a burst.
-    assert asked(-1) == 200
-    assert [asked(50), asked(150)] == [200, 503]
+    assert status(-1) == 200
+    assert [status(50), status(150)] == [200, 503]
 
 
 @pytest.mark.parametrize(

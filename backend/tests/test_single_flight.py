@@ -12,7 +12,7 @@ import pytest
 from config.settings import BASE_DIR
 from django.core.cache import caches as django_caches
 from hotels.caching import single_flight
-from hotels.caching.single_flight import HIT, MISS, kept_or_made
+from hotels.caching.single_flight import HIT, MISS, get_or_build
 
 SETTINGS_MODULE = "config.settings"
 CLIENTS = 8
@@ -24,7 +24,7 @@ import sys, time, django
 from concurrent.futures import ThreadPoolExecutor
 django.setup()
 from django_redis import get_redis_connection
-from hotels.caching.single_flight import kept_or_made
+from hotels.caching.single_flight import get_or_build
 name, redis = sys.argv[1], get_redis_connection()
 
 def make():
@@ -36,14 +36,14 @@ redis.incr(name + ":ready")
 while not redis.exists(name + ":go"):
     time.sleep(0.005)
 with ThreadPoolExecutor(4) as pool:
-    assert [f.result()[0] for f in [pool.submit(kept_or_made, name, make) for _ in range(4)]] == [
+    assert [f.result()[0] for f in [pool.submit(get_or_build, name, make) for _ in range(4)]] == [
         b"body"
     ] * 4
 """
 
 
 class Builder:
-    """A `make` that is slow, as in production, and counts its calls."""
+    """A `build` that is slow, as in production, and counts its calls."""
 
     def __init__(self, seconds: float = 0.2) -> None:
         self.seconds = seconds
@@ -64,12 +64,12 @@ def _dead_builder(caches, name: str) -> None:
 
 
 def test_one_of_many_threads_builds(caches):
-    make = Builder()
+    build = Builder()
     with ThreadPoolExecutor(CLIENTS) as pool:
-        found = list(pool.map(lambda _: kept_or_made("x", make), range(CLIENTS)))
-    assert {body for body, _ in found} == {BODY}
-    assert sorted(outcome for _, outcome in found) == [HIT] * (CLIENTS - 1) + [MISS]
-    assert make.builds == 1
+        results = list(pool.map(lambda _: get_or_build("x", build), range(CLIENTS)))
+    assert {body for body, _ in results} == {BODY}
+    assert sorted(outcome for _, outcome in results) == [HIT] * (CLIENTS - 1) + [MISS]
+    assert build.builds == 1
 
 
 def test_one_of_many_processes_builds(caches):
@@ -89,45 +89,45 @@ def test_one_of_many_processes_builds(caches):
 
 def test_late_lock_finds_the_cached_body(caches, monkeypatch):
     """The builder may finish between our lookup and our lock."""
-    make, looks = Builder(), []
+    build, lookups = Builder(), []
     real = single_flight._get
 
     def late(redis, key):
-        looks.append(key)
-        if len(looks) == 1:
+        lookups.append(key)
+        if len(lookups) == 1:
             redis.set(key, BODY)
             return None
         return real(redis, key)
 
     monkeypatch.setattr(single_flight, "_get", late)
-    assert kept_or_made("x", make) == (BODY, HIT)
-    assert make.builds == 0
+    assert get_or_build("x", build) == (BODY, HIT)
+    assert build.builds == 0
     assert caches.redis.keys(f"{caches.prefix}*lock") == []
 
 
 def test_dead_builder_delays_others_until_its_lock_expires(caches, monkeypatch):
     monkeypatch.setattr(single_flight, "LOCK_SECONDS", 0.3)
     _dead_builder(caches, "x")
-    make = Builder(0)
-    started = time.monotonic()
-    assert kept_or_made("x", make) == (BODY, MISS)
-    assert time.monotonic() - started < single_flight.WAIT_SECONDS / 2
+    build = Builder(0)
+    start = time.monotonic()
+    assert get_or_build("x", build) == (BODY, MISS)
+    assert time.monotonic() - start < single_flight.WAIT_SECONDS / 2
 
 
 def test_slow_builder_renews_its_lock(caches, monkeypatch):
     monkeypatch.setattr(single_flight, "LOCK_SECONDS", 0.6)
-    monkeypatch.setattr(single_flight, "RENEWED_EVERY_SECONDS", 0.1)
-    make = Builder(1.8)
+    monkeypatch.setattr(single_flight, "RENEWAL_SECONDS", 0.1)
+    build = Builder(1.8)
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda _: kept_or_made("x", make), range(2)))
-    assert sorted(outcome for _, outcome in found) == [HIT, MISS]
-    assert make.builds == 1
+        results = list(pool.map(lambda _: get_or_build("x", build), range(2)))
+    assert sorted(outcome for _, outcome in results) == [HIT, MISS]
+    assert build.builds == 1
 
 
 def test_waiting_request_builds_body_after_timeout(caches, monkeypatch):
     monkeypatch.setattr(single_flight, "WAIT_SECONDS", 0.2)
     _dead_builder(caches, "x")
-    assert kept_or_made("x", Builder(0)) == (BODY, MISS)
+    assert get_or_build("x", Builder(0)) == (BODY, MISS)
     # It did not wait for the lock to expire.
     assert len(caches.redis.keys(f"{caches.prefix}*lock")) == 1
 
@@ -137,24 +137,24 @@ def test_failed_build_releases_the_lock(caches):
         raise ValueError
 
     with pytest.raises(ValueError):  # noqa: PT011
-        kept_or_made("x", fail)
+        get_or_build("x", fail)
     assert caches.redis.keys(f"{caches.prefix}*") == []
-    assert kept_or_made("x", Builder(0)) == (BODY, MISS)
+    assert get_or_build("x", Builder(0)) == (BODY, MISS)
 
 
 def test_builder_does_not_release_the_lock_of_another(caches):
     """The builder was suspended until its lock expired, and another builder took it."""
     key = f"{django_caches['default'].make_key('x')}:lock"
 
-    def make():
+    def build():
         caches.redis.set(key, "theirs")
         return BODY
 
-    assert kept_or_made("x", make) == (BODY, MISS)
+    assert get_or_build("x", build) == (BODY, MISS)
     assert caches.redis.get(key) == b"theirs"
 
 
 def test_cached_body_expires(caches):
-    kept_or_made("x", Builder(0))
+    get_or_build("x", Builder(0))
     (key,) = caches.redis.keys(f"{caches.prefix}*")
-    assert 0 < caches.redis.ttl(key) <= single_flight.KEPT_SECONDS
+    assert 0 < caches.redis.ttl(key) <= single_flight.LIFETIME_SECONDS

@@ -56,10 +56,10 @@ def test_cpu_sums_squares(workbench):
 
 def test_read_returns_first_posts_and_total_count(workbench):
     Post.objects.bulk_create(Post(title=f"t{n}", content="c") for n in range(30))
-    said = workbench("io_read").json()
-    assert said["count"] == 30
-    assert [post["title"] for post in said["posts"]] == [f"t{n}" for n in range(25)]
-    assert set(said["posts"][0]) == {"id", "title", "content", "created_at"}
+    document = workbench("io_read").json()
+    assert document["count"] == 30
+    assert [post["title"] for post in document["posts"]] == [f"t{n}" for n in range(25)]
+    assert set(document["posts"][0]) == {"id", "title", "content", "created_at"}
 
 
 def test_create_writes_one_post(workbench):
@@ -155,6 +155,6 @@ def test_schema_excludes_the_workbench(api):
 def test_lab_views_selects_variant_with_same_route_names(variant):
     from inspect import iscoroutinefunction
 
-    found = routes("", variant)
-    assert [route.name for route in found] == [f"workbench_{name}" for name in NAMES]
-    assert {iscoroutinefunction(route.callback) for route in found} == {variant is Views.ASYNC}
+    patterns = routes("", variant)
+    assert [route.name for route in patterns] == [f"workbench_{name}" for name in NAMES]
+    assert {iscoroutinefunction(route.callback) for route in patterns} == {variant is Views.ASYNC}

@@ -11,8 +11,8 @@ from workbench.data import LOCK_ROWS
 from workbench.models import LockRow, Post
 
 
-def _load(**how):
-    call_command("load_db", workbench=True, **{"posts": 200, "seed": 1} | how)
+def _load(**options):
+    call_command("load_db", workbench=True, **{"posts": 200, "seed": 1} | options)
     return list(Post.objects.values_list("id", "title", "content", "created_at"))
 
 
@@ -52,15 +52,15 @@ def test_posts_written_later_get_the_next_id():
 
 
 def test_invalid_number_of_posts_is_usage_error(stack):
-    done = _manage("load_db", "--workbench", "--posts", "99", LAB_WORKBENCH="on")
-    assert done.returncode == 2
-    assert "a whole number from 100" in done.stderr
+    process = _manage("load_db", "--workbench", "--posts", "99", LAB_WORKBENCH="on")
+    assert process.returncode == 2
+    assert "a whole number from 100" in process.stderr
 
 
 def test_load_without_the_setting_names_the_setting(stack):
-    done = _manage("load_db", "--workbench")
-    assert done.returncode == 2
-    assert "lab set LAB_WORKBENCH=on" in done.stderr
+    process = _manage("load_db", "--workbench")
+    assert process.returncode == 2
+    assert "lab set LAB_WORKBENCH=on" in process.stderr
 
 
 def test_app_and_route_are_absent_without_the_setting(stack):
@@ -70,5 +70,5 @@ def test_app_and_route_are_absent_without_the_setting(stack):
         "answer = Client(SERVER_NAME='localhost').get('/workbench/hello/');"
         "print(apps.is_installed('workbench'), apps.is_installed('live'), answer.status_code)"
     )
-    done = _manage("shell", "--verbosity", "0", "--command", script)
-    assert done.stdout.split() == ["False", "False", "404"]
+    process = _manage("shell", "--verbosity", "0", "--command", script)
+    assert process.stdout.split() == ["False", "False", "404"]

@@ -39,7 +39,7 @@ def _empty(stack):
 
 
 @pytest.fixture
-def impatient(monkeypatch):
+def short_timeout(monkeypatch):
     monkeypatch.setattr(layer, "TIMEOUT_SECONDS", 0.2)
 
 
@@ -60,12 +60,12 @@ def test_each_thread_of_a_process_gets_its_response(worker, path):
 def test_requests_leave_no_reply_channels_in_redis(worker):
     for _ in range(3):
         assert Client().get(PATHS[0]).status_code == 200
-    left = {key for key in _redis().scan_iter() if b"specific" in key}
-    assert left == set()
+    keys = {key for key in _redis().scan_iter() if b"specific" in key}
+    assert keys == set()
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_missing_worker_is_503_with_retry_after(impatient, path, monkeypatch):
+def test_missing_worker_is_503_with_retry_after(short_timeout, path, monkeypatch):
     monkeypatch.setattr(layer, "CHANNEL", "nobody-listens")
     answer = Client().get(path)
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "no_worker")
@@ -80,7 +80,7 @@ def test_unavailable_redis_is_503(path, settings):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_full_queue_is_503(impatient, path, settings, monkeypatch):
+def test_full_queue_is_503(short_timeout, path, settings, monkeypatch):
     monkeypatch.setattr(layer, "CHANNEL", "nobody-listens")
     _layer(settings, capacity=1)
     async_to_sync(_fill)()

@@ -24,7 +24,7 @@ def rows(db):
 
 
 @pytest.fixture(params=list(Views))
-def ask(request):
+def request_route(request):
     """Yield a function that requests a route in a separate thread."""
     pool = ThreadPoolExecutor(2)
 
@@ -39,14 +39,14 @@ def ask(request):
 
 
 @contextmanager
-def _held(row):
+def _lock(row):
     """Lock the row, like a request that sleeps."""
     with transaction.atomic():
         LockRow.objects.select_for_update().get(pk=row)
         yield
 
 
-def _waiting():
+def _count_waiting():
     """Return how many processes wait for a lock of this connection."""
     with connection.cursor() as cursor:
         # Not pg_stat_activity, whose snapshot stays the same for the whole transaction.
@@ -57,28 +57,28 @@ def _waiting():
         return cursor.fetchone()[0]
 
 
-def test_requests_for_the_same_row_wait(ask):
-    with _held(1):
-        answer = ask("row-lock")
-        wait_for(lambda: _waiting() == 1, seconds=10, what="The queue")
+def test_requests_for_the_same_row_wait(request_route):
+    with _lock(1):
+        answer = request_route("row-lock")
+        wait_for(lambda: _count_waiting() == 1, seconds=10, what="The queue")
         assert not answer.done()
     assert answer.result(timeout=10) == 1
 
 
-def test_requests_for_different_rows_do_not_wait(ask, monkeypatch):
-    monkeypatch.setattr(work.random, "randint", lambda _least, _most: 2)
-    with _held(1):
-        assert ask("random-row-lock").result(timeout=10) == 2
-    with _held(2):
-        answer = ask("random-row-lock")
-        wait_for(lambda: _waiting() == 1, seconds=10, what="The queue")
+def test_requests_for_different_rows_do_not_wait(request_route, monkeypatch):
+    monkeypatch.setattr(work.random, "randint", lambda _low, _high: 2)
+    with _lock(1):
+        assert request_route("random-row-lock").result(timeout=10) == 2
+    with _lock(2):
+        answer = request_route("random-row-lock")
+        wait_for(lambda: _count_waiting() == 1, seconds=10, what="The queue")
         assert not answer.done()
     assert answer.result(timeout=10) == 2
 
 
 def test_random_row_is_one_of_a_hundred(monkeypatch):
-    asked = []
-    monkeypatch.setattr(work.random, "randint", lambda *bounds: asked.append(bounds) or 1)
+    calls = []
+    monkeypatch.setattr(work.random, "randint", lambda *bounds: calls.append(bounds) or 1)
     work.sleep_holding_random_row(0)
-    assert asked == [(1, LOCK_ROWS)]
+    assert calls == [(1, LOCK_ROWS)]
     assert LOCK_ROWS == 100

@@ -14,9 +14,9 @@ class HelloWorker(AsyncConsumer):  # type: ignore[misc]
     """Reply on the channel that the request names."""
 
     async def hello(self, message: dict[str, Any]) -> None:
-        answer = {"type": "answer", "hello": "world", "worker": os.getpid()}
+        reply = {"type": "answer", "hello": "world", "worker": os.getpid()}
         try:
-            await self.channel_layer.send(message["reply"], answer)
+            await self.channel_layer.send(message["reply"], reply)
         except ChannelFull:
             # The client no longer reads there; the next message is already waiting.
             return

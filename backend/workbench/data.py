@@ -12,7 +12,7 @@ from workbench.models import LockRow, Post
 LOCK_ROWS = 100
 
 _FIRST = datetime(2020, 1, 1, tzinfo=UTC)
-_BETWEEN = timedelta(minutes=3)
+_INTERVAL = timedelta(minutes=3)
 _BATCH = 10_000
 
 _TOPICS = ("Harbours", "Night trains", "Courtyards", "Bridges", "Markets", "Lighthouses", "Saunas")
@@ -39,7 +39,7 @@ class WorkbenchData:
     def exists(self) -> bool:
         return Post.objects.exists()
 
-    def there(self) -> str:
+    def describe(self) -> str:
         """Describe the existing data, for an error message."""
         return f"{Post.objects.count()} posts"
 
@@ -62,6 +62,6 @@ class WorkbenchData:
 
     def posts(self, first: int, count: int) -> Iterator[Row]:
         """Yield title, content, created_at of `count` posts. Call it in the order of the posts."""
-        chosen = (self._random.choices(of, k=count) for of in (_TOPICS, _ANGLES, _SENTENCES))
-        for number, (topic, angle, sentence) in enumerate(zip(*chosen, strict=True), start=first):
-            yield f"{topic} {angle}, {number}", sentence, _FIRST + number * _BETWEEN
+        samples = (self._random.choices(of, k=count) for of in (_TOPICS, _ANGLES, _SENTENCES))
+        for number, (topic, angle, sentence) in enumerate(zip(*samples, strict=True), start=first):
+            yield f"{topic} {angle}, {number}", sentence, _FIRST + number * _INTERVAL

@@ -7,33 +7,33 @@ from django import forms
 from django.http import HttpRequest
 
 CPU_SIZE = 10**7
-LARGEST_CPU_SIZE = 10**8
+MAX_CPU_SIZE = 10**8
 SLEEP_SECONDS = 0.5
-LONGEST_SLEEP_SECONDS = 5
-LONGEST_CONTENT = 10_000
+MAX_SLEEP_SECONDS = 5
+MAX_CONTENT_LENGTH = 10_000
 
 
 class CpuForm(forms.Form):
     n = forms.IntegerField(
         min_value=1,
-        max_value=LARGEST_CPU_SIZE,
+        max_value=MAX_CPU_SIZE,
         required=False,
-        error_messages={"invalid": f"A whole number from 1 to {LARGEST_CPU_SIZE}."},
+        error_messages={"invalid": f"Must be a whole number from 1 to {MAX_CPU_SIZE}."},
     )
 
 
 class SleepForm(forms.Form):
     seconds = forms.FloatField(
         min_value=0,
-        max_value=LONGEST_SLEEP_SECONDS,
+        max_value=MAX_SLEEP_SECONDS,
         required=False,
-        error_messages={"invalid": f"A number from 0 to {LONGEST_SLEEP_SECONDS}."},
+        error_messages={"invalid": f"Must be a number from 0 to {MAX_SLEEP_SECONDS}."},
     )
 
 
 class PostForm(forms.Form):
     title = forms.CharField(max_length=200)
-    content = forms.CharField(max_length=LONGEST_CONTENT)
+    content = forms.CharField(max_length=MAX_CONTENT_LENGTH)
 
 
 def cpu_size(request: HttpRequest) -> int:
@@ -42,7 +42,7 @@ def cpu_size(request: HttpRequest) -> int:
     Raises:
         WrongInput: not a number, or more than one request may cost.
     """
-    n: int | None = _checked(CpuForm(request.GET))["n"]
+    n: int | None = _validate(CpuForm(request.GET))["n"]
     return CPU_SIZE if n is None else n
 
 
@@ -52,7 +52,7 @@ def sleep_seconds(request: HttpRequest) -> float:
     Raises:
         WrongInput: not a number, or longer than a request may wait.
     """
-    seconds: float | None = _checked(SleepForm(request.GET))["seconds"]
+    seconds: float | None = _validate(SleepForm(request.GET))["seconds"]
     return SLEEP_SECONDS if seconds is None else seconds
 
 
@@ -62,10 +62,10 @@ def post_fields(request: HttpRequest) -> dict[str, Any]:
     Raises:
         WrongInput: one is missing or too long.
     """
-    return _checked(PostForm(request.POST))
+    return _validate(PostForm(request.POST))
 
 
-def _checked(form: forms.Form) -> dict[str, Any]:
+def _validate(form: forms.Form) -> dict[str, Any]:
     if not form.is_valid():
-        raise WrongInput({name: list(map(str, said)) for name, said in form.errors.items()})
+        raise WrongInput({name: list(map(str, messages)) for name, messages in form.errors.items()})
     return form.cleaned_data

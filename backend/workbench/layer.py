@@ -16,12 +16,12 @@ CHANNEL = "workbench-hello"
 # Longer than a worker takes unless it is overloaded, shorter than any client's timeout.
 TIMEOUT_SECONDS = 5.0
 
-NO_WORKER = "No worker answered within {seconds:g} s. Try again; `lab logs backend-worker`."
-FULL = "The workers' queue is full. Try again."
+NO_WORKER = "Timed out after {seconds:g} s waiting for a worker. See `lab logs backend-worker`."
+FULL = "The workers' queue is full. Try again later."
 NO_LAYER = "The channel layer's Redis is unavailable. Try again later."
 
 
-async def ask() -> dict[str, Any]:
+async def request_hello() -> dict[str, Any]:
     """Return the worker's reply.
 
     The event loop of an ASGI server keeps one layer and its connections. A WSGI server has no event
@@ -34,29 +34,29 @@ async def ask() -> dict[str, Any]:
     """
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            return await (_cross(get_channel_layer()) if is_asgi() else _cross_alone())
+            return await (_exchange(get_channel_layer()) if is_asgi() else _exchange_on_own_layer())
     except TimeoutError:
-        raise _away("no_worker", NO_WORKER.format(seconds=TIMEOUT_SECONDS)) from None
+        raise _unavailable("no_worker", NO_WORKER.format(seconds=TIMEOUT_SECONDS)) from None
     except ChannelFull:
-        raise _away("overloaded", FULL) from None
+        raise _unavailable("overloaded", FULL) from None
     except (RedisError, OSError) as error:
-        raise _away("no_layer", NO_LAYER) from error
+        raise _unavailable("no_layer", NO_LAYER) from error
 
 
-async def _cross(layer: RedisChannelLayer) -> dict[str, Any]:
+async def _exchange(layer: RedisChannelLayer) -> dict[str, Any]:
     reply = await layer.new_channel()
     await layer.send(CHANNEL, {"type": "hello", "reply": reply})
-    answer = await layer.receive(reply)
-    return {name: answer[name] for name in ("hello", "worker")}
+    message = await layer.receive(reply)
+    return {name: message[name] for name in ("hello", "worker")}
 
 
-async def _cross_alone() -> dict[str, Any]:
+async def _exchange_on_own_layer() -> dict[str, Any]:
     layer = channel_layers.make_backend(DEFAULT_CHANNEL_LAYER)
     try:
-        return await _cross(layer)
+        return await _exchange(layer)
     finally:
         await layer.close_pools()
 
 
-def _away(code: str, message: str) -> ApplicationError:
+def _unavailable(code: str, message: str) -> ApplicationError:
     return ApplicationError(code, message, 503, retry_after=RETRY_AFTER_SECONDS)

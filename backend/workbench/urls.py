@@ -6,7 +6,7 @@ from django.conf import settings
 from django.urls import URLPattern, path
 from lab_settings.kinds import Views
 
-from workbench.answering import answering
+from workbench.endpoint import endpoint
 from workbench.views import async_, sync
 
 _METHODS = {
@@ -29,7 +29,7 @@ def routes(prefix: str, variant: Views) -> list[URLPattern]:
     return [
         path(
             f"{prefix}workbench/{name.replace('_', '-')}/",
-            answering(method, getattr(VARIANTS[variant], name)),
+            endpoint(method, getattr(VARIANTS[variant], name)),
             name=f"workbench_{name}",
         )
         for name, method in _METHODS.items()

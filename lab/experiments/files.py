@@ -3,6 +3,7 @@
 import tomllib
 from pathlib import Path
 
+from lab_settings.messages import problem
 from pydantic import ValidationError
 
 from lab.errors import UsageError
@@ -50,7 +51,7 @@ def parse(name: str, text: str) -> Experiment:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{where} is not TOML: {error}.") from None
     except ValidationError as error:
-        found = "\n".join(f"  {_place(e['loc'])}: {e['msg']}" for e in error.errors())
+        found = "\n".join(f"  {_place(e['loc'])}: {problem(e)}" for e in error.errors())
         raise UsageError(
             f"{where} does not follow the schema (docs/experiments/README.md):\n{found}"
         ) from None

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from lab_settings.messages import problem
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lab.analysis.provenance import write_json
@@ -174,7 +175,7 @@ def _read_cell(path: Path) -> CellRun:
         return CellRun.of(document)
     except ValidationError as error:
         wrong = error.errors()[0]
-        raise _unreadable(path, f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
+        raise _unreadable(path, f"{'.'.join(map(str, wrong['loc']))}: {problem(wrong)}") from None
 
 
 def _unreadable(path: Path, why: str) -> LabError:

@@ -89,7 +89,7 @@ def test_stopped_toxiproxy_is_reported_and_restored_by_up(stack, delayed):
     stack._supervision.stop_service("toxiproxy")
     with pytest.raises(LabError, match=r"lab/latency answers 503: .*database"):
         latency.verified(settings, stack.token())
-    with pytest.raises(LabError, match=r"Toxiproxy does not answer at .*lab logs toxiproxy"):
+    with pytest.raises(LabError, match=r"Toxiproxy is unreachable at .*lab logs toxiproxy"):
         stack.apply(settings.model_copy(update={"LAB_LATENCY_MS": MS + 1}))
     assert stack.settings() == settings
     stack.up(settings)
@@ -101,7 +101,7 @@ def test_stopped_toxiproxy_is_reported_and_restored_by_up(stack, delayed):
     [
         ({"LAB_LATENCY_MS": "833"}, "6 delays, and LAB_DB_CONNECT_TIMEOUT=5 ends them"),
         ({"LAB_LATENCY_MS": "50", "LAB_SECOND_SERVER": "daphne"}, "without a delay"),
-        ({"LAB_LATENCY_BY": "netem"}, "is not a setting any more"),
+        ({"LAB_LATENCY_BY": "netem"}, "is no longer a setting"),
     ],
 )
 def test_conflicting_delay_settings_are_rejected(environ, said):

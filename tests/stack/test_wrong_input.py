@@ -57,7 +57,7 @@ def test_broken_cluster_is_reported_with_the_end_of_its_log(lab, second_stack):
 def test_invalid_setting_in_the_shell_is_a_usage_error(lab):
     said = lab("up", LAB_SERVER="apache")
     assert said.is_one_message(2)
-    assert "LAB_SERVER=apache is not known. Allowed: gunicorn-sync, gunicorn-gthread" in said.err
+    assert "LAB_SERVER=apache is invalid. Allowed: gunicorn-sync, gunicorn-gthread" in said.err
 
 
 @pytest.mark.parametrize(

@@ -18,30 +18,30 @@ class ContentNegotiation(DefaultContentNegotiation):
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> Any:
-        offered = list(renderers)
+        available = list(renderers)
         try:
-            return super().select_renderer(request, offered, format_suffix)
+            return super().select_renderer(request, available, format_suffix)
         except (ValueError, TypeError):
-            raise NotAcceptable(available_renderers=offered) from None
+            raise NotAcceptable(available_renderers=available) from None
 
 
-class QuickNegotiation(ContentNegotiation):
+class FastNegotiation(ContentNegotiation):
     """Skip the parsing of common Accept headers if JSON is the only renderer."""
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> Any:
-        offered = list(renderers)
-        if not format_suffix and _makes_only_json(offered) and _asks_plainly(request):
-            return offered[0], offered[0].media_type
-        return super().select_renderer(request, offered, format_suffix)
+        available = list(renderers)
+        if not format_suffix and _is_json_only(available) and _is_plain_request(request):
+            return available[0], available[0].media_type
+        return super().select_renderer(request, available, format_suffix)
 
 
-def _makes_only_json(renderers: list[BaseRenderer]) -> bool:
+def _is_json_only(renderers: list[BaseRenderer]) -> bool:
     return len(renderers) == 1 and renderers[0].media_type == "application/json"
 
 
-def _asks_plainly(request: Request) -> bool:
+def _is_plain_request(request: Request) -> bool:
     """Return whether Accept is missing, `*/*` or `application/json`, without a query string.
 
     A query string can contain `format`.
@@ -62,7 +62,7 @@ class BoundedJSONParser(JSONParser):
             raise ParseError(TOO_DEEP) from None
 
 
-class OneFormJSONRenderer(JSONRenderer):
+class CompactJSONRenderer(JSONRenderer):
     """DRF's JSON renderer without indentation (`Accept: application/json; indent=4`).
 
     A cached body must not depend on the Accept header of the first client.

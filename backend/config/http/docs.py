@@ -16,10 +16,10 @@ _POLICY = (
 
 
 class DocsView(SpectacularSwaggerSplitView):
-    """Its script comes from an address of its own, so that none in a page need be allowed."""
+    """Swagger page whose script has a separate URL, so that the policy allows no inline script."""
 
     @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        answer: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
-        answer.headers["Content-Security-Policy"] = _POLICY
-        return answer
+        response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
+        response.headers["Content-Security-Policy"] = _POLICY
+        return response

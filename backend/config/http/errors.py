@@ -22,16 +22,16 @@ RETRY_AFTER_SECONDS = 1
 
 NO_DATABASE = "The database is unavailable. Try again later."
 TOO_LARGE = "The body is larger than 64 KB."
-WRONG_INPUT = "The request has wrong values; see fields."
+WRONG_INPUT = "The request has invalid values. See `fields`."
 NOT_FOUND = "Not found."
-WAITED_TOO_LONG = "The server is overloaded. Try again later."
+OVERLOADED = "The server is overloaded. Try again later."
 BAD_REQUEST = "The request is not valid HTTP for this host."
 SERVER_ERROR = "Internal server error. It was logged."
 METHOD_NOT_ALLOWED = 'Method "{method}" not allowed.'
 
 
 # Errors of Postgres, its driver and the pool while the database is unavailable.
-DATABASE_AWAY = (OperationalError, InterfaceError, PoolTimeout)
+DATABASE_ERRORS = (OperationalError, InterfaceError, PoolTimeout)
 
 
 class ApplicationError(Exception):
@@ -56,8 +56,8 @@ class WrongInput(ApplicationError):
         self.fields = fields
 
 
-# Errors that a view outside DRF passes to `foreseen`.
-FORESEEN = (ApplicationError, RequestDataTooBig, *DATABASE_AWAY)
+# Errors that a view outside DRF passes to `error_response`.
+EXPECTED_ERRORS = (ApplicationError, RequestDataTooBig, *DATABASE_ERRORS)
 
 
 def body(code: str, message: str, fields: Any = None) -> dict[str, Any]:
@@ -73,8 +73,8 @@ def exception_handler(error: Exception, _context: dict[str, Any]) -> HttpRespons
     """
     if isinstance(error, ApplicationError):
         return _application_error(error)
-    if isinstance(error, DATABASE_AWAY):
-        return database_away(error)
+    if isinstance(error, DATABASE_ERRORS):
+        return database_unavailable(error)
     if isinstance(error, RequestDataTooBig):
         return Response(body("too_large", TOO_LARGE), 413)
     if isinstance(error, Http404):
@@ -86,14 +86,14 @@ def exception_handler(error: Exception, _context: dict[str, Any]) -> HttpRespons
     return None
 
 
-def foreseen(error: Exception) -> JsonResponse:
-    """Return the response for a FORESEEN error, in a view outside DRF."""
+def error_response(error: Exception) -> JsonResponse:
+    """Return the response for a EXPECTED_ERRORS error, in a view outside DRF."""
     if isinstance(error, ApplicationError):
-        said, headers = _said(error)
-        return JsonResponse(said, status=error.status_code, headers=headers)
+        content, headers = _content_and_headers(error)
+        return JsonResponse(content, status=error.status_code, headers=headers)
     if isinstance(error, RequestDataTooBig):
         return JsonResponse(body("too_large", TOO_LARGE), status=413)
-    return database_away(error)
+    return database_unavailable(error)
 
 
 def method_not_allowed(request: HttpRequest, allowed: Iterable[str]) -> JsonResponse:
@@ -119,18 +119,18 @@ def server_error(_request: HttpRequest) -> JsonResponse:
 
 
 def _application_error(error: ApplicationError) -> Response:
-    said, headers = _said(error)
-    return Response(said, error.status_code, headers=headers)
+    content, headers = _content_and_headers(error)
+    return Response(content, error.status_code, headers=headers)
 
 
-def _said(error: ApplicationError) -> tuple[dict[str, Any], dict[str, str]]:
+def _content_and_headers(error: ApplicationError) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the response's body and headers."""
     fields = error.fields if isinstance(error, WrongInput) else None
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     return body(error.code, error.message, fields), headers
 
 
-def database_away(error: Exception) -> JsonResponse:
+def database_unavailable(error: Exception) -> JsonResponse:
     """Return 503 with Retry-After: too many connections, refused, or cancelled by a timeout."""
     logger.warning("database: %s", str(error).strip().splitlines()[0] if str(error) else error)
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}

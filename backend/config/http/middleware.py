@@ -14,12 +14,12 @@ from django.middleware.security import SecurityMiddleware
 from django.utils.deprecation import MiddlewareMixin
 
 
-class _InTheLoop(MiddlewareMixin):
+class _EventLoopMiddleware(MiddlewareMixin):
     process_response: Any
 
     async def __acall__(self, request: HttpRequest) -> Any:
-        before = getattr(self, "process_request", None)
-        response = before(request) if before else None
+        process_request = getattr(self, "process_request", None)
+        response = process_request(request) if process_request else None
         if response is None:
             response = await self.get_response(request)  # type: ignore[misc]
         return self.process_response(request, response)
@@ -27,24 +27,24 @@ class _InTheLoop(MiddlewareMixin):
 
 # Swagger's page has its own policy (docs.py). All other responses are not pages: a browser that
 # treats one as a page can run, load and frame nothing.
-_NOTHING = "default-src 'none'; frame-ancestors 'none'"
+_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
-class ContentSecurityPolicy(_InTheLoop):
+class ContentSecurityPolicy(_EventLoopMiddleware):
     """Set Content-Security-Policy if the view has not. Django 5.2 has no middleware for it."""
 
     def process_response(self, _request: HttpRequest, response: HttpResponseBase) -> Any:
-        response.headers.setdefault("Content-Security-Policy", _NOTHING)
+        response.headers.setdefault("Content-Security-Policy", _POLICY)
         return response
 
 
-class Security(_InTheLoop, SecurityMiddleware):
+class Security(_EventLoopMiddleware, SecurityMiddleware):
     pass
 
 
-class Common(_InTheLoop, CommonMiddleware):
+class Common(_EventLoopMiddleware, CommonMiddleware):
     pass
 
 
-class XFrameOptions(_InTheLoop, XFrameOptionsMiddleware):
+class XFrameOptions(_EventLoopMiddleware, XFrameOptionsMiddleware):
     pass

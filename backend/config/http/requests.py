@@ -6,7 +6,7 @@ Both functions run before Django's own handlers and request classes.
 from typing import Any
 
 
-def read_by_wsgi(environ: dict[str, Any]) -> dict[str, Any]:
+def clean_environ(environ: dict[str, Any]) -> dict[str, Any]:
     """Remove the parameters of Content-Type from the environ.
 
     Django would decode the URL and forms with their charset, and return a 500 if that is not a text
@@ -16,7 +16,7 @@ def read_by_wsgi(environ: dict[str, Any]) -> dict[str, Any]:
     return environ
 
 
-def read_by_asgi(scope: dict[str, Any]) -> dict[str, Any]:
+def clean_scope(scope: dict[str, Any]) -> dict[str, Any]:
     """Remove the parameters of Content-Type, and root_path, from an ASGI scope of HTTP.
 
     Daphne takes root_path from a client's header, and Django would then route only the rest of the

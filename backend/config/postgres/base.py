@@ -8,7 +8,7 @@ from django.db.backends.utils import CursorWrapper
 from psycopg.pq import TransactionStatus
 
 # poll() always reports POLLHUP and POLLERR as well.
-_SAID_SOMETHING = select.POLLIN | select.POLLPRI | select.POLLRDHUP
+_EVENTS = select.POLLIN | select.POLLPRI | select.POLLRDHUP
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -21,7 +21,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         the socket, and the kernel has received that by now. Without either, the connection is
         usable and no query is needed.
         """
-        return _is_silent(self.connection) or super().is_usable()
+        return _is_idle(self.connection) or super().is_usable()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Return a connection as Django does, but replace a pool's lost connection at once.
@@ -30,7 +30,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         pauses, for 1 s, then 2 s, and the worker is blocked.
         """
         connection = super().get_new_connection(conn_params)
-        while self.pool and not _is_silent(connection):
+        while self.pool and not _is_idle(connection):
             # The pool does not reuse a closed connection; it opens a new one.
             connection.close()
             self.pool.putconn(connection)
@@ -52,10 +52,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return wrap(cursor)  # type: ignore[arg-type]
 
 
-def _is_silent(connection: Any) -> bool:
+def _is_idle(connection: Any) -> bool:
     """Return whether the connection is idle and has received no unexpected data."""
     if connection is None or connection.pgconn.transaction_status != TransactionStatus.IDLE:
         return False
-    waiting = select.poll()
-    waiting.register(connection.fileno(), _SAID_SOMETHING)
-    return not waiting.poll(0)
+    poller = select.poll()
+    poller.register(connection.fileno(), _EVENTS)
+    return not poller.poll(0)

@@ -5,7 +5,7 @@ from typing import Any
 from psycopg import OperationalError
 from psycopg_pool import ConnectionPool
 
-NO_CONNECTION = "Postgres gives the pool no connection; the log says why."
+NO_CONNECTION = "The pool can't connect to Postgres. See the log for the reason."
 
 
 def options(size: int, timeout: int) -> dict[str, Any]:
@@ -18,11 +18,11 @@ def options(size: int, timeout: int) -> dict[str, Any]:
         # minute became two. With 0, each request that needs a connection triggers a new attempt.
         # Default: 300.
         "reconnect_timeout": 0,
-        "reconnect_failed": refuse_waiting,
+        "reconnect_failed": fail_waiting_requests,
     }
 
 
-def refuse_waiting(pool: ConnectionPool[Any]) -> None:
+def fail_waiting_requests(pool: ConnectionPool[Any]) -> None:
     """Fail the waiting requests at once, instead of at their timeout.
 
     While the pool still has a connection they keep waiting, since it may be returned.
@@ -33,7 +33,7 @@ def refuse_waiting(pool: ConnectionPool[Any]) -> None:
     with pool._lock:
         if pool._nconns:
             return
-        waiting = list(pool._waiting)
+        clients = list(pool._waiting)
         pool._waiting.clear()
-    for client in waiting:
+    for client in clients:
         client.fail(OperationalError(NO_CONNECTION))

@@ -23,11 +23,11 @@ def rows(sql: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
     cursor_of = getattr(connection, "prepared_cursor", connection.cursor)
     with cursor_of() as cursor:
         cursor.execute(sql, values)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-        return found
+        result: list[tuple[Any, ...]] = cursor.fetchall()
+        return result
 
 
 def row(sql: str, values: dict[str, Any]) -> tuple[Any, ...] | None:
     """Return the first row of `sql`, or None."""
-    found = rows(sql, values)
-    return found[0] if found else None
+    result = rows(sql, values)
+    return result[0] if result else None

@@ -19,37 +19,37 @@ _PACKAGES = {
     "gunicorn-uvicorn": "uvicorn",
 }
 
-_found: list[str] = []
+_servers: list[str] = []
 
 
-def found() -> str | None:
-    """Return the server as LAB_SERVER names it, or None before its first call."""
-    return _found[0] if _found else None
+def server() -> str | None:
+    """Return the server's name as in LAB_SERVER, or None before its first call."""
+    return _servers[0] if _servers else None
 
 
 def software() -> str | None:
     """Return the server as package/version, or None if it is unknown."""
-    package = _PACKAGES.get(found() or "", found())
+    package = _PACKAGES.get(server() or "", server())
     try:
         return f"{package}/{version(package)}" if package else None
     except PackageNotFoundError:
         return None
 
 
-def called_by(environ: dict[str, Any]) -> None:
+def detect_wsgi(environ: dict[str, Any]) -> None:
     """Detect a WSGI server by SERVER_SOFTWARE in the environ (PEP 3333)."""
     software = environ.get("SERVER_SOFTWARE", "")
     is_gunicorn = software.startswith("gunicorn/")
     threads = environ["wsgi.multithread"]
-    _found.append(_WSGI[threads] if is_gunicorn else f"unknown ({software})")
+    _servers.append(_WSGI[threads] if is_gunicorn else f"unknown ({software})")
 
 
-def called_with(send: Callable[..., Any]) -> None:
+def detect_asgi(send: Callable[..., Any]) -> None:
     """Detect an ASGI server by its `send`, which wrappers around the application pass on."""
-    _found.append(_by_asgi(_home(send)))
+    _servers.append(_asgi_server(_module_of(send)))
 
 
-def _home(send: Callable[..., Any]) -> str:
+def _module_of(send: Callable[..., Any]) -> str:
     """Return the module that `send` is from.
 
     It can be a function, a partial (then its function counts), or a method written in another
@@ -60,15 +60,15 @@ def _home(send: Callable[..., Any]) -> str:
     return module or type(getattr(send, "__self__", send)).__module__
 
 
-def _by_asgi(module: str) -> str:
+def _asgi_server(module: str) -> str:
     package = module.partition(".")[0]
     # Gunicorn's uvicorn worker runs uvicorn's code in a process that gunicorn's master forked.
-    held = "gunicorn.arbiter" in sys.modules
+    is_forked = "gunicorn.arbiter" in sys.modules
     match package:
         case "gunicorn":
             return "gunicorn-asgi"
         case "uvicorn":
-            return "gunicorn-uvicorn" if held else "uvicorn"
+            return "gunicorn-uvicorn" if is_forked else "uvicorn"
         case "daphne" | "granian":
             return package
         case _:

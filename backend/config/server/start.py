@@ -25,14 +25,14 @@ BACKLOG = 2048
 # 60 s and no option, granian at most 60 s.
 KEEPALIVE_SECONDS = 75
 GRANIAN_KEEPALIVE_MS = 60_000
-GRANIAN_LONGEST_STOP = 1800
+GRANIAN_MAX_STOP_SECONDS = 1800
 
 
 def main(role: str, stack: str = "") -> None:
     """Check the settings, then replace this process with the server."""
     _check()
     if role != "worker":
-        _begin_metrics(role)
+        _create_metrics_folder(role)
     # Workers identify their server by it (config/asgi.py).
     os.environ["BACKEND_MASTER"] = str(os.getpid())
     # Python accepts unknown -X options, so they can mark the command line of every server.
@@ -43,12 +43,12 @@ def main(role: str, stack: str = "") -> None:
 def command(server: Server | SecondServer, bind: str, workers: int, timeout: int) -> list[str]:
     """Return Python's arguments that start `server` on `bind` (host:port)."""
     host, _, port = bind.rpartition(":")
-    at = ["--host", host, "--port", port, "--workers", str(workers), "--backlog", str(BACKLOG)]
+    options = ["--host", host, "--port", port, "--workers", str(workers), "--backlog", str(BACKLOG)]
     match server:
         case Server.UVICORN | SecondServer.UVICORN:
-            return ["-m", "uvicorn", ASGI_APP, *at, *_uvicorn(timeout)]
+            return ["-m", "uvicorn", ASGI_APP, *options, *_uvicorn(timeout)]
         case Server.GRANIAN | SecondServer.GRANIAN:
-            return ["-m", "granian", ASGI_APP, *at, *_granian(timeout)]
+            return ["-m", "granian", ASGI_APP, *options, *_granian(timeout)]
         case Server.DAPHNE | SecondServer.DAPHNE:
             endpoint = f"tcp:{port}:interface={host}:backlog={BACKLOG}"
             return ["-m", "daphne", "--endpoint", endpoint, *_daphne(timeout), ASGI_APP]
@@ -78,7 +78,7 @@ def _granian(timeout: int) -> list[str]:
         *("--http1-header-read-timeout", str(GRANIAN_KEEPALIVE_MS)),
         # Default: the whole server exits if one worker does.
         "--respawn-failed-workers",
-        *("--workers-kill-timeout", str(min(timeout, GRANIAN_LONGEST_STOP))),
+        *("--workers-kill-timeout", str(min(timeout, GRANIAN_MAX_STOP_SECONDS))),
     ]
 
 
@@ -104,7 +104,7 @@ def _check() -> None:
         sys.exit(f"error: {error}")
 
 
-def _begin_metrics(role: str) -> None:
+def _create_metrics_folder(role: str) -> None:
     """Create the server's metrics folder. An earlier run's counters are deleted, or they would be
     added.
     """

@@ -25,20 +25,20 @@ from lab_settings.kinds import LocalCache, NginxCache, RedisCache
 from ops.token import has_lab_token
 
 from hotels.caching import local, page, versioned
-from hotels.caching.ask import JSON, Ask, answered
+from hotels.caching.page_request import JSON, PageRequest, answer_uncached
 
 _JSON_TYPES = {"application/json", "application/*", "*/*"}
 
 View = Callable[..., HttpResponse]
-Layer = Callable[[Ask], HttpResponse]
+Layer = Callable[[PageRequest], HttpResponse]
 
 _REDIS: dict[RedisCache, Layer] = {
-    RedisCache.OFF: answered,
+    RedisCache.OFF: answer_uncached,
     RedisCache.PAGE: page.answer,
     RedisCache.VERSIONED: versioned.answer,
 }
-_LOCAL: dict[LocalCache, Callable[[Ask, Layer], HttpResponse]] = {
-    LocalCache.OFF: local.pass_on,
+_LOCAL: dict[LocalCache, Callable[[PageRequest, Layer], HttpResponse]] = {
+    LocalCache.OFF: local.skip,
     LocalCache.LRU: local.answer,
 }
 
@@ -58,21 +58,21 @@ def cached(view: View, route: str, version: Callable[..., str | None]) -> View:
 
     @wraps(view)
     def answer(request: HttpRequest, **ids: Any) -> HttpResponse:
-        if not _may_be_kept(request):
+        if not _is_cacheable(request):
             return view(request, **ids)
-        _forget_the_reader(request)
+        _remove_client_headers(request)
         try:
-            response = _through_layers(Ask(request, route, view, version, ids))
-        except errors.DATABASE_AWAY as error:
-            return errors.database_away(error)
+            response = _answer_through_layers(PageRequest(request, route, view, version, ids))
+        except errors.DATABASE_ERRORS as error:
+            return errors.database_unavailable(error)
         if response.status_code in (200, 304):
-            _tell_nginx(response)
+            _set_nginx_headers(response)
         return _without_body(response) if request.method == "HEAD" else response
 
     return answer
 
 
-def _may_be_kept(request: HttpRequest) -> bool:
+def _is_cacheable(request: HttpRequest) -> bool:
     """Return whether the request is for the one body that all clients share.
 
     The view rejects all others.
@@ -80,11 +80,11 @@ def _may_be_kept(request: HttpRequest) -> bool:
     return (
         request.method in ("GET", "HEAD")
         and request.GET.get("format", "json") == "json"
-        and _takes_json(request.headers.get("Accept", "*/*"))
+        and _accepts_json(request.headers.get("Accept", "*/*"))
     )
 
 
-def _forget_the_reader(request: HttpRequest) -> None:
+def _remove_client_headers(request: HttpRequest) -> None:
     """Remove the client's headers and the query string: all clients get the same body.
 
     cache_page's key depends on the whole URL, and on the credentials if there are any. A client
@@ -93,11 +93,11 @@ def _forget_the_reader(request: HttpRequest) -> None:
     request.META |= {"HTTP_ACCEPT": JSON, "HTTP_HOST": "localhost", "QUERY_STRING": ""}
     request.META.pop("HTTP_AUTHORIZATION", None)
     # Django caches what it has read from META in these attributes.
-    for read in ("headers", "GET"):
-        vars(request).pop(read, None)
+    for attribute in ("headers", "GET"):
+        vars(request).pop(attribute, None)
 
 
-def _takes_json(accept: str) -> bool:
+def _accepts_json(accept: str) -> bool:
     """Return whether Accept allows JSON.
 
     Parameters are ignored, as DRF does. Django's own parser fails on some of them.
@@ -114,14 +114,14 @@ def _without_body(response: HttpResponse) -> HttpResponse:
     return response
 
 
-def _through_layers(ask: Ask) -> HttpResponse:
-    if has_lab_token(ask.request):
+def _answer_through_layers(page_request: PageRequest) -> HttpResponse:
+    if has_lab_token(page_request.request):
         # The lab's own requests leave the caches as warm or cold as they were.
-        return answered(ask)
-    return _LOCAL[settings.LAB.LAB_LOCAL_CACHE](ask, _REDIS[settings.LAB.LAB_REDIS_CACHE])
+        return answer_uncached(page_request)
+    return _LOCAL[settings.LAB.LAB_LOCAL_CACHE](page_request, _REDIS[settings.LAB.LAB_REDIS_CACHE])
 
 
-def _tell_nginx(response: HttpResponse) -> None:
+def _set_nginx_headers(response: HttpResponse) -> None:
     """Set Nginx's cache lifetime from the setting, whatever the other layers set (protected).
 
     With `off` and `basic`, Nginx uses the headers of the other layers.

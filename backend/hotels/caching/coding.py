@@ -18,16 +18,16 @@ _WBITS = 31
 def coding_for(request: HttpRequest) -> str:
     """Return gzip if Accept-Encoding allows it, else identity."""
     accepted = request.META.get("HTTP_ACCEPT_ENCODING", "")
-    return GZIP if any(_takes_gzip(part) for part in accepted.lower().split(",")) else IDENTITY
+    return GZIP if any(_accepts_gzip(part) for part in accepted.lower().split(",")) else IDENTITY
 
 
-def compressed(body: bytes) -> bytes:
+def compress(body: bytes) -> bytes:
     """Return `body` as gzip: always the same bytes, since zlib writes no time into the header."""
     coder = zlib.compressobj(_LEVEL, wbits=_WBITS, strategy=_STRATEGY)
     return coder.compress(body) + coder.flush()
 
 
-def _takes_gzip(part: str) -> bool:
+def _accepts_gzip(part: str) -> bool:
     name, _, parameter = (piece.strip() for piece in part.partition(";"))
     if name not in (GZIP, "x-gzip"):
         return False

@@ -18,16 +18,16 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 logger = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 1.0
-GONE = "Redis does not answer, the API goes on without it: %s"
-BACK = "Redis answers again."
-NOT_ASKED = "Redis failed less than a second ago and is not asked."
+UNAVAILABLE = "Redis is unavailable. The API continues without it: %s"
+RECOVERED = "Redis is available again."
+BREAKER_OPEN = "Redis failed less than a second ago. No command is sent to it."
 
 
-class NotAskedError(RedisConnectionError):
+class BreakerOpenError(RedisConnectionError):
     """The breaker is open."""
 
 
-class _Here(threading.local):
+class _ThreadState(threading.local):
     failures = 0
 
 
@@ -43,40 +43,40 @@ class Breaker:
         """Let a command pass.
 
         Raises:
-            NotAskedError: the breaker is open, and the pause is not over.
+            BreakerOpenError: the breaker is open, and the pause is not over.
         """
         if self._next_try is None:
             return
         with self._lock:
             now = time.monotonic()
             if self._next_try is not None and now < self._next_try:
-                raise NotAskedError(NOT_ASKED)
+                raise BreakerOpenError(BREAKER_OPEN)
             self._next_try = now + self._pause
 
-    def failed(self, error: Exception) -> None:
+    def record_failure(self, error: Exception) -> None:
         """Open the breaker, or keep it open for another pause."""
         with self._lock:
             if self._next_try is None:
-                logger.warning(GONE, error)
+                logger.warning(UNAVAILABLE, error)
             self._next_try = time.monotonic() + self._pause
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """Close the breaker."""
         if self._next_try is None:
             return
         with self._lock:
             was_open, self._next_try = self._next_try is not None, None
         if was_open:
-            logger.warning(BACK)
+            logger.warning(RECOVERED)
 
 
 _breaker = Breaker()
-_here = _Here()
+_thread = _ThreadState()
 
 
-def failures_here() -> int:
+def thread_failures() -> int:
     """Return the number of failed commands of this thread, since django-redis hides the errors."""
-    return _here.failures
+    return _thread.failures
 
 
 class GuardedRedis(Redis):
@@ -85,11 +85,11 @@ class GuardedRedis(Redis):
     def execute_command(self, *args: Any, **options: Any) -> Any:
         try:
             _breaker.enter()
-            answer = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            reply = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         except (RedisConnectionError, RedisTimeoutError) as error:
-            _here.failures += 1
-            if not isinstance(error, NotAskedError):
-                _breaker.failed(error)
+            _thread.failures += 1
+            if not isinstance(error, BreakerOpenError):
+                _breaker.record_failure(error)
             raise
-        _breaker.succeeded()
-        return answer
+        _breaker.record_success()
+        return reply

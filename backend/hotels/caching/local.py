@@ -15,8 +15,8 @@ from django.http import HttpResponse
 from lab_settings.kinds import RedisCache
 
 from hotels.caching import tokens
-from hotels.caching.ask import Ask, NotKeptError
 from hotels.caching.coding import coding_for
+from hotels.caching.page_request import PageRequest, UncacheableError
 
 LIFETIME_SECONDS = 600
 # Pages per process, of about 1 MB each: list and 20 hotels, plain and compressed, and a reserve.
@@ -33,18 +33,18 @@ class Page:
     headers: dict[str, str]
 
 
-class Wanted:
+class PageKey:
     """The argument of lru_cache, compared only by its key. It has the function that renders the
     page.
     """
 
-    def __init__(self, key: Hashable, make: Callable[[], HttpResponse]) -> None:
+    def __init__(self, key: Hashable, render: Callable[[], HttpResponse]) -> None:
         self._key = key
-        self._make = make
-        self.made = False
+        self._render = render
+        self.is_rendered = False
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Wanted) and self._key == other._key
+        return isinstance(other, PageKey) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -53,59 +53,59 @@ class Wanted:
         """Render the page.
 
         Raises:
-            NotKeptError: the response is not a 200, so it is only for this request.
+            UncacheableError: the response is not a 200, so it is only for this request.
         """
         # lru_cache stores its arguments, and must not keep the request alive.
-        make, self._make = self._make, _used
-        self.made = True
-        response = make()
+        render, self._render = self._render, _fail_second_render
+        self.is_rendered = True
+        response = render()
         if response.status_code != 200:
-            raise NotKeptError(response)
+            raise UncacheableError(response)
         headers = {name: response[name] for name in _HEADERS if name in response}
         return Page(response.content, headers)
 
 
-def pass_on(ask: Ask, inner: Callable[[Ask], HttpResponse]) -> HttpResponse:
+def skip(page_request: PageRequest, inner: Callable[[PageRequest], HttpResponse]) -> HttpResponse:
     """Skip this layer (LAB_LOCAL_CACHE=off)."""
-    return inner(ask)
+    return inner(page_request)
 
 
-def answer(ask: Ask, inner: Callable[[Ask], HttpResponse]) -> HttpResponse:
+def answer(page_request: PageRequest, inner: Callable[[PageRequest], HttpResponse]) -> HttpResponse:
     """Return the cached page with the ETag that it was rendered with, if any, or 304."""
     slot = int(time.monotonic() // LIFETIME_SECONDS)
-    wanted = Wanted((ask.address, _coding(ask), slot), partial(inner, ask))
+    key = PageKey((page_request.address, _coding(page_request), slot), partial(inner, page_request))
     try:
-        page = _kept(wanted)
-    except NotKeptError as error:
-        ask.count("local", "miss")
+        page = _cached_page(key)
+    except UncacheableError as error:
+        page_request.count("local", "miss")
         return error.response
-    ask.count("local", "miss" if wanted.made else "hit")
-    return _response(ask, page)
+    page_request.count("local", "miss" if key.is_rendered else "hit")
+    return _response(page_request, page)
 
 
 @lru_cache(maxsize=PAGES)
-def _kept(wanted: Wanted) -> Page:
-    return wanted.page()
+def _cached_page(key: PageKey) -> Page:
+    return key.page()
 
 
-def forget() -> None:
+def clear() -> None:
     """Empty this process's cache."""
-    _kept.cache_clear()
+    _cached_page.cache_clear()
 
 
-def _coding(ask: Ask) -> str:
+def _coding(page_request: PageRequest) -> str:
     """Return the coding of the cache key.
 
     Only `versioned` has compressed variants; the others would be cached twice.
     """
     if settings.LAB.LAB_REDIS_CACHE is RedisCache.VERSIONED:
-        return coding_for(ask.request)
+        return coding_for(page_request.request)
     return tokens.IDENTITY
 
 
-def _response(ask: Ask, page: Page) -> HttpResponse:
+def _response(page_request: PageRequest, page: Page) -> HttpResponse:
     tag = page.headers.get("ETag")
-    if tag is None or not tokens.is_known(ask.request, tag):
+    if tag is None or not tokens.is_known(page_request.request, tag):
         return HttpResponse(page.body, headers=page.headers)
     response = tokens.not_modified(tag)
     for name in ("Vary", "Cache-Control", "Expires"):
@@ -114,5 +114,5 @@ def _response(ask: Ask, page: Page) -> HttpResponse:
     return response
 
 
-def _used() -> HttpResponse:
-    raise AssertionError("lru_cache asked twice for one page")
+def _fail_second_render() -> HttpResponse:
+    raise AssertionError("lru_cache rendered one page twice")

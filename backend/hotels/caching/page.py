@@ -8,31 +8,33 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import cache_page
 
 from hotels.caching import guard, tokens
-from hotels.caching.ask import Ask, answered
+from hotels.caching.page_request import PageRequest, answer_uncached
 
 LIFETIME_SECONDS = 600
 
 
-def answer(ask: Ask) -> HttpResponse:
+def answer(page_request: PageRequest) -> HttpResponse:
     """Return the cached page with the ETag that it was rendered with, if any, or 304."""
-    misses: list[Ask] = []
-    failures = guard.failures_here()
-    response = _kept(ask.request, ask, misses)
-    ask.count("redis", _outcome(misses, guard.failures_here() > failures))
+    misses: list[PageRequest] = []
+    failures = guard.thread_failures()
+    response = _cached_response(page_request.request, page_request, misses)
+    page_request.count("redis", _outcome(misses, guard.thread_failures() > failures))
     tag = response.get("ETag")
-    if response.status_code == 200 and tag and tokens.is_known(ask.request, tag):
+    if response.status_code == 200 and tag and tokens.is_known(page_request.request, tag):
         return _not_modified(response)
     return response
 
 
 @cache_page(LIFETIME_SECONDS)
-def _kept(_request: HttpRequest, ask: Ask, misses: list[Ask]) -> HttpResponse:
+def _cached_response(
+    _request: HttpRequest, page_request: PageRequest, misses: list[PageRequest]
+) -> HttpResponse:
     """Render the page. Runs only on a miss. Django caches only 200 responses, so a 304 can pass."""
-    misses.append(ask)
-    return answered(ask)
+    misses.append(page_request)
+    return answer_uncached(page_request)
 
 
-def _outcome(misses: list[Ask], failed: bool) -> str:
+def _outcome(misses: list[PageRequest], failed: bool) -> str:
     if failed:
         return "unavailable"
     return "miss" if misses else "hit"

@@ -19,37 +19,37 @@ HIT, MISS, UNAVAILABLE = "hit", "miss", "unavailable"
 
 # An old version is never requested again. When Redis is full it evicts the least recently used keys
 # (redis/redis.conf); otherwise this expires them.
-KEPT_SECONDS = 3600
+LIFETIME_SECONDS = 3600
 # If the rendering process dies, the others wait this long. A live one renews its lock, so rendering
 # can take longer.
 LOCK_SECONDS = 2.0
-RENEWED_EVERY_SECONDS = 0.5
+RENEWAL_SECONDS = 0.5
 # A request that has waited this long renders without the lock. For gzip it can wait twice, for the
 # compressed body and for the plain one, so LAB_TIMEOUT must be longer than both waits.
 WAIT_SECONDS = 10.0
 # Between two GETs: short at first, since fast rendering takes 40 ms.
 FIRST_PAUSE_SECONDS = 0.005
-LONGEST_PAUSE_SECONDS = 0.05
+MAX_PAUSE_SECONDS = 0.05
 
 
-def kept_or_made(name: str, make: Callable[[], bytes]) -> tuple[bytes, str]:
-    """Return the bytes cached as `name`, or those of `make`, which are then cached; and the
+def get_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
+    """Return the bytes cached as `name`, or those of `build`, which are then cached; and the
     outcome.
 
-    Without Redis every request calls `make`. Errors of `make` are raised, and nothing is cached.
+    Without Redis every request calls `build`. Errors of `build` are raised, and nothing is cached.
     """
     redis, key = get_redis_connection(), caches["default"].make_key(name)
     try:
-        body, lock = _find_or_lock(redis, key)
+        body, lock = _get_or_lock(redis, key)
     except RedisError:
-        return make(), UNAVAILABLE
+        return build(), UNAVAILABLE
     if body is not None:
         return body, HIT
-    with _renewed(lock) if lock else nullcontext():
-        return _keep(redis, key, make()), MISS
+    with _renewal(lock) if lock else nullcontext():
+        return _store(redis, key, build()), MISS
 
 
-def _find_or_lock(redis: Redis, key: str) -> tuple[bytes | None, Lock | None]:
+def _get_or_lock(redis: Redis, key: str) -> tuple[bytes | None, Lock | None]:
     """Return the cached bytes, or the lock to render them, or neither after WAIT_SECONDS."""
     if (body := _get(redis, key)) is not None:
         return body, None
@@ -58,14 +58,14 @@ def _find_or_lock(redis: Redis, key: str) -> tuple[bytes | None, Lock | None]:
     pause, deadline = FIRST_PAUSE_SECONDS, time.monotonic() + WAIT_SECONDS
     while body is None and time.monotonic() < deadline:
         if lock.acquire():
-            return _unless_just_kept(redis, key, lock)
+            return _get_under_lock(redis, key, lock)
         time.sleep(pause)
-        pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
+        pause = min(pause * 1.5, MAX_PAUSE_SECONDS)
         body = _get(redis, key)
     return body, None
 
 
-def _unless_just_kept(redis: Redis, key: str, lock: Lock) -> tuple[bytes | None, Lock | None]:
+def _get_under_lock(redis: Redis, key: str, lock: Lock) -> tuple[bytes | None, Lock | None]:
     """GET again: the previous holder of the lock may have finished between our GET and our lock."""
     body = _get(redis, key)
     if body is None:
@@ -75,7 +75,7 @@ def _unless_just_kept(redis: Redis, key: str, lock: Lock) -> tuple[bytes | None,
 
 
 @contextmanager
-def _renewed(lock: Lock) -> Iterator[None]:
+def _renewal(lock: Lock) -> Iterator[None]:
     """Renew the lock during the block, and release it afterwards."""
     done = threading.Event()
     threading.Thread(target=_renew, args=(lock, done), daemon=True).start()
@@ -87,7 +87,7 @@ def _renewed(lock: Lock) -> Iterator[None]:
 
 
 def _renew(lock: Lock, done: threading.Event) -> None:
-    while not done.wait(RENEWED_EVERY_SECONDS):
+    while not done.wait(RENEWAL_SECONDS):
         with suppress(RedisError):
             lock.reacquire()
 
@@ -102,9 +102,9 @@ def _get(redis: Redis, key: str) -> bytes | None:
     return cast("bytes | None", redis.get(key))
 
 
-def _keep(redis: Redis, key: str, body: bytes) -> bytes:
+def _store(redis: Redis, key: str, body: bytes) -> bytes:
     try:
-        redis.set(key, body, ex=KEPT_SECONDS)
+        redis.set(key, body, ex=LIFETIME_SECONDS)
     except RedisError:
         return body  # Respond anyway.
     return body

@@ -10,62 +10,63 @@ from django.http import HttpResponse
 from django.utils.cache import patch_vary_headers
 
 from hotels.caching import tokens
-from hotels.caching.ask import JSON, Ask, NotKeptError
-from hotels.caching.coding import coding_for, compressed
-from hotels.caching.single_flight import kept_or_made
+from hotels.caching.coding import coding_for, compress
+from hotels.caching.page_request import JSON, PageRequest, UncacheableError
+from hotels.caching.single_flight import get_or_build
 
 
-def answer(ask: Ask) -> HttpResponse:
+def answer(page_request: PageRequest) -> HttpResponse:
     """Return the current version of the page, in the coding that the client accepts."""
-    version = ask.version()
+    version = page_request.version()
     if version is None:
-        return ask.build()
-    coding = coding_for(ask.request)
+        return page_request.build()
+    coding = coding_for(page_request.request)
     tag = tokens.etag(version, coding)
     try:
-        response = _answer(ask, version, coding, tag)
-    except NotKeptError as error:
+        response = _answer(page_request, version, coding, tag)
+    except UncacheableError as error:
         return error.response
     patch_vary_headers(response, ["Accept-Encoding"])
     return response
 
 
-def _answer(ask: Ask, version: str, coding: str, tag: str) -> HttpResponse:
-    if tokens.is_known(ask.request, tag):
+def _answer(page_request: PageRequest, version: str, coding: str, tag: str) -> HttpResponse:
+    if tokens.is_known(page_request.request, tag):
         return tokens.not_modified(tag)
     if settings.LAB.pool_size is not None:
         # Back to the pool: a request that waits for another's rendering must not hold the
         # connection that the rendering needs.
         connection.close()
-    body, outcome = _BODIES[coding](ask, version)
-    ask.count("redis", outcome)
+    body, outcome = _BODIES[coding](page_request, version)
+    page_request.count("redis", outcome)
     response = HttpResponse(body, content_type=JSON, headers={"ETag": tag})
     if coding != tokens.IDENTITY:
         response["Content-Encoding"] = coding
     return response
 
 
-def _identity(ask: Ask, version: str) -> tuple[bytes, str]:
-    return kept_or_made(_key(ask, version, tokens.IDENTITY), lambda: _built(ask))
+def _identity(page_request: PageRequest, version: str) -> tuple[bytes, str]:
+    return get_or_build(_key(page_request, version, tokens.IDENTITY), lambda: _build(page_request))
 
 
-def _gzip(ask: Ask, version: str) -> tuple[bytes, str]:
+def _gzip(page_request: PageRequest, version: str) -> tuple[bytes, str]:
     """Compress the cached bytes on the first request for gzip."""
-    return kept_or_made(
-        _key(ask, version, tokens.GZIP), lambda: compressed(_identity(ask, version)[0])
+    return get_or_build(
+        _key(page_request, version, tokens.GZIP),
+        lambda: compress(_identity(page_request, version)[0]),
     )
 
 
 _BODIES = {tokens.IDENTITY: _identity, tokens.GZIP: _gzip}
 
 
-def _key(ask: Ask, version: str, coding: str) -> str:
+def _key(page_request: PageRequest, version: str, coding: str) -> str:
     """Return the cache key. The version begins with the format of the bodies."""
-    return f"{ask.address}:{version}:{coding}"
+    return f"{page_request.address}:{version}:{coding}"
 
 
-def _built(ask: Ask) -> bytes:
-    response = ask.build()
+def _build(page_request: PageRequest) -> bytes:
+    response = page_request.build()
     if response.status_code != 200:
-        raise NotKeptError(response)
+        raise UncacheableError(response)
     return response.content

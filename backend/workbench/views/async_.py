@@ -33,14 +33,14 @@ async def io_create(request: HttpRequest) -> JsonResponse:
 
 async def sleep(request: HttpRequest) -> JsonResponse:
     """Sleep without a thread."""
-    return await _slept(inputs.sleep_seconds(request))
+    return await _sleep(inputs.sleep_seconds(request))
 
 
 async def read_sleep(request: HttpRequest) -> JsonResponse:
     """Run the query in the request's thread, and sleep without one."""
     seconds = inputs.sleep_seconds(request)
     await LockRow.objects.afirst()
-    return await _slept(seconds)
+    return await _sleep(seconds)
 
 
 async def row_lock(request: HttpRequest) -> JsonResponse:
@@ -71,10 +71,10 @@ async def hello(_request: HttpRequest) -> JsonResponse:
 
 async def layer_hello(_request: HttpRequest) -> JsonResponse:
     """Run without a thread: the Redis client is asynchronous."""
-    return JsonResponse(await layer.ask())
+    return JsonResponse(await layer.request_hello())
 
 
-async def _slept(seconds: float) -> JsonResponse:
+async def _sleep(seconds: float) -> JsonResponse:
     for _ in range(work.SLEEPS):
         await asyncio.sleep(seconds)
     return JsonResponse({"slept": work.SLEEPS * seconds})

@@ -25,13 +25,13 @@ def io_create(request: HttpRequest) -> JsonResponse:
 
 
 def sleep(request: HttpRequest) -> JsonResponse:
-    return _slept(inputs.sleep_seconds(request))
+    return _sleep(inputs.sleep_seconds(request))
 
 
 def read_sleep(request: HttpRequest) -> JsonResponse:
     seconds = inputs.sleep_seconds(request)
     LockRow.objects.first()
-    return _slept(seconds)
+    return _sleep(seconds)
 
 
 def row_lock(request: HttpRequest) -> JsonResponse:
@@ -53,10 +53,10 @@ def hello(_request: HttpRequest) -> JsonResponse:
 
 
 def layer_hello(_request: HttpRequest) -> JsonResponse:
-    return JsonResponse(async_to_sync(layer.ask)())
+    return JsonResponse(async_to_sync(layer.request_hello)())
 
 
-def _slept(seconds: float) -> JsonResponse:
+def _sleep(seconds: float) -> JsonResponse:
     for _ in range(work.SLEEPS):
         time.sleep(seconds)
     return JsonResponse({"slept": work.SLEEPS * seconds})

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
+from lab_settings.messages import problem
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lab.errors import UsageError
@@ -96,7 +97,7 @@ def stack(name: str) -> Stack:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is not TOML: {error}.") from None
     except ValidationError as error:
-        found = "\n".join(f"  {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        found = "\n".join(f"  {'.'.join(map(str, e['loc']))}: {problem(e)}" for e in error.errors())
         raise UsageError(f"{path} does not follow the schema:\n{found}") from None
 
 

@@ -195,7 +195,7 @@ def test_invalid_file_is_rejected_with_location(old, new, said):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"page"', '"memcached"', "LAB_REDIS_CACHE=memcached is not known. Allowed: off, page"),
+        ('"page"', '"memcached"', "LAB_REDIS_CACHE=memcached is invalid. Allowed: off, page"),
         ("LAB_REDIS_CACHE", "LAB_REDDIS_CACHE", "There is no setting LAB_REDDIS_CACHE"),
     ],
 )

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 from config import env
-from lab_settings.declaration import REMOVED, Declaration, defaults, read_by_backend
+from lab_settings.declaration import REMOVED_SETTINGS, Declaration, backend_settings, defaults
 from lab_settings.example import example
-from lab_settings.rules import TIMEOUTS_OUTSIDE_IN
+from lab_settings.rules import TIMEOUTS
 
 from lab.errors import UsageError
 from lab.host.cpus import Cpus, choose_cpus
@@ -37,30 +37,30 @@ def test_backend_and_lab_parse_settings_alike(monkeypatch):
     monkeypatch.setenv("LAB_SERVER", "apache")
     messages = []
     for read in (load_settings, env.lab_settings):
-        with pytest.raises(Exception, match="LAB_SERVER=apache is not known") as error:
+        with pytest.raises(Exception, match="LAB_SERVER=apache is invalid") as error:
             read()
         messages.append(str(error.value))
     assert messages[0] == messages[1]
 
 
-@pytest.mark.parametrize("name", sorted(REMOVED))
+@pytest.mark.parametrize("name", sorted(REMOVED_SETTINGS))
 def test_removed_setting_is_usage_error(name, lab, tmp_path):
     """Checked in the shell, for `lab set` and for compose's `init`."""
     environ = {"LAB_STATE_DIR": str(tmp_path), name: "netem"}
     result = lab("status", **environ)
     assert result.is_one_message(2)
-    assert f"{name} is not a setting any more" in result.err
-    with pytest.raises(UsageError, match=f"{name} is not a setting any more"):
+    assert f"{name} is no longer a setting" in result.err
+    with pytest.raises(UsageError, match=f"{name} is no longer a setting"):
         update_settings(load_settings({}), [f"{name}=netem"])
     argv = [sys.executable, "-m", "lab_settings.messages"]
     init = subprocess.run(argv, env={name: "netem"}, capture_output=True, text=True, check=False)
     assert (init.returncode, init.stdout) == (2, "")
-    assert init.stderr.startswith(f"{name} is not a setting any more")
+    assert init.stderr.startswith(f"{name} is no longer a setting")
     assert f"      {name}:\n" in COMPOSE
 
 
 def test_each_timeout_is_shorter_than_outer_timeout():
-    seconds = [int(defaults()[name]) for name in TIMEOUTS_OUTSIDE_IN]
+    seconds = [int(defaults()[name]) for name in TIMEOUTS]
     assert seconds == sorted(set(seconds), reverse=True)
 
 
@@ -84,9 +84,9 @@ def test_timeout_longer_than_outer_timeout_is_rejected():
         ("LAB_LOAD_CPUS", "3-1", "a CPU list such as 0-2,5"),
         ("LAB_LATENCY_MS", "-1", "greater than or equal to 0"),
         ("LAB_LATENCY_MS", "20000", "less than or equal to 10000"),
-        ("LAB_WEBSOCKETS", "on", "needs a server that speaks ASGI"),
-        ("LAB_DB_POOL", "60", "2 processes with LAB_DB_POOL=60 take 120 connections"),
-        ("LAB_SERVER", "daphne", "LAB_SERVER=daphne runs one process, and LAB_WORKERS=2"),
+        ("LAB_WEBSOCKETS", "on", "needs an ASGI server"),
+        ("LAB_DB_POOL", "60", "2 processes with LAB_DB_POOL=60 need 120 connections"),
+        ("LAB_SERVER", "daphne", "LAB_SERVER=daphne runs one process, but LAB_WORKERS=2"),
         ("LAB_WORKER", "2", "There is no setting LAB_WORKER"),
     ],
 )
@@ -123,7 +123,7 @@ def test_compose_defaults_match_declaration():
 
 
 def test_compose_passes_every_backend_setting():
-    names = [*read_by_backend(), *(n for n in defaults() if n.startswith("LAB_DATA"))]
+    names = [*backend_settings(), *(n for n in defaults() if n.startswith("LAB_DATA"))]
     assert [name for name in names if f"    {name}:\n" not in COMPOSE] == []
 
 

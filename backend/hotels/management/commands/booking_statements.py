@@ -17,58 +17,60 @@ from hotels import services
 from hotels.apis import book, book_at_once
 from hotels.models import Customer, Suite
 
-NO_DATA = "There is no suite or no customer to book with. Load the data: manage.py load_db"
+NO_DATA = "The tables have no suite or no customer. Load the data: manage.py load_db"
 # Later than the nights of any load.
-_NIGHT, _NEXT = date(9900, 1, 1), date(9900, 1, 2)
-NIGHT_TAKEN = f"The night of {_NIGHT} is taken. Load fresh data: manage.py load_db --reload"
+_NIGHT, _NEXT_NIGHT = date(9900, 1, 1), date(9900, 1, 2)
+NIGHT_BOOKED = f"The night of {_NIGHT} is already booked. Load new data: manage.py load_db --reload"
 # The booking is made in a transaction that is rolled back. There Django uses savepoints, which a
 # request does not need.
-_OURS = ("SAVEPOINT", "RELEASE")
+_SAVEPOINTS = ("SAVEPOINT", "RELEASE")
 # psycopg's named placeholder.
-_PLACE = re.compile(r"%\((\w+)\)s")
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 
 
 class Command(DatabaseCommand):
     help = (
         "Print, as one JSON list, the statements of a booking with an Idempotency-Key as "
-        "LAB_BOOKING=fast sends them, without the semicolons. What varies stands as :name with its "
-        "type behind it, as pgbench takes it; `values` has an example of each. To find them one "
-        "booking is made, and taken back."
+        "LAB_BOOKING=fast sends them, without semicolons. Parameters are written as :name with "
+        "their type, as pgbench requires; `values` has an example of each. The command creates one "
+        "booking and rolls it back."
     )
 
     def handle(self, *_args: Any, **_options: Any) -> None:
-        wish, sent = _wish(), list[dict[str, Any]]()
-        with transaction.atomic(), connection.execute_wrapper(partial(_note, sent)):
+        booking, statements = _example_booking(), list[dict[str, Any]]()
+        with transaction.atomic(), connection.execute_wrapper(partial(_record, statements)):
             answer_once(
-                str(uuid4()), wish, partial(book, services.booking_create_fast), book_at_once
+                str(uuid4()), booking, partial(book, services.booking_create_fast), book_at_once
             )
             transaction.set_rollback(True)
-        if len(sent) != 1:
-            raise CommandError(NIGHT_TAKEN)
-        self.stdout.write(json.dumps(sent, indent=2))
+        if len(statements) != 1:
+            raise CommandError(NIGHT_BOOKED)
+        self.stdout.write(json.dumps(statements, indent=2))
 
 
-def _wish() -> dict[str, Any]:
+def _example_booking() -> dict[str, Any]:
     suite, customer = Suite.objects.first(), Customer.objects.first()
     if suite is None or customer is None:
         raise CommandError(NO_DATA)
-    nights = {"check_in": _NIGHT, "check_out": _NEXT}
+    nights = {"check_in": _NIGHT, "check_out": _NEXT_NIGHT}
     return {"suite": suite.pk, "customers": [customer.pk], **nights}
 
 
-def _note(
-    sent: list[dict[str, Any]],
+def _record(
+    statements: list[dict[str, Any]],
     execute: Callable[..., Any],
     statement: str,
     values: dict[str, Any] | None,
-    *more: Any,
+    *arguments: Any,
 ) -> Any:
-    if not statement.startswith(_OURS):
-        named = {name: _written(value) for name, value in (values or {}).items()}
-        sent.append({"sql": _PLACE.sub(r":\1", statement).strip(), "values": named})
-    return execute(statement, values, *more)
+    if not statement.startswith(_SAVEPOINTS):
+        parameters = {name: _literal(value) for name, value in (values or {}).items()}
+        statements.append(
+            {"sql": _PLACEHOLDER.sub(r":\1", statement).strip(), "values": parameters}
+        )
+    return execute(statement, values, *arguments)
 
 
-def _written(value: Any) -> str:
+def _literal(value: Any) -> str:
     """Return the value as Postgres reads it, without quotes."""
     return f"{{{','.join(map(str, value))}}}" if isinstance(value, list) else str(value)

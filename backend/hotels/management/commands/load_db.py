@@ -14,7 +14,7 @@ from hotels.data import NIGHTS, Sizes
 from hotels.loading import HotelData
 
 WORKBENCH_OFF = (
-    "LAB_WORKBENCH=off: the workbench has no tables. Switch it on, which loads its data as well: "
+    "LAB_WORKBENCH=off: the workbench has no tables. To enable it and load its data: "
     "lab set LAB_WORKBENCH=on"
 )
 # flag: default, minimum, maximum
@@ -34,46 +34,48 @@ class DataSet(Protocol):
     command: str
 
     def exists(self) -> bool: ...
-    def there(self) -> str: ...
+    def describe(self) -> str: ...
     def clear(self) -> None: ...
     def load(self) -> str: ...
 
 
 class Command(DatabaseCommand):
     help = (
-        "Load hotels, suites, customers and bookings, or the workbench's posts: the same rows for "
-        "the same seed and sizes."
+        "Load hotels, suites, customers and bookings, or the workbench's posts. The same seed and "
+        "sizes give the same rows."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        for flag, (variable, least, most) in _NUMBERS.items():
+        for flag, (variable, minimum, maximum) in _NUMBERS.items():
             parser.add_argument(
                 flag,
-                type=whole_number(least, most),
+                type=whole_number(minimum, maximum),
                 # A string, so that argparse checks it like the flag's value.
                 default=str(getattr(env.lab_settings(), variable)),
-                help=f"{least} to {most}; default: {variable}",
+                help=f"{minimum} to {maximum}; default: {variable}",
             )
         parser.add_argument(
-            "--workbench", action="store_true", help="Load the workbench's data instead."
+            "--workbench",
+            action="store_true",
+            help="Load the workbench's data instead of the hotels.",
         )
-        parser.add_argument("--reload", action="store_true", help="Delete everything first.")
+        parser.add_argument("--reload", action="store_true", help="Delete all existing rows first.")
         parser.add_argument(
-            "--if-empty", action="store_true", help="Do nothing, and succeed, when there is data."
+            "--if-empty", action="store_true", help="Exit with code 0 if the tables have data."
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         data = _workbench(options) if options["workbench"] else _hotels(options)
         if options["if_empty"] and data.exists():
-            self.stdout.write("The data is loaded already.")
+            self.stdout.write("The data is already loaded.")
             return
         with transaction.atomic():
             lift_timeouts()
-            _make_room(data, reload=options["reload"])
-            said = data.load()
+            _prepare_tables(data, reload=options["reload"])
+            description = data.load()
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")
-        self.stdout.write(f"Loaded {said}.")
+        self.stdout.write(f"Loaded {description}.")
 
 
 def _hotels(options: dict[str, Any]) -> DataSet:
@@ -90,11 +92,11 @@ def _workbench(options: dict[str, Any]) -> DataSet:
     return WorkbenchData(options["seed"], options["posts"])
 
 
-def _make_room(data: DataSet, *, reload: bool) -> None:
+def _prepare_tables(data: DataSet, *, reload: bool) -> None:
     if reload:
         data.clear()
     elif data.exists():
         raise CommandError(
-            f"The data is loaded: {data.there()}. To delete everything, what was written since "
-            f"too, and load again: manage.py {data.command} --reload"
+            f"The data is already loaded: {data.describe()}. To delete all rows, also "
+            f"those written since, and load again: manage.py {data.command} --reload"
         )

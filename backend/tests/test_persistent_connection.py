@@ -13,23 +13,23 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def checks(monkeypatch):
     """Return a list with one entry per health check of Django (`SELECT 1`)."""
-    real, made = base.DatabaseWrapper.is_usable, []
+    real, calls = base.DatabaseWrapper.is_usable, []
 
     def is_usable(self):
-        made.append(1)
+        calls.append(1)
         return real(self)
 
     monkeypatch.setattr(base.DatabaseWrapper, "is_usable", is_usable)
-    return made
+    return calls
 
 
 def _pid() -> int:
     return prepared.row("SELECT pg_backend_pid()", {})[0]
 
 
-def _end(pid: int) -> None:
+def _terminate(pid: int) -> None:
     """Terminate the Postgres process from another connection; return after its end."""
     other = connection.copy()
     with other.cursor() as cursor:
@@ -38,16 +38,16 @@ def _end(pid: int) -> None:
     other.close()
 
 
-def test_idle_connection_is_usable_without_a_query(asked):
+def test_idle_connection_is_usable_without_a_query(checks):
     _pid()
     assert connection.is_usable()
-    assert asked == []
+    assert checks == []
 
 
-def test_connection_terminated_by_postgres_is_not_usable(asked):
-    _end(_pid())
+def test_connection_terminated_by_postgres_is_not_usable(checks):
+    _terminate(_pid())
     assert not connection.is_usable()
-    assert asked == [1]
+    assert checks == [1]
     connection.close()
 
 
@@ -58,7 +58,7 @@ def test_connection_closed_by_the_client_is_not_usable():
     connection.close()
 
 
-def test_connection_with_pending_data_is_queried(asked):
+def test_connection_with_pending_data_is_queried(checks):
     """A notification is not a disconnect: Django's check reads it, the connection stays open."""
     with connection.cursor() as cursor:
         cursor.execute("LISTEN news")
@@ -68,17 +68,17 @@ def test_connection_with_pending_data_is_queried(asked):
     other.close()
     select.select([connection.connection.fileno()], [], [], 10)
     assert connection.is_usable()
-    assert asked == [1]
+    assert checks == [1]
     assert connection.is_usable()
-    assert asked == [1]
+    assert checks == [1]
 
 
-def test_connection_in_a_transaction_is_queried(asked):
+def test_connection_in_a_transaction_is_queried(checks):
     connection.ensure_connection()
     connection.set_autocommit(False)
     _pid()
     assert connection.is_usable()
-    assert asked == [1]
+    assert checks == [1]
     connection.rollback()
     connection.set_autocommit(True)
 
@@ -86,17 +86,17 @@ def test_connection_in_a_transaction_is_queried(asked):
 @pytest.mark.parametrize("first", ["prepared", "orm"])
 def test_next_request_opens_another_connection(hotel, first):
     """CONN_HEALTH_CHECKS: the first use in a request detects the lost connection."""
-    ask = {"prepared": lambda: selectors.hotel_version(hotel.pk), "orm": hotel.refresh_from_db}
-    ended = _pid()
-    _end(ended)
+    queries = {"prepared": lambda: selectors.hotel_version(hotel.pk), "orm": hotel.refresh_from_db}
+    pid = _pid()
+    _terminate(pid)
     # Django does this between two requests.
     connection.close_if_unusable_or_obsolete()
-    ask[first]()
-    assert _pid() != ended
+    queries[first]()
+    assert _pid() != pid
 
 
 def test_statement_is_prepared_after_five_executions():
-    def kept() -> int:
+    def prepared_count() -> int:
         with connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_prepared_statements")
             return cursor.fetchone()[0]
@@ -104,7 +104,7 @@ def test_statement_is_prepared_after_five_executions():
     connections.close_all()
     for times in range(1, 9):
         assert prepared.row("SELECT %(n)s::int + 1", {"n": 3}) == (4,)
-        assert kept() == (times > 5)
+        assert prepared_count() == (times > 5)
 
 
 def test_orm_prepares_no_statements(hotel):
@@ -119,6 +119,6 @@ def test_orm_prepares_no_statements(hotel):
 def test_postgres_error_is_raised_as_django_error():
     from django.db import ProgrammingError
 
-    with pytest.raises(ProgrammingError) as caught:
+    with pytest.raises(ProgrammingError) as error:
         prepared.row("SELECT nothing_of_that_name", {})
-    assert isinstance(caught.value.__cause__, psycopg.errors.UndefinedColumn)
+    assert isinstance(error.value.__cause__, psycopg.errors.UndefinedColumn)

@@ -14,7 +14,7 @@ from hotels.caching import tokens
 JSON = "application/json"
 
 
-class NotKeptError(Exception):
+class UncacheableError(Exception):
     """The view's response is only for this request and must not be cached."""
 
     def __init__(self, response: HttpResponse) -> None:
@@ -23,7 +23,7 @@ class NotKeptError(Exception):
 
 
 @dataclass(frozen=True)
-class Ask:
+class PageRequest:
     """One GET or HEAD request for a page that can be cached."""
 
     request: HttpRequest
@@ -61,18 +61,18 @@ class Ask:
         metrics.CACHE_ANSWERS.labels(layer, outcome).inc()
 
 
-def answered(ask: Ask) -> HttpResponse:
+def answer_uncached(page_request: PageRequest) -> HttpResponse:
     """Return the page from the view with its ETag, or 304 if the client has that version.
 
     Stock Django reads no version, so it has neither.
     """
-    version = None if settings.LAB.is_stock else ask.version()
+    version = None if settings.LAB.is_stock else page_request.version()
     if version is None:
-        return ask.build()
+        return page_request.build()
     tag = tokens.etag(version)
-    if tokens.is_known(ask.request, tag):
+    if tokens.is_known(page_request.request, tag):
         return tokens.not_modified(tag)
-    response = ask.build()
+    response = page_request.build()
     if response.status_code == 200:
         response["ETag"] = tag
     return response

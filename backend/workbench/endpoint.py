@@ -5,13 +5,13 @@ from functools import wraps
 from inspect import iscoroutinefunction
 from typing import Any
 
-from config.http.errors import FORESEEN, foreseen, method_not_allowed
+from config.http.errors import EXPECTED_ERRORS, error_response, method_not_allowed
 from django.http import HttpRequest, HttpResponse
 
 View = Callable[..., Any]
 
 
-def answering(method: str, view: View) -> View:
+def endpoint(method: str, view: View) -> View:
     """Wrap `view` to accept one method; GET includes HEAD. A coroutine stays one."""
     allowed = (method, "HEAD") if method == "GET" else (method,)
     return _asynchronous(allowed, view) if iscoroutinefunction(view) else _plain(allowed, view)
@@ -24,8 +24,8 @@ def _plain(allowed: tuple[str, ...], view: View) -> View:
             return method_not_allowed(request, allowed)
         try:
             response: HttpResponse = view(request)
-        except FORESEEN as error:
-            return foreseen(error)
+        except EXPECTED_ERRORS as error:
+            return error_response(error)
         return response
 
     return answer
@@ -38,8 +38,8 @@ def _asynchronous(allowed: tuple[str, ...], view: View) -> View:
             return method_not_allowed(request, allowed)
         try:
             response: HttpResponse = await view(request)
-        except FORESEEN as error:
-            return foreseen(error)
+        except EXPECTED_ERRORS as error:
+            return error_response(error)
         return response
 
     return answer
