@@ -24,7 +24,7 @@ def choose_engine(settings: Settings) -> Engine:
     native, docker = engines
     if settings.LAB_ENGINE == "native":
         return native
-    reason = why_not_docker()
+    reason = docker_problem()
     if settings.LAB_ENGINE == "docker" and reason:
         raise LabError(f"LAB_ENGINE=docker, but {reason}. Start it, or use LAB_ENGINE=native.")
     if settings.LAB_ENGINE == "auto":
@@ -41,7 +41,7 @@ def _checked(running: Engine, settings: Settings) -> Engine:
     return running
 
 
-def why_not_docker() -> str | None:
+def docker_problem() -> str | None:
     """Return why the docker engine can't run the stack here; None when it can."""
     if not _succeeds(["docker", "info"]):
         return "no Docker engine answers"

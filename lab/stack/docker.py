@@ -14,16 +14,23 @@ from lab.errors import LabError, UsageError
 from lab.host.cpus import choose_cpus
 from lab.paths import ROOT, State, current_state
 from lab.settings import Settings, running_settings, save
-from lab.stack.engine import ASKED, UNHEARD, K6Command, ServiceState, ServiceStatus, version_in
+from lab.stack.engine import (
+    NO_REST_API,
+    VERSION_COMMANDS,
+    K6Command,
+    ServiceState,
+    ServiceStatus,
+    version_in,
+)
 
 # Label of the containers of an old stack; its value is the compose project that they run with.
 LEGACY_LABEL = "load-lab.legacy"
 
 # These services exit when they are done.
-_ENDING = {"secrets", "init", "latency"}
+_ONE_SHOT = {"secrets", "init", "latency"}
 
 # In toxiproxy's image, the program has another name.
-_ASKED = ASKED | {"toxiproxy": ["/toxiproxy", "-version"]}
+_VERSION_COMMANDS = VERSION_COMMANDS | {"toxiproxy": ["/toxiproxy", "-version"]}
 
 # The password comes from the environment, so it is in no process list.
 _FLUSH = 'REDISCLI_AUTH="$(cat /run/lab-secrets/redis_password)" exec redis-cli -e flushall'
@@ -85,7 +92,7 @@ class DockerEngine:
     def services(self) -> list[ServiceStatus]:
         listed = self._run(["ps", "--all", "--format", "json"], self.settings()).stdout
         found = [json.loads(line) for line in listed.splitlines() if line.startswith("{")]
-        return [_status(container) for container in found if container["Service"] not in _ENDING]
+        return [_status(container) for container in found if container["Service"] not in _ONE_SHOT]
 
     def settings(self) -> Settings | None:
         return running_settings(self._state)
@@ -97,7 +104,7 @@ class DockerEngine:
         return done.stdout.strip()
 
     @contextmanager
-    def emptied(self, settings: Settings | None = None) -> Iterator[None]:
+    def empty_caches(self, settings: Settings | None = None) -> Iterator[None]:
         # Nginx caches on a tmpfs and the workers in memory: both caches end with their container.
         after = settings or self.settings()
         if after is None:
@@ -132,9 +139,13 @@ class DockerEngine:
     def versions(self) -> dict[str, str]:
         # Versions of the programs, not of their images: an image can have any tag.
         running = {service.name for service in self.services() if service.state == "running"}
-        said = {name: self.exec(name, argv) for name, argv in _ASKED.items() if name in running}
+        said = {
+            name: self.exec(name, argv)
+            for name, argv in _VERSION_COMMANDS.items()
+            if name in running
+        }
         load = compose_argv("docker-compose.load.yml")
-        said["k6"] = _run(load, ["run", "--rm", "load", *ASKED["k6"]], self.settings())
+        said["k6"] = _run(load, ["run", "--rm", "load", *VERSION_COMMANDS["k6"]], self.settings())
         return {name: version_in(done.stdout + done.stderr) for name, done in said.items()}
 
     def limits(self) -> dict[str, str]:
@@ -174,7 +185,7 @@ class DockerEngine:
         flags += ["--user", f"{os.getuid()}:{os.getgid()}"]
         name = f"load-lab-k6-{secrets.token_hex(4)}"
         run = ["run", "--rm", "--name", name, *flags, "load", "k6"]
-        argv = [*compose_argv("docker-compose.load.yml"), *run, *UNHEARD]
+        argv = [*compose_argv("docker-compose.load.yml"), *run, *NO_REST_API]
         interrupt = ("docker", "kill", "--signal", "INT", name)
         return K6Command(argv, ROOT, {**os.environ, **_pinned(settings), **passed}, interrupt)
 

@@ -15,7 +15,7 @@ from lab.stack.engine import Engine
 
 
 @dataclass
-class Borrowed:
+class ExclusiveUse:
     """The stack's settings for this use; `prepared`: whether to reset the data afterwards."""
 
     base: Settings
@@ -23,10 +23,10 @@ class Borrowed:
 
 
 @contextmanager
-def borrowed(engine: Engine, *, as_set: bool = False) -> Iterator[Borrowed]:
+def exclusive_use(engine: Engine, *, keep_settings: bool = False) -> Iterator[ExclusiveUse]:
     """Use the stack exclusively, started if necessary; afterwards restore its settings and data.
 
-    Its settings are those of a new start (`on_site`); with `as_set`, its own.
+    Its settings are those of a new start (`on_site`); with `keep_settings`, its own.
 
     Raises:
         LabError: another `lab` measures, or the stack does not start.
@@ -34,8 +34,8 @@ def borrowed(engine: Engine, *, as_set: bool = False) -> Iterator[Borrowed]:
     """
     with _alone(), interruptible():
         before = engine.settings()
-        own = before if before is None or as_set else on_site(before)
-        stack = Borrowed(own or load_settings())
+        own = before if before is None or keep_settings else on_site(before)
+        stack = ExclusiveUse(own or load_settings())
         try:
             if before is None:
                 engine.up(stack.base)
@@ -45,15 +45,15 @@ def borrowed(engine: Engine, *, as_set: bool = False) -> Iterator[Borrowed]:
                 _leave(engine, stack, before)
 
 
-def prepare(engine: Engine, stack: Borrowed) -> None:
+def prepare(engine: Engine, stack: ExclusiveUse) -> None:
     """Reset the data to load_db's, and mark the stack to reset it again afterwards."""
     database.prepare_template(engine, stack.base)
     stack.prepared = True
-    with engine.emptied():
+    with engine.empty_caches():
         database.restore(engine)
 
 
-def _leave(engine: Engine, stack: Borrowed, before: Settings | None) -> None:
+def _leave(engine: Engine, stack: ExclusiveUse, before: Settings | None) -> None:
     if engine.settings() is None:
         note("The stack is down: it was stopped during the run, or did not start.")
         return
@@ -71,9 +71,9 @@ def _leave(engine: Engine, stack: Borrowed, before: Settings | None) -> None:
         note(f"The stack could not be left as it was: {error}")
 
 
-def _restore(engine: Engine, stack: Borrowed) -> None:
+def _restore(engine: Engine, stack: ExclusiveUse) -> None:
     if stack.prepared:
-        with engine.emptied():
+        with engine.empty_caches():
             database.restore(engine)
 
 

@@ -11,7 +11,7 @@ from lab.errors import LabError
 from lab.settings import Settings
 
 
-def ask_backend(settings: Settings, token: str) -> dict[str, Any]:
+def query_backend(settings: Settings, token: str) -> dict[str, Any]:
     """Return what the backend reports: settings, server, versions, debug.
 
     Raises:
@@ -20,7 +20,7 @@ def ask_backend(settings: Settings, token: str) -> dict[str, Any]:
     return _asked(f"{settings.backend_url}/lab/settings", {"X-Lab-Token": token})
 
 
-def ask_latency(settings: Settings, token: str) -> dict[str, Any]:
+def query_latency(settings: Settings, token: str) -> dict[str, Any]:
     """Return round trips from the backend to Postgres and the time of a new connection, in ms, and
     the authentication method.
 
@@ -32,7 +32,7 @@ def ask_latency(settings: Settings, token: str) -> dict[str, Any]:
     return _asked(url, {"X-Lab-Token": token}, seconds=90)
 
 
-def ask_nginx(settings: Settings) -> dict[str, Any]:
+def query_nginx(settings: Settings) -> dict[str, Any]:
     """Return the settings that Nginx runs with; the response is part of its configuration.
 
     Raises:
@@ -68,7 +68,7 @@ class Counters:
         )
 
     @property
-    def built(self) -> float:
+    def total_builds(self) -> float:
         return sum(self.builds.values())
 
     def by_layer(self) -> dict[str, dict[str, int]]:

@@ -7,7 +7,7 @@ import httpx
 from lab.errors import LabError
 from lab.settings import Settings
 from lab.stack.engine import Engine
-from lab.stack.inspect import ask_latency
+from lab.stack.inspect import query_latency
 
 # Responses of /healthz, each on a new connection. The fastest counts, and a wrong delay is measured
 # again: a delay is permanent, a busy moment of the machine is not.
@@ -15,11 +15,11 @@ _ROUNDS = 3
 _TRIES = 3
 # Tolerance of a round trip beyond its delay, for the network and a busy machine: a number of ms,
 # and a share of the delay.
-ALLOWED_MS = 20
-ALLOWED_RATIO = 0.2
+TOLERANCE_MS = 20
+TOLERANCE_RATIO = 0.2
 
 
-def measured(settings: Settings, token: str) -> dict[str, Any]:
+def measure(settings: Settings, token: str) -> dict[str, Any]:
     """Measure the current delays, in ms.
 
     database_ms: a round trip from the backend to Postgres on an open connection. client_ms: a
@@ -30,7 +30,7 @@ def measured(settings: Settings, token: str) -> dict[str, Any]:
     Raises:
         LabError: the backend or toxiproxy does not respond.
     """
-    said = ask_latency(settings, token)
+    said = query_latency(settings, token)
     delay, connecting = settings.LAB_LATENCY_MS, said["new_connection_ms"]
     return {
         "database_ms": round(min(said["round_trips_ms"]), 1),
@@ -42,14 +42,14 @@ def measured(settings: Settings, token: str) -> dict[str, Any]:
     }
 
 
-def verified(settings: Settings, token: str) -> dict[str, Any]:
+def verify(settings: Settings, token: str) -> dict[str, Any]:
     """Measure the current delays, and check that they match the settings.
 
     Raises:
         LabError: they do not; the message has the measured values.
     """
     for _ in range(_TRIES):
-        found = measured(settings, token)
+        found = measure(settings, token)
         wrong = _wrong(found, settings)
         if not wrong:
             return found
@@ -58,13 +58,13 @@ def verified(settings: Settings, token: str) -> dict[str, Any]:
     )
 
 
-def of_running(engine: Engine) -> dict[str, Any] | None:
+def measure_running(engine: Engine) -> dict[str, Any] | None:
     """Return the current delays of the running stack; None when nothing runs or responds."""
     settings = engine.settings()
     if settings is None:
         return None
     try:
-        return measured(settings, engine.token())
+        return measure(settings, engine.token())
     except (LabError, OSError):
         return None
 
@@ -73,7 +73,7 @@ def postgres_auth(settings: Settings, token: str) -> str:
     """Return the authentication method of the backend's connections: scram-sha-256, md5, trust,
     password or other.
     """
-    return str(ask_latency(settings, token)["postgres_auth"])
+    return str(query_latency(settings, token)["postgres_auth"])
 
 
 def _wrong(found: dict[str, Any], settings: Settings) -> str:
@@ -84,7 +84,7 @@ def _wrong(found: dict[str, Any], settings: Settings) -> str:
         f"The backend at {settings.server_url}": (found["client_ms"], delay),
     }
     for who, (taken, least) in ways.items():
-        most = least * (1 + ALLOWED_RATIO) + ALLOWED_MS
+        most = least * (1 + TOLERANCE_RATIO) + TOLERANCE_MS
         if not least <= taken <= most:
             return f"{who} answers after {taken} ms; the settings make it {least} to {most:.0f} ms."
     return ""

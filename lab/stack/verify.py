@@ -8,7 +8,7 @@ from lab.errors import LabError
 from lab.http import certificates
 from lab.settings import Settings
 from lab.stack.engine import Engine
-from lab.stack.inspect import Counters, ask_backend, ask_nginx, read_counters
+from lab.stack.inspect import Counters, query_backend, query_nginx, read_counters
 
 LIST = "/api/hotel/"
 # Django's own 404, which Nginx does not cache.
@@ -56,7 +56,7 @@ def target_of(engine: Engine, settings: Settings) -> Target:
     return Target(settings, engine.token())
 
 
-def caches_on(settings: Settings) -> dict[str, str]:
+def active_caches(settings: Settings) -> dict[str, str]:
     """Return the cache layers that are on, the backend's and Nginx's, with their modes."""
     said = {
         "local": settings.LAB_LOCAL_CACHE,
@@ -78,7 +78,7 @@ def verify(target: Target) -> None:
     _check_server(target)
     # Caches store a hotel's page. Without any cache it would be built five times, half a second
     # each; the list takes the same path.
-    path = target.hotels()[0] if caches_on(target.settings) else LIST
+    path = target.hotels()[0] if active_caches(target.settings) else LIST
     truth = target.get(target.settings.backend_url, path, {"X-Lab-Token": target.token}).content
     _check_backend_layers(target, path)
     _check_nginx_layer(target, path)
@@ -87,11 +87,11 @@ def verify(target: Target) -> None:
 
 
 def _check_settings(target: Target) -> None:
-    said = ask_backend(target.settings, target.token)
+    said = query_backend(target.settings, target.token)
     if said["debug"]:
         raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
     _check_same("backend", said["settings"], target.settings)
-    _check_same("Nginx", ask_nginx(target.settings), target.settings)
+    _check_same("Nginx", query_nginx(target.settings), target.settings)
 
 
 def _check_server(target: Target) -> None:
@@ -122,7 +122,7 @@ def _check_same(name: str, said: dict[str, str], settings: Settings) -> None:
 
 def _check_backend_layers(target: Target, path: str) -> None:
     """Request a page from the backend until each layer that is on, and no other, had a hit."""
-    on = set(caches_on(target.settings)) - {"nginx"}
+    on = set(active_caches(target.settings)) - {"nginx"}
     before = read_counters(target.settings)
     for _ in range(_TRIES):
         target.get(target.settings.backend_url, path)
@@ -134,7 +134,7 @@ def _check_backend_layers(target: Target, path: str) -> None:
             f"The backend answered from these caches: {_named(_hit(counted))}; the settings "
             f"require: {_named(on)}. Counted: {counted.by_layer()}. See `lab logs backend`."
         )
-    if not on and counted.built < 1:
+    if not on and counted.total_builds < 1:
         raise LabError("Every cache is off, but the backend built no page. See `lab logs backend`.")
 
 

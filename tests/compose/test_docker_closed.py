@@ -10,7 +10,7 @@ import pytest
 from commands import checked
 from config.secrets import PUSH_USER, READERS
 
-from lab.stack.docker import _ENDING
+from lab.stack.docker import _ONE_SHOT
 from tests.stack.test_compose_closed import CAPABILITIES, ROOT_USERS
 from tests.support.compose import config
 
@@ -30,7 +30,7 @@ def processes(stack):
             pytest.skip("the engine runs in a machine of its own, whose processes can't be seen")
         main = psutil.Process(pid)
         found[container["Service"]] = [main, *main.children(recursive=True)]
-    due = config("docker-compose.yml").keys() - set(_ENDING) - stack.left_out.keys()
+    due = config("docker-compose.yml").keys() - set(_ONE_SHOT) - stack.left_out.keys()
     assert found.keys() == due
     return found
 

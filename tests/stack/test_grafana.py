@@ -9,7 +9,7 @@ from lab.stack.native.services import grafana
 from tests.support.dashboards import dashboards
 
 needs_grafana = pytest.mark.skipif(
-    grafana.installed() is None, reason=f"Grafana: {grafana.why_absent()}"
+    grafana.find_installation() is None, reason=f"Grafana: {grafana.absence_reason()}"
 )
 
 
@@ -41,7 +41,7 @@ def _make_home(folder):
 
 def test_home_is_derived_from_the_real_program(archive):
     _make_home(archive)
-    found = grafana.installed()
+    found = grafana.find_installation()
     assert found.home == archive
     assert found.command[1:] == ["server"]
 
@@ -49,20 +49,20 @@ def test_home_is_derived_from_the_real_program(archive):
 def test_home_can_be_set_in_the_environment(archive, tmp_path, monkeypatch):
     other = _make_home(tmp_path / "other")
     monkeypatch.setenv("GF_PATHS_HOME", str(other))
-    assert grafana.installed().home == other
+    assert grafana.find_installation().home == other
 
 
 def test_program_without_home_counts_as_absent(archive, monkeypatch):
-    monkeypatch.setattr(grafana, "_PACKAGED", archive / "nowhere")
-    assert grafana.installed() is None
-    assert "GF_PATHS_HOME" in grafana.why_absent()
+    monkeypatch.setattr(grafana, "_PACKAGE_HOME", archive / "nowhere")
+    assert grafana.find_installation() is None
+    assert "GF_PATHS_HOME" in grafana.absence_reason()
 
 
 def test_missing_program_is_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    if grafana.installed() is not None:
+    if grafana.find_installation() is not None:
         pytest.skip("Grafana is among the system's own programs")
-    assert grafana.why_absent().startswith("no grafana on the PATH")
+    assert grafana.absence_reason().startswith("no grafana on the PATH")
 
 
 @needs_grafana

@@ -35,13 +35,13 @@ def test_connections_bypass_toxiproxy_without_a_delay(stack):
     settings = stack.settings()
     assert _proxies(stack) == {}
     assert settings.server_url == settings.backend_url
-    found = latency.verified(settings, stack.token())
+    found = latency.verify(settings, stack.token())
     assert found["postgres_auth"] == "scram-sha-256"
     assert found["new_connection_delays"] is None
 
 
 def test_outgoing_backend_traffic_is_delayed_once_per_path(stack, delayed):
-    found = latency.verified(stack.settings(), stack.token())
+    found = latency.verify(stack.settings(), stack.token())
     assert found["database_ms"] >= MS
     assert found["client_ms"] >= MS > found["direct_ms"]
     # SSL request, startup, two SCRAM messages, and Django's time zone.
@@ -69,7 +69,7 @@ def test_incoming_direction_delays_the_opposite_streams(stack, delayed):
     native_latency.apply(other, stack._state)
     try:
         assert _streams(stack) == {"postgres": [("downstream", MS)], "backend": [("upstream", MS)]}
-        latency.verified(settings, stack.token())
+        latency.verify(settings, stack.token())
     finally:
         native_latency.apply(settings, stack._state)
 
@@ -79,21 +79,21 @@ def test_missing_delay_is_detected(stack, delayed):
     toxics = f"http://127.0.0.1:{settings.LAB_TOXIPROXY_PORT}/proxies/postgres/toxics"
     httpx.delete(f"{toxics}/delay").raise_for_status()
     with pytest.raises(LabError, match=r"Postgres, .* answers after .* make it 60 to 92 ms"):
-        latency.verified(settings, stack.token())
+        latency.verify(settings, stack.token())
     stack.up(settings)
-    latency.verified(settings, stack.token())
+    latency.verify(settings, stack.token())
 
 
 def test_stopped_toxiproxy_is_reported_and_restored_by_up(stack, delayed):
     settings = stack.settings()
     stack._supervision.stop_service("toxiproxy")
     with pytest.raises(LabError, match=r"lab/latency answers 503: .*database"):
-        latency.verified(settings, stack.token())
+        latency.verify(settings, stack.token())
     with pytest.raises(LabError, match=r"Toxiproxy does not answer at .*lab logs toxiproxy"):
         stack.apply(settings.model_copy(update={"LAB_LATENCY_MS": MS + 1}))
     assert stack.settings() == settings
     stack.up(settings)
-    latency.verified(settings, stack.token())
+    latency.verify(settings, stack.token())
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_longer_timeout_allows_longer_delay():
 @pytest.mark.parametrize(("method", "delays"), [("trust", 3), ("md5", 4)])
 def test_connection_delays_depend_on_authentication_method(stack, delayed, login, method, delays):
     login(method)
-    found = latency.verified(stack.settings(), stack.token())
+    found = latency.verify(stack.settings(), stack.token())
     assert found["postgres_auth"] == method
     assert found["new_connection_delays"] == pytest.approx(delays, abs=0.9)
 

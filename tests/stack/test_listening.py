@@ -10,7 +10,7 @@ import pytest
 from lab.paths import State
 from lab.settings import defaults, running_settings
 from lab.stack.native.services import grafana
-from lab.stack.native.services.exporters import MEASURED
+from lab.stack.native.services.exporters import MONITORED_SERVICES
 from lab.stack.native.supervision import leftovers
 from tests.support.compose import config
 from tests.support.push_gate import PushGate
@@ -22,13 +22,19 @@ TABLE = rows()
 
 
 def _is_always(row):
-    return row.when == "always" or (row.setting == "LAB_GRAFANA_PORT" and grafana.installed())
+    return row.when == "always" or (
+        row.setting == "LAB_GRAFANA_PORT" and grafana.find_installation()
+    )
 
 
 def _ports(row, settings):
     """Return the row's ports. Each exporter has one, counted up from the setting's value."""
     first = getattr(settings, row.setting)
-    return set(range(first, first + (len(MEASURED) if row.setting == "LAB_EXPORTERS_PORT" else 1)))
+    return set(
+        range(
+            first, first + (len(MONITORED_SERVICES) if row.setting == "LAB_EXPORTERS_PORT" else 1)
+        )
+    )
 
 
 def _listening(state):

@@ -65,7 +65,7 @@ def test_every_service_has_a_mark_in_its_command_line(stack, found):
     pids = stack.pids()
     for service in found:
         assert service.mark, service.name
-        if service.wanted:
+        if service.enabled:
             # Nginx overwrites its command line with its title, a single string.
             said = " ".join(psutil.Process(pids[service.name]).cmdline())
             assert f" {service.mark} " in f" {said} ", service.name

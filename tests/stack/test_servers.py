@@ -153,7 +153,7 @@ def _answers(stack):
 def test_new_settings_apply_when_caches_are_emptied(stack):
     wanted = {"LAB_SERVER": "gunicorn-gthread", "LAB_DB_MAX_CONNECTIONS": 62}
     settings = _wanted(stack, LAB_SECOND_SERVER="daphne", **wanted)
-    with stack.emptied(settings):
+    with stack.empty_caches(settings):
         for url in (settings.target_url, settings.backend_url):
             with pytest.raises(httpx.ConnectError):
                 httpx.get(url)
@@ -178,10 +178,10 @@ def test_failed_server_start_is_reported_and_next_start_succeeds(stack):
     with (
         _without_its_key(stack),
         pytest.raises(LabError, match=r"(?s)backend did not start.+secret_key can't be read"),
-        stack.emptied(settings),
+        stack.empty_caches(settings),
     ):
         pass
-    with stack.emptied(settings):
+    with stack.empty_caches(settings):
         pass
     assert _says(stack, settings.target_url) == "daphne"
 

@@ -26,7 +26,7 @@ def test_status_reports_engine_services_and_active_settings(lab, stack):
     assert status["engine"] == "native"
     states = {service["name"]: service["state"] for service in status["services"]}
     assert {name: states[name] for name in SERVICES} == dict.fromkeys(SERVICES, "running")
-    assert states["grafana"] == ("running" if grafana.installed() else "missing")
+    assert states["grafana"] == ("running" if grafana.find_installation() else "missing")
     assert status["services"][5]["url"] == stack.settings().target_url
     assert status["settings"]["LAB_DETAIL"] == "naive"
 
@@ -141,7 +141,7 @@ def test_all_services_listen_only_on_loopback(stack):
     listening = [
         c for c in psutil.net_connections("inet") if c.status == "LISTEN" and c.pid in owned
     ]
-    assert len({c.laddr.port for c in listening}) == 14 + (grafana.installed() is not None)
+    assert len({c.laddr.port for c in listening}) == 14 + (grafana.find_installation() is not None)
     assert {c.laddr.ip for c in listening} == {"127.0.0.1"}
 
 

@@ -135,7 +135,7 @@ def test_settings_that_cannot_be_applied_leave_stack_unchanged(stack):
     before = stack.settings()
     delayed = changed(before, ["LAB_LATENCY_MS=60", "LAB_WORKBENCH=on"])
     stack._supervision.stop_service("toxiproxy")
-    with pytest.raises(LabError, match="Toxiproxy does not answer"), stack.emptied(delayed):
+    with pytest.raises(LabError, match="Toxiproxy does not answer"), stack.empty_caches(delayed):
         pass
     assert stack.settings() == before
     assert stack._ready(before)

@@ -8,7 +8,7 @@ import pytest
 from lab_settings.kinds import Server
 
 from lab.settings import changed
-from lab.stack.inspect import ask_backend
+from lab.stack.inspect import query_backend
 from lab.stack.native.supervision import wait_for
 
 LIST = "/api/hotel/"
@@ -50,10 +50,10 @@ def _without(stack, service):
 
 
 def test_django_is_stock_until_a_part_is_fast(stack, settings):
-    assert ask_backend(settings, stack.token())["server"]["is_stock"] is True
+    assert query_backend(settings, stack.token())["server"]["is_stock"] is True
     try:
         stack.apply(changed(settings, ["LAB_DETAIL=fast"]))
-        assert ask_backend(stack.settings(), stack.token())["server"]["is_stock"] is False
+        assert query_backend(stack.settings(), stack.token())["server"]["is_stock"] is False
     finally:
         stack.apply(settings)
 

@@ -77,7 +77,7 @@ def _is_well(url, setting):
 def test_restoring_the_database_removes_posted_data(stack, workbench):
     database.prepare_template(stack, stack.settings())
     assert workbench.post("/io-create/", data={"title": "t", "content": "c"}).status_code == 201
-    with stack.emptied():
+    with stack.empty_caches():
         database.restore(stack)
     assert workbench.get("/io-read/").json()["count"] == stack.settings().LAB_DATA_POSTS
     # Pending messages are deleted with the caches; the worker still listens.

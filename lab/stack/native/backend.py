@@ -75,7 +75,7 @@ def load(settings: Settings, state: State) -> None:
         manage([*load_db, "--workbench"], settings, state, show=True)
 
 
-def load_what_is_new(before: Settings, after: Settings, state: State) -> None:
+def load_new_data(before: Settings, after: Settings, state: State) -> None:
     """Load the workbench's tables and data when it is switched on, before the backend has its
     routes.
     """

@@ -14,10 +14,10 @@ from lab.console import step
 from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings, running_settings, save
-from lab.stack.inspect import ask_nginx
+from lab.stack.inspect import query_nginx
 from lab.stack.native import backend, latency, postgres, render
 from lab.stack.native.services import redis_service, services
-from lab.stack.native.starting import answers, start
+from lab.stack.native.starting import is_ready, start
 from lab.stack.native.supervision import Supervision, wait_for
 
 # Time for requests in flight when a server restarts: it also waits for Nginx's idle connections,
@@ -46,7 +46,7 @@ class Change:
         """Apply the settings. Gunicorn and Nginx lose no request; any other server is stopped and
         started.
         """
-        backend.load_what_is_new(self.before, self.after, self.state)
+        backend.load_new_data(self.before, self.after, self.state)
         if self._repairs:
             self._start(_POSTGRES)
         restarted = self._adopt()
@@ -67,12 +67,12 @@ class Change:
         """
         states = self.supervision.states()
         changing = (_POSTGRES, _BACKEND, _BESIDE, _WORKER, _NGINX)
-        wanted = [s for s in services(self.after, self.state) if s.wanted and s.name in changing]
-        run = all(states[s.name] in ("running", "starting") and answers(s) for s in wanted)
+        wanted = [s for s in services(self.after, self.state) if s.enabled and s.name in changing]
+        run = all(states[s.name] in ("running", "starting") and is_ready(s) for s in wanted)
         return run and self._nginx_has_it()
 
     @contextmanager
-    def emptied(self) -> Iterator[None]:
+    def empty_caches(self) -> Iterator[None]:
         """Empty Redis, Nginx's cache, the caches of the backend's processes, and the queued
         requests.
 
@@ -84,7 +84,7 @@ class Change:
             self.supervision.stop_quickly(_NGINX, _BACKEND, _BESIDE)
             self._adopt()
             yield
-            backend.load_what_is_new(self.before, self.after, self.state)
+            backend.load_new_data(self.before, self.after, self.state)
             redis_service.empty(self.after, self.state)
             for folder in self.state.run.glob("cache-*"):
                 shutil.rmtree(folder)
@@ -156,7 +156,7 @@ class Change:
 
     def _nginx_has_it(self) -> bool:
         try:
-            said = ask_nginx(self.after)
+            said = query_nginx(self.after)
         except LabError:
             return False
         return said.items() <= self.after.as_env().items()
@@ -164,7 +164,7 @@ class Change:
     def _stop_unwanted(self, settings: Settings) -> None:
         latency.end(settings, self.state)
         for service in services(settings, self.state):
-            if not service.wanted:
+            if not service.enabled:
                 self.supervision.stop_service(service.name)
         if settings.LAB_SECOND_SERVER == "off":
             self._forget_beside()

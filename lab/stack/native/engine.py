@@ -12,7 +12,7 @@ from lab.errors import LabError, UsageError
 from lab.host.cpus import choose_cpus
 from lab.paths import ROOT, State, make_open
 from lab.settings import Settings, is_live, running_settings, save
-from lab.stack.engine import UNHEARD, K6Command, ServiceStatus
+from lab.stack.engine import NO_REST_API, K6Command, ServiceStatus
 from lab.stack.native import (
     backend,
     latency,
@@ -100,7 +100,7 @@ class NativeEngine:
         states = self._supervision.states() if self._supervision.alive else {}
         found = [
             ServiceStatus(s.name, states.get(s.name, "stopped"), s.url)
-            if s.wanted
+            if s.enabled
             else ServiceStatus(s.name, "missing", None, _NOT_WANTED)
             for s in services(settings, self._state)
         ]
@@ -112,11 +112,11 @@ class NativeEngine:
     def token(self) -> str:
         return self._state.secret("lab_token")
 
-    def emptied(self, settings: Settings | None = None) -> AbstractContextManager[None]:
+    def empty_caches(self, settings: Settings | None = None) -> AbstractContextManager[None]:
         before = self._running()
         after = settings or before
         _refuse_fixed(_differences(before, after))
-        return Change(before, after, self._supervision, self._state).emptied()
+        return Change(before, after, self._supervision, self._state).empty_caches()
 
     def sql(self, database: str, *statements: str) -> list[str]:
         return postgres.run(database, statements, self._running(), self._state)
@@ -143,8 +143,8 @@ class NativeEngine:
 
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         self._bound_logs()
-        pinned = ["taskset", "-c", choose_cpus(settings).load, str(require("k6")), *UNHEARD]
-        return K6Command([*scheduling.BECOME, *pinned], ROOT / "k6", {**os.environ, **env})
+        pinned = ["taskset", "-c", choose_cpus(settings).load, str(require("k6")), *NO_REST_API]
+        return K6Command([*scheduling.ARGV_PREFIX, *pinned], ROOT / "k6", {**os.environ, **env})
 
     def _bound_logs(self) -> None:
         """Truncate Nginx's logs between tests: Nginx appends, so only old lines are lost."""
@@ -177,7 +177,7 @@ class NativeEngine:
         postgres.make_cluster(state)
         postgres.configure(settings, state)
         render.write_nginx(settings, state)
-        render.write_push_gate(settings, state)
+        render.write_metrics_ingress(settings, state)
         render.write_prometheus(found, settings, state)
         render.write_process_exporter(found, state)
         redis_service.write_exporters_password(settings, state)
@@ -211,7 +211,7 @@ class NativeEngine:
         second.
         """
         states = self._supervision.states()
-        wanted = [s.name for s in services(self._running(), self._state) if s.wanted]
+        wanted = [s.name for s in services(self._running(), self._state) if s.enabled]
         return {states[name] for name in wanted} == {"running"}
 
     def _running(self) -> Settings:
@@ -238,6 +238,6 @@ def _refuse_fixed(names: set[str]) -> None:
 def _absent() -> list[ServiceStatus]:
     """Return the services that this engine lacks, as `missing` and with the reason."""
     missing = {"alloy": "not in the native engine: exporters take its place"}
-    if grafana.installed() is None:
-        missing["grafana"] = grafana.why_absent()
+    if grafana.find_installation() is None:
+        missing["grafana"] = grafana.absence_reason()
     return [ServiceStatus(name, "missing", None, why) for name, why in missing.items()]

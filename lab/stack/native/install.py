@@ -22,7 +22,7 @@ from lab.stack.native.programs import find, find_browser
 
 K6_VERSION = "1.8.1"
 TOXIPROXY_VERSION = "2.12.0"
-OLDEST_GO = (1, 25)
+MIN_GO = (1, 25)
 
 # With `auto`, go downloads a newer toolchain, which fails without that network.
 _GO_ENV = {"GOTOOLCHAIN": "local", "GOFLAGS": "-trimpath"}
@@ -49,7 +49,7 @@ _DOCKER = {
     "debootstrap": "debootstrap",
 }
 
-PACKAGED = (
+PACKAGED_PROGRAMS = (
     Program("postgres", "postgresql"),
     Program("initdb", "postgresql"),
     Program("pgbench", "postgresql"),
@@ -68,7 +68,7 @@ PACKAGED = (
 
 def install() -> None:
     """Install every program that is missing."""
-    _unpack(sorted({p.package for p in PACKAGED if find(p.name) is None}))
+    _unpack(sorted({p.package for p in PACKAGED_PROGRAMS if find(p.name) is None}))
     if _k6_version() != K6_VERSION:
         _require_go()
         with step(f"Building k6 {K6_VERSION} (about 75 s on 2 cores, the first time)"):
@@ -138,7 +138,7 @@ def _k6_version() -> str | None:
 
 
 def _require_go() -> None:
-    oldest = ".".join(map(str, OLDEST_GO))
+    oldest = ".".join(map(str, MIN_GO))
     if shutil.which("go") is None:
         raise LabError(
             "Go is not on the PATH; k6 and toxiproxy are built with it. "
@@ -148,7 +148,7 @@ def _require_go() -> None:
         ["go", "env", "GOVERSION"], capture_output=True, text=True, check=False
     ).stdout.strip()
     match = re.match(r"go(\d+)\.(\d+)", said)
-    if not match or (int(match[1]), int(match[2])) < OLDEST_GO:
+    if not match or (int(match[1]), int(match[2])) < MIN_GO:
         raise LabError(f"Go is too old: found {said or 'none'}, needed {oldest} or newer.")
 
 

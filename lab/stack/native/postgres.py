@@ -65,7 +65,7 @@ def _initdb(target: Path, password_file: str) -> None:
         raise LabError(f"Postgres's data directory could not be created:\n{done.stderr.strip()}")
 
 
-def answers(settings: Settings, state: State) -> bool:
+def accepts_connections(settings: Settings, state: State) -> bool:
     """Return whether Postgres accepts connections.
 
     Raises:

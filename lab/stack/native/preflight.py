@@ -8,11 +8,11 @@ from lab.paths import State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.render import OPEN_FILES
 from lab.stack.native.services.service import Service
-from lab.stack.native.supervision import port_is_taken
+from lab.stack.native.supervision import port_is_open
 
 # Data, WAL (up to 4 GB in a long run, see postgresql.conf) and Prometheus's blocks of a first run
 # use about 1 GB.
-FREE_BYTES_NEEDED = 2 * 1024**3
+MIN_FREE_BYTES = 2 * 1024**3
 
 
 def check(settings: Settings, state: State, services: list[Service]) -> None:
@@ -34,7 +34,7 @@ def _check_ports(settings: Settings, services: list[Service]) -> None:
     delayed = (settings.delayed_postgres_port, settings.delayed_backend_port)
     names |= dict.fromkeys(delayed, "LAB_TOXIPROXY_PORT")
     names |= {int(v): k for k, v in settings.as_env().items() if k.endswith("_PORT")}
-    taken = [port for port, host in sorted(wanted.items()) if port_is_taken(host, port)]
+    taken = [port for port, host in sorted(wanted.items()) if port_is_open(host, port)]
     if taken:
         listed = ", ".join(f"{port} ({names[port]})" for port in taken)
         other = taken[0] + (1000 if taken[0] < 60_000 else -1000)
@@ -46,10 +46,10 @@ def _check_ports(settings: Settings, services: list[Service]) -> None:
 
 def _check_disk(state: State) -> None:
     free = shutil.disk_usage(state.base).free
-    if free < FREE_BYTES_NEEDED:
+    if free < MIN_FREE_BYTES:
         raise LabError(
             f"The disk of {state.base} has {free / 1e9:.1f} GB free; the stack needs "
-            f"{FREE_BYTES_NEEDED / 1e9:.1f} GB. Nothing was started. Make room, or put the state "
+            f"{MIN_FREE_BYTES / 1e9:.1f} GB. Nothing was started. Make room, or put the state "
             "elsewhere with LAB_STATE_DIR."
         )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab.errors import LabError
 from lab.paths import BIN, PROGRAMS
-from lab.stack.engine import ASKED, version_in
+from lab.stack.engine import VERSION_COMMANDS, version_in
 
 
 def find(name: str) -> Path | None:
@@ -54,7 +54,9 @@ def require(name: str) -> Path:
 
 def program_versions() -> dict[str, str]:
     """Return the versions of the installed programs."""
-    found = {service: (find(program), flag) for service, (program, flag) in ASKED.items()}
+    found = {
+        service: (find(program), flag) for service, (program, flag) in VERSION_COMMANDS.items()
+    }
     return {name: version_of([str(path), flag]) for name, (path, flag) in found.items() if path}
 
 

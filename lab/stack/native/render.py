@@ -12,7 +12,7 @@ from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.services import metrics_ingress
 from lab.stack.native.services.exporters import process_groups, scrape_targets
-from lab.stack.native.services.service import Service, pinned
+from lab.stack.native.services.service import Service, pinned_command
 
 _VARIABLE = re.compile(r"\$\{(LAB_\w+)\}")
 
@@ -48,7 +48,7 @@ def write_nginx(settings: Settings, state: State) -> None:
     write_templates(values, state.run)
 
 
-def write_push_gate(settings: Settings, state: State) -> None:
+def write_metrics_ingress(settings: Settings, state: State) -> None:
     """Write the configuration of the metrics ingress: the Nginx for pushes from other hosts."""
     folder = state.run / "push-gate"
     folder.mkdir(exist_ok=True)
@@ -113,7 +113,7 @@ def limits(settings: Settings) -> dict[str, str]:
 
 def _program(service: Service, cpus: Cpus, state: State) -> str:
     lines = {
-        "command": " ".join(map(_quoted, pinned(service, cpus))),
+        "command": " ".join(map(_quoted, pinned_command(service, cpus))),
         "directory": service.cwd,
         "environment": ",".join(f"{k}={_quoted(v)}" for k, v in service.env.items()),
         "user": service.user,

@@ -14,7 +14,7 @@ from lab.stack.native.services.service import Service
 from lab.stack.native.supervision import (
     Supervision,
     last_lines,
-    port_is_taken,
+    port_is_open,
     wait_for,
 )
 
@@ -33,7 +33,7 @@ def start(group: list[Service], supervision: Supervision, settings: Settings, st
     Raises:
         LabError: one exited (the message has the end of its log), or does not respond.
     """
-    wanted = [service for service in group if service.wanted]
+    wanted = [service for service in group if service.enabled]
     if not wanted:
         return
     with step(f"Starting {', '.join(service.name for service in wanted)}"):
@@ -60,13 +60,13 @@ def _answers(
             f"{service.name} did not start. Its log, {log}, ends:\n{last_lines(log)}\n{_NEXT_STEP}"
         )
     if service.name == "postgres":
-        return postgres.answers(settings, state)
-    return answers(service)
+        return postgres.accepts_connections(settings, state)
+    return is_ready(service)
 
 
-def answers(service: Service) -> bool:
+def is_ready(service: Service) -> bool:
     """Return whether the service listens and, if it has an `alive_url`, is ready."""
-    listens = not service.port or port_is_taken(service.host, service.port)
+    listens = not service.port or port_is_open(service.host, service.port)
     return listens and _is_alive(service)
 
 

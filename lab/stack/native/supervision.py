@@ -195,7 +195,7 @@ def is_alive(process: psutil.Process) -> bool:
         return False
 
 
-def port_is_taken(host: str, port: int) -> bool:
+def port_is_open(host: str, port: int) -> bool:
     """Return whether a program listens on the port."""
     with socket.socket() as probe:
         probe.settimeout(0.5)

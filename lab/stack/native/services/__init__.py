@@ -36,7 +36,7 @@ def services(settings: Settings, state: State) -> list[Service]:
         ),
     )
     found = [*(build(settings, state) for build in builders), *exporters(settings, state)]
-    program = grafana.installed()
+    program = grafana.find_installation()
     return [*found, grafana.service(settings, state, program)] if program else found
 
 
@@ -129,7 +129,7 @@ def _beside(settings: Settings, state: State) -> Service:
         env=backend_env(settings, state),
         cwd=BACKEND,
         alive_url=f"{url}/healthz",
-        wanted=settings.LAB_SECOND_SERVER != "off",
+        enabled=settings.LAB_SECOND_SERVER != "off",
     )
 
 
@@ -147,7 +147,7 @@ def _worker(settings: Settings, state: State) -> Service:
         url=f"{redis_service.url(settings)}/1",
         env=backend_env(settings, state),
         cwd=BACKEND,
-        wanted=settings.LAB_WORKBENCH == "on",
+        enabled=settings.LAB_WORKBENCH == "on",
     )
 
 

@@ -13,7 +13,7 @@ from lab.stack.native.services import redis_service
 from lab.stack.native.services.service import Service
 
 # The service whose metrics each exporter exports (label `service`).
-MEASURED = {
+MONITORED_SERVICES = {
     "node-exporter": "host",
     "process-exporter": "processes",
     "postgres-exporter": "postgres",
@@ -151,7 +151,11 @@ def scrape_targets(services: list[Service], settings: Settings) -> list[dict[str
         "backend-metrics": ("backend", settings.LAB_METRICS_PORT),
         "prometheus": ("prometheus", settings.LAB_PROMETHEUS_PORT),
     }
-    ports |= {s.name: (MEASURED[s.name], s.port) for s in services if s.name in MEASURED}
+    ports |= {
+        s.name: (MONITORED_SERVICES[s.name], s.port)
+        for s in services
+        if s.name in MONITORED_SERVICES
+    }
     return [
         {
             "targets": [f"{LOOPBACK}:{port}"],
