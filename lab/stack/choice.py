@@ -20,7 +20,7 @@ def choose_engine(settings: Settings) -> Engine:
     engines: tuple[Engine, ...] = (NativeEngine(current_state()), DockerEngine())
     for engine in engines:
         if engine.settings() is not None:
-            return _checked(engine, settings)
+            return _check_engine(engine, settings)
     native, docker = engines
     if settings.LAB_ENGINE == "native":
         return native
@@ -32,7 +32,7 @@ def choose_engine(settings: Settings) -> Engine:
     return native if reason else docker
 
 
-def _checked(running: Engine, settings: Settings) -> Engine:
+def _check_engine(running: Engine, settings: Settings) -> Engine:
     if settings.LAB_ENGINE not in ("auto", running.name):
         raise LabError(
             f"LAB_ENGINE={settings.LAB_ENGINE}, but a stack of the {running.name} engine runs. "
@@ -59,10 +59,10 @@ def _images() -> list[str]:
     """Return the images that compose would pull; images that it builds need only their base
     image.
     """
-    listed = subprocess.run(
+    result = subprocess.run(
         [*compose_argv(), "config", "--images"], capture_output=True, text=True, check=False
     )
-    return [name for name in listed.stdout.split() if not name.startswith("load-lab-")]
+    return [name for name in result.stdout.split() if not name.startswith("load-lab-")]
 
 
 def _succeeds(argv: list[str]) -> bool:

@@ -115,7 +115,7 @@ VERSION_COMMANDS = {
 }
 
 
-def version_in(said: str) -> str:
+def version_in(output: str) -> str:
     """Return the first version number in a program's output."""
-    match = re.search(r"\d+(\.\d+)+", said)
+    match = re.search(r"\d+(\.\d+)+", output)
     return match[0] if match else "unknown"

@@ -32,7 +32,7 @@ def exclusive_use(engine: Engine, *, keep_settings: bool = False) -> Iterator[Ex
         LabError: another `lab` measures, or the stack does not start.
         Interrupted: Ctrl-C was pressed in the block.
     """
-    with _alone(), interruptible():
+    with _exclusive_lock(), interruptible():
         before = engine.settings()
         own = before if before is None or keep_settings else on_site(before)
         stack = ExclusiveUse(own or load_settings())
@@ -42,7 +42,7 @@ def exclusive_use(engine: Engine, *, keep_settings: bool = False) -> Iterator[Ex
             yield stack
         finally:
             with uninterrupted("Cleaning up first; a moment."):
-                _leave(engine, stack, before)
+                _restore_stack(engine, stack, before)
 
 
 def prepare(engine: Engine, stack: ExclusiveUse) -> None:
@@ -53,7 +53,7 @@ def prepare(engine: Engine, stack: ExclusiveUse) -> None:
         database.restore(engine)
 
 
-def _leave(engine: Engine, stack: ExclusiveUse, before: Settings | None) -> None:
+def _restore_stack(engine: Engine, stack: ExclusiveUse, before: Settings | None) -> None:
     if engine.settings() is None:
         note("The stack is down: it was stopped during the run, or did not start.")
         return
@@ -62,7 +62,7 @@ def _leave(engine: Engine, stack: ExclusiveUse, before: Settings | None) -> None
             if before is not None:
                 engine.up(before)
             try:
-                _restore(engine, stack)
+                _restore_data(engine, stack)
             finally:
                 if before is None:
                     engine.down()
@@ -71,14 +71,14 @@ def _leave(engine: Engine, stack: ExclusiveUse, before: Settings | None) -> None
         note(f"The stack could not be left as it was: {error}")
 
 
-def _restore(engine: Engine, stack: ExclusiveUse) -> None:
+def _restore_data(engine: Engine, stack: ExclusiveUse) -> None:
     if stack.prepared:
         with engine.empty_caches():
             database.restore(engine)
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _exclusive_lock() -> Iterator[None]:
     """Lock the stack: two measurements at once would distort each other."""
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / ".run.lock").open("w") as lock:

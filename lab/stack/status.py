@@ -28,10 +28,10 @@ def active_settings(engine: Engine) -> dict[str, Any]:
     settings = engine.settings()
     if settings is None:
         return {}
-    started_with = settings.model_dump()
+    start_settings = settings.model_dump()
     try:
-        said: dict[str, Any] = query_backend(settings, engine.token())["settings"]
-        said |= query_nginx(settings)
+        active: dict[str, Any] = query_backend(settings, engine.token())["settings"]
+        active |= query_nginx(settings)
     except (LabError, OSError) as error:
-        return started_with | {"note": f"not confirmed: {error}"}
-    return started_with | said
+        return start_settings | {"note": f"not confirmed: {error}"}
+    return start_settings | active

@@ -96,14 +96,14 @@ def test_killed_worker_and_killed_server_are_restarted(stack):
         lambda: (
             # A request wakes the orphans, which then detect their dead master. Without a request
             # they check after half of LAB_TIMEOUT.
-            stack._ready(stack.settings())
+            stack._is_ready(stack.settings())
             and stack._supervision.pid("backend") not in (0, master.pid)
             and not any(map(is_alive, orphans))
         ),
         seconds=30,
         what="A new server",
     )
-    wait_for(lambda: stack._ready(stack.settings()), seconds=30, what="Its first answer")
+    wait_for(lambda: stack._is_ready(stack.settings()), seconds=30, what="Its first answer")
 
 
 def test_down_stops_all_processes_and_up_finds_the_data(lab, stack):

@@ -128,7 +128,7 @@ def test_repeating_a_failed_set_applies_it(lab, stack, naive_again):
     assert lab("set", *DAPHNE, "LAB_NGINX_CACHE=basic").code == 0
     said = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
     assert said["LAB_NGINX_CACHE"] == "basic"
-    assert stack._ready(stack.settings())
+    assert stack._is_ready(stack.settings())
 
 
 def test_settings_that_cannot_be_applied_leave_stack_unchanged(stack):
@@ -138,5 +138,5 @@ def test_settings_that_cannot_be_applied_leave_stack_unchanged(stack):
     with pytest.raises(LabError, match="Toxiproxy does not answer"), stack.empty_caches(delayed):
         pass
     assert stack.settings() == before
-    assert stack._ready(before)
+    assert stack._is_ready(before)
     stack.up(before)

@@ -84,10 +84,10 @@ def _build_toxiproxy() -> None:
     """Build server and command line; `go install` would name them `server` and `cli`."""
     module = "github.com/Shopify/toxiproxy/v2"
     packages = [f"{module}/cmd/{name}@v{TOXIPROXY_VERSION}" for name in ("server", "cli")]
-    named = f"-ldflags=-X={module}.Version={TOXIPROXY_VERSION}"
+    version_flag = f"-ldflags=-X={module}.Version={TOXIPROXY_VERSION}"
     BIN.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=BIN) as folder:
-        _run(["go", "install", named, *packages], {**_GO_ENV, "GOBIN": folder})
+        _run(["go", "install", version_flag, *packages], {**_GO_ENV, "GOBIN": folder})
         for name in ("server", "cli"):
             Path(folder, name).rename(BIN / f"toxiproxy-{name}")
 
@@ -123,42 +123,42 @@ def install_docker() -> None:
     _unpack(sorted({package for name, package in _DOCKER.items() if find(name) is None}))
     # The package of iptables leaves these names to update-alternatives.
     for name in ("iptables", "ip6tables"):
-        unpacked = PROGRAMS / "usr/sbin" / f"{name}-nft"
-        if find(name) is None and unpacked.exists():
-            unpacked.with_name(name).symlink_to(unpacked.name)
+        program = PROGRAMS / "usr/sbin" / f"{name}-nft"
+        if find(name) is None and program.exists():
+            program.with_name(name).symlink_to(program.name)
 
 
 def _k6_version() -> str | None:
     program = find("k6")
     if program is None:
         return None
-    said = subprocess.run([str(program), "version"], capture_output=True, text=True, check=False)
-    match = re.search(r"v(\d+\.\d+\.\d+)", said.stdout)
+    result = subprocess.run([str(program), "version"], capture_output=True, text=True, check=False)
+    match = re.search(r"v(\d+\.\d+\.\d+)", result.stdout)
     return match.group(1) if match else None
 
 
 def _require_go() -> None:
-    oldest = ".".join(map(str, MIN_GO))
+    minimum = ".".join(map(str, MIN_GO))
     if shutil.which("go") is None:
         raise LabError(
             "Go is not on the PATH; k6 and toxiproxy are built with it. "
-            f"Install Go {oldest} or newer."
+            f"Install Go {minimum} or newer."
         )
-    said = subprocess.run(
+    version = subprocess.run(
         ["go", "env", "GOVERSION"], capture_output=True, text=True, check=False
     ).stdout.strip()
-    match = re.match(r"go(\d+)\.(\d+)", said)
+    match = re.match(r"go(\d+)\.(\d+)", version)
     if not match or (int(match[1]), int(match[2])) < MIN_GO:
-        raise LabError(f"Go is too old: found {said or 'none'}, needed {oldest} or newer.")
+        raise LabError(f"Go is too old: found {version or 'none'}, needed {minimum} or newer.")
 
 
 def _run(argv: list[str], env: dict[str, str] | None = None) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         argv, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
-        raise LabError(f"`{' '.join(argv)}` failed with exit code {done.returncode}:\n{said}")
+    if result.returncode:
+        output = "\n".join((result.stdout + result.stderr).strip().splitlines()[-15:])
+        raise LabError(f"`{' '.join(argv)}` failed with exit code {result.returncode}:\n{output}")
 
 
 def _engine() -> str | None:

@@ -27,20 +27,20 @@ def check(settings: Settings, state: State, services: list[Service]) -> None:
 
 
 def _check_ports(settings: Settings, services: list[Service]) -> None:
-    wanted = {service.port: service.host for service in services if service.port}
-    wanted[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
-    wanted[settings.delayed_postgres_port] = wanted[settings.delayed_backend_port] = LOOPBACK
+    hosts = {service.port: service.host for service in services if service.port}
+    hosts[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
+    hosts[settings.delayed_postgres_port] = hosts[settings.delayed_backend_port] = LOOPBACK
     names = {s.port: "LAB_EXPORTERS_PORT" for s in services if s.group == "exporters"}
     delayed = (settings.delayed_postgres_port, settings.delayed_backend_port)
     names |= dict.fromkeys(delayed, "LAB_TOXIPROXY_PORT")
     names |= {int(v): k for k, v in settings.as_env().items() if k.endswith("_PORT")}
-    taken = [port for port, host in sorted(wanted.items()) if port_is_open(host, port)]
-    if taken:
-        listed = ", ".join(f"{port} ({names[port]})" for port in taken)
-        other = taken[0] + (1000 if taken[0] < 60_000 else -1000)
+    conflicts = [port for port, host in sorted(hosts.items()) if port_is_open(host, port)]
+    if conflicts:
+        ports = ", ".join(f"{port} ({names[port]})" for port in conflicts)
+        other = conflicts[0] + (1000 if conflicts[0] < 60_000 else -1000)
         raise LabError(
-            f"Something already listens on port {listed}. Nothing was started. Stop it, or "
-            f"choose another port: {names[taken[0]]}={other} lab up"
+            f"Something already listens on port {ports}. Nothing was started. Stop it, or "
+            f"choose another port: {names[conflicts[0]]}={other} lab up"
         )
 
 

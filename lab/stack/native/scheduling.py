@@ -32,8 +32,8 @@ def request_short_slices() -> bool:
     if number is None or sys.platform != "linux":
         return False
     nice = os.getpriority(os.PRIO_PROCESS, 0)
-    asked = _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, 0, nice, 0, SLICE_NANOSECONDS, 0, 0)
-    return bool(ctypes.CDLL(None).syscall(number, 0, asked, 0) == 0)
+    attributes = _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, 0, nice, 0, SLICE_NANOSECONDS, 0, 0)
+    return bool(ctypes.CDLL(None).syscall(number, 0, attributes, 0) == 0)
 
 
 if __name__ == "__main__":

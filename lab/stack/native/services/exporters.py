@@ -137,7 +137,7 @@ def process_groups(services: list[Service]) -> dict[str, Any]:
     https://github.com/ncabatoff/process-exporter#using-a-config-file
     """
     groups = [
-        {"name": service.group or service.name, "cmdline": [_whole(service.mark)]}
+        {"name": service.group or service.name, "cmdline": [_whole_words(service.mark)]}
         for service in services
     ]
     return {"process_names": [*groups, _K6]}
@@ -165,6 +165,6 @@ def scrape_targets(services: list[Service], settings: Settings) -> list[dict[str
     ]
 
 
-def _whole(mark: str) -> str:
+def _whole_words(mark: str) -> str:
     """Return a pattern for `mark` as whole words: one stack's folder may be inside another's."""
     return rf"(^|\s){re.escape(mark)}(\s|$)"

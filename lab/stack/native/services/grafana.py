@@ -14,7 +14,7 @@ from lab.stack.native.services.service import Service
 
 FOLDER = ROOT / "grafana"
 # The dashboard on its home page.
-_FIRST = "lab-load-test.json"
+_HOME_DASHBOARD = "lab-load-test.json"
 
 # Grafana's home where a package installed it.
 _PACKAGE_HOME = Path("/usr/share/grafana")
@@ -66,7 +66,9 @@ def service(settings: Settings, state: State, program: Installation) -> Service:
             "GF_PATHS_PLUGINS": str(data / "plugins"),
             "GF_PATHS_PROVISIONING": str(FOLDER / "provisioning"),
             "GF_SECURITY_ADMIN_PASSWORD": f"$__file{{{state.secrets / 'grafana_password'}}}",
-            "GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH": str(FOLDER / "dashboards" / _FIRST),
+            "GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH": str(
+                FOLDER / "dashboards" / _HOME_DASHBOARD
+            ),
             # Read by the files below grafana/provisioning.
             "PROMETHEUS_URL": settings.prometheus_url,
             "DASHBOARDS_PATH": str(FOLDER / "dashboards"),
@@ -86,8 +88,8 @@ def _home() -> Path | None:
     """Return Grafana's home: GF_PATHS_HOME; else next to the program (an archive), or the
     package's.
     """
-    named = os.environ.get("GF_PATHS_HOME")
+    setting = os.environ.get("GF_PATHS_HOME")
     program = find("grafana") or find("grafana-server")
-    beside = [program.resolve().parent.parent] if program else []
-    candidates = [Path(named)] if named else [*beside, _PACKAGE_HOME]
+    archives = [program.resolve().parent.parent] if program else []
+    candidates = [Path(setting)] if setting else [*archives, _PACKAGE_HOME]
     return next((home for home in candidates if (home / "conf/defaults.ini").exists()), None)
