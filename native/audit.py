@@ -59,43 +59,43 @@ def _python(file: str) -> Audit:
         # Every version is pinned with its hash: there is nothing to resolve or to install.
         *("--require-hashes", "--disable-pip", "--progress-spinner", "off", "--format", "json"),
     ]
-    return of_pip(file, *_said(argv, ROOT, file))
+    return of_pip(file, *_run(argv, ROOT, file))
 
 
 def _npm() -> Audit:
     if shutil.which("npm") is None:
         return Audit(LOCK, "not audited", {}, "npm is not here")
-    return of_npm(LOCK, *_said(["npm", "audit", "--json"], ROOT / "k6", LOCK))
+    return of_npm(LOCK, *_run(["npm", "audit", "--json"], ROOT / "k6", LOCK))
 
 
 def of_pip(file: str, out: str, err: str) -> Audit:
     """Parse pip-audit's output. pip-audit reports a package as clean if its index does not know
     it.
     """
-    asked = _document(out).get("dependencies", [])
-    if not asked:
+    packages = _document(out).get("dependencies", [])
+    if not packages:
         return Audit(file, "not audited", {}, _reason(err))
-    found = {
+    vulnerabilities = {
         f"{each['name']} {each['version']}": [one["id"] for one in each["vulns"]]
-        for each in asked
+        for each in packages
         if each.get("vulns")
     }
-    unknown = sum("skip_reason" in each for each in asked)
-    why = f"its index knows nothing of {unknown} of {len(asked)} packages" if unknown else ""
-    return _audited(file, found, why)
+    unknown = sum("skip_reason" in each for each in packages)
+    why = f"its index knows nothing of {unknown} of {len(packages)} packages" if unknown else ""
+    return _build_audit(file, vulnerabilities, why)
 
 
 def of_npm(file: str, out: str, err: str) -> Audit:
     """Parse npm's output, which contains an error when its index did not respond."""
     document = _document(out)
     if "vulnerabilities" not in document:
-        said = document.get("message") or document.get("error", {}).get("summary") or err
-        return Audit(file, "not audited", {}, _reason(said))
-    found = {
+        message = document.get("message") or document.get("error", {}).get("summary") or err
+        return Audit(file, "not audited", {}, _reason(message))
+    vulnerabilities = {
         f"{name} {each['range']}": [_advisory(via) for via in each["via"]]
         for name, each in document["vulnerabilities"].items()
     }
-    return _audited(file, found)
+    return _build_audit(file, vulnerabilities)
 
 
 def _advisory(via: Any) -> str:
@@ -103,10 +103,10 @@ def _advisory(via: Any) -> str:
     return str(via["url"]) if isinstance(via, dict) else str(via)
 
 
-def _audited(file: str, found: dict[str, list[str]], why: str = "") -> Audit:
+def _build_audit(file: str, vulnerabilities: dict[str, list[str]], why: str = "") -> Audit:
     """Return the audit. `why` the data is incomplete: findings are valid, their absence is not."""
-    if found:
-        return Audit(file, "vulnerable", found)
+    if vulnerabilities:
+        return Audit(file, "vulnerable", vulnerabilities)
     return Audit(file, "not audited" if why else "nothing found", {}, why)
 
 
@@ -117,20 +117,20 @@ def _document(out: str) -> dict[str, Any]:
         return {}
 
 
-def _reason(said: str) -> str:
-    lines = said.strip().splitlines()
+def _reason(output: str) -> str:
+    lines = output.strip().splitlines()
     return f"its index did not answer: {lines[-1].strip() if lines else 'it said nothing'}"
 
 
-def _said(argv: list[str], folder: Path, file: str) -> tuple[str, str]:
+def _run(argv: list[str], folder: Path, file: str) -> tuple[str, str]:
     with step(f"Asking about {file}"):
         try:
-            done = subprocess.run(
+            result = subprocess.run(
                 argv, cwd=folder, capture_output=True, text=True, check=False, timeout=_SECONDS
             )
         except subprocess.TimeoutExpired:
             return "", f"no answer within {_SECONDS} s"
-    return done.stdout, done.stderr
+    return result.stdout, result.stderr
 
 
 def _lines(audit: Audit) -> list[str]:

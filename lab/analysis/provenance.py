@@ -20,7 +20,7 @@ from lab.host.noise import StealMeter, cpu_speed
 from lab.paths import RESULTS, ROOT
 from lab.settings import Settings
 from lab.stack.engine import Engine
-from lab.stack.inspect import ask_backend
+from lab.stack.inspect import query_backend
 
 # History of the format:
 # 1: first.
@@ -40,7 +40,7 @@ def facts(
     Raises:
         LabError: the backend runs with DEBUG on.
     """
-    backend = ask_backend(settings, engine.token())
+    backend = query_backend(settings, engine.token())
     if backend["debug"]:
         raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
     target = expand(choose_cpus(settings).target)

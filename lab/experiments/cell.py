@@ -130,7 +130,7 @@ class StackBench:
         self._undelayed = update_settings(self._settings, ["LAB_LATENCY_MS=0"])
 
     def reset(self) -> None:
-        with self.engine.emptied(self._undelayed):
+        with self.engine.empty_caches(self._undelayed):
             if self._written:
                 database.restore(self.engine)
         self._written = self._cell.reset == "database"
@@ -138,9 +138,9 @@ class StackBench:
     def verify(self) -> None:
         verify(target_of(self.engine, self._undelayed))
         # Not only for the caches: workers still have the pages of the verification in memory.
-        with self.engine.emptied(self._settings):
+        with self.engine.empty_caches(self._settings):
             pass
-        self._latency = latency.verified(self._settings, self.engine.token())
+        self._latency = latency.verify(self._settings, self.engine.token())
 
     def warm(self, cell: Cell, folder: Path) -> None:
         if cell.warm == "pages":
@@ -152,7 +152,7 @@ class StackBench:
         before = read_counters(self._settings)
         run = run_k6(self.engine, self._load(cell.workload), folder)
         counted = read_counters(self._settings).since(before)
-        if counted.built < 0:
+        if counted.total_builds < 0:
             raise LabError("The backend was restarted during the load: its counters began anew.")
         result = result_of(self.engine, run, self.bounds)
         check_target_survived(self.engine, run)

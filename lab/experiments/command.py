@@ -20,8 +20,8 @@ from lab.paths import RESULTS
 from lab.settings import Settings, load_settings, update_live_settings
 from lab.stack import database
 from lab.stack.engine import Engine
-from lab.stack.exclusive import Borrowed, borrowed
-from lab.stack.inspect import ask_backend
+from lab.stack.exclusive import ExclusiveUse, exclusive_use
+from lab.stack.inspect import query_backend
 from lab.stack.latency import postgres_auth
 
 BOUNDS = Bounds()
@@ -47,7 +47,7 @@ def start(engine: Engine, plan: Plan) -> tuple[Store, list[str]]:
         Interrupted: the user pressed Ctrl-C.
     """
     store = new_store(plan.name)
-    with borrowed(engine) as stack:
+    with exclusive_use(engine) as stack:
         warnings = preflight.warnings(stack.base)
         machine = _machine(engine, stack.base)
         _check_loads(engine, plan, stack.base)
@@ -62,7 +62,7 @@ def resume(engine: Engine, name: str) -> tuple[Store, list[str]]:
         UsageError: there is none, or its machine, programs or file differ.
     """
     store, plan = _unfinished(name)
-    with borrowed(engine) as stack:
+    with exclusive_use(engine) as stack:
         head = store.header()
         warnings = [*head["warnings"], *preflight.warnings(stack.base)]
         _check_same_machine(store.run, head, _machine(engine, stack.base))
@@ -71,7 +71,7 @@ def resume(engine: Engine, name: str) -> tuple[Store, list[str]]:
         return store, _measure(engine, plan, store, stack)
 
 
-def _measure(engine: Engine, plan: Plan, store: Store, stack: Borrowed) -> list[str]:
+def _measure(engine: Engine, plan: Plan, store: Store, stack: ExclusiveUse) -> list[str]:
     for warning in store.header()["warnings"]:
         note(f"Warning: {warning}.")
     where = store.folder.relative_to(RESULTS.parent)
@@ -150,7 +150,7 @@ def _plan_again(name: str, text: str, experiment: Experiment, head: dict[str, An
 
 
 def _machine(engine: Engine, settings: Settings) -> dict[str, Any]:
-    said = ask_backend(settings, engine.token())
+    said = query_backend(settings, engine.token())
     if said["debug"]:
         raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
     versions = engine.versions() | said["versions"]

@@ -84,7 +84,7 @@ class LegacyBench:
     def reset(self) -> None:
         """Restart a busy stack, for example after an overload; the arm's load writes nothing."""
         if _busy(self.engine):
-            with self.engine.emptied():
+            with self.engine.empty_caches():
                 pass
 
     def verify(self) -> None:

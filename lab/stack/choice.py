@@ -20,11 +20,11 @@ def choose_engine(settings: Settings) -> Engine:
     engines: tuple[Engine, ...] = (NativeEngine(current_state()), DockerEngine())
     for engine in engines:
         if engine.settings() is not None:
-            return _checked(engine, settings)
+            return _check_engine(engine, settings)
     native, docker = engines
     if settings.LAB_ENGINE == "native":
         return native
-    reason = why_not_docker()
+    reason = docker_problem()
     if settings.LAB_ENGINE == "docker" and reason:
         raise LabError(f"LAB_ENGINE=docker, but {reason}. Start it, or use LAB_ENGINE=native.")
     if settings.LAB_ENGINE == "auto":
@@ -32,7 +32,7 @@ def choose_engine(settings: Settings) -> Engine:
     return native if reason else docker
 
 
-def _checked(running: Engine, settings: Settings) -> Engine:
+def _check_engine(running: Engine, settings: Settings) -> Engine:
     if settings.LAB_ENGINE not in ("auto", running.name):
         raise LabError(
             f"LAB_ENGINE={settings.LAB_ENGINE}, but a stack of the {running.name} engine runs. "
@@ -41,7 +41,7 @@ def _checked(running: Engine, settings: Settings) -> Engine:
     return running
 
 
-def why_not_docker() -> str | None:
+def docker_problem() -> str | None:
     """Return why the docker engine can't run the stack here; None when it can."""
     if not _succeeds(["docker", "info"]):
         return "no Docker engine answers"
@@ -59,10 +59,10 @@ def _images() -> list[str]:
     """Return the images that compose would pull; images that it builds need only their base
     image.
     """
-    listed = subprocess.run(
+    result = subprocess.run(
         [*compose_argv(), "config", "--images"], capture_output=True, text=True, check=False
     )
-    return [name for name in listed.stdout.split() if not name.startswith("load-lab-")]
+    return [name for name in result.stdout.split() if not name.startswith("load-lab-")]
 
 
 def _succeeds(argv: list[str]) -> bool:

@@ -24,9 +24,9 @@ def prepare_template(engine: Engine, settings: Settings) -> None:
     Raises:
         LabError: the data could not be loaded.
     """
-    wanted = _signature(settings)
-    said = f"SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = '{TEMPLATE}'"  # noqa: S608, E501
-    if engine.sql("postgres", said) == [wanted]:
+    signature = _signature(settings)
+    query = f"SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = '{TEMPLATE}'"  # noqa: S608, E501
+    if engine.sql("postgres", query) == [signature]:
         return
     with step("Loading the data that every cell starts from"):
         _load_db(engine)
@@ -34,13 +34,13 @@ def prepare_template(engine: Engine, settings: Settings) -> None:
             _load_db(engine, "--workbench")
         engine.sql(DATABASE, "VACUUM ANALYZE")
         copy_database(engine, DATABASE, TEMPLATE)
-        engine.sql("postgres", f"COMMENT ON DATABASE {TEMPLATE} IS '{wanted}'")
+        engine.sql("postgres", f"COMMENT ON DATABASE {TEMPLATE} IS '{signature}'")
 
 
-def _load_db(engine: Engine, *which: str) -> None:
-    done = engine.exec("backend", ["python", "manage.py", "load_db", "--reload", *which])
-    if done.returncode:
-        raise LabError(f"load_db failed: {done.stderr.strip()[-500:]}")
+def _load_db(engine: Engine, *flags: str) -> None:
+    result = engine.exec("backend", ["python", "manage.py", "load_db", "--reload", *flags])
+    if result.returncode:
+        raise LabError(f"load_db failed: {result.stderr.strip()[-500:]}")
 
 
 def restore(engine: Engine) -> None:

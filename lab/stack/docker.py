@@ -14,22 +14,29 @@ from lab.errors import LabError, UsageError
 from lab.host.cpus import choose_cpus
 from lab.paths import ROOT, State, current_state
 from lab.settings import Settings, running_settings, save
-from lab.stack.engine import ASKED, UNHEARD, K6Command, ServiceState, ServiceStatus, version_in
+from lab.stack.engine import (
+    NO_REST_API,
+    VERSION_COMMANDS,
+    K6Command,
+    ServiceState,
+    ServiceStatus,
+    version_in,
+)
 
 # Label of the containers of an old stack; its value is the compose project that they run with.
 LEGACY_LABEL = "load-lab.legacy"
 
 # These services exit when they are done.
-_ENDING = {"secrets", "init", "latency"}
+_ONE_SHOT = {"secrets", "init", "latency"}
 
 # In toxiproxy's image, the program has another name.
-_ASKED = ASKED | {"toxiproxy": ["/toxiproxy", "-version"]}
+_VERSION_COMMANDS = VERSION_COMMANDS | {"toxiproxy": ["/toxiproxy", "-version"]}
 
 # The password comes from the environment, so it is in no process list.
 _FLUSH = 'REDISCLI_AUTH="$(cat /run/lab-secrets/redis_password)" exec redis-cli -e flushall'
 
 # Services that cache pages or queue requests, outermost first.
-_EMPTIED = ("nginx", "backend-metrics", "backend", "backend-beside")
+_CACHING_SERVICES = ("nginx", "backend-metrics", "backend", "backend-beside")
 
 _STATES: dict[str, ServiceState] = {
     "running": "running",
@@ -45,8 +52,8 @@ def compose_argv(*files: str) -> list[str]:
 
     Default: docker-compose.yml with docker-compose.override.yml, or the files in COMPOSE_FILE.
     """
-    named = [part for name in files for part in ("-f", str(ROOT / name))]
-    return ["docker", "compose", "--project-directory", str(ROOT), *named]
+    flags = [part for name in files for part in ("-f", str(ROOT / name))]
+    return ["docker", "compose", "--project-directory", str(ROOT), *flags]
 
 
 class DockerEngine:
@@ -83,21 +90,23 @@ class DockerEngine:
         return self._run(["exec", "-T", service, *argv], self.settings())
 
     def services(self) -> list[ServiceStatus]:
-        listed = self._run(["ps", "--all", "--format", "json"], self.settings()).stdout
-        found = [json.loads(line) for line in listed.splitlines() if line.startswith("{")]
-        return [_status(container) for container in found if container["Service"] not in _ENDING]
+        output = self._run(["ps", "--all", "--format", "json"], self.settings()).stdout
+        containers = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        return [
+            _status(container) for container in containers if container["Service"] not in _ONE_SHOT
+        ]
 
     def settings(self) -> Settings | None:
         return running_settings(self._state)
 
     def token(self) -> str:
-        done = self.exec("backend", ["cat", "/run/lab-secrets/lab_token"])
-        if done.returncode:
-            raise LabError(f"The backend's token can't be read: {done.stderr.strip()}")
-        return done.stdout.strip()
+        result = self.exec("backend", ["cat", "/run/lab-secrets/lab_token"])
+        if result.returncode:
+            raise LabError(f"The backend's token can't be read: {result.stderr.strip()}")
+        return result.stdout.strip()
 
     @contextmanager
-    def emptied(self, settings: Settings | None = None) -> Iterator[None]:
+    def empty_caches(self, settings: Settings | None = None) -> Iterator[None]:
         # Nginx caches on a tmpfs and the workers in memory: both caches end with their container.
         after = settings or self.settings()
         if after is None:
@@ -106,7 +115,7 @@ class DockerEngine:
             # Killed after a second: requests left by an overload are dropped anyway. A service that
             # shares the backend's network must stop with it, or it stays in a network that no
             # longer exists.
-            self._compose(["stop", "-t", "1", *_EMPTIED], self.settings())
+            self._compose(["stop", "-t", "1", *_CACHING_SERVICES], self.settings())
             # A changed LAB_DB_MAX_CONNECTIONS recreates the container of Postgres.
             self._compose(["up", "-d", "--wait", "postgres", "redis"], after)
             save(after, self._state)
@@ -118,11 +127,11 @@ class DockerEngine:
     def sql(self, database: str, *statements: str) -> list[str]:
         flags = [part for statement in statements for part in ("-c", statement)]
         argv = ["psql", "-AtqX", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", database, *flags]
-        done = self.exec("postgres", argv)
-        if done.returncode:
-            why = done.stderr.strip()
-            raise LabError(f"Postgres rejected the command: {why}. See `lab logs postgres`.")
-        return done.stdout.splitlines()
+        result = self.exec("postgres", argv)
+        if result.returncode:
+            reason = result.stderr.strip()
+            raise LabError(f"Postgres rejected the command: {reason}. See `lab logs postgres`.")
+        return result.stdout.splitlines()
 
     def pids(self) -> dict[str, int]:
         # On Linux, the containers' processes are visible on the host; elsewhere they run in a
@@ -132,23 +141,33 @@ class DockerEngine:
     def versions(self) -> dict[str, str]:
         # Versions of the programs, not of their images: an image can have any tag.
         running = {service.name for service in self.services() if service.state == "running"}
-        said = {name: self.exec(name, argv) for name, argv in _ASKED.items() if name in running}
+        results = {
+            name: self.exec(name, argv)
+            for name, argv in _VERSION_COMMANDS.items()
+            if name in running
+        }
         load = compose_argv("docker-compose.load.yml")
-        said["k6"] = _run(load, ["run", "--rm", "load", *ASKED["k6"]], self.settings())
-        return {name: version_in(done.stdout + done.stderr) for name, done in said.items()}
+        results["k6"] = _run(
+            load, ["run", "--rm", "load", *VERSION_COMMANDS["k6"]], self.settings()
+        )
+        return {name: version_in(result.stdout + result.stderr) for name, result in results.items()}
 
     def limits(self) -> dict[str, str]:
         config = self._run(["config", "--format", "json"], self.settings()).stdout
         services = json.loads(config)["services"] if config.strip() else {}
-        found = {name: each.get("deploy", {}).get("resources") for name, each in services.items()}
-        return {name: json.dumps(bound["limits"]) for name, bound in found.items() if bound}
+        resources = {
+            name: service.get("deploy", {}).get("resources") for name, service in services.items()
+        }
+        return {
+            name: json.dumps(resource["limits"]) for name, resource in resources.items() if resource
+        }
 
     def _main_pids(self) -> Iterator[tuple[str, int]]:
         ids = self._run(["ps", "--quiet"], self.settings()).stdout.split()
         label = '{{index .Config.Labels "com.docker.compose.service"}} {{.State.Pid}}'
         argv = ["docker", "inspect", "--format", label, *ids]
-        said = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
-        for line in said.splitlines():
+        output = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+        for line in output.splitlines():
             service, pid = line.split()
             yield service, int(pid)
 
@@ -166,26 +185,28 @@ class DockerEngine:
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         # In the container, results/ is at the root, and with the host's network the target's URL is
         # the same.
-        passed = {**env, "SUMMARY_PATH": env["SUMMARY_PATH"].replace(str(ROOT), "")}
+        variables = {**env, "SUMMARY_PATH": env["SUMMARY_PATH"].replace(str(ROOT), "")}
         # Passed by name: values on the command line, such as the lab's token, are readable by every
         # user of this machine.
-        flags = [part for name in passed for part in ("-e", name)]
+        flags = [part for name in variables for part in ("-e", name)]
         # Run as the calling user, who owns results/.
         flags += ["--user", f"{os.getuid()}:{os.getgid()}"]
         name = f"load-lab-k6-{secrets.token_hex(4)}"
         run = ["run", "--rm", "--name", name, *flags, "load", "k6"]
-        argv = [*compose_argv("docker-compose.load.yml"), *run, *UNHEARD]
+        argv = [*compose_argv("docker-compose.load.yml"), *run, *NO_REST_API]
         interrupt = ("docker", "kill", "--signal", "INT", name)
-        return K6Command(argv, ROOT, {**os.environ, **_pinned(settings), **passed}, interrupt)
+        return K6Command(
+            argv, ROOT, {**os.environ, **_compose_env(settings), **variables}, interrupt
+        )
 
     def _project(self) -> str:
         config = self._run(["config", "--format", "json"], self.settings()).stdout
         return str(json.loads(config)["name"]) if config.strip() else ""
 
     def _compose(self, argv: list[str], settings: Settings | None) -> None:
-        done = self._run(argv, settings)
-        if done.returncode:
-            raise LabError(f"docker compose {argv[0]} failed:\n{done.stderr.strip()[-2000:]}")
+        result = self._run(argv, settings)
+        if result.returncode:
+            raise LabError(f"docker compose {argv[0]} failed:\n{result.stderr.strip()[-2000:]}")
 
     def _run(self, argv: list[str], settings: Settings | None) -> subprocess.CompletedProcess[str]:
         return _run(compose_argv(), argv, settings)
@@ -194,20 +215,20 @@ class DockerEngine:
 def _run(
     compose: list[str], argv: list[str], settings: Settings | None
 ) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, **(_pinned(settings) if settings else {})}
+    env = {**os.environ, **(_compose_env(settings) if settings else {})}
     return subprocess.run([*compose, *argv], env=env, capture_output=True, text=True, check=False)
 
 
 def remove_legacy(project: str) -> None:
     """Remove leftover containers of old stacks (lab/experiments/old_stacks)."""
     flags = ["--all", "--quiet", "--filter", f"label={LEGACY_LABEL}={project}"]
-    listed = subprocess.run(["docker", "ps", *flags], capture_output=True, text=True, check=False)
-    if listed.stdout.split():
-        argv = ["docker", "rm", "--force", "--volumes", *listed.stdout.split()]
+    result = subprocess.run(["docker", "ps", *flags], capture_output=True, text=True, check=False)
+    if result.stdout.split():
+        argv = ["docker", "rm", "--force", "--volumes", *result.stdout.split()]
         subprocess.run(argv, capture_output=True, check=False)
 
 
-def _pinned(settings: Settings) -> dict[str, str]:
+def _compose_env(settings: Settings) -> dict[str, str]:
     """Return the settings with the CPUs that results will name; compose alone pins nothing."""
     cpus = choose_cpus(settings)
     return settings.as_env() | {

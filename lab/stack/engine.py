@@ -21,7 +21,7 @@ class ServiceStatus:
 
 
 # No REST API of k6: at 127.0.0.1:6565, any user of this machine could stop or change a run.
-UNHEARD = ("--address", "")
+NO_REST_API = ("--address", "")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Engine(Protocol):
     def token(self) -> str:
         """Return the token for the backend's /lab/settings."""
 
-    def emptied(self, settings: Settings | None = None) -> AbstractContextManager[None]:
+    def empty_caches(self, settings: Settings | None = None) -> AbstractContextManager[None]:
         """Stop Nginx and the backend for the block; afterwards they run with empty caches.
 
         With `settings`, they then run with those: one stop and one start for both. Requests queued
@@ -103,7 +103,7 @@ class Engine(Protocol):
 
 
 # By service. Nginx prints its version to standard error.
-ASKED = {
+VERSION_COMMANDS = {
     "postgres": ["postgres", "--version"],
     "redis": ["redis-server", "--version"],
     "nginx": ["nginx", "-v"],
@@ -115,7 +115,7 @@ ASKED = {
 }
 
 
-def version_in(said: str) -> str:
+def version_in(output: str) -> str:
     """Return the first version number in a program's output."""
-    match = re.search(r"\d+(\.\d+)+", said)
+    match = re.search(r"\d+(\.\d+)+", output)
     return match[0] if match else "unknown"

@@ -15,7 +15,7 @@ from lab.stack.engine import Engine
 
 
 @dataclass
-class Borrowed:
+class ExclusiveUse:
     """The stack's settings for this use; `prepared`: whether to reset the data afterwards."""
 
     base: Settings
@@ -23,37 +23,37 @@ class Borrowed:
 
 
 @contextmanager
-def borrowed(engine: Engine, *, as_set: bool = False) -> Iterator[Borrowed]:
+def exclusive_use(engine: Engine, *, keep_settings: bool = False) -> Iterator[ExclusiveUse]:
     """Use the stack exclusively, started if necessary; afterwards restore its settings and data.
 
-    Its settings are those of a new start (`restart_settings`); with `as_set`, its own.
+    Its settings are those of a new start (`restart_settings`); with `keep_settings`, its own.
 
     Raises:
         LabError: another `lab` measures, or the stack does not start.
         Interrupted: Ctrl-C was pressed in the block.
     """
-    with _alone(), interruptible():
+    with _exclusive_lock(), interruptible():
         before = engine.settings()
-        own = before if before is None or as_set else restart_settings(before)
-        stack = Borrowed(own or load_settings())
+        own = before if before is None or keep_settings else restart_settings(before)
+        stack = ExclusiveUse(own or load_settings())
         try:
             if before is None:
                 engine.up(stack.base)
             yield stack
         finally:
             with uninterrupted("Cleaning up first; a moment."):
-                _leave(engine, stack, before)
+                _restore_stack(engine, stack, before)
 
 
-def prepare(engine: Engine, stack: Borrowed) -> None:
+def prepare(engine: Engine, stack: ExclusiveUse) -> None:
     """Reset the data to load_db's, and mark the stack to reset it again afterwards."""
     database.prepare_template(engine, stack.base)
     stack.prepared = True
-    with engine.emptied():
+    with engine.empty_caches():
         database.restore(engine)
 
 
-def _leave(engine: Engine, stack: Borrowed, before: Settings | None) -> None:
+def _restore_stack(engine: Engine, stack: ExclusiveUse, before: Settings | None) -> None:
     if engine.settings() is None:
         note("The stack is down: it was stopped during the run, or did not start.")
         return
@@ -62,7 +62,7 @@ def _leave(engine: Engine, stack: Borrowed, before: Settings | None) -> None:
             if before is not None:
                 engine.up(before)
             try:
-                _restore(engine, stack)
+                _restore_data(engine, stack)
             finally:
                 if before is None:
                     engine.down()
@@ -71,14 +71,14 @@ def _leave(engine: Engine, stack: Borrowed, before: Settings | None) -> None:
         note(f"The stack could not be left as it was: {error}")
 
 
-def _restore(engine: Engine, stack: Borrowed) -> None:
+def _restore_data(engine: Engine, stack: ExclusiveUse) -> None:
     if stack.prepared:
-        with engine.emptied():
+        with engine.empty_caches():
             database.restore(engine)
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _exclusive_lock() -> Iterator[None]:
     """Lock the stack: two measurements at once would distort each other."""
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / ".run.lock").open("w") as lock:

@@ -11,16 +11,16 @@ from lab.errors import LabError
 from lab.settings import Settings
 
 
-def ask_backend(settings: Settings, token: str) -> dict[str, Any]:
+def query_backend(settings: Settings, token: str) -> dict[str, Any]:
     """Return what the backend reports: settings, server, versions, debug.
 
     Raises:
         LabError: it does not respond.
     """
-    return _asked(f"{settings.backend_url}/lab/settings", {"X-Lab-Token": token})
+    return _fetch_json(f"{settings.backend_url}/lab/settings", {"X-Lab-Token": token})
 
 
-def ask_latency(settings: Settings, token: str) -> dict[str, Any]:
+def query_latency(settings: Settings, token: str) -> dict[str, Any]:
     """Return round trips from the backend to Postgres and the time of a new connection, in ms, and
     the authentication method.
 
@@ -29,25 +29,27 @@ def ask_latency(settings: Settings, token: str) -> dict[str, Any]:
     """
     # The response takes some tens of delays, each up to a second.
     url = f"{settings.backend_url}/lab/latency"
-    return _asked(url, {"X-Lab-Token": token}, seconds=90)
+    return _fetch_json(url, {"X-Lab-Token": token}, seconds=90)
 
 
-def ask_nginx(settings: Settings) -> dict[str, Any]:
+def query_nginx(settings: Settings) -> dict[str, Any]:
     """Return the settings that Nginx runs with; the response is part of its configuration.
 
     Raises:
         LabError: it does not respond.
     """
-    return _asked(f"{settings.nginx_status_url}/settings")
+    return _fetch_json(f"{settings.nginx_status_url}/settings")
 
 
-def _asked(url: str, headers: dict[str, str] | None = None, seconds: float = 10) -> dict[str, Any]:
+def _fetch_json(
+    url: str, headers: dict[str, str] | None = None, seconds: float = 10
+) -> dict[str, Any]:
     try:
         return dict(http.get(url, headers=headers, timeout=seconds).raise_for_status().json())
     except httpx.HTTPStatusError as error:
-        answer = error.response
+        response = error.response
         raise LabError(
-            f"{url} answers {answer.status_code}: {answer.text[:200]}. See `lab logs`."
+            f"{url} answers {response.status_code}: {response.text[:200]}. See `lab logs`."
         ) from None
     except (httpx.HTTPError, ValueError) as error:
         raise LabError(f"{url} does not answer ({error}). See `lab logs`.") from None
@@ -68,16 +70,16 @@ class Counters:
         )
 
     @property
-    def built(self) -> float:
+    def total_builds(self) -> float:
         return sum(self.builds.values())
 
     def by_layer(self) -> dict[str, dict[str, int]]:
         """Return {layer: {outcome: count}} of the layers with at least one lookup."""
-        found: dict[str, dict[str, int]] = {}
+        layers: dict[str, dict[str, int]] = {}
         for (layer, outcome), count in self.cache.items():
             if count:
-                found.setdefault(layer, {})[outcome] = int(count)
-        return found
+                layers.setdefault(layer, {})[outcome] = int(count)
+        return layers
 
 
 def read_counters(settings: Settings) -> Counters:

@@ -5,8 +5,8 @@ from typing import Any
 
 from lab.errors import LabError
 from lab.stack.engine import Engine
-from lab.stack.inspect import ask_backend, ask_nginx
-from lab.stack.latency import of_running
+from lab.stack.inspect import query_backend, query_nginx
+from lab.stack.latency import measure_running
 
 
 def stack_status(engine: Engine) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def stack_status(engine: Engine) -> dict[str, Any]:
         "engine": engine.name,
         "services": [asdict(service) for service in engine.services()],
         "settings": active_settings(engine),
-        "latency": of_running(engine),
+        "latency": measure_running(engine),
     }
 
 
@@ -28,10 +28,10 @@ def active_settings(engine: Engine) -> dict[str, Any]:
     settings = engine.settings()
     if settings is None:
         return {}
-    started_with = settings.model_dump()
+    start_settings = settings.model_dump()
     try:
-        said: dict[str, Any] = ask_backend(settings, engine.token())["settings"]
-        said |= ask_nginx(settings)
+        active: dict[str, Any] = query_backend(settings, engine.token())["settings"]
+        active |= query_nginx(settings)
     except (LabError, OSError) as error:
-        return started_with | {"note": f"not confirmed: {error}"}
-    return started_with | said
+        return start_settings | {"note": f"not confirmed: {error}"}
+    return start_settings | active

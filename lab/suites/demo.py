@@ -21,7 +21,7 @@ from lab.load import Profile, Scenario
 from lab.load.k6 import Load, new_testid
 from lab.settings import Settings, update_live_settings
 from lab.stack.engine import Engine
-from lab.stack.exclusive import borrowed
+from lab.stack.exclusive import exclusive_use
 from lab.suites.single_run import SingleRun, run_once
 
 # Limit on p95: this multiple of a single client's response time, and at least a second.
@@ -84,7 +84,7 @@ def run(engine: Engine, settings: Settings) -> dict[str, Any]:
         LabError: the stack does not start, or a run failed.
         Interrupted: Ctrl-C or SIGTERM.
     """
-    with _running(engine, settings), borrowed(engine, as_set=True) as stack:
+    with _running(engine, settings), exclusive_use(engine, keep_settings=True) as stack:
         alone_ms, smoke = _smoke(engine, stack.base)
         bounds = Bounds(p95_ms=max(_LEAST_LIMIT_MS, math.ceil(_ALONE_FACTOR * alone_ms)))
         note(
@@ -127,7 +127,7 @@ def _smoke(engine: Engine, base: Settings) -> tuple[float, SingleRun]:
     Raises:
         LabError: a check failed.
     """
-    with engine.emptied(update_live_settings(base, _PLAIN)):
+    with engine.empty_caches(update_live_settings(base, _PLAIN)):
         pass
     with step("Measuring one request alone"):
         alone_ms = _milliseconds_alone(base)
@@ -161,7 +161,7 @@ def _rungs(engine: Engine, base: Settings, bounds: Bounds, first_rate: float) ->
     for number, variant in enumerate(VARIANTS, start=1):
         load = _ramp(before.rate if before else first_rate, bounds)
         # Emptied: otherwise the backend would first process the requests that the last ramp left.
-        with engine.emptied(update_live_settings(base, variant.settings)):
+        with engine.empty_caches(update_live_settings(base, variant.settings)):
             pass
         with step(
             f"{number} of {len(VARIANTS)}: {variant.name}, {load.start_rate:,} requests/s up"

@@ -15,7 +15,7 @@ from lab.load.k6 import Load, check, new_testid
 from lab.load.plan import Plan, Stage
 from lab.settings import Settings, update_live_settings
 from lab.stack.engine import Engine
-from lab.stack.exclusive import Borrowed, borrowed, prepare
+from lab.stack.exclusive import ExclusiveUse, exclusive_use, prepare
 from lab.suites import breaking_rate
 from lab.suites.breaking_rate import Limit, find_limit
 from lab.suites.figures import Figure, at_least, at_most, peaks, within_limits
@@ -68,7 +68,10 @@ def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]
         LabError: the stack failed, or has no break point that k6 can reach.
         Interrupted: the user pressed Ctrl-C.
     """
-    with borrowed(engine, as_set=True) as stack, Progress(_expected(seconds)) as progress:
+    with (
+        exclusive_use(engine, keep_settings=True) as stack,
+        Progress(_expected(seconds)) as progress,
+    ):
         # Before the data is loaded again, so that a wrong name fails early.
         check(engine, _load(scenario, 1, seconds, "on"))
         prepare(engine, stack)
@@ -95,17 +98,17 @@ def _expected(seconds: int) -> float:
     return breaking_rate.SECONDS + _AROUND_SECONDS + 2 * (seconds + _AROUND_SECONDS)
 
 
-def _apply(engine: Engine, stack: Borrowed, shed: str) -> Settings:
+def _apply(engine: Engine, stack: ExclusiveUse, shed: str) -> Settings:
     """Set shedding on or off, with no waiting requests left in the stack."""
     settings = update_live_settings(stack.base, {"LAB_SHED": shed})
-    with engine.emptied(settings):
+    with engine.empty_caches(settings):
         pass
     return settings
 
 
 def _arms(
     engine: Engine,
-    stack: Borrowed,
+    stack: ExclusiveUse,
     limit: Limit,
     scenario: str,
     seconds: int,

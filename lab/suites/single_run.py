@@ -86,7 +86,7 @@ def run_once(
     Raises:
         LabError: the run failed, or could not be read back; k6's files are preserved.
     """
-    delays = latency.of_running(engine)
+    delays = latency.measure_running(engine)
     should_stop = _early_stop(engine, load, bounds) if early_stop else None
     run = run_k6(engine, load, RESULTS / load.testid if quiet else None, should_stop=should_stop)
     with step("Reading the run back from Prometheus"):

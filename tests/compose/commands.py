@@ -16,8 +16,8 @@ def environment(**environ: str) -> dict[str, str]:
     """Return the environment: unpacked programs last on the PATH, compose as docker's plugin."""
     unpacked = [str(PROGRAMS / folder) for folder in ("usr/bin", "usr/sbin", "bin", "sbin")]
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *unpacked])
-    made = {**os.environ, "PATH": path, "DOCKER_CONFIG": str(_docker_config()), **_iptables()}
-    return made | environ
+    variables = {**os.environ, "PATH": path, "DOCKER_CONFIG": str(_docker_config()), **_iptables()}
+    return variables | environ
 
 
 def _iptables() -> dict[str, str]:
@@ -47,17 +47,19 @@ def environment_of(name: str, **environ: str) -> dict[str, str]:
     return environment(**environ) | (library_env() if unpacked else {})
 
 
-def checked(*argv: str, **environ: str) -> str:
+def check_output(*argv: str, **environ: str) -> str:
     """Return the command's standard output.
 
     Raises:
         RuntimeError: the command failed; the message has the end of its output.
     """
-    done = run(*argv, **environ)
-    if done.returncode:
-        said = (done.stdout + done.stderr).strip()[-3000:]
-        raise RuntimeError(f"`{' '.join(argv)}` ended with exit code {done.returncode}:\n{said}")
-    return str(done.stdout)
+    result = run(*argv, **environ)
+    if result.returncode:
+        output = (result.stdout + result.stderr).strip()[-3000:]
+        raise RuntimeError(
+            f"`{' '.join(argv)}` ended with exit code {result.returncode}:\n{output}"
+        )
+    return str(result.stdout)
 
 
 def _docker_config() -> Path:

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from commands import STATE, checked, environment, run
+from commands import STATE, check_output, environment, run
 from engine import docker_engine
 from stack import PROJECT, Stack
 from standins import remove_names
@@ -19,7 +19,7 @@ from lab.settings import LOOPBACK, load_settings
 
 
 @pytest.fixture(scope="session")
-def say(request):
+def report(request):
     """Return a function that prints progress past pytest's capture: setup takes minutes."""
     plugins, started = request.config.pluginmanager, time.monotonic()
     reporter, capture = plugins.getplugin("terminalreporter"), plugins.getplugin("capturemanager")
@@ -33,25 +33,25 @@ def say(request):
 
 
 @pytest.fixture(scope="session")
-def stack(say):
+def stack(report):
     """Start every service, wait until all are healthy, with the small dataset of conftest.py."""
     STATE.mkdir(parents=True, exist_ok=True)
     with docker_engine() as engine:
-        say(f"Engine: {engine}")
-        made = Stack(_environ())
-        made.provide_images()
-        for image in made.images:
-            say(f"Image {image.name}: {image.origin}")
-        for service, why in made.left_out.items():
-            say(f"Left out: {service}, since {why}")
+        report(f"Engine: {engine}")
+        compose_stack = Stack(_environ())
+        compose_stack.provide_images()
+        for image in compose_stack.images:
+            report(f"Image {image.name}: {image.origin}")
+        for service, reason in compose_stack.missing.items():
+            report(f"Left out: {service}, since {reason}")
         try:
-            say("docker compose up -d --wait")
-            made.compose("up", "-d", "--wait", "--build")
-            say("Up and healthy")
-            yield made
+            report("docker compose up -d --wait")
+            compose_stack.compose("up", "-d", "--wait", "--build")
+            report("Up and healthy")
+            yield compose_stack
         finally:
-            _take_down(made)
-            say(f"Down; nothing is left but the containers' logs, {STATE / 'compose.log'}")
+            _take_down(compose_stack)
+            report(f"Down; nothing is left but the containers' logs, {STATE / 'compose.log'}")
 
 
 def _environ() -> dict[str, str]:
@@ -65,13 +65,13 @@ def _environ() -> dict[str, str]:
     }
 
 
-def _take_down(made: Stack) -> None:
-    logs = run("docker", "compose", "logs", "--no-color", **made.environ).stdout
+def _take_down(compose_stack: Stack) -> None:
+    logs = run("docker", "compose", "logs", "--no-color", **compose_stack.environ).stdout
     (STATE / "compose.log").write_text(logs)
-    made.compose("down", "--volumes", "--remove-orphans")
-    ours = f"label=com.docker.compose.project={PROJECT}"
+    compose_stack.compose("down", "--volumes", "--remove-orphans")
+    label = f"label=com.docker.compose.project={PROJECT}"
     for kind in (("ps", "--all"), ("volume", "ls"), ("network", "ls")):
-        assert checked("docker", *kind, "--quiet", "--filter", ours) == ""
+        assert check_output("docker", *kind, "--quiet", "--filter", label) == ""
     # Later users of this engine must not mistake a stand-in for the official image.
     remove_names()
 
@@ -90,7 +90,7 @@ def lab_on_docker(lab, stack):
 @pytest.fixture(scope="session")
 def push_url(stack):
     """Return the URL to which k6 pushes: Alloy's receiver, or Prometheus without Alloy."""
-    if "alloy" in stack.left_out:
+    if "alloy" in stack.missing:
         return f"{load_settings().prometheus_url}/api/v1/write"
     return f"http://{LOOPBACK}:{os.environ['LAB_ALLOY_PUSH_PORT']}/api/v1/metrics/write"
 
@@ -99,10 +99,10 @@ def push_url(stack):
 def poll():
     """Return a function that polls a condition and fails if it stays false for `seconds`."""
 
-    def until(is_so, *, seconds):
+    def until(condition, *, seconds):
         end = time.monotonic() + seconds
-        while not is_so():
-            assert time.monotonic() < end, f"it did not become so within {seconds} s"
+        while not condition():
+            assert time.monotonic() < end, f"the condition was not true within {seconds} s"
             time.sleep(0.25)
 
     return until

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from commands import STATE, checked, environment_of, program, run
+from commands import STATE, check_output, environment_of, program, run
 
 _SECONDS_TO_START = 60
 
@@ -44,8 +44,10 @@ def _start() -> "subprocess.Popen[bytes]":
         "--pidfile",
         str(STATE / "dockerd.pid"),
     ]
-    with log.open("wb") as said:
-        process = subprocess.Popen(argv, env=environment_of("dockerd"), stdout=said, stderr=said)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            argv, env=environment_of("dockerd"), stdout=output, stderr=output
+        )
     for _ in range(_SECONDS_TO_START * 4):
         if run("docker", "info").returncode == 0:
             return process
@@ -57,4 +59,4 @@ def _start() -> "subprocess.Popen[bytes]":
 
 
 def _version() -> str:
-    return checked("docker", "version", "--format", "{{.Server.Version}}").strip()
+    return check_output("docker", "version", "--format", "{{.Server.Version}}").strip()

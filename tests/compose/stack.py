@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
-from commands import STATE, checked, run
+from commands import STATE, check_output, run
 from standins import Image, provide
 
 from lab.paths import ROOT
@@ -20,16 +20,16 @@ class Stack:
 
     environ: dict[str, str]
     images: list[Image] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
 
     def compose(self, *argv: str, **environ: str) -> str:
         """Run docker compose on the target's files and return its output."""
-        return checked("docker", "compose", *argv, **{**self.environ, **environ})
+        return check_output("docker", "compose", *argv, **{**self.environ, **environ})
 
     def load(self, *argv: str, **environ: str) -> Any:
         """Run docker compose on the generator's file; the caller checks the exit code."""
-        named = ("-f", str(ROOT / LOAD_FILE))
-        return run("docker", "compose", *named, *argv, **{**self.environ, **environ})
+        flags = ("-f", str(ROOT / LOAD_FILE))
+        return run("docker", "compose", *flags, *argv, **{**self.environ, **environ})
 
     def provide_images(self) -> None:
         """Provide every available image, and omit the services whose image is unavailable.
@@ -38,26 +38,26 @@ class Stack:
         """
         config = self._services("docker-compose.yml")
         base = config["backend"]["build"]["args"]["BASE_IMAGE"]
-        pulled = {name: each["image"] for name, each in config.items() if "build" not in each}
+        image_names = {name: each["image"] for name, each in config.items() if "build" not in each}
         load = self._services(LOAD_FILE)["load"]["image"]
-        found = {name: provide(name) for name in sorted({base, load, *pulled.values()})}
-        self.images = list(found.values())
-        self.left_out = {
-            service: f"{image}: {found[image].origin}"
-            for service, image in pulled.items()
-            if found[image].missing
+        images = {name: provide(name) for name in sorted({base, load, *image_names.values()})}
+        self.images = list(images.values())
+        self.missing = {
+            service: f"{image}: {images[image].origin}"
+            for service, image in image_names.items()
+            if images[image].missing
         }
         self._write_override()
 
     def _services(self, file: str) -> dict[str, Any]:
         argv = ("docker", "compose", "-f", str(ROOT / file), "config", "--format", "json")
-        return dict(json.loads(checked(*argv))["services"])
+        return dict(json.loads(check_output(*argv))["services"])
 
     def _write_override(self) -> None:
         """Put the omitted services into a profile that is never active, so they do not start."""
         override = STATE / "left-out.yml"
-        services: dict[str, Any] = {name: {"profiles": ["left-out"]} for name in self.left_out}
-        if "alloy" in self.left_out:
+        services: dict[str, Any] = {name: {"profiles": ["left-out"]} for name in self.missing}
+        if "alloy" in self.missing:
             receiver = "http://prometheus:9090/api/v1/write"
             services["push-gate"] = {"environment": {"LAB_PUSH_RECEIVER": receiver}}
         override.write_text(yaml.safe_dump({"services": services}))

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from commands import STATE, checked, run
+from commands import STATE, check_output, run
 
 from lab.experiments.old_stacks.environment import NotHere, find_python
 from lab.paths import PROGRAMS
 from lab.stack.native.programs import require
 
 FOLDER = Path(__file__).parent / "standins"
-KEPT = "load-lab-standin/"
-BASE = f"{KEPT}base"
+PREFIX = "load-lab-standin/"
+BASE = f"{PREFIX}base"
 LABEL = "load-lab.stand-in"
 _SUITE = "bookworm"
 
@@ -34,7 +34,7 @@ _FOLDERS = {
     "ghcr.io/shopify/toxiproxy": "toxiproxy",
 }
 # Programs built by the lab that are copied into a stand-in.
-_BUILT = {"k6": ("k6",), "toxiproxy": ("toxiproxy-server", "toxiproxy-cli")}
+_BINARIES = {"k6": ("k6",), "toxiproxy": ("toxiproxy-server", "toxiproxy-cli")}
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ def provide(name: str) -> Image:
         return Image(name, "can't be pulled, and no package stands in for it", missing=True)
     context = _context(folder)
     # The digest rebuilds a stand-in when its files change.
-    kept = f"{KEPT}{folder}:{_digest(context)}"
-    if run("docker", "image", "inspect", kept).returncode:
-        _build(kept, context)
-    checked("docker", "tag", kept, name)
+    standin = f"{PREFIX}{folder}:{_digest(context)}"
+    if run("docker", "image", "inspect", standin).returncode:
+        _build(standin, context)
+    check_output("docker", "tag", standin, name)
     return Image(name, "stand-in")
 
 
@@ -76,9 +76,9 @@ def provide_old_python(name: str) -> Image:
     version = ".".join(name.partition(":")[2].split(".")[:2])
     try:
         python = find_python(version)
-    except NotHere as why:
-        return Image(name, f"can't be pulled, and {why}", missing=True)
-    prefix = checked(str(python), "-c", "import sys; print(sys.base_prefix)").strip()
+    except NotHere as reason:
+        return Image(name, f"can't be pulled, and {reason}", missing=True)
+    prefix = check_output(str(python), "-c", "import sys; print(sys.base_prefix)").strip()
     context = _context("old-python")
     shutil.copytree(prefix, context / "prefix", symlinks=True)
     _build(name, context, "--build-arg", f"PREFIX={prefix}")
@@ -94,14 +94,14 @@ def _digest(folder: Path) -> str:
 def remove_names() -> None:
     """Remove the official names of the stand-ins; they remain under the stand-in names."""
     for name in standins():
-        if not name.startswith((KEPT, "<none>")):
-            checked("docker", "rmi", "--no-prune", name)
+        if not name.startswith((PREFIX, "<none>")):
+            check_output("docker", "rmi", "--no-prune", name)
 
 
 def standins() -> list[str]:
     """Return the names of all local stand-ins."""
     shape = ("--format", "{{.Repository}}:{{.Tag}}")
-    return checked("docker", "images", "--filter", f"label={LABEL}=true", *shape).split()
+    return check_output("docker", "images", "--filter", f"label={LABEL}=true", *shape).split()
 
 
 def _context(folder: str) -> Path:
@@ -109,7 +109,7 @@ def _context(folder: str) -> Path:
     context = STATE / "contexts" / folder
     shutil.rmtree(context, ignore_errors=True)
     shutil.copytree(FOLDER / folder, context)
-    for program in _BUILT.get(folder, ()):
+    for program in _BINARIES.get(folder, ()):
         shutil.copy(require(program), context)
     return context
 
@@ -118,8 +118,8 @@ def _build(name: str, context: Path, *flags: str) -> None:
     if run("docker", "image", "inspect", BASE).returncode:
         _make_base()
     # The host's network: a build does not need a separate one.
-    ours = ("--network", "host", "--label", f"{LABEL}=true", "--tag", name)
-    checked("docker", "build", "--quiet", *ours, *flags, str(context), DOCKER_BUILDKIT="0")
+    options = ("--network", "host", "--label", f"{LABEL}=true", "--tag", name)
+    check_output("docker", "build", "--quiet", *options, *flags, str(context), DOCKER_BUILDKIT="0")
 
 
 def _make_base() -> None:
@@ -128,19 +128,19 @@ def _make_base() -> None:
     shutil.rmtree(root, ignore_errors=True)
     flags = ("--variant=minbase", "--include=ca-certificates", _SUITE, str(root), _mirror())
     scripts = PROGRAMS / "usr/share/debootstrap"
-    where = {"DEBOOTSTRAP_DIR": str(scripts)} if scripts.is_dir() else {}
-    checked("debootstrap", *flags, **where)
+    variables = {"DEBOOTSTRAP_DIR": str(scripts)} if scripts.is_dir() else {}
+    check_output("debootstrap", *flags, **variables)
     _adapt(root)
-    checked("tar", "-C", str(root), "-cf", f"{root}.tar", ".")
-    checked("docker", "import", f"{root}.tar", BASE)
+    check_output("tar", "-C", str(root), "-cf", f"{root}.tar", ".")
+    check_output("docker", "import", f"{root}.tar", BASE)
     shutil.rmtree(root)
     Path(f"{root}.tar").unlink()
 
 
 def _mirror() -> str:
     """Return the package mirror that this machine uses."""
-    asked = checked("apt-get", "indextargets", "--format", "$(CODENAME) $(REPO_URI)")
-    for line in asked.splitlines():
+    output = check_output("apt-get", "indextargets", "--format", "$(CODENAME) $(REPO_URI)")
+    for line in output.splitlines():
         suite, _, address = line.partition(" ")
         if suite == _SUITE:
             return address

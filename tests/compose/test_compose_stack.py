@@ -11,20 +11,20 @@ from lab.settings import load_settings
 SMOKE = ("run", "--rm", "load", "k6", "run", "--quiet", "main.js")
 
 
-def _listed(target):
+def _hotel_list(target):
     return httpx.get(f"{target}/api/hotel/", timeout=30)
 
 
 def test_every_service_runs_and_is_healthy(stack):
-    listed = [json.loads(line) for line in stack.compose("ps", "--format", "json").splitlines()]
-    found = {each["Service"]: (each["State"], each["Health"]) for each in listed}
+    containers = [json.loads(line) for line in stack.compose("ps", "--format", "json").splitlines()]
+    states = {each["Service"]: (each["State"], each["Health"]) for each in containers}
     # The official image of Nginx's exporter has no program for a health check.
-    assert found.pop("nginx-exporter") == ("running", "")
-    assert set(found.values()) == {("running", "healthy")}, found
+    assert states.pop("nginx-exporter") == ("running", "")
+    assert set(states.values()) == {("running", "healthy")}, states
 
 
 def test_data_is_loaded(stack, target):
-    hotels = _listed(target).json()
+    hotels = _hotel_list(target).json()
     assert len(hotels) == load_settings().LAB_DATA_HOTELS
     assert all(hotel["suite_count"] > 0 for hotel in hotels)
 
@@ -37,8 +37,8 @@ def smoke(stack, push_url):
     summary.parent.mkdir(parents=True, exist_ok=True)
     summary.parent.chmod(0o777)
     environ = {"PUSH_URL": push_url, "TESTID": testid, "DURATION": "10s"}
-    done = stack.load(*SMOKE, **environ, SUMMARY_PATH=f"/results/{testid}/k6-summary.json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = stack.load(*SMOKE, **environ, SUMMARY_PATH=f"/results/{testid}/k6-summary.json")
+    assert result.returncode == 0, result.stdout + result.stderr
     return json.loads(summary.read_text())
 
 
@@ -55,10 +55,10 @@ def test_prometheus_count_matches_k6_count(smoke, prometheus, poll):
 
 
 def test_restart_with_other_setting_switches_cache_layer(stack, target, smoke):
-    assert "X-Cache-Status" not in _listed(target).headers
+    assert "X-Cache-Status" not in _hotel_list(target).headers
     stack.compose("up", "-d", "--wait", LAB_NGINX_CACHE="protected", LAB_DETAIL="fast")
-    seen = [_listed(target).headers["X-Cache-Status"] for _ in range(2)]
-    assert seen == ["MISS", "HIT"]
+    statuses = [_hotel_list(target).headers["X-Cache-Status"] for _ in range(2)]
+    assert statuses == ["MISS", "HIT"]
 
 
 def test_backend_metrics_return_after_backend_restart(stack, poll):
@@ -66,22 +66,22 @@ def test_backend_metrics_return_after_backend_restart(stack, poll):
     stack.compose("restart", "--no-deps", "backend")
     url = f"http://127.0.0.1:{load_settings().LAB_METRICS_PORT}/metrics"
 
-    def served():
+    def has_metrics():
         try:
             return "lab_accept_queue_connections 0.0" in httpx.get(url, timeout=2).text
         except httpx.HTTPError:
             return False
 
-    poll(served, seconds=60)
+    poll(has_metrics, seconds=60)
 
 
 def test_latency_needs_only_its_setting(stack, target):
     stack.compose("up", "-d", "--wait", LAB_LATENCY_MS="100")
     # One delay to the client, one for the rows, and one for the connection check in Postgres.
-    assert _listed(target).elapsed.total_seconds() > 0.3
+    assert _hotel_list(target).elapsed.total_seconds() > 0.3
     server = f"http://127.0.0.1:{load_settings().delayed_backend_port}/healthz"
     assert httpx.get(server).elapsed.total_seconds() > 0.1
     stack.compose("up", "-d", "--wait")
     with pytest.raises(httpx.HTTPError):
         httpx.get(server)
-    _listed(target).raise_for_status()
+    _hotel_list(target).raise_for_status()

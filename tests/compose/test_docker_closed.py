@@ -7,10 +7,10 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from commands import checked
+from commands import check_output
 from config.secrets import PUSH_USER, READERS
 
-from lab.stack.docker import _ENDING
+from lab.stack.docker import _ONE_SHOT
 from tests.stack.test_compose_closed import CAPABILITIES, ROOT_USERS
 from tests.support.compose import config
 
@@ -22,17 +22,17 @@ LOOPBACK = "127.0.0.1"
 @pytest.fixture(scope="module")
 def processes(stack):
     """Return the processes of each running container, by service."""
-    found = {}
+    families = {}
     for line in stack.compose("ps", "--format", "json").splitlines():
         container = json.loads(line)
-        pid = int(checked("docker", "inspect", "-f", "{{.State.Pid}}", container["ID"]))
+        pid = int(check_output("docker", "inspect", "-f", "{{.State.Pid}}", container["ID"]))
         if not psutil.pid_exists(pid):
             pytest.skip("the engine runs in a machine of its own, whose processes can't be seen")
         main = psutil.Process(pid)
-        found[container["Service"]] = [main, *main.children(recursive=True)]
-    due = config("docker-compose.yml").keys() - set(_ENDING) - stack.left_out.keys()
-    assert found.keys() == due
-    return found
+        families[container["Service"]] = [main, *main.children(recursive=True)]
+    services = config("docker-compose.yml").keys() - set(_ONE_SHOT) - stack.missing.keys()
+    assert families.keys() == services
+    return families
 
 
 def _status(process):
@@ -70,16 +70,16 @@ def test_root_file_system_of_every_container_is_read_only(processes):
 
 @pytest.mark.parametrize("service", ["postgres", "redis", "backend"])
 def test_service_sees_only_its_secrets(stack, service):
-    found = stack.compose("exec", "-T", service, "ls", "/run/lab-secrets").split()
-    assert sorted(found) == sorted(READERS[service].names)
+    names = stack.compose("exec", "-T", service, "ls", "/run/lab-secrets").split()
+    assert sorted(names) == sorted(READERS[service].names)
 
 
 def test_redis_and_postgres_require_password_from_other_containers(stack):
-    said = stack.compose("exec", "-T", "redis", "redis-cli", "-h", "redis", "ping")
-    assert "NOAUTH" in said
+    output = stack.compose("exec", "-T", "redis", "redis-cli", "-h", "redis", "ping")
+    assert "NOAUTH" in output
     wrong = "psql 'postgresql://postgres:wrong@postgres/postgres' -c 'SELECT 1' 2>&1; true"
-    said = stack.compose("exec", "-T", "postgres", "sh", "-c", wrong)
-    assert "password authentication failed" in said
+    output = stack.compose("exec", "-T", "postgres", "sh", "-c", wrong)
+    assert "password authentication failed" in output
     # The same over the network from inside the container.
     none = "psql -w -h 127.0.0.1 -U postgres -c 'SELECT 1' 2>&1; true"
     assert "no password supplied" in stack.compose("exec", "-T", "postgres", "sh", "-c", none)

@@ -9,8 +9,8 @@ from tests.support.dashboards import measuring
 
 @pytest.fixture(scope="module")
 def runs(stack, lab_on_docker):
-    if "alloy" in stack.left_out:
-        pytest.skip(f"without alloy: {stack.left_out['alloy']}")
+    if "alloy" in stack.missing:
+        pytest.skip(f"without alloy: {stack.missing['alloy']}")
     assert lab_on_docker("up").code == 0
     return load_settings().prometheus_url, run_for_dashboards(lab_on_docker)
 

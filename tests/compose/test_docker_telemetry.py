@@ -15,28 +15,28 @@ OUTAGE_SECONDS = 10
 
 
 @pytest.fixture(scope="module")
-def arrived(stack, push_url, prometheus):
+def signals(stack, push_url, prometheus):
     """Return the signals that arrived within 60 s of the beginning of a run."""
     stack.compose("up", "-d", "--wait")
     environ = {"PUSH_URL": push_url, "TESTID": "compose-telemetry", "DURATION": "30s"}
     argv = ("run", "--rm", "load", "k6", "run", "--quiet", "main.js")
     run = threading.Thread(target=stack.load, args=argv, kwargs=environ)
     run.start()
-    found = arrivals(prometheus, due("docker"), within=60)
+    signals = arrivals(prometheus, due("docker"), within=60)
     run.join()
-    return found
+    return signals
 
 
 @pytest.mark.parametrize("signal", TABLE, ids=str)
-def test_signal_arrives_within_a_minute(signal, stack, arrived):
+def test_signal_arrives_within_a_minute(signal, stack, signals):
     if "docker" in signal.missing:
         pytest.skip(f"{signal}: {signal.missing['docker']}")
     if signal.name == "disk" and not _kernel_counts_disk(stack):
         pytest.skip(f"{signal}: this kernel counts no bytes by cgroup (v1): host's line instead")
     for service in (signal.service, *(() if "k6_" in signal.query else ("alloy",))):
-        if service in stack.left_out:
-            pytest.skip(f"{signal}: without {service}: {stack.left_out[service]}")
-    assert signal in arrived, f"{signal} is missing in Prometheus: {signal.query}"
+        if service in stack.missing:
+            pytest.skip(f"{signal}: without {service}: {stack.missing[service]}")
+    assert signal in signals, f"{signal} is missing in Prometheus: {signal.query}"
 
 
 def _kernel_counts_disk(stack):
@@ -53,24 +53,24 @@ def _kernel_counts_disk(stack):
 @pytest.fixture(scope="module")
 def outage(stack, push_url, prometheus, poll):
     """Stop Prometheus during a smoke test; return the outage's begin and end, and k6's output."""
-    if "alloy" in stack.left_out:
-        pytest.skip(f"without alloy: {stack.left_out['alloy']}")
+    if "alloy" in stack.missing:
+        pytest.skip(f"without alloy: {stack.missing['alloy']}")
     # Enough virtual users for an answer in every second.
     environ = {"PUSH_URL": push_url, "TESTID": TESTID, "VUS": "20", "DURATION": "40s"}
-    said = []
+    results = []
     argv = ("run", "--rm", "load", "k6", "run", "--quiet", "main.js")
-    run = threading.Thread(target=lambda: said.append(stack.load(*argv, **environ)))
+    run = threading.Thread(target=lambda: results.append(stack.load(*argv, **environ)))
     run.start()
     # Wait until the run is well under way.
     poll(lambda: (prometheus.instant(_count()) or 0) > 100, seconds=60)
     stack.compose("stop", "prometheus")
-    began = time.time()
+    start = time.time()
     time.sleep(OUTAGE_SECONDS)
-    ended = time.time()
+    end = time.time()
     stack.compose("up", "-d", "--wait", "--no-deps", "prometheus")
     run.join()
-    assert said[0].returncode == 0, said[0].stderr
-    return began, ended, said[0].stdout
+    assert results[0].returncode == 0, results[0].stderr
+    return start, end, results[0].stdout
 
 
 def _count(span="1s"):
@@ -80,36 +80,36 @@ def _count(span="1s"):
 
 def test_every_second_of_outage_is_delivered_later(outage, prometheus):
     """Check the samples, which k6 pushes each second: a total would hide missing ones."""
-    began, ended, _ = outage
+    start, end, _ = outage
     for selector in (heartbeat(TESTID), f'k6_http_reqs_total{{testid="{TESTID}"}}'):
-        moments = {at for series in prometheus.samples(selector, began, ended) for at in series}
-        gaps = [later - earlier for earlier, later in pairwise([began, *sorted(moments), ended])]
+        times = {at for series in prometheus.samples(selector, start, end) for at in series}
+        gaps = [later - earlier for earlier, later in pairwise([start, *sorted(times), end])]
         # A busy k6 may push two seconds together; a longer distance is a gap.
         assert max(gaps) < 2.1, (selector, gaps)
-        assert len(moments) > 0.8 * (ended - began), (selector, gaps)
+        assert len(times) > 0.8 * (end - start), (selector, gaps)
 
 
 def test_prometheus_count_equals_k6_count(outage, prometheus, poll):
-    *_, said = outage
-    (counted,) = (int(line.split()[1]) for line in said.splitlines() if "requests  " in line)
-    loaded = _count("10m").replace('"}', '",name!~"setup_.*"}')
-    poll(lambda: prometheus.instant(loaded) == counted, seconds=10)
+    *_, output = outage
+    (count,) = (int(line.split()[1]) for line in output.splitlines() if "requests  " in line)
+    query = _count("10m").replace('"}', '",name!~"setup_.*"}')
+    poll(lambda: prometheus.instant(query) == count, seconds=10)
 
 
 def test_alloy_configuration_matches_alloy_fmt(stack):
-    if "alloy" in stack.left_out:
-        pytest.skip(f"without alloy: {stack.left_out['alloy']}")
+    if "alloy" in stack.missing:
+        pytest.skip(f"without alloy: {stack.missing['alloy']}")
     stack.compose("exec", "-T", "alloy", "alloy", "fmt", "-t", "/etc/alloy/config.alloy")
     argv = ("run", "--rm", "generator-metrics", "fmt", "-t", "/etc/alloy/generator.alloy")
-    done = stack.load(*argv)
-    assert done.returncode == 0, done.stderr
+    result = stack.load(*argv)
+    assert result.returncode == 0, result.stderr
 
 
 def test_cpu_of_separate_generator_is_measured(stack, push_url, prometheus, poll):
-    if "alloy" in stack.left_out:
-        pytest.skip(f"without alloy: {stack.left_out['alloy']}")
-    started = stack.load("up", "-d", "generator-metrics", PUSH_URL=push_url)
-    assert started.returncode == 0, started.stderr
+    if "alloy" in stack.missing:
+        pytest.skip(f"without alloy: {stack.missing['alloy']}")
+    result = stack.load("up", "-d", "generator-metrics", PUSH_URL=push_url)
+    assert result.returncode == 0, result.stderr
     busy = 'node_cpu_seconds_total{service="load",mode="idle"} > 0'
     try:
         poll(lambda: prometheus.instant(busy) is not None, seconds=30)

@@ -12,9 +12,9 @@ from lab.stack.docker import DockerEngine
 
 @pytest.fixture(scope="module")
 def up(lab_on_docker):
-    said = lab_on_docker("up", "--json")
-    assert said.code == 0, said.err
-    return said.json
+    result = lab_on_docker("up", "--json")
+    assert result.code == 0, result.err
+    return result.json
 
 
 @pytest.fixture
@@ -34,31 +34,31 @@ def test_up_reports_running_services_and_settings(up):
 
 
 def test_set_switches_every_layer(lab_on_docker, up, target):
-    said = lab_on_docker("set", "--preset", "best", "--json")
-    assert said.code == 0, said.err
-    assert said.json["settings"]["LAB_REDIS_CACHE"] == "versioned"
-    seen = [httpx.get(f"{target}/api/hotel/").headers["X-Cache-Status"] for _ in range(2)]
-    assert seen == ["MISS", "HIT"]
+    result = lab_on_docker("set", "--preset", "best", "--json")
+    assert result.code == 0, result.err
+    assert result.json["settings"]["LAB_REDIS_CACHE"] == "versioned"
+    statuses = [httpx.get(f"{target}/api/hotel/").headers["X-Cache-Status"] for _ in range(2)]
+    assert statuses == ["MISS", "HIT"]
 
 
 def test_load_is_measured_from_start_to_end(lab_on_docker, up):
     flags = ("--scenario", "list", "--rate", "30", "--duration", "12s", "--json")
-    said = lab_on_docker("k6", "breakpoint", *flags)
-    assert said.code == 0, said.err
-    assert said.json["failed"] == 0
-    assert said.json["goodput"] > 5
+    result = lab_on_docker("k6", "breakpoint", *flags)
+    assert result.code == 0, result.err
+    assert result.json["failed"] == 0
+    assert result.json["goodput"] > 5
 
 
 def test_load_without_alloy_finishes_and_reports_missing_data(
     lab_on_docker, up, stack, prometheus, poll
 ):
-    if "alloy" in stack.left_out:
-        pytest.skip(f"without alloy: {stack.left_out['alloy']}")
+    if "alloy" in stack.missing:
+        pytest.skip(f"without alloy: {stack.missing['alloy']}")
     testid = new_testid("no-alloy")
     flags = ("--scenario", "list", "--rate", "20", "--duration", "20s", "--testid", testid)
-    said = []
+    results = []
     run = threading.Thread(
-        target=lambda: said.append(lab_on_docker("k6", "hold", *flags, "--json"))
+        target=lambda: results.append(lab_on_docker("k6", "hold", *flags, "--json"))
     )
     run.start()
     beats = f"count_over_time({heartbeat(testid)}[1m])"
@@ -68,26 +68,26 @@ def test_load_without_alloy_finishes_and_reports_missing_data(
     finally:
         run.join()
         assert lab_on_docker("up").code == 0
-    assert said[0].code == 1, said[0].err
-    recorded = said[0].json["recorded"]
-    assert recorded["k6"] > recorded["prometheus"]
-    assert recorded["seconds_missing"] > 3
-    assert said[0].json["requests"] >= 400
+    assert results[0].code == 1, results[0].err
+    completeness = results[0].json["recorded"]
+    assert completeness["k6"] > completeness["prometheus"]
+    assert completeness["seconds_missing"] > 3
+    assert results[0].json["requests"] >= 400
 
 
 def test_ramp_stops_early_by_signal_to_its_container(lab_on_docker, up):
     flags = ("--scenario", "list", "--rate", "10", "--duration", "60s", "--p95", "1", "--json")
-    said = lab_on_docker("k6", "breakpoint", *flags)
-    assert said.code == 0, said.err
-    assert said.json["outcome"] == "broke"
-    assert 10 <= said.json["stopped_after"] < 40
-    assert said.json["failed"] == 0
+    result = lab_on_docker("k6", "breakpoint", *flags)
+    assert result.code == 0, result.err
+    assert result.json["outcome"] == "broke"
+    assert 10 <= result.json["stopped_after"] < 40
+    assert result.json["failed"] == 0
 
 
 def test_profile_includes_workers_in_their_container(lab_on_docker, up):
-    said = lab_on_docker("profile", "--duration", "8s", "--json")
-    assert said.code == 0, said.err
-    assert len(said.json["hottest"]) == 10
+    result = lab_on_docker("profile", "--duration", "8s", "--json")
+    assert result.code == 0, result.err
+    assert len(result.json["hottest"]) == 10
 
 
 def test_database_answers_and_reports_errors(engine):
@@ -107,6 +107,6 @@ def test_versions_limits_and_pids_come_from_the_stack(engine):
 
 def test_logs_reject_unknown_service(lab_on_docker, up):
     assert lab_on_docker("logs", "backend").code == 0
-    wrong = lab_on_docker("logs", "nonsense")
-    assert wrong.is_one_message(2)
-    assert "Known: " in wrong.err
+    result = lab_on_docker("logs", "nonsense")
+    assert result.is_one_message(2)
+    assert "Known: " in result.err

@@ -17,21 +17,21 @@ TRIPLES = [("cached", "beside", "layer"), ("async-views", "sockets", "delayed")]
 @pytest.fixture(scope="module")
 def up(lab_on_docker):
     """Start the stack with `lab up`: otherwise the run would stop it at the end."""
-    said = lab_on_docker("up", "--json")
-    assert said.code == 0, said.err
+    result = lab_on_docker("up", "--json")
+    assert result.code == 0, result.err
 
 
 def test_triples_contain_every_cell():
-    named = tomllib.loads(CELLS.read_text())["axis"][0]["positions"]
-    assert sorted(named) == sorted(name for triple in TRIPLES for name in triple)
+    names = tomllib.loads(CELLS.read_text())["axis"][0]["positions"]
+    assert sorted(names) == sorted(name for triple in TRIPLES for name in triple)
 
 
 @pytest.mark.parametrize("triple", TRIPLES, ids="-".join)
 def test_every_kind_of_server_is_measured(up, lab_on_docker, triple):
-    only = (part for name in triple for part in ("--only", name))
-    said = lab_on_docker("run", str(CELLS), *only, "--json")
-    assert said.code == 0, said.err
-    folder = (ROOT / said.json["files"]["html"]).parent
+    flags = (part for name in triple for part in ("--only", name))
+    result = lab_on_docker("run", str(CELLS), *flags, "--json")
+    assert result.code == 0, result.err
+    folder = (ROOT / result.json["files"]["html"]).parent
     cells = [json.loads(file.read_text()) for file in folder.glob("cells/*/cell.json")]
     assert {cell["name"]: cell["state"] for cell in cells} == dict.fromkeys(triple, "measured")
     assert all(cell["successes"] > 0 for cell in cells)

@@ -14,8 +14,8 @@ from lab.stack.docker import LEGACY_LABEL, DockerEngine
 
 @pytest.fixture(scope="module")
 def up(lab_on_docker):
-    said = lab_on_docker("up", "--json")
-    assert said.code == 0, said.err
+    result = lab_on_docker("up", "--json")
+    assert result.code == 0, result.err
 
 
 @pytest.fixture
@@ -28,18 +28,18 @@ def engine(up, stack, monkeypatch):
 
 
 @pytest.fixture
-def based(say):
+def provide_base(report):
     """Return a function that provides a stack's base image, or skips with the reason."""
 
-    def have(name):
+    def provide(name):
         text = (stack_named(name).folder / "Dockerfile").read_text()
         image = provide_old_python(re.search(r"BASE_IMAGE=(\S+)", text)[1])
         if image.missing:
             pytest.skip(f"{image.name} {image.origin}")
-        say(f"Image {image.name}: {image.origin}")
+        report(f"Image {image.name}: {image.origin}")
         return name
 
-    return have
+    return provide
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def based(say):
     ],
 )
 def test_arm_answers_and_leaves_no_container(
-    engine, based, name, arm_name, server, route, processes
+    engine, provide_base, name, arm_name, server, route, processes
 ):
-    with arm(engine, based(name), arm_name) as running:
+    with arm(engine, provide_base(name), arm_name) as running:
         assert running.facts["server"] == server
         assert len(running.pids) == processes
-        answer = httpx.get(f"{running.base_url}/workbench/{route}/", timeout=20)
-        assert answer.status_code == 200, answer.text
+        response = httpx.get(f"{running.base_url}/workbench/{route}/", timeout=20)
+        assert response.status_code == 200, response.text
     assert run("docker", "ps", "--all", "--quiet", "--filter", f"label={LEGACY_LABEL}").stdout == ""

@@ -11,7 +11,7 @@ import pytest
 from lab.paths import RESULTS, current_state
 from lab.settings import load_settings, update_settings
 from lab.settings.presets import preset_assignments
-from lab.stack.choice import why_not_docker
+from lab.stack.choice import docker_problem
 from lab.stack.docker import DockerEngine
 from lab.stack.native import NativeEngine
 from tests.faults.docker import DockerHand
@@ -49,7 +49,7 @@ def hand(request):
 def _require_docker():
     if os.geteuid() != 0:
         pytest.skip("on the docker engine: a container's process can be killed by root alone")
-    if reason := why_not_docker():
+    if reason := docker_problem():
         pytest.skip(f"on the docker engine: {reason}")
 
 

@@ -36,19 +36,19 @@ def test_program_keeps_the_requested_cpu_slice():
     if _slice() in (None, 0):
         pytest.skip("This kernel has one slice for all: Linux 6.12 is the first that tells.")
     assert _slice() > scheduling.SLICE_NANOSECONDS
-    assert _slice(*scheduling.BECOME) == scheduling.SLICE_NANOSECONDS
+    assert _slice(*scheduling.ARGV_PREFIX) == scheduling.SLICE_NANOSECONDS
 
 
 def test_k6_starts_with_the_requested_cpu_slice(stack):
     argv = stack.k6(load_settings(), {}).argv
-    assert tuple(argv[:3]) == scheduling.BECOME
+    assert tuple(argv[:3]) == scheduling.ARGV_PREFIX
     version = subprocess.run([*argv, "version"], capture_output=True, text=True, check=True)
     assert version.stdout.startswith("k6 v")
 
 
 def test_unknown_system_call_is_no_error(monkeypatch):
     monkeypatch.setattr(scheduling, "_SETATTR", {})
-    assert not scheduling.ask_for_short_slices()
+    assert not scheduling.request_short_slices()
 
 
 @pytest.mark.parametrize(

@@ -72,18 +72,18 @@ def log(tmp_path):
         *("--progs", str(ROOT / "nginx/access-log.mtail"), "--logs", str(log.path)),
         *("--emit_prog_label=false", "--logtostderr"),
     ]
-    said = (tmp_path / "mtail.log").open("w")
-    process = subprocess.Popen(argv, stderr=said, stdout=said, env=library_env())
+    output = (tmp_path / "mtail.log").open("w")
+    process = subprocess.Popen(argv, stderr=output, stdout=output, env=library_env())
     wait_for(
         lambda: "lab_nginx_sent_bytes_total" in str(log.values()), seconds=10, what="mtail's answer"
     )
     yield log
     process.terminate()
     process.wait()
-    said.close()
+    output.close()
 
 
-ANSWERED = 'lab_nginx_requests_total{cache="-",status="200"}'
+OK_REQUESTS = 'lab_nginx_requests_total{cache="-",status="200"}'
 COUNT = "lab_nginx_request_seconds_count"
 
 
@@ -102,7 +102,7 @@ def test_every_log_line_is_counted_with_its_values(log):
     log.wait(COUNT, 5)
     values = log.values()
     assert {k: v for k, v in values.items() if k.startswith("lab_nginx_requests_total")} == {
-        ANSWERED: 1,
+        OK_REQUESTS: 1,
         'lab_nginx_requests_total{cache="MISS",status="404"}': 1,
         'lab_nginx_requests_total{cache="HIT",status="200"}': 1,
         'lab_nginx_requests_total{cache="-",status="503"}': 1,
@@ -139,8 +139,8 @@ def test_histogram_buckets_match_the_backend():
 
     text = (ROOT / "nginx/access-log.mtail").read_text()
     lists = [
-        [float(bound) for bound in found.split(",")]
-        for found in re.findall(r"^histogram \w+ buckets (.+)$", text, re.MULTILINE)
+        [float(bound) for bound in buckets.split(",")]
+        for buckets in re.findall(r"^histogram \w+ buckets (.+)$", text, re.MULTILINE)
     ]
     assert len(lists) == 2
     assert all([*bounds, float("inf")] == metrics.DURATION._upper_bounds for bounds in lists)
@@ -150,28 +150,28 @@ def test_mtail_parses_the_log_that_nginx_writes(stack):
     """Send a PATCH request, unlike all other tests, and compare its counter and the sent bytes."""
     settings = stack.settings()
     url = f"http://127.0.0.1:{settings.LAB_EXPORTERS_PORT + 5}/metrics"
-    refused = 'lab_nginx_requests_total{cache="-",status="405"}'
+    counter = 'lab_nginx_requests_total{cache="-",status="405"}'
 
     def value(name: str) -> float:
-        found = re.search(rf"^{re.escape(name)} (\S+)$", httpx.get(url).text, re.MULTILINE)
-        return float(found[1]) if found else 0
+        match = re.search(rf"^{re.escape(name)} (\S+)$", httpx.get(url).text, re.MULTILINE)
+        return float(match[1]) if match else 0
 
-    before = {name: value(name) for name in (refused, "lab_nginx_sent_bytes_total")}
-    answer = httpx.patch(f"{settings.target_url}/api/hotel/")
-    wait_for(lambda: value(refused) == before[refused] + 1, seconds=10, what="One request more")
+    before = {name: value(name) for name in (counter, "lab_nginx_sent_bytes_total")}
+    response = httpx.patch(f"{settings.target_url}/api/hotel/")
+    wait_for(lambda: value(counter) == before[counter] + 1, seconds=10, what="One request more")
     sent = value("lab_nginx_sent_bytes_total") - before["lab_nginx_sent_bytes_total"]
-    assert sent > len(answer.content)
+    assert sent > len(response.content)
 
 
 def test_all_response_time_histograms_have_the_same_buckets():
     """Django's histograms and Nginx's on both engines are comparable only with equal buckets."""
     files = ("backend/observability/metrics.py", "nginx/access-log.mtail", "alloy/config.alloy")
     lists = [
-        [float(bound) for bound in found.split(",")]
+        [float(bound) for bound in buckets.split(",")]
         for file in files
-        for found in re.findall(
+        for buckets in re.findall(
             r"buckets\s*=?\s*[(\[]?\s*(0\.001[\d., ]+)", (ROOT / file).read_text()
         )
     ]
     assert len(lists) == 5
-    assert all(found == lists[0] for found in lists)
+    assert all(buckets == lists[0] for buckets in lists)

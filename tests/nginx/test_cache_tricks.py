@@ -18,8 +18,8 @@ from lab.settings import update_settings
 from lab.stack.database import DATABASE
 from tests.support.raw_http import ask, head
 
-MAY_BE_SAID = {"vary": {"Accept-Encoding"}, "content-type": {"application/json"}}
-NEVER_SAID = {"set-cookie", "x-lab-server", "content-range", "location", "x-accel-expires"}
+ALLOWED_VALUES = {"vary": {"Accept-Encoding"}, "content-type": {"application/json"}}
+FORBIDDEN_HEADERS = {"set-cookie", "x-lab-server", "content-range", "location", "x-accel-expires"}
 
 
 def _headers(*lines):
@@ -43,7 +43,7 @@ TRICKS = {
     ),
     "forwarded port": _headers("X-Forwarded-Port: 1", "X-Forwarded-For: 127.0.0.1", "X-Real-IP: 1"),
     "scheme": _headers("X-Forwarded-Ssl: on", "X-Forwarded-Protocol: ssl", "X-Url-Scheme: https"),
-    "another address": _headers("X-Original-URL: /lab/settings", "X-Rewrite-URL: /lab/settings"),
+    "rewritten URL": _headers("X-Original-URL: /lab/settings", "X-Rewrite-URL: /lab/settings"),
     "script": _headers("Script-Name: /x", "SCRIPT_NAME: /y", "X-Script-Name: /z"),
     "method in a header": _headers("X-HTTP-Method-Override: DELETE", "X-Method-Override: PUT"),
     "accept": _headers("Accept: text/html"),
@@ -58,24 +58,24 @@ TRICKS = {
     "match any": _headers("If-None-Match: *"),
     "match": _headers('If-Match: "x"', 'If-None-Match: W/"x", "y'),
     "since": _headers("If-Modified-Since: Mon, 01 Jan 2035 00:00:00 GMT"),
-    "no page of this kind": _headers('If-Match: "x"'),
-    "where it lies": _headers("Daphne-Root-Path: /api"),
-    "not since": _headers("If-Unmodified-Since: Mon, 01 Jan 2001 00:00:00 GMT"),
+    "If-Match": _headers('If-Match: "x"'),
+    "root path": _headers("Daphne-Root-Path: /api"),
+    "unmodified since": _headers("If-Unmodified-Since: Mon, 01 Jan 2001 00:00:00 GMT"),
     "cookie": _headers("Cookie: session=mine; csrftoken=mine"),
     "credentials": _headers("Authorization: Basic bWU6bWU="),
-    "a guessed token": _headers("X-Lab-Token: guess"),
+    "wrong token": _headers("X-Lab-Token: guess"),
     "no store": _headers("Cache-Control: no-store, no-cache, max-age=0", "Pragma: no-cache"),
-    "what a backend says": _headers("X-Accel-Expires: 9999", "X-Accel-Redirect: /lab/settings"),
-    "what Nginx says": _headers("X-Lab-Refresh: HIT", "X-Cache-Status: HIT"),
-    "waited": _headers("X-Request-Start: 1.000"),
-    "hop": _headers("Connection: close, Host, X-Lab-Token, Accept-Encoding"),
+    "backend headers": _headers("X-Accel-Expires: 9999", "X-Accel-Redirect: /lab/settings"),
+    "Nginx headers": _headers("X-Lab-Refresh: HIT", "X-Cache-Status: HIT"),
+    "request start": _headers("X-Request-Start: 1.000"),
+    "hop-by-hop": _headers("Connection: close, Host, X-Lab-Token, Accept-Encoding"),
     "upgrade": _headers("Connection: Upgrade", "Upgrade: websocket"),
     "charset": _headers("Content-Type: text/html; charset=utf-7"),
     "body": lambda path: head(path, "Content-Length: 5") + b"a=b&c",
     "body in chunks": lambda path: (
         head(path, "Transfer-Encoding: chunked") + b"1\r\na\r\n0\r\n\r\n"
     ),
-    "old": lambda path: f"GET {path} HTTP/1.0\r\n\r\n".encode(),
+    "HTTP/1.0": lambda path: f"GET {path} HTTP/1.0\r\n\r\n".encode(),
     "HEAD": _method("HEAD"),
     "OPTIONS": _method("OPTIONS"),
     "POST": _method("POST", "Content-Length: 0"),
@@ -83,15 +83,15 @@ TRICKS = {
     "format": _target(lambda path: f"{path}?format=json"),
     "another format": _target(lambda path: f"{path}?format=xml"),
     "argument": _target(lambda path: f"{path}?x=%0d%0aSet-Cookie:%20a=b"),
-    "no arguments": _target(lambda path: f"{path}?"),
-    "anchor": _target(lambda path: f"{path}#?format=xml"),
+    "empty query": _target(lambda path: f"{path}?"),
+    "fragment": _target(lambda path: f"{path}#?format=xml"),
     "slashes": _target(lambda path: f"/{path.replace('/hotel/', '//hotel///')}"),
-    "a slash, written": _target(lambda path: path.replace("/hotel/", "/hotel%2f")),
+    "encoded slash": _target(lambda path: path.replace("/hotel/", "/hotel%2f")),
     "parameters": _target(lambda path: f"{path[:-1]};a=b/"),
     "dots": _target(lambda path: f"/x/..{path}"),
-    "dots, written": _target(lambda path: path.replace("/api/", "/api/x/%2e%2e/")),
-    "a way round": _target(lambda path: f"/lab/settings/../..{path}"),
-    "letters, written": _target(lambda path: path.replace("/api", "/%61p%69")),
+    "encoded dots": _target(lambda path: path.replace("/api/", "/api/x/%2e%2e/")),
+    "detour": _target(lambda path: f"/lab/settings/../..{path}"),
+    "encoded letters": _target(lambda path: path.replace("/api", "/%61p%69")),
     "capitals": _target(lambda path: path[:11] + path[11:].upper()),
     "no slash": _target(lambda path: path[:-1]),
     "line end": _target(lambda path: f"{path}%0a"),
@@ -108,13 +108,13 @@ ERRORS = {
     412: {"precondition_failed"},
 }
 ENCODINGS = ([], ["Accept-Encoding: gzip"])
-POSITIONS = [(n, r) for n in ("basic", "protected") for r in ("page", "versioned")]
+MODES = [(n, r) for n in ("basic", "protected") for r in ("page", "versioned")]
 
 
 @pytest.fixture(scope="module")
 def hotels(stack):
     """Create a hotel with a suite for each trick and cache mode; delete them afterwards."""
-    ids = [str(uuid4()) for _ in range(len(POSITIONS) * (len(TRICKS) + 1))]
+    ids = [str(uuid4()) for _ in range(len(MODES) * (len(TRICKS) + 1))]
     # The names end with the ids, so that all pages differ.
     rows = ",".join(f"('{pk}', 'T {pk}', '', 'T', 1, '', 1)" for pk in ids)
     suites = ",".join(f"('{uuid4()}', '{pk}', 1, 2, 1, 1)" for pk in ids)
@@ -145,43 +145,43 @@ class Front:
         password = stack._state.secret("redis_password")
         self._redis = Redis(port=settings.LAB_REDIS_PORT, password=password)
         self._folder = stack._state.run / f"cache-{nginx}"
-        self._before = self._there()
+        self._before = self._count_entries()
 
     def new_page(self) -> str:
         """Return the path of a page that has not been requested yet."""
         self.pages += 1
         return f"/api/hotel/{next(self._hotels)}/"
 
-    def truth(self, path: str) -> bytes:
+    def current_page(self, path: str) -> bytes:
         """Return the current page, bypassing every cache."""
         headers = {"X-Lab-Token": self.token.split()[1], "Accept-Encoding": "identity"}
         return httpx.get(f"{self._backend}{path}", headers=headers).content
 
-    def held(self) -> tuple[int, int]:
+    def count_additions(self) -> tuple[int, int]:
         """Return the number of pages added to Nginx's cache and of keys added to Redis."""
-        files, keys = self._there()
+        files, keys = self._count_entries()
         return files - self._before[0], keys - self._before[1]
 
-    def _there(self) -> tuple[int, int]:
+    def _count_entries(self) -> tuple[int, int]:
         files = sum(1 for path in self._folder.rglob("*") if path.is_file())
         return files, self._redis.dbsize()
 
 
 @pytest.fixture(scope="module")
-def position(stack):
+def set_modes(stack):
     """Set the cache modes; restore the defaults after this module."""
 
-    def put(nginx: str, redis: str) -> None:
-        wanted = [f"LAB_NGINX_CACHE={nginx}", f"LAB_REDIS_CACHE={redis}"]
-        stack.apply(update_settings(stack.settings(), wanted))
+    def apply(nginx: str, redis: str) -> None:
+        assignments = [f"LAB_NGINX_CACHE={nginx}", f"LAB_REDIS_CACHE={redis}"]
+        stack.apply(update_settings(stack.settings(), assignments))
 
-    yield put
-    put("off", "off")
+    yield apply
+    apply("off", "off")
 
 
-@pytest.fixture(scope="module", params=POSITIONS, ids="-".join)
-def front(request, stack, position, hotels):
-    position(*request.param)
+@pytest.fixture(scope="module", params=MODES, ids="-".join)
+def front(request, stack, set_modes, hotels):
+    set_modes(*request.param)
     return Front(stack, *request.param, hotels)
 
 
@@ -189,29 +189,29 @@ def _plain(body, headers):
     return gzip.decompress(body) if headers.get("content-encoding") == "gzip" else body
 
 
-def _check_reader(front, path, truth):
+def _check_client(front, path, body):
     """Check that clients get the page in both encodings and with HEAD, without private data."""
     for lines in ENCODINGS * 2:
-        answer = ask(front.port, head(path, *lines))
-        assert answer.status == 200
-        assert _plain(answer.body, answer.headers) == truth
-        _check_headers(answer.headers)
-        assert lines or "content-encoding" not in answer.headers
-    answer = ask(front.port, head(path, method="HEAD"), has_body=False)
-    assert answer.status == 200
-    _check_headers(answer.headers)
+        response = ask(front.port, head(path, *lines))
+        assert response.status == 200
+        assert _plain(response.body, response.headers) == body
+        _check_headers(response.headers)
+        assert lines or "content-encoding" not in response.headers
+    response = ask(front.port, head(path, method="HEAD"), has_body=False)
+    assert response.status == 200
+    _check_headers(response.headers)
 
 
-def _check_kept(front, path):
+def _check_shared_page(front, path):
     """Check that the trick stored no separate page; its response is shared for one second only."""
     for lines in ENCODINGS:
-        answer = ask(front.port, head(path, *lines))
-        assert answer.headers["x-cache-status"] not in ("MISS", "BYPASS")
+        response = ask(front.port, head(path, *lines))
+        assert response.headers["x-cache-status"] not in ("MISS", "BYPASS")
 
 
 def _check_headers(headers):
-    assert not NEVER_SAID & set(headers)
-    for name, allowed in MAY_BE_SAID.items():
+    assert not FORBIDDEN_HEADERS & set(headers)
+    for name, allowed in ALLOWED_VALUES.items():
         assert headers.get(name, next(iter(allowed))) in allowed
     assert not {"private", "no-store"} & set(headers.get("cache-control", "").split(", "))
 
@@ -219,32 +219,32 @@ def _check_headers(headers):
 @pytest.mark.parametrize("name", TRICKS)
 def test_client_gets_correct_page_after_manipulated_first_request(front, name):
     path = front.new_page()
-    truth = front.truth(path)
+    body = front.current_page(path)
     first = ask(front.port, TRICKS[name](path), has_body=name != "HEAD")
     assert first.status in (200, 304, *ERRORS), first.body
     if first.status in ERRORS and name != "HEAD":
         assert first.code in ERRORS[first.status]
     if first.status == 200 and name not in ("HEAD", "OPTIONS"):
-        assert _plain(first.body, first.headers) == truth
-    _check_reader(front, path, truth)
+        assert _plain(first.body, first.headers) == body
+    _check_client(front, path, body)
     # A page fetched for a 412 is not cached, only shared for a second.
     if front.nginx == "protected" and first.status != 412:
-        _check_kept(front, path)
+        _check_shared_page(front, path)
 
 
 def test_response_to_lab_token_is_not_cached(front):
     """It names the server, which other clients must not see."""
     path = front.new_page()
-    truth = front.truth(path)
+    body = front.current_page(path)
     assert "x-lab-server" in ask(front.port, head(path, front.token)).headers or (
         front.nginx == "protected"
     )
-    _check_reader(front, path, truth)
+    _check_client(front, path, body)
 
 
 def test_tricks_add_at_most_one_page_per_encoding(front):
     """With `page`, Redis also stores Django's list of headers and the page for HEAD."""
-    files, keys = front.held()
+    files, keys = front.count_additions()
     if front.nginx == "protected":
         assert files <= 2 * front.pages
     assert keys <= (4 if front.redis == "page" else 2) * front.pages

@@ -33,7 +33,7 @@ def test_template_with_unknown_variable_is_not_rendered():
 
 
 def test_rendered_configuration_is_valid(stack):
-    done = subprocess.run(
+    result = subprocess.run(
         [
             str(require("nginx")),
             "-t",
@@ -47,11 +47,11 @@ def test_rendered_configuration_is_valid(stack):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.fixture
-def no_cache_again(lab, stack):
+def restore_defaults(lab, stack):
     """Restore the defaults for the next test."""
     yield
     assert lab("set", "LAB_NGINX_CACHE=off", "LAB_SHED=off").code == 0
@@ -60,30 +60,30 @@ def no_cache_again(lab, stack):
 @pytest.mark.parametrize(
     ("cache", "shed"), [("basic", "off"), ("protected", "on"), ("off", "on"), ("off", "off")]
 )
-def test_changed_settings_show_in_responses(lab, stack, url, no_cache_again, cache, shed):
+def test_changed_settings_show_in_responses(lab, stack, url, restore_defaults, cache, shed):
     assert lab("set", f"LAB_NGINX_CACHE={cache}", f"LAB_SHED={shed}").code == 0
-    shows = cache != "off"
+    has_status = cache != "off"
     wait_for(
-        lambda: ("X-Cache-Status" in httpx.get(f"{url}/api/hotel/").headers) is shows,
+        lambda: ("X-Cache-Status" in httpx.get(f"{url}/api/hotel/").headers) is has_status,
         seconds=10,
-        what="The new position",
+        what="The new setting",
     )
-    answer = httpx.get(f"{url}/api/hotel/")
-    assert (answer.status_code, len(answer.json())) == (200, 4)
+    response = httpx.get(f"{url}/api/hotel/")
+    assert (response.status_code, len(response.json())) == (200, 4)
     if cache == "basic":
-        assert answer.headers["X-Cache-Status"] == "HIT"
-        _check_that_the_proof_is_not_kept(url, stack)
+        assert response.headers["X-Cache-Status"] == "HIT"
+        _check_server_name_is_not_cached(url, stack)
     if cache == "protected":
-        assert answer.headers["Cache-Control"] == "no-cache"
-        assert "X-Accel-Expires" not in answer.headers
+        assert response.headers["Cache-Control"] == "no-cache"
+        assert "X-Accel-Expires" not in response.headers
 
 
-def _check_that_the_proof_is_not_kept(url, stack):
+def _check_server_name_is_not_cached(url, stack):
     """Check that the server's name goes only to the lab's token, not to the page's next client."""
     page = f"{url}/api/hotel/?{uuid4()}"
-    told = httpx.get(page, headers={"X-Lab-Token": stack.token()})
-    assert told.headers["X-Lab-Server"] == stack.settings().LAB_SERVER
-    assert "X-Accel-Expires" not in told.headers
+    response = httpx.get(page, headers={"X-Lab-Token": stack.token()})
+    assert response.headers["X-Lab-Server"] == stack.settings().LAB_SERVER
+    assert "X-Accel-Expires" not in response.headers
     after = httpx.get(page)
     assert "X-Lab-Server" not in after.headers
     assert after.headers["X-Cache-Status"] == "MISS"
@@ -105,13 +105,13 @@ def test_internal_routes_of_the_backend_return_404(url, stack, path):
 
 
 def test_body_over_the_limit_returns_413_in_error_format(url):
-    answer = httpx.post(f"{url}/api/booking/", content=b"x" * 70_000)
-    assert answer.status_code == 413
-    assert answer.json()["error"]["code"] == "too_large"
+    response = httpx.post(f"{url}/api/booking/", content=b"x" * 70_000)
+    assert response.status_code == 413
+    assert response.json()["error"]["code"] == "too_large"
 
 
 @pytest.fixture
-def logged(stack):
+def log_entries(stack):
     """Return a function that returns the access log's entries since the fixture's start."""
     log = stack._state.logs / "nginx-access.log"
     size = log.stat().st_size
@@ -122,29 +122,29 @@ def logged(stack):
     return entries
 
 
-def test_access_log_is_json_with_timings_and_cache_status(url, logged):
+def test_access_log_is_json_with_timings_and_cache_status(url, log_entries):
     httpx.get(f"{url}/api/hotel/?q=%22quote")
 
-    def found():
-        return [entry for entry in logged() if entry["path"] == "/api/hotel/"]
+    def list_entries():
+        return [entry for entry in log_entries() if entry["path"] == "/api/hotel/"]
 
-    wait_for(found, seconds=5, what="The access log's line")
-    entry = found()[0]
+    wait_for(list_entries, seconds=5, what="The access log's line")
+    entry = list_entries()[0]
     assert entry["status"] == 200
     assert 0 <= float(entry["upstream_response_time"]) <= entry["request_time"] + 0.002
     assert set(entry) >= {"upstream_connect_time", "upstream_status", "cache_status", "bytes"}
 
 
-def test_access_log_stays_json_with_any_bytes_in_a_path(url, logged):
+def test_access_log_stays_json_with_any_bytes_in_a_path(url, log_entries):
     for path in ("%FF%FE", "%C3%A9", "%22%5C%0A"):
         assert httpx.get(f"{url}/api/hotel/{path}/").status_code == 404
 
     # Nginx's workers write lines in any order, and a line of an earlier test may be among them.
-    def both_kinds():
-        paths = [entry["path"] for entry in logged()]
+    def has_both_paths():
+        paths = [entry["path"] for entry in log_entries()]
         return paths.count("not ASCII") == 2 and '/api/hotel/"\\\n/' in paths
 
-    wait_for(both_kinds, seconds=5, what="The access log's lines")
+    wait_for(has_both_paths, seconds=5, what="The access log's lines")
 
 
 def test_status_page_has_a_separate_port(url, stack):

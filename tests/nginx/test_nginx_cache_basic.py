@@ -21,8 +21,8 @@ def client(tmp_path, backend):
         yield client
 
 
-def _cache(answer):
-    return answer.headers.get("X-Cache-Status")
+def _cache(response):
+    return response.headers.get("X-Cache-Status")
 
 
 @pytest.mark.parametrize("path", [LIST, DETAIL])
@@ -72,8 +72,8 @@ def test_fault_client_chooses_the_host_of_the_cached_page(client, backend):
 
 def test_fault_backend_errors_lack_the_cache_status(client, backend):
     backend.status = 503
-    answer = client.get(LIST)
-    assert (answer.status_code, _cache(answer)) == (503, None)
+    response = client.get(LIST)
+    assert (response.status_code, _cache(response)) == (503, None)
 
 
 def test_fault_cold_page_is_fetched_by_all_clients_at_once(client, backend):

@@ -17,11 +17,11 @@ class Disk:
     def __init__(self, folder):
         self._folder = folder / "cache-refreshes"
 
-    def fails(self):
+    def fail(self):
         shutil.rmtree(self._folder)
         self._folder.touch()
 
-    def is_mended(self):
+    def recover(self):
         self._folder.unlink()
         self._folder.mkdir()
 
@@ -42,41 +42,47 @@ def client(tmp_path, backend):
         yield client
 
 
-def _seen(client):
-    answer = client.get(LIST)
-    return answer.json()["version"], answer.headers["X-Cache-Status"]
+def _version_and_status(client):
+    response = client.get(LIST)
+    return response.json()["version"], response.headers["X-Cache-Status"]
 
 
 def test_clients_get_backend_responses_until_the_disk_recovers(client, backend, disk):
     client.get(LIST)
     backend.version = 2
-    disk.fails()
-    wait_for(lambda: _seen(client) == (2, "EXPIRED"), seconds=5, what="The newest page")
+    disk.fail()
+    wait_for(
+        lambda: _version_and_status(client) == (2, "EXPIRED"), seconds=5, what="The newest page"
+    )
     backend.version = 3
-    answer = client.get(LIST)
-    assert answer.json()["version"] == 3
-    assert answer.headers["Cache-Control"] == "no-cache"
-    disk.is_mended()
-    wait_for(lambda: _seen(client) == (3, "HIT"), seconds=5, what="A page that is kept")
+    response = client.get(LIST)
+    assert response.json()["version"] == 3
+    assert response.headers["Cache-Control"] == "no-cache"
+    disk.recover()
+    wait_for(lambda: _version_and_status(client) == (3, "HIT"), seconds=5, what="A cached page")
 
 
 def test_cached_page_is_served_if_backend_fails_too(client, backend, disk):
     client.get(LIST)
-    disk.fails()
+    disk.fail()
     backend.stop()
-    wait_for(lambda: _seen(client) == (1, "STALE"), seconds=5, what="The kept page")
+    wait_for(lambda: _version_and_status(client) == (1, "STALE"), seconds=5, what="The cached page")
     # Also after TTL and window.
     time.sleep(3.1)
-    assert _seen(client) == (1, "STALE")
+    assert _version_and_status(client) == (1, "STALE")
 
 
 @pytest.mark.parametrize(
-    ("status", "told"), [(500, "server_error"), (503, "unavailable"), (504, "timeout")]
+    ("status", "code"), [(500, "server_error"), (503, "unavailable"), (504, "timeout")]
 )
-def test_errors_are_in_the_error_format(client, backend, disk, status, told):
-    disk.fails()
-    wait_for(lambda: _seen(client) == (1, "MISS"), seconds=5, what="An answer past the disk")
+def test_errors_are_in_the_error_format(client, backend, disk, status, code):
+    disk.fail()
+    wait_for(
+        lambda: _version_and_status(client) == (1, "MISS"),
+        seconds=5,
+        what="A response without the disk",
+    )
     backend.status = status
-    answer = client.get(LIST)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (status, told)
-    assert answer.headers["Retry-After"] == "1"
+    response = client.get(LIST)
+    assert (response.status_code, response.json()["error"]["code"]) == (status, code)
+    assert response.headers["Retry-After"] == "1"

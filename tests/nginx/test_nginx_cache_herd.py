@@ -27,17 +27,17 @@ def client(tmp_path, backend):
 
 def test_cold_page_is_rendered_once(client, backend):
     backend.delay = SLOW
-    seen = read_much(client, backend, rate=100, seconds=1, every=60)
+    result = read_much(client, backend, rate=100, seconds=1, every=60)
     assert backend.builds == [1]
-    assert seen.failed == 0
+    assert result.failed == 0
 
 
 def test_changed_page_is_rendered_once_despite_slow_refresh(client, backend):
     client.get(LIST)
     backend.delay = SLOW
-    seen = read_much(client, backend, rate=200, seconds=8, every=2.2)
-    assert seen.failed == 0
-    assert seen.statuses["EXPIRED"] > 20, "nobody waited: this proves nothing"
+    result = read_much(client, backend, rate=200, seconds=8, every=2.2)
+    assert result.failed == 0
+    assert result.statuses["EXPIRED"] > 20, "no client waited, so the test is void"
     # One refresh at a time, and none for a version that is already cached.
     assert backend.most_in_flight == 1
     assert max(Counter(backend.builds).values()) == 1
@@ -46,9 +46,9 @@ def test_changed_page_is_rendered_once_despite_slow_refresh(client, backend):
 def test_unchanged_page_is_revalidated_once_despite_slow_304(client, backend):
     client.get(LIST)
     backend.delay = SLOW
-    seen = read_much(client, backend, rate=200, seconds=8, every=60)
-    assert seen.failed == 0
-    assert sum(wait > 0.1 for wait in seen.waits) > 20, "nobody waited: this proves nothing"
+    result = read_much(client, backend, rate=200, seconds=8, every=60)
+    assert result.failed == 0
+    assert sum(wait > 0.1 for wait in result.waits) > 20, "no client waited, so the test is void"
     assert backend.most_in_flight == 1
     assert backend.builds == [1]
     assert len(backend.requests) <= 5
@@ -57,11 +57,11 @@ def test_unchanged_page_is_revalidated_once_despite_slow_304(client, backend):
 def test_failed_refresh_serves_the_cached_page_to_all_clients(client, backend):
     client.get(LIST)
     backend.delay, backend.status = SLOW, 503
-    seen = read_much(client, backend, rate=50, seconds=6, every=60)
-    assert seen.failed == 0
-    assert seen.statuses["STALE"] > 50
+    result = read_much(client, backend, rate=50, seconds=6, every=60)
+    assert result.failed == 0
+    assert result.statuses["STALE"] > 50
     # Each client waits for at most one attempt.
-    assert max(seen.waits) < 2 * SLOW + 0.5
+    assert max(result.waits) < 2 * SLOW + 0.5
     assert backend.most_in_flight == 1
 
 
@@ -80,13 +80,13 @@ def test_clients_do_not_queue_for_uncacheable_responses(tmp_path):
         backend.status, backend.delay = status, 0.02
     read = partial(read_much, rate=50, seconds=4, every=60)
     cases = {str(status): (backend, read) for status, backend in backends.items()}
-    with at_once(tmp_path, cases, LAB_NGINX_CACHE="protected") as begun:
+    with at_once(tmp_path, cases, LAB_NGINX_CACHE="protected") as futures:
         for status, backend in backends.items():
-            _check_nobody_queued(begun[str(status)].result(), backend)
+            _check_no_queue(futures[str(status)].result(), backend)
 
 
-def _check_nobody_queued(seen, backend):
-    waits = sorted(seen.waits)
+def _check_no_queue(result, backend):
+    waits = sorted(result.waits)
     # Only requests that arrive during the first request to the backend wait.
     assert waits[len(waits) // 2] < 0.3
     assert waits[-1] < 2

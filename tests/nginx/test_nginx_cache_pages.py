@@ -37,8 +37,8 @@ def client(tmp_path, backend):
         yield client
 
 
-def _cache(answer):
-    return answer.headers.get("X-Cache-Status")
+def _cache(response):
+    return response.headers.get("X-Cache-Status")
 
 
 def _twice(client, method="GET", path=LIST, **headers):
@@ -67,8 +67,10 @@ def test_backend_receives_the_normalized_path(client, backend, spelling):
 
 @pytest.mark.parametrize("path", NOT_PAGES)
 def test_unknown_paths_are_never_cached(client, backend, path):
-    answers = [raw(client, path) for _ in range(2)]
-    assert all("X-Cache-Status: BYPASS" in answer or path == "/api/hotel" for answer in answers)
+    responses = [raw(client, path) for _ in range(2)]
+    assert all(
+        "X-Cache-Status: BYPASS" in response or path == "/api/hotel" for response in responses
+    )
     assert [request[1] for request in backend.requests] == [path, path]
     assert not any("X-Evil" in request[2] for request in backend.requests)
 
@@ -104,16 +106,16 @@ def test_client_headers_and_body_do_not_reach_the_backend(client, backend):
         **{"X-Request-Start": "1.000", "If-None-Match": '"v1"', "X-HTTP-Method-Override": "PUT"},
     }
     client.request("GET", f"{LIST}?format=api", headers=evil, content=b"body")
-    seen = {name.lower(): value for name, value in backend.requests[0][2].items()}
+    headers = {name.lower(): value for name, value in backend.requests[0][2].items()}
     # X-Request-Start is not sent either, as refreshes must not be shed.
-    assert set(seen) == {"host", "accept", "x-request-id"}
-    assert seen["host"] == "localhost"
-    assert seen["accept"] == "application/json"
+    assert set(headers) == {"host", "accept", "x-request-id"}
+    assert headers["host"] == "localhost"
+    assert headers["accept"] == "application/json"
     assert _twice(client) == ["HIT", "HIT"]
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("header", "encoding"),
     [
         ("gzip", "gzip"),
         ("GZIP", "gzip"),
@@ -126,40 +128,40 @@ def test_client_headers_and_body_do_not_reach_the_backend(client, backend):
         ("x-gzipped", None),
     ],
 )
-def test_accept_encoding_is_reduced_to_gzip_or_none(client, backend, said, meant):
-    client.get(LIST, headers={"Accept-Encoding": said})
-    assert backend.requests[0][2].get("Accept-Encoding") == meant
+def test_accept_encoding_is_reduced_to_gzip_or_none(client, backend, header, encoding):
+    client.get(LIST, headers={"Accept-Encoding": header})
+    assert backend.requests[0][2].get("Accept-Encoding") == encoding
 
 
 def test_each_encoding_has_one_cached_page(client, backend):
-    for said in ("gzip", "gzip, br", "br;q=1, gzip;q=0.2", "identity", "", "br"):
-        client.get(LIST, headers={"Accept-Encoding": said})
+    for header in ("gzip", "gzip, br", "br;q=1, gzip;q=0.2", "identity", "", "br"):
+        client.get(LIST, headers={"Accept-Encoding": header})
     assert len(backend.requests) == 2
 
 
 def test_clients_get_no_cache_and_no_headers_for_nginx(client, backend):
     backend.headers.append(("Expires", "Thu, 01 Jan 2037 00:00:00 GMT"))
     for _ in range(2):
-        answer = client.get(LIST)
-        assert answer.headers.get_list("Cache-Control") == ["no-cache"]
-        assert answer.headers["ETag"] == '"v1"'
-        assert not {"expires", "x-accel-expires", "x-lab-refresh"} & set(answer.headers)
+        response = client.get(LIST)
+        assert response.headers.get_list("Cache-Control") == ["no-cache"]
+        assert response.headers["ETag"] == '"v1"'
+        assert not {"expires", "x-accel-expires", "x-lab-refresh"} & set(response.headers)
 
 
 def test_client_with_the_newest_page_gets_304(client, backend):
     for _ in range(2):
-        answer = client.get(LIST, headers={"If-None-Match": '"v1"'})
-        assert (answer.status_code, answer.content) == (304, b"")
-        assert answer.headers["ETag"] == '"v1"'
-        assert "X-Cache-Status" in answer.headers
+        response = client.get(LIST, headers={"If-None-Match": '"v1"'})
+        assert (response.status_code, response.content) == (304, b"")
+        assert response.headers["ETag"] == '"v1"'
+        assert "X-Cache-Status" in response.headers
     assert client.get(LIST, headers={"If-None-Match": '"v0"'}).status_code == 200
     assert len(backend.requests) == 1
 
 
 def test_range_request_gets_the_whole_page(client, backend):
     for _ in range(2):
-        answer = client.get(LIST, headers={"Range": "bytes=1-9"})
-        assert (answer.status_code, answer.json()["version"]) == (200, 1)
+        response = client.get(LIST, headers={"Range": "bytes=1-9"})
+        assert (response.status_code, response.json()["version"]) == (200, 1)
     assert len(backend.requests) == 1
 
 

@@ -14,7 +14,7 @@ TTL = 1
 # Limit during an outage, counted from the end of TTL. The real backend uses 60.
 ERROR = 5
 # Nginx counts whole seconds, and the stale-while-revalidate window is one second.
-PROMISE = TTL + 2
+MAX_AGE = TTL + 2
 
 
 SETTINGS = {"LAB_NGINX_CACHE": "protected", "LAB_PROXY_TIMEOUT": "1"}
@@ -35,44 +35,44 @@ def client(tmp_path, backend):
         yield client
 
 
-def _cache(answer):
-    return answer.headers["X-Cache-Status"]
+def _cache(response):
+    return response.headers["X-Cache-Status"]
 
 
-def _seen(client):
-    answer = client.get(LIST)
-    return answer.json()["version"], _cache(answer)
+def _version_and_status(client):
+    response = client.get(LIST)
+    return response.json()["version"], _cache(response)
 
 
-@pytest.mark.parametrize("answer", [0.02, 1.2])
-def test_served_pages_are_not_older_than_the_limit(tmp_path, answer):
+@pytest.mark.parametrize("delay", [0.02, 1.2])
+def test_served_pages_are_not_older_than_the_limit(tmp_path, delay):
     def read(client, backend):
         client.get(LIST, headers={"Accept-Encoding": "identity"})
-        backend.delay = answer
+        backend.delay = delay
         return read_much(client, backend, rate=60, seconds=8, every=1.7)
 
     orders = {"as sent": _backend(), "X-Accel-Expires first": _backend(reverse=True)}
     cases = {name: (backend, read) for name, backend in orders.items()}
-    with at_once(tmp_path, cases, LAB_NGINX_CACHE="protected") as begun:
+    with at_once(tmp_path, cases, LAB_NGINX_CACHE="protected") as futures:
         for name in orders:
-            _check_promise(begun[name].result(), answer)
+            _check_age_limit(futures[name].result(), delay)
 
 
-def _check_promise(seen, answer):
-    assert seen.failed == 0
-    assert seen.statuses["HIT"] > 100
+def _check_age_limit(result, delay):
+    assert result.failed == 0
+    assert result.statuses["HIT"] > 100
     # Clients do not wait for a refresh that finishes within its window; the headers may come in
     # either order.
-    assert seen.statuses["STALE"] > 1
-    assert max(seen.stale) <= PROMISE + answer
+    assert result.statuses["STALE"] > 1
+    assert max(result.stale) <= MAX_AGE + delay
 
 
 def test_304_renews_an_unchanged_page(client, backend):
     client.get(LIST)
     for _ in range(2):
-        asked = len(backend.requests)
+        count = len(backend.requests)
         wait_for(
-            lambda asked=asked: client.get(LIST) and len(backend.requests) > asked,
+            lambda count=count: client.get(LIST) and len(backend.requests) > count,
             seconds=5,
             what="A refresh",
         )
@@ -84,10 +84,10 @@ def test_304_renews_an_unchanged_page(client, backend):
 @pytest.mark.parametrize("status", [500, 503])
 def test_error_is_returned_immediately_without_a_cached_page(client, backend, status):
     backend.status = status
-    answer = client.get(LIST)
-    assert (answer.status_code, answer.headers["Retry-After"]) == (status, "1")
-    assert answer.json()["error"]["message"]
-    assert _cache(answer) == "MISS"
+    response = client.get(LIST)
+    assert (response.status_code, response.headers["Retry-After"]) == (status, "1")
+    assert response.json()["error"]["message"]
+    assert _cache(response) == "MISS"
     assert len(backend.requests) == 1
 
 
@@ -100,18 +100,18 @@ def _hang(backend):
 
 
 def _status(status):
-    def answer(backend):
+    def set_status(backend):
         backend.status = status
 
-    return answer
+    return set_status
 
 
 OUTAGES = {
     "refused": (_refuse, 503, "unavailable"),
     "too slow": (_hang, 504, "timeout"),
     **{
-        f"answers {status}": (_status(status), told, code)
-        for status, told, code in [
+        f"answers {status}": (_status(status), expected, code)
+        for status, expected, code in [
             (500, 500, "server_error"),
             (502, 503, "unavailable"),
             (503, 503, "unavailable"),
@@ -121,84 +121,73 @@ OUTAGES = {
 }
 
 
-def _the_first_reader_after_an_idle_time_gets_the_newest_page(client, backend):
+def _check_idle_time(client, backend):
     client.get(LIST)
     backend.version = 2
     time.sleep(8)  # the idle time, far past TTL and window; an hour would give the same result
-    assert _seen(client) == (2, "EXPIRED")
+    assert _version_and_status(client) == (2, "EXPIRED")
 
 
-def _an_outage_hands_out_marked_pages_up_to_an_age_and_then_ends(
-    begin, told, code, client, backend
-):
-    kept = time.time()
+def _check_outage(begin, status, code, client, backend):
+    start = time.time()
     client.get(LIST)
     begin(backend)
     wait_for(lambda: _cache(client.get(LIST)) == "STALE", seconds=6, what="A stale page")
-    time.sleep(max(0, kept + PROMISE + 0.1 - time.time()))  # past TTL and window
-    assert _seen(client) == (1, "STALE")
+    time.sleep(max(0, start + MAX_AGE + 0.1 - time.time()))  # past TTL and window
+    assert _version_and_status(client) == (1, "STALE")
 
     wait_for(lambda: client.get(LIST).status_code != 200, seconds=20, what="The end of that age")
-    assert time.time() - kept > ERROR
-    answer = client.get(LIST)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (told, code)
-    assert answer.headers["Retry-After"] == "1"
-    assert _cache(answer) == "EXPIRED"
+    assert time.time() - start > ERROR
+    response = client.get(LIST)
+    assert (response.status_code, response.json()["error"]["code"]) == (status, code)
+    assert response.headers["Retry-After"] == "1"
+    assert _cache(response) == "EXPIRED"
 
     backend.delay, backend.status, backend.version = 0, 200, 2
     if begin is _refuse:
         backend.start()
     wait_for(lambda: client.get(LIST).status_code == 200, seconds=5, what="The new page")
-    assert _seen(client) == (2, "HIT")
+    assert _version_and_status(client) == (2, "HIT")
 
 
-def _the_age_of_an_outage_is_bounded(client, backend):
+def _check_outage_age(client, backend):
     """Counted from the last response: normal limit, stale-if-error, and an attempt's timeout."""
     client.get(LIST)
     backend.stop()
     begin, last = time.time(), 0.0
-    while time.time() < begin + PROMISE + ERROR + 3:
+    while time.time() < begin + MAX_AGE + ERROR + 3:
         if client.get(LIST).status_code == 200:
             last = time.time()
         time.sleep(0.05)
-    assert ERROR < last - begin <= PROMISE + ERROR
+    assert ERROR < last - begin <= MAX_AGE + ERROR
 
 
-def _a_page_is_fresh_soon_after_the_backend_is_back(client, backend):
+def _check_recovery(client, backend):
     client.get(LIST)
     backend.status, backend.version = 503, 2
-    time.sleep(PROMISE + 0.1)  # past TTL and window
-    assert _seen(client) == (1, "STALE")
-    backend.status, back = 200, time.time()
-    wait_for(lambda: _seen(client)[0] == 2, seconds=5, what="The new page")
+    time.sleep(MAX_AGE + 0.1)  # past TTL and window
+    assert _version_and_status(client) == (1, "STALE")
+    backend.status, recovery = 200, time.time()
+    wait_for(lambda: _version_and_status(client)[0] == 2, seconds=5, what="The new page")
     # A failed refresh is shared for a second; Nginx counts whole seconds.
-    assert time.time() - back < 2.5
+    assert time.time() - recovery < 2.5
 
 
-LONG = {
-    "the first reader after an idle time gets the newest page": (
-        _the_first_reader_after_an_idle_time_gets_the_newest_page
-    ),
-    "the age of an outage is bounded": _the_age_of_an_outage_is_bounded,
-    "a page is fresh soon after the backend is back": (
-        _a_page_is_fresh_soon_after_the_backend_is_back
-    ),
-    **{
-        f"an outage ({name}) hands out marked pages up to an age and then ends": partial(
-            _an_outage_hands_out_marked_pages_up_to_an_age_and_then_ends, *outage
-        )
-        for name, outage in OUTAGES.items()
-    },
+CASES = {
+    "idle time": _check_idle_time,
+    "outage age": _check_outage_age,
+    "recovery": _check_recovery,
+    **{f"outage ({name})": partial(_check_outage, *outage) for name, outage in OUTAGES.items()},
 }
 
 
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory):
-    cases = {name: (_backend(), case) for name, case in LONG.items()}
-    with at_once(tmp_path_factory.mktemp("long"), cases, **SETTINGS) as begun:
-        yield begun
+def futures(tmp_path_factory):
+    cases = {name: (_backend(), case) for name, case in CASES.items()}
+    with at_once(tmp_path_factory.mktemp("long"), cases, **SETTINGS) as futures:
+        yield futures
 
 
-@pytest.mark.parametrize("case", LONG)
-def test_long_running_case_passes(begun, case):
-    begun[case].result()
+@pytest.mark.parametrize("case", CASES)
+def test_long_running_case_passes(futures, case):
+    futures[case].result()

@@ -17,16 +17,16 @@ from tests.support.nginx_front import DETAIL, LIST, Backend, free_port, front, n
 
 
 @pytest.mark.parametrize(
-    ("cache", "shed", "beside"),
+    ("cache", "shed", "second_server"),
     list(product(("off", "basic", "protected"), ("off", "on"), SecondServer)),
 )
-def test_every_combination_of_settings_is_valid(tmp_path, cache, shed, beside):
-    render_front(tmp_path, 1, LAB_NGINX_CACHE=cache, LAB_SHED=shed, LAB_SECOND_SERVER=beside)
-    done = subprocess.run(
+def test_every_combination_of_settings_is_valid(tmp_path, cache, shed, second_server):
+    render_front(tmp_path, 1, LAB_NGINX_CACHE=cache, LAB_SHED=shed, LAB_SECOND_SERVER=second_server)
+    result = subprocess.run(
         nginx(tmp_path, "-t"), env=library_env(), capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert "warn" not in done.stderr
+    assert result.returncode == 0, result.stderr
+    assert "warn" not in result.stderr
 
 
 def _status_from(address, port, path):
@@ -43,8 +43,8 @@ def test_refresh_listener_on_all_addresses_rejects_other_clients(tmp_path):
     settings = {"LAB_NGINX_CACHE": "protected", "LAB_NGINX_STATUS_LISTEN": f"0.0.0.0:{port}"}
     with front(tmp_path, backend, **settings) as client:
         for path in (LIST, DETAIL):
-            answers = [client.get(path).headers["X-Cache-Status"] for _ in range(2)]
-            assert answers == ["MISS", "HIT"]
+            statuses = [client.get(path).headers["X-Cache-Status"] for _ in range(2)]
+            assert statuses == ["MISS", "HIT"]
         assert _status_from("127.0.0.1", port, LIST) == 200
         assert _status_from("127.0.0.2", port, LIST) == 403
 
@@ -53,10 +53,10 @@ def _reload(folder, old, new):
     config = folder / "nginx.conf"
     text = config.read_text().replace(f"cache/{old}/", f"cache/{new}/")
     config.write_text(text.replace(f"internal-*{old}*", f"internal-*{new}*"))
-    _reload_as_it_is(folder)
+    _send_hup(folder)
 
 
-def _reload_as_it_is(folder):
+def _send_hup(folder):
     os.kill(int((folder / "nginx.pid").read_text()), signal.SIGHUP)
 
 
@@ -65,11 +65,11 @@ def test_open_websocket_does_not_keep_an_old_worker_alive(tmp_path):
     with front(tmp_path, backend, LAB_PROXY_TIMEOUT="1") as client, ThreadPoolExecutor() as pool:
         # To Nginx it is a connection without a response yet.
         backend.delay = 6
-        waiting = pool.submit(client.get, "/ws/hotel/")
+        request = pool.submit(client.get, "/ws/hotel/")
         wait_for(lambda: backend.in_flight, seconds=2, what="The socket")
-        _reload_as_it_is(tmp_path)
+        _send_hup(tmp_path)
         with pytest.raises(httpx.RemoteProtocolError):
-            waiting.result()
+            request.result()
 
 
 @pytest.mark.parametrize("new", ["off", "basic"])
@@ -81,7 +81,7 @@ def test_waiting_requests_succeed_when_protected_cache_is_disabled(tmp_path, new
         with ThreadPoolExecutor() as pool:
             first = pool.submit(client.get, LIST)
             wait_for(lambda: backend.in_flight, seconds=2, what="The first fetch")
-            waiting = [pool.submit(client.get, LIST) for _ in range(8)]
+            others = [pool.submit(client.get, LIST) for _ in range(8)]
             backend.status, backend.delay = 200, 0
             _reload(tmp_path, "protected", new)
-            assert {request.result().status_code for request in [first, *waiting]} == {200}
+            assert {request.result().status_code for request in [first, *others]} == {200}

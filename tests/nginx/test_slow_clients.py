@@ -22,7 +22,7 @@ OTHERS = 300
 PAUSE_SECONDS = 0.2
 # Maximum factor compared to the p95 without slow clients. The floor covers noise on machines where
 # it exceeds a response time.
-MOST_TIMES = 3.0
+MAX_FACTOR = 3.0
 FLOOR_SECONDS = 0.05
 
 
@@ -39,8 +39,8 @@ def many_files():
 
 @contextmanager
 def _idle(port):
-    with ExitStack() as held:
-        clients = [held.enter_context(Client(port)) for _ in range(IDLE)]
+    with ExitStack() as stack:
+        clients = [stack.enter_context(Client(port)) for _ in range(IDLE)]
         for client in clients[::2]:
             client.send(head("/no-such-page"))
             client.answer()
@@ -73,12 +73,12 @@ class _Drip:
                 client.send(rest[at : at + 1])
             at += 1
 
-    def answered(self) -> int:
+    def count_responses(self) -> int:
         """Return how many clients received data. None has sent its complete request."""
-        with selectors.DefaultSelector() as looked_at:
+        with selectors.DefaultSelector() as selector:
             for client in self._clients:
-                looked_at.register(client.socket, selectors.EVENT_READ)
-            return len(looked_at.select(timeout=0))
+                selector.register(client.socket, selectors.EVENT_READ)
+            return len(selector.select(timeout=0))
 
     def __exit__(self, *_: object) -> None:
         self._end.set()
@@ -89,17 +89,17 @@ class _Drip:
 
 def _seconds(port) -> list[float]:
     """Return the durations, in seconds, of other clients' reads and rejected bookings."""
-    taken = []
+    durations = []
     for number in range(OTHERS):
-        began = time.monotonic()
+        start = time.monotonic()
         if number % 3:
-            answer = ask(port, head("/api/hotel/"))
-            assert answer.status == 200
+            response = ask(port, head("/api/hotel/"))
+            assert response.status == 200
         else:
-            answer = ask(port, post("/api/booking/", b"{}"))
-            assert answer.status == 400
-        taken.append(time.monotonic() - began)
-    return taken
+            response = ask(port, post("/api/booking/", b"{}"))
+            assert response.status == 400
+        durations.append(time.monotonic() - start)
+    return durations
 
 
 def _p95(seconds):
@@ -109,29 +109,32 @@ def _p95(seconds):
 def test_slow_clients_do_not_slow_down_others(stack, capsys):
     port = stack.settings().LAB_HTTP_PORT
     _seconds(port)
-    alone = _p95(_seconds(port))
+    baseline = _p95(_seconds(port))
     with _idle(port) as idle, _Drip(port) as slow:
-        beside = _p95(_seconds(port))
-        assert slow.answered() == 0, "they were let go before the others were done"
+        under_load = _p95(_seconds(port))
+        assert slow.count_responses() == 0, "they were disconnected before the others finished"
         for client in idle[:2]:
             client.send(head("/api/hotel/"))
             assert client.answer().status == 200
     with capsys.disabled():
-        print(f"\np95 {alone * 1000:.1f} ms alone, {beside * 1000:.1f} ms beside {IDLE + SLOW}")
-    assert beside <= max(MOST_TIMES * alone, FLOOR_SECONDS)
+        print(
+            f"\np95 {baseline * 1000:.1f} ms without slow clients, "
+            f"{under_load * 1000:.1f} ms with {IDLE + SLOW}"
+        )
+    assert under_load <= max(MAX_FACTOR * baseline, FLOOR_SECONDS)
 
 
 def test_client_with_incomplete_header_is_disconnected(stack):
     """client_header_timeout is 10 s; single bytes do not extend it."""
-    began = time.monotonic()
+    start = time.monotonic()
     with Client(stack.settings().LAB_HTTP_PORT) as client:
         client.socket.settimeout(1)
-        while _is_kept(client):
-            assert time.monotonic() < began + 25
-    assert time.monotonic() > began + 8
+        while _is_connected(client):
+            assert time.monotonic() < start + 25
+    assert time.monotonic() > start + 8
 
 
-def _is_kept(client):
+def _is_connected(client):
     """Send a byte and return whether the server keeps the connection for another second."""
     try:
         client.send(b"G")

@@ -18,7 +18,9 @@ PIP_SKIPPED = """{"dependencies": [
   {"name": "click", "version": "8.1.7", "vulns": []}], "fixes": []}"""
 NPM = """{"auditReportVersion": 2, "vulnerabilities": {"braces": {"range": "<3.0.3", "via": [
   {"url": "https://github.com/advisories/GHSA-grv7-fg5c-xmjg"}, "micromatch"]}}}"""
-NPM_AWAY = '{"message": "request to http://127.0.0.1:1/-/npm/v1 failed", "error": {"summary": ""}}'
+NPM_UNREACHABLE = (
+    '{"message": "request to http://127.0.0.1:1/-/npm/v1 failed", "error": {"summary": ""}}'
+)
 
 
 def test_vulnerable_packages_are_reported():
@@ -44,7 +46,7 @@ def test_packages_unknown_to_index_are_not_audited():
     [
         (of_pip, "", "Traceback…\nrequests.exceptions.ConnectionError: refused"),
         (of_pip, "", ""),
-        (of_npm, NPM_AWAY, ""),
+        (of_npm, NPM_UNREACHABLE, ""),
         (of_npm, "", "npm error network"),
     ],
 )
@@ -57,16 +59,16 @@ def test_unreachable_index_is_reported_as_not_audited(read, out, err):
 def test_audit_without_network_reports_it_and_exits_with_zero():
     """Run the real programs without access to any index."""
     proxy = dict.fromkeys(("HTTPS_PROXY", "HTTP_PROXY", "https_proxy"), "http://127.0.0.1:1")
-    closed = {**proxy, "NO_PROXY": "", "no_proxy": "", "npm_config_fetch_retries": "0"}
-    done = subprocess.run(
+    variables = {**proxy, "NO_PROXY": "", "no_proxy": "", "npm_config_fetch_retries": "0"}
+    result = subprocess.run(
         [sys.executable, "-m", "native.audit"],
         cwd=ROOT,
-        env={**os.environ, **closed, "npm_config_registry": "http://127.0.0.1:1/"},
+        env={**os.environ, **variables, "npm_config_registry": "http://127.0.0.1:1/"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
     assert [line.partition(":")[0] for line in lines] == [*REQUIREMENTS, LOCK]
-    assert all(": not audited, since " in line for line in lines), done.stdout
+    assert all(": not audited, since " in line for line in lines), result.stdout

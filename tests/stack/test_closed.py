@@ -22,16 +22,16 @@ CLOSED = (
 @pytest.mark.parametrize("path", CLOSED)
 def test_internal_routes_are_unreachable_through_nginx(stack, path):
     """Send the lab's token, which opens these routes at the server's port."""
-    said = _raw(stack.settings().LAB_HTTP_PORT, path, f"X-Lab-Token: {stack.token()}")
-    assert said.startswith("HTTP/1.1 404 "), said[:300]
-    assert "LAB_" not in said
+    response = _raw(stack.settings().LAB_HTTP_PORT, path, f"X-Lab-Token: {stack.token()}")
+    assert response.startswith("HTTP/1.1 404 "), response[:300]
+    assert "LAB_" not in response
 
 
 @pytest.mark.parametrize("up", ["..", "%2e%2e", "%2E.", "..%2f..", "....//", "%5c..%5c"])
 def test_path_traversal_out_of_static_files_is_rejected(stack, up):
-    said = _raw(stack.settings().LAB_HTTP_PORT, f"/static/{up}/config/settings.py")
-    assert said.split()[1] in ("400", "404"), said[:300]
-    assert "SECRET_KEY" not in said
+    response = _raw(stack.settings().LAB_HTTP_PORT, f"/static/{up}/config/settings.py")
+    assert response.split()[1] in ("400", "404"), response[:300]
+    assert "SECRET_KEY" not in response
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def test_path_traversal_out_of_static_files_is_rejected(stack, up):
     ],
 )
 def test_headers_cannot_change_the_route(stack, header):
-    said = _raw(stack.settings().LAB_HTTP_PORT, "/api/hotel/", header)
-    assert said.startswith("HTTP/1.1 200 "), said[:300]
-    assert "LAB_" not in said
+    response = _raw(stack.settings().LAB_HTTP_PORT, "/api/hotel/", header)
+    assert response.startswith("HTTP/1.1 200 "), response[:300]
+    assert "LAB_" not in response
 
 
 def _raw(port, path, *headers):
@@ -52,8 +52,8 @@ def _raw(port, path, *headers):
     lines = [f"GET {path} HTTP/1.1", "Host: lab", "Connection: close", *headers, "", ""]
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         connection.sendall("\r\n".join(lines).encode())
-        with connection.makefile("rb") as answer:
-            return answer.read().decode()
+        with connection.makefile("rb") as reader:
+            return reader.read().decode()
 
 
 def test_internal_routes_require_the_lab_token(stack):
@@ -86,24 +86,24 @@ def test_postgres_requires_a_password_from_every_user(stack, user, password):
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("/api/v1/admin/tsdb/delete_series?match[]=up", "admin APIs disabled"),
         ("/api/v1/admin/tsdb/snapshot", "admin APIs disabled"),
         *(("/-/reload", "not enabled"), ("/-/quit", "not enabled")),
     ],
 )
-def test_prometheus_rejects_admin_requests(stack, path, said):
-    answer = httpx.post(f"{stack.settings().prometheus_url}{path}")
-    assert answer.status_code >= 400
-    assert said in answer.text
+def test_prometheus_rejects_admin_requests(stack, path, message):
+    response = httpx.post(f"{stack.settings().prometheus_url}{path}")
+    assert response.status_code >= 400
+    assert message in response.text
 
 
 def test_prometheus_allows_no_cross_origin_reads(stack):
     url = f"{stack.settings().prometheus_url}/api/v1/query?query=up"
-    answer = httpx.get(url, headers={"Origin": "https://page.example"})
-    assert answer.status_code == 200
-    assert "Access-Control-Allow-Origin" not in answer.headers
+    response = httpx.get(url, headers={"Origin": "https://page.example"})
+    assert response.status_code == 200
+    assert "Access-Control-Allow-Origin" not in response.headers
 
 
 def test_toxiproxy_rejects_browsers(stack):
@@ -116,11 +116,11 @@ def test_toxiproxy_rejects_browsers(stack):
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user for a moment")
 def test_other_users_cannot_access_supervisor_socket_and_secrets(stack):
     path = str(stack._state.socket)
-    assert _is_refused_to_nobody(lambda: socket.socket(socket.AF_UNIX).connect(path))
+    assert _is_denied_to_nobody(lambda: socket.socket(socket.AF_UNIX).connect(path))
     for name in ("lab_token", "redis.acl", "redis-exporter.json"):
-        assert _is_refused_to_nobody((stack._state.secrets / name).read_text)
+        assert _is_denied_to_nobody((stack._state.secrets / name).read_text)
     # A file that is not secret shows whether another user can reach the folder at all.
-    if stack._state.settings.exists() and _is_refused_to_nobody(stack._state.settings.read_text):
+    if stack._state.settings.exists() and _is_denied_to_nobody(stack._state.settings.read_text):
         pytest.skip("another user can't enter the clone at all, so it can't reach them either")
 
 
@@ -128,11 +128,11 @@ def test_other_users_cannot_redirect_the_postgres_configuration(stack):
     path = stack._state.postgres_configuration
     assert stack.sql("postgres", "SHOW config_file") == [str(path)]
     for each in (path, path.parent):
-        found = each.lstat()
-        assert (found.st_uid, found.st_mode & 0o022) == (os.getuid(), 0)
+        status = each.lstat()
+        assert (status.st_uid, status.st_mode & 0o022) == (os.getuid(), 0)
 
 
-def _is_refused_to_nobody(action):
+def _is_denied_to_nobody(action):
     """Return whether the user `nobody` is denied `action`.
 
     Fork instead of starting a program, which that user may be unable to read.
@@ -153,5 +153,5 @@ def _is_refused_to_nobody(action):
 
 def test_nginx_hides_its_version(stack):
     for path in ("/api/hotel/", "/none", "/api/%"):
-        said = _raw(stack.settings().LAB_HTTP_PORT, path)
-        assert "server: nginx\r\n" in said.lower()
+        response = _raw(stack.settings().LAB_HTTP_PORT, path)
+        assert "server: nginx\r\n" in response.lower()

@@ -39,8 +39,8 @@ def test_running_services_have_health_checks_and_init_is_awaited(target):
     unchecked = {name for name, service in target.items() if "healthcheck" not in service}
     # The image of Nginx's exporter contains only its program, so it cannot run a health check.
     assert unchecked == {*ONE_SHOT, "nginx-exporter"}
-    waited = target["backend"]["depends_on"]["init"]["condition"]
-    assert waited == "service_completed_successfully"
+    condition = target["backend"]["depends_on"]["init"]["condition"]
+    assert condition == "service_completed_successfully"
 
 
 def test_every_service_has_limits(target, load):
@@ -65,34 +65,34 @@ def test_worker_has_health_check_and_no_dependents(target):
     cmd, check, url, setting = target["backend-worker"]["healthcheck"]["test"]
     assert (cmd, check, setting) == ("CMD", "bin/check", "off")
     assert urlsplit(url).hostname in target
-    waits = {
+    dependents = {
         name for name, each in target.items() if "backend-worker" in each.get("depends_on", {})
     }
-    assert waits == set()
+    assert dependents == set()
 
 
 def test_ports_are_on_loopback_unless_lab_bind_is_set(target):
     ports = [port for service in target.values() for port in service.get("ports", [])]
     assert len(ports) == 13
     assert {port["host_ip"] for port in ports} == {"127.0.0.1"}
-    opened = config("docker-compose.yml", LAB_BIND="0.0.0.0")
+    services = config("docker-compose.yml", LAB_BIND="0.0.0.0")
     # Nginx's status page stays on the loopback even then.
     hosts = {
         name: {port["host_ip"] for port in service.get("ports", [])}
-        for name, service in opened.items()
+        for name, service in services.items()
     }
     assert hosts["nginx"] == {"0.0.0.0", "127.0.0.1"}
     # The metrics ingress requires a password; the service behind it does not.
     assert hosts["push-gate"] == {"0.0.0.0"}
-    closed = ("postgres", "redis", "backend", "grafana", "toxiproxy", "alloy", "prometheus")
-    assert set().union(*(hosts[name] for name in closed)) == {"127.0.0.1"}
+    loopback_only = ("postgres", "redis", "backend", "grafana", "toxiproxy", "alloy", "prometheus")
+    assert set().union(*(hosts[name] for name in loopback_only)) == {"127.0.0.1"}
     # Access to this proxy exposes every container's settings.
     assert target["docker-socket"]["network_mode"] == "none"
-    holders = {name for name, service in target.items() if _has_window(service)}
+    holders = {name for name, service in target.items() if _mounts_socket(service)}
     assert holders == {"alloy", "docker-socket"}
 
 
-def _has_window(service):
+def _mounts_socket(service):
     return any(volume.get("source") == "docker-window" for volume in service.get("volumes", []))
 
 
@@ -105,15 +105,15 @@ def test_shell_settings_reach_backend_and_postgres():
 @pytest.mark.parametrize("server", ["off", "uvicorn", "daphne", "granian"])
 def test_second_server_and_its_health_check_follow_the_setting(server):
     services = config("docker-compose.yml", LAB_SECOND_SERVER=server)
-    beside, nginx = services["backend-beside"], services["nginx"]
-    assert beside["environment"]["LAB_SECOND_SERVER"] == server
-    assert beside["command"] == ["bin/when", server, "bin/serve", "beside"]
-    assert beside["healthcheck"]["test"][-1] == server
+    second_server, nginx = services["backend-beside"], services["nginx"]
+    assert second_server["environment"]["LAB_SECOND_SERVER"] == server
+    assert second_server["command"] == ["bin/when", server, "bin/serve", "beside"]
+    assert second_server["healthcheck"]["test"][-1] == server
     assert nginx["environment"]["LAB_SECOND_SERVER"] == server
     # Nginx resolves the name at startup, even if it sends no requests there.
     host, _, port = nginx["environment"]["LAB_BESIDE_UPSTREAM"].partition(":")
     assert host in services
-    assert beside["environment"]["BACKEND_BESIDE_BIND"] == f"0.0.0.0:{port}"
+    assert second_server["environment"]["BACKEND_BESIDE_BIND"] == f"0.0.0.0:{port}"
     assert nginx["depends_on"]["backend-beside"]["condition"] == "service_healthy"
 
 
@@ -127,8 +127,8 @@ def test_second_server_and_its_health_check_follow_the_setting(server):
 def test_images_have_exact_tags_and_can_be_replaced(target, name):
     service = name.lower().replace("_", "-")
     assert re.search(r":v?\d+\.\d+(\.\d+)?(-\w+)*$", target[service]["image"])
-    replaced = config("docker-compose.yml", **{f"LAB_{name}_IMAGE": "mirror/it:1"})
-    assert replaced[service]["image"] == "mirror/it:1"
+    services = config("docker-compose.yml", **{f"LAB_{name}_IMAGE": "mirror/it:1"})
+    assert services[service]["image"] == "mirror/it:1"
 
 
 def test_toxiproxy_version_matches_native_engine(target):
@@ -142,8 +142,8 @@ def test_delay_setting_reaches_every_service_involved():
     assert services["latency"]["environment"]["LAB_LATENCY_DIRECTION"] == "incoming"
     # Commands connect to Postgres directly.
     name = "BACKEND_DELAYED_POSTGRES"
-    told = {n for n, each in services.items() if name in each.get("environment", {})}
-    assert told == {"latency", "backend"}
+    names = {n for n, each in services.items() if name in each.get("environment", {})}
+    assert names == {"latency", "backend"}
     assert services["backend"]["depends_on"]["latency"]["condition"] == (
         "service_completed_successfully"
     )
@@ -163,8 +163,8 @@ def test_nginx_uses_delayed_upstream_only_with_a_delay(environ, upstream):
     # The image skips scripts that are not executable.
     assert os.access(script, os.X_OK)
     argv = ["sh", "-euc", f'. {script}; printf %s "$LAB_BACKEND_UPSTREAM"']
-    done = subprocess.run(argv, env=names | environ, capture_output=True, text=True, check=True)
-    assert done.stdout == upstream
+    result = subprocess.run(argv, env=names | environ, capture_output=True, text=True, check=True)
+    assert result.stdout == upstream
 
 
 def test_postgres_volume_matches_data_directory_of_version_18(target):

@@ -33,8 +33,10 @@ def test_file_systems_are_read_only_and_privileges_cannot_grow(services):
 
 def test_capabilities_are_dropped_except_listed_ones(services):
     assert {tuple(service["cap_drop"]) for service in services.values()} == {("ALL",)}
-    kept = {name: set(each["cap_add"]) for name, each in services.items() if each.get("cap_add")}
-    assert kept == CAPABILITIES
+    capabilities = {
+        name: set(each["cap_add"]) for name, each in services.items() if each.get("cap_add")
+    }
+    assert capabilities == CAPABILITIES
 
 
 def test_only_listed_services_run_as_root(services):
@@ -49,11 +51,11 @@ def test_root_and_host_network_services_listen_only_on_loopback(services):
     """
     on_host = {n for n, service in services.items() if service.get("network_mode") == "host"}
     assert on_host == {"load", "generator-metrics"}
-    (listens,) = (w for w in services["generator-metrics"]["command"] if "listen-addr" in w)
-    assert listens == "--server.http.listen-addr=127.0.0.1:12346"
-    opened = config("docker-compose.yml", LAB_BIND="0.0.0.0")
+    (flag,) = (word for word in services["generator-metrics"]["command"] if "listen-addr" in word)
+    assert flag == "--server.http.listen-addr=127.0.0.1:12346"
+    public = config("docker-compose.yml", LAB_BIND="0.0.0.0")
     for name in ROOT_USERS:
-        ports = opened[name].get("ports", [])
+        ports = public[name].get("ports", [])
         assert {port["host_ip"] for port in ports} <= {"127.0.0.1"}, name
     for name in ("secrets", "docker-socket"):
         assert services[name]["network_mode"] == "none"
@@ -90,9 +92,9 @@ def test_secrets_service_provides_secrets_to_every_reader(services):
 def test_service_environments_contain_no_secrets(services):
     for name, service in services.items():
         words = ("PASSWORD", "TOKEN", "SECRET_KEY")
-        found = {
+        secrets = {
             key: value
             for key, value in (service.get("environment") or {}).items()
             if any(word in key for word in words) and value and not value.startswith("/run/")
         }
-        assert found == {}, name
+        assert secrets == {}, name

@@ -20,10 +20,10 @@ def _deadlocks_logged(stack):
 def test_each_slot_is_booked_once(stack, capsys, booking):
     before = _deadlocks_logged(stack)
     with racing(stack, booking), capsys.disabled():
-        print(f"\n{booking}: {race(stack, ROUNDS, _tell)}")
+        print(f"\n{booking}: {race(stack, ROUNDS, _report_progress)}")
     assert _deadlocks_logged(stack) == before
 
 
-def _tell(rounds):
+def _report_progress(rounds):
     if rounds and rounds % 100 == 0:
         print(f"  {rounds} of {ROUNDS} rounds …", flush=True)

@@ -29,8 +29,8 @@ def test_every_expression_has_a_result(dashboard, runs):
 
 def _last_sample(url: str, testid: str) -> float:
     params = {"query": f'k6_vus{{testid="{testid}"}}[10m]'}
-    (found,) = httpx.get(f"{url}/api/v1/query", params=params).json()["data"]["result"]
-    return float(found["values"][-1][0])
+    (series,) = httpx.get(f"{url}/api/v1/query", params=params).json()["data"]["result"]
+    return float(series["values"][-1][0])
 
 
 def test_each_run_has_one_end_annotation_near_its_last_sample(runs):
@@ -38,15 +38,15 @@ def test_each_run_has_one_end_annotation_near_its_last_sample(runs):
     (ends,) = (one for one in of_annotations(dashboard) if "test end" in one.place)
     marks: dict[str, list[float]] = {}
 
-    def both_marked() -> bool:
+    def has_both_runs() -> bool:
         for one in questions(*runs, dashboard).answer(ends):
             marks[one["metric"]["testid"]] = [at for at, _ in one["values"]]
         return len(marks) == 2
 
-    wait_for(both_marked, seconds=15, what="a mark of each run")
+    wait_for(has_both_runs, seconds=15, what="a mark of each run")
     last = {testid: _last_sample(runs[0], testid) for testid in marks}
-    late = {testid: [at - last[testid] for at in found] for testid, found in marks.items()}
-    assert all(len(by) == 1 and abs(by[0]) <= 6 for by in late.values()), late
+    late = {testid: [at - last[testid] for at in times] for testid, times in marks.items()}
+    assert all(len(delays) == 1 and abs(delays[0]) <= 6 for delays in late.values()), late
 
 
 def test_expression_without_result_is_reported_with_dashboard_and_panel(runs):
@@ -54,9 +54,9 @@ def test_expression_without_result_is_reported_with_dashboard_and_panel(runs):
     panel = next(p for p in dashboard["panels"] if p["title"] == "Virtual users")
     expr = panel["targets"][0]["expr"].replace("k6_vus", "k6_vuz")
     panel["targets"][0]["expr"] = expr
-    (told,) = [one for one in unanswered(*runs, dashboard, ALLOWED) if "k6_vuz" in one.expr]
-    wanted = f"dashboard 'Load test', panel 'Virtual users', expression: {expr}"
-    assert str(told) == wanted
+    (query,) = [one for one in unanswered(*runs, dashboard, ALLOWED) if "k6_vuz" in one.expr]
+    message = f"dashboard 'Load test', panel 'Virtual users', expression: {expr}"
+    assert str(query) == message
 
 
 def test_invalid_promql_is_reported_with_panel_and_expression(runs):
@@ -67,5 +67,5 @@ def test_invalid_promql_is_reported_with_panel_and_expression(runs):
 
 
 def test_exceptions_match_expressions_of_panels():
-    asked = {one.expr for dashboard in measuring() for one in of_panels(dashboard)}
-    assert set(ALLOWED | NATIVE_ONLY) <= asked
+    expressions = {one.expr for dashboard in measuring() for one in of_panels(dashboard)}
+    assert set(ALLOWED | NATIVE_ONLY) <= expressions

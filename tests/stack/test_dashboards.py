@@ -27,9 +27,9 @@ UIDS = {
 
 def test_committed_dashboards_match_their_sources(tmp_path):
     write(tmp_path)
-    made = {file.name: file.read_text() for file in tmp_path.iterdir()}
-    committed = {file.name: file.read_text() for file in FOLDER.iterdir()}
-    stale = [name for name in made | committed if made.get(name) != committed.get(name)]
+    output = {file.name: file.read_text() for file in tmp_path.iterdir()}
+    files = {file.name: file.read_text() for file in FOLDER.iterdir()}
+    stale = [name for name in output | files if output.get(name) != files.get(name)]
     assert not stale, f"Run `make dashboards` and commit: {', '.join(stale)}"
 
 
@@ -65,32 +65,32 @@ def test_rows_fill_the_width_with_panels_of_equal_height(dashboard):
     places = [panel["gridPos"] for panel in dashboard["panels"]]
     rows = {place.get("y", 0) for place in places}
     for row in rows:
-        beside = sorted((p.get("x", 0), p["w"], p["h"]) for p in places if p.get("y", 0) == row)
-        assert beside[0][0] == 0
-        assert all(x + width == later[0] for (x, width, _), later in pairwise(beside))
-        assert sum(beside[-1][:2]) == 24
-        assert len({height for _, _, height in beside}) == 1
+        spans = sorted((p.get("x", 0), p["w"], p["h"]) for p in places if p.get("y", 0) == row)
+        assert spans[0][0] == 0
+        assert all(x + width == later[0] for (x, width, _), later in pairwise(spans))
+        assert sum(spans[-1][:2]) == 24
+        assert len({height for _, _, height in spans}) == 1
 
 
 def test_dashboards_annotate_test_start_test_end_and_layer_switches():
     for dashboard in measuring():
-        marks = " ".join(asked.place for asked in of_annotations(dashboard))
+        marks = " ".join(query.place for query in of_annotations(dashboard))
         assert all(name in marks for name in ("test start", "test end", "layer switch"))
 
 
 def test_k6_expressions_filter_by_the_selected_test():
     """Otherwise k6's series of different runs would be added up unnoticed."""
     for dashboard in measuring():
-        for asked in of_panels(dashboard):
-            for matchers in re.findall(r"k6_\w+(\{[^}]*\})?", asked.expr):
-                assert "$testid" in matchers, str(asked)
+        for query in of_panels(dashboard):
+            for matchers in re.findall(r"k6_\w+(\{[^}]*\})?", query.expr):
+                assert "$testid" in matchers, str(query)
 
 
 def test_grafana_interval_matches_scrape_interval():
-    scraped = yaml.safe_load((ROOT / "prometheus/prometheus.yml").read_text())["global"]
+    settings = yaml.safe_load((ROOT / "prometheus/prometheus.yml").read_text())["global"]
     sources = yaml.safe_load((ROOT / "grafana/provisioning/datasources/prometheus.yml").read_text())
     (source,) = sources["datasources"]
-    assert source["jsonData"]["timeInterval"] == scraped["scrape_interval"] == REFRESH
+    assert source["jsonData"]["timeInterval"] == settings["scrape_interval"] == REFRESH
     alloy = (ROOT / "alloy/config.alloy").read_text()
     assert set(re.findall(r'scrape_interval\s*=\s*"(\w+)"', alloy)) == {REFRESH}
 
@@ -99,5 +99,5 @@ def test_panels_query_the_provisioned_data_source():
     sources = yaml.safe_load((ROOT / "grafana/provisioning/datasources/prometheus.yml").read_text())
     uid = sources["datasources"][0]["uid"]
     for dashboard in measuring():
-        asked = [*dashboard["panels"], *dashboard["templating"]["list"]]
-        assert {one["datasource"]["uid"] for one in asked} == {uid}
+        items = [*dashboard["panels"], *dashboard["templating"]["list"]]
+        assert {one["datasource"]["uid"] for one in items} == {uid}

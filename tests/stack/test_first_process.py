@@ -14,14 +14,14 @@ from lab.stack.native.supervision import is_alive, wait_for
 UNSHARE = ["unshare", "--pid", "--fork", "--kill-child"]
 
 
-def _why_not():
+def _namespace_problem():
     if not shutil.which("unshare"):
         return "there is no `unshare`"
-    done = subprocess.run([*UNSHARE, "true"], capture_output=True, text=True, check=False)
-    return done.stderr.strip() if done.returncode else ""
+    result = subprocess.run([*UNSHARE, "true"], capture_output=True, text=True, check=False)
+    return result.stderr.strip() if result.returncode else ""
 
 
-@pytest.mark.skipif(bool(_why_not()), reason=f"No PID namespace: {_why_not()}")
+@pytest.mark.skipif(bool(_namespace_problem()), reason=f"No PID namespace: {_namespace_problem()}")
 @pytest.mark.parametrize(
     ("argv", "setting"),
     [
@@ -34,9 +34,9 @@ def test_first_process_stops_on_term(stack, argv, setting):
     del env["BACKEND_SETTINGS_FILE"]
     outer = subprocess.Popen([*UNSHARE, *argv], cwd=BACKEND, env=env)
     try:
-        first = _first_of(outer.pid)
-        wait_for(lambda: _has_become(first, setting), seconds=20, what="What it becomes")
-        wait_for(lambda: _ends(first), seconds=5, what="Its end after TERM")
+        first = _first_process(outer.pid)
+        wait_for(lambda: _has_started(first, setting), seconds=20, what="The started process")
+        wait_for(lambda: _has_ended(first), seconds=5, what="Its end after TERM")
         assert outer.wait(5) == 0
     finally:
         outer.kill()
@@ -51,20 +51,20 @@ def test_init_fails_if_settings_cannot_be_read(tmp_path):
     assert subprocess.run([BACKEND / "bin/init"], env=env, check=False).returncode == 3
 
 
-def _first_of(pid):
+def _first_process(pid):
     outer = psutil.Process(pid)
     wait_for(outer.children, seconds=5, what="The first process")
     return outer.children()[0]
 
 
-def _has_become(first, setting):
+def _has_started(first, setting):
     """Return whether this is the marked worker or, if the setting is off, a waiting shell."""
     if setting == "LAB_WORKBENCH=on":
         return "lab-worker=" in " ".join(first.cmdline())
     return [child.name() for child in first.children()] == ["sleep"]
 
 
-def _ends(first):
+def _has_ended(first):
     """Send TERM on every call, as the process may not have installed its handler yet."""
     if is_alive(first):
         first.terminate()

@@ -9,7 +9,7 @@ from lab.stack.native.services import grafana
 from tests.support.dashboards import dashboards
 
 needs_grafana = pytest.mark.skipif(
-    grafana.installed() is None, reason=f"Grafana: {grafana.why_absent()}"
+    grafana.find_installation() is None, reason=f"Grafana: {grafana.absence_reason()}"
 )
 
 
@@ -25,10 +25,10 @@ def archive(tmp_path, monkeypatch):
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    linked = tmp_path / "bin"
-    linked.mkdir()
-    (linked / "grafana").symlink_to(program)
-    monkeypatch.setenv("PATH", str(linked))
+    links = tmp_path / "bin"
+    links.mkdir()
+    (links / "grafana").symlink_to(program)
+    monkeypatch.setenv("PATH", str(links))
     monkeypatch.delenv("GF_PATHS_HOME", raising=False)
     return tmp_path / "home"
 
@@ -41,37 +41,37 @@ def _make_home(folder):
 
 def test_home_is_derived_from_the_real_program(archive):
     _make_home(archive)
-    found = grafana.installed()
-    assert found.home == archive
-    assert found.command[1:] == ["server"]
+    installation = grafana.find_installation()
+    assert installation.home == archive
+    assert installation.command[1:] == ["server"]
 
 
 def test_home_can_be_set_in_the_environment(archive, tmp_path, monkeypatch):
     other = _make_home(tmp_path / "other")
     monkeypatch.setenv("GF_PATHS_HOME", str(other))
-    assert grafana.installed().home == other
+    assert grafana.find_installation().home == other
 
 
 def test_program_without_home_counts_as_absent(archive, monkeypatch):
-    monkeypatch.setattr(grafana, "_PACKAGED", archive / "nowhere")
-    assert grafana.installed() is None
-    assert "GF_PATHS_HOME" in grafana.why_absent()
+    monkeypatch.setattr(grafana, "_PACKAGE_HOME", archive / "nowhere")
+    assert grafana.find_installation() is None
+    assert "GF_PATHS_HOME" in grafana.absence_reason()
 
 
 def test_missing_program_is_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    if grafana.installed() is not None:
+    if grafana.find_installation() is not None:
         pytest.skip("Grafana is among the system's own programs")
-    assert grafana.why_absent().startswith("no grafana on the PATH")
+    assert grafana.absence_reason().startswith("no grafana on the PATH")
 
 
 @needs_grafana
 def test_grafana_loads_every_dashboard_without_error(url, stack):
     for dashboard in dashboards():
-        answer = httpx.get(f"{url}/api/dashboards/uid/{dashboard['uid']}")
-        assert answer.status_code == 200, answer.text
-        assert answer.json()["meta"]["folderTitle"] == "Load Lab"
-        assert answer.json()["meta"]["canSave"] is False
+        response = httpx.get(f"{url}/api/dashboards/uid/{dashboard['uid']}")
+        assert response.status_code == 200, response.text
+        assert response.json()["meta"]["folderTitle"] == "Load Lab"
+        assert response.json()["meta"]["canSave"] is False
     log = (stack._state.logs / "grafana.log").read_text()
     assert not [line for line in log.splitlines() if "level=error" in line]
 
@@ -79,9 +79,9 @@ def test_grafana_loads_every_dashboard_without_error(url, stack):
 @needs_grafana
 def test_data_source_reaches_prometheus(url):
     query = {"refId": "A", "datasource": {"uid": "prometheus"}, "expr": "vector(1)"}
-    asked = {"queries": [query | {"instant": True}], "from": "now-1m", "to": "now"}
-    answer = httpx.post(f"{url}/api/ds/query", json=asked)
-    assert answer.json()["results"]["A"]["status"] == 200, answer.text
+    body = {"queries": [query | {"instant": True}], "from": "now-1m", "to": "now"}
+    response = httpx.post(f"{url}/api/ds/query", json=body)
+    assert response.json()["results"]["A"]["status"] == 200, response.text
 
 
 @needs_grafana
@@ -89,8 +89,8 @@ def test_viewing_is_open_and_administration_requires_generated_password(url, sta
     assert httpx.get(f"{url}/api/search").status_code == 200
     assert httpx.get(f"{url}/api/admin/settings").status_code in (401, 403)
     for password, status in (("admin", 401), (_password(stack), 200)):
-        word = base64.b64encode(f"admin:{password}".encode()).decode()
-        headers = {"Authorization": f"Basic {word}"}
+        credentials = base64.b64encode(f"admin:{password}".encode()).decode()
+        headers = {"Authorization": f"Basic {credentials}"}
         assert httpx.get(f"{url}/api/admin/settings", headers=headers).status_code == status
 
 

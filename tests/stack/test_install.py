@@ -5,14 +5,14 @@ import pytest
 from lab.stack.native import install
 
 
-class Asked(Exception):
+class ProgramSearch(Exception):
     """The installer looked for programs."""
 
 
 @pytest.fixture
 def _no_programs(monkeypatch):
     def find(_):
-        raise Asked
+        raise ProgramSearch
 
     monkeypatch.setattr(install, "find", find)
 
@@ -32,5 +32,5 @@ def test_docker_engine_needs_no_packages_and_no_go(monkeypatch, capsys):
 def test_other_engines_install_missing_programs(monkeypatch, engine, argv):
     monkeypatch.setenv("LAB_ENGINE", engine)
     monkeypatch.setattr("sys.argv", ["install", *argv])
-    with pytest.raises(Asked):
+    with pytest.raises(ProgramSearch):
         install.main()

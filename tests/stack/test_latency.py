@@ -14,9 +14,9 @@ MS = 60
 @pytest.fixture(scope="module")
 def delayed(lab, stack):
     """Delay the backend's outgoing traffic in the shared stack; remove the delay afterwards."""
-    said = lab("set", f"LAB_LATENCY_MS={MS}", "--json")
-    assert said.code == 0, said.err
-    yield said.json
+    result = lab("set", f"LAB_LATENCY_MS={MS}", "--json")
+    assert result.code == 0, result.err
+    yield result.json
     assert lab("set", "LAB_LATENCY_MS=0").code == 0
 
 
@@ -35,31 +35,31 @@ def test_connections_bypass_toxiproxy_without_a_delay(stack):
     settings = stack.settings()
     assert _proxies(stack) == {}
     assert settings.server_url == settings.backend_url
-    found = latency.verified(settings, stack.token())
-    assert found["postgres_auth"] == "scram-sha-256"
-    assert found["new_connection_delays"] is None
+    report = latency.verify(settings, stack.token())
+    assert report["postgres_auth"] == "scram-sha-256"
+    assert report["new_connection_delays"] is None
 
 
 def test_outgoing_backend_traffic_is_delayed_once_per_path(stack, delayed):
-    found = latency.verified(stack.settings(), stack.token())
-    assert found["database_ms"] >= MS
-    assert found["client_ms"] >= MS > found["direct_ms"]
+    report = latency.verify(stack.settings(), stack.token())
+    assert report["database_ms"] >= MS
+    assert report["client_ms"] >= MS > report["direct_ms"]
     # SSL request, startup, two SCRAM messages, and Django's time zone.
-    assert found["new_connection_delays"] == pytest.approx(5, abs=1)
+    assert report["new_connection_delays"] == pytest.approx(5, abs=1)
     assert _streams(stack) == {"postgres": [("upstream", MS)], "backend": [("downstream", MS)]}
 
 
 def test_status_and_nginx_report_the_delay(stack, delayed):
     assert delayed["settings"]["LAB_LATENCY_MS"] == str(MS)
     assert delayed["latency"]["database_ms"] >= MS
-    said = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
-    assert said["LAB_LATENCY_MS"] == str(MS)
+    settings = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
+    assert settings["LAB_LATENCY_MS"] == str(MS)
 
 
 def test_response_through_nginx_includes_every_delay(stack, delayed):
-    answer = httpx.get(f"{stack.settings().target_url}/api/hotel/")
+    response = httpx.get(f"{stack.settings().target_url}/api/hotel/")
     # One delay to the client and two to Postgres: for the rows and for the connection check.
-    assert answer.elapsed.total_seconds() * 1000 >= 3 * MS
+    assert response.elapsed.total_seconds() * 1000 >= 3 * MS
 
 
 def test_incoming_direction_delays_the_opposite_streams(stack, delayed):
@@ -69,7 +69,7 @@ def test_incoming_direction_delays_the_opposite_streams(stack, delayed):
     native_latency.apply(other, stack._state)
     try:
         assert _streams(stack) == {"postgres": [("downstream", MS)], "backend": [("upstream", MS)]}
-        latency.verified(settings, stack.token())
+        latency.verify(settings, stack.token())
     finally:
         native_latency.apply(settings, stack._state)
 
@@ -79,33 +79,33 @@ def test_missing_delay_is_detected(stack, delayed):
     toxics = f"http://127.0.0.1:{settings.LAB_TOXIPROXY_PORT}/proxies/postgres/toxics"
     httpx.delete(f"{toxics}/delay").raise_for_status()
     with pytest.raises(LabError, match=r"Postgres, .* answers after .* make it 60 to 92 ms"):
-        latency.verified(settings, stack.token())
+        latency.verify(settings, stack.token())
     stack.up(settings)
-    latency.verified(settings, stack.token())
+    latency.verify(settings, stack.token())
 
 
 def test_stopped_toxiproxy_is_reported_and_restored_by_up(stack, delayed):
     settings = stack.settings()
     stack._supervision.stop_service("toxiproxy")
     with pytest.raises(LabError, match=r"lab/latency answers 503: .*database"):
-        latency.verified(settings, stack.token())
+        latency.verify(settings, stack.token())
     with pytest.raises(LabError, match=r"Toxiproxy is unreachable at .*lab logs toxiproxy"):
         stack.apply(settings.model_copy(update={"LAB_LATENCY_MS": MS + 1}))
     assert stack.settings() == settings
     stack.up(settings)
-    latency.verified(settings, stack.token())
+    latency.verify(settings, stack.token())
 
 
 @pytest.mark.parametrize(
-    ("environ", "said"),
+    ("environ", "message"),
     [
         ({"LAB_LATENCY_MS": "833"}, "6 delays, and LAB_DB_CONNECT_TIMEOUT=5 ends them"),
         ({"LAB_LATENCY_MS": "50", "LAB_SECOND_SERVER": "daphne"}, "without a delay"),
         ({"LAB_LATENCY_BY": "netem"}, "is no longer a setting"),
     ],
 )
-def test_conflicting_delay_settings_are_rejected(environ, said):
-    with pytest.raises(UsageError, match=said):
+def test_conflicting_delay_settings_are_rejected(environ, message):
+    with pytest.raises(UsageError, match=message):
         load_settings(environ)
 
 
@@ -117,9 +117,9 @@ def test_longer_timeout_allows_longer_delay():
 @pytest.mark.parametrize(("method", "delays"), [("trust", 3), ("md5", 4)])
 def test_connection_delays_depend_on_authentication_method(stack, delayed, login, method, delays):
     login(method)
-    found = latency.verified(stack.settings(), stack.token())
-    assert found["postgres_auth"] == method
-    assert found["new_connection_delays"] == pytest.approx(delays, abs=0.9)
+    report = latency.verify(stack.settings(), stack.token())
+    assert report["postgres_auth"] == method
+    assert report["new_connection_delays"] == pytest.approx(delays, abs=0.9)
 
 
 @pytest.fixture
@@ -128,15 +128,17 @@ def login(stack):
     rules, name = stack._state.postgres / "pg_hba.conf", "hotel"
     before, password = rules.read_text(), stack._state.secret("hotel_password")
 
-    def use(method, kept="md5"):
+    def use(method, encryption="md5"):
         rules.write_text(f"host {name} {name} 127.0.0.1/32 {method}\n{before}")
-        _keep_password(stack, password.strip(), kept)
+        _set_password(stack, password.strip(), encryption)
 
     yield use
     rules.write_text(before)
-    _keep_password(stack, password.strip(), "scram-sha-256")
+    _set_password(stack, password.strip(), "scram-sha-256")
 
 
-def _keep_password(stack, password, how):
+def _set_password(stack, password, encryption):
     alter = f"ALTER ROLE hotel PASSWORD '{password}'"
-    stack.sql("postgres", f"SET password_encryption = '{how}'", alter, "SELECT pg_reload_conf()")
+    stack.sql(
+        "postgres", f"SET password_encryption = '{encryption}'", alter, "SELECT pg_reload_conf()"
+    )

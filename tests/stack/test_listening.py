@@ -10,7 +10,7 @@ import pytest
 from lab.paths import State
 from lab.settings import defaults, running_settings
 from lab.stack.native.services import grafana
-from lab.stack.native.services.exporters import MEASURED
+from lab.stack.native.services.exporters import MONITORED_SERVICES
 from lab.stack.native.supervision import leftovers
 from tests.support.compose import config
 from tests.support.push_gate import PushGate
@@ -22,26 +22,32 @@ TABLE = rows()
 
 
 def _is_always(row):
-    return row.when == "always" or (row.setting == "LAB_GRAFANA_PORT" and grafana.installed())
+    return row.when == "always" or (
+        row.setting == "LAB_GRAFANA_PORT" and grafana.find_installation()
+    )
 
 
 def _ports(row, settings):
     """Return the row's ports. Each exporter has one, counted up from the setting's value."""
     first = getattr(settings, row.setting)
-    return set(range(first, first + (len(MEASURED) if row.setting == "LAB_EXPORTERS_PORT" else 1)))
+    return set(
+        range(
+            first, first + (len(MONITORED_SERVICES) if row.setting == "LAB_EXPORTERS_PORT" else 1)
+        )
+    )
 
 
-def _listening(state):
+def _listening_sockets(state):
     """Return address and port of every socket that a process of the stack listens on."""
-    owned = {process.pid for process in leftovers(state)}
+    pids = {process.pid for process in leftovers(state)}
     return {
         (connection.laddr.ip, connection.laddr.port)
         for connection in psutil.net_connections("inet")
-        if connection.status == "LISTEN" and connection.pid in owned
+        if connection.status == "LISTEN" and connection.pid in pids
     }
 
 
-def _due(settings, *open_rows):
+def _expected_sockets(settings, *open_rows):
     return {
         (settings.LAB_BIND if row.address == "LAB_BIND" else "127.0.0.1", port)
         for row in TABLE
@@ -57,24 +63,24 @@ def test_table_lists_every_port_setting_with_its_default():
 
 
 def test_running_stack_listens_only_on_listed_ports(stack):
-    assert _listening(stack._state) == _due(stack.settings())
+    assert _listening_sockets(stack._state) == _expected_sockets(stack.settings())
 
 
-WAITS = """
+SCRIPT = """
 import { sleep } from 'k6';
-export default function () { console.log('begun'); sleep(60); }
+export default function () { console.log('started'); sleep(60); }
 """
 
 
 def test_k6_listens_on_no_port(stack, tmp_path):
     script = tmp_path / "waits.js"
-    script.write_text(WAITS)
+    script.write_text(SCRIPT)
     argv = [*stack.k6(stack.settings(), {}).argv, "run", "--quiet", str(script)]
     with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert any("begun" in line for line in process.stderr)
-            found = psutil.Process(process.pid).net_connections()
-            assert [each.laddr for each in found if each.status == "LISTEN"] == []
+            assert any("started" in line for line in process.stderr)
+            connections = psutil.Process(process.pid).net_connections()
+            assert [each.laddr for each in connections if each.status == "LISTEN"] == []
         finally:
             process.kill()
 
@@ -97,27 +103,27 @@ def test_compose_files_publish_only_listed_ports(bind):
 
 
 @pytest.fixture
-def opened(lab, second_stack):
+def public_state(lab, second_stack):
     """Start a second stack that other machines can reach."""
-    said = lab("up", LAB_BIND="0.0.0.0", **second_stack)
-    assert said.code == 0, said.err
+    result = lab("up", LAB_BIND="0.0.0.0", **second_stack)
+    assert result.code == 0, result.err
     yield State(Path(second_stack["LAB_STATE_DIR"]))
     assert lab("down", **second_stack).code == 0
 
 
-def _answers(port, host):
+def _is_reachable(port, host):
     with socket.socket() as probe:
         probe.settimeout(2)
         return probe.connect_ex((host, port)) == 0
 
 
-def test_lab_bind_opens_only_nginx_and_protected_metrics_ingress(opened):
-    state = opened
+def test_lab_bind_opens_only_nginx_and_protected_metrics_ingress(public_state):
+    state = public_state
     settings = running_settings(state)
-    assert _listening(state) == _due(settings, "LAB_PUSH_PORT")
+    assert _listening_sockets(state) == _expected_sockets(settings, "LAB_PUSH_PORT")
     ports = {row.setting: next(iter(_ports(row, settings))) for row in TABLE}
-    reached = {name for name, port in ports.items() if _answers(port, ELSEWHERE)}
-    assert reached == {"LAB_HTTP_PORT", "LAB_PUSH_PORT"}
+    reachable = {name for name, port in ports.items() if _is_reachable(port, ELSEWHERE)}
+    assert reachable == {"LAB_HTTP_PORT", "LAB_PUSH_PORT"}
     gate = PushGate(settings, state, ELSEWHERE)
     gate.lets_in_with_the_password_alone()
     gate.hands_on_what_k6_pushes()

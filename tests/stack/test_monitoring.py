@@ -16,7 +16,7 @@ from lab.stack.native.services import services
 from lab.stack.native.services.exporters import process_groups, scrape_targets
 
 
-def _as_monitor(stack, database):
+def _monitor_connection(stack, database):
     settings = stack.settings()
     return psycopg.connect(
         host="127.0.0.1",
@@ -28,14 +28,14 @@ def _as_monitor(stack, database):
 
 
 def test_monitor_role_reads_statistics_but_no_rows(stack):
-    with _as_monitor(stack, "postgres") as connection:
+    with _monitor_connection(stack, "postgres") as connection:
         query = "SELECT query FROM pg_stat_statements"
         texts = {row[0] for row in connection.execute(query)}
         # Including statements of other roles, which ordinary roles cannot see.
         assert any("hotels_" in text for text in texts)
         assert "<insufficient privilege>" not in texts
     with (
-        _as_monitor(stack, "hotel") as connection,
+        _monitor_connection(stack, "hotel") as connection,
         pytest.raises(psycopg.errors.InsufficientPrivilege),
     ):
         connection.execute("SELECT * FROM hotels_customer")
@@ -50,28 +50,28 @@ def test_monitor_role_is_added_to_existing_data(stack):
     )
     for _ in range(2):
         backend.manage(["-m", "ops.roles"], stack.settings(), stack._state)
-    with _as_monitor(stack, "postgres") as connection:
+    with _monitor_connection(stack, "postgres") as connection:
         (member,) = connection.execute("SELECT pg_has_role('pg_monitor', 'MEMBER')").fetchone()
         assert member
         assert connection.execute("SELECT count(*) FROM pg_stat_statements").fetchone()
 
 
 @pytest.fixture
-def found(stack):
+def all_services(stack):
     return services(stack.settings(), stack._state)
 
 
-def test_every_service_has_a_mark_in_its_command_line(stack, found):
+def test_every_service_has_a_mark_in_its_command_line(stack, all_services):
     pids = stack.pids()
-    for service in found:
+    for service in all_services:
         assert service.mark, service.name
-        if service.wanted:
+        if service.enabled:
             # Nginx overwrites its command line with its title, a single string.
-            said = " ".join(psutil.Process(pids[service.name]).cmdline())
-            assert f" {service.mark} " in f" {said} ", service.name
+            command_line = " ".join(psutil.Process(pids[service.name]).cmdline())
+            assert f" {service.mark} " in f" {command_line} ", service.name
 
 
-def test_processes_of_another_stack_are_not_counted(stack, found):
+def test_processes_of_another_stack_are_not_counted(stack, all_services):
     """A second stack's state folder may lie inside the first one's, as in these tests."""
     outer = services(stack.settings(), State(stack._state.base.parent))
     ports = {"process-exporter", "node-exporter", "postgres-exporter", "redis-exporter"}
@@ -81,7 +81,7 @@ def test_processes_of_another_stack_are_not_counted(stack, found):
     patterns = {(g["name"], g["cmdline"][0]) for g in groups if g["name"] != "load"}
     for service in outer:
         assert any(re.search(pattern, _command(service)) for _, pattern in patterns)
-    for service in found:
+    for service in all_services:
         assert not any(re.search(pattern, _command(service)) for _, pattern in patterns)
 
 
@@ -91,35 +91,35 @@ def _command(service) -> str:
     return text if service.mark in text else f"python {service.mark} -m server"
 
 
-def test_scrape_targets_have_service_and_instance_labels(stack, found):
-    targets = scrape_targets(found, stack.settings())
+def test_scrape_targets_have_service_and_instance_labels(stack, all_services):
+    targets = scrape_targets(all_services, stack.settings())
     labels = {t["labels"]["instance"]: t["labels"]["service"] for t in targets}
     assert labels["mtail"] == labels["nginx-exporter"] == "nginx"
     assert labels["backend-metrics"] == "backend"
-    assert set(labels) < {service.name for service in found}
+    assert set(labels) < {service.name for service in all_services}
 
 
-def test_exporter_port_conflict_is_reported_with_its_setting(stack, found):
+def test_exporter_port_conflict_is_reported_with_its_setting(stack, all_services):
     unused = stack.settings().model_copy(update={"LAB_NGINX_STATUS_PORT": 1})
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        exporter = next(service for service in found if service.group == "exporters")
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        exporter = next(service for service in all_services if service.group == "exporters")
         with pytest.raises(LabError, match=rf"{port} \(LAB_EXPORTERS_PORT\)"):
             preflight._check_ports(unused, [replace(exporter, port=port)])
 
 
 @pytest.fixture
-def article_again(lab, stack):
+def restore_article(lab, stack):
     yield
     assert lab("set", "--preset", "article").code == 0
 
 
-def test_slot_and_settings_metrics_follow_lab_set(lab, stack, article_again):
+def test_slot_and_settings_metrics_follow_lab_set(lab, stack, restore_article):
     assert _metric(stack, "lab_worker_slots") == 2
-    wanted = ("LAB_SERVER=gunicorn-gthread", "LAB_THREADS=3", "LAB_WORKERS=4", "LAB_DB_POOL=2")
-    assert lab("set", *wanted).code == 0
+    assignments = ("LAB_SERVER=gunicorn-gthread", "LAB_THREADS=3", "LAB_WORKERS=4", "LAB_DB_POOL=2")
+    assert lab("set", *assignments).code == 0
     assert _metric(stack, "lab_worker_slots") == 12
     text = httpx.get(stack.settings().metrics_url).text
     (info,) = re.findall(r"^lab_settings_info{(.+)} 1.0$", text, re.MULTILINE)
@@ -127,11 +127,11 @@ def test_slot_and_settings_metrics_follow_lab_set(lab, stack, article_again):
     assert 'lab_db_pool="2"' in info
 
 
-def test_waits_for_pooled_connections_are_counted(lab, stack, article_again):
-    wanted = ("LAB_SERVER=gunicorn-gthread", "LAB_THREADS=8", "LAB_WORKERS=1", "LAB_DB_POOL=1")
-    assert lab("set", *wanted).code == 0
-    said = lab("k6", "smoke", "--scenario", "detail", "--vus", "8", "--duration", "3s", "--json")
-    assert said.code == 0, said.err
+def test_waits_for_pooled_connections_are_counted(lab, stack, restore_article):
+    assignments = ("LAB_SERVER=gunicorn-gthread", "LAB_THREADS=8", "LAB_WORKERS=1", "LAB_DB_POOL=1")
+    assert lab("set", *assignments).code == 0
+    result = lab("k6", "smoke", "--scenario", "detail", "--vus", "8", "--duration", "3s", "--json")
+    assert result.code == 0, result.err
     waits = _metric(stack, "lab_db_pool_waits_total")
     assert waits > 0
     assert 0 < _metric(stack, "lab_db_pool_wait_seconds_total") < waits * 5

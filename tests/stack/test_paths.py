@@ -17,13 +17,13 @@ DEEP = "a" * 100
 
 @pytest.fixture
 def state(tmp_path):
-    found = State(tmp_path / DEEP)
-    assert found.socket.parent.parent == Path("/tmp")
-    yield found
-    if found.socket.parent.is_symlink():
-        found.socket.parent.unlink()
-    elif found.socket.parent.exists():
-        found.socket.parent.rmdir()
+    state = State(tmp_path / DEEP)
+    assert state.socket.parent.parent == Path("/tmp")
+    yield state
+    if state.socket.parent.is_symlink():
+        state.socket.parent.unlink()
+    elif state.socket.parent.exists():
+        state.socket.parent.rmdir()
 
 
 def test_socket_in_folder_of_another_user_is_rejected(state, tmp_path):
@@ -48,23 +48,23 @@ def test_paths_for_make_clean_are_separated_by_nul(tmp_path):
     """`xargs -0` does not split names with spaces."""
     argv = [sys.executable, "-m", "lab.paths"]
     environ = {**os.environ, "LAB_STATE_DIR": str(tmp_path / "big disk" / "lab")}
-    done = subprocess.run(argv, cwd=ROOT, env=environ, capture_output=True, text=True, check=True)
-    names = done.stdout.split("\0")
+    result = subprocess.run(argv, cwd=ROOT, env=environ, capture_output=True, text=True, check=True)
+    names = result.stdout.split("\0")
     assert all(Path(name).is_absolute() for name in names if name)
-    assert "\n" not in done.stdout
+    assert "\n" not in result.stdout
     makefile = (ROOT / "Makefile").read_text()
     assert "-m lab.paths | xargs -0 -r rm -rf --" in makefile
 
 
 def test_existing_folder_keeps_its_mode(tmp_path):
     """It may be /tmp or a private folder."""
-    shut = tmp_path / "shut"
-    shut.mkdir(mode=0o700)
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
     umask = os.umask(0o077)
     try:
-        for folder in (shut, shut, tmp_path / "made"):
+        for folder in (private, private, tmp_path / "new"):
             make_open(folder)
     finally:
         os.umask(umask)
-    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("shut", "made")]
+    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("private", "new")]
     assert modes == [0o700, 0o755]

@@ -33,25 +33,25 @@ ALERTS = [rule for path in RULES for rule in _rules(path) if "alert" in rule]
 
 
 def test_prometheus_accepts_its_configuration_and_rules():
-    done = _promtool("check", "config", "prometheus.yml")
-    assert done.returncode == 0, done.stderr
-    assert f"{len(RULES)} rule files found" in done.stdout
+    result = _promtool("check", "config", "prometheus.yml")
+    assert result.returncode == 0, result.stderr
+    assert f"{len(RULES)} rule files found" in result.stdout
 
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
 def test_rules_pass_their_promtool_tests(path):
-    done = _promtool("test", "rules", path.name, cwd=path.parent)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = _promtool("test", "rules", path.name, cwd=path.parent)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_promtool_tests_detect_broken_rules(tmp_path):
     """Remove each rule, and each operand of an `or`, once; at least one test must fail."""
-    broken = [mutation for path in RULES for mutation in _mutations(path)]
-    assert len(broken) > 30
-    folders = [tmp_path / str(number) for number in range(len(broken))]
+    mutations = [mutation for path in RULES for mutation in _mutations(path)]
+    assert len(mutations) > 30
+    folders = [tmp_path / str(number) for number in range(len(mutations))]
     with ThreadPoolExecutor(4) as pool:
-        passed = list(pool.map(_passes, folders, broken))
-    assert [what for (what, _, _), fine in zip(broken, passed, strict=True) if fine] == []
+        results = list(pool.map(_passes, folders, mutations))
+    assert [what for (what, _, _), passed in zip(mutations, results, strict=True) if passed] == []
 
 
 def _mutations(path: Path) -> Iterator[tuple[str, str, str]]:
@@ -59,12 +59,12 @@ def _mutations(path: Path) -> Iterator[tuple[str, str, str]]:
     document = yaml.safe_load(path.read_text())
     for group in document["groups"]:
         for rule in group["rules"]:
-            whole = rule["expr"]
-            for part in _alternatives(whole):
+            original = rule["expr"]
+            for part in _alternatives(original):
                 rule["expr"] = part
                 name = f"{rule.get('record', rule.get('alert'))}{rule.get('labels', '')}"
                 yield f"{name} as {part!r}", path.name, yaml.safe_dump(document)
-            rule["expr"] = whole
+            rule["expr"] = original
 
 
 def _alternatives(expr: str) -> list[str]:
@@ -79,8 +79,8 @@ def _passes(folder: Path, mutation: tuple[str, str, str]) -> bool:
     shutil.copytree(PROMETHEUS / "rules", folder / "rules")
     shutil.copytree(PROMETHEUS / "tests", folder / "tests")
     (folder / "rules" / mutation[1]).write_text(mutation[2])
-    checked = _promtool("check", "rules", f"rules/{mutation[1]}", cwd=folder)
-    assert checked.returncode == 0, f"{mutation[0]} is no rule: {checked.stderr}"
+    result = _promtool("check", "rules", f"rules/{mutation[1]}", cwd=folder)
+    assert result.returncode == 0, f"{mutation[0]} is no rule: {result.stderr}"
     # Test files are named after their rule file.
     names = [path.name for path in TESTS if path.stem.startswith(Path(mutation[1]).stem)]
     return _promtool("test", "rules", *names, cwd=folder / "tests").returncode == 0

@@ -9,11 +9,11 @@ EXAMPLES = int(os.environ.get("SCHEMA_EXAMPLES", "40"))
 
 
 def test_responses_are_listed_in_the_schema(stack, tmp_path, capsys):
-    tried = try_cases(stack.settings().target_url, EXAMPLES, tmp_path)
+    result = try_cases(stack.settings().target_url, EXAMPLES, tmp_path)
     with capsys.disabled():
-        print(f"\n{tried.table()}")
-    assert tried.code == 0, tried.said
-    assert tried.cases >= 2 * EXAMPLES
+        print(f"\n{result.table()}")
+    assert result.code == 0, result.said
+    assert result.cases >= 2 * EXAMPLES
     # Some requests must also succeed.
     for operation in OPERATIONS:
-        assert any(f"{operation} 20{n}" in tried.seen for n in (0, 1)), tried.table()
+        assert any(f"{operation} 20{n}" in result.seen for n in (0, 1)), result.table()

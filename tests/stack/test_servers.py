@@ -16,11 +16,11 @@ from lab.stack import verify
 from lab.stack.native.supervision import is_alive, wait_for
 from tests.support.booking_load import Load
 
-NOWHERE = "/there-is-no-such-route/"
+UNKNOWN_PATH = "/there-is-no-such-route/"
 
 # Further settings to test with each server: one change of settings, which takes seconds, covers
 # both. None is a default.
-ALSO = {
+EXTRA_SETTINGS = {
     "gunicorn-sync": {"LAB_SECOND_SERVER": "uvicorn"},
     "gunicorn-gthread": {"LAB_SECOND_SERVER": "daphne"},
     "gunicorn-uvicorn": {"LAB_SECOND_SERVER": "granian", "LAB_WEBSOCKETS": "on"},
@@ -30,7 +30,7 @@ ALSO = {
     "granian": {"LAB_WEBSOCKETS": "on"},
 }
 # Not Gunicorn, whose workers detect a dead master only at their next check (LAB_TIMEOUT / 2).
-KILLED = ("uvicorn", "daphne", "granian")
+KILLABLE = ("uvicorn", "daphne", "granian")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,31 +40,31 @@ def article(stack):
     stack.apply(update_settings(stack.settings(), preset_assignments("article")))
 
 
-def _wanted(stack, **values):
-    usual = {"LAB_SECOND_SERVER": "off", "LAB_DB_MAX_CONNECTIONS": "100", "LAB_WEBSOCKETS": "off"}
-    usual["LAB_WORKERS"] = "2"
-    wanted = usual | values
-    return update_settings(stack.settings(), [f"{name}={value}" for name, value in wanted.items()])
+def _changed_settings(stack, **values):
+    base = {"LAB_SECOND_SERVER": "off", "LAB_DB_MAX_CONNECTIONS": "100", "LAB_WEBSOCKETS": "off"}
+    base["LAB_WORKERS"] = "2"
+    assignments = base | values
+    return update_settings(stack.settings(), [f"{name}={value}" for name, value in assignments.items()])
 
 
-def _says(stack, url, *, path=NOWHERE, token=True):
+def _server_name(stack, url, *, path=UNKNOWN_PATH, token=True):
     headers = {"X-Lab-Token": stack.token()} if token else {}
     return httpx.get(f"{url}{path}", headers=headers, timeout=30).headers.get("X-Lab-Server")
 
 
 def test_every_server_is_covered():
-    assert set(ALSO) == set(Server)
+    assert set(EXTRA_SETTINGS) == set(Server)
 
 
-@pytest.mark.parametrize("server", ALSO)
+@pytest.mark.parametrize("server", EXTRA_SETTINGS)
 def test_server_reports_its_name_lists_hotels_and_books(stack, server):
     # With a connection pool, which must work with every server.
-    usual = {"LAB_SERVER": server, "LAB_DB_POOL": 3, "LAB_WORKERS": 3}
-    settings = _wanted(stack, **(usual | ALSO[server]))
+    base = {"LAB_SERVER": server, "LAB_DB_POOL": 3, "LAB_WORKERS": 3}
+    settings = _changed_settings(stack, **(base | EXTRA_SETTINGS[server]))
     stack.apply(settings)
-    assert _says(stack, settings.target_url, path="/api/hotel/") == server
+    assert _server_name(stack, settings.target_url, path="/api/hotel/") == server
     # Only requests with the lab's token receive the header.
-    assert _says(stack, settings.target_url, token=False) is None
+    assert _server_name(stack, settings.target_url, token=False) is None
     # Queries the names of Nginx's upstream, the server itself and the second server.
     verify.verify(verify.target_of(stack, settings))
     load = Load(settings.target_url)
@@ -72,8 +72,8 @@ def test_server_reports_its_name_lists_hotels_and_books(stack, server):
     assert load.seen.statuses == {201: 1}
     assert len(_workers(stack)) == settings.LAB_WORKERS
     _check_metrics(stack, settings)
-    _check_beside(stack, settings)
-    _check_place(settings)
+    _check_second_server(stack, settings)
+    _check_root_path(settings)
     if settings.LAB_WEBSOCKETS == "on":
         # First through Nginx, which passes on each message (maybe to the second server); then
         # directly.
@@ -81,27 +81,27 @@ def test_server_reports_its_name_lists_hotels_and_books(stack, server):
         _check_socket(settings.server_url, load)
     limit = [str(settings.LAB_DB_MAX_CONNECTIONS)]
     assert stack.sql("postgres", "SHOW max_connections") == limit
-    if server in KILLED:
+    if server in KILLABLE:
         _kill(stack, server)
 
 
-def _check_place(settings):
+def _check_root_path(settings):
     """Check that client headers cannot move the project below another path, which would open
     closed routes and bypass limits.
     """
     for name in ("Daphne-Root-Path", "SCRIPT_NAME", "Script-Name", "X-Forwarded-Prefix"):
-        asked = httpx.get(f"{settings.target_url}/x/readyz", headers={name: "/x"})
-        assert asked.status_code == 404, name
-    asked = httpx.get(f"{settings.server_url}/x/readyz", headers={"Daphne-Root-Path": "/x"})
-    assert asked.status_code == 404
+        response = httpx.get(f"{settings.target_url}/x/readyz", headers={name: "/x"})
+        assert response.status_code == 404, name
+    response = httpx.get(f"{settings.server_url}/x/readyz", headers={"Daphne-Root-Path": "/x"})
+    assert response.status_code == 404
 
 
 def _check_metrics(stack, settings):
     """Check that sums exclude earlier workers, whether or not the server has a hook for it."""
     text = httpx.get(settings.metrics_url).text
-    beside = settings.LAB_SECOND_SERVER != "off"
+    has_second_server = settings.LAB_SECOND_SERVER != "off"
     assert f'lab_workers{{role="backend"}} {settings.LAB_WORKERS}.0' in text
-    assert ('lab_workers{role="beside"} 1.0' in text) == beside
+    assert ('lab_workers{role="beside"} 1.0' in text) == has_second_server
     assert "lab_http_requests_in_flight 0.0" in text
     # An ASGI worker has no fixed number of slots.
     slots = {"gunicorn-sync": 3, "gunicorn-gthread": 3 * settings.LAB_THREADS}
@@ -111,20 +111,20 @@ def _check_metrics(stack, settings):
 def _workers(stack):
     """Return the processes that serve: those with Django loaded, unlike masters and helpers."""
     main = psutil.Process(stack._supervision.pid("backend"))
-    return [p for p in (main, *main.children(recursive=True)) if "_psycopg" in _mapped(p)]
+    return [p for p in (main, *main.children(recursive=True)) if "_psycopg" in _memory_maps(p)]
 
 
-def _mapped(process):
+def _memory_maps(process):
     return " ".join(entry.path for entry in process.memory_maps())
 
 
-def _check_beside(stack, settings):
-    beside = settings.LAB_SECOND_SERVER
+def _check_second_server(stack, settings):
+    second_server = settings.LAB_SECOND_SERVER
     states = {service.name: service.state for service in stack.services()}
-    assert states["backend-beside"] == ("missing" if beside == "off" else "running")
-    wanted = settings.LAB_SERVER if beside == "off" else beside
-    assert _says(stack, settings.target_url, path=f"/async{NOWHERE}") == wanted
-    assert _says(stack, settings.target_url) == settings.LAB_SERVER
+    assert states["backend-beside"] == ("missing" if second_server == "off" else "running")
+    expected = settings.LAB_SERVER if second_server == "off" else second_server
+    assert _server_name(stack, settings.target_url, path=f"/async{UNKNOWN_PATH}") == expected
+    assert _server_name(stack, settings.target_url) == settings.LAB_SERVER
 
 
 def _check_socket(url, load):
@@ -140,20 +140,20 @@ def _kill(stack, server):
     workers = main.children(recursive=True)
     main.kill()
     wait_for(lambda: not any(map(is_alive, workers)), seconds=20, what="The workers' end")
-    wait_for(lambda: _answers(stack) == server, seconds=60, what="A new server")
+    wait_for(lambda: _current_server(stack) == server, seconds=60, what="A new server")
 
 
-def _answers(stack):
+def _current_server(stack):
     try:
-        return _says(stack, stack.settings().backend_url)
+        return _server_name(stack, stack.settings().backend_url)
     except httpx.HTTPError:
         return None
 
 
 def test_new_settings_apply_when_caches_are_emptied(stack):
-    wanted = {"LAB_SERVER": "gunicorn-gthread", "LAB_DB_MAX_CONNECTIONS": 62}
-    settings = _wanted(stack, LAB_SECOND_SERVER="daphne", **wanted)
-    with stack.emptied(settings):
+    changes = {"LAB_SERVER": "gunicorn-gthread", "LAB_DB_MAX_CONNECTIONS": 62}
+    settings = _changed_settings(stack, LAB_SECOND_SERVER="daphne", **changes)
+    with stack.empty_caches(settings):
         for url in (settings.target_url, settings.backend_url):
             with pytest.raises(httpx.ConnectError):
                 httpx.get(url)
@@ -164,7 +164,7 @@ def test_new_settings_apply_when_caches_are_emptied(stack):
 
 
 @contextmanager
-def _without_its_key(stack):
+def _missing_key(stack):
     key = stack._state.secrets / "secret_key"
     hidden = key.rename(key.with_suffix(".hidden"))
     try:
@@ -174,21 +174,21 @@ def _without_its_key(stack):
 
 
 def test_failed_server_start_is_reported_and_next_start_succeeds(stack):
-    settings = _wanted(stack, LAB_SERVER="daphne", LAB_WORKERS=1)
+    settings = _changed_settings(stack, LAB_SERVER="daphne", LAB_WORKERS=1)
     with (
-        _without_its_key(stack),
+        _missing_key(stack),
         pytest.raises(LabError, match=r"(?s)backend did not start.+secret_key can't be read"),
-        stack.emptied(settings),
+        stack.empty_caches(settings),
     ):
         pass
-    with stack.emptied(settings):
+    with stack.empty_caches(settings):
         pass
-    assert _says(stack, settings.target_url) == "daphne"
+    assert _server_name(stack, settings.target_url) == "daphne"
 
 
 def test_verification_fails_if_another_server_answers(stack):
     """The server is queried, not the setting; here the setting is wrong."""
-    wrong = _wanted(stack, LAB_SERVER="gunicorn-sync")
+    wrong = _changed_settings(stack, LAB_SERVER="gunicorn-sync")
     with pytest.raises(
         LabError, match=r"was answered by .+, but the settings require gunicorn-sync"
     ):

@@ -12,15 +12,15 @@ from lab.settings import update_settings
 
 
 @pytest.fixture
-def naive_again(lab, stack):
+def restore_article(lab, stack):
     """Restore the defaults for the next test."""
     yield
     assert lab("set", "--preset", "article").code == 0
 
 
-def test_set_changes_the_settings_that_backend_reports(lab, stack, naive_again):
-    said = lab("set", "LAB_DETAIL=fast", "LAB_WORKERS=3", "LAB_DB_POOL=4", "--json")
-    assert said.code == 0, said.err
+def test_set_changes_the_settings_that_backend_reports(lab, stack, restore_article):
+    result = lab("set", "LAB_DETAIL=fast", "LAB_WORKERS=3", "LAB_DB_POOL=4", "--json")
+    assert result.code == 0, result.err
     active = httpx.get(
         f"{stack.settings().backend_url}/lab/settings", headers={"X-Lab-Token": stack.token()}
     ).json()["settings"]
@@ -31,23 +31,23 @@ def test_set_changes_the_settings_that_backend_reports(lab, stack, naive_again):
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "assignments",
     [
         ("LAB_DETAIL=fast",),
         # Without LAB_SHED, which rejects requests that wait for new workers on a busy machine.
         ("LAB_NGINX_CACHE=protected", "LAB_REDIS_CACHE=versioned"),
     ],
 )
-def test_set_loses_no_request(lab, stack, naive_again, wanted):
-    with _asked_all_the_while(stack) as statuses:
-        assert lab("set", *wanted).code == 0
+def test_set_loses_no_request(lab, stack, restore_article, assignments):
+    with _continuous_requests(stack) as statuses:
+        assert lab("set", *assignments).code == 0
     assert set(statuses) == {200}
     assert len(statuses) > 30
 
 
-def test_removing_a_delay_loses_no_request(lab, stack, naive_again):
+def test_removing_a_delay_loses_no_request(lab, stack, restore_article):
     assert lab("set", "LAB_LATENCY_MS=60").code == 0
-    with _asked_all_the_while(stack) as statuses:
+    with _continuous_requests(stack) as statuses:
         assert lab("set", "LAB_LATENCY_MS=0").code == 0
     assert set(statuses) == {200}
     assert len(statuses) > 10
@@ -55,32 +55,32 @@ def test_removing_a_delay_loses_no_request(lab, stack, naive_again):
 
 
 @contextmanager
-def _asked_all_the_while(stack):
-    url, statuses, done = f"{stack.settings().target_url}/api/hotel/", [], threading.Event()
+def _continuous_requests(stack):
+    url, statuses, end = f"{stack.settings().target_url}/api/hotel/", [], threading.Event()
 
-    def ask():
-        while not done.wait(0.005):
+    def send():
+        while not end.wait(0.005):
             try:
                 statuses.append(httpx.get(url, timeout=30).status_code)
             except httpx.HTTPError as error:
                 statuses.append(repr(error))
 
-    askers = [threading.Thread(target=ask) for _ in range(3)]
-    for asker in askers:
-        asker.start()
+    threads = [threading.Thread(target=send) for _ in range(3)]
+    for thread in threads:
+        thread.start()
     try:
         yield statuses
     finally:
-        done.set()
-        for asker in askers:
-            asker.join()
+        end.set()
+        for thread in threads:
+            thread.join()
 
 
-def test_preset_is_active_in_every_service_when_set_returns(lab, stack, naive_again):
-    said = lab("set", "--preset", "best", "LAB_NGINX_CACHE_TTL=2s", "--json")
-    active = said.json["settings"]
-    wanted = {"LAB_NGINX_CACHE": "protected", "LAB_REDIS_CACHE": "versioned", "LAB_SHED": "on"}
-    assert active.items() >= (wanted | {"LAB_NGINX_CACHE_TTL": "2s"}).items()
+def test_preset_is_active_in_every_service_when_set_returns(lab, stack, restore_article):
+    result = lab("set", "--preset", "best", "LAB_NGINX_CACHE_TTL=2s", "--json")
+    active = result.json["settings"]
+    expected = {"LAB_NGINX_CACHE": "protected", "LAB_REDIS_CACHE": "versioned", "LAB_SHED": "on"}
+    assert active.items() >= (expected | {"LAB_NGINX_CACHE_TTL": "2s"}).items()
     url = f"{stack.settings().target_url}/api/hotel/"
     statuses = [httpx.get(url).headers["X-Cache-Status"] for _ in range(2)]
     assert statuses[1] == "HIT"
@@ -94,7 +94,7 @@ def test_article_preset_matches_the_defaults():
 
 
 @pytest.mark.parametrize(
-    ("assignment", "said"),
+    ("assignment", "message"),
     [
         ("LAB_DETAIL=quick", "Allowed: naive, fast"),
         ("LAB_COLOUR=red", "There is no setting LAB_COLOUR"),
@@ -103,40 +103,40 @@ def test_article_preset_matches_the_defaults():
         ("LAB_DETAIL", "Write NAME=VALUE"),
     ],
 )
-def test_set_rejects_invalid_assignments_and_changes_nothing(lab, stack, assignment, said):
+def test_set_rejects_invalid_assignments_and_changes_nothing(lab, stack, assignment, message):
     before = stack.settings()
-    answer = lab("set", assignment)
-    assert answer.is_one_message(2)
-    assert said in answer.err
+    result = lab("set", assignment)
+    assert result.is_one_message(2)
+    assert message in result.err
     assert stack.settings() == before
 
 
 DAPHNE = ("LAB_SERVER=daphne", "LAB_WORKERS=1")
 
 
-def test_repeating_a_failed_set_applies_it(lab, stack, naive_again):
+def test_repeating_a_failed_set_applies_it(lab, stack, restore_article):
     """The settings are saved before the server reads them, so they may not be active yet."""
     key = stack._state.secrets / "secret_key"
     hidden = key.rename(key.with_suffix(".hidden"))
     try:
-        failed = lab("set", *DAPHNE, "LAB_NGINX_CACHE=basic")
+        failure = lab("set", *DAPHNE, "LAB_NGINX_CACHE=basic")
     finally:
         hidden.rename(key)
-    assert failed.is_one_message(1)
-    assert "repeat the command" in failed.err
+    assert failure.is_one_message(1)
+    assert "repeat the command" in failure.err
     # Supervisor would restart the server by itself, but not reconfigure Nginx.
     assert lab("set", *DAPHNE, "LAB_NGINX_CACHE=basic").code == 0
-    said = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
-    assert said["LAB_NGINX_CACHE"] == "basic"
-    assert stack._ready(stack.settings())
+    settings = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
+    assert settings["LAB_NGINX_CACHE"] == "basic"
+    assert stack._is_ready(stack.settings())
 
 
 def test_settings_that_cannot_be_applied_leave_stack_unchanged(stack):
     before = stack.settings()
-    delayed = update_settings(before, ["LAB_LATENCY_MS=60", "LAB_WORKBENCH=on"])
+    settings = update_settings(before, ["LAB_LATENCY_MS=60", "LAB_WORKBENCH=on"])
     stack._supervision.stop_service("toxiproxy")
-    with pytest.raises(LabError, match="Toxiproxy does not answer"), stack.emptied(delayed):
+    with pytest.raises(LabError, match="Toxiproxy does not answer"), stack.empty_caches(settings):
         pass
     assert stack.settings() == before
-    assert stack._ready(before)
+    assert stack._is_ready(before)
     stack.up(before)

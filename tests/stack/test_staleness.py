@@ -26,40 +26,40 @@ DEFAULTS = {
 
 
 @pytest.fixture(scope="module")
-def position(lab, stack):
+def set_modes(lab, stack):
     """Change the stack's settings; restore the defaults after this module."""
 
-    def put(**switches: str) -> None:
-        said = lab("set", *(f"{name}={value}" for name, value in {**DEFAULTS, **switches}.items()))
-        assert said.code == 0, said.err
+    def apply(**modes: str) -> None:
+        result = lab("set", *(f"{name}={value}" for name, value in {**DEFAULTS, **modes}.items()))
+        assert result.code == 0, result.err
 
-    yield put
-    put()
+    yield apply
+    apply()
 
 
 @pytest.mark.parametrize(
     "server", ["gunicorn-sync", pytest.param("gunicorn-gthread", marks=pytest.mark.slow)]
 )
-def test_versioned_cache_never_serves_stale_pages(stack, position, server):
-    position(LAB_REDIS_CACHE="versioned", LAB_DETAIL="fast", LAB_SERVER=server)
+def test_versioned_cache_never_serves_stale_pages(stack, set_modes, server):
+    set_modes(LAB_REDIS_CACHE="versioned", LAB_DETAIL="fast", LAB_SERVER=server)
     with Load(stack.settings().target_url) as load:
-        _survives_redis(load, stack, then=lambda: _wait_for_a_hit(stack))
+        _run_redis_outages(load, stack, then=lambda: _wait_for_a_hit(stack))
     assert load.seen.stale == []
     assert set(load.seen.statuses) == {200, 201}
 
 
 @pytest.mark.parametrize("redis", ["versioned", pytest.param("off", marks=pytest.mark.slow)])
-def test_protected_cache_respects_its_age_limit(stack, position, redis):
+def test_protected_cache_respects_its_age_limit(stack, set_modes, redis):
     """The limit is TTL + 2 s + the duration of one response, regardless of Redis."""
-    position(LAB_NGINX_CACHE="protected", LAB_REDIS_CACHE=redis, LAB_DETAIL="fast")
+    set_modes(LAB_NGINX_CACHE="protected", LAB_REDIS_CACHE=redis, LAB_DETAIL="fast")
     with Load(stack.settings().target_url) as load:
-        _survives_redis(load, stack)
-    _check_promise(load)
-    assert load.seen.stale, "pages are kept for a second: some reads must have been of that age"
+        _run_redis_outages(load, stack)
+    _check_age_limit(load)
+    assert load.seen.stale, "pages are cached for a second: some reads must be of that age"
 
 
-def test_protected_cache_respects_its_age_limit_after_idle_time(stack, position):
-    position(LAB_NGINX_CACHE="protected", LAB_REDIS_CACHE="versioned", LAB_DETAIL="fast")
+def test_protected_cache_respects_its_age_limit_after_idle_time(stack, set_modes):
+    set_modes(LAB_NGINX_CACHE="protected", LAB_REDIS_CACHE="versioned", LAB_DETAIL="fast")
     load = Load(stack.settings().target_url)
     load.read_once()
     for _ in range(3):
@@ -69,10 +69,10 @@ def test_protected_cache_respects_its_age_limit_after_idle_time(stack, position)
         time.sleep(QUIET_SECONDS)
         load.read_once()
     assert load.bookings == 3
-    _check_promise(load)
+    _check_age_limit(load)
 
 
-def _survives_redis(load, stack, then=lambda: None) -> None:
+def _run_redis_outages(load, stack, then=lambda: None) -> None:
     """Continue the load before, during and after each outage; call `then` after each."""
     load.goes_on()
     for outage in (redis_frozen, redis_stopped):
@@ -82,35 +82,35 @@ def _survives_redis(load, stack, then=lambda: None) -> None:
         then()
 
 
-def _check_promise(load) -> None:
+def _check_age_limit(load) -> None:
     assert set(load.seen.statuses) == {200, 201}
     assert max(load.seen.stale, default=0) <= TTL_SECONDS + 2 + load.seen.slowest
 
 
-def test_page_cache_serves_stale_pages(stack, position):
+def test_page_cache_serves_stale_pages(stack, set_modes):
     """Verify that the same load detects staleness where it exists."""
-    position(LAB_REDIS_CACHE="page", LAB_DETAIL="fast")
+    set_modes(LAB_REDIS_CACHE="page", LAB_DETAIL="fast")
     with Load(stack.settings().target_url) as load:
         load.goes_on(bookings=5)
     assert load.seen.stale
     assert set(load.seen.statuses) == {200, 201}
 
 
-def _probed(lab, **environ):
+def _run_probe(lab, **environ):
     """Return the result of a run with the load generator's staleness probe."""
     flags = ("--scenario", "staleness", "--vus", "1", "--duration", "2s", "--json")
-    said = lab("k6", "smoke", *flags, **environ)
-    assert said.code == 0, said.err
-    return said.json
+    result = lab("k6", "smoke", *flags, **environ)
+    assert result.code == 0, result.err
+    return result.json
 
 
-def test_probe_measures_staleness_within_limit_of_protected_cache(lab, stack, position):
-    position(LAB_NGINX_CACHE="protected", LAB_DETAIL="fast")
-    found = _probed(lab)
-    staleness = found["staleness"]
+def test_probe_measures_staleness_within_limit_of_protected_cache(lab, stack, set_modes):
+    set_modes(LAB_NGINX_CACHE="protected", LAB_DETAIL="fast")
+    result = _run_probe(lab)
+    staleness = result["staleness"]
     assert staleness["unseen"] == 0
-    assert 100 < staleness["max_ms"] <= (TTL_SECONDS + 2) * 1000 + found["p99_ms"] + 100
-    assert _staleness_in_prometheus(stack, found["testid"]) == staleness["seen"]
+    assert 100 < staleness["max_ms"] <= (TTL_SECONDS + 2) * 1000 + result["p99_ms"] + 100
+    assert _staleness_in_prometheus(stack, result["testid"]) == staleness["seen"]
 
 
 def _staleness_in_prometheus(stack, testid):
@@ -122,9 +122,9 @@ def _staleness_in_prometheus(stack, testid):
     return prometheus.instant(f"histogram_count(sum({histogram}))")
 
 
-def test_probe_counts_bookings_not_seen_in_time(lab, stack, position):
-    position(LAB_REDIS_CACHE="page", LAB_DETAIL="fast")
-    staleness = _probed(lab, STALENESS_BOUND="1")["staleness"]
+def test_probe_counts_bookings_not_seen_in_time(lab, stack, set_modes):
+    set_modes(LAB_REDIS_CACHE="page", LAB_DETAIL="fast")
+    staleness = _run_probe(lab, STALENESS_BOUND="1")["staleness"]
     assert staleness["seen"] == 0
     assert staleness["unseen"] >= 1
 
@@ -136,6 +136,6 @@ def _wait_for_a_hit(stack) -> None:
 
 def _redis_hits(stack) -> float:
     url = f"http://127.0.0.1:{stack.settings().LAB_METRICS_PORT}/metrics"
-    wanted = 'lab_cache_answers_total{layer="redis",outcome="hit"}'
-    lines = [line for line in httpx.get(url).text.splitlines() if line.startswith(wanted)]
+    name = 'lab_cache_answers_total{layer="redis",outcome="hit"}'
+    lines = [line for line in httpx.get(url).text.splitlines() if line.startswith(name)]
     return sum(float(line.split()[-1]) for line in lines)

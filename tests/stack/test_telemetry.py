@@ -12,16 +12,16 @@ def prometheus(telemetry_run):
 
 
 @pytest.fixture(scope="module")
-def arrived(telemetry_run):
+def signals(telemetry_run):
     """Return the signals that arrived within 60 s of a run's start, and after how many seconds."""
     return telemetry_run.arrivals
 
 
 @pytest.mark.parametrize("signal", TABLE, ids=str)
-def test_signal_arrives_within_a_minute(signal, arrived):
+def test_signal_arrives_within_a_minute(signal, signals):
     if "native" in signal.missing:
         pytest.skip(f"{signal}: {signal.missing['native']}")
-    assert signal in arrived, f"{signal} is missing in Prometheus: {signal.query}"
+    assert signal in signals, f"{signal} is missing in Prometheus: {signal.query}"
 
 
 def test_signal_without_sender_does_not_arrive(prometheus):
@@ -30,6 +30,6 @@ def test_signal_without_sender_does_not_arrive(prometheus):
     assert arrivals(prometheus, [Signal("x", "y", "no_such_metric")], within=1) == {}
 
 
-def test_healthy_stack_fires_no_alert(arrived, prometheus):
+def test_healthy_stack_fires_no_alert(signals, prometheus):
     names = "BackendDown|ServiceDown|ScrapeTargetDown|NoContainerSeries|ErrorRatio"
     assert prometheus.instant(f'ALERTS{{alertname=~"{names}",alertstate="firing"}}') is None

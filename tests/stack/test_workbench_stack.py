@@ -17,8 +17,8 @@ from lab.stack.native.services import BACKEND, services
 @pytest.fixture(scope="module")
 def workbench(lab, stack):
     """Enable the workbench on the running stack; disable it afterwards."""
-    done = lab("set", "LAB_WORKBENCH=on", "LAB_VIEWS=async")
-    assert done.code == 0, done.err
+    result = lab("set", "LAB_WORKBENCH=on", "LAB_VIEWS=async")
+    assert result.code == 0, result.err
     yield httpx.Client(base_url=f"{stack.settings().backend_url}/workbench", timeout=20)
     lab("set", "LAB_WORKBENCH=off", "LAB_VIEWS=sync")
 
@@ -52,23 +52,23 @@ def test_second_server_has_mark_and_survives_changes_of_nginx_settings(lab, stac
 
 def _check_mark(stack, name):
     (service,) = (s for s in services(stack.settings(), stack._state) if s.name == name)
-    said = " ".join(psutil.Process(stack.pids()[name]).cmdline())
-    assert f" {service.mark} " in f" {said} "
+    command_line = " ".join(psutil.Process(stack.pids()[name]).cmdline())
+    assert f" {service.mark} " in f" {command_line} "
 
 
 def test_worker_is_healthy_while_it_answers_or_is_off(stack, workbench):
     """Run Compose's health check; the native engine has its own."""
     url = f"{stack.settings().backend_url}/async/workbench/layer-hello/"
-    assert _is_well(url, "on")
+    assert _is_healthy(url, "on")
     stack._supervision.stop_service("backend-worker")
     try:
-        assert not _is_well(url, "on")
-        assert _is_well(url, "off")
+        assert not _is_healthy(url, "on")
+        assert _is_healthy(url, "off")
     finally:
         stack.up(stack.settings())
 
 
-def _is_well(url, setting):
+def _is_healthy(url, setting):
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     argv = [BACKEND / "bin/check", url, setting]
     return not subprocess.run(argv, env=env, stderr=subprocess.PIPE, check=False).returncode
@@ -77,7 +77,7 @@ def _is_well(url, setting):
 def test_restoring_the_database_removes_posted_data(stack, workbench):
     database.prepare_template(stack, stack.settings())
     assert workbench.post("/io-create/", data={"title": "t", "content": "c"}).status_code == 201
-    with stack.emptied():
+    with stack.empty_caches():
         database.restore(stack)
     assert workbench.get("/io-read/").json()["count"] == stack.settings().LAB_DATA_POSTS
     # Pending messages are deleted with the caches; the worker still listens.
@@ -85,7 +85,7 @@ def test_restoring_the_database_removes_posted_data(stack, workbench):
 
 
 def test_database_template_depends_on_the_setting():
-    on, off = (load_settings({"LAB_WORKBENCH": position}) for position in ("on", "off"))
+    on, off = (load_settings({"LAB_WORKBENCH": value}) for value in ("on", "off"))
     assert database._signature(on) != database._signature(off)
 
 

@@ -19,49 +19,49 @@ from lab.stack.native.supervision import wait_for
 
 
 def test_port_conflict_is_reported_before_any_start(lab, second_stack):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", int(second_stack["LAB_HTTP_PORT"])))
-        taken.listen()
-        said = lab("up", **second_stack)
-    assert said.is_one_message(1)
-    assert f"port {second_stack['LAB_HTTP_PORT']} (LAB_HTTP_PORT)" in said.err
-    assert "Nothing was started" in said.err
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", int(second_stack["LAB_HTTP_PORT"])))
+        listener.listen()
+        result = lab("up", **second_stack)
+    assert result.is_one_message(1)
+    assert f"port {second_stack['LAB_HTTP_PORT']} (LAB_HTTP_PORT)" in result.err
+    assert "Nothing was started" in result.err
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a small disk to fill")
 def test_full_disk_is_reported_before_any_start(lab, second_stack, tmp_path):
-    mounted = subprocess.run(
+    mount = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=50m", "tmpfs", str(tmp_path)], check=False
     )
-    if mounted.returncode:
+    if mount.returncode:
         pytest.skip("this sandbox may not mount a small disk to fill")
     try:
-        said = lab("up", **{**second_stack, "LAB_STATE_DIR": str(tmp_path)})
+        result = lab("up", **{**second_stack, "LAB_STATE_DIR": str(tmp_path)})
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
-    assert said.is_one_message(1)
-    assert "0.1 GB free" in said.err
-    assert "Make room" in said.err
+    assert result.is_one_message(1)
+    assert "0.1 GB free" in result.err
+    assert "Make room" in result.err
 
 
 def test_broken_cluster_is_reported_with_the_end_of_its_log(lab, second_stack):
     assert lab("up", **second_stack).code == 0
     assert lab("down", **second_stack).code == 0
     (State(Path(second_stack["LAB_STATE_DIR"])).postgres / "PG_VERSION").write_text("9.6\n")
-    said = lab("up", **second_stack)
-    assert said.is_one_message(1)
-    assert "postgres did not start" in said.err
-    assert "9.6" in said.err
+    result = lab("up", **second_stack)
+    assert result.is_one_message(1)
+    assert "postgres did not start" in result.err
+    assert "9.6" in result.err
 
 
 def test_invalid_setting_in_the_shell_is_a_usage_error(lab):
-    said = lab("up", LAB_SERVER="apache")
-    assert said.is_one_message(2)
-    assert "LAB_SERVER=apache is invalid. Allowed: gunicorn-sync, gunicorn-gthread" in said.err
+    result = lab("up", LAB_SERVER="apache")
+    assert result.is_one_message(2)
+    assert "LAB_SERVER=apache is invalid. Allowed: gunicorn-sync, gunicorn-gthread" in result.err
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
         (("k6", "stress"), "'smoke', 'breakpoint'"),
         (("k6", "hold", "--scenario", "checkout"), "'journey', 'list', 'detail', 'booking'"),
@@ -73,50 +73,50 @@ def test_invalid_setting_in_the_shell_is_a_usage_error(lab):
         (("fly",), "fly"),
     ],
 )
-def test_invalid_arguments_are_usage_errors(lab, stack, argv, said):
-    answer = lab(*argv)
-    assert answer.is_one_message(2)
-    assert said in answer.err
+def test_invalid_arguments_are_usage_errors(lab, stack, argv, message):
+    result = lab(*argv)
+    assert result.is_one_message(2)
+    assert message in result.err
 
 
 def test_k6_environment_variables_in_the_shell_are_rejected(lab, stack):
-    said = lab("k6", "smoke", K6_VUS="5")
-    assert said.is_one_message(2)
-    assert "K6_VUS" in said.err
+    result = lab("k6", "smoke", K6_VUS="5")
+    assert result.is_one_message(2)
+    assert "K6_VUS" in result.err
 
 
 @pytest.mark.parametrize("argv", [("k6", "smoke"), ("set", "LAB_DETAIL=fast")])
 def test_commands_without_running_stack_report_how_to_start_it(lab, second_stack, argv):
-    said = lab(*argv, **second_stack)
-    assert said.is_one_message(1)
-    assert "lab up" in said.err
+    result = lab(*argv, **second_stack)
+    assert result.is_one_message(1)
+    assert "lab up" in result.err
 
 
 def test_load_that_is_too_short_is_not_evaluated(lab, stack):
-    said = lab("k6", "hold", "--rate", "2", "--duration", "3s", "--scenario", "list")
-    assert said.is_one_message(1)
-    assert "too short to judge" in said.err
-    assert "--duration 7s" in said.err
+    result = lab("k6", "hold", "--rate", "2", "--duration", "3s", "--scenario", "list")
+    assert result.is_one_message(1)
+    assert "too short to judge" in result.err
+    assert "--duration 7s" in result.err
 
 
 def test_data_created_with_other_secrets_is_reported(lab, second_stack):
     assert lab("up", **second_stack).code == 0
     assert lab("down", **second_stack).code == 0
     (State(Path(second_stack["LAB_STATE_DIR"])).secrets / "postgres_password").write_text("another")
-    said = lab("up", **second_stack)
-    assert said.is_one_message(1)
-    assert "another password" in said.err
+    result = lab("up", **second_stack)
+    assert result.is_one_message(1)
+    assert "another password" in result.err
 
 
 def test_missing_data_is_reported_before_k6_starts(lab, stack):
-    done = stack.exec("backend", [sys.executable, "-c", _RENAME_HOTELS.format("away")])
-    assert done.returncode == 0, done.stderr
+    rename = stack.exec("backend", [sys.executable, "-c", _RENAME_HOTELS.format("hide")])
+    assert rename.returncode == 0, rename.stderr
     try:
-        said = lab("k6", "smoke")
+        result = lab("k6", "smoke")
     finally:
-        stack.exec("backend", [sys.executable, "-c", _RENAME_HOTELS.format("back")])
-    assert said.is_one_message(1)
-    assert "load_db" in said.err
+        stack.exec("backend", [sys.executable, "-c", _RENAME_HOTELS.format("restore")])
+    assert result.is_one_message(1)
+    assert "load_db" in result.err
 
 
 # Empties the table temporarily without losing a row.
@@ -126,12 +126,12 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 django.setup()
 from django.db import connection, transaction
 with transaction.atomic(), connection.cursor() as cursor:
-    if "{0}" == "away":
-        cursor.execute("ALTER TABLE hotels_hotel RENAME TO hotels_kept")
-        cursor.execute("CREATE TABLE hotels_hotel (LIKE hotels_kept)")
+    if "{0}" == "hide":
+        cursor.execute("ALTER TABLE hotels_hotel RENAME TO hotels_backup")
+        cursor.execute("CREATE TABLE hotels_hotel (LIKE hotels_backup)")
     else:
         cursor.execute("DROP TABLE hotels_hotel")
-        cursor.execute("ALTER TABLE hotels_kept RENAME TO hotels_hotel")
+        cursor.execute("ALTER TABLE hotels_backup RENAME TO hotels_hotel")
 """
 
 
@@ -140,19 +140,19 @@ def test_target_failure_during_a_test_is_no_break_point(lab, stack):
     prometheus = Prometheus(stack.settings().prometheus_url)
 
     def stop_backend():
-        answered = queries.requests_of_load(testid)
-        wait_for(lambda: prometheus.instant(answered), seconds=60, what="The load's first answer")
+        query = queries.requests_of_load(testid)
+        wait_for(lambda: prometheus.instant(query), seconds=60, what="The load's first answer")
         stack._supervision._call("stopProcess", "backend")
 
     stopper = threading.Thread(target=stop_backend)
     stopper.start()
     flags = ("--rate", "20", "--duration", "10s", "--scenario", "list", "--testid", testid)
-    said = lab("k6", "hold", *flags)
+    result = lab("k6", "hold", *flags)
     stopper.join()
     assert lab("up").code == 0
-    assert said.is_one_message(1)
-    assert "went down during the test (not running: backend)" in said.err
-    assert "results/" in said.err
+    assert result.is_one_message(1)
+    assert "went down during the test (not running: backend)" in result.err
+    assert "results/" in result.err
 
 
 def test_ctrl_c_during_a_test_preserves_the_k6_summary(stack):
@@ -174,13 +174,13 @@ def test_ctrl_c_during_a_test_preserves_the_k6_summary(stack):
 
 
 @pytest.mark.parametrize(
-    ("program", "script", "said"),
+    ("program", "script", "message"),
     [
         ("python3", "exit 1", "Python is too old"),
         ("go", "echo go1.19.8", "Go is too old: found go1.19.8, needed 1.25"),
     ],
 )
-def test_outdated_toolchain_is_reported(tmp_path, program, script, said):
+def test_outdated_toolchain_is_reported(tmp_path, program, script, message):
     fake = tmp_path / program
     fake.write_text(f"#!/bin/sh\n{script}\n")
     fake.chmod(0o755)
@@ -189,7 +189,7 @@ def test_outdated_toolchain_is_reported(tmp_path, program, script, said):
         "python3": ["native/make-venv.sh", str(fake)],
         "go": [sys.executable, "-c", "from lab.stack.native import install as i; i._require_go()"],
     }[program]
-    done = subprocess.run(
+    result = subprocess.run(
         argv,
         cwd=ROOT,
         env={**os.environ, "PATH": path},
@@ -197,11 +197,13 @@ def test_outdated_toolchain_is_reported(tmp_path, program, script, said):
         text=True,
         check=False,
     )
-    assert done.returncode != 0
-    assert said in done.stderr
+    assert result.returncode != 0
+    assert message in result.stderr
 
 
 def test_missing_program_is_reported_with_the_install_command():
     code = "from lab.stack.native.programs import require; require('no-such-program')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "Run `make setup`" in done.stderr
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert "Run `make setup`" in result.stderr

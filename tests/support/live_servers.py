@@ -12,7 +12,7 @@ from config.settings import BASE_DIR
 from django.db import connection
 from websockets.exceptions import ConnectionClosed
 
-from lab.stack.native.supervision import port_is_taken, wait_for
+from lab.stack.native.supervision import port_is_open, wait_for
 
 SECONDS = 10
 COMMANDS = {
@@ -33,7 +33,7 @@ def served(name, **environ):
         [sys.executable, "-m", *COMMANDS[name], str(port)], cwd=BASE_DIR, env=env
     )
     try:
-        wait_for(lambda: port_is_taken("127.0.0.1", port), seconds=30, what=name)
+        wait_for(lambda: port_is_open("127.0.0.1", port), seconds=30, what=name)
         yield f"127.0.0.1:{port}"
     finally:
         process.terminate()

@@ -9,7 +9,7 @@ from lab.errors import LabError
 from lab.experiments.old_stacks.stacks import Arm, Stack
 from lab.host.cpus import choose_cpus, expand, usable_cpus
 from lab.settings import LOOPBACK, Settings
-from lab.stack.native.supervision import port_is_taken
+from lab.stack.native.supervision import port_is_open
 
 # CPUs for Daphne and a worker: the layer's CPU must not be one of them.
 _KEPT_FOR_SERVER = 2
@@ -71,7 +71,7 @@ def free_ports(settings: Settings, count: int) -> list[int]:
     """
     first = settings.LAB_BACKEND_PORT + _PORTS_ABOVE
     looked = range(first, min(first + _PORTS, 2**16))
-    free = [port for port in looked if not port_is_taken(LOOPBACK, port)]
+    free = [port for port in looked if not port_is_open(LOOPBACK, port)]
     if len(free) < count:
         raise LabError(
             f"No free port for an old stack in {looked.start} to {looked.stop - 1}. Stop what "

@@ -33,14 +33,14 @@ def python(
     With `show`, its output goes to the lab's standard error: progress is for the user, while
     standard output belongs to the result of the calling command.
     """
-    whole = {**os.environ, **backend_env(settings, state), **(env or {})}
+    environ = {**os.environ, **backend_env(settings, state), **(env or {})}
     # The file would override `settings`, which the running stack may not have yet.
-    del whole["BACKEND_SETTINGS_FILE"]
+    del environ["BACKEND_SETTINGS_FILE"]
     output = (
         {"stdout": sys.stderr} if show else {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     )
     return subprocess.run(
-        [sys.executable, *argv], cwd=BACKEND, env=whole, text=True, check=False, **output
+        [sys.executable, *argv], cwd=BACKEND, env=environ, text=True, check=False, **output
     )
 
 
@@ -57,10 +57,10 @@ def manage(
     Raises:
         LabError: the command failed; the message has its output.
     """
-    done = python(argv, settings, state, show=show, env=env)
-    if done.returncode:
-        said = (done.stderr or done.stdout or "").strip()
-        raise LabError(f"`python {' '.join(argv)}` failed in backend/:\n{said}")
+    result = python(argv, settings, state, show=show, env=env)
+    if result.returncode:
+        output = (result.stderr or result.stdout or "").strip()
+        raise LabError(f"`python {' '.join(argv)}` failed in backend/:\n{output}")
 
 
 def load(settings: Settings, state: State) -> None:
@@ -75,7 +75,7 @@ def load(settings: Settings, state: State) -> None:
         manage([*load_db, "--workbench"], settings, state, show=True)
 
 
-def load_what_is_new(before: Settings, after: Settings, state: State) -> None:
+def load_new_data(before: Settings, after: Settings, state: State) -> None:
     """Load the workbench's tables and data when it is switched on, before the backend has its
     routes.
     """
@@ -106,14 +106,16 @@ def reload_workers(supervision: Supervision, settings: Settings, free: Callable[
 def _replace_workers(
     master: psutil.Process, supervision: Supervision, settings: Settings, free: Callable[[], None]
 ) -> None:
-    old, asked = set(master.children()), [time.monotonic()]
+    old, reload_times = set(master.children()), [time.monotonic()]
     supervision.signal_service("backend", signal.SIGHUP)
 
-    def replaced() -> bool:
-        if time.monotonic() - asked[-1] > _SECONDS_BEFORE_FREEING:
-            asked.append(time.monotonic())
+    def has_new_workers() -> bool:
+        if time.monotonic() - reload_times[-1] > _SECONDS_BEFORE_FREEING:
+            reload_times.append(time.monotonic())
             free()
         new = set(master.children()) - old
         return len(new) == settings.LAB_WORKERS and not any(map(is_alive, old))
 
-    wait_for(replaced, seconds=settings.LAB_TIMEOUT + 10, what="the new workers of the backend")
+    wait_for(
+        has_new_workers, seconds=settings.LAB_TIMEOUT + 10, what="the new workers of the backend"
+    )

@@ -14,23 +14,23 @@ from lab.console import step
 from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings, running_settings, save
-from lab.stack.inspect import ask_nginx
+from lab.stack.inspect import query_nginx
 from lab.stack.native import backend, latency, postgres, render
 from lab.stack.native.services import redis_service, services
-from lab.stack.native.starting import answers, start
+from lab.stack.native.starting import is_ready, start
 from lab.stack.native.supervision import Supervision, wait_for
 
 # Time for requests in flight when a server restarts: it also waits for Nginx's idle connections,
 # which end later.
 _GRACE_SECONDS = 3
 
-_BACKEND, _BESIDE, _NGINX, _POSTGRES = "backend", "backend-beside", "nginx", "postgres"
+_BACKEND, _SECOND_SERVER, _NGINX, _POSTGRES = "backend", "backend-beside", "nginx", "postgres"
 _WORKER = "backend-worker"
 
 # Time for the last requests of Nginx's old workers, before the proxy that they use is removed.
 _LAST_REQUESTS_SECONDS = 10
 # Settings that the backend does not read (backend/config/env.py).
-_NOT_BACKENDS = {"LAB_NGINX_POST_RATE", "LAB_PROXY_TIMEOUT", "LAB_CLIENT_TIMEOUT"}
+_NON_BACKEND_SETTINGS = {"LAB_NGINX_POST_RATE", "LAB_PROXY_TIMEOUT", "LAB_CLIENT_TIMEOUT"}
 
 
 @dataclass(frozen=True)
@@ -46,33 +46,33 @@ class Change:
         """Apply the settings. Gunicorn and Nginx lose no request; any other server is stopped and
         started.
         """
-        backend.load_what_is_new(self.before, self.after, self.state)
-        if self._repairs:
+        backend.load_new_data(self.before, self.after, self.state)
+        if self._is_repair:
             self._start(_POSTGRES)
-        restarted = self._adopt()
+        restarted = self._save_settings()
         if restarted or not self._can_reload():
             self._restart_backend()
         else:
             backend.reload_workers(self.supervision, self.after, self._free_workers)
-        self._renew_beside()
+        self._restart_second_server()
         self._start(_WORKER)
         # Last: Nginx must not cache a response with the cache lifetime of an old worker.
         self._reload_nginx()
-        self._stop_unwanted(self.after)
+        self._stop_disabled(self.after)
 
-    def is_done(self) -> bool:
+    def is_applied(self) -> bool:
         """Return whether the running services have the settings `after`.
 
         A change that failed has also saved them: a server reads them when it starts.
         """
         states = self.supervision.states()
-        changing = (_POSTGRES, _BACKEND, _BESIDE, _WORKER, _NGINX)
-        wanted = [s for s in services(self.after, self.state) if s.wanted and s.name in changing]
-        run = all(states[s.name] in ("running", "starting") and answers(s) for s in wanted)
-        return run and self._nginx_has_it()
+        names = (_POSTGRES, _BACKEND, _SECOND_SERVER, _WORKER, _NGINX)
+        enabled = [s for s in services(self.after, self.state) if s.enabled and s.name in names]
+        run = all(states[s.name] in ("running", "starting") and is_ready(s) for s in enabled)
+        return run and self._nginx_is_current()
 
     @contextmanager
-    def emptied(self) -> Iterator[None]:
+    def empty_caches(self) -> Iterator[None]:
         """Empty Redis, Nginx's cache, the caches of the backend's processes, and the queued
         requests.
 
@@ -81,19 +81,19 @@ class Change:
         again.
         """
         try:
-            self.supervision.stop_quickly(_NGINX, _BACKEND, _BESIDE)
-            self._adopt()
+            self.supervision.stop_quickly(_NGINX, _BACKEND, _SECOND_SERVER)
+            self._save_settings()
             yield
-            backend.load_what_is_new(self.before, self.after, self.state)
+            backend.load_new_data(self.before, self.after, self.state)
             redis_service.empty(self.after, self.state)
             for folder in self.state.run.glob("cache-*"):
                 shutil.rmtree(folder)
         finally:
-            saved = self._start_what_is_saved()
-            self._stop_unwanted(saved)
+            settings = self._start_saved()
+            self._stop_disabled(settings)
         wait_for(lambda: _is_ready(self.after), seconds=30, what="the stack with empty caches")
 
-    def _adopt(self) -> bool:
+    def _save_settings(self) -> bool:
         """Save what is read at the next start or reload; return whether Postgres was restarted."""
         if latency.differs(self.before, self.after):
             latency.begin(self.after, self.state)
@@ -106,7 +106,7 @@ class Change:
         return True
 
     @property
-    def _repairs(self) -> bool:
+    def _is_repair(self) -> bool:
         """Return whether `after` was already saved, by a change that failed."""
         return self.before == self.after
 
@@ -116,7 +116,7 @@ class Change:
         """
         kinds = (self.before.LAB_SERVER, self.after.LAB_SERVER)
         runs = bool(self.supervision.pid(_BACKEND))
-        return runs and not self._repairs and all(kind.startswith("gunicorn-") for kind in kinds)
+        return runs and not self._is_repair and all(kind.startswith("gunicorn-") for kind in kinds)
 
     def _restart_backend(self) -> None:
         with step("Restarting the backend; it refuses for some seconds"):
@@ -128,48 +128,48 @@ class Change:
         if self.before.LAB_SERVER == "gunicorn-asgi":
             self.supervision.signal_service(_NGINX, signal.SIGHUP)
 
-    def _renew_beside(self) -> None:
+    def _restart_second_server(self) -> None:
         """Restart the second server if a setting that it reads changed: it reads them only at its
         start.
         """
-        differs = self._repairs or _as_read(self.before) != _as_read(self.after)
+        differs = self._is_repair or _backend_settings(self.before) != _backend_settings(self.after)
         if differs and self.after.LAB_SECOND_SERVER != "off":
-            self.supervision.stop_quickly(_BESIDE, seconds=_GRACE_SECONDS)
-            self._start(_BESIDE)
+            self.supervision.stop_quickly(_SECOND_SERVER, seconds=_GRACE_SECONDS)
+            self._start(_SECOND_SERVER)
 
     def _reload_nginx(self) -> None:
         """Write Nginx's files and reload it. Written earlier, `_free_workers` could load them too
         soon.
         """
         render.write_nginx(self.after, self.state)
-        if self._repairs:
+        if self._is_repair:
             self._start(_NGINX)
         with step("Reloading nginx"):
             pid = self.supervision.pid(_NGINX)
             old = psutil.Process(pid).children() if pid else []
             self.supervision.signal_service(_NGINX, signal.SIGHUP)
-            wait_for(self._nginx_has_it, seconds=20, what="the new settings of Nginx")
+            wait_for(self._nginx_is_current, seconds=20, what="the new settings of Nginx")
             if latency.differs(self.before, self.after):
                 # The old workers send the last requests over the old path. WebSockets would keep
                 # them running.
                 psutil.wait_procs(old, timeout=_LAST_REQUESTS_SECONDS)
 
-    def _nginx_has_it(self) -> bool:
+    def _nginx_is_current(self) -> bool:
         try:
-            said = ask_nginx(self.after)
+            settings = query_nginx(self.after)
         except LabError:
             return False
-        return said.items() <= self.after.as_env().items()
+        return settings.items() <= self.after.as_env().items()
 
-    def _stop_unwanted(self, settings: Settings) -> None:
+    def _stop_disabled(self, settings: Settings) -> None:
         latency.end(settings, self.state)
         for service in services(settings, self.state):
-            if not service.wanted:
+            if not service.enabled:
                 self.supervision.stop_service(service.name)
         if settings.LAB_SECOND_SERVER == "off":
-            self._forget_beside()
+            self._delete_second_server_gauges()
 
-    def _forget_beside(self) -> None:
+    def _delete_second_server_gauges(self) -> None:
         """Delete the gauges of the second server: no later worker does
         (backend/observability/metrics.py).
         """
@@ -179,23 +179,27 @@ class Change:
     def _start(self, *names: str) -> None:
         self._start_with(self.after, *names)
 
-    def _start_what_is_saved(self) -> Settings:
+    def _start_saved(self) -> Settings:
         """Start the servers with the saved settings: `before`, when something failed before the
         save.
         """
-        saved = running_settings(self.state) or self.before
-        render.write_nginx(saved, self.state)
-        self._start_with(saved, _BACKEND, _BESIDE, _WORKER, _NGINX)
-        return saved
+        settings = running_settings(self.state) or self.before
+        render.write_nginx(settings, self.state)
+        self._start_with(settings, _BACKEND, _SECOND_SERVER, _WORKER, _NGINX)
+        return settings
 
     def _start_with(self, settings: Settings, *names: str) -> None:
         known = {service.name: service for service in services(settings, self.state)}
         start([known[name] for name in names], self.supervision, settings, self.state)
 
 
-def _as_read(settings: Settings) -> dict[str, str]:
+def _backend_settings(settings: Settings) -> dict[str, str]:
     """Return the settings that the backend reads: all except those of Nginx and of the load."""
-    return {name: value for name, value in settings.as_env().items() if name not in _NOT_BACKENDS}
+    return {
+        name: value
+        for name, value in settings.as_env().items()
+        if name not in _NON_BACKEND_SETTINGS
+    }
 
 
 def _is_ready(settings: Settings) -> bool:

@@ -12,7 +12,7 @@ from lab.errors import LabError, UsageError
 from lab.host.cpus import choose_cpus
 from lab.paths import ROOT, State, make_open
 from lab.settings import Settings, is_live, running_settings, save
-from lab.stack.engine import UNHEARD, K6Command, ServiceStatus
+from lab.stack.engine import NO_REST_API, K6Command, ServiceStatus
 from lab.stack.native import (
     backend,
     latency,
@@ -43,7 +43,7 @@ from lab.stack.native.supervision import (
 
 # About half a million requests.
 _LOG_BYTES = 200 * 1024**2
-_NOT_WANTED = "the settings want none"
+_DISABLED = "the settings want none"
 
 
 class NativeEngine:
@@ -78,15 +78,15 @@ class NativeEngine:
         self._state.settings.unlink(missing_ok=True)
 
     def apply(self, settings: Settings) -> None:
-        before = self._running()
-        changed = _differences(before, settings)
-        _refuse_fixed(changed)
+        before = self._running_settings()
+        differences = _differences(before, settings)
+        _reject_fixed(differences)
         change = Change(before, settings, self._supervision, self._state)
-        if changed or not change.is_done():
+        if differences or not change.is_applied():
             change.apply()
 
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
-        settings = self._running()
+        settings = self._running_settings()
         env = {**os.environ, **backend_env(settings, self._state)}
         folder = BACKEND if service == "backend" else ROOT
         return subprocess.run(
@@ -98,13 +98,13 @@ class NativeEngine:
         if settings is None:
             return []
         states = self._supervision.states() if self._supervision.alive else {}
-        found = [
+        statuses = [
             ServiceStatus(s.name, states.get(s.name, "stopped"), s.url)
-            if s.wanted
-            else ServiceStatus(s.name, "missing", None, _NOT_WANTED)
+            if s.enabled
+            else ServiceStatus(s.name, "missing", None, _DISABLED)
             for s in services(settings, self._state)
         ]
-        return found + _absent()
+        return statuses + _absent_services()
 
     def settings(self) -> Settings | None:
         return running_settings(self._state)
@@ -112,14 +112,14 @@ class NativeEngine:
     def token(self) -> str:
         return self._state.secret("lab_token")
 
-    def emptied(self, settings: Settings | None = None) -> AbstractContextManager[None]:
-        before = self._running()
+    def empty_caches(self, settings: Settings | None = None) -> AbstractContextManager[None]:
+        before = self._running_settings()
         after = settings or before
-        _refuse_fixed(_differences(before, after))
-        return Change(before, after, self._supervision, self._state).emptied()
+        _reject_fixed(_differences(before, after))
+        return Change(before, after, self._supervision, self._state).empty_caches()
 
     def sql(self, database: str, *statements: str) -> list[str]:
-        return postgres.run(database, statements, self._running(), self._state)
+        return postgres.run(database, statements, self._running_settings(), self._state)
 
     def pids(self) -> dict[str, int]:
         return self._supervision.pids() if self._supervision.alive else {}
@@ -128,13 +128,13 @@ class NativeEngine:
         return program_versions()
 
     def limits(self) -> dict[str, str]:
-        return render.limits(self._running())
+        return render.limits(self._running_settings())
 
     def logs(self, service: str, follow: bool) -> list[str]:
         known = sorted(log.stem for log in self._state.logs.glob("*.log"))
         if service not in known:
-            listed = ", ".join(known) or "none yet; `lab up` starts the stack"
-            raise UsageError(f"There is no log of '{service}'. Known: {listed}.")
+            names = ", ".join(known) or "none yet; `lab up` starts the stack"
+            raise UsageError(f"There is no log of '{service}'. Known: {names}.")
         flags = ["-n", "200", *(["-f"] if follow else [])]
         return ["tail", *flags, str(self._state.logs / f"{service}.log")]
 
@@ -142,11 +142,11 @@ class NativeEngine:
         return settings.push_url
 
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
-        self._bound_logs()
-        pinned = ["taskset", "-c", choose_cpus(settings).load, str(require("k6")), *UNHEARD]
-        return K6Command([*scheduling.BECOME, *pinned], ROOT / "k6", {**os.environ, **env})
+        self._truncate_logs()
+        pinned = ["taskset", "-c", choose_cpus(settings).load, str(require("k6")), *NO_REST_API]
+        return K6Command([*scheduling.ARGV_PREFIX, *pinned], ROOT / "k6", {**os.environ, **env})
 
-    def _bound_logs(self) -> None:
+    def _truncate_logs(self) -> None:
         """Truncate Nginx's logs between tests: Nginx appends, so only old lines are lost."""
         for name in ("nginx-access.log", "nginx-error.log"):
             log = self._state.logs / name
@@ -155,9 +155,9 @@ class NativeEngine:
 
     def _resume(self, settings: Settings) -> None:
         """Start the stopped services of a running stack, and make the settings active."""
-        running = self._running()
-        for group in start_groups(services(running, self._state)):
-            self._start_group(group, running)
+        current = self._running_settings()
+        for group in start_groups(services(current, self._state)):
+            self._start_group(group, current)
         self.apply(settings)
 
     def _clear_leftovers(self) -> None:
@@ -171,17 +171,17 @@ class NativeEngine:
         for folder in (state.base, state.run, state.logs, state.data):
             make_open(folder)
         (state.run / "metrics").mkdir(exist_ok=True)
-        found = services(settings, state)
-        preflight.check(settings, state, found)
+        all_services = services(settings, state)
+        preflight.check(settings, state, all_services)
         backend.manage(["-m", "config.secrets", str(state.secrets)], settings, state)
         postgres.make_cluster(state)
         postgres.configure(settings, state)
         render.write_nginx(settings, state)
-        render.write_push_gate(settings, state)
-        render.write_prometheus(found, settings, state)
-        render.write_process_exporter(found, state)
+        render.write_metrics_ingress(settings, state)
+        render.write_prometheus(all_services, settings, state)
+        render.write_process_exporter(all_services, state)
         redis_service.write_exporters_password(settings, state)
-        render.write_supervisor(found, choose_cpus(settings), state)
+        render.write_supervisor(all_services, choose_cpus(settings), state)
         save(settings, state)
 
     def _start(self, settings: Settings) -> None:
@@ -191,30 +191,30 @@ class NativeEngine:
             if group[0].name == "postgres":
                 backend.load(settings, self._state)
         with step("Waiting for the API's first answer"):
-            wait_for(lambda: self._ready(settings), seconds=60, what="the API's first response")
-            wait_for(self._all_run, seconds=10, what="the last service")
+            wait_for(lambda: self._is_ready(settings), seconds=60, what="the API's first response")
+            wait_for(self._all_running, seconds=10, what="the last service")
 
     def _start_group(self, group: list[Service], settings: Settings) -> None:
         start(group, self._supervision, settings, self._state)
         if group[0].name == "toxiproxy":  # It starts without proxies.
             latency.apply(settings, self._state)
 
-    def _ready(self, settings: Settings) -> bool:
+    def _is_ready(self, settings: Settings) -> bool:
         try:
-            answer = http.get(f"{settings.target_url}/api/hotel/", timeout=5)
+            response = http.get(f"{settings.target_url}/api/hotel/", timeout=5)
         except httpx.HTTPError:
             return False
-        return answer.status_code == 200
+        return response.status_code == 200
 
-    def _all_run(self) -> bool:
+    def _all_running(self) -> bool:
         """Return whether all services run: supervisor reports a service as running after one
         second.
         """
         states = self._supervision.states()
-        wanted = [s.name for s in services(self._running(), self._state) if s.wanted]
-        return {states[name] for name in wanted} == {"running"}
+        names = [s.name for s in services(self._running_settings(), self._state) if s.enabled]
+        return {states[name] for name in names} == {"running"}
 
-    def _running(self) -> Settings:
+    def _running_settings(self) -> Settings:
         settings = self.settings()
         if settings is None or not self._supervision.alive:
             raise LabError("The stack is not running. Start it: lab up")
@@ -225,7 +225,7 @@ def _differences(before: Settings, after: Settings) -> set[str]:
     return {name for name, value in after.as_env().items() if before.as_env()[name] != value}
 
 
-def _refuse_fixed(names: set[str]) -> None:
+def _reject_fixed(names: set[str]) -> None:
     # `choose_engine` has checked LAB_ENGINE: auto and native are the same stack here.
     fixed = ", ".join(sorted(name for name in names - {"LAB_ENGINE"} if not is_live(name)))
     if fixed:
@@ -235,9 +235,9 @@ def _refuse_fixed(names: set[str]) -> None:
         )
 
 
-def _absent() -> list[ServiceStatus]:
+def _absent_services() -> list[ServiceStatus]:
     """Return the services that this engine lacks, as `missing` and with the reason."""
     missing = {"alloy": "not in the native engine: exporters take its place"}
-    if grafana.installed() is None:
-        missing["grafana"] = grafana.why_absent()
-    return [ServiceStatus(name, "missing", None, why) for name, why in missing.items()]
+    if grafana.find_installation() is None:
+        missing["grafana"] = grafana.absence_reason()
+    return [ServiceStatus(name, "missing", None, reason) for name, reason in missing.items()]

@@ -22,7 +22,7 @@ from lab.stack.native.programs import find, find_browser
 
 K6_VERSION = "1.8.1"
 TOXIPROXY_VERSION = "2.12.0"
-OLDEST_GO = (1, 25)
+MIN_GO = (1, 25)
 
 # With `auto`, go downloads a newer toolchain, which fails without that network.
 _GO_ENV = {"GOTOOLCHAIN": "local", "GOFLAGS": "-trimpath"}
@@ -49,7 +49,7 @@ _DOCKER = {
     "debootstrap": "debootstrap",
 }
 
-PACKAGED = (
+PACKAGED_PROGRAMS = (
     Program("postgres", "postgresql"),
     Program("initdb", "postgresql"),
     Program("pgbench", "postgresql"),
@@ -68,7 +68,7 @@ PACKAGED = (
 
 def install() -> None:
     """Install every program that is missing."""
-    _unpack(sorted({p.package for p in PACKAGED if find(p.name) is None}))
+    _unpack(sorted({p.package for p in PACKAGED_PROGRAMS if find(p.name) is None}))
     if _k6_version() != K6_VERSION:
         _require_go()
         with step(f"Building k6 {K6_VERSION} (about 75 s on 2 cores, the first time)"):
@@ -84,10 +84,10 @@ def _build_toxiproxy() -> None:
     """Build server and command line; `go install` would name them `server` and `cli`."""
     module = "github.com/Shopify/toxiproxy/v2"
     packages = [f"{module}/cmd/{name}@v{TOXIPROXY_VERSION}" for name in ("server", "cli")]
-    named = f"-ldflags=-X={module}.Version={TOXIPROXY_VERSION}"
+    version_flag = f"-ldflags=-X={module}.Version={TOXIPROXY_VERSION}"
     BIN.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=BIN) as folder:
-        _run(["go", "install", named, *packages], {**_GO_ENV, "GOBIN": folder})
+        _run(["go", "install", version_flag, *packages], {**_GO_ENV, "GOBIN": folder})
         for name in ("server", "cli"):
             Path(folder, name).rename(BIN / f"toxiproxy-{name}")
 
@@ -123,42 +123,42 @@ def install_docker() -> None:
     _unpack(sorted({package for name, package in _DOCKER.items() if find(name) is None}))
     # The package of iptables leaves these names to update-alternatives.
     for name in ("iptables", "ip6tables"):
-        unpacked = PROGRAMS / "usr/sbin" / f"{name}-nft"
-        if find(name) is None and unpacked.exists():
-            unpacked.with_name(name).symlink_to(unpacked.name)
+        program = PROGRAMS / "usr/sbin" / f"{name}-nft"
+        if find(name) is None and program.exists():
+            program.with_name(name).symlink_to(program.name)
 
 
 def _k6_version() -> str | None:
     program = find("k6")
     if program is None:
         return None
-    said = subprocess.run([str(program), "version"], capture_output=True, text=True, check=False)
-    match = re.search(r"v(\d+\.\d+\.\d+)", said.stdout)
+    result = subprocess.run([str(program), "version"], capture_output=True, text=True, check=False)
+    match = re.search(r"v(\d+\.\d+\.\d+)", result.stdout)
     return match.group(1) if match else None
 
 
 def _require_go() -> None:
-    oldest = ".".join(map(str, OLDEST_GO))
+    minimum = ".".join(map(str, MIN_GO))
     if shutil.which("go") is None:
         raise LabError(
             "Go is not on the PATH; k6 and toxiproxy are built with it. "
-            f"Install Go {oldest} or newer."
+            f"Install Go {minimum} or newer."
         )
-    said = subprocess.run(
+    version = subprocess.run(
         ["go", "env", "GOVERSION"], capture_output=True, text=True, check=False
     ).stdout.strip()
-    match = re.match(r"go(\d+)\.(\d+)", said)
-    if not match or (int(match[1]), int(match[2])) < OLDEST_GO:
-        raise LabError(f"Go is too old: found {said or 'none'}, needed {oldest} or newer.")
+    match = re.match(r"go(\d+)\.(\d+)", version)
+    if not match or (int(match[1]), int(match[2])) < MIN_GO:
+        raise LabError(f"Go is too old: found {version or 'none'}, needed {minimum} or newer.")
 
 
 def _run(argv: list[str], env: dict[str, str] | None = None) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         argv, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
-        raise LabError(f"`{' '.join(argv)}` failed with exit code {done.returncode}:\n{said}")
+    if result.returncode:
+        output = "\n".join((result.stdout + result.stderr).strip().splitlines()[-15:])
+        raise LabError(f"`{' '.join(argv)}` failed with exit code {result.returncode}:\n{output}")
 
 
 def _engine() -> str | None:

@@ -11,10 +11,12 @@ from lab.stack.native.services.toxiproxy import toxics_env
 
 def differs(one: Settings, other: Settings) -> bool:
     """Return whether a setting of the delays differs."""
-    return any(value != one.as_env()[name] for name, value in other.as_env().items() if _is(name))
+    return any(
+        value != one.as_env()[name] for name, value in other.as_env().items() if _is_delay(name)
+    )
 
 
-def _is(name: str) -> bool:
+def _is_delay(name: str) -> bool:
     return name.startswith("LAB_LATENCY_")
 
 
@@ -36,13 +38,13 @@ def begin(settings: Settings, state: State) -> None:
         LabError: toxiproxy does not respond.
     """
     if settings.is_delayed:
-        _tell_toxiproxy(settings, state)
+        _update_toxiproxy(settings, state)
 
 
 def end(settings: Settings, state: State) -> None:
     """Remove the proxies that `settings` do not need, once no connection uses them."""
     if not settings.is_delayed and _has_proxies(settings):
-        _tell_toxiproxy(settings, state)
+        _update_toxiproxy(settings, state)
 
 
 def _has_proxies(settings: Settings) -> bool:
@@ -54,5 +56,5 @@ def _has_proxies(settings: Settings) -> bool:
         return False
 
 
-def _tell_toxiproxy(settings: Settings, state: State) -> None:
+def _update_toxiproxy(settings: Settings, state: State) -> None:
     backend.manage(["-m", "ops.toxics"], settings, state, env=toxics_env(settings))

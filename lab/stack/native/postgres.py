@@ -31,7 +31,7 @@ def make_cluster(state: State) -> None:
     with tempfile.NamedTemporaryFile("w", prefix="load-lab-") as password:
         password.write(state.secret("postgres_password"))
         password.flush()
-        _give_to_postgres(target, Path(password.name))
+        _change_owner(target, Path(password.name))
         _initdb(target, password.name)
 
 
@@ -51,7 +51,7 @@ def _initdb(target: Path, password_file: str) -> None:
         *("--username", "postgres", "--pwfile", password_file, "--auth", "scram-sha-256"),
         *("--encoding", "UTF8", "--locale", "C.UTF-8", "--no-instructions"),
     ]
-    done = subprocess.run(
+    result = subprocess.run(
         argv,
         user=postgres_user(),
         cwd="/",
@@ -60,12 +60,12 @@ def _initdb(target: Path, password_file: str) -> None:
         text=True,
         check=False,
     )
-    if done.returncode:
+    if result.returncode:
         shutil.rmtree(target, ignore_errors=True)
-        raise LabError(f"Postgres's data directory could not be created:\n{done.stderr.strip()}")
+        raise LabError(f"Postgres's data directory could not be created:\n{result.stderr.strip()}")
 
 
-def answers(settings: Settings, state: State) -> bool:
+def accepts_connections(settings: Settings, state: State) -> bool:
     """Return whether Postgres accepts connections.
 
     Raises:
@@ -115,7 +115,7 @@ def _connect(settings: Settings, state: State, database: str = "postgres") -> ps
     )
 
 
-def _give_to_postgres(*paths: Path) -> None:
+def _change_owner(*paths: Path) -> None:
     user = postgres_user()
     if user is not None:
         account = pwd.getpwnam(user)

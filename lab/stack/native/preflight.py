@@ -8,11 +8,11 @@ from lab.paths import State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.render import OPEN_FILES
 from lab.stack.native.services.service import Service
-from lab.stack.native.supervision import port_is_taken
+from lab.stack.native.supervision import port_is_open
 
 # Data, WAL (up to 4 GB in a long run, see postgresql.conf) and Prometheus's blocks of a first run
 # use about 1 GB.
-FREE_BYTES_NEEDED = 2 * 1024**3
+MIN_FREE_BYTES = 2 * 1024**3
 
 
 def check(settings: Settings, state: State, services: list[Service]) -> None:
@@ -27,29 +27,29 @@ def check(settings: Settings, state: State, services: list[Service]) -> None:
 
 
 def _check_ports(settings: Settings, services: list[Service]) -> None:
-    wanted = {service.port: service.host for service in services if service.port}
-    wanted[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
-    wanted[settings.delayed_postgres_port] = wanted[settings.delayed_backend_port] = LOOPBACK
+    hosts = {service.port: service.host for service in services if service.port}
+    hosts[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
+    hosts[settings.delayed_postgres_port] = hosts[settings.delayed_backend_port] = LOOPBACK
     names = {s.port: "LAB_EXPORTERS_PORT" for s in services if s.group == "exporters"}
     delayed = (settings.delayed_postgres_port, settings.delayed_backend_port)
     names |= dict.fromkeys(delayed, "LAB_TOXIPROXY_PORT")
     names |= {int(v): k for k, v in settings.as_env().items() if k.endswith("_PORT")}
-    taken = [port for port, host in sorted(wanted.items()) if port_is_taken(host, port)]
-    if taken:
-        listed = ", ".join(f"{port} ({names[port]})" for port in taken)
-        other = taken[0] + (1000 if taken[0] < 60_000 else -1000)
+    conflicts = [port for port, host in sorted(hosts.items()) if port_is_open(host, port)]
+    if conflicts:
+        ports = ", ".join(f"{port} ({names[port]})" for port in conflicts)
+        other = conflicts[0] + (1000 if conflicts[0] < 60_000 else -1000)
         raise LabError(
-            f"Something already listens on port {listed}. Nothing was started. Stop it, or "
-            f"choose another port: {names[taken[0]]}={other} lab up"
+            f"Something already listens on port {ports}. Nothing was started. Stop it, or "
+            f"choose another port: {names[conflicts[0]]}={other} lab up"
         )
 
 
 def _check_disk(state: State) -> None:
     free = shutil.disk_usage(state.base).free
-    if free < FREE_BYTES_NEEDED:
+    if free < MIN_FREE_BYTES:
         raise LabError(
             f"The disk of {state.base} has {free / 1e9:.1f} GB free; the stack needs "
-            f"{FREE_BYTES_NEEDED / 1e9:.1f} GB. Nothing was started. Make room, or put the state "
+            f"{MIN_FREE_BYTES / 1e9:.1f} GB. Nothing was started. Make room, or put the state "
             "elsewhere with LAB_STATE_DIR."
         )
 

@@ -7,37 +7,37 @@ from pathlib import Path
 
 from lab.errors import LabError
 from lab.paths import BIN, PROGRAMS
-from lab.stack.engine import ASKED, version_in
+from lab.stack.engine import VERSION_COMMANDS, version_in
 
 
 def find(name: str) -> Path | None:
     """Return the path of a program: installed by `make setup` below `.lab`, or the system's."""
     folders = [BIN, PROGRAMS / "usr/bin", PROGRAMS / "usr/sbin", *_postgres_folders()]
     path = os.pathsep.join([*map(str, folders), os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-    found = shutil.which(name, path=path)
-    return Path(found) if found else None
+    program = shutil.which(name, path=path)
+    return Path(program) if program else None
 
 
 def find_browser() -> Path | None:
     """Return the path of Chromium: the system's, or the one that `make test` unpacked."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
-        if found := shutil.which(name):
-            return Path(found)
+        if program := shutil.which(name):
+            return Path(program)
     # The launcher in usr/bin looks for the program below /usr, so start the program itself.
-    unpacked = PROGRAMS / "usr/lib/chromium/chromium"
-    return unpacked if unpacked.exists() else None
+    chromium = PROGRAMS / "usr/lib/chromium/chromium"
+    return chromium if chromium.exists() else None
 
 
 def browser_env(program: Path) -> dict[str, str]:
     """Return the environment for Chromium: unpacked, it needs its libraries and font settings."""
     if PROGRAMS not in program.parents:
         return dict(os.environ)
-    found = {**os.environ, **library_env()}
+    environ = {**os.environ, **library_env()}
     if (PROGRAMS / "etc/fonts").is_dir():
         # Fontconfig also searches the user's data directory: this is where the fonts were unpacked.
-        found["FONTCONFIG_PATH"] = str(PROGRAMS / "etc/fonts")
-        found["XDG_DATA_HOME"] = str(PROGRAMS / "usr/share")
-    return found
+        environ["FONTCONFIG_PATH"] = str(PROGRAMS / "etc/fonts")
+        environ["XDG_DATA_HOME"] = str(PROGRAMS / "usr/share")
+    return environ
 
 
 def require(name: str) -> Path:
@@ -46,24 +46,26 @@ def require(name: str) -> Path:
     Raises:
         LabError: it is not installed.
     """
-    found = find(name)
-    if found is None:
+    path = find(name)
+    if path is None:
         raise LabError(f"The program {name} is not here. Run `make setup`, which gets it.")
-    return found
+    return path
 
 
 def program_versions() -> dict[str, str]:
     """Return the versions of the installed programs."""
-    found = {service: (find(program), flag) for service, (program, flag) in ASKED.items()}
-    return {name: version_of([str(path), flag]) for name, (path, flag) in found.items() if path}
+    commands = {
+        service: (find(program), flag) for service, (program, flag) in VERSION_COMMANDS.items()
+    }
+    return {name: version_of([str(path), flag]) for name, (path, flag) in commands.items() if path}
 
 
 def version_of(argv: list[str]) -> str:
     """Return the first version number in the output of a command."""
-    said = subprocess.run(
+    result = subprocess.run(
         argv, env={**os.environ, **library_env()}, capture_output=True, text=True, check=False
     )
-    return version_in(said.stdout + said.stderr)
+    return version_in(result.stdout + result.stderr)
 
 
 def library_env() -> dict[str, str]:
@@ -80,5 +82,8 @@ def _postgres_folders() -> list[Path]:
     """Return the folders of Postgres's programs, newest version first: Debian has one per version,
     not on the PATH.
     """
-    found = [*PROGRAMS.glob("usr/lib/postgresql/*/bin"), *Path("/usr/lib/postgresql").glob("*/bin")]
-    return sorted(found, key=lambda folder: int(folder.parent.name), reverse=True)
+    folders = [
+        *PROGRAMS.glob("usr/lib/postgresql/*/bin"),
+        *Path("/usr/lib/postgresql").glob("*/bin"),
+    ]
+    return sorted(folders, key=lambda folder: int(folder.parent.name), reverse=True)

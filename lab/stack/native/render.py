@@ -12,7 +12,7 @@ from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.services import metrics_ingress
 from lab.stack.native.services.exporters import process_groups, scrape_targets
-from lab.stack.native.services.service import Service, pinned
+from lab.stack.native.services.service import Service, pinned_command
 
 _VARIABLE = re.compile(r"\$\{(LAB_\w+)\}")
 
@@ -48,7 +48,7 @@ def write_nginx(settings: Settings, state: State) -> None:
     write_templates(values, state.run)
 
 
-def write_push_gate(settings: Settings, state: State) -> None:
+def write_metrics_ingress(settings: Settings, state: State) -> None:
     """Write the configuration of the metrics ingress: the Nginx for pushes from other hosts."""
     folder = state.run / "push-gate"
     folder.mkdir(exist_ok=True)
@@ -64,9 +64,9 @@ def write_templates(values: Mapping[str, str], folder: Path) -> None:
     """
     templates = ROOT / "nginx/templates"
     for template in sorted(templates.rglob("*.template")):
-        rendered = folder / template.relative_to(templates).with_suffix("")
-        rendered.parent.mkdir(parents=True, exist_ok=True)
-        rendered.write_text(render(template.read_text(), values))
+        target = folder / template.relative_to(templates).with_suffix("")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(render(template.read_text(), values))
 
 
 def write_prometheus(services: list[Service], settings: Settings, state: State) -> None:
@@ -113,14 +113,14 @@ def limits(settings: Settings) -> dict[str, str]:
 
 def _program(service: Service, cpus: Cpus, state: State) -> str:
     lines = {
-        "command": " ".join(map(_quoted, pinned(service, cpus))),
+        "command": " ".join(map(_quote, pinned_command(service, cpus))),
         "directory": service.cwd,
-        "environment": ",".join(f"{k}={_quoted(v)}" for k, v in service.env.items()),
+        "environment": ",".join(f"{k}={_quote(v)}" for k, v in service.env.items()),
         "user": service.user,
         "stopsignal": service.stop_signal,
         "stdout_logfile": state.logs / f"{service.name}.log",
     }
-    body = "".join(f"{key}={_escaped(value)}\n" for key, value in lines.items() if value)
+    body = "".join(f"{key}={_escape(value)}\n" for key, value in lines.items() if value)
     return f"[program:{service.name}]\n{body}{_COMMON}"
 
 
@@ -138,10 +138,10 @@ stopwaitsecs=15
 """
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _escaped(value: object) -> str:
+def _escape(value: object) -> str:
     """Escape %: supervisor expands %(…)s in its configuration."""
     return str(value).replace("%", "%%")

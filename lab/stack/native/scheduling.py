@@ -21,10 +21,10 @@ _SETATTR = {"x86_64": 314, "aarch64": 274}
 # SCHED_OTHER the slice), deadline, period.
 _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
 # By its path and isolated: an import of the package would take longer than k6's start.
-BECOME = (sys.executable, "-I", __file__)
+ARGV_PREFIX = (sys.executable, "-I", __file__)
 
 
-def ask_for_short_slices() -> bool:
+def request_short_slices() -> bool:
     """Request short slices for the calling process and all that it starts. Return False where the
     system call is unknown or rejected; before Linux 6.12 it is accepted without effect.
     """
@@ -32,11 +32,11 @@ def ask_for_short_slices() -> bool:
     if number is None or sys.platform != "linux":
         return False
     nice = os.getpriority(os.PRIO_PROCESS, 0)
-    asked = _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, 0, nice, 0, SLICE_NANOSECONDS, 0, 0)
-    return bool(ctypes.CDLL(None).syscall(number, 0, asked, 0) == 0)
+    attributes = _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, 0, nice, 0, SLICE_NANOSECONDS, 0, 0)
+    return bool(ctypes.CDLL(None).syscall(number, 0, attributes, 0) == 0)
 
 
 if __name__ == "__main__":
     # Without short slices, the program also works, and k6 measures slightly worse.
-    ask_for_short_slices()
+    request_short_slices()
     os.execvp(sys.argv[1], sys.argv[1:])  # noqa: S606 - no shell is wanted

@@ -14,7 +14,7 @@ from lab.stack.native.services.service import Service
 from lab.stack.native.supervision import (
     Supervision,
     last_lines,
-    port_is_taken,
+    port_is_open,
     wait_for,
 )
 
@@ -33,40 +33,40 @@ def start(group: list[Service], supervision: Supervision, settings: Settings, st
     Raises:
         LabError: one exited (the message has the end of its log), or does not respond.
     """
-    wanted = [service for service in group if service.wanted]
-    if not wanted:
+    enabled = [service for service in group if service.enabled]
+    if not enabled:
         return
-    with step(f"Starting {', '.join(service.name for service in wanted)}"):
-        for service in wanted:
+    with step(f"Starting {', '.join(service.name for service in enabled)}"):
+        for service in enabled:
             supervision.start_service(service.name)
-        for service in wanted:
-            began: list[int] = []
+        for service in enabled:
+            pids: list[int] = []
             wait_for(
-                partial(_answers, service, began, supervision, settings, state),
+                partial(_has_started, service, pids, supervision, settings, state),
                 seconds=_SECONDS,
                 what=f"An answer of {service.name}",
             )
 
 
-def _answers(
-    service: Service, began: list[int], supervision: Supervision, settings: Settings, state: State
+def _has_started(
+    service: Service, pids: list[int], supervision: Supervision, settings: Settings, state: State
 ) -> bool:
     pid = supervision.pid(service.name)
-    began += [pid] if pid and not began else []
+    pids += [pid] if pid and not pids else []
     # Supervisor restarts it repeatedly; the first exit is enough.
-    if supervision.states().get(service.name) == "failed" or (began and pid != began[0]):
+    if supervision.states().get(service.name) == "failed" or (pids and pid != pids[0]):
         log = state.logs / f"{service.name}.log"
         raise LabError(
             f"{service.name} did not start. Its log, {log}, ends:\n{last_lines(log)}\n{_NEXT_STEP}"
         )
     if service.name == "postgres":
-        return postgres.answers(settings, state)
-    return answers(service)
+        return postgres.accepts_connections(settings, state)
+    return is_ready(service)
 
 
-def answers(service: Service) -> bool:
+def is_ready(service: Service) -> bool:
     """Return whether the service listens and, if it has an `alive_url`, is ready."""
-    listens = not service.port or port_is_taken(service.host, service.port)
+    listens = not service.port or port_is_open(service.host, service.port)
     return listens and _is_alive(service)
 
 

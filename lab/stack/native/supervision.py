@@ -44,7 +44,7 @@ class Supervision:
     def alive(self) -> bool:
         """Return whether supervisor responds."""
         try:
-            self._ask("getState")
+            self._request("getState")
         except OSError:
             return False
         return True
@@ -54,11 +54,11 @@ class Supervision:
         self._state.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         program = Path(sys.executable).parent / "supervisord"
         config = self._state.run / "supervisord.conf"
-        done = subprocess.run(
+        result = subprocess.run(
             [str(program), "-c", str(config)], capture_output=True, text=True, check=False
         )
-        if done.returncode:
-            raise LabError(f"supervisord did not start: {(done.stderr or done.stdout).strip()}")
+        if result.returncode:
+            raise LabError(f"supervisord did not start: {(result.stderr or result.stdout).strip()}")
         wait_for(lambda: self.alive, seconds=10, what="supervisord")
 
     def stop(self) -> None:
@@ -77,7 +77,7 @@ class Supervision:
             self._stop(name, wait=True)
         if state not in ("running", "starting"):
             # Another command may have just stopped it.
-            wait_for(lambda: not self._is_held(name), seconds=20, what=f"The end of {name}")
+            wait_for(lambda: not self._is_active(name), seconds=20, what=f"The end of {name}")
             self._call("startProcess", name, False)
 
     def stop_service(self, name: str) -> None:
@@ -90,20 +90,22 @@ class Supervision:
 
         An overload leaves work for clients that no longer wait.
         """
-        held = [name for name in names if self._is_held(name)]
-        processes = [each for name in held for each in _family(self.pid(name))]
-        for name in held:
+        active = [name for name in names if self._is_active(name)]
+        processes = [each for name in active for each in _process_tree(self.pid(name))]
+        for name in active:
             self._stop(name, wait=False)
         with suppress(LabError):
             wait_for(lambda: not any(map(is_alive, processes)), seconds=seconds, what="the end")
         for process in filter(is_alive, processes):
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-        wait_for(lambda: not any(map(self._is_held, held)), seconds=10, what=f"the end of {held}")
+        wait_for(
+            lambda: not any(map(self._is_active, active)), seconds=10, what=f"the end of {active}"
+        )
 
-    def signal_service(self, name: str, sent: signal.Signals) -> None:
+    def signal_service(self, name: str, signum: signal.Signals) -> None:
         """Send a signal to the main process of one service."""
-        self._call("signalProcess", name, sent.name.removeprefix("SIG"))
+        self._call("signalProcess", name, signum.name.removeprefix("SIG"))
 
     def states(self) -> dict[str, ServiceState]:
         """Return the state of every service, in the order of the configuration file."""
@@ -124,26 +126,26 @@ class Supervision:
             if "NOT_RUNNING" not in str(error):
                 raise
 
-    def _is_held(self, name: str) -> bool:
+    def _is_active(self, name: str) -> bool:
         """Return whether supervisor runs it, will restart it after a failure, or still stops it."""
         names = {p["name"]: p["statename"] for p in self._processes()}
         return names.get(name) in ("STARTING", "RUNNING", "BACKOFF", "STOPPING")
 
     def _processes(self) -> list[dict[str, Any]]:
-        listed = self._call("getAllProcessInfo")
+        processes = self._call("getAllProcessInfo")
         # Supervisor sorts by name; the configuration file has the order of the start.
         text = (self._state.run / "supervisord.conf").read_text()
-        return sorted(listed, key=lambda p: text.index(f"[program:{p['name']}]"))
+        return sorted(processes, key=lambda p: text.index(f"[program:{p['name']}]"))
 
     def _call(self, method: str, *arguments: object) -> Any:
         try:
-            return self._ask(method, *arguments)
+            return self._request(method, *arguments)
         except OSError as error:
             raise LabError(
                 f"supervisor does not answer ({error}). `lab up` starts what is missing."
             ) from None
 
-    def _ask(self, method: str, *arguments: object) -> Any:
+    def _request(self, method: str, *arguments: object) -> Any:
         require_own(self._state.socket.parent)
         transport = SupervisorTransport(serverurl=f"unix://{self._state.socket}")
         proxy = xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport)
@@ -157,28 +159,28 @@ class Supervision:
 
 def leftovers(state: State) -> list[psutil.Process]:
     """Return the processes of this stack, with or without a supervisor."""
-    return [p for p in psutil.process_iter() if _belongs(p, state)]
+    return [p for p in psutil.process_iter() if _belongs_to_stack(p, state)]
 
 
 def stop_leftovers(state: State) -> int:
     """Stop what a killed supervisor left running; return the number of processes."""
-    found = leftovers(state)
-    for process in found:
+    processes = leftovers(state)
+    for process in processes:
         # Any of them may end by itself, most of all when its parent was just stopped.
         with suppress(psutil.NoSuchProcess):
-            if process.parent() not in found:
+            if process.parent() not in processes:
                 # On TERM, Postgres waits for its clients; INT is its fast shutdown.
                 interrupt = process.name() == "postgres"
                 process.send_signal(signal.SIGINT if interrupt else signal.SIGTERM)
-    _, alive = psutil.wait_procs(found, timeout=10)
+    _, alive = psutil.wait_procs(processes, timeout=10)
     for process in alive:
         with suppress(psutil.NoSuchProcess):
             process.kill()
     psutil.wait_procs(alive, timeout=5)
-    return len(found)
+    return len(processes)
 
 
-def _family(pid: int) -> list[psutil.Process]:
+def _process_tree(pid: int) -> list[psutil.Process]:
     """Return a process with all its descendants; empty when it does not exist."""
     try:
         process = psutil.Process(pid)
@@ -195,7 +197,7 @@ def is_alive(process: psutil.Process) -> bool:
         return False
 
 
-def port_is_taken(host: str, port: int) -> bool:
+def port_is_open(host: str, port: int) -> bool:
     """Return whether a program listens on the port."""
     with socket.socket() as probe:
         probe.settimeout(0.5)
@@ -209,15 +211,15 @@ def wait_for(condition: Callable[[], object], *, seconds: float, what: str) -> N
         LabError: it was not true within `seconds`.
     """
     poll = Retrying(
-        retry=retry_if_result(lambda found: not found),
+        retry=retry_if_result(lambda value: not value),
         wait=wait_fixed(_POLL_SECONDS),
         stop=stop_after_delay(seconds),
     )
     try:
         poll(condition)
     except RetryError:
-        late = f"Timed out after {seconds:.0f} s waiting for {what}. `lab logs` shows why."
-        raise LabError(late) from None
+        message = f"Timed out after {seconds:.0f} s waiting for {what}. `lab logs` shows why."
+        raise LabError(message) from None
 
 
 def last_lines(log: Path, count: int = 8) -> str:
@@ -236,12 +238,12 @@ def remove_socket(state: State) -> None:
 
 
 # These overwrite their environment with a title; their working directory identifies them instead.
-_RETITLED = {"postgres", "redis-server", "nginx"}
+_RETITLED_PROGRAMS = {"postgres", "redis-server", "nginx"}
 
 
-def _belongs(process: psutil.Process, state: State) -> bool:
+def _belongs_to_stack(process: psutil.Process, state: State) -> bool:
     try:
-        if process.name() in _RETITLED:
+        if process.name() in _RETITLED_PROGRAMS:
             return Path(process.cwd()) in (state.run, state.postgres)
         return process.environ().get("LAB_STACK") == str(state.base)
     except (psutil.Error, OSError):

@@ -14,7 +14,7 @@ from lab.errors import Interrupted, LabError, UsageError
 from lab.profiling.profile import backend_pid
 from lab.profiling.recorder import check_permission
 from lab.stack.engine import Engine
-from lab.stack.exclusive import borrowed, prepare
+from lab.stack.exclusive import exclusive_use, prepare
 from lab.stack.inspect import read_counters
 from lab.stack.native.programs import require, version_of
 from lab.suites.bench import rows, start
@@ -73,7 +73,7 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
         Interrupted: the user pressed Ctrl-C.
     """
     require_native(engine)
-    with borrowed(engine) as stack:
+    with exclusive_use(engine) as stack:
         if what.profile:
             check_permission(backend_pid(engine))
         prepare(engine, stack)
@@ -230,7 +230,7 @@ def count_compressions(bench: Bench, row: Row, seconds: float) -> Verdict:
         raise LabError(f"The load of the new version does not count: {sample.wrong}.")
     if not missed:
         raise LabError("A booking made no new version of the page that was loaded.")
-    why = f"{sample.requests} compressed answers, {counted.built:.0f} bodies built"
+    why = f"{sample.requests} compressed answers, {counted.total_builds:.0f} bodies built"
     return replace(judge_compressions([missed]), why=why)
 
 

@@ -154,13 +154,13 @@ def grown_database(engine: Engine, size: Size, tenfold_hotel: str) -> Iterator[N
         _fill(engine, size, tenfold_hotel)
         yield
     finally:
-        with uninterrupted("Removing the grown database first; a moment."), engine.emptied():
+        with uninterrupted("Removing the grown database first; a moment."), engine.empty_caches():
             _put_back(engine)
 
 
 def swap(engine: Engine) -> None:
     """Exchange the two databases by renaming them, without a copy."""
-    with uninterrupted("Exchanging the databases first; a moment."), engine.emptied():
+    with uninterrupted("Exchanging the databases first; a moment."), engine.empty_caches():
         for old, new in ((DATABASE, _ASIDE), (GROWN, DATABASE), (_ASIDE, GROWN)):
             _rename(engine, old, new)
 

@@ -6,7 +6,7 @@ from typing import Any
 from lab.analysis.provenance import facts, store_result
 from lab.console import step
 from lab.stack.engine import Engine
-from lab.stack.exclusive import borrowed, prepare
+from lab.stack.exclusive import exclusive_use, prepare
 from lab.suites.bench import command, dataset
 from lab.suites.bench.command import require_native, row_document
 from lab.suites.bench.dataset import Size
@@ -65,7 +65,7 @@ def run(
     """
     require_native(engine)
     times, each = repeats or _REPEATS, seconds or _SECONDS
-    with borrowed(engine) as stack:
+    with exclusive_use(engine) as stack:
         dataset.check_disk()
         prepare(engine, stack)
         with facts(engine, stack.base, command.versions()) as known:

@@ -100,7 +100,7 @@ class Bench:
         """Return the variant's response, after verifying that it comes from the expected layers."""
         settings = self.settings(way)
         if settings not in self._known_good:
-            with self.engine.emptied(settings):
+            with self.engine.empty_caches(settings):
                 pass
             verify(target_of(self.engine, settings))
             self._known_good.append(settings)

@@ -14,7 +14,7 @@ from lab.host import preflight
 from lab.paths import RESULTS
 from lab.settings import Settings
 from lab.stack.engine import Engine
-from lab.stack.exclusive import borrowed
+from lab.stack.exclusive import exclusive_use
 from lab.suites.calibration.cells import Cell, chosen
 from lab.suites.calibration.checks import Check, Seen, compare
 from lab.suites.calibration.measure import measure
@@ -39,7 +39,7 @@ def run(engine: Engine, names: list[str], *, quick: bool) -> dict[str, Any]:
     """
     cells = chosen(names, quick=quick)
     _require_native(engine)
-    with borrowed(engine) as stack:
+    with exclusive_use(engine) as stack:
         folder = RESULTS / f"calibrate-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         head = _head(engine, stack.base, quick=quick)
         found, noises = list[dict[str, Any]](), list[tuple[str, Noise]]()

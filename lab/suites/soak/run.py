@@ -18,7 +18,7 @@ from lab.load.k6 import Load, check, new_testid
 from lab.paths import current_state
 from lab.settings import Settings
 from lab.stack.engine import Engine
-from lab.stack.exclusive import borrowed, prepare
+from lab.stack.exclusive import exclusive_use, prepare
 from lab.suites import breaking_rate
 from lab.suites.breaking_rate import Limit, find_borne
 from lab.suites.figures import peaks, within_limits
@@ -71,7 +71,7 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
             f"{engine.name}. Stop this stack (lab down), then: LAB_ENGINE=native lab soak"
         )
     expected = breaking_rate.SECONDS + what.seconds + 90
-    with borrowed(engine, as_set=True) as stack, Progress(expected) as progress:
+    with exclusive_use(engine, keep_settings=True) as stack, Progress(expected) as progress:
         # Before the data is loaded again, so that a wrong name fails early.
         check(engine, _load(what, rate=1))
         prepare(engine, stack)

@@ -124,9 +124,9 @@ def test_cells_of_unavailable_old_stack_are_skipped_without_failure(store):
 @pytest.mark.parametrize("values", [{}, {"LAB_REDIS_CACHE": "page"}, {"LAB_LATENCY_MS": "100"}])
 def test_cell_is_verified_without_latency_and_then_emptied_again(monkeypatch, values):
     said, base = list[str](), load_settings({})
-    engine = SimpleNamespace(token=str, emptied=lambda to: nullcontext(said.append(_of(to))))
+    engine = SimpleNamespace(token=str, empty_caches=lambda to: nullcontext(said.append(_of(to))))
     monkeypatch.setattr(cell, "verify", lambda target: said.append(f"proof {_of(target.settings)}"))
-    monkeypatch.setattr(cell.latency, "verified", lambda *_: said.append("delays"))
+    monkeypatch.setattr(cell.latency, "verify", lambda *_: said.append("delays"))
     wanted = update_live_settings(base, values)
     bench = cell.StackBench(engine, base, Bounds(), _written=False)
     bench.apply(SimpleNamespace(settings=values, reset="nothing"))

@@ -222,6 +222,6 @@ def test_wrong_input_is_one_message(lab, stack, argv, code, said):
 
 
 def test_backend_with_debug_is_rejected(monkeypatch):
-    monkeypatch.setattr(verify, "ask_backend", lambda *_: {"debug": True, "settings": {}})
+    monkeypatch.setattr(verify, "query_backend", lambda *_: {"debug": True, "settings": {}})
     with pytest.raises(LabError, match="DEBUG on"):
         verify.verify(verify.Target(load_settings(), "token"))

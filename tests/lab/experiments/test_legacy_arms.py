@@ -20,7 +20,7 @@ from lab.experiments.runner import make_plan, run_plan
 from lab.experiments.store import Store
 from lab.paths import current_state
 from lab.settings import LOOPBACK
-from lab.stack.native.supervision import leftovers, port_is_taken
+from lab.stack.native.supervision import leftovers, port_is_open
 
 # One of the two stacks with Django 3.0; the other differs in one package.
 DJANGO_3, CHANNELS = "django-3.0-asgiref-3.4", "channels-2016"
@@ -41,7 +41,7 @@ def nothing_left(stack):
     yield seen
     left = [p for p in leftovers(current_state()) if "LAB_LEGACY" in p.environ()]
     assert left == []
-    assert not any(port_is_taken(LOOPBACK, port) for port in seen)
+    assert not any(port_is_open(LOOPBACK, port) for port in seen)
     assert list(Path("/dev/shm").glob("*load-lab-*")) == []
 
 

@@ -29,23 +29,23 @@ def services(settings: Settings, state: State) -> list[Service]:
             _backend,
             _backend_metrics,
             _nginx,
-            _beside,
+            _second_server,
             _worker,
             _prometheus,
             metrics_ingress.service,
         ),
     )
-    found = [*(build(settings, state) for build in builders), *exporters(settings, state)]
-    program = grafana.installed()
-    return [*found, grafana.service(settings, state, program)] if program else found
+    all_services = [*(build(settings, state) for build in builders), *exporters(settings, state)]
+    program = grafana.find_installation()
+    return [*all_services, grafana.service(settings, state, program)] if program else all_services
 
 
-def start_groups(found: list[Service]) -> list[list[Service]]:
+def start_groups(all_services: list[Service]) -> list[list[Service]]:
     """Return the groups that are started together: each service of the target alone, then all
     services that measure it.
     """
-    target = [service for service in found if service.side == "target"]
-    return [*([service] for service in target), [s for s in found if s.side == "load"]]
+    target = [service for service in all_services if service.side == "target"]
+    return [*([service] for service in target), [s for s in all_services if s.side == "load"]]
 
 
 def backend_env(settings: Settings, state: State) -> dict[str, str]:
@@ -118,7 +118,7 @@ def _backend(settings: Settings, state: State) -> Service:
     )
 
 
-def _beside(settings: Settings, state: State) -> Service:
+def _second_server(settings: Settings, state: State) -> Service:
     url = f"http://{LOOPBACK}:{settings.LAB_SECOND_SERVER_PORT}"
     return Service(
         name="backend-beside",
@@ -129,7 +129,7 @@ def _beside(settings: Settings, state: State) -> Service:
         env=backend_env(settings, state),
         cwd=BACKEND,
         alive_url=f"{url}/healthz",
-        wanted=settings.LAB_SECOND_SERVER != "off",
+        enabled=settings.LAB_SECOND_SERVER != "off",
     )
 
 
@@ -147,7 +147,7 @@ def _worker(settings: Settings, state: State) -> Service:
         url=f"{redis_service.url(settings)}/1",
         env=backend_env(settings, state),
         cwd=BACKEND,
-        wanted=settings.LAB_WORKBENCH == "on",
+        enabled=settings.LAB_WORKBENCH == "on",
     )
 
 

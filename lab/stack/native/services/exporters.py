@@ -13,7 +13,7 @@ from lab.stack.native.services import redis_service
 from lab.stack.native.services.service import Service
 
 # The service whose metrics each exporter exports (label `service`).
-MEASURED = {
+MONITORED_SERVICES = {
     "node-exporter": "host",
     "process-exporter": "processes",
     "postgres-exporter": "postgres",
@@ -137,7 +137,7 @@ def process_groups(services: list[Service]) -> dict[str, Any]:
     https://github.com/ncabatoff/process-exporter#using-a-config-file
     """
     groups = [
-        {"name": service.group or service.name, "cmdline": [_whole(service.mark)]}
+        {"name": service.group or service.name, "cmdline": [_whole_words(service.mark)]}
         for service in services
     ]
     return {"process_names": [*groups, _K6]}
@@ -151,7 +151,11 @@ def scrape_targets(services: list[Service], settings: Settings) -> list[dict[str
         "backend-metrics": ("backend", settings.LAB_METRICS_PORT),
         "prometheus": ("prometheus", settings.LAB_PROMETHEUS_PORT),
     }
-    ports |= {s.name: (MEASURED[s.name], s.port) for s in services if s.name in MEASURED}
+    ports |= {
+        s.name: (MONITORED_SERVICES[s.name], s.port)
+        for s in services
+        if s.name in MONITORED_SERVICES
+    }
     return [
         {
             "targets": [f"{LOOPBACK}:{port}"],
@@ -161,6 +165,6 @@ def scrape_targets(services: list[Service], settings: Settings) -> list[dict[str
     ]
 
 
-def _whole(mark: str) -> str:
+def _whole_words(mark: str) -> str:
     """Return a pattern for `mark` as whole words: one stack's folder may be inside another's."""
     return rf"(^|\s){re.escape(mark)}(\s|$)"

@@ -14,35 +14,35 @@ from lab.stack.native.services.service import Service
 
 FOLDER = ROOT / "grafana"
 # The dashboard on its home page.
-_FIRST = "lab-load-test.json"
+_HOME_DASHBOARD = "lab-load-test.json"
 
 # Grafana's home where a package installed it.
-_PACKAGED = Path("/usr/share/grafana")
+_PACKAGE_HOME = Path("/usr/share/grafana")
 
 
 @dataclass(frozen=True)
-class Installed:
+class Installation:
     """An installed Grafana: its command, and the folder with its web pages and defaults."""
 
     command: list[str]
     home: Path
 
 
-def installed() -> Installed | None:
+def find_installation() -> Installation | None:
     """Return the machine's Grafana; None when it has none, or only a part."""
     home = _home()
     command = _command()
-    return Installed(command, home) if command and home else None
+    return Installation(command, home) if command and home else None
 
 
-def why_absent() -> str:
+def absence_reason() -> str:
     """Return why Grafana is missing, and what to do."""
     if _command() is None:
         return "no grafana on the PATH; install it, then `lab down` and `lab up`"
     return "its folder conf/defaults.ini was not found; name its home in GF_PATHS_HOME"
 
 
-def service(settings: Settings, state: State, program: Installed) -> Service:
+def service(settings: Settings, state: State, program: Installation) -> Service:
     """Return Grafana as a service: anyone on 127.0.0.1 can view it, only its administrator can
     edit.
     """
@@ -66,7 +66,9 @@ def service(settings: Settings, state: State, program: Installed) -> Service:
             "GF_PATHS_PLUGINS": str(data / "plugins"),
             "GF_PATHS_PROVISIONING": str(FOLDER / "provisioning"),
             "GF_SECURITY_ADMIN_PASSWORD": f"$__file{{{state.secrets / 'grafana_password'}}}",
-            "GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH": str(FOLDER / "dashboards" / _FIRST),
+            "GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH": str(
+                FOLDER / "dashboards" / _HOME_DASHBOARD
+            ),
             # Read by the files below grafana/provisioning.
             "PROMETHEUS_URL": settings.prometheus_url,
             "DASHBOARDS_PATH": str(FOLDER / "dashboards"),
@@ -86,8 +88,8 @@ def _home() -> Path | None:
     """Return Grafana's home: GF_PATHS_HOME; else next to the program (an archive), or the
     package's.
     """
-    named = os.environ.get("GF_PATHS_HOME")
+    setting = os.environ.get("GF_PATHS_HOME")
     program = find("grafana") or find("grafana-server")
-    beside = [program.resolve().parent.parent] if program else []
-    candidates = [Path(named)] if named else [*beside, _PACKAGED]
+    archives = [program.resolve().parent.parent] if program else []
+    candidates = [Path(setting)] if setting else [*archives, _PACKAGE_HOME]
     return next((home for home in candidates if (home / "conf/defaults.ini").exists()), None)

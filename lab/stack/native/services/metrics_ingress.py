@@ -34,7 +34,7 @@ def service(settings: Settings, state: State) -> Service:
         cwd=state.run,
         stop_signal="QUIT",
         # On the loopback, k6 pushes directly to Prometheus.
-        wanted=not IPv4Address(host).is_loopback,
+        enabled=not IPv4Address(host).is_loopback,
     )
 
 

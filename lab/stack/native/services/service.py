@@ -33,9 +33,9 @@ class Service:
     # The URL that returns 200 once the service is ready; without one, an open port is enough.
     alive_url: str = ""
     # Whether the settings enable it; otherwise it is listed, but not started.
-    wanted: bool = True
+    enabled: bool = True
 
 
-def pinned(service: Service, cpus: Cpus) -> list[str]:
+def pinned_command(service: Service, cpus: Cpus) -> list[str]:
     """Return the command of `service`, pinned to the CPUs of its side."""
     return ["taskset", "-c", cpus.target if service.side == "target" else cpus.load, *service.argv]

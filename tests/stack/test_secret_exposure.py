@@ -18,9 +18,9 @@ TESTID = "keeps-secrets"
 
 @pytest.fixture(scope="module")
 def secrets(stack):
-    found = {name: stack._state.secret(name) for name in NAMES}
-    assert all(len(value) >= 48 for value in found.values())
-    return found
+    values = {name: stack._state.secret(name) for name in NAMES}
+    assert all(len(value) >= 48 for value in values.values())
+    return values
 
 
 class CommandLines(threading.Thread):
@@ -28,47 +28,49 @@ class CommandLines(threading.Thread):
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.seen, self._stopped = set(), threading.Event()
+        self.lines, self._stopped = set(), threading.Event()
 
     def run(self):
         while not self._stopped.wait(0.05):
             for process in psutil.process_iter(["cmdline"]):
-                self.seen.add(" ".join(process.info["cmdline"] or []))
+                self.lines.add(" ".join(process.info["cmdline"] or []))
 
     def stop(self):
         self._stopped.set()
         self.join()
-        return self.seen
+        return self.lines
 
 
 @pytest.fixture(scope="module")
 def run(lab, stack):
-    """Start the stack and run k6; yield the command lines seen and the outputs."""
+    """Start the stack and run k6; yield the recorded command lines and the outputs."""
     lines = CommandLines()
     lines.start()
     try:
         flags = ("--duration", "3s", "--vus", "1", "--testid", TESTID)
-        said = [lab("up"), lab("k6", "smoke", *flags, "--json"), lab("status", "--json")]
-        said += [lab("status"), lab("logs", "redis"), lab("logs", "postgres")]
-        yield lines.stop(), said
+        results = [lab("up"), lab("k6", "smoke", *flags, "--json"), lab("status", "--json")]
+        results += [lab("status"), lab("logs", "redis"), lab("logs", "postgres")]
+        yield lines.stop(), results
     finally:
         shutil.rmtree(RESULTS / TESTID, ignore_errors=True)
 
 
-def _containing(texts, secrets):
+def _find_secrets(texts, secrets):
     return [
-        (name, where)
-        for where, text in texts.items()
+        (name, place)
+        for place, text in texts.items()
         for name, value in secrets.items()
         if value in text
     ]
 
 
 def test_command_lines_contain_no_secret(run, secrets):
-    lines, said = run
-    assert [each.code for each in said] == [0] * len(said), [each.err for each in said]
-    assert any("k6" in line and " run " in line for line in lines), "the run was not seen"
-    assert _containing({line: line for line in lines}, secrets) == []
+    lines, results = run
+    assert [each.code for each in results] == [0] * len(results), [each.err for each in results]
+    assert any("k6" in line and " run " in line for line in lines), (
+        "the command line of k6 was not recorded"
+    )
+    assert _find_secrets({line: line for line in lines}, secrets) == []
 
 
 def test_command_lines_of_first_start_contain_no_secret(lab, second_stack):
@@ -76,16 +78,18 @@ def test_command_lines_of_first_start_contain_no_secret(lab, second_stack):
     lines = CommandLines()
     lines.start()
     try:
-        said = lab("up", **second_stack)
+        result = lab("up", **second_stack)
     finally:
-        seen = lines.stop()
-    assert said.code == 0, said.err
+        command_lines = lines.stop()
+    assert result.code == 0, result.err
     assert lab("down", **second_stack).code == 0
     state = State(Path(second_stack["LAB_STATE_DIR"]))
     secrets = {name: state.secret(name) for name in NAMES}
-    assert {"initdb", "ops.roles", "load_db"} <= {word for line in seen for word in _words(line)}
-    texts = {line: line for line in seen} | {"said": said.out + said.err}
-    assert _containing(texts, secrets) == []
+    assert {"initdb", "ops.roles", "load_db"} <= {
+        word for line in command_lines for word in _words(line)
+    }
+    texts = {line: line for line in command_lines} | {"output": result.out + result.err}
+    assert _find_secrets(texts, secrets) == []
 
 
 def _words(line):
@@ -93,9 +97,9 @@ def _words(line):
 
 
 def test_lab_output_contains_no_secret(run, secrets):
-    _, said = run
-    texts = {number: each.out + each.err for number, each in enumerate(said)}
-    assert _containing(texts, secrets) == []
+    _, results = run
+    texts = {number: each.out + each.err for number, each in enumerate(results)}
+    assert _find_secrets(texts, secrets) == []
 
 
 def test_logs_configuration_and_results_contain_no_secret(run, secrets, stack):
@@ -106,7 +110,7 @@ def test_logs_configuration_and_results_contain_no_secret(run, secrets, stack):
     names = {path.name for path in files}
     assert names >= {"postgres.log", "supervisord.conf", "nginx.conf", "k6-summary.json"}
     texts = {str(path): path.read_bytes().decode(errors="replace") for path in files}
-    assert _containing(texts, secrets) == []
+    assert _find_secrets(texts, secrets) == []
 
 
 def test_process_environments_contain_no_secret(run, secrets, stack):
@@ -115,7 +119,7 @@ def test_process_environments_contain_no_secret(run, secrets, stack):
     for name, pid in stack.pids().items():
         environments[name] = "\n".join(psutil.Process(pid).environ().values())
     assert len(environments) > 10
-    assert _containing(environments, secrets) == []
+    assert _find_secrets(environments, secrets) == []
 
 
 def test_docker_engine_passes_the_token_in_the_environment(stack, monkeypatch):
@@ -125,6 +129,6 @@ def test_docker_engine_passes_the_token_in_the_environment(stack, monkeypatch):
     command = engine.k6(settings, k6_env(engine, settings, Load("smoke"), RESULTS / "x"))
     assert command.env["LAB_TOKEN"] == "the-token"
     assert not [word for word in command.argv if "the-token" in word]
-    named = [command.argv[n + 1] for n, word in enumerate(command.argv) if word == "-e"]
-    assert "LAB_TOKEN" in named
-    assert set(named) <= set(command.env) | set(os.environ)
+    names = [command.argv[n + 1] for n, word in enumerate(command.argv) if word == "-e"]
+    assert "LAB_TOKEN" in names
+    assert set(names) <= set(command.env) | set(os.environ)
