@@ -45,10 +45,10 @@ def bench(
     if growth:
         document = growing.run(engine_here(), repeats=repeat, seconds=seconds)
     else:
-        asked = command.asked(
+        options = command.resolve_options(
             only or [], repeats=repeat, seconds=seconds, check=quick, profile=profile
         )
-        document = command.run(engine_here(), asked)
+        document = command.run(engine_here(), options)
     answer(document, as_json, bench_table)
     if not command.is_reached(document):
         raise typer.Exit(1)
@@ -105,7 +105,7 @@ def soak(
     from lab.cli.output import endurance
     from lab.suites.soak import run as suite
 
-    document = suite.run(engine_here(), suite.asked(scenario, duration, rate))
+    document = suite.run(engine_here(), suite.validate_options(scenario, duration, rate))
     answer(document, as_json, endurance.soak)
     _exit_unless_passed(document)
 

@@ -18,8 +18,8 @@ from lab.stack.engine import Engine
 from lab.stack.exclusive import Borrowed, borrowed, prepare
 from lab.suites import breaking_rate
 from lab.suites.breaking_rate import Limit, find_limit
-from lab.suites.figures import Figure, at_least, at_most, peaks, within_limits
-from lab.suites.single_run import SingleRun, by_status, course, run_once
+from lab.suites.limits import Figure, at_least, at_most, peaks, within_limits
+from lab.suites.single_run import SingleRun, responses_by_status, course, run_once
 
 FACTOR = 2
 # Limits: share of the best goodput before the break; p95 of accepted requests; recovery time.
@@ -39,7 +39,7 @@ class Arm:
 
     `unsent_share` of it found no free virtual user. `seconds_to_normal` is the time from its end to
     the first moment from which no limit is exceeded; None if there is none, and never less than
-    figures.SOONEST_SECONDS. `requests`, `dropped` and `statuses` (requests by status, 0: no
+    limits.MIN_RECOVERY_SECONDS. `requests`, `dropped` and `statuses` (requests by status, 0: no
     response) are of the whole run. `cpu_speed`: see lab/host/noise.py.
     """
 
@@ -143,7 +143,7 @@ def _arm(shed: str, rate: int, limit: Limit, run: SingleRun, prometheus: Prometh
         seconds_to_normal=seconds_to_normal(result.windows, spike),
         requests=result.requests,
         dropped=result.dropped_iterations,
-        statuses=by_status(prometheus, result.testid, started, result.seconds),
+        statuses=responses_by_status(prometheus, result.testid, started, result.seconds),
         limited_by=result.limited_by,
         cpu_speed=result.cpu_speed,
         memory_bytes=peaks(prometheus, started, started + plan.seconds),
@@ -173,7 +173,7 @@ def mean_in(windows: list[Window], spike: tuple[float, float], name: str) -> flo
 def seconds_to_normal(windows: list[Window], spike: tuple[float, float]) -> float | None:
     """Return the seconds from the spike's end to the first window after which no limit is exceeded.
 
-    The spike's last requests are due in the first figures.SOONEST_SECONDS after it, and are missing
+    The spike's last requests are due in the first limits.MIN_RECOVERY_SECONDS after it, and are missing
     there however soon the target recovers.
     there however soon the target is back.
     """

@@ -51,7 +51,7 @@ class SingleRun:
         }
 
 
-def stored_single_run(document: dict[str, Any]) -> SingleRun:
+def parse_single_run(document: dict[str, Any]) -> SingleRun:
     """Return the run of a stored result.json, of this format or an older one.
 
     Raises:
@@ -143,7 +143,7 @@ def course(run: SingleRun) -> tuple[Plan, float]:
     return summary.plan, summary.started
 
 
-def by_status(
+def responses_by_status(
     prometheus: Prometheus, testid: str, started: float, seconds: float
 ) -> dict[str, int]:
     """Return the responses of the load by status code; `seconds` includes its last responses."""

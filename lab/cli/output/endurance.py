@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from lab.host.noise import NOISY_SHARE, UNSTEADY_RATIO, extremes
-from lab.suites.figures import SOONEST_SECONDS
+from lab.suites.limits import MIN_RECOVERY_SECONDS
 
 _MIB = 1024**2
 
@@ -101,7 +101,7 @@ def _noise(document: dict[str, Any]) -> Iterator[str]:
 def _normal_after(seconds: float | None) -> str:
     if seconds is None:
         return "not within the rest"
-    soonest = SOONEST_SECONDS
+    soonest = MIN_RECOVERY_SECONDS
     return f"{soonest:.0f} s or less" if seconds <= soonest else f"{seconds:.0f} s"
 
 

@@ -36,7 +36,7 @@ _COMPRESSIONS = "compressions of one new version"
 
 
 @dataclass(frozen=True)
-class Asked:
+class Options:
     """The rows, repeats and seconds of a measurement, and whether the floors are the limits."""
 
     names: list[str]
@@ -46,14 +46,14 @@ class Asked:
     profile: bool = False
 
 
-def asked(
+def resolve_options(
     names: list[str],
     *,
     repeats: int | None,
     seconds: int | None,
     check: bool,
     profile: bool = False,
-) -> Asked:
+) -> Options:
     """Return the options, with defaults for those that are not given.
 
     Raises:
@@ -61,10 +61,10 @@ def asked(
     """
     usual = (_CHECK_REPEATS, _CHECK_SECONDS) if check else (_REPEATS, _SECONDS)
     found = rows.chosen(names, check=check)
-    return Asked(found, repeats or usual[0], seconds or usual[1], check, profile)
+    return Options(found, repeats or usual[0], seconds or usual[1], check, profile)
 
 
-def run(engine: Engine, what: Asked) -> dict[str, Any]:
+def run(engine: Engine, options: Options) -> dict[str, Any]:
     """Measure the rows on the running stack, store the document, and return it.
 
     Raises:
@@ -74,12 +74,12 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
     """
     require_native(engine)
     with borrowed(engine) as stack:
-        if what.profile:
+        if options.profile:
             check_permission(backend_pid(engine))
         prepare(engine, stack)
         with facts(engine, stack.base, versions()) as known:
-            measured = list(_measured(Bench(engine, stack.base), what))
-    head = {name: value for name, value in asdict(what).items() if name != "names"}
+            measured = list(_measured(Bench(engine, stack.base), options))
+    head = {name: value for name, value in asdict(options).items() if name != "names"}
     return stored("bench", {**known, **head, "rows": measured})
 
 
@@ -104,25 +104,25 @@ def is_reached(document: dict[str, Any]) -> bool:
     )
 
 
-def _measured(bench: Bench, what: Asked) -> Iterator[dict[str, Any]]:
-    with Progress(_expected(what)) as progress:
-        for name in what.names:
+def _measured(bench: Bench, options: Options) -> Iterator[dict[str, Any]]:
+    with Progress(_expected(options)) as progress:
+        for name in options.names:
             if name == rows.START:
                 progress.begin(name, _START_SECONDS)
-                times = min(what.repeats, _MOST_STARTS)
+                times = min(options.repeats, _MOST_STARTS)
                 timed = partial(start.start_verdict, bench.base, times)
                 verdict = _or_failed(timed, start.against_limit)
                 yield row_document(name, rows.START_PATH, [verdict], [])
             else:
-                yield _row(bench, rows.row(name), what, progress)
+                yield _row(bench, rows.row(name), options, progress)
 
 
-def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, Any]:
+def _row(bench: Bench, row: Row, options: Options, progress: Progress) -> dict[str, Any]:
     """Measure one row. An error fails only this row."""
 
     def once(way: Way, repeat: int) -> Sample:
-        label = f"{row.name} {way.name} {repeat + 1}/{what.repeats}"
-        seconds = what.seconds * way.longer
+        label = f"{row.name} {way.name} {repeat + 1}/{options.repeats}"
+        seconds = options.seconds * way.longer
         progress.begin(label, seconds + _AROUND_SECONDS)
         return _sample(bench, way, seconds)
 
@@ -130,23 +130,23 @@ def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, A
     profiles: list[dict[str, Any]] = []
     try:
         with bench.prepared(row):
-            found = pairs(row, what.repeats, once)
-            verdicts = [judge(target, found, check=what.check) for target in row.targets]
+            found = pairs(row, options.repeats, once)
+            verdicts = [judge(target, found, check=options.check) for target in row.targets]
             if row.compressed_once:
-                counted = partial(count_compressions, bench, row, what.seconds)
+                counted = partial(count_compressions, bench, row, options.seconds)
                 verdicts.append(_or_failed(counted, judge_compressions))
-            profiles = list(_profiled(bench, row, what, progress))
+            profiles = list(_profiled(bench, row, options, progress))
     except Interrupted:
         raise
     except LabError as error:
-        verdicts = [_failed(judge(each, [], check=what.check), error) for each in row.targets]
+        verdicts = [_failed(judge(each, [], check=options.check), error) for each in row.targets]
     return row_document(row.name, row.path, verdicts, found) | {"profiles": profiles}
 
 
-def _profiled(bench: Bench, row: Row, what: Asked, progress: Progress) -> Iterator[dict[str, Any]]:
+def _profiled(bench: Bench, row: Row, options: Options, progress: Progress) -> Iterator[dict[str, Any]]:
     """Measure each variant once more with py-spy, if profiles are enabled."""
-    for way in row.ways if what.profile else ():
-        seconds = what.seconds * way.longer
+    for way in row.ways if options.profile else ():
+        seconds = options.seconds * way.longer
         progress.begin(f"{row.name} {way.name} profile", seconds + _AROUND_SECONDS)
         yield asdict(profiled(bench, row, way, seconds))
 
@@ -189,12 +189,12 @@ def row_document(
     }
 
 
-def _expected(what: Asked) -> float:
+def _expected(options: Options) -> float:
     """Return the approximate duration of the measurements, in seconds."""
-    ways = sum(len(rows.row(name).ways) for name in what.names if name != rows.START)
-    start = _START_SECONDS if rows.START in what.names else 0
-    times = what.repeats + what.profile
-    return ways * times * (what.seconds + _AROUND_SECONDS) + start
+    ways = sum(len(rows.row(name).ways) for name in options.names if name != rows.START)
+    start = _START_SECONDS if rows.START in options.names else 0
+    times = options.repeats + options.profile
+    return ways * times * (options.seconds + _AROUND_SECONDS) + start
 
 
 def pairs(row: Row, repeats: int, once: Callable[[Way, int], Sample]) -> list[Pair]:

@@ -116,11 +116,11 @@ class Bench:
         return {**way.headers, "If-None-Match": fetch(self.url(way), way.headers).etag}
 
     def _read(self, way: Way, seconds: float, looking_on: AbstractContextManager[None]) -> Sample:
-        asked = wrk.Asked(self.url(way), way.connections, seconds, self._headers(way))
+        load = wrk.Load(self.url(way), way.connections, seconds, self._headers(way))
         # On shared CPUs this would slow down the generator as well.
         held = way.held_back and not self.cpus.shared
         with held_back(self.cpus.target) if held else nullcontext(), looking_on:
-            sample = wrk.measure(asked, self.cpus)
+            sample = wrk.measure(load, self.cpus)
         sample = replace(sample, busy=replace(sample.busy, held_back=held))
         return check_size(sample, len(self._fetched(way).raw), way.connections)
 
@@ -133,11 +133,11 @@ class Bench:
         else:
             with dataset.slots_file(slots) as file:
                 env = {"BENCH_SLOTS": str(file)}
-                asked = wrk.Asked(
+                load = wrk.Load(
                     self.url(way), way.connections, seconds, script="booking.lua", env=env
                 )
                 with looking_on:
-                    sample = wrk.measure(asked, self.cpus)
+                    sample = wrk.measure(load, self.cpus)
         return dataset.check_made(sample, dataset.bookings(self.engine) - before, way.connections)
 
 

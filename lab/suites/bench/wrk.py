@@ -26,7 +26,7 @@ _GRACE_SECONDS = 30
 
 
 @dataclass(frozen=True)
-class Asked:
+class Load:
     """The requests that wrk sends, and for how long. `env` is for `script`."""
 
     url: str
@@ -37,14 +37,14 @@ class Asked:
     env: dict[str, str] = field(default_factory=dict)
 
 
-def measure(asked: Asked, cpus: Cpus) -> Sample:
+def measure(load: Load, cpus: Cpus) -> Sample:
     """Run wrk on the load's CPUs, once.
 
     Raises:
         LabError: wrk failed.
     """
     before, meter = cpu_of_children(), BusyMeter(cpus)
-    said = _run(asked, cpus)
+    said = _run(load, cpus)
     busy = meter.busy(cpu_of_children() - before, _THREADS)
     return sample_of(_reported(said), busy)
 
@@ -73,26 +73,26 @@ def _wrong(report: dict[str, Any]) -> str:
     return ", ".join(f"{count} {what}" for what, count in found.items() if count)
 
 
-def _run(asked: Asked, cpus: Cpus) -> str:
+def _run(load: Load, cpus: Cpus) -> str:
     done = subprocess.run(
         [
             *("taskset", "-c", cpus.load, str(require("wrk"))),
-            *("-t", str(_THREADS), "-c", str(asked.connections)),
-            *("-d", f"{max(round(asked.seconds), 1)}s", "--timeout", f"{_TIMEOUT_SECONDS}s"),
-            *("-s", str(_SCRIPTS / asked.script)),
-            *(part for name, value in asked.headers.items() for part in ("-H", f"{name}: {value}")),
-            asked.url,
+            *("-t", str(_THREADS), "-c", str(load.connections)),
+            *("-d", f"{max(round(load.seconds), 1)}s", "--timeout", f"{_TIMEOUT_SECONDS}s"),
+            *("-s", str(_SCRIPTS / load.script)),
+            *(part for name, value in load.headers.items() for part in ("-H", f"{name}: {value}")),
+            load.url,
         ],
         env={
             **os.environ,
             **library_env(),
-            **asked.env,
+            **load.env,
             "BENCH_REPORT": str(_SCRIPTS / "report.lua"),
         },
         capture_output=True,
         text=True,
         check=False,
-        timeout=asked.seconds + _GRACE_SECONDS,
+        timeout=load.seconds + _GRACE_SECONDS,
     )
     if done.returncode:
         raise LabError(f"wrk failed with exit code {done.returncode}: {done.stderr[-500:]}")

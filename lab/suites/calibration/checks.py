@@ -10,7 +10,7 @@ from lab.analysis.result import METRICS, Result
 from lab.host.noise import UNSTEADY_RATIO
 from lab.suites.calibration.cells import Cell, Judge
 from lab.suites.calibration.noise import Noise
-from lab.suites.calibration.reference import Truth
+from lab.suites.calibration.reference import ReferenceValues
 
 # Noise adds some milliseconds; a value that is more than twice the expected one is wrong.
 MOST_NOISE = 1.0
@@ -78,14 +78,14 @@ OWN_WORK_MS = {50: 0.6, 90: 1.0, 95: 2.0, 99: 5.0}
 
 
 @dataclass(frozen=True)
-class Seen:
+class Measurement:
     """One run: the `result` as reported by the lab, the reference values (`truth`), the loopback's
     share of the response times, and Prometheus's values: percentiles in ms by share, and the load's
     requests. It is the quietest of `tries` runs.
     """
 
     result: Result
-    truth: Truth
+    reference: ReferenceValues
     floor_ms: float
     prometheus_ms: dict[int, float | None]
     prometheus_requests: float | None
@@ -93,66 +93,66 @@ class Seen:
     tries: int = 1
 
 
-def compare(cell: Cell, runs: list[Seen]) -> list[Check]:
+def compare(cell: Cell, runs: list[Measurement]) -> list[Check]:
     """Return every check of a cell, for each of its runs."""
     found: list[Check] = []
     for judge in cell.judged_by:
         if judge == "spread":
             found += _spread(runs)
         else:
-            found += [check for seen in runs for check in _JUDGES[judge](cell, seen)]
+            found += [check for measurement in runs for check in _JUDGES[judge](cell, measurement)]
     return found
 
 
-def _times(_cell: Cell, seen: Seen) -> Iterator[Check]:
+def _times(_cell: Cell, measurement: Measurement) -> Iterator[Check]:
     for share in SHARES:
-        true = round(seen.truth.milliseconds(share) + seen.floor_ms, 2)
-        said = METRICS[f"p{share}_ms"].of(seen.result)
+        true = round(measurement.reference.milliseconds(share) + measurement.floor_ms, 2)
+        said = METRICS[f"p{share}_ms"].of(measurement.result)
         # Noise of the machine alone never delays half of the requests.
-        void = seen.noise.in_times if share > SHARES[0] else ""
+        void = measurement.noise.in_times if share > SHARES[0] else ""
         more = round(OWN_WORK_MS[share] / true, 3) if true else 0.0
         what = f"k6's p{share}"
         yield Check(what, true, said, TIMES, " ms", allowed_above=more, void=void)
     for share in SHARES:
-        said, there = METRICS[f"p{share}_ms"].of(seen.result), seen.prometheus_ms[share]
+        said, there = METRICS[f"p{share}_ms"].of(measurement.result), measurement.prometheus_ms[share]
         rounded = None if there is None else round(there, 2)
         yield Check(f"Prometheus's p{share}", said or 0.0, rounded, BUCKET, " ms", factor=True)
 
 
-def _rate(cell: Cell, seen: Seen) -> Iterator[Check]:
-    true = round(seen.truth.rate, 2)
-    yield Check("requests per second", true, seen.result.rps, RATES, "/s")
+def _rate(cell: Cell, measurement: Measurement) -> Iterator[Check]:
+    true = round(measurement.reference.rate, 2)
+    yield Check("requests per second", true, measurement.result.rps, RATES, "/s")
     if cell.rate:
-        best = seen.truth.best_rate or 0.0
-        yield Check("goodput, best 5 s", best, seen.result.goodput, RATES, "/s")
+        best = measurement.reference.best_rate or 0.0
+        yield Check("goodput, best 5 s", best, measurement.result.goodput, RATES, "/s")
 
 
-def _counts(_cell: Cell, seen: Seen) -> Iterator[Check]:
-    answered, cut_off = seen.truth.requests, seen.truth.cut_off
-    yield Check("requests in k6's summary", answered + cut_off, seen.result.requests)
-    yield Check("requests in Prometheus", answered + cut_off, seen.prometheus_requests)
-    yield Check("failed requests", cut_off, seen.result.failed)
+def _counts(_cell: Cell, measurement: Measurement) -> Iterator[Check]:
+    answered, cut_off = measurement.reference.requests, measurement.reference.cut_off
+    yield Check("requests in k6's summary", answered + cut_off, measurement.result.requests)
+    yield Check("requests in Prometheus", answered + cut_off, measurement.prometheus_requests)
+    yield Check("failed requests", cut_off, measurement.result.failed)
 
 
-def _break(cell: Cell, seen: Seen) -> Iterator[Check]:
-    found = seen.result.break_point
+def _break(cell: Cell, measurement: Measurement) -> Iterator[Check]:
+    found = measurement.result.break_point
     true = float(cell.breaks_at or 0)
     yield Check("break point", true, found.rate if found else None, BREAK, "/s")
     yield Check("goodput at the break", true, found.goodput if found else None, BREAK, "/s")
 
 
-def _limit(cell: Cell, seen: Seen) -> Iterator[Check]:
-    yield Check("limited by", cell.limit, seen.result.limited_by)
+def _limit(cell: Cell, measurement: Measurement) -> Iterator[Check]:
+    yield Check("limited by", cell.limit, measurement.result.limited_by)
 
 
-def _spread(runs: list[Seen]) -> Iterator[Check]:
+def _spread(runs: list[Measurement]) -> Iterator[Check]:
     """Yield the variation of the repeats, and the variation at a constant CPU speed: corrected by
     the CPU time of one response, whose work is constant. Only the former includes the machine's
     variation.
     """
-    goodputs = [seen.result.goodput for seen in runs]
-    works = [seen.truth.work_ms for seen in runs]
-    noise = [reason for seen in runs for reason in seen.noise.reasons]
+    goodputs = [measurement.result.goodput for measurement in runs]
+    works = [measurement.reference.work_ms for measurement in runs]
+    noise = [reason for measurement in runs for reason in measurement.noise.reasons]
     void = "; ".join(dict.fromkeys([*noise, *_uneven(works)]))
     what = f"goodput of {len(runs)}: coefficient of variation"
     yield Check(what, 0.0, variation(goodputs), SPREAD, void=void)
@@ -173,7 +173,7 @@ def variation(values: list[float]) -> float | None:
     return round(stdev(values) / fmean(values), 4)
 
 
-_JUDGES: dict[Judge, Callable[[Cell, Seen], Iterator[Check]]] = {
+_JUDGES: dict[Judge, Callable[[Cell, Measurement], Iterator[Check]]] = {
     "times": _times,
     "rate": _rate,
     "counts": _counts,

@@ -16,7 +16,7 @@ from lab.settings import Settings
 from lab.stack.engine import Engine
 from lab.stack.exclusive import borrowed
 from lab.suites.calibration.cells import Cell, chosen
-from lab.suites.calibration.checks import Check, Seen, compare
+from lab.suites.calibration.checks import Check, Measurement, compare
 from lab.suites.calibration.measure import measure
 from lab.suites.calibration.noise import Noise, unsteady
 
@@ -103,7 +103,7 @@ def _measured(
         for cell in cells:
             try:
                 runs = list(_runs(engine, settings, cell, folder, progress))
-                noises = [(cell.name, seen.noise) for seen in runs]
+                noises = [(cell.name, measurement.noise) for measurement in runs]
                 yield cell_document(cell, runs, compare(cell, runs)), noises
             except Interrupted:
                 raise
@@ -114,35 +114,35 @@ def _measured(
 
 def _runs(
     engine: Engine, settings: Settings, cell: Cell, folder: Path, progress: Progress
-) -> Iterator[Seen]:
+) -> Iterator[Measurement]:
     for number in range(1, cell.repeats + 1):
         of_several = f" {number}/{cell.repeats}" if cell.repeats > 1 else ""
         progress.begin(f"{cell.name}{of_several}: {cell.what}", cell.seconds + _AROUND_SECONDS)
         yield _quietest(engine, settings, cell, folder / f"{cell.name}-{number}")
 
 
-def _quietest(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Seen:
+def _quietest(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Measurement:
     """Return one run: if the cell allows several tries, the first quiet one or the quietest. Their
     results do not affect the choice.
     """
-    runs: list[Seen] = []
+    runs: list[Measurement] = []
     while not runs or (runs[-1].noise.in_times and len(runs) < cell.tries):
         if runs:
             note(f"Warning: {runs[-1].noise.in_times}. {cell.name} is measured again.")
         again = f"-again-{len(runs)}" if runs else ""
         runs.append(measure(engine, settings, cell, folder.with_name(folder.name + again)))
-    chosen_run = min(runs, key=lambda seen: seen.noise.taken)
+    chosen_run = min(runs, key=lambda measurement: measurement.noise.taken)
     return replace(chosen_run, tries=len(runs))
 
 
-def cell_document(cell: Cell, runs: list[Seen], judged: list[Check]) -> dict[str, Any]:
+def cell_document(cell: Cell, runs: list[Measurement], judged: list[Check]) -> dict[str, Any]:
     """Return a cell as it is stored and displayed."""
     return {
         "cell": cell.name,
         "what": cell.what,
         "server": str(cell.law),
         "load": {name: value for name, value in asdict(cell).items() if name in _LOAD and value},
-        "runs": [_run_document(seen, timed=cell.law.timed) for seen in runs],
+        "runs": [_run_document(measurement, timed=cell.law.timed) for measurement in runs],
         "checks": [
             {**asdict(check), "off": check.off, "outcome": check.outcome} for check in judged
         ],
@@ -152,20 +152,20 @@ def cell_document(cell: Cell, runs: list[Seen], judged: list[Check]) -> dict[str
 _LOAD = ("profile", "seconds", "rate", "vus", "max_vus", "starved")
 
 
-def _run_document(seen: Seen, *, timed: bool) -> dict[str, Any]:
-    truth = seen.truth
+def _run_document(measurement: Measurement, *, timed: bool) -> dict[str, Any]:
+    reference = measurement.reference
     return {
-        "figures": without_series(seen.result.document()),
+        "figures": without_series(measurement.result.document()),
         "server": {
-            "requests": truth.requests,
-            "cut_off": truth.cut_off,
-            "rate": round(truth.rate, 3),
-            "mean_ms": round(truth.mean_ms, 4),
-            "late_p50_ms": round(truth.late_ms(50), 4) if timed else None,
-            "late_p99_ms": round(truth.late_ms(99), 4) if timed else None,
-            "floor_ms": round(seen.floor_ms, 4),
-            "work_ms": round(truth.work_ms, 4),
+            "requests": reference.requests,
+            "cut_off": reference.cut_off,
+            "rate": round(reference.rate, 3),
+            "mean_ms": round(reference.mean_ms, 4),
+            "late_p50_ms": round(reference.late_ms(50), 4) if timed else None,
+            "late_p99_ms": round(reference.late_ms(99), 4) if timed else None,
+            "floor_ms": round(measurement.floor_ms, 4),
+            "work_ms": round(reference.work_ms, 4),
         },
-        "tries": seen.tries,
-        "noise": asdict(seen.noise),
+        "tries": measurement.tries,
+        "noise": asdict(measurement.noise),
     }

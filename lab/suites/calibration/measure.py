@@ -22,12 +22,12 @@ from lab.settings import Settings
 from lab.stack.engine import Engine
 from lab.suites.bench.busy import held_back
 from lab.suites.calibration.cells import Cell
-from lab.suites.calibration.checks import SHARES, Seen
+from lab.suites.calibration.checks import SHARES, Measurement
 from lab.suites.calibration.noise import ForeignMeter, Noise
 from lab.suites.calibration.reference import Reference, round_trip_ms, serving
 
 
-def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Seen:
+def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Measurement:
     """Load the cell's server with k6, and read the run back, as for any target.
 
     Raises:
@@ -47,14 +47,14 @@ def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> See
             cpu_speed=run.cpu_speed,
             load_steal=round(of_load.share(), 4),
         )
-        truth = server.stop()
+        reference = server.stop()
     with step("reading it back"):
         result = read_back(engine, run, Bounds())
     there = Prometheus(settings.prometheus_url)
-    return Seen(
+    return Measurement(
         result=result,
-        truth=truth,
-        floor_ms=max(round_trip - truth.probe_ms(), 0.0),
+        reference=reference,
+        floor_ms=max(round_trip - reference.probe_ms(), 0.0),
         prometheus_ms=_percentiles(there, run),
         prometheus_requests=there.instant(queries.requests_of_load(run.load.testid)),
         noise=noise,

@@ -23,7 +23,7 @@ from lab.suites.calibration.service_times import Law
 
 
 @dataclass(frozen=True)
-class Truth:
+class ReferenceValues:
     """Reference values of each request: seconds from its arrival to its response, and how late its
     response was by the service-time model. `seconds_in_all` is from the first arrival to the last
     response, `computed` the CPU time in seconds of the model's work. `best_rate` is the highest
@@ -68,10 +68,10 @@ class Truth:
         return 1000 * median(self.probes) if self.probes else 0.0
 
 
-def read_truth(record: dict[str, Any]) -> Truth:
+def read_truth(record: dict[str, Any]) -> ReferenceValues:
     """Read the record of server.py."""
     received, due, answered = (record[name] for name in ("received", "due", "answered"))
-    return Truth(
+    return ReferenceValues(
         seconds=sorted(end - start for start, end in zip(received, answered, strict=True)),
         late=sorted(end - when for when, end in zip(due, answered, strict=True)),
         seconds_in_all=max(answered) - min(received) if received else 0.0,
@@ -123,7 +123,7 @@ class Reference:
     def pid(self) -> int:
         return self._process.pid
 
-    def stop(self) -> Truth:
+    def stop(self) -> ReferenceValues:
         """Stop the server, and return its record.
 
         Raises:

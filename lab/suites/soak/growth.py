@@ -7,7 +7,7 @@ from statistics import median
 from lab.analysis.breakpoint import IN_A_ROW
 from lab.analysis.result import Result
 from lab.analysis.windows import Window
-from lab.suites.figures import Figure, at_least, at_most
+from lab.suites.limits import Figure, at_least, at_most
 from lab.suites.soak.watch import Look, Watch
 
 _MIB = 1024**2

@@ -21,8 +21,8 @@ from lab.stack.engine import Engine
 from lab.stack.exclusive import borrowed, prepare
 from lab.suites import breaking_rate
 from lab.suites.breaking_rate import Limit, find_borne
-from lab.suites.figures import peaks, within_limits
-from lab.suites.single_run import SingleRun, by_status, course, run_once
+from lab.suites.limits import peaks, within_limits
+from lab.suites.single_run import SingleRun, responses_by_status, course, run_once
 from lab.suites.soak.growth import of_load, of_looks
 from lab.suites.soak.watch import Watch
 
@@ -32,7 +32,7 @@ LOOKS = 120
 
 
 @dataclass(frozen=True)
-class Asked:
+class Options:
     """The load: `rate` requests/s of the scenario; None for half of the highest sustained rate."""
 
     scenario: str
@@ -40,7 +40,7 @@ class Asked:
     rate: int | None = None
 
 
-def asked(scenario: str, duration: str, rate: int | None) -> Asked:
+def validate_options(scenario: str, duration: str, rate: int | None) -> Options:
     """Return the validated options.
 
     Raises:
@@ -54,10 +54,10 @@ def asked(scenario: str, duration: str, rate: int | None) -> Asked:
             f"--duration {duration} is too short: caches fill and pools open in the first part of "
             f"it. Give it {LEAST_SECONDS}s or more."
         )
-    return Asked(scenario, seconds, rate)
+    return Options(scenario, seconds, rate)
 
 
-def run(engine: Engine, what: Asked) -> dict[str, Any]:
+def run(engine: Engine, options: Options) -> dict[str, Any]:
     """Sustain the rate, measure growth, store the document, and return it.
 
     Raises:
@@ -70,39 +70,39 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
             f"`lab soak` looks into the native engine's folders and processes; this one is "
             f"{engine.name}. Stop this stack (lab down), then: LAB_ENGINE=native lab soak"
         )
-    expected = breaking_rate.SECONDS + what.seconds + 90
+    expected = breaking_rate.SECONDS + options.seconds + 90
     with borrowed(engine, as_set=True) as stack, Progress(expected) as progress:
         # Before the data is loaded again, so that a wrong name fails early.
-        check(engine, _load(what, rate=1))
+        check(engine, _load(options, rate=1))
         prepare(engine, stack)
         with facts(engine, stack.base) as known:
-            limit = _limit(engine, what, progress)
-            held = what.rate or max(1, round(SHARE * limit.rate)) if limit else what.rate or 1
-            progress.begin(f"{held} requests/s for {what.seconds:.0f} s", what.seconds + 30)
-            found = _held(engine, what, _load(what, held), stack.base)
-    named = {"scenario": what.scenario, "seconds": what.seconds, "rate": held}
+            limit = _limit(engine, options, progress)
+            held = options.rate or max(1, round(SHARE * limit.rate)) if limit else options.rate or 1
+            progress.begin(f"{held} requests/s for {options.seconds:.0f} s", options.seconds + 30)
+            found = _held(engine, options, _load(options, held), stack.base)
+    named = {"scenario": options.scenario, "seconds": options.seconds, "rate": held}
     settings = {"settings": stack.base.model_dump(), "limit": asdict(limit) if limit else None}
     return stored("soak", {**known, **named, **settings, **found})
 
 
-def _limit(engine: Engine, what: Asked, progress: Progress) -> Limit | None:
+def _limit(engine: Engine, options: Options, progress: Progress) -> Limit | None:
     """Return the stack's capacity, unless the rate was given. It may be a lower bound: half of the
     generator's maximum is a valid load as well.
     """
-    if what.rate is not None:
+    if options.rate is not None:
         return None
     progress.begin("break point", breaking_rate.SECONDS + 60)
-    return find_borne(engine, what.scenario)
+    return find_borne(engine, options.scenario)
 
 
-def _load(what: Asked, rate: int) -> Load:
-    duration, testid = f"{what.seconds:g}s", new_testid("soak")
-    return Load("hold", what.scenario, rate=rate, duration=duration, testid=testid)
+def _load(options: Options, rate: int) -> Load:
+    duration, testid = f"{options.seconds:g}s", new_testid("soak")
+    return Load("hold", options.scenario, rate=rate, duration=duration, testid=testid)
 
 
-def _held(engine: Engine, what: Asked, load: Load, settings: Settings) -> dict[str, Any]:
+def _held(engine: Engine, options: Options, load: Load, settings: Settings) -> dict[str, Any]:
     """Run the load, and return its result with all samples taken during it."""
-    step = max(1.0, what.seconds / LOOKS)
+    step = max(1.0, options.seconds / LOOKS)
     began = time.time()
     with Watch(engine, current_state(), step) as watch, _keeping(watch):
         held = run_once(engine, load, Bounds())
@@ -110,7 +110,7 @@ def _held(engine: Engine, what: Asked, load: Load, settings: Settings) -> dict[s
     memory, statuses = _from_prometheus(held, settings, began, step)
     figures = [
         *of_load(result, statuses),
-        *of_looks(watch, result.requests, what.seconds, settings.LAB_NGINX_CACHE),
+        *of_looks(watch, result.requests, options.seconds, settings.LAB_NGINX_CACHE),
         *within_limits(memory),
     ]
     return {
@@ -143,7 +143,7 @@ def _from_prometheus(
     try:
         return (
             peaks(prometheus, began, time.time(), step=max(5.0, step)),
-            by_status(prometheus, held.result.testid, started, held.result.seconds),
+            responses_by_status(prometheus, held.result.testid, started, held.result.seconds),
         )
     except Unanswered:
         return {}, {}

@@ -237,4 +237,4 @@ def test_other_engine_is_rejected_with_remedy(stack):
         name = "docker"
 
     with pytest.raises(UsageError, match="LAB_ENGINE=native lab bench"):
-        command.run(Docker(), command.asked([], repeats=1, seconds=1, check=True))
+        command.run(Docker(), command.resolve_options([], repeats=1, seconds=1, check=True))

@@ -70,7 +70,7 @@ def test_slower_path_fails_check(stack, monkeypatch):
     honest = rows.row("revalidation")
     slower = tuple(Way("known", "detail") if way.name == "known" else way for way in honest.ways)
     monkeypatch.setattr(rows, "ROWS", (replace(honest, ways=slower),))
-    document = command.run(stack, command.asked(["revalidation"], repeats=1, seconds=1, check=True))
+    document = command.run(stack, command.resolve_options(["revalidation"], repeats=1, seconds=1, check=True))
     (ROOT / document["files"]["result"]).unlink()
     (figure,) = document["rows"][0]["figures"]
     assert figure["outcome"] == "missed"
@@ -89,7 +89,7 @@ def test_full_generator_is_detected(stack, tmp_path):
         "end\n"
     )
     settings = stack.settings()
-    asked = wrk.Asked(f"{settings.nginx_status_url}/settings", 1, 2, script=str(script))
+    asked = wrk.Load(f"{settings.nginx_status_url}/settings", 1, 2, script=str(script))
     cpus = choose_cpus(settings)
     target = Target("fast", "naive", must_reach=1, floor=1)
     found = wrk.measure(asked, cpus)

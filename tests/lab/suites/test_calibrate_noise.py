@@ -18,7 +18,7 @@ def _repeats(goodputs, steal=0.0, works=None):
         replace(
             SEEN,
             result=RESULT.model_copy(update={"goodput": each}),
-            truth=replace(TRUTH, computed=work * TRUTH.requests / 1000),
+            reference=replace(TRUTH, computed=work * TRUTH.requests / 1000),
             noise=noise,
         )
         for each, work in zip(goodputs, works, strict=True)

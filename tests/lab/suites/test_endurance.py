@@ -15,7 +15,7 @@ from lab.errors import LabError, UsageError
 from lab.load.plan import Plan, Stage
 from lab.suites import breaking_rate, overload
 from lab.suites.breaking_rate import Limit, limit_of
-from lab.suites.figures import LIMITS, within_limits
+from lab.suites.limits import MEMORY_LIMITS, within_limits
 from lab.suites.soak import run
 
 _MIB = 1024**2
@@ -40,7 +40,7 @@ def _arm(**changed):
         "statuses": {"200": 1900, "503": 2100},
         "limited_by": "target",
         "cpu_speed": 12.0,
-        "memory_bytes": dict.fromkeys(LIMITS, 100 * _MIB),
+        "memory_bytes": dict.fromkeys(MEMORY_LIMITS, 100 * _MIB),
         "testid": "overload-on",
         "spike": _SPIKE,
         "windows": [],
@@ -87,7 +87,7 @@ def test_recovery_ends_with_last_limit_violation(broken, seconds):
         # A request that hung ends after the plan, by an answer or a timeout; k6 counts it.
         ({"requests": 4001}, False),
         ({"statuses": {}}, False),
-        ({"memory_bytes": dict.fromkeys(LIMITS, 2048 * _MIB)}, False),
+        ({"memory_bytes": dict.fromkeys(MEMORY_LIMITS, 2048 * _MIB)}, False),
         ({"memory_bytes": {"nginx": 1}}, False),
     ],
 )
@@ -194,8 +194,8 @@ def test_unrecorded_ramp_gives_no_soak_rate():
 @pytest.mark.parametrize("duration", ["", "soon", "59s", "10"])
 def test_invalid_soak_duration_is_usage_error(duration):
     with pytest.raises(UsageError, match="--duration"):
-        run.asked("journey", duration, None)
+        run.validate_options("journey", duration, None)
 
 
 def test_soak_duration_uses_k6_notation():
-    assert run.asked("journey", "30m", 5) == run.Asked("journey", 1800, 5)
+    assert run.validate_options("journey", "30m", 5) == run.Options("journey", 1800, 5)

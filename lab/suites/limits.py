@@ -10,7 +10,7 @@ from lab.analysis.windows import PUSH_SECONDS, Bounds
 
 # A request that arrives just before the end of an overload is due one p95 limit and one push later
 # (lab/analysis/windows.py): no window that starts earlier can be good.
-SOONEST_SECONDS = Bounds().p95_ms / 1000 + PUSH_SECONDS
+MIN_RECOVERY_SECONDS = Bounds().p95_ms / 1000 + PUSH_SECONDS
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def at_least(what: str, bound: float, value: float | None) -> Figure:
 _MIB = 1024**2
 # The limits in docker-compose.yml (a test compares them). Plain processes have no limit of memory,
 # but are checked against the same values.
-LIMITS = {
+MEMORY_LIMITS = {
     "postgres": 1024 * _MIB,
     "redis": 384 * _MIB,
     "backend": 1024 * _MIB,
@@ -60,13 +60,13 @@ def peaks(prometheus: Prometheus, start: float, end: float, step: float = 1) -> 
     return {
         name: round(max(series.values()))
         for name, series in sorted(found.items())
-        if name in LIMITS and series
+        if name in MEMORY_LIMITS and series
     }
 
 
 def within_limits(found: dict[str, int]) -> Iterator[Figure]:
     """Yield the memory of each service, in MiB; a missing value violates its limit."""
-    for name, limit in LIMITS.items():
+    for name, limit in MEMORY_LIMITS.items():
         taken = found.get(name)
         value = None if taken is None else round(taken / _MIB, 1)
         yield at_most(f"memory of {name}, MiB", limit / _MIB, value)
