@@ -14,7 +14,7 @@ MIN_RECOVERY_SECONDS = Bounds().p95_ms / 1000 + PUSH_SECONDS
 
 
 @dataclass(frozen=True)
-class Figure:
+class LimitCheck:
     """A measured value and its limit. None means not measured, which violates the limit."""
 
     what: str
@@ -23,7 +23,7 @@ class Figure:
     value: float | None
 
     @property
-    def kept(self) -> bool:
+    def passed(self) -> bool:
         """Return whether the limit was met."""
         if self.value is None:
             return False
@@ -33,12 +33,12 @@ class Figure:
         return {**asdict(self), "kept": self.kept}
 
 
-def at_most(what: str, bound: float, value: float | None) -> Figure:
-    return Figure(what, bound, True, value)
+def at_most(what: str, bound: float, value: float | None) -> LimitCheck:
+    return LimitCheck(what, bound, True, value)
 
 
-def at_least(what: str, bound: float, value: float | None) -> Figure:
-    return Figure(what, bound, False, value)
+def at_least(what: str, bound: float, value: float | None) -> LimitCheck:
+    return LimitCheck(what, bound, False, value)
 
 
 _MIB = 1024**2
@@ -56,17 +56,17 @@ def peaks(prometheus: Prometheus, start: float, end: float, step: float = 1) -> 
     """Return the peak memory, in bytes, of each service of the target between two Unix times."""
     # Includes the time between two steps; Prometheus evaluates the rule every 5 s.
     query = f"max_over_time(service:memory_bytes[{max(10, ceil(step))}s])"
-    found = prometheus.by_label(query, "service", start, end, step)
+    peaks_by_service = prometheus.by_label(query, "service", start, end, step)
     return {
         name: round(max(series.values()))
-        for name, series in sorted(found.items())
+        for name, series in sorted(peaks_by_service.items())
         if name in MEMORY_LIMITS and series
     }
 
 
-def within_limits(found: dict[str, int]) -> Iterator[Figure]:
+def memory_checks(peaks_by_service: dict[str, int]) -> Iterator[LimitCheck]:
     """Yield the memory of each service, in MiB; a missing value violates its limit."""
     for name, limit in MEMORY_LIMITS.items():
-        taken = found.get(name)
-        value = None if taken is None else round(taken / _MIB, 1)
+        peak = peaks_by_service.get(name)
+        value = None if peak is None else round(peak / _MIB, 1)
         yield at_most(f"memory of {name}, MiB", limit / _MIB, value)
