@@ -30,7 +30,7 @@ class LimitCheck:
         return self.value <= self.bound if self.at_most else self.value >= self.bound
 
     def document(self) -> dict[str, Any]:
-        return {**asdict(self), "kept": self.kept}
+        return {**asdict(self), "kept": self.passed}
 
 
 def at_most(what: str, bound: float, value: float | None) -> LimitCheck:
