@@ -114,11 +114,11 @@ def _report_run(run: "StoredRun", as_json: bool) -> dict[str, str]:
 
 
 def _single_run(run: "StoredRun") -> "SingleRun":
-    from lab.suites.single_run import stored_single_run
+    from lab.suites.single_run import parse_single_run
 
     document = run.document()
     try:
-        return stored_single_run(document)
+        return parse_single_run(document)
     except ValueError as error:
         raise run.damaged(str(error).splitlines()[0]) from None
 

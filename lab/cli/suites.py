@@ -53,7 +53,7 @@ def bench(
     if growth:
         document = growth_suite.run(current_engine(), repeats=repeat, seconds=seconds)
     else:
-        options = command.asked(
+        options = command.resolve_options(
             only or [], repeats=repeat, seconds=seconds, check=quick, profile=profile
         )
         document = command.run(current_engine(), options)
@@ -113,7 +113,7 @@ def soak(
     from lab.cli.output import endurance
     from lab.suites.soak import run as suite
 
-    document = suite.run(current_engine(), suite.asked(scenario, duration, rate))
+    document = suite.run(current_engine(), suite.validate_options(scenario, duration, rate))
     print_result(document, as_json, endurance.soak)
     _exit_unless_passed(document)
 

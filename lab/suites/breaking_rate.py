@@ -48,7 +48,7 @@ def find_limit(engine: Engine, scenario: str) -> Limit:
     return limit
 
 
-def find_borne(engine: Engine, scenario: str) -> Limit:
+def find_sustained(engine: Engine, scenario: str) -> Limit:
     """Find the limit like `find_limit`; if the generator is the limit, return the rate until then.
 
     Raises:
@@ -61,13 +61,13 @@ def _ramp(engine: Engine, scenario: str) -> Result:
     """Return the result of a ramp beyond the rate without pauses. If that was sustained, ramp
     beyond its goodput: a shared CPU may have become faster in between.
     """
-    result = _ramp_to(engine, scenario, _answered(engine, scenario))
+    result = _ramp_to(engine, scenario, _closed_loop_rate(engine, scenario))
     if result.outcome == "held" and result.limited_by == "none":
         return _ramp_to(engine, scenario, result.goodput)
     return result
 
 
-def _answered(engine: Engine, scenario: str) -> float:
+def _closed_loop_rate(engine: Engine, scenario: str) -> float:
     """Return the responses per second without pauses."""
     full = Load(
         "closed",
@@ -76,17 +76,17 @@ def _answered(engine: Engine, scenario: str) -> float:
         duration=f"{_FULL_SECONDS}s",
         testid=new_testid("capacity"),
     )
-    answered = run_once(engine, full, Bounds()).result.answers_per_second
-    if not answered:
+    rate = run_once(engine, full, Bounds()).result.answers_per_second
+    if not rate:
         raise LabError(f"No request of {full.testid} was answered. See `lab logs backend`.")
-    return answered
+    return rate
 
 
-def _ramp_to(engine: Engine, scenario: str, answered: float) -> Result:
+def _ramp_to(engine: Engine, scenario: str, rate: float) -> Result:
     ramp = Load(
         "breakpoint",
         scenario,
-        rate=math.ceil(_RAMP_FACTOR * answered),
+        rate=math.ceil(_RAMP_FACTOR * rate),
         duration=f"{_RAMP_SECONDS}s",
         testid=new_testid("breakpoint"),
     )

@@ -25,13 +25,13 @@ from lab.stack.exclusive import exclusive_use
 from lab.suites.single_run import SingleRun, run_once
 
 # Limit on p95: this multiple of a single client's response time, and at least a second.
-_ALONE_FACTOR = 4
-_LEAST_LIMIT_MS = 1000
+_SINGLE_CLIENT_FACTOR = 4
+_MIN_LIMIT_MS = 1000
 # The ramp's top, as a multiple of its first rate; the ramp stops at its break, long before.
 _RAMP_FACTOR = 300
 # The first ramp starts at this share of a single client's rate.
 _FIRST_SHARE = 0.25
-_MOST_RATE = 20_000
+_MAX_RATE = 20_000
 
 
 @dataclass(frozen=True)
@@ -84,17 +84,19 @@ def run(engine: Engine, settings: Settings) -> dict[str, Any]:
         LabError: the stack does not start, or a run failed.
         Interrupted: Ctrl-C or SIGTERM.
     """
-    with _running(engine, settings), exclusive_use(engine, keep_settings=True) as stack:
-        alone_ms, smoke = _smoke(engine, stack.base)
-        bounds = Bounds(p95_ms=max(_LEAST_LIMIT_MS, math.ceil(_ALONE_FACTOR * alone_ms)))
-        note(
-            f"One request alone takes {milliseconds(alone_ms)} ms. Limit for every variant: p95 of "
-            f"{bounds.p95_ms:,.0f} ms."
+    with _running_stack(engine, settings), exclusive_use(engine, keep_settings=True) as stack:
+        single_client_ms, smoke = _smoke(engine, stack.base)
+        bounds = Bounds(
+            p95_ms=max(_MIN_LIMIT_MS, math.ceil(_SINGLE_CLIENT_FACTOR * single_client_ms))
         )
-        rungs = list(_rungs(engine, stack.base, bounds, _FIRST_SHARE * 1000 / alone_ms))
+        note(
+            f"One request alone takes {milliseconds(single_client_ms)} ms. Limit for every "
+            f"variant: p95 of {bounds.p95_ms:,.0f} ms."
+        )
+        rungs = list(_rungs(engine, stack.base, bounds, _FIRST_SHARE * 1000 / single_client_ms))
     document = {
         "schema_version": 1,
-        "alone_ms": round(alone_ms, 1),
+        "alone_ms": round(single_client_ms, 1),
         "bounds": asdict(bounds),
         "smoke": {"testid": smoke.result.testid, "verdict": smoke.result.verdict},
         "rungs": [asdict(rung) for rung in rungs],
@@ -108,15 +110,15 @@ def run(engine: Engine, settings: Settings) -> dict[str, Any]:
 
 
 @contextmanager
-def _running(engine: Engine, settings: Settings) -> Iterator[None]:
+def _running_stack(engine: Engine, settings: Settings) -> Iterator[None]:
     """Start the stack if it is not running; in that case stop it if the demo is interrupted."""
-    before = engine.settings()
+    previous = engine.settings()
     try:
         with interruptible():
-            engine.up(before or settings)
+            engine.up(previous or settings)
             yield
     except Interrupted:
-        if before is None:
+        if previous is None:
             engine.down()
         raise Interrupted("The demo was interrupted. Start it again: lab demo") from None
 
@@ -130,7 +132,7 @@ def _smoke(engine: Engine, base: Settings) -> tuple[float, SingleRun]:
     with engine.empty_caches(update_live_settings(base, _PLAIN)):
         pass
     with step("Measuring one request alone"):
-        alone_ms = _milliseconds_alone(base)
+        single_client_ms = _single_client_ms(base)
     load = Load(
         Profile.SMOKE, duration="1s", vus=1, journey_hotels=2, testid=new_testid(Profile.SMOKE)
     )
@@ -138,10 +140,10 @@ def _smoke(engine: Engine, base: Settings) -> tuple[float, SingleRun]:
         smoke = run_once(engine, load, Bounds(), quiet=True)
     if smoke.result.outcome == "failed":
         raise LabError(f"The smoke test {smoke.result.verdict}. See `lab logs backend`.")
-    return alone_ms, smoke
+    return single_client_ms, smoke
 
 
-def _milliseconds_alone(settings: Settings) -> float:
+def _single_client_ms(settings: Settings) -> float:
     """Return a hotel page's response time for a single client: the second request, on a warm
     worker.
     """
@@ -149,17 +151,17 @@ def _milliseconds_alone(settings: Settings) -> float:
         hotels = http.get(f"{settings.target_url}/api/hotel/", timeout=60).json()
         url = f"{settings.target_url}/api/hotel/{hotels[0]['id']}/"
         http.get(url, timeout=60)
-        began = time.perf_counter()
+        start = time.perf_counter()
         http.get(url, timeout=60)
     except (httpx.HTTPError, ValueError, LookupError) as error:
         raise LabError(f"The target did not answer ({error}). See `lab logs backend`.") from None
-    return (time.perf_counter() - began) * 1000
+    return (time.perf_counter() - start) * 1000
 
 
 def _rungs(engine: Engine, base: Settings, bounds: Bounds, first_rate: float) -> Iterator[Rung]:
-    before: Rung | None = None
+    previous: Rung | None = None
     for number, variant in enumerate(VARIANTS, start=1):
-        load = _ramp(before.rate if before else first_rate, bounds)
+        load = _ramp(previous.rate if previous else first_rate, bounds)
         # Emptied: otherwise the backend would first process the requests that the last ramp left.
         with engine.empty_caches(update_live_settings(base, variant.settings)):
             pass
@@ -167,9 +169,9 @@ def _rungs(engine: Engine, base: Settings, bounds: Bounds, first_rate: float) ->
             f"{number} of {len(VARIANTS)}: {variant.name}, {load.start_rate:,} requests/s up"
         ):
             result = run_once(engine, load, bounds, quiet=True).result
-        before = _rung(variant, result, before)
-        note(f"  {before.sentence}")
-        yield before
+        previous = _rung(variant, result, previous)
+        note(f"  {previous.sentence}")
+        yield previous
 
 
 def _ramp(start: float, bounds: Bounds) -> Load:
@@ -177,33 +179,33 @@ def _ramp(start: float, bounds: Bounds) -> Load:
         Profile.BREAKPOINT_GEOMETRIC,
         Scenario.DETAIL,
         start_rate=round(max(start, 0.1), 2),
-        rate=min(math.ceil(start * _RAMP_FACTOR), _MOST_RATE),
+        rate=min(math.ceil(start * _RAMP_FACTOR), _MAX_RATE),
         bound_ms=math.ceil(bounds.p95_ms),
         testid=new_testid(Profile.BREAKPOINT_GEOMETRIC),
     )
 
 
-def _rung(variant: Variant, result: Result, before: Rung | None) -> Rung:
-    """Judge a ramp.
+def _rung(variant: Variant, result: Result, previous: Rung | None) -> Rung:
+    """Return the result of a ramp.
 
     Raises:
         LabError: it could not be read back, or no rate was sustained.
     """
     point = result.break_point
-    sustained = point.rate if point else result.goodput
-    if result.outcome == "unrecorded" or not sustained:
+    sustained_rate = point.rate if point else result.goodput
+    if result.outcome == "unrecorded" or not sustained_rate:
         raise LabError(f"The ramp of '{variant.name}' has no result: {result.verdict}.")
     at_least = result.lower_bound is not None
-    factor = sustained / before.rate if before else None
-    p95_ms = _p95_at(result.windows, sustained)
+    factor = sustained_rate / previous.rate if previous else None
+    p95_ms = _p95_at(result.windows, sustained_rate)
     return Rung(
         name=variant.name,
-        rate=sustained,
+        rate=sustained_rate,
         p95_ms=p95_ms,
         limited_by=result.limited_by,
         at_least=at_least,
         times=factor,
-        sentence=_sentence(variant.name, sustained, p95_ms, result, factor),
+        sentence=_sentence(variant.name, sustained_rate, p95_ms, result, factor),
         testid=result.testid,
         windows=result.windows,
     )
@@ -211,8 +213,8 @@ def _rung(variant: Variant, result: Result, before: Rung | None) -> Rung:
 
 def _p95_at(windows: list[Window], offered: float) -> float | None:
     """Return the p95 of the last window with at most this offered rate."""
-    so_far = [window for window in windows if window.offered <= offered]
-    return so_far[-1].p95_ms if so_far else None
+    candidates = [window for window in windows if window.offered <= offered]
+    return candidates[-1].p95_ms if candidates else None
 
 
 _LIMITS: dict[LimitedBy, str] = {
@@ -224,12 +226,12 @@ _LIMITS: dict[LimitedBy, str] = {
 
 
 def _sentence(
-    name: str, sustained: float, p95_ms: float | None, result: Result, factor: float | None
+    name: str, sustained_rate: float, p95_ms: float | None, result: Result, factor: float | None
 ) -> str:
     at_least = "at least " if result.lower_bound else ""
-    more = f", {times(factor)} the variant before" if factor else ""
+    comparison = f", {times(factor)} the variant before" if factor else ""
     p95 = "" if p95_ms is None else f" with a p95 of {milliseconds(p95_ms)} ms"
     return (
-        f"{name[0].upper()}{name[1:]}: {at_least}{rate(sustained)} requests/s{p95}{more}; "
-        f"{_LIMITS[result.limited_by]}."
+        f"{name[0].upper()}{name[1:]}: {at_least}{rate(sustained_rate)} requests/s{p95}{comparison}"
+        f"; {_LIMITS[result.limited_by]}."
     )

@@ -30,7 +30,7 @@ from lab.settings import Settings, load_settings, update_settings
 from lab.stack.choice import choose_engine
 from lab.stack.engine import Engine
 
-ENOUGH = 0.95
+MIN_RATIO = 0.95
 
 _LINE = (
     "with {with[rps]:8.1f}/s, {with[cpu_us]} µs of k6's CPU per request; "
@@ -41,33 +41,37 @@ _LINE = (
 
 def main() -> int:
     """Measure the pairs, print them and their medians; returns the exit code."""
-    asked = _asked()
+    options = _parse_options()
     engine = choose_engine(load_settings())
-    before = engine.settings()
-    if before is None:
+    previous = engine.settings()
+    if previous is None:
         raise LabError("The stack is not running. Start it: lab up")
-    cached = update_settings(before, ["LAB_NGINX_CACHE=protected", "LAB_NGINX_CACHE_TTL=1h"])
-    engine.apply(cached)
+    cache_settings = update_settings(previous, ["LAB_NGINX_CACHE=protected", "LAB_NGINX_CACHE_TTL=1h"])
+    engine.apply(cache_settings)
     try:
-        _run(engine, cached, asked, pushed=True)  # Fills the cache and every buffer; not counted.
-        pairs = [_pair(engine, cached, asked, number) for number in range(asked.pairs)]
+        # Fills the cache and every buffer; not counted.
+        _run(engine, cache_settings, options, push=True)
+        pairs = [_pair(engine, cache_settings, options, number) for number in range(options.pairs)]
     finally:
-        engine.apply(before)
-    middle, by_cpu = _median(pairs, "ratio"), _median(pairs, "ratio_by_cpu")
-    if asked.json:
-        medians = {"median_ratio": middle, "median_ratio_by_cpu": by_cpu}
-        print(json.dumps({**medians, "runs": pairs, **vars(asked)}, indent=2))
+        engine.apply(previous)
+    median_ratio, median_by_cpu = _median(pairs, "ratio"), _median(pairs, "ratio_by_cpu")
+    if options.json:
+        medians = {"median_ratio": median_ratio, "median_ratio_by_cpu": median_by_cpu}
+        print(json.dumps({**medians, "runs": pairs, **vars(options)}, indent=2))
     else:
-        print(f"medians: {middle} of the rates (enough: {ENOUGH}), {by_cpu} by k6's CPU")
-    return 0 if middle is not None and middle >= ENOUGH else 1
+        print(
+            f"medians: {median_ratio} of the rates (enough: {MIN_RATIO}), "
+            f"{median_by_cpu} by k6's CPU"
+        )
+    return 0 if median_ratio is not None and median_ratio >= MIN_RATIO else 1
 
 
 def _median(pairs: list[dict[str, Any]], name: str) -> float | None:
-    found = [pair[name] for pair in pairs if pair[name] is not None]
-    return round(median(found), 3) if found else None
+    values = [pair[name] for pair in pairs if pair[name] is not None]
+    return round(median(values), 3) if values else None
 
 
-def _asked() -> Namespace:
+def _parse_options() -> Namespace:
     parser = ArgumentParser(description="What pushing metrics costs the load generator.")
     parser.add_argument("--pairs", type=int, default=3, choices=range(1, 101), metavar="1..100")
     parser.add_argument("--seconds", type=int, default=20, choices=range(2, 601), metavar="2..600")
@@ -76,10 +80,10 @@ def _asked() -> Namespace:
     return parser.parse_args()
 
 
-def _pair(engine: Engine, settings: Settings, asked: Namespace, number: int) -> dict[str, Any]:
+def _pair(engine: Engine, settings: Settings, options: Namespace, number: int) -> dict[str, Any]:
     """Measure both runs, in alternating order: the first affects the machine for the second."""
     order = (True, False) if number % 2 == 0 else (False, True)
-    runs = {pushed: _run(engine, settings, asked, pushed=pushed) for pushed in order}
+    runs = {push: _run(engine, settings, options, push=push) for push in order}
     pair = {
         "first": "with" if order[0] else "without",
         "with": runs[True],
@@ -88,23 +92,23 @@ def _pair(engine: Engine, settings: Settings, asked: Namespace, number: int) -> 
         "ratio_by_cpu": _ratio_by_cpu(runs),
         "load_average": round(os.getloadavg()[0], 1),
     }
-    if not asked.json:
+    if not options.json:
         print(_LINE.format(**pair), flush=True)
     return pair
 
 
-def _run(engine: Engine, settings: Settings, asked: Namespace, *, pushed: bool) -> dict[str, Any]:
+def _run(engine: Engine, settings: Settings, options: Namespace, *, push: bool) -> dict[str, Any]:
     """Return requests per second of one run by k6's own count, and k6's CPU time per request."""
     load = Load(
         "closed",
         "list",
-        vus=asked.vus,
-        duration=f"{asked.seconds}s",
+        vus=options.vus,
+        duration=f"{options.seconds}s",
         testid=new_testid("overhead"),
     )
     before = _cpu_of_children()
-    summary = _summary(engine, settings, load, pushed=pushed)
-    count = _counted(summary)
+    summary = _summary(engine, settings, load, push=push)
+    count = _request_count(summary)
     cpu_us = (_cpu_of_children() - before) / count * 1e6
     return {
         "rps": round(count / summary["lab"]["load_seconds"], 1),
@@ -113,20 +117,20 @@ def _run(engine: Engine, settings: Settings, asked: Namespace, *, pushed: bool) 
     }
 
 
-def _summary(engine: Engine, settings: Settings, load: Load, *, pushed: bool) -> dict[str, Any]:
+def _summary(engine: Engine, settings: Settings, load: Load, *, push: bool) -> dict[str, Any]:
     """Return k6's own summary of one run, whose files are removed."""
     with tempfile.TemporaryDirectory(dir=RESULTS, prefix="overhead-") as folder:
         env = k6_env(engine, settings, load, Path(folder))
-        if not pushed:
+        if not push:
             env = {name: value for name, value in env.items() if name != "K6_OUT"}
-        done = capture_output(engine.k6(settings, env), "run", "--quiet")
-        if done.returncode:
-            raise LabError(f"k6 failed: {done.stderr[-2000:]}")
+        process = capture_output(engine.k6(settings, env), "run", "--quiet")
+        if process.returncode:
+            raise LabError(f"k6 failed: {process.stderr[-2000:]}")
         summary: dict[str, Any] = json.loads((Path(folder) / "k6-summary.json").read_text())
     return summary
 
 
-def _counted(summary: dict[str, Any]) -> float:
+def _request_count(summary: dict[str, Any]) -> float:
     """Return the number of requests of the load.
 
     Raises:
@@ -139,13 +143,13 @@ def _counted(summary: dict[str, Any]) -> float:
 
 
 def _ratio_by_cpu(runs: dict[bool, dict[str, Any]]) -> float | None:
-    pushed, bare = runs[True]["cpu_us"], runs[False]["cpu_us"]
-    return None if pushed is None else round(bare / pushed, 3)
+    with_push, without_push = runs[True]["cpu_us"], runs[False]["cpu_us"]
+    return None if with_push is None else round(without_push / with_push, 3)
 
 
 def _cpu_of_children() -> float:
-    used = getrusage(RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    usage = getrusage(RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 if __name__ == "__main__":

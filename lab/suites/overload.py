@@ -18,16 +18,16 @@ from lab.stack.engine import Engine
 from lab.stack.exclusive import ExclusiveUse, exclusive_use, prepare
 from lab.suites import breaking_rate
 from lab.suites.breaking_rate import Limit, find_limit
-from lab.suites.figures import Figure, at_least, at_most, peaks, within_limits
-from lab.suites.single_run import SingleRun, by_status, course, run_once
+from lab.suites.limits import LimitCheck, at_least, at_most, memory_checks, peaks
+from lab.suites.single_run import SingleRun, plan_and_start, responses_by_status, run_once
 
 FACTOR = 2
 # Limits: share of the best goodput before the break; p95 of accepted requests; recovery time.
-LEAST_GOODPUT, MOST_P95_MS, MOST_SECONDS = 0.9, 2000, 10
+MIN_GOODPUT_SHARE, MAX_P95_MS, MAX_RECOVERY_SECONDS = 0.9, 2000, 10
 # Limits on shares of the overload's requests: dropped by k6, and answered well. Above them there
 # was no overload.
-SERVED = "share of the overload that was answered well"
-MOST_UNSENT, MOST_SERVED = 0.05, 0.9
+SUCCESS_LABEL = "share of the overload that was answered well"
+MAX_UNSENT_SHARE, MAX_SUCCESS_SHARE = 0.05, 0.9
 SECONDS = 20
 # Time for the calm stages before and after it (k6/lib/profiles.js), settings, and last responses.
 _AROUND_SECONDS = 60
@@ -39,7 +39,7 @@ class Arm:
 
     `unsent_share` of it found no free virtual user. `seconds_to_normal` is the time from its end to
     the first moment from which no limit is exceeded; None if there is none, and never less than
-    figures.SOONEST_SECONDS. `requests`, `dropped` and `statuses` (requests by status, 0: no
+    limits.MIN_RECOVERY_SECONDS. `requests`, `dropped` and `statuses` (requests by status, 0: no
     response) are of the whole run. `cpu_speed`: see lab/host/noise.py.
     """
 
@@ -70,23 +70,23 @@ def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]
     """
     with (
         exclusive_use(engine, keep_settings=True) as stack,
-        Progress(_expected(seconds)) as progress,
+        Progress(_estimate_seconds(seconds)) as progress,
     ):
         # Before the data is loaded again, so that a wrong name fails early.
         check(engine, _load(scenario, 1, seconds, "on"))
         prepare(engine, stack)
-        with facts(engine, stack.base) as known:
+        with facts(engine, stack.base) as provenance:
             progress.begin("break point", breaking_rate.SECONDS + _AROUND_SECONDS)
             _apply(engine, stack, "off")
             limit = find_limit(engine, scenario)
             arms = list(_arms(engine, stack, limit, scenario, seconds, progress))
     document = {
-        **known,
+        **provenance,
         "scenario": scenario,
         "settings": stack.base.model_dump(),
         "limit": asdict(limit),
         "arms": [asdict(arm) for arm in arms],
-        "figures": [each.document() for each in judged(arms[0])],
+        "figures": [check_result.document() for check_result in limit_checks(arms[0])],
     }
     # Altair takes half a second to import, which would delay every other command.
     from lab.charts.soak import draw
@@ -94,7 +94,7 @@ def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]
     return store_result("overload", document, draw)
 
 
-def _expected(seconds: int) -> float:
+def _estimate_seconds(seconds: int) -> float:
     return breaking_rate.SECONDS + _AROUND_SECONDS + 2 * (seconds + _AROUND_SECONDS)
 
 
@@ -129,7 +129,7 @@ def _load(scenario: str, rate: int, seconds: int, shed: str) -> Load:
 
 def _arm(shed: str, rate: int, limit: Limit, run: SingleRun, prometheus: Prometheus) -> Arm:
     result = run.result
-    plan, started = course(run)
+    plan, started = plan_and_start(run)
     if not result.windows:
         raise LabError(f"{result.testid} can't be judged: {result.verdict}")
     spike = spike_of(plan)
@@ -146,7 +146,7 @@ def _arm(shed: str, rate: int, limit: Limit, run: SingleRun, prometheus: Prometh
         seconds_to_normal=seconds_to_normal(result.windows, spike),
         requests=result.requests,
         dropped=result.dropped_iterations,
-        statuses=by_status(prometheus, result.testid, started, result.seconds),
+        statuses=responses_by_status(prometheus, result.testid, started, result.seconds),
         limited_by=result.limited_by,
         cpu_speed=result.cpu_speed,
         memory_bytes=peaks(prometheus, started, started + plan.seconds),
@@ -158,32 +158,31 @@ def _arm(shed: str, rate: int, limit: Limit, run: SingleRun, prometheus: Prometh
 
 def spike_of(plan: Plan) -> tuple[float, float]:
     """Return start and end of the highest rate, in seconds of the plan."""
-    begun = 0.0
+    start = 0.0
     for stage in plan.stages:
         if stage == Stage(stage.seconds, plan.top_rate, plan.top_rate):
-            return begun, begun + stage.seconds
-        begun += stage.seconds
+            return start, start + stage.seconds
+        start += stage.seconds
     raise LabError(f"A load without a stretch at its highest rate is no overload: {plan}.")
 
 
 def mean_in(windows: list[Window], spike: tuple[float, float], name: str) -> float:
     """Return the mean of a metric over the windows within the spike."""
     start, end = spike
-    inside = [getattr(w, name) for w in windows if w.end - WINDOW_SECONDS >= start <= w.end <= end]
-    return fmean(inside) if inside else 0.0
+    values = [getattr(w, name) for w in windows if w.end - WINDOW_SECONDS >= start <= w.end <= end]
+    return fmean(values) if values else 0.0
 
 
 def seconds_to_normal(windows: list[Window], spike: tuple[float, float]) -> float | None:
     """Return the seconds from the spike's end to the first window after which no limit is exceeded.
 
-    The spike's last requests are due in the first figures.SOONEST_SECONDS after it, and are missing
-    there however soon the target recovers.
-    there however soon the target is back.
+    The spike's last requests are due in the first limits.MIN_RECOVERY_SECONDS after it, and are
+    missing there however soon the target recovers.
     """
     after = [w for w in windows if w.end - WINDOW_SECONDS >= spike[1]]
-    broken = [w.end for w in after if w.broken]
-    kept = [w.end for w in after if w.end > max(broken, default=0.0)]
-    return float(min(kept) - WINDOW_SECONDS - spike[1]) if kept else None
+    violation_ends = [w.end for w in after if w.broken]
+    normal_ends = [w.end for w in after if w.end > max(violation_ends, default=0.0)]
+    return float(min(normal_ends) - WINDOW_SECONDS - spike[1]) if normal_ends else None
 
 
 def _accepted_p95(
@@ -193,22 +192,28 @@ def _accepted_p95(
     seconds = spike[1] - spike[0]
     query = queries.percentile_of_successes(testid, 0.95, round(seconds))
     end = started + spike[1] + PUSH_SECONDS
-    found = prometheus.instant(query, end)
-    return None if found is None else round(1000 * found, 1)
+    p95 = prometheus.instant(query, end)
+    return None if p95 is None else round(1000 * p95, 1)
 
 
-def judged(shedding: Arm) -> list[Figure]:
+def limit_checks(shedding: Arm) -> list[LimitCheck]:
     """Return the values of the overload with LAB_SHED=on, with their limits."""
-    unexpected = shedding.requests - sum(shedding.statuses.get(status, 0) for status in _PLANNED)
+    unexpected = shedding.requests - sum(
+        shedding.statuses.get(status, 0) for status in _EXPECTED_STATUSES
+    )
     return [
-        at_most("share of the overload that k6 could not send", MOST_UNSENT, shedding.unsent_share),
-        at_most(SERVED, MOST_SERVED, round(shedding.goodput / shedding.rate, 3)),
-        at_least("goodput ÷ the best before the break", LEAST_GOODPUT, shedding.goodput_share),
-        at_most("p95 of accepted requests, ms", MOST_P95_MS, shedding.accepted_p95_ms),
-        at_most("seconds until no limit is exceeded", MOST_SECONDS, shedding.seconds_to_normal),
+        at_most(
+            "share of the overload that k6 could not send", MAX_UNSENT_SHARE, shedding.unsent_share
+        ),
+        at_most(SUCCESS_LABEL, MAX_SUCCESS_SHARE, round(shedding.goodput / shedding.rate, 3)),
+        at_least("goodput ÷ the best before the break", MIN_GOODPUT_SHARE, shedding.goodput_share),
+        at_most("p95 of accepted requests, ms", MAX_P95_MS, shedding.accepted_p95_ms),
+        at_most(
+            "seconds until no limit is exceeded", MAX_RECOVERY_SECONDS, shedding.seconds_to_normal
+        ),
         at_most("answers other than success, 429 or 503", 0, unexpected),
-        *within_limits(shedding.memory_bytes),
+        *memory_checks(shedding.memory_bytes),
     ]
 
 
-_PLANNED = ("200", "201", "304", "429", "503")
+_EXPECTED_STATUSES = ("200", "201", "304", "429", "503")

@@ -51,7 +51,7 @@ class SingleRun:
         }
 
 
-def stored_single_run(document: dict[str, Any]) -> SingleRun:
+def parse_single_run(document: dict[str, Any]) -> SingleRun:
     """Return the run of a stored result.json, of this format or an older one.
 
     Raises:
@@ -91,7 +91,7 @@ def run_once(
     run = run_k6(engine, load, RESULTS / load.testid if quiet else None, should_stop=should_stop)
     with step("Reading the run back from Prometheus"):
         result = read_result(engine, run, bounds)
-        measured = SingleRun(
+        single_run = SingleRun(
             result,
             _files(run, result, bounds),
             bounds,
@@ -99,9 +99,9 @@ def run_once(
             host(run.settings, engine.name),
             delays,
         )
-        write_json(run.folder / "result.json", measured.document())
+        write_json(run.folder / "result.json", single_run.document())
     check_target_survived(engine, run)
-    return measured
+    return single_run
 
 
 def _early_stop(engine: Engine, load: Load, bounds: Bounds) -> EarlyStop | None:
@@ -131,7 +131,7 @@ def _title(result: Result, settings: Settings) -> str:
     )
 
 
-def course(run: SingleRun) -> tuple[Plan, float]:
+def plan_and_start(run: SingleRun) -> tuple[Plan, float]:
     """Return the plan of a measured load, and its start (Unix time).
 
     Raises:
@@ -143,10 +143,10 @@ def course(run: SingleRun) -> tuple[Plan, float]:
     return summary.plan, summary.started
 
 
-def by_status(
+def responses_by_status(
     prometheus: Prometheus, testid: str, started: float, seconds: float
 ) -> dict[str, int]:
     """Return the responses of the load by status code; `seconds` includes its last responses."""
     end = started + seconds + 2 * PUSH_SECONDS
-    found = prometheus.instant_by_label(queries.requests_by_status(testid), "status", end)
-    return {status: round(count) for status, count in sorted(found.items())}
+    counts = prometheus.instant_by_label(queries.requests_by_status(testid), "status", end)
+    return {status: round(count) for status, count in sorted(counts.items())}

@@ -4,50 +4,56 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from tests.faults.hand import Broken, Hand
+from tests.faults.injector import FaultInjector, Injection
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of `lasts` seconds. With `unseen`, no client may notice it. With `felt`, at least one
+    """A fault of `seconds`. With `unseen`, no client may notice it. With `felt`, at least one
     client must notice it: otherwise the fault was not injected.
     """
 
     name: str
-    breaks: Callable[[Hand], Broken]
-    lasts: int = 0
+    inject: Callable[[FaultInjector], Injection]
+    seconds: int = 0
     unseen: bool = False
     felt: bool = False
     # Preparation before the load, reverted after it.
-    prepares: Callable[[Hand], Broken] = lambda _hand: nullcontext()
-    # Whether the fault stays for `lasts` seconds; otherwise it ends by itself.
+    prepare: Callable[[FaultInjector], Injection] = lambda _injector: nullcontext()
+    # Whether the fault stays for `seconds`; otherwise it ends by itself.
     waits: bool = True
 
 
 FAULTS = [
-    Fault("worker killed", lambda hand: hand.worker_killed()),
-    Fault("master killed", lambda hand: hand.master_killed(), felt=True),
-    Fault("Postgres restarted", lambda hand: hand.stopped("postgres")),
-    Fault("Postgres stopped 10 s", lambda hand: hand.stopped("postgres"), lasts=10, felt=True),
-    Fault("Redis stopped", lambda hand: hand.stopped("redis"), lasts=4, unseen=True),
-    Fault("Redis frozen", lambda hand: hand.frozen("redis"), lasts=4, unseen=True),
-    Fault("Nginx reloaded", lambda hand: hand.nginx_reloaded(), unseen=True),
-    Fault("Prometheus stopped", lambda hand: hand.stopped("prometheus"), lasts=4, unseen=True),
-    Fault("connections used up", lambda hand: hand.connections_used_up(), lasts=6, felt=True),
+    Fault("worker killed", lambda injector: injector.kill_worker()),
+    Fault("master killed", lambda injector: injector.kill_master(), felt=True),
+    Fault("Postgres restarted", lambda injector: injector.stop("postgres")),
+    Fault(
+        "Postgres stopped 10 s", lambda injector: injector.stop("postgres"), seconds=10, felt=True
+    ),
+    Fault("Redis stopped", lambda injector: injector.stop("redis"), seconds=4, unseen=True),
+    Fault("Redis frozen", lambda injector: injector.freeze("redis"), seconds=4, unseen=True),
+    Fault("Nginx reloaded", lambda injector: injector.reload_nginx(), unseen=True),
+    Fault(
+        "Prometheus stopped", lambda injector: injector.stop("prometheus"), seconds=4, unseen=True
+    ),
+    Fault(
+        "connections used up", lambda injector: injector.exhaust_connections(), seconds=6, felt=True
+    ),
     Fault(
         "cache disk full",
-        lambda hand: hand.disk_full(),
-        lasts=6,
+        lambda injector: injector.fill_disk(),
+        seconds=6,
         unseen=True,
-        prepares=lambda hand: hand.own_disk(),
+        prepare=lambda injector: injector.use_small_disk(),
     ),
-    Fault("backend frozen 5 s", lambda hand: hand.frozen("backend"), lasts=5, felt=True),
+    Fault("backend frozen 5 s", lambda injector: injector.freeze("backend"), seconds=5, felt=True),
     Fault(
         "database 2 s away",
-        lambda hand: hand.slow_database(2000),
-        lasts=8,
+        lambda injector: injector.delay_database(2000),
+        seconds=8,
         felt=True,
-        prepares=lambda hand: hand.behind_proxy(),
+        prepare=lambda injector: injector.use_proxy(),
     ),
-    Fault("deploy", lambda hand: hand.deployed(), lasts=6, waits=False),
+    Fault("deploy", lambda injector: injector.deploy(), seconds=6, waits=False),
 ]

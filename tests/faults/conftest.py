@@ -14,11 +14,11 @@ from lab.settings.presets import preset_assignments
 from lab.stack.choice import docker_problem
 from lab.stack.docker import DockerEngine
 from lab.stack.native import NativeEngine
-from tests.faults.docker import DockerHand
-from tests.faults.native import NativeHand
+from tests.faults.docker import DockerInjector
+from tests.faults.native import NativeInjector
 from tests.faults.table import lines
 
-_FIGURES = pytest.StashKey()
+_RESULTS = pytest.StashKey()
 
 
 # A separate project name protects the containers and data of another stack on this machine.
@@ -26,7 +26,7 @@ PROJECT = "load-lab-faults"
 
 
 @pytest.fixture(scope="module", params=["native", "docker"])
-def hand(request):
+def injector(request):
     """Yield the fault injector of a stack with the preset `best` and fresh data, on one engine.
 
     The stack is removed at the end of the module: other stacks need the same ports.
@@ -35,15 +35,19 @@ def hand(request):
         _require_docker()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COMPOSE_PROJECT_NAME", PROJECT)
-        breaks = _native() if request.param == "native" else DockerHand(DockerEngine())
-        breaks.remove()
+        injector = (
+            _native_injector() if request.param == "native" else DockerInjector(DockerEngine())
+        )
+        injector.remove()
         try:
-            breaks.engine.up(update_settings(load_settings(), preset_assignments("best")))
-            done = breaks.engine.exec("backend", ["python", "manage.py", "load_db", "--reload"])
-            assert done.returncode == 0, done.stderr
-            yield breaks
+            injector.engine.up(update_settings(load_settings(), preset_assignments("best")))
+            process = injector.engine.exec(
+                "backend", ["python", "manage.py", "load_db", "--reload"]
+            )
+            assert process.returncode == 0, process.stderr
+            yield injector
         finally:
-            breaks.remove()
+            injector.remove()
 
 
 def _require_docker():
@@ -64,28 +68,28 @@ def results():
 
 
 @pytest.fixture
-def folder(hand):
+def folder(injector):
     """Yield a folder for a load's files: of this machine, a container sees only results/."""
     RESULTS.mkdir(exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix="faults-", dir=RESULTS))
-    yield made
-    shutil.rmtree(made)
+    path = Path(tempfile.mkdtemp(prefix="faults-", dir=RESULTS))
+    yield path
+    shutil.rmtree(path)
 
 
-def _native():
+def _native_injector():
     state = current_state()
-    return NativeHand(NativeEngine(state), state)
+    return NativeInjector(NativeEngine(state), state)
 
 
 @pytest.fixture(scope="session")
-def figures(request):
+def fault_results(request):
     """Return the results so far, one row per fault."""
-    return request.config.stash.setdefault(_FIGURES, [])
+    return request.config.stash.setdefault(_RESULTS, [])
 
 
 def pytest_terminal_summary(terminalreporter, config):
     """Print the table; also write it as JSON to the file named by FAULTS_JSON, if it is set."""
-    rows = config.stash.get(_FIGURES, [])
+    rows = config.stash.get(_RESULTS, [])
     if not rows:
         return
     terminalreporter.section("faults under load")

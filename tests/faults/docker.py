@@ -8,7 +8,7 @@ import psutil
 
 from lab.stack.docker import DockerEngine, compose_argv
 from lab.stack.native.supervision import wait_for
-from tests.faults.shared import BACKEND, SharedHand
+from tests.faults.shared import BACKEND, SharedInjector
 
 # Fills the tmpfs of Nginx's caches, and fills it again as soon as space is freed.
 _FILL = """
@@ -17,8 +17,8 @@ rm /run/nginx/filling /tmp/enough
 """
 
 
-class DockerHand(SharedHand):
-    """See `tests.faults.hand.Hand`."""
+class DockerInjector(SharedInjector):
+    """See `tests.faults.injector.FaultInjector`."""
 
     engine: DockerEngine
 
@@ -40,7 +40,7 @@ class DockerHand(SharedHand):
         return self.engine.exec(owner, ["cat", f"/run/lab-secrets/{name}"]).stdout.strip()
 
     @contextmanager
-    def stopped(self, service: str) -> Iterator[None]:
+    def stop(self, service: str) -> Iterator[None]:
         self._compose("stop", service)
         try:
             yield
@@ -48,7 +48,7 @@ class DockerHand(SharedHand):
             self._compose("start", service)
 
     @contextmanager
-    def frozen(self, service: str) -> Iterator[None]:
+    def freeze(self, service: str) -> Iterator[None]:
         self._compose("pause", service)
         try:
             yield
@@ -56,39 +56,39 @@ class DockerHand(SharedHand):
             self._compose("unpause", service)
 
     @contextmanager
-    def nginx_reloaded(self) -> Iterator[None]:
+    def reload_nginx(self) -> Iterator[None]:
         self._compose("kill", "--signal", "HUP", "nginx")
         yield
 
     @contextmanager
-    def own_disk(self) -> Iterator[None]:
+    def use_small_disk(self) -> Iterator[None]:
         # The container has a tmpfs of 1 GB for its caches.
         yield
 
     @contextmanager
-    def disk_full(self) -> Iterator[None]:
+    def fill_disk(self) -> Iterator[None]:
         argv = [*compose_argv(), "exec", "-T", "nginx", "sh", "-c", _FILL]
-        with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as filling:
+        with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as process:
             try:
                 wait_for(self._is_full, seconds=10, what="a full disk")
                 yield
             finally:
                 self.engine.exec("nginx", ["touch", "/tmp/enough"])
-                filling.wait(10)
+                process.wait(10)
 
     @contextmanager
-    def deployed(self) -> Iterator[None]:
+    def deploy(self) -> Iterator[None]:
         """Send SIGHUP to make the server reload its code: `lab set` would replace the container."""
         before = self._workers()
         self._compose("kill", "--signal", "HUP", BACKEND)
-        wait_for(lambda: self._are_new(before), seconds=30, what="new workers")
+        wait_for(lambda: self._has_new_workers(before), seconds=30, what="new workers")
         yield
 
     def _is_full(self) -> bool:
-        done = self.engine.exec("nginx", ["sh", "-c", "df /run/nginx | tail -1"])
-        return "100%" in done.stdout
+        process = self.engine.exec("nginx", ["sh", "-c", "df /run/nginx | tail -1"])
+        return "100%" in process.stdout
 
-    def _are_new(self, before: set[int]) -> bool:
+    def _has_new_workers(self, before: set[int]) -> bool:
         now = self._workers()
         return bool(now) and now.isdisjoint(before)
 

@@ -10,8 +10,8 @@ from typing import Any
 class Answer:
     """Result of one request; `status` is 0 without an answer. Unix times, durations in seconds."""
 
-    asked: float
-    answered: float
+    sent_at: float
+    answered_at: float
     status: int
     code: str | None = None
     retry_after: float | None = None
@@ -34,7 +34,7 @@ class Page(Answer):
 
 
 @dataclass(frozen=True)
-class Wish:
+class Booking:
     """The content of a booking request; customers sorted by id."""
 
     suite: str
@@ -45,49 +45,49 @@ class Wish:
 
 @dataclass
 class Ledger:
-    """All requests and answers of the clients; wishes by idempotency key."""
+    """All requests and answers of the clients; bookings by idempotency key."""
 
-    wishes: dict[str, Wish] = field(default_factory=dict)
+    bookings: dict[str, Booking] = field(default_factory=dict)
     tries: list[Try] = field(default_factory=list)
     pages: list[Page] = field(default_factory=list)
 
     @property
     def acknowledged(self) -> dict[str, str]:
         """Return the id of the confirmed booking of each key."""
-        return {each.key: each.booking for each in self.tries if each.booking}
+        return {attempt.key: attempt.booking for attempt in self.tries if attempt.booking}
 
 
 def read(file: Path) -> Ledger:
     """Read the ledger from k6's console output, in JSON lines."""
-    found = Ledger()
-    for line in file.read_text().splitlines():
-        message = json.loads(line)["msg"]
+    ledger = Ledger()
+    for text in file.read_text().splitlines():
+        message = json.loads(text)["msg"]
         if message.startswith("{"):
-            _enter(found, json.loads(message))
-    return found
+            _add(ledger, json.loads(message))
+    return ledger
 
 
-def _enter(ledger: Ledger, said: dict[str, Any]) -> None:
-    if said["line"] == "wish":
-        ledger.wishes[said["key"]] = wish_of(said)
-    elif said["line"] == "booking":
-        ledger.tries.append(Try(**_answer(said), key=said["key"], booking=said["id"]))
+def _add(ledger: Ledger, line: dict[str, Any]) -> None:
+    if line["line"] == "wish":
+        ledger.bookings[line["key"]] = parse_booking(line)
+    elif line["line"] == "booking":
+        ledger.tries.append(Try(**_answer(line), key=line["key"], booking=line["id"]))
     else:
-        stale = (said["stale_ms"] or 0) / 1000
-        ledger.pages.append(Page(**_answer(said), cache=said["cache"], stale=stale))
+        stale = (line["stale_ms"] or 0) / 1000
+        ledger.pages.append(Page(**_answer(line), cache=line["cache"], stale=stale))
 
 
-def wish_of(said: dict[str, Any]) -> Wish:
-    """Return the wish from the format that the clients and the database share."""
-    customers = tuple(sorted(said["customers"]))
-    return Wish(said["suite"], said["check_in"], said["check_out"], customers)
+def parse_booking(line: dict[str, Any]) -> Booking:
+    """Return the booking from the format that the clients and the database share."""
+    customers = tuple(sorted(line["customers"]))
+    return Booking(line["suite"], line["check_in"], line["check_out"], customers)
 
 
-def _answer(said: dict[str, Any]) -> dict[str, Any]:
+def _answer(line: dict[str, Any]) -> dict[str, Any]:
     return {
-        "asked": said["asked"] / 1000,
-        "answered": said["answered"] / 1000,
-        "status": said["status"],
-        "code": said["code"],
-        "retry_after": said["retry_after"],
+        "sent_at": line["asked"] / 1000,
+        "answered_at": line["answered"] / 1000,
+        "status": line["status"],
+        "code": line["code"],
+        "retry_after": line["retry_after"],
     }

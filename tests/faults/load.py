@@ -14,9 +14,9 @@ from lab.paths import ROOT
 from lab.stack.engine import Engine
 from lab.stack.native.supervision import wait_for
 from tests.faults.catalogue import Fault
-from tests.faults.hand import Hand
-from tests.faults.judging import Figures, Outage, Stored, judged
-from tests.faults.ledger import Ledger, Wish, read, wish_of
+from tests.faults.evaluation import FaultResult, Outage, StoredBookings, evaluate
+from tests.faults.injector import FaultInjector
+from tests.faults.ledger import Booking, Ledger, parse_booking, read
 
 # Bookings per second, and page requests per second.
 RATE = 10
@@ -26,7 +26,7 @@ AFTER = 10
 # Timeout of page requests, in seconds: longer than any fault blocks the backend.
 CLIENT_TIMEOUT = 10
 # Includes k6's start, and 30 s in which clients retry requests that failed at the end.
-LONGEST = 90
+TIMEOUT = 90
 
 # A booking's guests are stored twice; if they differ, the booking counts as wrong.
 _BOOKINGS = """
@@ -45,41 +45,45 @@ SELECT count(*) FROM hotels_booking one JOIN hotels_booking other
 """
 
 
-def figures_of(fault: Fault, hand: Hand, folder: Path) -> Figures:
+def run_fault(fault: Fault, injector: FaultInjector, folder: Path) -> FaultResult:
     """Run the load with `fault` in it and return the results; the files are in `folder`."""
-    with fault.prepares(hand):
-        seconds = BEFORE + fault.lasts + AFTER
-        with _k6(hand.engine, seconds, folder) as ledger:
+    with fault.prepare(injector):
+        seconds = BEFORE + fault.seconds + AFTER
+        with _running_k6(injector.engine, seconds, folder) as file:
             # The fault begins after the warm-up.
             time.sleep(BEFORE)
-            outage = _broken(fault, hand)
-    found = read(ledger)
-    name = fault.name if hand.engine.name == "native" else f"{fault.name}, {hand.engine.name}"
-    return judged(name, found, outage, stored(hand.engine, found), RATE * seconds)
+            outage = _inject(fault, injector)
+    ledger = read(file)
+    name = (
+        fault.name if injector.engine.name == "native" else f"{fault.name}, {injector.engine.name}"
+    )
+    return evaluate(name, ledger, outage, read_bookings(injector.engine, ledger), RATE * seconds)
 
 
-def _broken(fault: Fault, hand: Hand) -> Outage:
+def _inject(fault: Fault, injector: FaultInjector) -> Outage:
     """Inject the fault; return its begin and the begin of its repair."""
-    began = time.time()
-    with fault.breaks(hand):
-        time.sleep(fault.lasts if fault.waits else 0)
-        repaired = time.time()
-    return Outage(began, repaired, fault.unseen, fault.felt)
+    start = time.time()
+    with fault.inject(injector):
+        time.sleep(fault.seconds if fault.waits else 0)
+        end = time.time()
+    return Outage(start, end, fault.unseen, fault.felt)
 
 
 @contextmanager
-def _k6(engine: Engine, seconds: int, folder: Path) -> Iterator[Path]:
+def _running_k6(engine: Engine, seconds: int, folder: Path) -> Iterator[Path]:
     """Run k6 during the `with` block and wait for its end; yield the path of its ledger."""
-    ledger, said = folder / "ledger.jsonl", folder / "k6.log"
-    with said.open("w") as log:
+    ledger, log_file = folder / "ledger.jsonl", folder / "k6.log"
+    with log_file.open("w") as log:
         process = _start_k6(engine, seconds, folder, ledger, log)
         try:
-            wait_for(lambda: _begun(process, ledger), seconds=30, what=f"k6's load, see {said}")
+            wait_for(
+                lambda: _has_begun(process, ledger), seconds=30, what=f"k6's load, see {log_file}"
+            )
             yield ledger
-            process.wait(LONGEST)
+            process.wait(TIMEOUT)
         finally:
             _end(process)
-    assert process.returncode == 0, f"k6 ended with {process.returncode}:\n{said.read_text()}"
+    assert process.returncode == 0, f"k6 ended with {process.returncode}:\n{log_file.read_text()}"
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
@@ -87,7 +91,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     try:
-        process.wait(LONGEST)
+        process.wait(TIMEOUT)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -105,23 +109,23 @@ def _start_k6(engine, seconds, folder, ledger, log) -> "subprocess.Popen[bytes]"
     return subprocess.Popen(argv, cwd=command.cwd, env=command.env, stdout=log, stderr=log)
 
 
-def _begun(process: "subprocess.Popen[bytes]", ledger: Path) -> bool:
+def _has_begun(process: "subprocess.Popen[bytes]", ledger: Path) -> bool:
     assert process.poll() is None, "k6 ended before its load began"
     return ledger.exists() and "the load begins" in ledger.read_text()
 
 
-def stored(engine: Engine, ledger: Ledger) -> Stored:
+def read_bookings(engine: Engine, ledger: Ledger) -> StoredBookings:
     """Return Postgres's bookings in the load's suites and nights, and the number of overlaps."""
-    nights = [wish.check_in for wish in ledger.wishes.values()]
-    suites = ", ".join(sorted({f"'{wish.suite}'" for wish in ledger.wishes.values()}))
-    asked = _BOOKINGS.format(first=min(nights), last=max(nights), suites=suites)
-    rows = [_row(text) for text in engine.sql("hotel", asked)]
+    nights = [booking.check_in for booking in ledger.bookings.values()]
+    suites = ", ".join(sorted({f"'{booking.suite}'" for booking in ledger.bookings.values()}))
+    query = _BOOKINGS.format(first=min(nights), last=max(nights), suites=suites)
+    rows = [_row(text) for text in engine.sql("hotel", query)]
     (overlapping,) = engine.sql("hotel", _OVERLAPPING)
-    return Stored(dict(rows), int(overlapping))
+    return StoredBookings(dict(rows), int(overlapping))
 
 
-def _row(text: str) -> tuple[str, Wish]:
+def _row(text: str) -> tuple[str, Booking]:
     row = json.loads(text)
     if sorted(row["links"]) != sorted(row["customers"]):
         row["customers"] = ["differ"]
-    return row["id"], wish_of(row)
+    return row["id"], parse_booking(row)

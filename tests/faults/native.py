@@ -14,15 +14,15 @@ import pytest
 
 from lab.paths import State
 from lab.stack.native import NativeEngine
-from tests.faults.shared import SharedHand
+from tests.faults.shared import SharedInjector
 
 _CACHES = ("cache-protected", "cache-refreshes")
 # Above Nginx's min_free (64 MB), so that Nginx caches pages until the disk is full.
 _DISK_MB = 192
 
 
-class NativeHand(SharedHand):
-    """See `tests.faults.hand.Hand`."""
+class NativeInjector(SharedInjector):
+    """See `tests.faults.injector.FaultInjector`."""
 
     engine: NativeEngine
 
@@ -39,7 +39,7 @@ class NativeHand(SharedHand):
         return (self._state.secrets / name).read_text().strip()
 
     @contextmanager
-    def stopped(self, service: str) -> Iterator[None]:
+    def stop(self, service: str) -> Iterator[None]:
         self._supervision.stop_service(service)
         try:
             yield
@@ -47,7 +47,7 @@ class NativeHand(SharedHand):
             self._supervision.start_service(service)
 
     @contextmanager
-    def frozen(self, service: str) -> Iterator[None]:
+    def freeze(self, service: str) -> Iterator[None]:
         family = self.family(service)
         try:
             for process in family:
@@ -58,57 +58,57 @@ class NativeHand(SharedHand):
                 process.resume()
 
     @contextmanager
-    def nginx_reloaded(self) -> Iterator[None]:
+    def reload_nginx(self) -> Iterator[None]:
         self._supervision.signal_service("nginx", signal.SIGHUP)
         yield
 
     @contextmanager
-    def own_disk(self) -> Iterator[None]:
+    def use_small_disk(self) -> Iterator[None]:
         if os.geteuid() != 0:
             pytest.skip("a disk that can be filled is mounted over Nginx's caches: needs root")
-        with ExitStack() as mounted:
+        with ExitStack() as mounts:
             disk = self._state.run / "small-disk"
-            _mount(mounted, disk, "-t", "tmpfs", "-o", f"size={_DISK_MB}m", "tmpfs")
+            _mount(mounts, disk, "-t", "tmpfs", "-o", f"size={_DISK_MB}m", "tmpfs")
             for name in _CACHES:
                 (disk / name).mkdir()
-                _mount(mounted, self._state.run / name, "--bind", str(disk / name))
+                _mount(mounts, self._state.run / name, "--bind", str(disk / name))
             yield
 
     @contextmanager
-    def disk_full(self) -> Iterator[None]:
-        done = threading.Event()
+    def fill_disk(self) -> Iterator[None]:
+        stop = threading.Event()
         file = self._state.run / "small-disk/filling"
-        filling = threading.Thread(target=_fill, args=[file, done])
-        filling.start()
+        thread = threading.Thread(target=_fill, args=[file, stop])
+        thread.start()
         try:
             yield
         finally:
-            done.set()
-            filling.join()
+            stop.set()
+            thread.join()
             file.unlink()
 
     @contextmanager
-    def deployed(self) -> Iterator[None]:
+    def deploy(self) -> Iterator[None]:
         age = self.engine.settings().LAB_CONN_MAX_AGE
         self.set(f"LAB_CONN_MAX_AGE={age + 1}")
         yield
 
 
-def _mount(mounted: ExitStack, target: Path, *flags: str) -> None:
+def _mount(mounts: ExitStack, target: Path, *flags: str) -> None:
     target.mkdir(exist_ok=True)
-    done = subprocess.run(["mount", *flags, str(target)], capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"no disk can be mounted here: {done.stderr.strip()}")
+    process = subprocess.run(["mount", *flags, str(target)], capture_output=True, text=True)
+    if process.returncode:
+        pytest.skip(f"no disk can be mounted here: {process.stderr.strip()}")
     # A lazy unmount, because Nginx has open files on it.
-    mounted.callback(subprocess.run, ["umount", "--lazy", str(target)], check=True)
+    mounts.callback(subprocess.run, ["umount", "--lazy", str(target)], check=True)
 
 
-def _fill(file: Path, done: threading.Event) -> None:
+def _fill(file: Path, stop: threading.Event) -> None:
     """Fill the disk, and fill it again as soon as space is freed."""
     megabyte = bytes(1024**2)
-    with file.open("wb", buffering=0) as full:
-        while not done.is_set():
+    with file.open("wb", buffering=0) as stream:
+        while not stop.is_set():
             try:
-                full.write(megabyte)
+                stream.write(megabyte)
             except OSError:
                 time.sleep(0.005)

@@ -15,16 +15,16 @@ from lab.stack.engine import Engine
 BACKEND = "backend"
 _OURS = "FROM pg_stat_activity WHERE application_name = 'load-lab'"
 # Postgres's messages when its connections are used up.
-_FULL = re.compile("connection slots are reserved|too many clients")
+_NO_CONNECTIONS = re.compile("connection slots are reserved|too many clients")
 
 
 @contextmanager
-def _repeated(action: Callable[[], object]) -> Iterator[None]:
+def _repeat_in_thread(action: Callable[[], object]) -> Iterator[None]:
     """Repeat `action` ten times a second in a separate thread."""
-    done = threading.Event()
+    stop = threading.Event()
 
     def repeat() -> None:
-        while not done.wait(0.1):
+        while not stop.wait(0.1):
             action()
 
     thread = threading.Thread(target=repeat)
@@ -32,12 +32,14 @@ def _repeated(action: Callable[[], object]) -> Iterator[None]:
     try:
         yield
     finally:
-        done.set()
+        stop.set()
         thread.join()
 
 
-class SharedHand:
-    """See `tests.faults.hand.Hand`. Subclasses provide a service's processes and the passwords."""
+class SharedInjector:
+    """See `tests.faults.injector.FaultInjector`. Subclasses provide a service's processes and the
+    passwords.
+    """
 
     engine: Engine
 
@@ -54,29 +56,32 @@ class SharedHand:
         raise NotImplementedError
 
     @contextmanager
-    def worker_killed(self) -> Iterator[None]:
+    def kill_worker(self) -> Iterator[None]:
         self.family(BACKEND)[1].kill()
         yield
 
     @contextmanager
-    def master_killed(self) -> Iterator[None]:
+    def kill_master(self) -> Iterator[None]:
         self.family(BACKEND)[0].kill()
         yield
 
     @contextmanager
-    def connections_used_up(self) -> Iterator[None]:
+    def exhaust_connections(self) -> Iterator[None]:
         # The superuser connects first: other clients could take the slots reserved for it.
-        with ExitStack() as held, self._connect("postgres", "postgres_password") as ours:
-            ours.autocommit = True
-            assert self._take_connections(held), "Postgres had none left before this began"
-            while not self._has_none(held, ours):
+        with (
+            ExitStack() as connections,
+            self._connect("postgres", "postgres_password") as superuser,
+        ):
+            superuser.autocommit = True
+            assert self._occupy_connections(connections), "Postgres had none left before this began"
+            while not self._is_exhausted(connections, superuser):
                 pass
             # The exporter connects and disconnects; the backend could take the free connection.
-            with _repeated(lambda: self._has_none(held, ours)):
+            with _repeat_in_thread(lambda: self._is_exhausted(connections, superuser)):
                 yield
 
     @contextmanager
-    def behind_proxy(self) -> Iterator[None]:
+    def use_proxy(self) -> Iterator[None]:
         self.set("LAB_LATENCY_MS=1")
         try:
             yield
@@ -84,7 +89,7 @@ class SharedHand:
             self.set("LAB_LATENCY_MS=0")
 
     @contextmanager
-    def slow_database(self, milliseconds: int) -> Iterator[None]:
+    def delay_database(self, milliseconds: int) -> Iterator[None]:
         self._delay(milliseconds)
         try:
             yield
@@ -93,39 +98,44 @@ class SharedHand:
 
     def set(self, assignment: str) -> None:
         """Apply a setting as `lab set` does."""
-        running = self.engine.settings()
-        assert running is not None
-        self.engine.apply(update_settings(running, [assignment]))
+        settings = self.engine.settings()
+        assert settings is not None
+        self.engine.apply(update_settings(settings, [assignment]))
 
-    def _has_none(self, held: ExitStack, ours: psycopg.Connection) -> bool:
+    def _is_exhausted(self, connections: ExitStack, superuser: psycopg.Connection) -> bool:
         """Return whether the backend has no connection and Postgres has none left for it.
 
         A terminated connection leaves pg_stat_activity before its slot is free. Therefore this
         reads the list before and after the attempt to take a slot.
         """
-        asked = f"SELECT pg_terminate_backend(pid) {_OURS}"
-        before, taken = ours.execute(asked).fetchall(), self._take_connections(held)
-        return not (before or taken or ours.execute(asked).fetchall())
+        statement = f"SELECT pg_terminate_backend(pid) {_OURS}"
+        before, count = (
+            superuser.execute(statement).fetchall(),
+            self._occupy_connections(connections),
+        )
+        return not (before or count or superuser.execute(statement).fetchall())
 
     def _delay(self, milliseconds: int) -> None:
         url = f"http://{LOOPBACK}:{self.engine.settings().LAB_TOXIPROXY_PORT}"
         attributes = {"latency": milliseconds, "jitter": 0}
-        answer = httpx.post(f"{url}/proxies/postgres/toxics/delay", json={"attributes": attributes})
-        answer.raise_for_status()
+        response = httpx.post(
+            f"{url}/proxies/postgres/toxics/delay", json={"attributes": attributes}
+        )
+        response.raise_for_status()
 
-    def _take_connections(self, held: ExitStack) -> int:
+    def _occupy_connections(self, connections: ExitStack) -> int:
         """Connect as the backend's role until Postgres has no slot left; return the number."""
-        taken = 0
+        count = 0
         while True:
             try:
-                held.callback(self._connect("hotel", "hotel_password").close)
+                connections.callback(self._connect("hotel", "hotel_password").close)
             except psycopg.OperationalError as error:
-                if _FULL.search(str(error)):
-                    return taken
+                if _NO_CONNECTIONS.search(str(error)):
+                    return count
                 raise
-            taken += 1
+            count += 1
 
     def _connect(self, user: str, secret: str) -> psycopg.Connection:
         port = self.engine.settings().LAB_POSTGRES_PORT
-        where = f"host={LOOPBACK} port={port} dbname=hotel"
-        return psycopg.connect(where, user=user, password=self.password(secret))
+        dsn = f"host={LOOPBACK} port={port} dbname=hotel"
+        return psycopg.connect(dsn, user=user, password=self.password(secret))

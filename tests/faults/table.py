@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from tests.faults.judging import Figures
+from tests.faults.evaluation import FaultResult
 
-COLUMNS: dict[str, Callable[[Figures], object]] = {
+COLUMNS: dict[str, Callable[[FaultResult], object]] = {
     "fault": lambda row: row.fault,
     "sent": lambda row: row.sent,
     "acknowledged": lambda row: row.acknowledged,
@@ -22,12 +22,12 @@ COLUMNS: dict[str, Callable[[Figures], object]] = {
 }
 
 
-def lines(rows: list[Figures]) -> list[str]:
+def lines(rows: list[FaultResult]) -> list[str]:
     """Return the table's lines in Markdown."""
     head = [list(COLUMNS), ["---", *["--:"] * (len(COLUMNS) - 1)]]
     body = [[str(cell(row)) for cell in COLUMNS.values()] for row in rows]
     return [f"| {' | '.join(cells)} |" for cells in [*head, *body]]
 
 
-def _failures(row: Figures) -> str:
+def _failures(row: FaultResult) -> str:
     return ", ".join(f"{kind} × {count}" for kind, count in sorted(row.failures.items())) or "0"

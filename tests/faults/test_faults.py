@@ -5,11 +5,11 @@ is older than promised, and errors end soon after the repair.
 import pytest
 
 from tests.faults.catalogue import FAULTS
-from tests.faults.load import figures_of
+from tests.faults.load import run_fault
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=[fault.name.replace(" ", "-") for fault in FAULTS])
-def test_fault(fault, hand, figures, folder):
-    found = figures_of(fault, hand, folder)
-    figures.append(found)
-    assert found.complaints() == []
+def test_fault(fault, injector, fault_results, folder):
+    result = run_fault(fault, injector, folder)
+    fault_results.append(result)
+    assert result.violations() == []

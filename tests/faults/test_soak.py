@@ -8,27 +8,27 @@ from lab.paths import ROOT
 
 
 @pytest.fixture(scope="module", params=["60s", pytest.param("3m", marks=pytest.mark.slow)])
-def soaked(request, lab, stack, results):
-    said = lab("set", "--preset", "best")
-    assert said.code == 0, said.err
-    said = lab("soak", "--duration", request.param, "--rate", "300", "--json")
-    assert said.code == 0, said.err + said.out
-    return json.loads((ROOT / said.json["files"]["result"]).read_text())
+def soak(request, lab, stack, results):
+    result = lab("set", "--preset", "best")
+    assert result.code == 0, result.err
+    result = lab("soak", "--duration", request.param, "--rate", "300", "--json")
+    assert result.code == 0, result.err + result.out
+    return json.loads((ROOT / result.json["files"]["result"]).read_text())
 
 
-def test_soak_meets_every_limit(soaked):
-    assert [figure for figure in soaked["figures"] if not figure["kept"]] == []
+def test_soak_meets_every_limit(soak):
+    assert [check for check in soak["figures"] if not check["kept"]] == []
 
 
-def test_samples_cover_whole_soak(soaked):
-    assert len(soaked["looks"]) > 40
-    assert soaked["looks"][-1]["at"] > 0.9 * soaked["seconds"]
+def test_samples_cover_whole_soak(soak):
+    assert len(soak["looks"]) > 40
+    assert soak["looks"][-1]["at"] > 0.9 * soak["seconds"]
 
 
-def test_soak_used_cache_tables_and_connections(soaked):
+def test_soak_used_cache_tables_and_connections(soak):
     """Nginx's cache has pages, the tables have bookings, and workers have connections."""
-    assert soaked["bookings"] > 100
-    last = soaked["looks"][-1]
+    assert soak["bookings"] > 100
+    last = soak["looks"][-1]
     assert last["folders"]["cache"] > 0
     assert last["connections"] > 0
     assert len(last["workers"]) == 2

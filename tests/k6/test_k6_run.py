@@ -10,7 +10,7 @@ from lab.analysis import queries
 from lab.analysis.prometheus import Prometheus
 from lab.load.summary import read_summary
 from lab.paths import ROOT
-from lab.suites.single_run import by_status
+from lab.suites.single_run import responses_by_status
 
 # k6 fixes the growth factor of its native histograms at 1.1.
 BUCKET = 1.1
@@ -134,7 +134,7 @@ def test_query_at_any_fraction_of_a_second_has_a_result(smoke, smoke_summary, pr
     started = smoke_summary["lab"]["started_at_seconds"]
     for nth in range(20):
         seconds = smoke["seconds"] + nth * math.pi / 100
-        found = by_status(prometheus, smoke["testid"], started, seconds)
+        found = responses_by_status(prometheus, smoke["testid"], started, seconds)
         assert found == {"200": smoke["requests"]}
 
 

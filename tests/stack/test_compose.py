@@ -10,7 +10,7 @@ import pytest
 from lab.paths import ROOT
 from lab.stack.native.install import TOXIPROXY_VERSION
 from lab.stack.native.render import OPEN_FILES
-from lab.suites.figures import LIMITS
+from lab.suites.limits import MEMORY_LIMITS
 from tests.support.compose import config
 
 ONE_SHOT = {"secrets", "init", "latency"}
@@ -50,7 +50,7 @@ def test_every_service_has_limits(target, load):
 
 
 def test_overload_memory_limits_match_container_limits(target):
-    for name, allowed in LIMITS.items():
+    for name, allowed in MEMORY_LIMITS.items():
         assert int(target[name]["deploy"]["resources"]["limits"]["memory"]) == allowed, name
 
 

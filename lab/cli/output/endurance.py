@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from lab.host.noise import NOISY_SHARE, UNSTEADY_RATIO, extremes
-from lab.suites.figures import SOONEST_SECONDS
+from lab.suites.limits import MIN_RECOVERY_SECONDS
 
 _MIB = 1024**2
 
@@ -103,7 +103,7 @@ def _noise_warning(document: dict[str, Any]) -> Iterator[str]:
 def _normal_after(seconds: float | None) -> str:
     if seconds is None:
         return "not within the rest"
-    minimum = SOONEST_SECONDS
+    minimum = MIN_RECOVERY_SECONDS
     return f"{minimum:.0f} s or less" if seconds <= minimum else f"{seconds:.0f} s"
 
 

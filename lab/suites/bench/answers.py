@@ -33,19 +33,21 @@ def fetch(url: str, headers: dict[str, str], status: int = 200) -> Answer:
     Raises:
         LabError: there is no response, or it has another status or encoding.
     """
-    asked = {"Accept-Encoding": "identity", **headers}
+    request_headers = {"Accept-Encoding": "identity", **headers}
     try:
-        with httpx.stream("GET", url, headers=asked, timeout=_SECONDS) as answer:
-            raw = b"".join(answer.iter_raw())
+        with httpx.stream("GET", url, headers=request_headers, timeout=_SECONDS) as response:
+            raw = b"".join(response.iter_raw())
     except httpx.HTTPError as error:
         raise LabError(f"{url} does not answer: {error}. See `lab status`.") from None
-    if answer.status_code != status:
-        raise LabError(f"{url} answers {answer.status_code} instead of {status}: {raw[:200]!r}")
-    packed = answer.headers.get("Content-Encoding") == "gzip"
-    if packed != (asked["Accept-Encoding"] == "gzip"):
-        raise LabError(f"{url} was asked for {asked['Accept-Encoding']}; gzip came: {packed}.")
-    body = gzip.decompress(raw) if packed else raw
-    return Answer(answer.status_code, raw, body, answer.headers.get("ETag", ""))
+    if response.status_code != status:
+        raise LabError(f"{url} answers {response.status_code} instead of {status}: {raw[:200]!r}")
+    compressed = response.headers.get("Content-Encoding") == "gzip"
+    if compressed != (request_headers["Accept-Encoding"] == "gzip"):
+        raise LabError(
+            f"{url} was asked for {request_headers['Accept-Encoding']}; gzip came: {compressed}."
+        )
+    body = gzip.decompress(raw) if compressed else raw
+    return Answer(response.status_code, raw, body, response.headers.get("ETag", ""))
 
 
 def check_equal(answers: dict[str, Answer]) -> None:
@@ -65,12 +67,12 @@ def check_size(sample: Sample, body: int, connections: int) -> Sample:
     wrk does not distinguish statuses below 400; a response other than a 304 has a body. The bytes
     include responses that were cut off at the end, one per connection.
     """
-    least = sample.requests * body
-    most = (sample.requests + connections) * (body + _HEADERS_BYTES)
-    read = round(sample.bytes * sample.requests)
-    if sample.wrong or least <= read <= most:
+    minimum = sample.requests * body
+    maximum = (sample.requests + connections) * (body + _HEADERS_BYTES)
+    size = round(sample.bytes * sample.requests)
+    if sample.wrong or minimum <= size <= maximum:
         return sample
-    return replace(sample, wrong=f"{read} bytes in {sample.requests} answers of {body} each")
+    return replace(sample, wrong=f"{size} bytes in {sample.requests} answers of {body} each")
 
 
 # The folder in nginx/templates/nginx.conf.template.
@@ -78,7 +80,7 @@ _FOLDER = "bench"
 
 
 @contextmanager
-def kept_file(page: tuple[str, bytes] | None) -> Iterator[None]:
+def static_file(page: tuple[str, bytes] | None) -> Iterator[None]:
     """Write the (name, bytes) below the stack's state directory; remove the file afterwards."""
     if page is None:
         yield

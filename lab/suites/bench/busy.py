@@ -42,14 +42,14 @@ class Busy:
 
 
 @contextmanager
-def held_back(cpus: str) -> Iterator[None]:
+def busy_loops(cpus: str) -> Iterator[None]:
     """Run a busy loop on each of these CPUs, which leaves half of them to other programs."""
-    with ExitStack() as running:
+    with ExitStack() as stack:
         for cpu in sorted(expand(cpus)):
             # In a new session: the terminal's Ctrl-C is for the lab.
             argv = ["taskset", "-c", str(cpu), sys.executable, "-c", _COMPUTE]
             program = subprocess.Popen(argv, start_new_session=True)
-            running.callback(_end, program)
+            stack.callback(_end, program)
         yield
 
 
@@ -63,15 +63,15 @@ class BusyMeter:
 
     def __init__(self, cpus: Cpus) -> None:
         self._sides = (sorted(expand(cpus.load)), sorted(expand(cpus.target)))
-        self._began = time.monotonic()
+        self._start = time.monotonic()
         self._times = psutil.cpu_times(percpu=True)
 
     def busy(self, generator_seconds: float, threads: int) -> Busy:
         """Return the shares since then. `generator_seconds` is the generator's own CPU time."""
-        passed = time.monotonic() - self._began
+        elapsed = time.monotonic() - self._start
         now = psutil.cpu_times(percpu=True)
         load, target = (_share(self._times, now, side) for side in self._sides)
-        return Busy(min(max(load, generator_seconds / passed / threads), 1.0), target)
+        return Busy(min(max(load, generator_seconds / elapsed / threads), 1.0), target)
 
 
 def _share(before: Sequence[Any], after: Sequence[Any], side: list[int]) -> float:

@@ -20,9 +20,9 @@ from lab.stack.native.programs import require, version_of
 from lab.suites.bench import rows, start
 from lab.suites.bench.busy import Busy
 from lab.suites.bench.dataset import ONE_NIGHT, free_slots
-from lab.suites.bench.profiles import profiled
-from lab.suites.bench.rows import Row, Way
-from lab.suites.bench.sample import Pair, Sample, Verdict, against, judge
+from lab.suites.bench.profiles import profile_variant
+from lab.suites.bench.rows import Row, Variant
+from lab.suites.bench.sample import Pair, Sample, Verdict, compare, evaluate
 from lab.suites.bench.variants import Bench
 
 _REPEATS, _SECONDS = 5, 5
@@ -30,13 +30,13 @@ _CHECK_REPEATS, _CHECK_SECONDS = 2, 2
 # Time for settings and warm-up before each measurement.
 _AROUND_SECONDS = 4
 # A start takes seconds, so it is repeated less often.
-_MOST_STARTS = 3
+_MAX_STARTS = 3
 _START_SECONDS = 60
 _COMPRESSIONS = "compressions of one new version"
 
 
 @dataclass(frozen=True)
-class Asked:
+class Options:
     """The rows, repeats and seconds of a measurement, and whether the floors are the limits."""
 
     names: list[str]
@@ -46,25 +46,25 @@ class Asked:
     profile: bool = False
 
 
-def asked(
+def resolve_options(
     names: list[str],
     *,
     repeats: int | None,
     seconds: int | None,
     check: bool,
     profile: bool = False,
-) -> Asked:
+) -> Options:
     """Return the options, with defaults for those that are not given.
 
     Raises:
         UsageError: a row is unknown.
     """
-    usual = (_CHECK_REPEATS, _CHECK_SECONDS) if check else (_REPEATS, _SECONDS)
-    found = rows.chosen(names, check=check)
-    return Asked(found, repeats or usual[0], seconds or usual[1], check, profile)
+    defaults = (_CHECK_REPEATS, _CHECK_SECONDS) if check else (_REPEATS, _SECONDS)
+    selection = rows.select_rows(names, check=check)
+    return Options(selection, repeats or defaults[0], seconds or defaults[1], check, profile)
 
 
-def run(engine: Engine, what: Asked) -> dict[str, Any]:
+def run(engine: Engine, options: Options) -> dict[str, Any]:
     """Measure the rows on the running stack, store the document, and return it.
 
     Raises:
@@ -74,13 +74,13 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
     """
     require_native(engine)
     with exclusive_use(engine) as stack:
-        if what.profile:
+        if options.profile:
             check_permission(backend_pid(engine))
         prepare(engine, stack)
-        with facts(engine, stack.base, versions()) as known:
-            measured = list(_measured(Bench(engine, stack.base), what))
-    head = {name: value for name, value in asdict(what).items() if name != "names"}
-    return store_result("bench", {**known, **head, "rows": measured})
+        with facts(engine, stack.base, versions()) as provenance:
+            documents = list(_measure_rows(Bench(engine, stack.base), options))
+    head = {name: value for name, value in asdict(options).items() if name != "names"}
+    return store_result("bench", {**provenance, **head, "rows": documents})
 
 
 def require_native(engine: Engine) -> None:
@@ -100,59 +100,64 @@ def require_native(engine: Engine) -> None:
 def is_reached(document: dict[str, Any]) -> bool:
     """Return whether every value of every row reaches its limit."""
     return all(
-        figure["outcome"] == "reached" for row in document["rows"] for figure in row["figures"]
+        verdict["outcome"] == "reached" for row in document["rows"] for verdict in row["figures"]
     )
 
 
-def _measured(bench: Bench, what: Asked) -> Iterator[dict[str, Any]]:
-    with Progress(_expected(what)) as progress:
-        for name in what.names:
+def _measure_rows(bench: Bench, options: Options) -> Iterator[dict[str, Any]]:
+    with Progress(_estimate_seconds(options)) as progress:
+        for name in options.names:
             if name == rows.START:
                 progress.begin(name, _START_SECONDS)
-                times = min(what.repeats, _MOST_STARTS)
-                timed = partial(start.start_verdict, bench.base, times)
-                verdict = _or_failed(timed, start.against_limit)
+                repeats = min(options.repeats, _MAX_STARTS)
+                measure_start = partial(start.start_verdict, bench.base, repeats)
+                verdict = _verdict_or_failure(measure_start, start.compare_with_limit)
                 yield row_document(name, rows.START_PATH, [verdict], [])
             else:
-                yield _row(bench, rows.row(name), what, progress)
+                yield _row(bench, rows.row(name), options, progress)
 
 
-def _row(bench: Bench, row: Row, what: Asked, progress: Progress) -> dict[str, Any]:
+def _row(bench: Bench, row: Row, options: Options, progress: Progress) -> dict[str, Any]:
     """Measure one row. An error fails only this row."""
 
-    def once(way: Way, repeat: int) -> Sample:
-        label = f"{row.name} {way.name} {repeat + 1}/{what.repeats}"
-        seconds = what.seconds * way.longer
+    def measure_once(variant: Variant, repeat: int) -> Sample:
+        label = f"{row.name} {variant.name} {repeat + 1}/{options.repeats}"
+        seconds = options.seconds * variant.duration_factor
         progress.begin(label, seconds + _AROUND_SECONDS)
-        return _sample(bench, way, seconds)
+        return _sample(bench, variant, seconds)
 
-    found: list[Pair] = []
+    samples: list[Pair] = []
     profiles: list[dict[str, Any]] = []
     try:
-        with bench.prepared(row):
-            found = pairs(row, what.repeats, once)
-            verdicts = [judge(target, found, check=what.check) for target in row.targets]
+        with bench.prepare_row(row):
+            samples = pairs(row, options.repeats, measure_once)
+            verdicts = [evaluate(target, samples, check=options.check) for target in row.targets]
             if row.compressed_once:
-                counted = partial(count_compressions, bench, row, what.seconds)
-                verdicts.append(_or_failed(counted, judge_compressions))
-            profiles = list(_profiled(bench, row, what, progress))
+                count = partial(count_compressions, bench, row, options.seconds)
+                verdicts.append(_verdict_or_failure(count, evaluate_compressions))
+            profiles = list(_profile_row(bench, row, options, progress))
     except Interrupted:
         raise
     except LabError as error:
-        verdicts = [_failed(judge(each, [], check=what.check), error) for each in row.targets]
-    return row_document(row.name, row.path, verdicts, found) | {"profiles": profiles}
+        verdicts = [
+            _failed_verdict(evaluate(target, [], check=options.check), error)
+            for target in row.targets
+        ]
+    return row_document(row.name, row.path, verdicts, samples) | {"profiles": profiles}
 
 
-def _profiled(bench: Bench, row: Row, what: Asked, progress: Progress) -> Iterator[dict[str, Any]]:
+def _profile_row(
+    bench: Bench, row: Row, options: Options, progress: Progress
+) -> Iterator[dict[str, Any]]:
     """Measure each variant once more with py-spy, if profiles are enabled."""
-    for way in row.ways if what.profile else ():
-        seconds = what.seconds * way.longer
-        progress.begin(f"{row.name} {way.name} profile", seconds + _AROUND_SECONDS)
-        yield asdict(profiled(bench, row, way, seconds))
+    for variant in row.variants if options.profile else ():
+        seconds = options.seconds * variant.duration_factor
+        progress.begin(f"{row.name} {variant.name} profile", seconds + _AROUND_SECONDS)
+        yield asdict(profile_variant(bench, row, variant, seconds))
 
 
-def _or_failed(
-    measure: Callable[[], Verdict], against_limit: Callable[[list[float]], Verdict]
+def _verdict_or_failure(
+    measure: Callable[[], Verdict], evaluate_samples: Callable[[list[float]], Verdict]
 ) -> Verdict:
     """Return the verdict of a value without samples. An error fails only this value."""
     try:
@@ -160,53 +165,55 @@ def _or_failed(
     except Interrupted:
         raise
     except LabError as error:
-        return _failed(against_limit([]), error)
+        return _failed_verdict(evaluate_samples([]), error)
 
 
-def _sample(bench: Bench, way: Way, seconds: int) -> Sample:
+def _sample(bench: Bench, variant: Variant, seconds: int) -> Sample:
     """Measure a variant. An error fails only the variant's values, not the rest of the row."""
     try:
-        return bench.sample(way, seconds)
+        return bench.sample(variant, seconds)
     except Interrupted:
         raise
     except (LabError, subprocess.TimeoutExpired) as error:
         return Sample(0, 0, 0, 0, Busy(0, 0), wrong=str(error))
 
 
-def _failed(verdict: Verdict, error: LabError) -> Verdict:
+def _failed_verdict(verdict: Verdict, error: LabError) -> Verdict:
     return replace(verdict, outcome="failed", why=str(error))
 
 
 def row_document(
-    name: str, path: str, verdicts: list[Verdict], found: list[Pair]
+    name: str, path: str, verdicts: list[Verdict], samples: list[Pair]
 ) -> dict[str, Any]:
     """Return a row as it is stored and displayed."""
     return {
         "row": name,
         "path": path,
-        "figures": [{**asdict(each), "reached": each.reached} for each in verdicts],
-        "pairs": [{way: asdict(sample) for way, sample in pair.items()} for pair in found],
+        "figures": [{**asdict(verdict), "reached": verdict.reached} for verdict in verdicts],
+        "pairs": [
+            {variant: asdict(sample) for variant, sample in pair.items()} for pair in samples
+        ],
     }
 
 
-def _expected(what: Asked) -> float:
+def _estimate_seconds(options: Options) -> float:
     """Return the approximate duration of the measurements, in seconds."""
-    ways = sum(len(rows.row(name).ways) for name in what.names if name != rows.START)
-    start = _START_SECONDS if rows.START in what.names else 0
-    times = what.repeats + what.profile
-    return ways * times * (what.seconds + _AROUND_SECONDS) + start
+    variants = sum(len(rows.row(name).variants) for name in options.names if name != rows.START)
+    start = _START_SECONDS if rows.START in options.names else 0
+    repeats = options.repeats + options.profile
+    return variants * repeats * (options.seconds + _AROUND_SECONDS) + start
 
 
-def pairs(row: Row, repeats: int, once: Callable[[Way, int], Sample]) -> list[Pair]:
-    """Call `once(way, repeat)` for every variant, `repeats` times, in alternating order.
+def pairs(row: Row, repeats: int, measure: Callable[[Variant, int], Sample]) -> list[Pair]:
+    """Call `measure(variant, repeat)` for every variant, `repeats` times, in alternating order.
 
     So drift during a row (the clock, other programs, the disk's cache) favours no variant.
     """
-    found = []
+    samples = []
     for repeat in range(repeats):
-        order = row.ways if repeat % 2 == 0 else row.ways[::-1]
-        found.append({way.name: once(way, repeat) for way in order})
-    return found
+        order = row.variants if repeat % 2 == 0 else row.variants[::-1]
+        samples.append({variant.name: measure(variant, repeat) for variant in order})
+    return samples
 
 
 def count_compressions(bench: Bench, row: Row, seconds: float) -> Verdict:
@@ -218,25 +225,25 @@ def count_compressions(bench: Bench, row: Row, seconds: float) -> Verdict:
     Raises:
         LabError: the booking failed, or no client requested the new version.
     """
-    way = row.way("gzip")
-    settings = bench.settings(way)
-    bench.sample(way, seconds / 2)
+    variant = row.variant("gzip")
+    settings = bench.settings(variant)
+    bench.sample(variant, seconds / 2)
     before = read_counters(settings)
     _book(bench)
-    sample = bench.sample(way, seconds / 2)
-    counted = read_counters(settings).since(before)
-    missed = counted.by_layer().get("redis", {}).get("miss", 0)
+    sample = bench.sample(variant, seconds / 2)
+    counters = read_counters(settings).since(before)
+    misses = counters.by_layer().get("redis", {}).get("miss", 0)
     if sample.wrong:
         raise LabError(f"The load of the new version does not count: {sample.wrong}.")
-    if not missed:
+    if not misses:
         raise LabError("A booking made no new version of the page that was loaded.")
-    why = f"{sample.requests} compressed answers, {counted.total_builds:.0f} bodies built"
-    return replace(judge_compressions([missed]), why=why)
+    why = f"{sample.requests} compressed answers, {counters.total_builds:.0f} bodies built"
+    return replace(evaluate_compressions([misses]), why=why)
 
 
-def judge_compressions(found: list[float]) -> Verdict:
-    """Judge the number of compressions: a version needs one."""
-    return against(_COMPRESSIONS, 1, found, at_most=True)
+def evaluate_compressions(counts: list[float]) -> Verdict:
+    """Evaluate the number of compressions: a version needs one."""
+    return compare(_COMPRESSIONS, 1, counts, at_most=True)
 
 
 def _book(bench: Bench) -> None:
@@ -245,14 +252,14 @@ def _book(bench: Bench) -> None:
     slots = free_slots(bench.engine, hotel)
     suite, customers = next(iter(slots.suites.items()))
     first = slots.first_night
-    wish = {"suite": suite, "customers": customers, "check_in": str(first)}
-    wish["check_out"] = str(first + ONE_NIGHT)
+    booking = {"suite": suite, "customers": customers, "check_in": str(first)}
+    booking["check_out"] = str(first + ONE_NIGHT)
     try:
-        answer = httpx.post(f"{bench.base.server_url}/api/booking/", json=wish, timeout=60)
+        response = httpx.post(f"{bench.base.server_url}/api/booking/", json=booking, timeout=60)
     except httpx.HTTPError as error:
         raise LabError(f"A booking was not answered: {error}") from error
-    if answer.status_code != httpx.codes.CREATED:
-        raise LabError(f"A booking was answered {answer.status_code}: {answer.text[:200]}")
+    if response.status_code != httpx.codes.CREATED:
+        raise LabError(f"A booking was answered {response.status_code}: {response.text[:200]}")
 
 
 def versions() -> dict[str, str]:

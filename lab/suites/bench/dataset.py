@@ -47,38 +47,40 @@ class Slots:
         return (self.first_night - _EPOCH).days
 
 
-def free_slots(engine: Engine, hotel: str | None = None, spared: Iterable[str] = ()) -> Slots:
+def free_slots(engine: Engine, hotel: str | None = None, excluded: Iterable[str] = ()) -> Slots:
     """Return slots after every booked night, including k6's leases (k6/lib/slots.js).
 
-    With a `hotel` only its suites, and never those of the `spared` hotels.
+    With a `hotel` only its suites, and never those of the `excluded` hotels.
 
     Raises:
         LabError: earlier loads have booked all available nights.
     """
-    (booked,) = engine.sql(DATABASE, "SELECT coalesce(max(check_out), 'epoch') FROM hotels_booking")
-    if len(booked) > len(_LAST_NIGHT) or booked >= _LAST_NIGHT:
+    (last_check_out,) = engine.sql(
+        DATABASE, "SELECT coalesce(max(check_out), 'epoch') FROM hotels_booking"
+    )
+    if len(last_check_out) > len(_LAST_NIGHT) or last_check_out >= _LAST_NIGHT:
         raise LabError(
-            f"Bookings reach up to {booked}: no nights are left to measure with. Repeat less often "
-            "or for fewer seconds; the data as loaded are put back when lab bench ends."
+            f"Bookings reach up to {last_check_out}: no nights are left to measure with. Repeat "
+            "less often or for fewer seconds; the data as loaded are put back when lab bench ends."
         )
-    first = max(_FIRST_NIGHT, date.fromisoformat(booked) + _GAP)
-    return Slots(first, _suites(engine, hotel, spared), f"bench-{secrets.token_hex(8)}-")
+    first = max(_FIRST_NIGHT, date.fromisoformat(last_check_out) + _GAP)
+    return Slots(first, _suites(engine, hotel, excluded), f"bench-{secrets.token_hex(8)}-")
 
 
-def _suites(engine: Engine, hotel: str | None, spared: Iterable[str]) -> dict[str, list[str]]:
+def _suites(engine: Engine, hotel: str | None, excluded: Iterable[str]) -> dict[str, list[str]]:
     """Return suites in the order of their random ids, so that they are spread over all hotels."""
-    conditions = [f"hotel_id <> '{each}'" for each in spared]
+    conditions = [f"hotel_id <> '{hotel_id}'" for hotel_id in excluded]
     conditions += [f"hotel_id = '{hotel}'"] if hotel else []
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     # The values are numbers and ids of the lab.
     guests = f"SELECT id FROM hotels_customer ORDER BY id LIMIT {SUITES}"  # noqa: S608
     suites = f"SELECT id || ' ' || capacity FROM hotels_suite {where} ORDER BY id LIMIT {SUITES}"  # noqa: S608
-    found, customers = engine.sql(DATABASE, suites), engine.sql(DATABASE, guests)
-    return dict(_with_guests(found, customers))
+    lines, customers = engine.sql(DATABASE, suites), engine.sql(DATABASE, guests)
+    return dict(_assign_guests(lines, customers))
 
 
-def _with_guests(found: list[str], customers: list[str]) -> Iterator[tuple[str, list[str]]]:
-    for number, line in enumerate(found):
+def _assign_guests(lines: list[str], customers: list[str]) -> Iterator[tuple[str, list[str]]]:
+    for number, line in enumerate(lines):
         suite, capacity = line.split()
         count = min(_GUESTS, int(capacity), len(customers))
         yield suite, [customers[(number + i) % len(customers)] for i in range(count)]
@@ -95,24 +97,24 @@ def slots_file(slots: Slots) -> Iterator[Path]:
         yield Path(file.name)
 
 
-def bookings(engine: Engine) -> int:
+def count_bookings(engine: Engine) -> int:
     """Return the number of bookings."""
     return int(engine.sql(DATABASE, "SELECT count(*) FROM hotels_booking")[0])
 
 
-def check_made(sample: Sample, made: int, connections: int) -> Sample:
+def check_bookings(sample: Sample, bookings: int, connections: int) -> Sample:
     """Return `sample`, marked as wrong unless every response made a booking.
 
     There may be more bookings: each connection's last, unread one, and the same for the warm-up.
     """
-    if sample.wrong or sample.requests <= made <= sample.requests + 2 * connections:
+    if sample.wrong or sample.requests <= bookings <= sample.requests + 2 * connections:
         return sample
-    return replace(sample, wrong=f"{sample.requests} answers made {made} bookings")
+    return replace(sample, wrong=f"{sample.requests} answers made {bookings} bookings")
 
 
-GROWN = "hotel_grown"
+LARGE_DATABASE = "hotel_grown"
 _SQL = Path(__file__).parent / "sql"
-_ASIDE = "hotel_aside"
+_SPARE_DATABASE = "hotel_aside"
 # For the large dataset, its indexes, and the WAL that Postgres writes for them.
 _FREE_BYTES = 10 * 1024**3
 _BATCHES = 20
@@ -147,21 +149,25 @@ def check_disk() -> None:
 
 
 @contextmanager
-def grown_database(engine: Engine, size: Size, tenfold_hotel: str) -> Iterator[None]:
+def large_database(engine: Engine, size: Size, tenfold_hotel: str) -> Iterator[None]:
     """Create the large dataset in a second database; remove it afterwards, whichever is active."""
     try:
-        copy_database(engine, TEMPLATE, GROWN)
+        copy_database(engine, TEMPLATE, LARGE_DATABASE)
         _fill(engine, size, tenfold_hotel)
         yield
     finally:
         with uninterrupted("Removing the grown database first; a moment."), engine.empty_caches():
-            _put_back(engine)
+            _restore(engine)
 
 
 def swap(engine: Engine) -> None:
     """Exchange the two databases by renaming them, without a copy."""
     with uninterrupted("Exchanging the databases first; a moment."), engine.empty_caches():
-        for old, new in ((DATABASE, _ASIDE), (GROWN, DATABASE), (_ASIDE, GROWN)):
+        for old, new in (
+            (DATABASE, _SPARE_DATABASE),
+            (LARGE_DATABASE, DATABASE),
+            (_SPARE_DATABASE, LARGE_DATABASE),
+        ):
             _rename(engine, old, new)
 
 
@@ -176,44 +182,44 @@ def _rename(engine: Engine, old: str, new: str) -> None:
     )
 
 
-def _put_back(engine: Engine) -> None:
+def _restore(engine: Engine) -> None:
     """Restore the stack's database as loaded, and remove the other databases."""
     # A copy, since an exchange may have been interrupted at any point.
     copy_database(engine, TEMPLATE, DATABASE)
-    for name in (GROWN, _ASIDE):
+    for name in (LARGE_DATABASE, _SPARE_DATABASE):
         engine.sql("postgres", f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 def _fill(engine: Engine, size: Size, tenfold_hotel: str) -> None:
     # Building the indexes after the rows is faster: 7 minutes instead of 17.
-    with without_indexes(engine, GROWN, "hotels_booking", "hotels_booking_customers"):
+    with without_indexes(engine, LARGE_DATABASE, "hotels_booking", "hotels_booking_customers"):
         _add(engine, size, tenfold_hotel)
     with step("Collecting statistics"):
-        engine.sql(GROWN, "VACUUM ANALYZE", "CHECKPOINT")
+        engine.sql(LARGE_DATABASE, "VACUUM ANALYZE", "CHECKPOINT")
 
 
 def _add(engine: Engine, size: Size, tenfold_hotel: str) -> None:
     with step(f"Adding bookings to one hotel, {size.tenfold} times what it had"):
         # In later years, with the same guests. Links first: they are derived from the original
         # bookings.
-        again = {"hotel": tenfold_hotel, "copies": size.tenfold - 1}
-        _insert(engine, "tenfold_links", **again)
-        _insert(engine, "tenfold_bookings", **again, nights=_NIGHTS)
+        parameters = {"hotel": tenfold_hotel, "copies": size.tenfold - 1}
+        _insert(engine, "tenfold_links", **parameters)
+        _insert(engine, "tenfold_bookings", **parameters, nights=_NIGHTS)
     hotels = size.hotels - _count(engine, "hotel")
     with step(f"Adding {hotels} hotels"):
         # The address is the number of the batch in which a hotel gets its bookings.
         _insert(engine, "grown_hotels", hotels=hotels, batches=_BATCHES)
         _insert(engine, "grown_suites", suites=_SUITES_PER_HOTEL)
     missing = max(size.bookings - _count(engine, "booking"), 0)
-    each = -(-missing // max(hotels * _SUITES_PER_HOTEL, 1))
+    nights_per_suite = -(-missing // max(hotels * _SUITES_PER_HOTEL, 1))
     for batch in range(_BATCHES):
         with step(f"Adding {missing} bookings, {batch + 1}/{_BATCHES}"):
             # A night every other day, in every suite of the batch, with one guest.
-            _insert(engine, "grown_bookings", each=each, batch=batch)
+            _insert(engine, "grown_bookings", each=nights_per_suite, batch=batch)
 
 
 def _count(engine: Engine, table: str) -> int:
-    return int(engine.sql(GROWN, f"SELECT count(*) FROM hotels_{table}")[0])  # noqa: S608
+    return int(engine.sql(LARGE_DATABASE, f"SELECT count(*) FROM hotels_{table}")[0])  # noqa: S608
 
 
 def _insert(engine: Engine, statement: str, **values: object) -> None:
@@ -221,7 +227,7 @@ def _insert(engine: Engine, statement: str, **values: object) -> None:
     than inserting the rows.
     """
     text = Template((_SQL / f"{statement}.sql").read_text()).substitute(values)
-    engine.sql(GROWN, "SET session_replication_role = replica", text)
+    engine.sql(LARGE_DATABASE, "SET session_replication_role = replica", text)
 
 
 # Constraints that have or need an index: primary keys, unique and exclusion constraints. Foreign
@@ -231,9 +237,9 @@ SELECT format({form}) FROM pg_constraint
 WHERE conrelid = ANY('{{{tables}}}'::regclass[]) AND contype IN ('p', 'u', 'x', 'f')
 ORDER BY contype = 'f', conname
 """
-_NAMED = "conrelid::regclass, conname"
-_ADD = f"'ALTER TABLE %s ADD CONSTRAINT %I %s', {_NAMED}, pg_get_constraintdef(oid)"
-_DROP = f"'ALTER TABLE %s DROP CONSTRAINT %I', {_NAMED}"
+_CONSTRAINT_COLUMNS = "conrelid::regclass, conname"
+_ADD = f"'ALTER TABLE %s ADD CONSTRAINT %I %s', {_CONSTRAINT_COLUMNS}, pg_get_constraintdef(oid)"
+_DROP = f"'ALTER TABLE %s DROP CONSTRAINT %I', {_CONSTRAINT_COLUMNS}"
 # The indexes that remain after dropping the constraints.
 _INDEXES = """
 SELECT {what} FROM pg_index
@@ -251,16 +257,16 @@ _BUILD = (
 @contextmanager
 def without_indexes(engine: Engine, database: str, *tables: str) -> Iterator[None]:
     """Drop the indexes and keys of `tables`; restore them if the block ends without an error."""
-    listed = ",".join(tables)
+    names = ",".join(tables)
 
-    def found(query: str, **parts: str) -> list[str]:
-        return engine.sql(database, query.format(tables=listed, **parts))
+    def query(statement: str, **parts: str) -> list[str]:
+        return engine.sql(database, statement.format(tables=names, **parts))
 
-    keys = found(_CONSTRAINTS, form=_ADD)
-    for statement in reversed(found(_CONSTRAINTS, form=_DROP)):
+    keys = query(_CONSTRAINTS, form=_ADD)
+    for statement in reversed(query(_CONSTRAINTS, form=_DROP)):
         engine.sql(database, statement)
-    indexes = found(_INDEXES, what="pg_get_indexdef(indexrelid)")
-    for statement in found(_INDEXES, what="'DROP INDEX ' || indexrelid::regclass"):
+    indexes = query(_INDEXES, what="pg_get_indexdef(indexrelid)")
+    for statement in query(_INDEXES, what="'DROP INDEX ' || indexrelid::regclass"):
         engine.sql(database, statement)
     yield
     for number, statement in enumerate([*indexes, *keys], 1):

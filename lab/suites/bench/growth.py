@@ -10,8 +10,8 @@ from lab.stack.exclusive import exclusive_use, prepare
 from lab.suites.bench import command, dataset
 from lab.suites.bench.command import require_native, row_document
 from lab.suites.bench.dataset import Size
-from lab.suites.bench.rows import Target, Way
-from lab.suites.bench.sample import Pair, Sample, judge
+from lab.suites.bench.rows import Target, Variant
+from lab.suites.bench.sample import Pair, Sample, evaluate
 from lab.suites.bench.variants import Bench, hotel_of
 
 # Disk use of a neighbour slows bookings down for half a minute, which could be all of three
@@ -19,8 +19,8 @@ from lab.suites.bench.variants import Bench, hotel_of
 _REPEATS, _SECONDS = 5, 10
 
 _FAST = {"LAB_DETAIL": "fast", "LAB_BOOKING": "fast"}
-_DETAIL = Way("detail", "detail", _FAST)
-_BOOKING = Way("booking", "booking", _FAST)
+_DETAIL = Variant("detail", "detail", _FAST)
+_BOOKING = Variant("booking", "booking", _FAST)
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ ROWS = (
     GrowthRow(
         "growth-detail",
         "hotel detail with ten times the bookings",
-        Target("tenfold", "once", 11, 11, figure="time"),
+        Target("tenfold", "once", 11, 11, metric="time"),
     ),
     GrowthRow(
         "growth-booking",
@@ -64,38 +64,38 @@ def run(
         Interrupted: the user pressed Ctrl-C.
     """
     require_native(engine)
-    times, each = repeats or _REPEATS, seconds or _SECONDS
+    repeats, seconds = repeats or _REPEATS, seconds or _SECONDS
     with exclusive_use(engine) as stack:
         dataset.check_disk()
         prepare(engine, stack)
-        with facts(engine, stack.base, command.versions()) as known:
-            found = _pairs(Bench(engine, stack.base), times, each, size or Size())
+        with facts(engine, stack.base, command.versions()) as provenance:
+            pairs = _pairs(Bench(engine, stack.base), repeats, seconds, size or Size())
     rows = [
-        row_document(row.name, row.path, [judge(row.target, found, check=False)], found)
+        row_document(row.name, row.path, [evaluate(row.target, pairs, check=False)], pairs)
         for row in ROWS
     ]
     return store_result(
         "bench-growth",
-        {**known, "repeats": times, "seconds": each, "check": False, "rows": rows},
+        {**provenance, "repeats": repeats, "seconds": seconds, "check": False, "rows": rows},
     )
 
 
 def _pairs(bench: Bench, repeats: int, seconds: int, size: Size) -> list[Pair]:
     """Measure everything `repeats` times; every other time the large dataset comes first."""
-    bench.proved(_DETAIL)
+    bench.verify_variant(_DETAIL)
     hotels = sorted(bench.hotels)
     plain, tenfold = hotels[0], hotels[-1]
-    bench.spared |= {hotel_of(plain), hotel_of(tenfold)}
-    with dataset.grown_database(bench.engine, size, hotel_of(tenfold)):
-        found, in_place = list[Pair](), "small"
+    bench.excluded |= {hotel_of(plain), hotel_of(tenfold)}
+    with dataset.large_database(bench.engine, size, hotel_of(tenfold)):
+        pairs, active = list[Pair](), "small"
         for repeat in range(repeats):
             # The active database comes first, which saves an exchange.
-            pair = _samples(bench, in_place, seconds, plain, tenfold, repeat)
-            in_place = _other(in_place)
-            with step(f"Putting the {in_place} database in place"):
+            pair = _samples(bench, active, seconds, plain, tenfold, repeat)
+            active = _other(active)
+            with step(f"Putting the {active} database in place"):
                 dataset.swap(bench.engine)
-            found.append(pair | _samples(bench, in_place, seconds, plain, tenfold, repeat))
-        return found
+            pairs.append(pair | _samples(bench, active, seconds, plain, tenfold, repeat))
+        return pairs
 
 
 def _other(database: str) -> str:
@@ -113,8 +113,8 @@ def _samples(
 
     with step(f"Measuring with the {database} database, {repeat + 1}"):
         once = detail(plain)
-        found = {f"detail {database}": once}
+        samples = {f"detail {database}": once}
         if database == "grown":
-            found |= {"once": once, "tenfold": detail(tenfold)}
-        found[f"booking {database}"] = bench.sample(_BOOKING, seconds)
-    return found
+            samples |= {"once": once, "tenfold": detail(tenfold)}
+        samples[f"booking {database}"] = bench.sample(_BOOKING, seconds)
+    return samples

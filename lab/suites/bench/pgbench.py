@@ -50,9 +50,9 @@ def measure(
         scripts = write_scripts(statements, slots, Path(folder), nights)
         before, meter = cpu_of_children(), BusyMeter(cpus)
         argv = _argv(scripts, cpus.load, clients, seconds)
-        done = _run(argv, settings, seconds)
+        output = _run(argv, settings, seconds)
         busy = meter.busy(cpu_of_children() - before, _THREADS)
-    return sample_of(done, busy, seconds)
+    return sample_of(output, busy, seconds)
 
 
 def booking_statements(engine: Engine) -> list[dict[str, Any]]:
@@ -61,10 +61,10 @@ def booking_statements(engine: Engine) -> list[dict[str, Any]]:
     Raises:
         LabError: the command failed.
     """
-    done = engine.exec("backend", ["python", "manage.py", "booking_statements"])
-    if done.returncode:
-        raise LabError(f"`manage.py booking_statements` failed: {done.stderr.strip()[-300:]}")
-    return list(json.loads(done.stdout))
+    process = engine.exec("backend", ["python", "manage.py", "booking_statements"])
+    if process.returncode:
+        raise LabError(f"`manage.py booking_statements` failed: {process.stderr.strip()[-300:]}")
+    return list(json.loads(process.stdout))
 
 
 def _values(suite: str, guests: list[str], slots: Slots) -> dict[str, str]:
@@ -73,7 +73,7 @@ def _values(suite: str, guests: list[str], slots: Slots) -> dict[str, str]:
     The suite and its guests are fixed per script. pgbench's variables are numbers, so Postgres
     builds ids from them: decimal digits are also hexadecimal digits.
     """
-    listed = ",".join(f"'{guest}'::uuid" for guest in guests)
+    ids = ",".join(f"'{guest}'::uuid" for guest in guests)
     unique = ":eight::text || '-0000-4000-8000-' || :twelve::text"
     night = f"'{slots.first_night}'::date + :night::int"
     return {
@@ -81,7 +81,7 @@ def _values(suite: str, guests: list[str], slots: Slots) -> dict[str, str]:
         "suite": f"'{suite}'::uuid",
         "check_in": f"({night})",
         "check_out": f"({night} + 1)",
-        "customers": f"ARRAY[{listed}]",
+        "customers": f"ARRAY[{ids}]",
         "created_at": "now()",
         "key": f"('{slots.prefix}' || {unique})",
         "lock": ":lock::bigint",
@@ -94,7 +94,7 @@ def _values(suite: str, guests: list[str], slots: Slots) -> dict[str, str]:
 
 def _body(suite: str, guests: list[str]) -> str:
     """Return a response as long as a booking's; colons before digits would be pgbench variables."""
-    answer = {
+    booking = {
         "id": suite,
         "suite": suite,
         "check_in": str(date.max),
@@ -102,12 +102,12 @@ def _body(suite: str, guests: list[str]) -> str:
         "customers": guests,
         "created_at": datetime.max.isoformat() + "Z",
     }
-    return re.sub(r":(?=\d)", r"\\u003a", json.dumps(answer))
+    return re.sub(r":(?=\d)", r"\\u003a", json.dumps(booking))
 
 
 _VARIABLES = (
-    r"\set night :client_id * {nights} + :taken",
-    r"\set taken :taken + 1",
+    r"\set night :client_id * {nights} + :count",
+    r"\set count :count + 1",
     r"\set eight random(10000000, 99999999)",
     r"\set twelve random(100000000000, 999999999999)",
     r"\set lock random(1, 9000000000000000000)",
@@ -129,22 +129,24 @@ def write_scripts(
     scripts = []
     for number, (suite, guests) in enumerate(list(slots.suites.items())[:_SUITES]):
         values = _values(suite, guests, slots)
-        body = "\n".join(f"{_filled(each['sql'], values)};" for each in statements)
+        body = "\n".join(
+            f"{_fill_placeholders(statement['sql'], values)};" for statement in statements
+        )
         scripts.append(folder / f"{number:03}.sql")
         scripts[-1].write_text(f"{head}\n{body}\n")
     return scripts
 
 
-def _filled(statement: str, values: dict[str, str]) -> str:
+def _fill_placeholders(statement: str, values: dict[str, str]) -> str:
     """Return the statement on one line, with a value for each placeholder."""
 
-    def value(found: re.Match[str]) -> str:
-        if found[1] not in values:
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in values:
             raise LabError(
-                f"`manage.py booking_statements` has a placeholder :{found[1]}. Known: "
+                f"`manage.py booking_statements` has a placeholder :{match[1]}. Known: "
                 f"{', '.join(values)} (lab/suites/bench/pgbench.py)."
             )
-        return values[found[1]]
+        return values[match[1]]
 
     return _PLACEHOLDER.sub(value, " ".join(statement.rstrip("; \n").split()))
 
@@ -155,13 +157,13 @@ def _argv(scripts: list[Path], cpus: str, clients: int, seconds: float) -> list[
         *("--client", str(clients), "--jobs", str(_THREADS), "--protocol", _PROTOCOL),
         # Without VACUUM of pgbench's own tables, which do not exist here.
         *("--no-vacuum", "--time", str(max(round(seconds), 1))),
-        *("--define", "taken=0"),
+        *("--define", "count=0"),
         *(part for script in scripts for part in ("--file", str(script))),
     ]
 
 
 def _run(argv: list[str], settings: Settings, seconds: float) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         argv,
         env={**os.environ, **library_env(), **_connection(settings)},
         capture_output=True,
@@ -169,9 +171,9 @@ def _run(argv: list[str], settings: Settings, seconds: float) -> str:
         check=False,
         timeout=seconds + _GRACE_SECONDS,
     )
-    if done.returncode:
-        raise LabError(f"pgbench failed: {done.stderr.strip()[-500:]}")
-    return done.stdout
+    if process.returncode:
+        raise LabError(f"pgbench failed: {process.stderr.strip()[-500:]}")
+    return process.stdout
 
 
 def _connection(settings: Settings) -> dict[str, str]:
@@ -185,17 +187,17 @@ def _connection(settings: Settings) -> dict[str, str]:
     }
 
 
-def sample_of(said: str, busy: Busy, seconds: float) -> Sample:
+def sample_of(output: str, busy: Busy, seconds: float) -> Sample:
     """Return the sample of pgbench's output: bookings per second after the initial connection.
 
     Raises:
         LabError: the output contains no rate.
     """
-    made = re.search(r"^number of transactions actually processed: (\d+)", said, re.MULTILINE)
-    rate = re.search(r"^tps = ([\d.]+) \(without initial connection time\)", said, re.MULTILINE)
-    failed = re.search(r"^number of failed transactions: (\d+)", said, re.MULTILINE)
-    if made is None or rate is None:
-        raise LabError(f"pgbench printed no rate: {said[-500:]}")
-    count = int(failed[1]) if failed else 0
-    wrong = f"{count} failed transactions" if count else ""
-    return Sample(float(rate[1]), 0.0, int(made[1]), seconds, busy, wrong)
+    count = re.search(r"^number of transactions actually processed: (\d+)", output, re.MULTILINE)
+    rate = re.search(r"^tps = ([\d.]+) \(without initial connection time\)", output, re.MULTILINE)
+    failed = re.search(r"^number of failed transactions: (\d+)", output, re.MULTILINE)
+    if count is None or rate is None:
+        raise LabError(f"pgbench printed no rate: {output[-500:]}")
+    failures = int(failed[1]) if failed else 0
+    wrong = f"{failures} failed transactions" if failures else ""
+    return Sample(float(rate[1]), 0.0, int(count[1]), seconds, busy, wrong)

@@ -16,7 +16,7 @@ from lab.paths import RESULTS
 from lab.profiling.flamegraph import hottest, packages
 from lab.profiling.profile import MIN_SAMPLES, backend_pid, shares
 from lab.profiling.recorder import Recorder
-from lab.suites.bench.rows import Row, Way
+from lab.suites.bench.rows import Row, Variant
 from lab.suites.bench.variants import Bench
 
 # The services that a response passes through.
@@ -43,35 +43,38 @@ class Profile:
     wrong: str = ""
 
 
-def profiled(bench: Bench, row: Row, way: Way, seconds: float) -> Profile:
+def profile_variant(bench: Bench, row: Row, variant: Variant, seconds: float) -> Profile:
     """Run one load of the variant with py-spy. Errors are recorded: no result depends on it."""
-    folder = RESULTS / new_testid(f"bench-{row.name}-{way.name}")
+    folder = RESULTS / new_testid(f"bench-{row.name}-{variant.name}")
     folder.mkdir(parents=True)
-    found = Profile(way.name)
+    profile = Profile(variant.name)
     try:
-        found = _profile(bench, way, seconds, folder / "profile.svg")
+        profile = _measure_profile(bench, variant, seconds, folder / "profile.svg")
     except Interrupted:
         raise
     except (LabError, OSError, subprocess.TimeoutExpired) as error:
-        found.wrong = str(error)
+        profile.wrong = str(error)
     finally:
-        if found.file is None:
+        if profile.file is None:
             shutil.rmtree(folder)
-    return found
+    return profile
 
 
-def _profile(bench: Bench, way: Way, seconds: float, svg: Path) -> Profile:
-    used: dict[str, float] = {}
-    sample = bench.sample(way, seconds, _recording(bench, svg, used))
+def _measure_profile(bench: Bench, variant: Variant, seconds: float, svg: Path) -> Profile:
+    seconds_by_service: dict[str, float] = {}
+    sample = bench.sample(variant, seconds, _record(bench, svg, seconds_by_service))
     # The server also responded to the requests that were in progress when wrk stopped.
-    answers = sample.requests + (way.connections if way.generator == "wrk" else 0)
-    cpu_ms = {name: round(spent / answers * 1000, 3) for name, spent in used.items()}
-    found = Profile(way.name, answers, cpu_ms, wrong=sample.wrong)
-    return _with_functions(found, svg) if svg.exists() else found
+    answers = sample.requests + (variant.connections if variant.generator == "wrk" else 0)
+    cpu_ms = {
+        name: round(service_seconds / answers * 1000, 3)
+        for name, service_seconds in seconds_by_service.items()
+    }
+    profile = Profile(variant.name, answers, cpu_ms, wrong=sample.wrong)
+    return _with_functions(profile, svg) if svg.exists() else profile
 
 
 @contextmanager
-def _recording(bench: Bench, svg: Path, used: dict[str, float]) -> Iterator[None]:
+def _record(bench: Bench, svg: Path, seconds_by_service: dict[str, float]) -> Iterator[None]:
     """Record the CPU seconds of each service in `used`, and py-spy's picture in `svg`."""
     roots = {name: pid for name, pid in bench.engine.pids().items() if name in _SERVICES}
     before = cpu_seconds(roots)
@@ -79,15 +82,19 @@ def _recording(bench: Bench, svg: Path, used: dict[str, float]) -> Iterator[None
         yield
         bench.wait_until_idle()
         after = cpu_seconds(roots)
-    used.update({name: after[name] - before[name] for name in _SERVICES if name in roots})
+    seconds_by_service.update(
+        {name: after[name] - before[name] for name in _SERVICES if name in roots}
+    )
 
 
 def _with_functions(profile: Profile, svg: Path) -> Profile:
-    profile.samples, found = hottest(svg)
+    profile.samples, functions = hottest(svg)
     # With fewer samples the server had no requests, and shares of its other work mean nothing.
     if profile.samples >= MIN_SAMPLES:
-        count = packages(found).most_common()
-        profile.packages = {name: round(n / profile.samples * 100, 1) for name, n in count if n}
-        profile.hottest = [shares(hot, profile.samples) for hot in found[:_FUNCTIONS]]
+        counts = packages(functions).most_common()
+        profile.packages = {
+            name: round(samples / profile.samples * 100, 1) for name, samples in counts if samples
+        }
+        profile.hottest = [shares(function, profile.samples) for function in functions[:_FUNCTIONS]]
         profile.file = relative(svg)
     return profile

@@ -13,17 +13,17 @@ Page = Literal["list", "detail", "healthz", "booking"]
 # The server's port; Nginx; Nginx's second listener, which serves the file. Rows that measure
 # workers use the first: a proxy in front of both variants moves their ratio towards 1.
 Entry = Literal["server", "nginx", "file"]
-Figure = Literal["rate", "bytes", "time"]
+Metric = Literal["rate", "bytes", "time"]
 
 # Clients at the server's port: two sync workers serve one each, the others wait, so that no worker
 # is ever idle.
 _AT_SERVER = 4
 # Keep-alive connections to Nginx.
-_AT_NGINX: dict[str, Any] = {"connections": 16, "held_back": True}
+_AT_NGINX: dict[str, Any] = {"connections": 16, "throttled": True}
 
 
 @dataclass(frozen=True)
-class Way:
+class Variant:
     """One variant of a response: its settings on top of `article`, and the request for it."""
 
     name: str
@@ -33,33 +33,33 @@ class Way:
     generator: Literal["wrk", "pgbench"] = "wrk"
     headers: dict[str, str] = field(default_factory=dict)
     # Send the current ETag, like a client that has the page.
-    known: bool = False
+    conditional: bool = False
     connections: int = _AT_SERVER
     # Multiple of the usual seconds: with few responses per second, too few would be counted.
-    longer: int = 1
+    duration_factor: int = 1
     # Nginx responds from its cache about as fast as wrk sends requests. With half of its CPU taken
-    # away it is the limit; the ratio of two variants that are both held back stays the same.
-    held_back: bool = False
+    # away it is the limit; the ratio of two variants that are both throttled stays the same.
+    throttled: bool = False
 
     @property
     def status(self) -> int:
         """Return the expected status of each response."""
-        return 304 if self.known else 201 if self.page == "booking" else 200
+        return 304 if self.conditional else 201 if self.page == "booking" else 200
 
 
 @dataclass(frozen=True)
 class Target:
     """A ratio of two variants with a limit; `floor` is the limit of `--quick`.
 
-    For rates it is way ÷ over. For bytes it is over ÷ way: how many times fewer. For the time of a
-    response it is also way ÷ over, with a maximum instead of a minimum.
+    For rates it is variant ÷ baseline. For bytes it is baseline ÷ variant: how many times fewer.
+    For the time of a response it is also variant ÷ baseline, with a maximum instead of a minimum.
     """
 
-    way: str
-    over: str
+    variant: str
+    baseline: str
     must_reach: float
     floor: float
-    figure: Figure = "rate"
+    metric: Metric = "rate"
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ class Row:
 
     name: str
     path: str
-    ways: tuple[Way, ...]
+    variants: tuple[Variant, ...]
     targets: tuple[Target, ...]
     equal: tuple[str, ...] = ()
     # Whether to check, after the measurement, that a version's body is compressed once.
     compressed_once: bool = False
 
-    def way(self, name: str) -> Way:
-        return next(way for way in self.ways if way.name == name)
+    def variant(self, name: str) -> Variant:
+        return next(variant for variant in self.variants if variant.name == name)
 
 
 # Seconds from `lab up` to the first 200. --quick checks only ratios, so it does not have this row.
@@ -90,19 +90,19 @@ _BOOKING = {"LAB_BOOKING": "fast"}
 _GZIP = {"Accept-Encoding": "gzip"}
 
 
-def _warm(name: str, page: Page, headers: dict[str, str] | None = None) -> Way:
-    return Way(name, page, _WARM, "nginx", headers=headers or {}, **_AT_NGINX)
+def _warm(name: str, page: Page, headers: dict[str, str] | None = None) -> Variant:
+    return Variant(name, page, _WARM, "nginx", headers=headers or {}, **_AT_NGINX)
 
 
-def _file(page: Page) -> Way:
-    return Way("file", page, _WARM, "file", **_AT_NGINX)
+def _file(page: Page) -> Variant:
+    return Variant("file", page, _WARM, "file", **_AT_NGINX)
 
 
 ROWS = (
     Row(
         "detail-fast",
         "hotel detail, no cache, `fast`",
-        (Way("naive", "detail", longer=2), Way("fast", "detail", _FAST)),
+        (Variant("naive", "detail", duration_factor=2), Variant("fast", "detail", _FAST)),
         (Target("fast", "naive", 25, 18),),
         equal=("naive", "fast"),
     ),
@@ -110,9 +110,9 @@ ROWS = (
         "detail-versioned",
         "hotel detail, Redis `versioned`",
         (
-            Way("page", "detail", {"LAB_REDIS_CACHE": "page"}),
-            Way("versioned", "detail", _VERSIONED),
-            Way("memory", "detail", {**_FAST, "LAB_LOCAL_CACHE": "lru"}),
+            Variant("page", "detail", {"LAB_REDIS_CACHE": "page"}),
+            Variant("versioned", "detail", _VERSIONED),
+            Variant("memory", "detail", {**_FAST, "LAB_LOCAL_CACHE": "lru"}),
         ),
         (Target("versioned", "page", 8, 6), Target("versioned", "memory", 0.45, 0.35)),
         equal=("page", "versioned", "memory"),
@@ -135,9 +135,9 @@ ROWS = (
         "revalidation",
         "revalidation (304)",
         (
-            Way("built", "detail", _FAST),
-            Way("known", "detail", _FAST, known=True),
-            Way("nothing", "healthz", _FAST),
+            Variant("built", "detail", _FAST),
+            Variant("known", "detail", _FAST, conditional=True),
+            Variant("nothing", "healthz", _FAST),
         ),
         (Target("known", "nothing", 0.5, 0.4),),
     ),
@@ -146,7 +146,7 @@ ROWS = (
         "compressed detail (gzip), Nginx `protected` warm",
         (_warm("plain", "detail"), _warm("gzip", "detail", _GZIP)),
         (
-            Target("gzip", "plain", 2.4, 2.4, figure="bytes"),
+            Target("gzip", "plain", 2.4, 2.4, metric="bytes"),
             Target("gzip", "plain", 1.0, 0.85),
         ),
         equal=("plain", "gzip"),
@@ -156,10 +156,10 @@ ROWS = (
         "booking",
         "POST /api/booking/, `fast`, with all checks and Idempotency-Key",
         (
-            Way("naive", "booking"),
-            Way("fast", "booking", _BOOKING),
+            Variant("naive", "booking"),
+            Variant("fast", "booking", _BOOKING),
             # As many clients as there are workers.
-            Way("pgbench", "booking", _BOOKING, generator="pgbench", connections=2),
+            Variant("pgbench", "booking", _BOOKING, generator="pgbench", connections=2),
         ),
         (Target("fast", "naive", 4, 3), Target("fast", "pgbench", 0.4, 0.2)),
     ),
@@ -171,7 +171,7 @@ def base_assignments() -> list[str]:
     return preset_assignments("article")
 
 
-def chosen(names: list[str], *, check: bool) -> list[str]:
+def select_rows(names: list[str], *, check: bool) -> list[str]:
     """Return the names of the rows to measure, in the table's order; all if none is given.
 
     Raises:
@@ -180,8 +180,8 @@ def chosen(names: list[str], *, check: bool) -> list[str]:
     known = [*(row.name for row in ROWS), *([] if check else [START])]
     for name in names:
         if name not in known:
-            left_out = f" {START} is a time, and --quick judges ratios." if name == START else ""
-            raise UsageError(f"There is no row {name}. Known: {', '.join(known)}.{left_out}")
+            reason = f" {START} is a time, and --quick judges ratios." if name == START else ""
+            raise UsageError(f"There is no row {name}. Known: {', '.join(known)}.{reason}")
     return [name for name in known if name in names or not names]
 
 

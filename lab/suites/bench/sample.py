@@ -47,52 +47,54 @@ class Verdict:
         return median(self.values) if self.values else None
 
 
-def judge(target: Target, pairs: list[Pair], *, check: bool) -> Verdict:
-    """Judge one target over all pairs: failed takes precedence over void, and void over missed."""
-    named = [(name, pair[name]) for pair in pairs for name in (target.way, target.over)]
-    wrong = [f"{name}: {sample.wrong}" for name, sample in named if sample.wrong]
-    void = [f"{name}: {sample.busy}" for name, sample in named if sample.busy.void]
-    ratios = [_ratio(target, pair) for pair in pairs if _is_sound(target, pair)]
+def evaluate(target: Target, pairs: list[Pair], *, check: bool) -> Verdict:
+    """Evaluate one target over all pairs. Failed takes precedence over void, void over missed."""
+    samples = [(name, pair[name]) for pair in pairs for name in (target.variant, target.baseline)]
+    wrong = [f"{name}: {sample.wrong}" for name, sample in samples if sample.wrong]
+    void = [f"{name}: {sample.busy}" for name, sample in samples if sample.busy.void]
+    ratios = [_ratio(target, pair) for pair in pairs if _has_ratio(target, pair)]
     limit = target.floor if check else target.must_reach
-    verdict = against(_what(target), limit, ratios, at_most=target.figure == "time")
+    verdict = compare(_label(target), limit, ratios, at_most=target.metric == "time")
     if wrong or not ratios:
-        return _withheld(verdict, "failed", wrong or ["nothing was measured"])
-    return _withheld(verdict, "void", ["the generator was the limit", *void]) if void else verdict
+        return _with_outcome(verdict, "failed", wrong or ["nothing was measured"])
+    return (
+        _with_outcome(verdict, "void", ["the generator was the limit", *void]) if void else verdict
+    )
 
 
-def against(
+def compare(
     what: str, limit: float, values: list[float], *, at_most: bool = False, unit: str = ""
 ) -> Verdict:
     """Compare the median of `values` with `limit`."""
-    holds = bool(values) and (median(values) <= limit if at_most else median(values) >= limit)
-    return Verdict(what, limit, values, "reached" if holds else "missed", at_most, unit)
+    is_reached = bool(values) and (median(values) <= limit if at_most else median(values) >= limit)
+    return Verdict(what, limit, values, "reached" if is_reached else "missed", at_most, unit)
 
 
-def _withheld(verdict: Verdict, outcome: Outcome, reasons: list[str]) -> Verdict:
+def _with_outcome(verdict: Verdict, outcome: Outcome, reasons: list[str]) -> Verdict:
     return replace(verdict, outcome=outcome, why="; ".join(dict.fromkeys(reasons)))
 
 
-def _what(target: Target) -> str:
+def _label(target: Target) -> str:
     texts = {
-        "rate": f"{target.way} ÷ {target.over}",
-        "bytes": f"bytes of {target.over} ÷ {target.way}",
-        "time": f"time of {target.way} ÷ {target.over}",
+        "rate": f"{target.variant} ÷ {target.baseline}",
+        "bytes": f"bytes of {target.baseline} ÷ {target.variant}",
+        "time": f"time of {target.variant} ÷ {target.baseline}",
     }
-    return texts[target.figure]
+    return texts[target.metric]
 
 
-def _is_sound(target: Target, pair: Pair) -> bool:
+def _has_ratio(target: Target, pair: Pair) -> bool:
     """Return whether the ratio can be computed."""
-    figure = "bytes" if target.figure == "bytes" else "rate"
-    return all(getattr(pair[name], figure) > 0 for name in (target.way, target.over))
+    metric = "bytes" if target.metric == "bytes" else "rate"
+    return all(getattr(pair[name], metric) > 0 for name in (target.variant, target.baseline))
 
 
 def _ratio(target: Target, pair: Pair) -> float:
-    way, over = pair[target.way], pair[target.over]
-    match target.figure:
+    variant, baseline = pair[target.variant], pair[target.baseline]
+    match target.metric:
         case "bytes":
-            return over.bytes / way.bytes
+            return baseline.bytes / variant.bytes
         case "time":
-            return over.rate / way.rate
+            return baseline.rate / variant.rate
         case _:
-            return way.rate / over.rate
+            return variant.rate / baseline.rate

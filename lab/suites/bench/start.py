@@ -19,12 +19,12 @@ from lab.interrupts import uninterrupted
 from lab.paths import ROOT, State
 from lab.settings import Settings, update_settings
 from lab.suites.bench.rows import START_SECONDS
-from lab.suites.bench.sample import Verdict, against
+from lab.suites.bench.sample import Verdict, compare
 
 _LAB = Path(sys.executable).parent / "lab"
 # Added to every port, to avoid those of the running stack.
-_PORTS_APART = 500
-_LONGEST_SECONDS = 120
+_PORT_OFFSET = 500
+_TIMEOUT_SECONDS = 120
 _PAUSE_SECONDS = 0.01
 
 
@@ -38,12 +38,12 @@ def start_verdict(base: Settings, repeats: int) -> Verdict:
         with step("Loading the data of a second stack"):
             _lab("up", env)
         seconds = [_seconds_to_first_answer(settings, env) for _ in range(repeats)]
-    return against_limit(seconds)
+    return compare_with_limit(seconds)
 
 
-def against_limit(seconds: list[float]) -> Verdict:
+def compare_with_limit(seconds: list[float]) -> Verdict:
     """Compare the start times, in seconds, with the limit."""
-    return against("seconds to the first 200", START_SECONDS, seconds, at_most=True, unit=" s")
+    return compare("seconds to the first 200", START_SECONDS, seconds, at_most=True, unit=" s")
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def _second_stack(base: Settings) -> Iterator[tuple[Settings, dict[str, str]]]:
     """Yield settings and environment of a second stack; afterwards remove it with its data."""
     ports = {name: int(value) for name, value in base.as_env().items() if name.endswith("_PORT")}
     settings = update_settings(
-        base, [f"{name}={port + _PORTS_APART}" for name, port in ports.items()]
+        base, [f"{name}={port + _PORT_OFFSET}" for name, port in ports.items()]
     )
     state = State(ROOT / ".lab" / "bench-start")
     env = {**os.environ, **settings.as_env(), "LAB_STATE_DIR": str(state.base)}
@@ -67,40 +67,40 @@ def _second_stack(base: Settings) -> Iterator[tuple[Settings, dict[str, str]]]:
 def _seconds_to_first_answer(settings: Settings, env: dict[str, str]) -> float:
     _lab("down", env)
     with step("Timing `lab up`"):
-        began = time.monotonic()
+        start = time.monotonic()
         process = subprocess.Popen(
             [str(_LAB), "up"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
         try:
-            answered = _first_answer(f"{settings.target_url}/api/hotel/", process)
-            _, said = process.communicate(timeout=_LONGEST_SECONDS)
+            end = _first_answer(f"{settings.target_url}/api/hotel/", process)
+            _, stderr = process.communicate(timeout=_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            raise LabError(f"`lab up` has not ended after {_LONGEST_SECONDS} s.") from None
+            raise LabError(f"`lab up` has not ended after {_TIMEOUT_SECONDS} s.") from None
         finally:
             # Kill it, since nothing would stop the services that it could still start.
             process.kill()
-    if answered is None or process.returncode:
-        raise LabError(f"`lab up` failed: {said.strip()[-500:]}")
-    return answered - began
+    if end is None or process.returncode:
+        raise LabError(f"`lab up` failed: {stderr.strip()[-500:]}")
+    return end - start
 
 
 def _first_answer(url: str, process: subprocess.Popen[str]) -> float | None:
     """Return the time of the first 200; None if `lab up` ended without one."""
 
-    def look() -> str:
-        ended = process.poll() is not None
-        return "answered" if _is_answered(url) else "ended" if ended else ""
+    def state_of_start() -> str:
+        has_ended = process.poll() is not None
+        return "answered" if _has_answer(url) else "ended" if has_ended else ""
 
     poll = Retrying(
-        retry=retry_if_result(lambda said: not said),
+        retry=retry_if_result(lambda state: not state),
         wait=wait_fixed(_PAUSE_SECONDS),
-        stop=stop_after_delay(_LONGEST_SECONDS),
+        stop=stop_after_delay(_TIMEOUT_SECONDS),
         retry_error_callback=lambda _state: "late",
     )
-    return time.monotonic() if poll(look) == "answered" else None
+    return time.monotonic() if poll(state_of_start) == "answered" else None
 
 
-def _is_answered(url: str) -> bool:
+def _has_answer(url: str) -> bool:
     try:
         return http.get(url, timeout=5).status_code == httpx.codes.OK
     except httpx.HTTPError:
@@ -108,8 +108,8 @@ def _is_answered(url: str) -> bool:
 
 
 def _lab(command: str, env: dict[str, str]) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [str(_LAB), command], env=env, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        raise LabError(f"`lab {command}` failed: {done.stderr.strip()[-500:]}")
+    if process.returncode:
+        raise LabError(f"`lab {command}` failed: {process.stderr.strip()[-500:]}")

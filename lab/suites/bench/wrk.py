@@ -26,7 +26,7 @@ _GRACE_SECONDS = 30
 
 
 @dataclass(frozen=True)
-class Asked:
+class Load:
     """The requests that wrk sends, and for how long. `env` is for `script`."""
 
     url: str
@@ -37,16 +37,16 @@ class Asked:
     env: dict[str, str] = field(default_factory=dict)
 
 
-def measure(asked: Asked, cpus: Cpus) -> Sample:
+def measure(load: Load, cpus: Cpus) -> Sample:
     """Run wrk on the load's CPUs, once.
 
     Raises:
         LabError: wrk failed.
     """
     before, meter = cpu_of_children(), BusyMeter(cpus)
-    said = _run(asked, cpus)
+    output = _run(load, cpus)
     busy = meter.busy(cpu_of_children() - before, _THREADS)
-    return sample_of(_reported(said), busy)
+    return sample_of(_parse_report(output), busy)
 
 
 def sample_of(report: dict[str, Any], busy: Any) -> Sample:
@@ -66,47 +66,47 @@ def sample_of(report: dict[str, Any], busy: Any) -> Sample:
 def _wrong(report: dict[str, Any]) -> str:
     if not report["requests"]:
         return "no request was answered"
-    found = {
+    errors = {
         "answers of 400 and above": report["refused"],
         "socket errors": report["socket_errors"],
     }
-    return ", ".join(f"{count} {what}" for what, count in found.items() if count)
+    return ", ".join(f"{count} {what}" for what, count in errors.items() if count)
 
 
-def _run(asked: Asked, cpus: Cpus) -> str:
-    done = subprocess.run(
+def _run(load: Load, cpus: Cpus) -> str:
+    process = subprocess.run(
         [
             *("taskset", "-c", cpus.load, str(require("wrk"))),
-            *("-t", str(_THREADS), "-c", str(asked.connections)),
-            *("-d", f"{max(round(asked.seconds), 1)}s", "--timeout", f"{_TIMEOUT_SECONDS}s"),
-            *("-s", str(_SCRIPTS / asked.script)),
-            *(part for name, value in asked.headers.items() for part in ("-H", f"{name}: {value}")),
-            asked.url,
+            *("-t", str(_THREADS), "-c", str(load.connections)),
+            *("-d", f"{max(round(load.seconds), 1)}s", "--timeout", f"{_TIMEOUT_SECONDS}s"),
+            *("-s", str(_SCRIPTS / load.script)),
+            *(part for name, value in load.headers.items() for part in ("-H", f"{name}: {value}")),
+            load.url,
         ],
         env={
             **os.environ,
             **library_env(),
-            **asked.env,
+            **load.env,
             "BENCH_REPORT": str(_SCRIPTS / "report.lua"),
         },
         capture_output=True,
         text=True,
         check=False,
-        timeout=asked.seconds + _GRACE_SECONDS,
+        timeout=load.seconds + _GRACE_SECONDS,
     )
-    if done.returncode:
-        raise LabError(f"wrk failed with exit code {done.returncode}: {done.stderr[-500:]}")
-    return done.stdout
+    if process.returncode:
+        raise LabError(f"wrk failed with exit code {process.returncode}: {process.stderr[-500:]}")
+    return process.stdout
 
 
-def _reported(said: str) -> dict[str, Any]:
-    found = _REPORT.search(said)
-    if found is None:
-        raise LabError(f"wrk did not print what scripts/report.lua should: {said[-500:]}")
-    return dict(json.loads(found[1]))
+def _parse_report(output: str) -> dict[str, Any]:
+    match = _REPORT.search(output)
+    if match is None:
+        raise LabError(f"wrk did not print what scripts/report.lua should: {output[-500:]}")
+    return dict(json.loads(match[1]))
 
 
 def cpu_of_children() -> float:
     """Return the CPU seconds of all child processes that have ended."""
-    used = getrusage(RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    usage = getrusage(RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

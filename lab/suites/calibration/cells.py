@@ -5,9 +5,9 @@ from typing import Literal
 
 from lab.errors import UsageError
 from lab.load.k6 import Load
-from lab.suites.calibration.service_times import Law
+from lab.suites.calibration.service_times import ServiceTime
 
-Judge = Literal["times", "rate", "counts", "break", "limit", "spread"]
+CheckKind = Literal["times", "rate", "counts", "break", "limit", "spread"]
 
 # Capacity of the queue, per second.
 RATE = 200
@@ -25,11 +25,11 @@ class Cell:
 
     name: str
     what: str
-    law: Law
+    service_time: ServiceTime
     profile: str
     seconds: int
     quick_seconds: int
-    judged_by: tuple[Judge, ...]
+    checks: tuple[CheckKind, ...]
     rate: int | None = None
     vus: int | None = None
     max_vus: int | None = None
@@ -71,7 +71,7 @@ CELLS = (
     Cell(
         "fixed",
         "every answer takes the same time",
-        Law("fixed", _FIXED_MS),
+        ServiceTime("fixed", _FIXED_MS),
         *("hold", 20, 8, ("times", "rate", "counts", "limit")),
         rate=STEADY_RATE,
         tries=_TRIES,
@@ -79,7 +79,7 @@ CELLS = (
     Cell(
         "exponential",
         "answers take very different times",
-        Law("exponential", 50),
+        ServiceTime("exponential", 50),
         *("hold", 20, 8, ("times", "rate", "counts", "limit")),
         rate=STEADY_RATE,
         tries=_TRIES,
@@ -87,7 +87,7 @@ CELLS = (
     Cell(
         "queue",
         "a target of known capacity",
-        Law("queue", _QUEUE_MS),
+        ServiceTime("queue", _QUEUE_MS),
         *("breakpoint", 30, 16, ("break", "counts", "limit")),
         rate=400,
         limit="target",
@@ -96,7 +96,7 @@ CELLS = (
     Cell(
         "capped",
         "virtual users that are all waiting",
-        Law("fixed", _FIXED_MS),
+        ServiceTime("fixed", _FIXED_MS),
         *("breakpoint", 20, 12, ("counts", "limit")),
         rate=600,
         max_vus=_USERS,
@@ -105,7 +105,7 @@ CELLS = (
     Cell(
         "roomy",
         "neither is the limit",
-        Law("fixed", _FIXED_MS),
+        ServiceTime("fixed", _FIXED_MS),
         *("breakpoint", 15, 8, ("counts", "limit")),
         rate=_ROOMY_RATE,
         max_vus=_ROOMY_USERS,
@@ -113,7 +113,7 @@ CELLS = (
     Cell(
         "starved",
         "the same, and another program has the generator's CPU",
-        Law("fixed", _FIXED_MS),
+        ServiceTime("fixed", _FIXED_MS),
         *("breakpoint", 15, 12, ("counts", "limit")),
         rate=_ROOMY_RATE,
         max_vus=_ROOMY_USERS,
@@ -123,7 +123,7 @@ CELLS = (
     Cell(
         "repeated",
         "the same again and again: a target that computes",
-        Law("work", 4),
+        ServiceTime("work", 4),
         *("closed", 8, 3, ("counts", "limit", "spread")),
         vus=4,
         repeats=5,
@@ -131,15 +131,15 @@ CELLS = (
 )
 
 
-def chosen(names: list[str], *, quick: bool) -> list[Cell]:
+def select_cells(names: list[str], *, quick: bool) -> list[Cell]:
     """Return the cells of those names; all if none is given.
 
     Raises:
         UsageError: a cell is unknown.
     """
-    known = {cell.name: cell for cell in CELLS}
+    cells_by_name = {cell.name: cell for cell in CELLS}
     for name in names:
-        if name not in known:
-            raise UsageError(f"There is no cell {name}. Known: {', '.join(known)}.")
-    found = [cell for cell in CELLS if not names or cell.name in names]
-    return [cell.quick() for cell in found] if quick else found
+        if name not in cells_by_name:
+            raise UsageError(f"There is no cell {name}. Known: {', '.join(cells_by_name)}.")
+    cells = [cell for cell in CELLS if not names or cell.name in names]
+    return [cell.quick() for cell in cells] if quick else cells

@@ -8,12 +8,12 @@ from typing import Literal
 
 from lab.analysis.result import METRICS, Result
 from lab.host.noise import UNSTEADY_RATIO
-from lab.suites.calibration.cells import Cell, Judge
+from lab.suites.calibration.cells import Cell, CheckKind
 from lab.suites.calibration.noise import Noise
-from lab.suites.calibration.reference import Truth
+from lab.suites.calibration.reference import ReferenceValues
 
 # Noise adds some milliseconds; a value that is more than twice the expected one is wrong.
-MOST_NOISE = 1.0
+MAX_NOISE = 1.0
 
 
 Outcome = Literal["held", "missed", "void"]
@@ -37,7 +37,7 @@ class Check:
     void: str = ""
 
     @property
-    def off(self) -> float | None:
+    def deviation(self) -> float | None:
         """Return the deviation, in the form of `allowed`; None if there is nothing to compare."""
         if not isinstance(self.expected, int | float) or not isinstance(self.found, int | float):
             return None
@@ -47,25 +47,25 @@ class Check:
 
     @property
     def outcome(self) -> Outcome:
-        if self._holds():
+        if self._is_within_limit():
             return "held"
-        return "void" if self.void and self._may_be_noise() else "missed"
+        return "void" if self.void and self._is_small() else "missed"
 
-    def _may_be_noise(self) -> bool:
-        return self.off is not None and abs(self.off) <= MOST_NOISE
+    def _is_small(self) -> bool:
+        return self.deviation is not None and abs(self.deviation) <= MAX_NOISE
 
-    def _holds(self) -> bool:
+    def _is_within_limit(self) -> bool:
         if not self.allowed:
             return self.expected == self.found
-        if self.off is None:
+        if self.deviation is None:
             return False
-        return -self.allowed <= self.off <= max(self.allowed, self.allowed_above)
+        return -self.allowed <= self.deviation <= max(self.allowed, self.allowed_above)
 
 
 def _factor(found: float, expected: float) -> float:
     """Return the ratio of the larger to the smaller value; infinite if one is 0."""
-    less, more = sorted((found, expected))
-    return more / less if less > 0 else math.inf
+    lower, higher = sorted((found, expected))
+    return higher / lower if lower > 0 else math.inf
 
 
 TIMES, RATES, BREAK, SPREAD = 0.02, 0.01, 0.05, 0.05
@@ -78,14 +78,14 @@ OWN_WORK_MS = {50: 0.6, 90: 1.0, 95: 2.0, 99: 5.0}
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One run: the `result` as reported by the lab, the reference values (`truth`), the loopback's
+class Measurement:
+    """One run: the `result` as reported by the lab, the `reference` values, the loopback's
     share of the response times, and Prometheus's values: percentiles in ms by share, and the load's
     requests. It is the quietest of `tries` runs.
     """
 
     result: Result
-    truth: Truth
+    reference: ReferenceValues
     floor_ms: float
     prometheus_ms: dict[int, float | None]
     prometheus_requests: float | None
@@ -93,77 +93,93 @@ class Seen:
     tries: int = 1
 
 
-def compare(cell: Cell, runs: list[Seen]) -> list[Check]:
+def compare(cell: Cell, runs: list[Measurement]) -> list[Check]:
     """Return every check of a cell, for each of its runs."""
-    found: list[Check] = []
-    for judge in cell.judged_by:
-        if judge == "spread":
-            found += _spread(runs)
+    checks: list[Check] = []
+    for kind in cell.checks:
+        if kind == "spread":
+            checks += _spread(runs)
         else:
-            found += [check for seen in runs for check in _JUDGES[judge](cell, seen)]
-    return found
+            checks += [check for measurement in runs for check in _CHECKS[kind](cell, measurement)]
+    return checks
 
 
-def _times(_cell: Cell, seen: Seen) -> Iterator[Check]:
+def _times(_cell: Cell, measurement: Measurement) -> Iterator[Check]:
     for share in SHARES:
-        true = round(seen.truth.milliseconds(share) + seen.floor_ms, 2)
-        said = METRICS[f"p{share}_ms"].of(seen.result)
+        expected = round(measurement.reference.milliseconds(share) + measurement.floor_ms, 2)
+        value = METRICS[f"p{share}_ms"].of(measurement.result)
         # Noise of the machine alone never delays half of the requests.
-        void = seen.noise.in_times if share > SHARES[0] else ""
-        more = round(OWN_WORK_MS[share] / true, 3) if true else 0.0
+        void = measurement.noise.void_reason if share > SHARES[0] else ""
+        overhead_share = round(OWN_WORK_MS[share] / expected, 3) if expected else 0.0
         what = f"k6's p{share}"
-        yield Check(what, true, said, TIMES, " ms", allowed_above=more, void=void)
+        yield Check(what, expected, value, TIMES, " ms", allowed_above=overhead_share, void=void)
     for share in SHARES:
-        said, there = METRICS[f"p{share}_ms"].of(seen.result), seen.prometheus_ms[share]
-        rounded = None if there is None else round(there, 2)
-        yield Check(f"Prometheus's p{share}", said or 0.0, rounded, BUCKET, " ms", factor=True)
+        value, raw_ms = (
+            METRICS[f"p{share}_ms"].of(measurement.result),
+            measurement.prometheus_ms[share],
+        )
+        prometheus_ms = None if raw_ms is None else round(raw_ms, 2)
+        yield Check(
+            f"Prometheus's p{share}", value or 0.0, prometheus_ms, BUCKET, " ms", factor=True
+        )
 
 
-def _rate(cell: Cell, seen: Seen) -> Iterator[Check]:
-    true = round(seen.truth.rate, 2)
-    yield Check("requests per second", true, seen.result.rps, RATES, "/s")
+def _rate(cell: Cell, measurement: Measurement) -> Iterator[Check]:
+    expected = round(measurement.reference.rate, 2)
+    yield Check("requests per second", expected, measurement.result.rps, RATES, "/s")
     if cell.rate:
-        best = seen.truth.best_rate or 0.0
-        yield Check("goodput, best 5 s", best, seen.result.goodput, RATES, "/s")
+        best = measurement.reference.best_rate or 0.0
+        yield Check("goodput, best 5 s", best, measurement.result.goodput, RATES, "/s")
 
 
-def _counts(_cell: Cell, seen: Seen) -> Iterator[Check]:
-    answered, cut_off = seen.truth.requests, seen.truth.cut_off
-    yield Check("requests in k6's summary", answered + cut_off, seen.result.requests)
-    yield Check("requests in Prometheus", answered + cut_off, seen.prometheus_requests)
-    yield Check("failed requests", cut_off, seen.result.failed)
+def _counts(_cell: Cell, measurement: Measurement) -> Iterator[Check]:
+    answered, cut_off = measurement.reference.requests, measurement.reference.cut_off
+    yield Check("requests in k6's summary", answered + cut_off, measurement.result.requests)
+    yield Check("requests in Prometheus", answered + cut_off, measurement.prometheus_requests)
+    yield Check("failed requests", cut_off, measurement.result.failed)
 
 
-def _break(cell: Cell, seen: Seen) -> Iterator[Check]:
-    found = seen.result.break_point
-    true = float(cell.breaks_at or 0)
-    yield Check("break point", true, found.rate if found else None, BREAK, "/s")
-    yield Check("goodput at the break", true, found.goodput if found else None, BREAK, "/s")
+def _break(cell: Cell, measurement: Measurement) -> Iterator[Check]:
+    point = measurement.result.break_point
+    expected = float(cell.breaks_at or 0)
+    yield Check("break point", expected, point.rate if point else None, BREAK, "/s")
+    yield Check("goodput at the break", expected, point.goodput if point else None, BREAK, "/s")
 
 
-def _limit(cell: Cell, seen: Seen) -> Iterator[Check]:
-    yield Check("limited by", cell.limit, seen.result.limited_by)
+def _limit(cell: Cell, measurement: Measurement) -> Iterator[Check]:
+    yield Check("limited by", cell.limit, measurement.result.limited_by)
 
 
-def _spread(runs: list[Seen]) -> Iterator[Check]:
+def _spread(runs: list[Measurement]) -> Iterator[Check]:
     """Yield the variation of the repeats, and the variation at a constant CPU speed: corrected by
     the CPU time of one response, whose work is constant. Only the former includes the machine's
     variation.
     """
-    goodputs = [seen.result.goodput for seen in runs]
-    works = [seen.truth.work_ms for seen in runs]
-    noise = [reason for seen in runs for reason in seen.noise.reasons]
+    goodputs = [measurement.result.goodput for measurement in runs]
+    works = [measurement.reference.work_ms for measurement in runs]
+    noise = [reason for measurement in runs for reason in measurement.noise.reasons]
     void = "; ".join(dict.fromkeys([*noise, *_uneven(works)]))
     what = f"goodput of {len(runs)}: coefficient of variation"
     yield Check(what, 0.0, variation(goodputs), SPREAD, void=void)
-    even = variation([each * work for each, work in zip(goodputs, works, strict=True)])
-    yield Check(f"{what}, at one speed", 0.0, even, SPREAD, void="; ".join(dict.fromkeys(noise)))
+    corrected_variation = variation(
+        [each * work for each, work in zip(goodputs, works, strict=True)]
+    )
+    yield Check(
+        f"{what}, at one speed",
+        0.0,
+        corrected_variation,
+        SPREAD,
+        void="; ".join(dict.fromkeys(noise)),
+    )
 
 
 def _uneven(works: list[float]) -> Iterator[str]:
-    least, most = min(works), max(works)
-    if least and most / least >= UNSTEADY_RATIO:
-        yield f"the same work took {least:.1f} ms of the CPU in one run and {most:.1f} in another"
+    shortest, longest = min(works), max(works)
+    if shortest and longest / shortest >= UNSTEADY_RATIO:
+        yield (
+            f"the same work took {shortest:.1f} ms of the CPU in one run and {longest:.1f} in "
+            "another"
+        )
 
 
 def variation(values: list[float]) -> float | None:
@@ -173,7 +189,7 @@ def variation(values: list[float]) -> float | None:
     return round(stdev(values) / fmean(values), 4)
 
 
-_JUDGES: dict[Judge, Callable[[Cell, Seen], Iterator[Check]]] = {
+_CHECKS: dict[CheckKind, Callable[[Cell, Measurement], Iterator[Check]]] = {
     "times": _times,
     "rate": _rate,
     "counts": _counts,

@@ -15,8 +15,8 @@ from lab.paths import RESULTS
 from lab.settings import Settings
 from lab.stack.engine import Engine
 from lab.stack.exclusive import exclusive_use
-from lab.suites.calibration.cells import Cell, chosen
-from lab.suites.calibration.checks import Check, Seen, compare
+from lab.suites.calibration.cells import Cell, select_cells
+from lab.suites.calibration.checks import Check, Measurement, compare
 from lab.suites.calibration.measure import measure
 from lab.suites.calibration.noise import Noise, unsteady
 
@@ -37,21 +37,21 @@ def run(engine: Engine, names: list[str], *, quick: bool) -> dict[str, Any]:
         LabError: the stack failed.
         Interrupted: the user pressed Ctrl-C.
     """
-    cells = chosen(names, quick=quick)
+    cells = select_cells(names, quick=quick)
     _require_native(engine)
     with exclusive_use(engine) as stack:
         folder = RESULTS / f"calibrate-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         head = _head(engine, stack.base, quick=quick)
-        found, noises = list[dict[str, Any]](), list[tuple[str, Noise]]()
-        for document, noise in _measured(engine, stack.base, cells, folder):
-            found.append(document)
+        documents, noises = list[dict[str, Any]](), list[tuple[str, Noise]]()
+        for document, noise in _measure_cells(engine, stack.base, cells, folder):
+            documents.append(document)
             noises += noise
             # After each cell, so that an interruption loses no measurement.
-            whole = _kept(folder, head, found, noises)
-    return whole
+            result = _store(folder, head, documents, noises)
+    return result
 
 
-def _kept(
+def _store(
     folder: Path, head: dict[str, Any], cells: list[dict[str, Any]], noises: list[tuple[str, Noise]]
 ) -> dict[str, Any]:
     """Store the document so far, and return it."""
@@ -81,8 +81,8 @@ def _require_native(engine: Engine) -> None:
 
 
 def _head(engine: Engine, settings: Settings, *, quick: bool) -> dict[str, Any]:
-    found = preflight.warnings(settings)
-    for warning in found:
+    warnings = preflight.warnings(settings)
+    for warning in warnings:
         note(f"Warning: {warning}.")
     return {
         "schema_version": SCHEMA_VERSION,
@@ -90,11 +90,11 @@ def _head(engine: Engine, settings: Settings, *, quick: bool) -> dict[str, Any]:
         "quick": quick,
         "host": host(settings, engine.name),
         "versions": engine.versions(),
-        "warnings": found,
+        "warnings": warnings,
     }
 
 
-def _measured(
+def _measure_cells(
     engine: Engine, settings: Settings, cells: list[Cell], folder: Path
 ) -> Iterator[tuple[dict[str, Any], list[tuple[str, Noise]]]]:
     """Yield each cell's document, and the noise of its runs."""
@@ -103,48 +103,51 @@ def _measured(
         for cell in cells:
             try:
                 runs = list(_runs(engine, settings, cell, folder, progress))
-                noises = [(cell.name, seen.noise) for seen in runs]
+                noises = [(cell.name, measurement.noise) for measurement in runs]
                 yield cell_document(cell, runs, compare(cell, runs)), noises
             except Interrupted:
                 raise
             except LabError as error:
-                failed = Check("the run", "measured", str(error))
-                yield cell_document(cell, [], [failed]), []
+                failure = Check("the run", "measured", str(error))
+                yield cell_document(cell, [], [failure]), []
 
 
 def _runs(
     engine: Engine, settings: Settings, cell: Cell, folder: Path, progress: Progress
-) -> Iterator[Seen]:
+) -> Iterator[Measurement]:
     for number in range(1, cell.repeats + 1):
-        of_several = f" {number}/{cell.repeats}" if cell.repeats > 1 else ""
-        progress.begin(f"{cell.name}{of_several}: {cell.what}", cell.seconds + _AROUND_SECONDS)
-        yield _quietest(engine, settings, cell, folder / f"{cell.name}-{number}")
+        repeat = f" {number}/{cell.repeats}" if cell.repeats > 1 else ""
+        progress.begin(f"{cell.name}{repeat}: {cell.what}", cell.seconds + _AROUND_SECONDS)
+        yield _measure_quietest(engine, settings, cell, folder / f"{cell.name}-{number}")
 
 
-def _quietest(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Seen:
+def _measure_quietest(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Measurement:
     """Return one run: if the cell allows several tries, the first quiet one or the quietest. Their
     results do not affect the choice.
     """
-    runs: list[Seen] = []
-    while not runs or (runs[-1].noise.in_times and len(runs) < cell.tries):
+    runs: list[Measurement] = []
+    while not runs or (runs[-1].noise.void_reason and len(runs) < cell.tries):
         if runs:
-            note(f"Warning: {runs[-1].noise.in_times}. {cell.name} is measured again.")
-        again = f"-again-{len(runs)}" if runs else ""
-        runs.append(measure(engine, settings, cell, folder.with_name(folder.name + again)))
-    chosen_run = min(runs, key=lambda seen: seen.noise.taken)
-    return replace(chosen_run, tries=len(runs))
+            note(f"Warning: {runs[-1].noise.void_reason}. {cell.name} is measured again.")
+        suffix = f"-again-{len(runs)}" if runs else ""
+        runs.append(measure(engine, settings, cell, folder.with_name(folder.name + suffix)))
+    quietest = min(runs, key=lambda measurement: measurement.noise.lost_share)
+    return replace(quietest, tries=len(runs))
 
 
-def cell_document(cell: Cell, runs: list[Seen], judged: list[Check]) -> dict[str, Any]:
+def cell_document(cell: Cell, runs: list[Measurement], checks: list[Check]) -> dict[str, Any]:
     """Return a cell as it is stored and displayed."""
     return {
         "cell": cell.name,
         "what": cell.what,
-        "server": str(cell.law),
+        "server": str(cell.service_time),
         "load": {name: value for name, value in asdict(cell).items() if name in _LOAD and value},
-        "runs": [_run_document(seen, timed=cell.law.timed) for seen in runs],
+        "runs": [
+            _run_document(measurement, uses_timer=cell.service_time.uses_timer)
+            for measurement in runs
+        ],
         "checks": [
-            {**asdict(check), "off": check.off, "outcome": check.outcome} for check in judged
+            {**asdict(check), "off": check.deviation, "outcome": check.outcome} for check in checks
         ],
     }
 
@@ -152,20 +155,20 @@ def cell_document(cell: Cell, runs: list[Seen], judged: list[Check]) -> dict[str
 _LOAD = ("profile", "seconds", "rate", "vus", "max_vus", "starved")
 
 
-def _run_document(seen: Seen, *, timed: bool) -> dict[str, Any]:
-    truth = seen.truth
+def _run_document(measurement: Measurement, *, uses_timer: bool) -> dict[str, Any]:
+    reference = measurement.reference
     return {
-        "figures": without_series(seen.result.document()),
+        "figures": without_series(measurement.result.document()),
         "server": {
-            "requests": truth.requests,
-            "cut_off": truth.cut_off,
-            "rate": round(truth.rate, 3),
-            "mean_ms": round(truth.mean_ms, 4),
-            "late_p50_ms": round(truth.late_ms(50), 4) if timed else None,
-            "late_p99_ms": round(truth.late_ms(99), 4) if timed else None,
-            "floor_ms": round(seen.floor_ms, 4),
-            "work_ms": round(truth.work_ms, 4),
+            "requests": reference.requests,
+            "cut_off": reference.cut_off,
+            "rate": round(reference.rate, 3),
+            "mean_ms": round(reference.mean_ms, 4),
+            "late_p50_ms": round(reference.late_ms(50), 4) if uses_timer else None,
+            "late_p99_ms": round(reference.late_ms(99), 4) if uses_timer else None,
+            "floor_ms": round(measurement.floor_ms, 4),
+            "work_ms": round(reference.work_ms, 4),
         },
-        "tries": seen.tries,
-        "noise": asdict(seen.noise),
+        "tries": measurement.tries,
+        "noise": asdict(measurement.noise),
     }

@@ -20,43 +20,43 @@ from lab.load.k6 import Run, new_testid, run_k6
 from lab.load.process import has_begun
 from lab.settings import Settings
 from lab.stack.engine import Engine
-from lab.suites.bench.busy import held_back
+from lab.suites.bench.busy import busy_loops
 from lab.suites.calibration.cells import Cell
-from lab.suites.calibration.checks import SHARES, Seen
+from lab.suites.calibration.checks import SHARES, Measurement
 from lab.suites.calibration.noise import ForeignMeter, Noise
-from lab.suites.calibration.reference import Reference, round_trip_ms, serving
+from lab.suites.calibration.reference import Reference, reference_server, round_trip_ms
 
 
-def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Seen:
+def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Measurement:
     """Load the cell's server with k6, and read the run back, as for any target.
 
     Raises:
         LabError: the server, k6 or Prometheus failed.
     """
     cpus = choose_cpus(settings)
-    with serving(cell.law, cpus.target) as server:
+    with reference_server(cell.service_time, cpus.target) as server:
         with step("the loopback's floor"):
             round_trip = round_trip_ms(server.port, expand(cpus.load))
         foreign = ForeignMeter(engine.pids() | {"reference": server.pid})
-        of_load = StealMeter(expand(cpus.load))
-        with step("load"), _starving(cell, cpus.load, folder):
+        load_steal = StealMeter(expand(cpus.load))
+        with step("load"), _starvation(cell, cpus.load, folder):
             run = _run(engine, cell, server, folder)
         noise = Noise(
             steal=mean_share(use.steal for use in run.cpu),
             foreign=foreign.share(),
             cpu_speed=run.cpu_speed,
-            load_steal=round(of_load.share(), 4),
+            load_steal=round(load_steal.share(), 4),
         )
-        truth = server.stop()
+        reference = server.stop()
     with step("reading it back"):
         result = read_result(engine, run, Bounds())
-    there = Prometheus(settings.prometheus_url)
-    return Seen(
+    prometheus = Prometheus(settings.prometheus_url)
+    return Measurement(
         result=result,
-        truth=truth,
-        floor_ms=max(round_trip - truth.probe_ms(), 0.0),
-        prometheus_ms=_percentiles(there, run),
-        prometheus_requests=there.instant(queries.requests_of_load(run.load.testid)),
+        reference=reference,
+        floor_ms=max(round_trip - reference.probe_ms(), 0.0),
+        prometheus_ms=_percentiles(prometheus, run),
+        prometheus_requests=prometheus.instant(queries.requests_of_load(run.load.testid)),
         noise=noise,
     )
 
@@ -67,21 +67,21 @@ def _run(engine: Engine, cell: Cell, server: Reference, folder: Path) -> Run:
 
 
 @contextmanager
-def _starving(cell: Cell, cpus: str, folder: Path) -> Iterator[None]:
+def _starvation(cell: Cell, cpus: str, folder: Path) -> Iterator[None]:
     log = folder / "k6.log"
-    with Starving(cpus, lambda: has_begun(log)) if cell.starved else nullcontext():
+    with Starvation(cpus, lambda: has_begun(log)) if cell.starved else nullcontext():
         yield
 
 
-def _percentiles(there: Prometheus, run: Run) -> dict[int, float | None]:
+def _percentiles(prometheus: Prometheus, run: Run) -> dict[int, float | None]:
     """Return the load's percentiles in ms at its last push, after which k6 ends its series."""
-    pushes = there.samples(queries.counters(run.load.testid)["good"], run.started, run.ended)
-    last = max((at for series in pushes for at in series), default=run.ended)
-    return {share: _percentile(there, run.load.testid, share, last) for share in SHARES}
+    pushes = prometheus.samples(queries.counters(run.load.testid)["good"], run.started, run.ended)
+    last = max((moment for series in pushes for moment in series), default=run.ended)
+    return {share: _percentile(prometheus, run.load.testid, share, last) for share in SHARES}
 
 
-def _percentile(there: Prometheus, testid: str, share: int, moment: float) -> float | None:
-    seconds = there.instant(queries.percentile_so_far(testid, share / 100, moment))
+def _percentile(prometheus: Prometheus, testid: str, share: int, moment: float) -> float | None:
+    seconds = prometheus.instant(queries.percentile_so_far(testid, share / 100, moment))
     return None if seconds is None else seconds * 1000
 
 
@@ -91,7 +91,7 @@ _NICE, _NICEST = 10, 19
 _POLL_SECONDS = 0.1
 
 
-class Starving:
+class Starvation:
     """Starves k6 from the moment at which the load `has_begun` to the end of `with`: earlier, k6
     would take minutes to start.
     """
@@ -101,7 +101,7 @@ class Starving:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._starve, daemon=True)
 
-    def __enter__(self) -> "Starving":
+    def __enter__(self) -> "Starvation":
         self._thread.start()
         return self
 
@@ -109,7 +109,7 @@ class Starving:
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
-        at: TracebackType | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._stop.set()
         self._thread.join()
@@ -118,7 +118,7 @@ class Starving:
         while not self._has_begun():
             if self._stop.wait(_POLL_SECONDS):
                 return
-        with held_back(self._cpus):
+        with busy_loops(self._cpus):
             for child in psutil.Process().children():
                 with suppress(psutil.Error, OSError):
                     _yield_to_others(child)

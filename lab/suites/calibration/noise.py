@@ -28,28 +28,30 @@ class Noise:
     load_steal: float = 0.0
 
     @property
-    def taken(self) -> float:
+    def lost_share(self) -> float:
         """Return the share (0 to 1) that the stack and the lab lacked, or k6 if that is more."""
         return max(self.steal + self.foreign, self.load_steal)
 
     @property
-    def in_times(self) -> str:
+    def void_reason(self) -> str:
         """Return why a percentile is not valid; empty if it is."""
-        if self.taken < _TAIL_SHARE:
+        if self.lost_share < _TAIL_SHARE:
             return ""
-        if self.taken == self.load_steal:
-            return f"the hypervisor took {self.taken:.1%} of the generator's CPU time"
-        return f"{self.taken:.1%} of the CPU time was taken, by the hypervisor or other programs"
+        if self.lost_share == self.load_steal:
+            return f"the hypervisor took {self.lost_share:.1%} of the generator's CPU time"
+        return (
+            f"{self.lost_share:.1%} of the CPU time was taken, by the hypervisor or other programs"
+        )
 
     @property
     def reasons(self) -> list[str]:
         """Return the noise that was too high."""
-        found = []
+        reasons = []
         if self.steal >= NOISY_SHARE:
-            found.append(f"the hypervisor took {self.steal:.0%} of the CPU time")
+            reasons.append(f"the hypervisor took {self.steal:.0%} of the CPU time")
         if self.foreign >= _FOREIGN_SHARE:
-            found.append(f"other programs used {self.foreign:.0%} of the CPU time")
-        return found
+            reasons.append(f"other programs used {self.foreign:.0%} of the CPU time")
+        return reasons
 
 
 class ForeignMeter:
@@ -61,30 +63,30 @@ class ForeignMeter:
 
     def __init__(self, pids: dict[str, int]) -> None:
         self._pids = pids
-        self._before = self._look()
-        self._began = time.monotonic()
+        self._before = self._read_cpu_seconds()
+        self._start = time.monotonic()
 
     def share(self) -> float:
-        now, passed = self._look(), time.monotonic() - self._began
-        used, ours = (after - before for after, before in zip(now, self._before, strict=True))
-        return max(used - ours, 0.0) / (passed * (psutil.cpu_count() or 1))
+        now, elapsed = self._read_cpu_seconds(), time.monotonic() - self._start
+        total, own = (after - before for after, before in zip(now, self._before, strict=True))
+        return max(total - own, 0.0) / (elapsed * (psutil.cpu_count() or 1))
 
-    def _look(self) -> tuple[float, float]:
+    def _read_cpu_seconds(self) -> tuple[float, float]:
         """Return the CPU seconds of all programs, and of the stack and the lab."""
-        all_of_them = psutil.cpu_times()
+        total = psutil.cpu_times()
         children = getrusage(RUSAGE_CHILDREN)
         ended = children.ru_utime + children.ru_stime
-        ours = sum(cpu_seconds(self._pids).values()) + ended + time.process_time()
-        return all_of_them.user + all_of_them.nice + all_of_them.system, ours
+        own = sum(cpu_seconds(self._pids).values()) + ended + time.process_time()
+        return total.user + total.nice + total.system, own
 
 
 def unsteady(noises: list[tuple[str, Noise]]) -> list[str]:
     """Return a line for each noisy run, and one if the machine's speed varied."""
-    found = [f"{name}: {reason}" for name, noise in noises for reason in noise.reasons]
+    warnings = [f"{name}: {reason}" for name, noise in noises for reason in noise.reasons]
     speeds = extremes((noise.cpu_speed, name) for name, noise in noises)
     if speeds and speeds.ratio >= UNSTEADY_RATIO:
-        found.append(
+        warnings.append(
             f"the CPUs were {speeds.ratio:.2f} times as fast in {speeds.fastest} as in "
             f"{speeds.slowest}"
         )
-    return found
+    return warnings

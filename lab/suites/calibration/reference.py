@@ -19,23 +19,23 @@ from lab.host.cpus import bind
 from lab.paths import ROOT
 from lab.settings import LOOPBACK
 from lab.suites.calibration.server import PROBE
-from lab.suites.calibration.service_times import Law
+from lab.suites.calibration.service_times import ServiceTime
 
 
 @dataclass(frozen=True)
-class Truth:
+class ReferenceValues:
     """Reference values of each request: seconds from its arrival to its response, and how late its
-    response was by the service-time model. `seconds_in_all` is from the first arrival to the last
-    response, `computed` the CPU time in seconds of the model's work. `best_rate` is the highest
+    response was by the service-time model. `total_seconds` is from the first arrival to the last
+    response, `work_seconds` the CPU time in seconds of the model's work. `best_rate` is the highest
     rate of responses in any of the lab's windows, which start with the first arrival.
     """
 
     seconds: list[float]
     late: list[float]
-    seconds_in_all: float
+    total_seconds: float
     probes: list[float]
     cut_off: int
-    computed: float = 0.0
+    work_seconds: float = 0.0
     best_rate: float | None = None
 
     @property
@@ -45,7 +45,7 @@ class Truth:
     @property
     def rate(self) -> float:
         """Return requests per second, from the first arrival to the last response."""
-        return self.requests / self.seconds_in_all if self.seconds_in_all else 0.0
+        return self.requests / self.total_seconds if self.total_seconds else 0.0
 
     def milliseconds(self, share: float) -> float:
         """Return a percentile of the server's own times; `share` in percent."""
@@ -58,7 +58,7 @@ class Truth:
     @property
     def work_ms(self) -> float:
         """Return the CPU time of one response. With constant work it shows the CPU's speed."""
-        return 1000 * self.computed / self.requests if self.requests else 0.0
+        return 1000 * self.work_seconds / self.requests if self.requests else 0.0
 
     def late_ms(self, share: float) -> float:
         """Return a percentile of the timer's delays."""
@@ -68,26 +68,26 @@ class Truth:
         return 1000 * median(self.probes) if self.probes else 0.0
 
 
-def read_truth(record: dict[str, Any]) -> Truth:
+def reference_values(record: dict[str, Any]) -> ReferenceValues:
     """Read the record of server.py."""
     received, due, answered = (record[name] for name in ("received", "due", "answered"))
-    return Truth(
+    return ReferenceValues(
         seconds=sorted(end - start for start, end in zip(received, answered, strict=True)),
         late=sorted(end - when for when, end in zip(due, answered, strict=True)),
-        seconds_in_all=max(answered) - min(received) if received else 0.0,
+        total_seconds=max(answered) - min(received) if received else 0.0,
         probes=record["probes"],
         cut_off=record["cut_off"],
-        computed=record["computed"],
+        work_seconds=record["computed"],
         best_rate=_best_rate(min(received), sorted(answered)) if received else None,
     )
 
 
-def _best_rate(began: float, answered: list[float]) -> float | None:
+def _best_rate(start: float, answered: list[float]) -> float | None:
     """Return the best rate; `answered` is sorted. At a constant rate the best is above that rate:
     response times vary, and responses after a stall arrive together.
     """
-    moments = range(0, round(answered[-1] - began) + 1, STEP_SECONDS)
-    return highest_rate([bisect_right(answered, began + moment) for moment in moments])
+    moments = range(0, round(answered[-1] - start) + 1, STEP_SECONDS)
+    return highest_rate([bisect_right(answered, start + moment) for moment in moments])
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
@@ -97,10 +97,10 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     """
     if not ordered:
         return 0.0
-    place = share / 100 * (len(ordered) - 1)
-    below = ordered[int(place)]
-    above = ordered[min(int(place) + 1, len(ordered) - 1)]
-    return below + (above - below) * (place - int(place))
+    position = share / 100 * (len(ordered) - 1)
+    below = ordered[int(position)]
+    above = ordered[min(int(position) + 1, len(ordered) - 1)]
+    return below + (above - below) * (position - int(position))
 
 
 _END_SECONDS = 30
@@ -123,27 +123,33 @@ class Reference:
     def pid(self) -> int:
         return self._process.pid
 
-    def stop(self) -> Truth:
+    def stop(self) -> ReferenceValues:
         """Stop the server, and return its record.
 
         Raises:
             LabError: it ended earlier, or left no record.
         """
         try:
-            said, _ = self._process.communicate(timeout=_END_SECONDS)
-            return read_truth(json.loads(said))
+            output, _ = self._process.communicate(timeout=_END_SECONDS)
+            return reference_values(json.loads(output))
         except (ValueError, KeyError, subprocess.TimeoutExpired) as error:
             raise LabError(f"The reference server ended without its record ({error}).") from None
 
 
 @contextmanager
-def serving(law: Law, cpus: str) -> Iterator[Reference]:
+def reference_server(service_time: ServiceTime, cpus: str) -> Iterator[Reference]:
     """Run the reference server on those CPUs for the context.
 
     Raises:
         LabError: it does not start.
     """
-    argv = [sys.executable, "-m", "lab.suites.calibration.server", law.kind, str(law.ms)]
+    argv = [
+        sys.executable,
+        "-m",
+        "lab.suites.calibration.server",
+        service_time.kind,
+        str(service_time.ms),
+    ]
     with subprocess.Popen(
         ["taskset", "-c", cpus, *argv],
         cwd=ROOT,
@@ -160,10 +166,10 @@ def serving(law: Law, cpus: str) -> Iterator[Reference]:
 
 
 def _port(process: "subprocess.Popen[str]") -> int:
-    said = process.stdout.readline() if process.stdout else ""
-    if not said.strip().isdigit():
+    line = process.stdout.readline() if process.stdout else ""
+    if not line.strip().isdigit():
         raise LabError("The reference server did not start; its message stands above.")
-    return int(said)
+    return int(line)
 
 
 def round_trip_ms(port: int, cpus: set[int]) -> float:
@@ -190,7 +196,7 @@ def _round_trips(port: int, cpus: set[int]) -> list[float]:
 
 def _round_trip(connection: socket.socket) -> float:
     time.sleep(_PROBE_PAUSE)
-    began = time.perf_counter()
+    start = time.perf_counter()
     connection.sendall(_PROBE_REQUEST)
     connection.recv(4096)
-    return time.perf_counter() - began
+    return time.perf_counter() - start

@@ -17,7 +17,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from lab.suites.calibration.service_times import Kind, Law, Rule
+from lab.suites.calibration.service_times import Kind, Model, ServiceTime
 
 # Accepted by k6's setup(), and read by the scenario `list`.
 _BODY = b'[{"id": "00000000-0000-4000-8000-000000000001"}]'
@@ -44,7 +44,7 @@ class PreciseSelector(selectors.EpollSelector):
 class Record:
     """Times of each request of the load, in seconds of the monotonic clock: when it was received,
     due and answered. `probes` has the duration of each probe, `cut_off` counts requests whose
-    client disconnected first, `computed` is the CPU time of the model itself.
+    client disconnected first, `work_seconds` is the CPU time of the model itself.
     """
 
     received: "array[float]" = field(default_factory=lambda: array("d"))
@@ -52,41 +52,41 @@ class Record:
     answered: "array[float]" = field(default_factory=lambda: array("d"))
     probes: "array[float]" = field(default_factory=lambda: array("d"))
     cut_off: int = 0
-    computed: float = 0.0
+    work_seconds: float = 0.0
 
     def as_json(self) -> str:
         lists = {name: list(getattr(self, name)) for name in ("received", "due", "answered")}
-        rest = {"probes": list(self.probes), "cut_off": self.cut_off, "computed": self.computed}
+        rest = {"probes": list(self.probes), "cut_off": self.cut_off, "computed": self.work_seconds}
         return json.dumps({**lists, **rest})
 
 
 class Connection(asyncio.Protocol):
     """A client's connection; it sends one request at a time."""
 
-    def __init__(self, rule: Rule, record: Record, loop: asyncio.AbstractEventLoop) -> None:
-        self._rule, self._record, self._loop = rule, record, loop
-        self._read = b""
+    def __init__(self, model: Model, record: Record, loop: asyncio.AbstractEventLoop) -> None:
+        self._model, self._record, self._loop = model, record, loop
+        self._buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         now = self._loop.time()
-        self._read += data
-        while _END in self._read:
-            head, _, self._read = self._read.partition(_END)
-            self._take(head.partition(b"\r\n")[0], now)
+        self._buffer += data
+        while _END in self._buffer:
+            head, _, self._buffer = self._buffer.partition(_END)
+            self._handle(head.partition(b"\r\n")[0], now)
 
-    def _take(self, line: bytes, now: float) -> None:
+    def _handle(self, line: bytes, now: float) -> None:
         if SETUP in line:
             self._transport.write(_ANSWER)
         elif PROBE in line:
             self._transport.write(_ANSWER)
             self._record.probes.append(self._loop.time() - now)
         else:
-            began = time.thread_time()
-            due = self._rule.due(now)
-            self._record.computed += time.thread_time() - began
+            start = time.thread_time()
+            due = self._model.due(now)
+            self._record.work_seconds += time.thread_time() - start
             self._loop.call_at(due, self._answer, now, due)
 
     def _answer(self, received: float, due: float) -> None:
@@ -101,14 +101,16 @@ class Connection(asyncio.Protocol):
 
 def main(kind: str, milliseconds: str) -> None:
     """Serve until standard input ends."""
-    rule, record = Law(cast(Kind, kind), float(milliseconds)).rule(), Record()
+    model, record = ServiceTime(cast(Kind, kind), float(milliseconds)).model(), Record()
     # A garbage collection would delay every response that is due during it.
     gc.disable()
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
     loop = asyncio.SelectorEventLoop(PreciseSelector())
-    made = loop.create_server(lambda: Connection(rule, record, loop), "127.0.0.1", 0, backlog=4096)
-    port = loop.run_until_complete(made).sockets[0].getsockname()[1]
+    server = loop.create_server(
+        lambda: Connection(model, record, loop), "127.0.0.1", 0, backlog=4096
+    )
+    port = loop.run_until_complete(server).sockets[0].getsockname()[1]
     print(port, flush=True)
     loop.add_reader(sys.stdin, loop.stop)
     loop.run_forever()

@@ -16,7 +16,7 @@ _SEED = 20261122
 _TURNS_PER_MS = 20_000
 
 
-class Rule(Protocol):
+class Model(Protocol):
     """A service-time model in use."""
 
     def due(self, now: float) -> float:
@@ -24,14 +24,14 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True)
-class Law:
+class ServiceTime:
     """A kind of server and its time in ms: of a response, its mean, the service or the work."""
 
     kind: Kind
     ms: float
 
-    def rule(self) -> Rule:
-        return RULES[self.kind](self.ms / 1000)
+    def model(self) -> Model:
+        return MODELS[self.kind](self.ms / 1000)
 
     @property
     def capacity(self) -> float | None:
@@ -39,15 +39,15 @@ class Law:
         return 1000 / self.ms if self.kind == "queue" else None
 
     @property
-    def timed(self) -> bool:
+    def uses_timer(self) -> bool:
         """Return whether a timer, not the machine, determines when a response is due."""
         return self.kind != "work"
 
     def __str__(self) -> str:
-        return _SAID[self.kind].format(ms=self.ms, capacity=self.capacity)
+        return _DESCRIPTIONS[self.kind].format(ms=self.ms, capacity=self.capacity)
 
 
-_SAID: dict[Kind, str] = {
+_DESCRIPTIONS: dict[Kind, str] = {
     "fixed": "each answer takes {ms:g} ms",
     "exponential": "answers take {ms:g} ms on average, drawn from an exponential distribution",
     "queue": "one after the other, {ms:g} ms each: {capacity:g}/s and no more",
@@ -99,7 +99,7 @@ class Work:
         return now
 
 
-RULES: dict[Kind, Callable[[float], Rule]] = {
+MODELS: dict[Kind, Callable[[float], Model]] = {
     "fixed": Fixed,
     "exponential": Exponential,
     "queue": Queue,

@@ -7,19 +7,19 @@ from statistics import median
 from lab.analysis.breakpoint import BREAK_WINDOWS
 from lab.analysis.result import Result
 from lab.analysis.windows import Window
-from lab.suites.figures import Figure, at_least, at_most
-from lab.suites.soak.watch import Look, Watch
+from lab.suites.limits import LimitCheck, at_least, at_most
+from lab.suites.soak.sampler import Sample, Sampler
 
 _MIB = 1024**2
 # Caches fill and pools open in the first sixth, so the second sixth is compared with the last.
 _PARTS = 6
 # Maximum share of failed samples.
-MISSED_SHARE = 0.05
+MAX_MISSED_SHARE = 0.05
 # Minimum share of the load at the time of the last sample.
-SEEN_SHARE = 0.9
+MIN_SAMPLED_SHARE = 0.9
 
 # Maximum share of requests with status 503.
-REFUSED_SHARE, _REFUSED = 0.001, "503"
+MAX_REFUSED_SHARE, _REFUSED_STATUS = 0.001, "503"
 # Limits of growth. A worker's memory varies by some MiB with its last responses.
 WORKER_BYTES, WORKER_SHARE = 8 * _MIB, 0.05
 CONNECTIONS, FILES = 2, 20
@@ -34,83 +34,87 @@ BYTES_PER_REQUEST, LOG_BYTES = 400, 100 * _MIB
 METRICS_BYTES, METRICS_BYTES_PER_HOUR = 100 * _MIB, 1024 * _MIB
 
 
-def of_load(result: Result, statuses: dict[str, int]) -> Iterator[Figure]:
+def load_checks(result: Result, statuses: dict[str, int]) -> Iterator[LimitCheck]:
     """Check whether the rate was sustained to the end. 503 responses are counted separately:
     LAB_SHED sends some while the caches are empty.
     """
     failed, known = result.failed, bool(statuses) or not result.failed
-    refused = statuses.get(_REFUSED, 0) if known else None
+    refused = statuses.get(_REFUSED_STATUS, 0) if known else None
     others = None if refused is None else failed - refused
     yield at_most("requests that failed, and were not refused", 0, others)
-    yield at_most("requests that were refused", round(REFUSED_SHARE * result.requests), refused)
+    yield at_most("requests that were refused", round(MAX_REFUSED_SHARE * result.requests), refused)
     windows = result.windows if result.outcome != "unrecorded" else []
     yield at_most(
-        "windows in a row that exceeded a limit", BREAK_WINDOWS - 1, broken_in_a_row(windows)
+        "windows in a row that exceeded a limit", BREAK_WINDOWS - 1, violations_in_a_row(windows)
     )
 
 
-def broken_in_a_row(windows: list[Window]) -> int | None:
+def violations_in_a_row(windows: list[Window]) -> int | None:
     """Return the most windows in a row that exceeded a limit; None without windows."""
     streaks = groupby(bool(window.broken) for window in windows)
-    lengths = [len(list(streak)) if broken else 0 for broken, streak in streaks]
+    lengths = [len(list(streak)) if has_violation else 0 for has_violation, streak in streaks]
     return max(lengths, default=None)
 
 
-def of_looks(watch: Watch, requests: int, seconds: float, nginx_cache: str) -> Iterator[Figure]:
+def sample_checks(
+    sampler: Sampler, requests: int, seconds: float, nginx_cache: str
+) -> Iterator[LimitCheck]:
     """Check the samples; with too few of them, the growth is unknown and a limit is violated."""
-    looks = watch.looks
-    tried = len(looks) + watch.missed
-    yield at_most("looks that could not be made", round(MISSED_SHARE * tried), watch.missed)
-    if len(looks) < 2 * _PARTS:
-        yield at_least("looks", 2 * _PARTS, len(looks))
+    samples = sampler.samples
+    attempts = len(samples) + sampler.missed
+    yield at_most(
+        "looks that could not be made", round(MAX_MISSED_SHARE * attempts), sampler.missed
+    )
+    if len(samples) < 2 * _PARTS:
+        yield at_least("looks", 2 * _PARTS, len(samples))
         return
-    yield at_least("the last look, s into it", round(SEEN_SHARE * seconds), looks[-1].at)
-    yield from of_processes(looks)
-    yield from of_disk(looks, watch.bookings, requests, seconds, nginx_cache)
+    yield at_least("the last look, s into it", round(MIN_SAMPLED_SHARE * seconds), samples[-1].at)
+    yield from process_checks(samples)
+    yield from disk_checks(samples, sampler.bookings, requests, seconds, nginx_cache)
 
 
-def of_processes(looks: list[Look]) -> Iterator[Figure]:
+def process_checks(samples: list[Sample]) -> Iterator[LimitCheck]:
     """Compare the server's processes in the last part with those in the first warm part."""
-    first, last = parts(looks)
-    ever = {pid for look in looks for pid in look.workers}
-    replaced = len(ever - looks[-1].workers.keys()) if ever else None
+    first, last = parts(samples)
+    all_pids = {pid for sample in samples for pid in sample.workers}
+    replaced = len(all_pids - samples[-1].workers.keys()) if all_pids else None
     yield at_most("workers that were replaced", 0, replaced)
-    kept = [pid for pid in first[0].workers if pid in looks[-1].workers]
-    for number, pid in enumerate(kept, 1):
+    stable_pids = [pid for pid in first[0].workers if pid in samples[-1].workers]
+    for number, pid in enumerate(stable_pids, 1):
         before, after = (median(_sizes(pid, part)) for part in (first, last))
         bound = max(WORKER_BYTES, WORKER_SHARE * before)
         yield at_most(f"growth of worker {number}, MiB", _mib(bound), _mib(after - before))
-    connections = [max(look.connections for look in part) for part in (first, last)]
+    connections = [max(sample.connections for sample in part) for part in (first, last)]
     yield at_most("growth of database connections", CONNECTIONS, connections[1] - connections[0])
-    files = [max(look.files for look in part) for part in (first, last)]
+    files = [max(sample.files for sample in part) for part in (first, last)]
     yield at_most("growth of open files", FILES, files[1] - files[0])
 
 
-def _sizes(pid: int, looks: list[Look]) -> list[int]:
-    return [look.workers[pid] for look in looks if pid in look.workers]
+def _sizes(pid: int, samples: list[Sample]) -> list[int]:
+    return [sample.workers[pid] for sample in samples if pid in sample.workers]
 
 
-def of_disk(
-    looks: list[Look], bookings: int, requests: int, seconds: float, nginx_cache: str
-) -> Iterator[Figure]:
+def disk_checks(
+    samples: list[Sample], bookings: int, requests: int, seconds: float, nginx_cache: str
+) -> Iterator[LimitCheck]:
     """Check the size on disk at the end, or its growth since the first sample."""
-    first, last = looks[0].folders, looks[-1].folders
-    added = {name: last[name] - first[name] for name in last}
+    first, last = samples[0].folders, samples[-1].folders
+    increase = {name: last[name] - first[name] for name in last}
     cache = BASIC_CACHE_BYTES if nginx_cache == "basic" else CACHE_BYTES
     yield at_most("cache directory, MiB", _mib(cache), _mib(last["cache"]))
     yield at_most("Postgres's log, MiB", _mib(LOG_AHEAD_BYTES), _mib(last["log ahead"]))
     tables = TABLE_BYTES + BYTES_PER_BOOKING * bookings
-    yield at_most(f"tables, MiB for {bookings} bookings", _mib(tables), _mib(added["tables"]))
+    yield at_most(f"tables, MiB for {bookings} bookings", _mib(tables), _mib(increase["tables"]))
     logs = LOG_BYTES + BYTES_PER_REQUEST * requests
-    yield at_most(f"logs, MiB for {requests} requests", _mib(logs), _mib(added["logs"]))
+    yield at_most(f"logs, MiB for {requests} requests", _mib(logs), _mib(increase["logs"]))
     metrics = METRICS_BYTES + METRICS_BYTES_PER_HOUR * seconds / 3600
-    yield at_most("Prometheus's data, MiB", _mib(metrics), _mib(added["metrics"]))
+    yield at_most("Prometheus's data, MiB", _mib(metrics), _mib(increase["metrics"]))
 
 
-def parts(looks: list[Look]) -> tuple[list[Look], list[Look]]:
+def parts(samples: list[Sample]) -> tuple[list[Sample], list[Sample]]:
     """Return the second sixth of the samples, and the last."""
-    size = max(1, len(looks) // _PARTS)
-    return looks[size : 2 * size], looks[-size:]
+    size = max(1, len(samples) // _PARTS)
+    return samples[size : 2 * size], samples[-size:]
 
 
 def _mib(size: float) -> float:

@@ -20,19 +20,19 @@ from lab.settings import Settings
 from lab.stack.engine import Engine
 from lab.stack.exclusive import exclusive_use, prepare
 from lab.suites import breaking_rate
-from lab.suites.breaking_rate import Limit, find_borne
-from lab.suites.figures import peaks, within_limits
-from lab.suites.single_run import SingleRun, by_status, course, run_once
-from lab.suites.soak.growth import of_load, of_looks
-from lab.suites.soak.watch import Watch
+from lab.suites.breaking_rate import Limit, find_sustained
+from lab.suites.limits import memory_checks, peaks
+from lab.suites.single_run import SingleRun, plan_and_start, responses_by_status, run_once
+from lab.suites.soak.growth import load_checks, sample_checks
+from lab.suites.soak.sampler import Sampler
 
 SHARE = 0.5
-LEAST_SECONDS = 60
-LOOKS = 120
+MIN_SECONDS = 60
+SAMPLES = 120
 
 
 @dataclass(frozen=True)
-class Asked:
+class Options:
     """The load: `rate` requests/s of the scenario; None for half of the highest sustained rate."""
 
     scenario: str
@@ -40,7 +40,7 @@ class Asked:
     rate: int | None = None
 
 
-def asked(scenario: str, duration: str, rate: int | None) -> Asked:
+def validate_options(scenario: str, duration: str, rate: int | None) -> Options:
     """Return the validated options.
 
     Raises:
@@ -49,15 +49,15 @@ def asked(scenario: str, duration: str, rate: int | None) -> Asked:
     if not re.match(durations.PATTERN, duration):
         raise UsageError(f"--duration {duration} is none. Write it like 180s, 3m or 1h.")
     seconds = durations.seconds(duration)
-    if seconds < LEAST_SECONDS:
+    if seconds < MIN_SECONDS:
         raise UsageError(
             f"--duration {duration} is too short: caches fill and pools open in the first part of "
-            f"it. Give it {LEAST_SECONDS}s or more."
+            f"it. Give it {MIN_SECONDS}s or more."
         )
-    return Asked(scenario, seconds, rate)
+    return Options(scenario, seconds, rate)
 
 
-def run(engine: Engine, what: Asked) -> dict[str, Any]:
+def run(engine: Engine, options: Options) -> dict[str, Any]:
     """Sustain the rate, measure growth, store the document, and return it.
 
     Raises:
@@ -70,83 +70,95 @@ def run(engine: Engine, what: Asked) -> dict[str, Any]:
             f"`lab soak` looks into the native engine's folders and processes; this one is "
             f"{engine.name}. Stop this stack (lab down), then: LAB_ENGINE=native lab soak"
         )
-    expected = breaking_rate.SECONDS + what.seconds + 90
-    with exclusive_use(engine, keep_settings=True) as stack, Progress(expected) as progress:
+    seconds = breaking_rate.SECONDS + options.seconds + 90
+    with exclusive_use(engine, keep_settings=True) as stack, Progress(seconds) as progress:
         # Before the data is loaded again, so that a wrong name fails early.
-        check(engine, _load(what, rate=1))
+        check(engine, _load(options, rate=1))
         prepare(engine, stack)
-        with facts(engine, stack.base) as known:
-            limit = _limit(engine, what, progress)
-            held = what.rate or max(1, round(SHARE * limit.rate)) if limit else what.rate or 1
-            progress.begin(f"{held} requests/s for {what.seconds:.0f} s", what.seconds + 30)
-            found = _held(engine, what, _load(what, held), stack.base)
-    named = {"scenario": what.scenario, "seconds": what.seconds, "rate": held}
+        with facts(engine, stack.base) as provenance:
+            limit = _limit(engine, options, progress)
+            rate = options.rate or max(1, round(SHARE * limit.rate)) if limit else options.rate or 1
+            progress.begin(f"{rate} requests/s for {options.seconds:.0f} s", options.seconds + 30)
+            measurements = _measure(engine, options, _load(options, rate), stack.base)
+    load = {"scenario": options.scenario, "seconds": options.seconds, "rate": rate}
     settings = {"settings": stack.base.model_dump(), "limit": asdict(limit) if limit else None}
-    return store_result("soak", {**known, **named, **settings, **found})
+    return store_result("soak", {**provenance, **load, **settings, **measurements})
 
 
-def _limit(engine: Engine, what: Asked, progress: Progress) -> Limit | None:
+def _limit(engine: Engine, options: Options, progress: Progress) -> Limit | None:
     """Return the stack's capacity, unless the rate was given. It may be a lower bound: half of the
     generator's maximum is a valid load as well.
     """
-    if what.rate is not None:
+    if options.rate is not None:
         return None
     progress.begin("break point", breaking_rate.SECONDS + 60)
-    return find_borne(engine, what.scenario)
+    return find_sustained(engine, options.scenario)
 
 
-def _load(what: Asked, rate: int) -> Load:
-    duration, testid = f"{what.seconds:g}s", new_testid("soak")
-    return Load("hold", what.scenario, rate=rate, duration=duration, testid=testid)
+def _load(options: Options, rate: int) -> Load:
+    duration, testid = f"{options.seconds:g}s", new_testid("soak")
+    return Load("hold", options.scenario, rate=rate, duration=duration, testid=testid)
 
 
-def _held(engine: Engine, what: Asked, load: Load, settings: Settings) -> dict[str, Any]:
+def _measure(engine: Engine, options: Options, load: Load, settings: Settings) -> dict[str, Any]:
     """Run the load, and return its result with all samples taken during it."""
-    step = max(1.0, what.seconds / LOOKS)
-    began = time.time()
-    with Watch(engine, current_state(), step) as watch, _keeping(watch):
-        held = run_once(engine, load, Bounds())
-    result = held.result
-    memory, statuses = _from_prometheus(held, settings, began, step)
-    figures = [
-        *of_load(result, statuses),
-        *of_looks(watch, result.requests, what.seconds, settings.LAB_NGINX_CACHE),
-        *within_limits(memory),
+    step = max(1.0, options.seconds / SAMPLES)
+    start = time.time()
+    with Sampler(engine, current_state(), step) as sampler, _store_on_interrupt(sampler):
+        single_run = run_once(engine, load, Bounds())
+    result = single_run.result
+    memory, statuses = _query_prometheus(single_run, settings, start, step)
+    checks = [
+        *load_checks(result, statuses),
+        *sample_checks(sampler, result.requests, options.seconds, settings.LAB_NGINX_CACHE),
+        *memory_checks(memory),
     ]
     return {
-        "result": result.model_dump(include=_TOLD),
+        "result": result.model_dump(include=_RESULT_FIELDS),
         "statuses": statuses,
-        "bookings": watch.bookings,
-        "figures": [each.document() for each in figures],
-        "looks": [asdict(look) for look in watch.looks],
+        "bookings": sampler.bookings,
+        "figures": [check_result.document() for check_result in checks],
+        "looks": [asdict(sample) for sample in sampler.samples],
     }
 
 
 @contextmanager
-def _keeping(watch: Watch) -> Iterator[None]:
+def _store_on_interrupt(sampler: Sampler) -> Iterator[None]:
     """Store the samples if the load is interrupted, so that an hour of samples is not lost."""
     try:
         yield
     except Interrupted as interrupted:
-        path = store_result("soak-interrupted", {"looks": [asdict(look) for look in watch.looks]})
+        path = store_result("soak-interrupted", {"looks": [asdict(sample) for sample in sampler.samples]})
         raise Interrupted(
             f"{interrupted} What was looked at until then is in {path['files']['result']}."
         ) from None
 
 
-def _from_prometheus(
-    held: SingleRun, settings: Settings, began: float, step: float
+def _query_prometheus(
+    single_run: SingleRun, settings: Settings, start: float, step: float
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Return the services' memory, and the responses by status; empty if Prometheus is down."""
     prometheus = Prometheus(settings.prometheus_url)
-    _, started = course(held)
+    _, started = plan_and_start(single_run)
     try:
         return (
-            peaks(prometheus, began, time.time(), step=max(5.0, step)),
-            by_status(prometheus, held.result.testid, started, held.result.seconds),
+            peaks(prometheus, start, time.time(), step=max(5.0, step)),
+            responses_by_status(
+                prometheus, single_run.result.testid, started, single_run.result.seconds
+            ),
         )
     except PrometheusUnavailable:
         return {}, {}
 
 
-_TOLD = {"testid", "verdict", "outcome", "requests", "failed", "rps", "p50_ms", "p95_ms", "p99_ms"}
+_RESULT_FIELDS = {
+    "testid",
+    "verdict",
+    "outcome",
+    "requests",
+    "failed",
+    "rps",
+    "p50_ms",
+    "p95_ms",
+    "p99_ms",
+}

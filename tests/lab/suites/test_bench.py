@@ -9,12 +9,12 @@ from lab.paths import ROOT
 from lab.suites.bench import answers, command, dataset, pgbench, rows, wrk
 from lab.suites.bench.busy import Busy
 from lab.suites.bench.command import pairs
-from lab.suites.bench.rows import Row, Target, Way
-from lab.suites.bench.sample import Sample, judge
+from lab.suites.bench.rows import Row, Target, Variant
+from lab.suites.bench.sample import Sample, evaluate
 
 TARGET_FULL = Busy(generator=0.4, target=0.99)
 GENERATOR_FULL = Busy(generator=0.97, target=0.5)
-ROW = Row("r", "a row", (Way("naive", "detail"), Way("fast", "detail")), ())
+ROW = Row("r", "a row", (Variant("naive", "detail"), Variant("fast", "detail")), ())
 TARGET = Target("fast", "naive", must_reach=4, floor=3)
 
 
@@ -30,30 +30,30 @@ def pair(naive, fast):
 
 
 def test_verdict_uses_median_of_pair_ratios():
-    found = [pair(sample(10), sample(fast)) for fast in (30, 50, 90)]
-    verdict = judge(TARGET, found, check=False)
+    samples = [pair(sample(10), sample(fast)) for fast in (30, 50, 90)]
+    verdict = evaluate(TARGET, samples, check=False)
     assert verdict.values == [3, 5, 9]
     assert (verdict.reached, verdict.outcome) == (5, "reached")
 
 
 def test_check_requires_only_the_floor():
-    found = [pair(sample(10), sample(35))]
-    assert judge(TARGET, found, check=False).outcome == "missed"
-    assert judge(TARGET, found, check=True).outcome == "reached"
+    samples = [pair(sample(10), sample(35))]
+    assert evaluate(TARGET, samples, check=False).outcome == "missed"
+    assert evaluate(TARGET, samples, check=True).outcome == "reached"
 
 
 def test_bytes_are_compared_as_reduction_factor():
-    target = replace(TARGET, figure="bytes", must_reach=2.4)
-    assert judge(target, [pair(sample(1, size=960), sample(9, size=400))], check=False).values == [
-        2.4
-    ]
+    target = replace(TARGET, metric="bytes", must_reach=2.4)
+    assert evaluate(
+        target, [pair(sample(1, size=960), sample(9, size=400))], check=False
+    ).values == [2.4]
 
 
 @pytest.mark.parametrize(("slower", "outcome"), [(10, "reached"), (12, "missed")])
 def test_longer_time_misses_target(slower, outcome):
-    target = Target("tenfold", "once", 11, 11, figure="time")
-    found = [{"once": sample(120), "tenfold": sample(120 / slower)}]
-    verdict = judge(target, found, check=False)
+    target = Target("tenfold", "once", 11, 11, metric="time")
+    samples = [{"once": sample(120), "tenfold": sample(120 / slower)}]
+    verdict = evaluate(target, samples, check=False)
     assert verdict.at_most
     assert verdict.outcome == outcome
 
@@ -62,7 +62,7 @@ def test_longer_time_misses_target(slower, outcome):
 def test_generator_at_its_limit_makes_value_void(side):
     sides = {"naive": sample(1), "fast": sample(100)}
     sides[side] = replace(sides[side], busy=GENERATOR_FULL)
-    verdict = judge(TARGET, [pair(sample(1), sample(100)), sides], check=False)
+    verdict = evaluate(TARGET, [pair(sample(1), sample(100)), sides], check=False)
     assert verdict.outcome == "void"
     assert "generator 97% busy, target 50%" in verdict.why
 
@@ -82,13 +82,13 @@ def test_value_is_void_when_only_generator_is_full(busy, void):
 
 
 def test_wrong_answer_fails_value_at_any_rate():
-    found = [pair(sample(1), sample(100, busy=GENERATOR_FULL, wrong="3 socket errors"))]
-    verdict = judge(TARGET, found, check=False)
+    samples = [pair(sample(1), sample(100, busy=GENERATOR_FULL, wrong="3 socket errors"))]
+    verdict = evaluate(TARGET, samples, check=False)
     assert (verdict.outcome, verdict.why) == ("failed", "fast: 3 socket errors")
 
 
 def test_target_without_measurements_is_failed():
-    verdict = judge(TARGET, [], check=False)
+    verdict = evaluate(TARGET, [], check=False)
     assert (verdict.outcome, verdict.reached) == ("failed", None)
 
 
@@ -97,8 +97,8 @@ def test_target_without_measurements_is_failed():
     [(["reached"], True), (["reached", "void"], False), (["failed"], False), (["missed"], False)],
 )
 def test_table_is_reached_only_if_all_targets_are(outcomes, reached):
-    figures = [{"outcome": outcome} for outcome in outcomes]
-    assert command.is_reached({"rows": [{"figures": figures}]}) == reached
+    verdicts = [{"outcome": outcome} for outcome in outcomes]
+    assert command.is_reached({"rows": [{"figures": verdicts}]}) == reached
 
 
 # --- Reports of the generators
@@ -114,35 +114,35 @@ REPORT = {
 
 
 def test_wrk_rate_is_requests_by_time():
-    found = wrk.sample_of(REPORT, TARGET_FULL)
-    assert (found.rate, found.bytes, found.wrong) == (25, 100, "")
+    result = wrk.sample_of(REPORT, TARGET_FULL)
+    assert (result.rate, result.bytes, result.wrong) == (25, 100, "")
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "error"),
     [
         ({"refused": 2}, "2 answers of 400 and above"),
         ({"socket_errors": 1}, "1 socket errors"),
         ({"requests": 0}, "no request was answered"),
     ],
 )
-def test_wrk_error_makes_sample_wrong(changed, said):
-    assert wrk.sample_of(REPORT | changed, TARGET_FULL).wrong == said
+def test_wrk_error_makes_sample_wrong(changed, error):
+    assert wrk.sample_of(REPORT | changed, TARGET_FULL).wrong == error
 
 
 def test_answer_of_wrong_size_is_detected():
-    found = Sample(100, 1200, 500, 5, TARGET_FULL)
-    assert answers.check_size(found, 1000, 4).wrong == ""
+    result = Sample(100, 1200, 500, 5, TARGET_FULL)
+    assert answers.check_size(result, 1000, 4).wrong == ""
     # A 200 instead of a 304, and the reverse.
-    assert answers.check_size(found, 0, 4).wrong == ""
-    assert "answers of 100000 each" in answers.check_size(found, 100_000, 4).wrong
-    assert "answers of 0 each" in answers.check_size(replace(found, bytes=9000), 0, 4).wrong
+    assert answers.check_size(result, 0, 4).wrong == ""
+    assert "answers of 100000 each" in answers.check_size(result, 100_000, 4).wrong
+    assert "answers of 0 each" in answers.check_size(replace(result, bytes=9000), 0, 4).wrong
 
 
 def test_answer_without_booking_is_detected():
-    found = Sample(100, 1200, 500, 5, TARGET_FULL)
-    assert dataset.check_made(found, 502, 4).wrong == ""
-    assert dataset.check_made(found, 499, 4).wrong == "500 answers made 499 bookings"
+    result = Sample(100, 1200, 500, 5, TARGET_FULL)
+    assert dataset.check_bookings(result, 502, 4).wrong == ""
+    assert dataset.check_bookings(result, 499, 4).wrong == "500 answers made 499 bookings"
 
 
 def test_different_bodies_stop_the_row():
@@ -153,14 +153,14 @@ def test_different_bodies_stop_the_row():
 
 
 def test_pgbench_rate_and_failures_are_read():
-    said = (
+    output = (
         "number of transactions actually processed: 261\n"
         "number of failed transactions: {} (0.000%)\n"
         "tps = 89.517286 (without initial connection time)\n"
     )
-    found = pgbench.sample_of(said.format(0), TARGET_FULL, 3)
-    assert (found.rate, found.requests, found.wrong) == (89.517286, 261, "")
-    assert pgbench.sample_of(said.format(2), TARGET_FULL, 3).wrong == "2 failed transactions"
+    result = pgbench.sample_of(output.format(0), TARGET_FULL, 3)
+    assert (result.rate, result.requests, result.wrong) == (89.517286, 261, "")
+    assert pgbench.sample_of(output.format(2), TARGET_FULL, 3).wrong == "2 failed transactions"
 
 
 SLOTS = dataset.Slots(dataset.date(2031, 1, 1), {"s1": ["c1", "c2"], "s2": ["c3"]}, "k-")
@@ -186,7 +186,7 @@ def test_pgbench_script_has_suite_and_no_placeholders(tmp_path):
 
 def test_alternate_repeats_reverse_the_order():
     order = []
-    pairs(ROW, 3, lambda way, repeat: order.append((repeat, way.name)))
+    pairs(ROW, 3, lambda variant, repeat: order.append((repeat, variant.name)))
     assert order == [
         *((0, "naive"), (0, "fast")),
         *((1, "fast"), (1, "naive")),
@@ -196,10 +196,10 @@ def test_alternate_repeats_reverse_the_order():
 
 def test_floors_do_not_exceed_targets_and_name_known_variants():
     for row in rows.ROWS:
-        names = {way.name for way in row.ways}
+        names = {variant.name for variant in row.variants}
         assert set(row.equal) <= names
         for target in row.targets:
-            assert {target.way, target.over} <= names
+            assert {target.variant, target.baseline} <= names
             assert target.floor <= target.must_reach
 
 
@@ -212,24 +212,24 @@ def test_performance_page_has_every_row_with_its_target():
 
 
 def test_check_skips_rows_that_measure_time():
-    assert rows.START in rows.chosen([], check=False)
-    assert rows.START not in rows.chosen([], check=True)
+    assert rows.START in rows.select_rows([], check=False)
+    assert rows.START not in rows.select_rows([], check=True)
     with pytest.raises(UsageError, match="start is a time"):
-        rows.chosen(["start"], check=True)
+        rows.select_rows(["start"], check=True)
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
         (("--only", "hotel"), "There is no row hotel. Known: detail-fast, detail-versioned"),
         (("--growth", "--quick"), "can't be combined with --quick"),
         (("--repeat", "0"), "greater than or equal to 1"),
     ],
 )
-def test_wrong_input_is_one_message(lab, argv, said):
-    answer = lab("bench", *argv)
-    assert answer.is_one_message(2), answer.err
-    assert said in answer.err
+def test_wrong_input_is_one_message(lab, argv, message):
+    result = lab("bench", *argv)
+    assert result.is_one_message(2), result.err
+    assert message in result.err
 
 
 def test_other_engine_is_rejected_with_remedy(stack):
@@ -237,4 +237,4 @@ def test_other_engine_is_rejected_with_remedy(stack):
         name = "docker"
 
     with pytest.raises(UsageError, match="LAB_ENGINE=native lab bench"):
-        command.run(Docker(), command.asked([], repeats=1, seconds=1, check=True))
+        command.run(Docker(), command.resolve_options([], repeats=1, seconds=1, check=True))

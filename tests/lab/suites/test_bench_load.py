@@ -12,34 +12,36 @@ from lab.stack.native.supervision import wait_for
 from lab.suites.bench import busy, dataset
 
 
-@pytest.mark.parametrize("booked", ["9500-01-01", "9999-12-31", "10421-01-01"])
-def test_fully_booked_calendar_is_one_message(booked):
-    engine = SimpleNamespace(sql=lambda *_: [booked])
-    with pytest.raises(LabError, match=f"reach up to {booked}: no nights are left"):
+@pytest.mark.parametrize("last_check_out", ["9500-01-01", "9999-12-31", "10421-01-01"])
+def test_fully_booked_calendar_is_one_message(last_check_out):
+    engine = SimpleNamespace(sql=lambda *_: [last_check_out])
+    with pytest.raises(LabError, match=f"reach up to {last_check_out}: no nights are left"):
         dataset.free_slots(engine)
 
 
-def test_load_does_not_book_in_spared_hotel(stack):
+def test_load_does_not_book_in_excluded_hotel(stack):
     """Another row reads the page of that hotel, so its size must not change."""
     first, second, *_ = stack.sql(DATABASE, "SELECT id FROM hotels_hotel ORDER BY id")
-    mine = set(stack.sql(DATABASE, f"SELECT id FROM hotels_suite WHERE hotel_id = '{first}'"))
-    assert mine == dataset.free_slots(stack, first).suites.keys()
-    everyone = dataset.free_slots(stack).suites.keys()
-    assert mine < everyone
-    spared = dataset.free_slots(stack, spared=[first, second]).suites.keys()
-    assert spared < everyone - mine
+    hotel_suites = set(
+        stack.sql(DATABASE, f"SELECT id FROM hotels_suite WHERE hotel_id = '{first}'")
+    )
+    assert hotel_suites == dataset.free_slots(stack, first).suites.keys()
+    all_suites = dataset.free_slots(stack).suites.keys()
+    assert hotel_suites < all_suites
+    excluded = dataset.free_slots(stack, excluded=[first, second]).suites.keys()
+    assert excluded < all_suites - hotel_suites
 
 
 def test_process_that_slows_target_ends_on_interrupt():
-    def computing():
-        mine = psutil.Process().children()
-        return [child for child in mine if "getppid" in " ".join(child.cmdline())]
+    def busy_loops():
+        children = psutil.Process().children()
+        return [child for child in children if "getppid" in " ".join(child.cmdline())]
 
-    def interrupted():
-        with busy.held_back(str(usable_cpus()[0])):
-            wait_for(lambda: len(computing()) == 1, seconds=5, what="The process that computes")
+    def interrupt():
+        with busy.busy_loops(str(usable_cpus()[0])):
+            wait_for(lambda: len(busy_loops()) == 1, seconds=5, what="The process that computes")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert computing() == []
+        interrupt()
+    assert busy_loops() == []

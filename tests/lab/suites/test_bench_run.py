@@ -9,71 +9,76 @@ import pytest
 from lab.host.cpus import choose_cpus
 from lab.paths import ROOT
 from lab.suites.bench import command, rows, wrk
-from lab.suites.bench.rows import Target, Way
-from lab.suites.bench.sample import judge
+from lab.suites.bench.rows import Target, Variant
+from lab.suites.bench.sample import evaluate
 
 # These tests saturate the machine.
 pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope="module")
-def benched(lab, stack):
+def bench_run(lab, stack):
     """Measure and profile one row; yield the output and the stack's previous settings."""
     before = stack.settings()
-    asked = ("--only", "revalidation", "--repeat", "2", "--duration", "2s")
-    said = lab("bench", *asked, "--profile", "--json")
-    yield said, before
-    document = said.json
+    options = ("--only", "revalidation", "--repeat", "2", "--duration", "2s")
+    result = lab("bench", *options, "--profile", "--json")
+    yield result, before
+    document = result.json
     (ROOT / document["files"]["result"]).unlink()
-    for each in document["rows"][0]["profiles"]:
-        if each["file"]:
-            shutil.rmtree((ROOT / each["file"]).parent)
+    for profile in document["rows"][0]["profiles"]:
+        if profile["file"]:
+            shutil.rmtree((ROOT / profile["file"]).parent)
 
 
-def test_row_is_measured_and_stored_and_stack_restored(benched, stack):
-    said, before = benched
-    document = said.json
+def test_row_is_measured_and_stored_and_stack_restored(bench_run, stack):
+    result, before = bench_run
+    document = result.json
     assert json.loads((ROOT / document["files"]["result"]).read_text()) == document
     (row,) = document["rows"]
-    (figure,) = row["figures"]
-    assert figure["outcome"] != "failed", figure["why"]
-    assert said.code == (0 if figure["outcome"] == "reached" else 1)
-    assert len(figure["values"]) == len(row["pairs"]) == 2
+    (verdict,) = row["figures"]
+    assert verdict["outcome"] != "failed", verdict["why"]
+    assert result.code == (0 if verdict["outcome"] == "reached" else 1)
+    assert len(verdict["values"]) == len(row["pairs"]) == 2
     assert row["pairs"][0]["known"]["bytes"] < 1000 < row["pairs"][0]["built"]["bytes"]
     assert {"wrk", "nginx", "postgres", "django"} <= document["versions"].keys()
     assert document["host"]["load_cpus"]
     assert len(document["cpu_speed"]) == 2
-    assert "revalidation known 2/2" in said.err
+    assert "revalidation known 2/2" in result.err
     assert stack.settings() == before
 
 
-def test_profile_shows_cpu_time_of_each_variant(benched):
-    said, _ = benched
-    found = {each["way"]: each for each in said.json["rows"][0]["profiles"]}
-    assert list(found) == ["built", "known", "nothing"]
-    assert [each["wrong"] for each in found.values()] == ["", "", ""]
-    spent = {way: each["cpu_ms"] for way, each in found.items()}
+def test_profile_shows_cpu_time_of_each_variant(bench_run):
+    result, _ = bench_run
+    profiles = {profile["way"]: profile for profile in result.json["rows"][0]["profiles"]}
+    assert list(profiles) == ["built", "known", "nothing"]
+    assert [profile["wrong"] for profile in profiles.values()] == ["", "", ""]
+    cpu_ms = {variant: profile["cpu_ms"] for variant, profile in profiles.items()}
     # `built` queries Postgres for the page; `nothing` queries no service.
-    assert spent["built"]["postgres"] > 10 * spent["nothing"]["postgres"]
-    assert spent["built"]["backend"] > spent["nothing"]["backend"] > 0
-    assert {"gunicorn", "django"} <= found["nothing"]["packages"].keys()
-    assert "psycopg" not in found["nothing"]["packages"]
-    for each in found.values():
-        assert sum(each["packages"].values()) == pytest.approx(100, abs=1)
-        assert len(each["hottest"]) == 10
-        svg = (ROOT / each["file"]).read_text()
-        assert f"({each['samples']:,} samples" in svg
+    assert cpu_ms["built"]["postgres"] > 10 * cpu_ms["nothing"]["postgres"]
+    assert cpu_ms["built"]["backend"] > cpu_ms["nothing"]["backend"] > 0
+    assert {"gunicorn", "django"} <= profiles["nothing"]["packages"].keys()
+    assert "psycopg" not in profiles["nothing"]["packages"]
+    for profile in profiles.values():
+        assert sum(profile["packages"].values()) == pytest.approx(100, abs=1)
+        assert len(profile["hottest"]) == 10
+        svg = (ROOT / profile["file"]).read_text()
+        assert f"({profile['samples']:,} samples" in svg
 
 
 def test_slower_path_fails_check(stack, monkeypatch):
     """The variant that answers 304 builds the page instead."""
-    honest = rows.row("revalidation")
-    slower = tuple(Way("known", "detail") if way.name == "known" else way for way in honest.ways)
-    monkeypatch.setattr(rows, "ROWS", (replace(honest, ways=slower),))
-    document = command.run(stack, command.asked(["revalidation"], repeats=1, seconds=1, check=True))
+    original = rows.row("revalidation")
+    variants = tuple(
+        Variant("known", "detail") if variant.name == "known" else variant
+        for variant in original.variants
+    )
+    monkeypatch.setattr(rows, "ROWS", (replace(original, variants=variants),))
+    document = command.run(
+        stack, command.resolve_options(["revalidation"], repeats=1, seconds=1, check=True)
+    )
     (ROOT / document["files"]["result"]).unlink()
-    (figure,) = document["rows"][0]["figures"]
-    assert figure["outcome"] == "missed"
+    (verdict,) = document["rows"][0]["figures"]
+    assert verdict["outcome"] == "missed"
     assert not command.is_reached(document)
 
 
@@ -89,13 +94,13 @@ def test_full_generator_is_detected(stack, tmp_path):
         "end\n"
     )
     settings = stack.settings()
-    asked = wrk.Asked(f"{settings.nginx_status_url}/settings", 1, 2, script=str(script))
+    load = wrk.Load(f"{settings.nginx_status_url}/settings", 1, 2, script=str(script))
     cpus = choose_cpus(settings)
     target = Target("fast", "naive", must_reach=1, floor=1)
-    found = wrk.measure(asked, cpus)
-    assert found.busy.generator >= 0.9
+    sample = wrk.measure(load, cpus)
+    assert sample.busy.generator >= 0.9
     if cpus.shared:
         pytest.skip(
             "Target and generator share their CPUs here: nobody can tell whose limit it is."
         )
-    assert judge(target, [{"naive": found, "fast": found}], check=False).outcome == "void"
+    assert evaluate(target, [{"naive": sample, "fast": sample}], check=False).outcome == "void"

@@ -15,7 +15,7 @@ from lab.suites.bench.dataset import Size
 DATA = ("LAB_DATA_HOTELS", "LAB_DATA_SUITES_PER_HOTEL", "LAB_DATA_BOOKINGS_PER_SUITE")
 
 
-def _checked(swap):
+def _swap_with_checks(swap):
     """Return `swap` with checks: both databases have the same indexes and constraints, and each
     booking's `customer_ids` in the large one match its links.
     """
@@ -30,12 +30,12 @@ def _checked(swap):
         keys = "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid > 0 ORDER BY 1"
         return engine.sql(database, indexes), engine.sql(database, keys)
 
-    def checked(engine):
-        assert shape(engine, dataset.GROWN) == shape(engine, DATABASE)
-        assert engine.sql(dataset.GROWN, copies) == ["0"]
+    def checked_swap(engine):
+        assert shape(engine, dataset.LARGE_DATABASE) == shape(engine, DATABASE)
+        assert engine.sql(dataset.LARGE_DATABASE, copies) == ["0"]
         swap(engine)
 
-    return checked
+    return checked_swap
 
 
 # The second repeat begins with the large dataset.
@@ -43,17 +43,17 @@ def _checked(swap):
 def test_large_dataset_is_measured_and_then_removed(stack, monkeypatch, repeats):
     """The dataset is only a little larger here: 10 million bookings take 15 minutes."""
     monkeypatch.setattr(dataset, "_FREE_BYTES", 0)
-    monkeypatch.setattr(dataset, "swap", _checked(dataset.swap))
+    monkeypatch.setattr(dataset, "swap", _swap_with_checks(dataset.swap))
     size = Size(hotels=30, bookings=120_000, tenfold=3)
     document = growth.run(stack, repeats=repeats, seconds=1, size=size)
     (ROOT / document["files"]["result"]).unlink()
-    figures = [row["figures"][0] for row in document["rows"]]
-    assert [len(figure["values"]) for figure in figures] == [repeats] * 3
-    assert [figure["why"] for figure in figures if figure["outcome"] == "failed"] == []
+    verdicts = [row["figures"][0] for row in document["rows"]]
+    assert [len(verdict["values"]) for verdict in verdicts] == [repeats] * 3
+    assert [verdict["why"] for verdict in verdicts if verdict["outcome"] == "failed"] == []
     pair = document["rows"][0]["pairs"][0]
     assert pair["tenfold"]["bytes"] == pytest.approx(3 * pair["once"]["bytes"], rel=0.1)
     # The number that load_db creates, without earlier bookings.
-    assert dataset.bookings(stack) == math.prod(int(os.environ[name]) for name in DATA)
+    assert dataset.count_bookings(stack) == math.prod(int(os.environ[name]) for name in DATA)
     assert (
         stack.sql("postgres", "SELECT datname FROM pg_database WHERE datname ~ 'grown|aside'") == []
     )
@@ -62,10 +62,12 @@ def test_large_dataset_is_measured_and_then_removed(stack, monkeypatch, repeats)
 def test_stack_that_was_down_is_stopped_without_load_bookings(lab, second_stack):
     data = {"HOTELS": 2, "SUITES_PER_HOTEL": 10, "BOOKINGS_PER_SUITE": 3}
     second_stack |= {f"LAB_DATA_{name}": str(count) for name, count in data.items()}
-    said = lab(
-        "bench", "--only", "booking", "--repeat", "1", "--duration", "1s", "--json", **second_stack
+    result = lab(
+        "bench", "--only", "booking", "--repeat", "1", "--duration", "1s", "--json", **
+second_stack
+
     )
-    document = said.json
+    document = result.json
     (ROOT / document["files"]["result"]).unlink()
     assert document["rows"][0]["pairs"][0]["fast"]["requests"] > 0
     assert leftovers(State(Path(second_stack["LAB_STATE_DIR"]))) == []

@@ -9,7 +9,7 @@ from lab.cli.output import calibration
 from lab.console import Console
 from lab.paths import ROOT
 from lab.suites.calibration import checks
-from lab.suites.calibration.cells import CELLS, chosen
+from lab.suites.calibration.cells import CELLS, select_cells
 from lab.suites.calibration.checks import Check, compare
 from lab.suites.calibration.command import cell_document, is_calibrated
 from tests.support.calibrate_samples import BY_NAME, RESULT, SEEN
@@ -21,16 +21,18 @@ LATE = replace(RESULT.break_point, rate=211, goodput=200)
 AT_25_MS = {**SEEN.prometheus_ms, 99: 25.0}
 
 
-def _missed(name, **changes):
+def _missed_checks(name, **changes):
     """Return the missed checks of a cell after `changes` to its measurements."""
     metrics = {"limited_by": BY_NAME[name].limit, **changes.pop("metrics", {})}
-    seen = replace(SEEN, result=RESULT.model_copy(update=metrics), **changes)
-    return [check.what for check in compare(BY_NAME[name], [seen]) if check.outcome != "held"]
+    measurement = replace(SEEN, result=RESULT.model_copy(update=metrics), **changes)
+    return [
+        check.what for check in compare(BY_NAME[name], [measurement]) if check.outcome != "held"
+    ]
 
 
 @pytest.mark.parametrize("name", ["fixed", "exponential", "queue", "capped", "roomy", "starved"])
 def test_correct_measurement_passes(name):
-    assert _missed(name) == []
+    assert _missed_checks(name) == []
 
 
 @pytest.mark.parametrize(
@@ -66,41 +68,41 @@ def test_correct_measurement_passes(name):
     ],
 )
 def test_wrong_measurement_is_missed(name, changes, missed):
-    assert _missed(name, **changes) == missed
+    assert _missed_checks(name, **changes) == missed
 
 
 def test_k6_overhead_is_allowed_only_upwards():
     """The allowance is in milliseconds, so it is negligible for longer times."""
-    own = {"p50_ms": 20.6, "p90_ms": 21.0, "p95_ms": 22.0, "p99_ms": 25.0}
-    assert _missed("fixed", metrics=own, prometheus_ms=AT_25_MS) == []
-    seen = replace(SEEN, floor_ms=400.0, result=RESULT.model_copy(update={"p99_ms": 430.0}))
-    found = {check.what: check for check in compare(BY_NAME["fixed"], [seen])}
-    assert found["k6's p99"].outcome == "missed"
+    overhead = {"p50_ms": 20.6, "p90_ms": 21.0, "p95_ms": 22.0, "p99_ms": 25.0}
+    assert _missed_checks("fixed", metrics=overhead, prometheus_ms=AT_25_MS) == []
+    measurement = replace(SEEN, floor_ms=400.0, result=RESULT.model_copy(update={"p99_ms": 430.0}))
+    checks_by_name = {check.what: check for check in compare(BY_NAME["fixed"], [measurement])}
+    assert checks_by_name["k6's p99"].outcome == "missed"
 
 
 # --- Document
 
 
-def _document(*found):
+def _document(*checks_by_cell):
     return {
         **{"quick": True, "warnings": ["it is loud"], "files": {"result": "results/x"}},
         "host": {"shared_cpus": False, "target_cpus": "0", "load_cpus": "1"},
-        "cells": [cell_document(BY_NAME[name], [SEEN], judged) for name, judged in found],
+        "cells": [cell_document(BY_NAME[name], [SEEN], checks) for name, checks in checks_by_cell],
     }
 
 
 def test_only_missed_check_is_a_failure():
-    held, missed = Check("a", 1.0, 1.0, 0.1), Check("a", 1.0, 2.0, 0.1)
-    assert is_calibrated(_document(("fixed", [held])))
-    assert is_calibrated(_document(("fixed", [held, replace(missed, void="noise")])))
-    assert not is_calibrated(_document(("fixed", [held]), ("queue", [held, missed])))
+    met, missed = Check("a", 1.0, 1.0, 0.1), Check("a", 1.0, 2.0, 0.1)
+    assert is_calibrated(_document(("fixed", [met])))
+    assert is_calibrated(_document(("fixed", [met, replace(missed, void="noise")])))
+    assert not is_calibrated(_document(("fixed", [met]), ("queue", [met, missed])))
 
 
 def test_table_shows_worst_run_and_every_warning():
     console = Console(width=160, record=True)
-    several = [Check("rate", 200.0, found, 0.01, "/s") for found in (200.0, 190.0, 201.0)]
+    repeats = [Check("rate", 200.0, rate, 0.01, "/s") for rate in (200.0, 190.0, 201.0)]
     void = Check("spread", 0.0, 0.07, 0.05, void="the hypervisor took 6%")
-    console.print(calibration.calibration(_document(("fixed", several), ("queue", [void]))))
+    console.print(calibration.calibration(_document(("fixed", repeats), ("queue", [void]))))
     text = console.export_text()
     assert re.search(r"rate \(worst of 3\).*200/s.*190/s.*-5\.00 %.*1 %.*missed", text)
     assert "queue, spread: void, since the hypervisor took 6%" in text
@@ -112,16 +114,16 @@ def test_table_shows_worst_run_and_every_warning():
 
 
 def test_quick_mode_is_shorter_but_long_enough_to_judge():
-    usual, quick = chosen([], quick=False), chosen([], quick=True)
-    assert [cell.name for cell in usual] == [cell.name for cell in quick]
-    assert sum(c.seconds * c.repeats for c in quick) < sum(c.seconds * c.repeats for c in usual) / 2
+    full, quick = select_cells([], quick=False), select_cells([], quick=True)
+    assert [cell.name for cell in full] == [cell.name for cell in quick]
+    assert sum(c.seconds * c.repeats for c in quick) < sum(c.seconds * c.repeats for c in full) / 2
     assert all(cell.seconds >= 7 for cell in quick if cell.profile != "closed")
 
 
 def test_wrong_input_is_one_message(lab):
-    said = lab("calibrate", "--only", "quantum")
-    assert said.is_one_message(2)
-    assert "Known: fixed, exponential, queue" in said.err
+    result = lab("calibrate", "--only", "quantum")
+    assert result.is_one_message(2)
+    assert "Known: fixed, exponential, queue" in result.err
 
 
 PAGE = (ROOT / "docs/calibration.md").read_text()
@@ -147,7 +149,7 @@ def test_docs_list_each_cell_with_its_load(cell):
 
 
 @pytest.mark.parametrize(
-    ("figure", "bound"),
+    ("row", "limit"),
     [
         ("k6's p50", checks.TIMES),
         ("requests per second", checks.RATES),
@@ -156,15 +158,15 @@ def test_docs_list_each_cell_with_its_load(cell):
         ("the same, each goodput", checks.SPREAD),
     ],
 )
-def test_docs_list_each_limit(figure, bound):
-    assert _row(figure)[-1] == f"{100 * bound:g} %"
+def test_docs_list_each_limit(row, limit):
+    assert _row(row)[-1] == f"{100 * limit:g} %"
 
 
 def test_docs_list_allowed_k6_overhead():
-    own = checks.OWN_WORK_MS
-    more = [f"{own[share]:g} ms" for share in checks.SHARES]
-    said = "up to {} more at p50, {} at p90, {} at p95 and {} at p99".format(*more)
-    assert said in PAGE
+    overhead = checks.OWN_WORK_MS
+    texts = [f"{overhead[share]:g} ms" for share in checks.SHARES]
+    sentence = "up to {} more at p50, {} at p90, {} at p95 and {} at p99".format(*texts)
+    assert sentence in PAGE
 
 
 def test_docs_state_bucket_factor():

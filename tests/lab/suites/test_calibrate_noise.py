@@ -17,11 +17,11 @@ def _repeats(goodputs, steal=0.0, works=None):
     return [
         replace(
             SEEN,
-            result=RESULT.model_copy(update={"goodput": each}),
-            truth=replace(TRUTH, computed=work * TRUTH.requests / 1000),
+            result=RESULT.model_copy(update={"goodput": goodput}),
+            reference=replace(TRUTH, work_seconds=work * TRUTH.requests / 1000),
             noise=noise,
         )
-        for each, work in zip(goodputs, works, strict=True)
+        for goodput, work in zip(goodputs, works, strict=True)
     ]
 
 
@@ -30,8 +30,8 @@ def _spread(runs):
     return [check for check in compare(BY_NAME["repeated"], runs) if check.allowed]
 
 
-def _outcomes(*asked, **more):
-    return [check.outcome for check in _spread(_repeats(*asked, **more))]
+def _outcomes(*goodputs, **options):
+    return [check.outcome for check in _spread(_repeats(*goodputs, **options))]
 
 
 def test_repeats_may_differ_by_five_percent():
@@ -43,8 +43,8 @@ def test_repeats_may_differ_by_five_percent():
 
 
 def test_repeats_on_noisy_machine_are_void():
-    as_they_were, _ = _spread(_repeats([100, 110, 90], steal=0.06))
-    assert (as_they_were.outcome, as_they_were.void) == (
+    raw, _ = _spread(_repeats([100, 110, 90], steal=0.06))
+    assert (raw.outcome, raw.void) == (
         "void",
         "the hypervisor took 6% of the CPU time",
     )
@@ -53,46 +53,50 @@ def test_repeats_on_noisy_machine_are_void():
 
 def test_slower_cpu_makes_check_void():
     """A miss remains if the goodputs differ by more than the CPU time of the work."""
-    as_they_were, _ = _spread(_repeats([100, 120, 80], works=[5.0, 4.17, 6.25]))
-    assert as_they_were.void == "the same work took 4.2 ms of the CPU in one run and 6.2 in another"
+    raw, _ = _spread(_repeats([100, 120, 80], works=[5.0, 4.17, 6.25]))
+    assert raw.void == "the same work took 4.2 ms of the CPU in one run and 6.2 in another"
     assert _outcomes([100, 120, 80], works=[5.0, 4.17, 6.25]) == ["void", "held"]
     assert _outcomes([100, 120, 80], works=[5.0, 6.25, 4.17]) == ["void", "missed"]
 
 
-def _run_in(taken, p95=20.1):
+def _run_with_steal(steal, p95=20.1):
     return replace(
-        SEEN, result=RESULT.model_copy(update={"p95_ms": p95}), noise=Noise(taken, 0.0, None)
+        SEEN, result=RESULT.model_copy(update={"p95_ms": p95}), noise=Noise(steal, 0.0, None)
     )
 
 
 def test_steal_from_generator_cpu_makes_check_void():
     """Steal of 0.9 % of two CPUs is 1.8 % of the generator's one."""
-    seen = replace(_run_in(0.009, p95=23), noise=Noise(0.009, 0.0, None, load_steal=0.018))
-    found = {check.what: check for check in compare(BY_NAME["fixed"], [seen])}
-    assert found["k6's p95"].void == "the hypervisor took 1.8% of the generator's CPU time"
-    assert found["k6's p95"].outcome == "void"
+    measurement = replace(
+        _run_with_steal(0.009, p95=23), noise=Noise(0.009, 0.0, None, load_steal=0.018)
+    )
+    checks = {check.what: check for check in compare(BY_NAME["fixed"], [measurement])}
+    assert checks["k6's p95"].void == "the hypervisor took 1.8% of the generator's CPU time"
+    assert checks["k6's p95"].outcome == "void"
 
 
-@pytest.mark.parametrize(("taken", "outcome"), [(0.009, "missed"), (0.02, "void")])
-def test_response_times_with_high_steal_are_void(taken, outcome):
-    found = {check.what: check for check in compare(BY_NAME["fixed"], [_run_in(taken, p95=23)])}
-    assert found["k6's p95"].outcome == outcome
-    assert ("2.0% of the CPU time was taken" in found["k6's p95"].void) == (outcome == "void")
-    assert all(check.outcome == "held" for what, check in found.items() if what != "k6's p95")
+@pytest.mark.parametrize(("steal", "outcome"), [(0.009, "missed"), (0.02, "void")])
+def test_response_times_with_high_steal_are_void(steal, outcome):
+    checks = {
+        check.what: check for check in compare(BY_NAME["fixed"], [_run_with_steal(steal, p95=23)])
+    }
+    assert checks["k6's p95"].outcome == outcome
+    assert ("2.0% of the CPU time was taken" in checks["k6's p95"].void) == (outcome == "void")
+    assert all(check.outcome == "held" for what, check in checks.items() if what != "k6's p95")
 
 
 @pytest.mark.parametrize(
     "wrong", [{"p50_ms": 21}, {"p95_ms": None}, {"p99_ms": 61}], ids=["p50", "none", "thrice"]
 )
 def test_noise_does_not_excuse_median_missing_or_tripled_values(wrong):
-    run = replace(_run_in(0.5), result=RESULT.model_copy(update=wrong))
+    run = replace(_run_with_steal(0.5), result=RESULT.model_copy(update=wrong))
     (name,) = wrong
-    found = {check.what: check.outcome for check in compare(BY_NAME["fixed"], [run])}
-    assert found[f"k6's {name.removesuffix('_ms')}"] == "missed"
+    outcomes = {check.what: check.outcome for check in compare(BY_NAME["fixed"], [run])}
+    assert outcomes[f"k6's {name.removesuffix('_ms')}"] == "missed"
 
 
 @pytest.mark.parametrize(
-    ("name", "taken", "chosen_run", "tries"),
+    ("name", "steal", "lost_share", "tries"),
     [
         ("fixed", [0.0, 0.5], 0.0, 1),
         ("fixed", [0.5, 0.0], 0.0, 2),
@@ -101,12 +105,12 @@ def test_noise_does_not_excuse_median_missing_or_tripled_values(wrong):
     ],
 )
 def test_times_are_measured_again_until_machine_is_quiet(
-    monkeypatch, name, taken, chosen_run, tries
+    monkeypatch, name, steal, lost_share, tries
 ):
-    measured = iter([_run_in(each) for each in taken])
-    monkeypatch.setattr(command, "measure", lambda *_: next(measured))
-    found = command._quietest(None, None, BY_NAME[name], ROOT / "fixed-1")
-    assert (found.noise.taken, found.tries) == (chosen_run, tries)
+    measurements = iter([_run_with_steal(share) for share in steal])
+    monkeypatch.setattr(command, "measure", lambda *_: next(measurements))
+    measurement = command._measure_quietest(None, None, BY_NAME[name], ROOT / "fixed-1")
+    assert (measurement.noise.lost_share, measurement.tries) == (lost_share, tries)
 
 
 def test_noisy_run_is_named():

@@ -16,7 +16,7 @@ from lab.suites.calibration.noise import Noise
 # These tests saturate the machine.
 pytestmark = pytest.mark.alone
 
-ASKED = ("fixed", "queue", "starved")
+NAMES = ("fixed", "queue", "starved")
 # Checks that noise does not change.
 COUNTS = ("requests in k6's summary", "requests in Prometheus", "failed requests")
 
@@ -37,64 +37,64 @@ def _by_name(document):
 
 
 @pytest.fixture(scope="module")
-def calibrated(lab, stack):
+def calibration_run(lab, stack):
     """Measure three cells with --quick; yield the output and the stack's previous settings."""
     before = stack.settings()
-    names = [word for name in ASKED for word in ("--only", name)]
-    said = lab("calibrate", "--quick", *names, "--json")
-    assert said.out, said.err
-    yield said, before
-    shutil.rmtree((ROOT / said.json["files"]["result"]).parent)
+    names = [option for name in NAMES for option in ("--only", name)]
+    result = lab("calibrate", "--quick", *names, "--json")
+    assert result.out, result.err
+    yield result, before
+    shutil.rmtree((ROOT / result.json["files"]["result"]).parent)
 
 
-def test_counts_are_exact_on_noisy_machine(calibrated):
-    said, _ = calibrated
-    found = _by_name(said.json)
-    assert list(found) == list(ASKED)
-    for name, checks in found.items():
+def test_counts_are_exact_on_noisy_machine(calibration_run):
+    result, _ = calibration_run
+    cells_by_name = _by_name(result.json)
+    assert list(cells_by_name) == list(NAMES)
+    for name, checks in cells_by_name.items():
         for what in COUNTS:
             assert checks[what]["outcome"] == "held", (name, checks[what])
         # A load ran. In parallel with other programs, a starved k6 sent 497 requests.
         assert checks["requests in Prometheus"]["found"] > 100
 
 
-def test_limit_is_named(calibrated):
-    said, _ = calibrated
-    _require_quiet(said.json)
-    found = _by_name(said.json)
-    limits = {name: checks["limited by"]["found"] for name, checks in found.items()}
+def test_limit_is_named(calibration_run):
+    result, _ = calibration_run
+    _require_quiet(result.json)
+    cells_by_name = _by_name(result.json)
+    limits = {name: checks["limited by"]["found"] for name, checks in cells_by_name.items()}
     assert limits == {"fixed": "none", "queue": "target", "starved": "generator_cpu"}
 
 
-def test_queue_breaks_at_its_known_rate(calibrated):
-    said, _ = calibrated
-    _require_quiet(said.json)
-    checks = _by_name(said.json)["queue"]
+def test_queue_breaks_at_its_known_rate(calibration_run):
+    result, _ = calibration_run
+    _require_quiet(result.json)
+    checks = _by_name(result.json)["queue"]
     # Twice the tolerance of a quiet machine.
     assert checks["break point"]["found"] == pytest.approx(200, rel=0.1)
     assert checks["goodput at the break"]["found"] == pytest.approx(200, rel=0.1)
 
 
-def test_document_is_stored_and_stack_is_restored(calibrated, stack):
-    said, before = calibrated
-    document = said.json
+def test_document_is_stored_and_stack_is_restored(calibration_run, stack):
+    result, before = calibration_run
+    document = result.json
     assert json.loads((ROOT / document["files"]["result"]).read_text()) == document
     missed = [c for cell in document["cells"] for c in cell["checks"] if c["outcome"] == "missed"]
-    assert said.code == (1 if missed else 0)
+    assert result.code == (1 if missed else 0)
     for cell in document["cells"]:
         (run,) = cell["runs"]
         assert run["server"]["requests"] == run["figures"]["requests"]
         assert run["server"]["floor_ms"] < 5
         assert {"steal", "foreign", "cpu_speed", "load_steal"} == run["noise"].keys()
-    assert "queue: a target of known capacity" in said.err
+    assert "queue: a target of known capacity" in result.err
     assert stack.settings() == before
 
 
 def test_wrong_reference_server_is_missed(stack, monkeypatch):
     """The server delays each of four users by 20 ms; the check expects a queue of 300/s."""
-    honest = next(cell for cell in cells.CELLS if cell.name == "capped")
-    taken_for = replace(honest, judged_by=("break", "counts", "limit"), breaks_at=300)
-    monkeypatch.setattr(cells, "CELLS", (taken_for,))
+    original = next(cell for cell in cells.CELLS if cell.name == "capped")
+    changed = replace(original, checks=("break", "counts", "limit"), breaks_at=300)
+    monkeypatch.setattr(cells, "CELLS", (changed,))
     document = command.run(stack, [], quick=True)
     shutil.rmtree((ROOT / document["files"]["result"]).parent)
     checks = _by_name(document)["capped"]

@@ -7,8 +7,13 @@ import pytest
 
 from lab.errors import LabError
 from lab.host.cpus import usable_cpus
-from lab.suites.calibration.reference import percentile, read_truth, round_trip_ms, serving
-from lab.suites.calibration.service_times import Law
+from lab.suites.calibration.reference import (
+    percentile,
+    reference_server,
+    reference_values,
+    round_trip_ms,
+)
+from lab.suites.calibration.service_times import ServiceTime
 
 CPUS = ",".join(map(str, usable_cpus()))
 
@@ -17,21 +22,21 @@ CPUS = ",".join(map(str, usable_cpus()))
 
 
 def test_queue_answers_at_its_rate_under_any_load():
-    rule = Law("queue", 5).rule()
+    model = ServiceTime("queue", 5).model()
     # 300 requests in one second, then one after a pause.
-    due = [rule.due(10 + number / 300) for number in range(300)]
+    due = [model.due(10 + number / 300) for number in range(300)]
     assert due[0] == pytest.approx(10.005)
-    apart = [after - before for before, after in pairwise(due)]
-    assert apart == pytest.approx([0.005] * 299)
-    assert rule.due(20) == pytest.approx(20.005)
-    assert Law("queue", 5).capacity == 200
+    intervals = [after - before for before, after in pairwise(due)]
+    assert intervals == pytest.approx([0.005] * 299)
+    assert model.due(20) == pytest.approx(20.005)
+    assert ServiceTime("queue", 5).capacity == 200
 
 
 def test_exponential_times_have_their_mean_and_are_reproducible():
-    draws = [Law("exponential", 50).rule().due(0) for _ in range(2)]
+    draws = [ServiceTime("exponential", 50).model().due(0) for _ in range(2)]
     assert draws[0] == draws[1]
-    rule = Law("exponential", 50).rule()
-    ordered = sorted(rule.due(7) - 7 for _ in range(20_000))
+    model = ServiceTime("exponential", 50).model()
+    ordered = sorted(model.due(7) - 7 for _ in range(20_000))
     assert sum(ordered) / len(ordered) == pytest.approx(0.05, rel=0.03)
     # ln 2 and ln 20 times the mean.
     assert percentile(ordered, 50) == pytest.approx(0.03466, rel=0.05)
@@ -48,7 +53,7 @@ def test_percentile_is_interpolated_as_in_k6():
 # --- Server
 
 
-def _asked(port, *paths):
+def _responses(port, *paths):
     with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         for path in paths:
             connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -56,40 +61,43 @@ def _asked(port, *paths):
 
 
 def test_server_records_only_requests_of_the_load():
-    with serving(Law("fixed", 20), CPUS) as server:
-        answers = list(_asked(server.port, "/api/hotel/?setup=a", *["/api/hotel/"] * 5))
+    with reference_server(ServiceTime("fixed", 20), CPUS) as server:
+        answers = list(_responses(server.port, "/api/hotel/?setup=a", *["/api/hotel/"] * 5))
         round_trip = round_trip_ms(server.port, set(usable_cpus()))
-        truth = server.stop()
+        values = server.stop()
     assert all(answer.startswith(b"HTTP/1.1 200 OK\r\n") for answer in answers)
-    assert truth.requests == 5
-    assert min(truth.seconds) >= 0.02
-    assert min(truth.late) >= 0
-    assert truth.seconds_in_all >= 5 * 0.02
-    assert len(truth.probes) == 150
-    assert 0 < truth.probe_ms() < round_trip
+    assert values.requests == 5
+    assert min(values.seconds) >= 0.02
+    assert min(values.late) >= 0
+    assert values.total_seconds >= 5 * 0.02
+    assert len(values.probes) == 150
+    assert 0 < values.probe_ms() < round_trip
 
 
 def test_disconnected_client_is_counted_separately():
-    with serving(Law("fixed", 200), CPUS) as server:
+    with reference_server(ServiceTime("fixed", 200), CPUS) as server:
         with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
-        assert len(list(_asked(server.port, "/", "/"))) == 2
-        truth = server.stop()
-    assert (truth.requests, truth.cut_off) == (2, 1)
+        assert len(list(_responses(server.port, "/", "/"))) == 2
+        values = server.stop()
+    assert (values.requests, values.cut_off) == (2, 1)
 
 
 def test_server_records_cpu_time_of_work():
-    with serving(Law("work", 4), CPUS) as server:
-        assert len(list(_asked(server.port, *["/"] * 5))) == 5
-        truth = server.stop()
-    assert 0.5 < truth.work_ms < truth.mean_ms * 1.5
-    with serving(Law("fixed", 20), CPUS) as server:
-        assert len(list(_asked(server.port, "/"))) == 1
+    with reference_server(ServiceTime("work", 4), CPUS) as server:
+        assert len(list(_responses(server.port, *["/"] * 5))) == 5
+        values = server.stop()
+    assert 0.5 < values.work_ms < values.mean_ms * 1.5
+    with reference_server(ServiceTime("fixed", 20), CPUS) as server:
+        assert len(list(_responses(server.port, "/"))) == 1
         assert server.stop().work_ms < 0.5
 
 
 def test_server_that_does_not_start_is_one_message():
-    with pytest.raises(LabError, match="did not start"), serving(Law("slow", 1), CPUS):  # type: ignore[arg-type]
+    with (
+        pytest.raises(LabError, match="did not start"),
+        reference_server(ServiceTime("slow", 1), CPUS),  # type: ignore[arg-type]
+    ):
         pass
 
 
@@ -101,12 +109,12 @@ def test_best_rate_counts_answers_in_best_five_seconds():
     received = [0.5 + number / 100 for number in range(1200)]
     answered = [7.51 if 7.4 <= at < 7.5 else at + 0.005 for at in received]
     empty = {"due": received, "probes": [], "cut_off": 0, "computed": 0.0}
-    truth = read_truth({**empty, "received": received, "answered": answered})
-    assert truth.best_rate == pytest.approx((5 * 100 + 10) / 5)
+    values = reference_values({**empty, "received": received, "answered": answered})
+    assert values.best_rate == pytest.approx((5 * 100 + 10) / 5)
 
 
 def test_empty_record_gives_zeros():
     empty = {name: [] for name in ("received", "due", "answered", "probes")}
-    truth = read_truth({**empty, "cut_off": 0, "computed": 0.0})
-    assert (truth.requests, truth.rate, truth.milliseconds(95)) == (0, 0, 0)
-    assert (truth.mean_ms, truth.work_ms, truth.best_rate) == (0, 0, None)
+    values = reference_values({**empty, "cut_off": 0, "computed": 0.0})
+    assert (values.requests, values.rate, values.milliseconds(95)) == (0, 0, 0)
+    assert (values.mean_ms, values.work_ms, values.best_rate) == (0, 0, None)

@@ -72,20 +72,20 @@ def test_chart_and_table_have_every_rung(tmp_path):
     table({**document, "files": {"picture": "results/demo.png"}})
 
 
-def _interrupted(stack, number, message):
+def _interrupt(stack, number, message):
     """Stop `lab demo` in the ramp that prints `message`; return its exit code and messages."""
     process = subprocess.Popen(
         [str(LAB), "demo", "--json"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
-    said = []
+    lines = []
     for line in process.stderr:
-        said.append(line)
+        lines.append(line)
         if message in line:
             break
     wait_for(lambda: stack.settings().LAB_DETAIL == "naive", seconds=30, what="the ramp")
     process.send_signal(number)
-    said += process.stderr.readlines()
-    return process.wait(60), "".join(said)
+    lines += process.stderr.readlines()
+    return process.wait(60), "".join(lines)
 
 
 # Only one `lab` at a time may measure on the stacks of a clone.
@@ -94,13 +94,13 @@ def _interrupted(stack, number, message):
 def test_interrupted_demo_is_one_message_and_restores_settings(lab, stack, number):
     assert lab("set", "LAB_DETAIL=fast", "LAB_NGINX_CACHE=basic").code == 0
     try:
-        code, said = _interrupted(stack, number, "1 of 3")
+        code, output = _interrupt(stack, number, "1 of 3")
         settings = stack.settings()
     finally:
         assert lab("set", "LAB_DETAIL=naive", "LAB_NGINX_CACHE=off").code == 0
     assert code == 1
-    assert "The demo was interrupted. Start it again: lab demo" in said
-    assert "Traceback" not in said
+    assert "The demo was interrupted. Start it again: lab demo" in output
+    assert "Traceback" not in output
     assert (settings.LAB_DETAIL, settings.LAB_NGINX_CACHE) == ("fast", "basic")
 
 
@@ -108,11 +108,11 @@ def test_interrupted_demo_is_one_message_and_restores_settings(lab, stack, numbe
 @pytest.mark.slow
 def test_demo_measures_three_increasing_rates(lab, stack):
     before = stack.settings()
-    said = lab("demo", "--json")
-    assert said.code == 0, said.err
-    first, second, third = said.json["rungs"]
+    result = lab("demo", "--json")
+    assert result.code == 0, result.err
+    first, second, third = result.json["rungs"]
     assert 0 < first["rate"] < second["rate"] < third["rate"]
-    files = said.json["files"]
+    files = result.json["files"]
     assert json.loads((ROOT / files["result"]).read_text())["rungs"][0]["windows"]
     assert (ROOT / files["picture"]).stat().st_size > 10_000
     assert stack.settings() == before

@@ -15,7 +15,7 @@ from lab.errors import LabError, UsageError
 from lab.load.plan import Plan, Stage
 from lab.suites import breaking_rate, overload
 from lab.suites.breaking_rate import Limit, limit_of
-from lab.suites.figures import LIMITS, within_limits
+from lab.suites.limits import MEMORY_LIMITS, memory_checks
 from lab.suites.soak import run
 
 _MIB = 1024**2
@@ -27,7 +27,7 @@ def _window(end, goodput=50.0, *, broken=False):
 
 
 def _arm(**changed):
-    usual = {
+    defaults = {
         "shed": "on",
         "rate": 200,
         "goodput": 95.0,
@@ -40,12 +40,12 @@ def _arm(**changed):
         "statuses": {"200": 1900, "503": 2100},
         "limited_by": "target",
         "cpu_speed": 12.0,
-        "memory_bytes": dict.fromkeys(LIMITS, 100 * _MIB),
+        "memory_bytes": dict.fromkeys(MEMORY_LIMITS, 100 * _MIB),
         "testid": "overload-on",
         "spike": _SPIKE,
         "windows": [],
     }
-    return overload.Arm(**(usual | changed))
+    return overload.Arm(**(defaults | changed))
 
 
 def test_spike_is_stage_at_highest_rate():
@@ -62,17 +62,17 @@ def test_goodput_is_mean_of_windows_within_spike():
 
 
 @pytest.mark.parametrize(
-    ("broken", "seconds"),
+    ("violations", "seconds"),
     [((), 0), ((35,), 1), ((35, 38), 4), ((40,), None)],
     ids=["at once", "late by one", "once more", "not before the end"],
 )
-def test_recovery_ends_with_last_limit_violation(broken, seconds):
-    windows = [_window(end, broken=end in broken or end < 35) for end in range(5, 41)]
+def test_recovery_ends_with_last_limit_violation(violations, seconds):
+    windows = [_window(end, broken=end in violations or end < 35) for end in range(5, 41)]
     assert overload.seconds_to_normal(windows, _SPIKE) == seconds
 
 
 @pytest.mark.parametrize(
-    ("changed", "kept"),
+    ("changed", "passed"),
     [
         ({}, True),
         ({"goodput_share": 0.89}, False),
@@ -87,23 +87,23 @@ def test_recovery_ends_with_last_limit_violation(broken, seconds):
         # A request that hung ends after the plan, by an answer or a timeout; k6 counts it.
         ({"requests": 4001}, False),
         ({"statuses": {}}, False),
-        ({"memory_bytes": dict.fromkeys(LIMITS, 2048 * _MIB)}, False),
+        ({"memory_bytes": dict.fromkeys(MEMORY_LIMITS, 2048 * _MIB)}, False),
         ({"memory_bytes": {"nginx": 1}}, False),
     ],
 )
-def test_shedding_is_judged_by_each_of_its_limits(changed, kept):
-    assert all(figure.kept for figure in overload.judged(_arm(**changed))) == kept
+def test_shedding_is_checked_against_each_limit(changed, passed):
+    assert all(check.passed for check in overload.limit_checks(_arm(**changed))) == passed
 
 
-_HELD = Result(outcome="held", limited_by="none", goodput=400.0)
+_SUSTAINED = Result(outcome="held", limited_by="none", goodput=400.0)
 _BROKE = Result(outcome="broke", limited_by="target", goodput=500.0)
-_GENERATORS = Result(outcome="held", limited_by="generator_cpu", goodput=400.0)
+_GENERATOR_LIMIT = Result(outcome="held", limited_by="generator_cpu", goodput=400.0)
 
 
 @pytest.mark.parametrize(
     ("ramps", "rates"),
-    [([_BROKE], [340]), ([_HELD, _BROKE], [340, 680]), ([_GENERATORS], [340])],
-    ids=["broke", "faster than when it was asked", "no more can be asked for"],
+    [([_BROKE], [340]), ([_SUSTAINED, _BROKE], [340, 680]), ([_GENERATOR_LIMIT], [340])],
+    ids=["broke", "CPU faster in the ramp", "generator is the limit"],
 )
 def test_sustained_ramp_is_followed_by_higher_ramp(monkeypatch, ramps, rates):
     results = iter([Result(answers_per_second=200.0), *ramps])
@@ -118,35 +118,35 @@ def test_sustained_ramp_is_followed_by_higher_ramp(monkeypatch, ramps, rates):
     assert [load.rate for load in loads[1:]] == rates
 
 
-@pytest.mark.parametrize(("speed", "warned"), [(12.0, False), (10.2, True), (None, False)])
-def test_different_cpu_speed_in_ramp_is_reported(speed, warned):
+@pytest.mark.parametrize(("speed", "has_warning"), [(12.0, False), (10.2, True), (None, False)])
+def test_different_cpu_speed_in_ramp_is_reported(speed, has_warning):
     limit = Limit(rate=100.0, goodput=95.0, testid="breakpoint", cpu_speed=12.0)
     arms = [asdict(_arm(shed=shed, cpu_speed=speed)) for shed in ("on", "off")]
-    known = {"scenario": "detail", "limit": asdict(limit), "files": {}, "steal": 0.0}
-    figures = [each.document() for each in overload.judged(_arm())]
-    said = _printed(endurance.overload({**known, "arms": arms, "figures": figures}))
-    assert ("1.18 times as fast in the ramp as in LAB_SHED=o" in said) == warned
+    document = {"scenario": "detail", "limit": asdict(limit), "files": {}, "steal": 0.0}
+    checks = [check.document() for check in overload.limit_checks(_arm())]
+    output = _printed(endurance.overload({**document, "arms": arms, "figures": checks}))
+    assert ("1.18 times as fast in the ramp as in LAB_SHED=o" in output) == has_warning
 
 
-@pytest.mark.parametrize(("steal", "warned"), [(0.049, False), (0.051, True)])
-def test_high_steal_time_is_reported(steal, warned):
+@pytest.mark.parametrize(("steal", "has_warning"), [(0.049, False), (0.051, True)])
+def test_high_steal_time_is_reported(steal, has_warning):
     result = {"verdict": "held", "requests": 9, "failed": 0, "p50_ms": 1, "p95_ms": 2, "p99_ms": 3}
-    asked = {"scenario": "journey", "rate": 9, "seconds": 60.0, "limit": None, "bookings": 1}
-    document = {**asked, "result": result, "figures": [], "files": {}, "steal": steal}
-    said = _printed(endurance.soak(document))
-    assert ("The hypervisor took 5% of the CPU time" in said) == warned
+    options = {"scenario": "journey", "rate": 9, "seconds": 60.0, "limit": None, "bookings": 1}
+    document = {**options, "result": result, "figures": [], "files": {}, "steal": steal}
+    output = _printed(endurance.soak(document))
+    assert ("The hypervisor took 5% of the CPU time" in output) == has_warning
 
 
-def _printed(what):
+def _printed(table):
     console = Console(width=200, file=io.StringIO())
-    console.print(what)
+    console.print(table)
     return console.file.getvalue()
 
 
 def test_unknown_memory_of_service_fails_its_limit():
-    kept = {figure.what: figure.kept for figure in within_limits({"redis": 1})}
-    assert kept.pop("memory of redis, MiB")
-    assert not any(kept.values())
+    passed = {check.what: check.passed for check in memory_checks({"redis": 1})}
+    assert passed.pop("memory of redis, MiB")
+    assert not any(passed.values())
 
 
 def _ramp(by, rate, goodput):
@@ -163,7 +163,7 @@ def _ramp(by, rate, goodput):
 
 
 @pytest.mark.parametrize(
-    ("ramp", "rate", "said"),
+    ("ramp", "rate", "text"),
     [
         (_ramp("target", 500.0, 450.0), 500, "at which it broke"),
         (
@@ -174,10 +174,10 @@ def _ramp(by, rate, goodput):
         (_ramp("none", None, None), 700, "which it sustained without breaking"),
     ],
 )
-def test_soak_uses_sustained_rate_for_any_limit(ramp, rate, said):
+def test_soak_uses_sustained_rate_for_any_limit(ramp, rate, text):
     limit = limit_of(ramp)
     assert limit.rate == rate
-    assert f"half of the {rate}/s {said}" in endurance.half_of(asdict(limit))
+    assert f"half of the {rate}/s {text}" in endurance.half_of(asdict(limit))
     assert endurance.half_of(None) == ""
 
 
@@ -194,8 +194,8 @@ def test_unrecorded_ramp_gives_no_soak_rate():
 @pytest.mark.parametrize("duration", ["", "soon", "59s", "10"])
 def test_invalid_soak_duration_is_usage_error(duration):
     with pytest.raises(UsageError, match="--duration"):
-        run.asked("journey", duration, None)
+        run.validate_options("journey", duration, None)
 
 
 def test_soak_duration_uses_k6_notation():
-    assert run.asked("journey", "30m", 5) == run.Asked("journey", 1800, 5)
+    assert run.validate_options("journey", "30m", 5) == run.Options("journey", 1800, 5)

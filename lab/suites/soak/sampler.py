@@ -20,7 +20,7 @@ _BOOKINGS = "SELECT count(*) FROM hotels_booking"
 
 
 @dataclass(frozen=True)
-class Look:
+class Sample:
     """One sample, `at` seconds into the load.
 
     `workers` has the bytes (proportional set size) of each process below the server's, by process
@@ -35,7 +35,7 @@ class Look:
     folders: dict[str, int]
 
 
-class Watch:
+class Sampler:
     """Takes a sample every `step_seconds` within the `with` block, in a separate thread.
 
     `missed` counts failed samples: Postgres did not respond, or the server had just ended.
@@ -45,15 +45,15 @@ class Watch:
         self._engine, self._state, self._step = engine, state, step_seconds
         self._server = engine.pids()["backend"]
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._began = time.monotonic()
-        self.looks: list[Look] = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._start = time.monotonic()
+        self.samples: list[Sample] = []
         self.missed = 0
         self.bookings = 0
 
-    def __enter__(self) -> "Watch":
-        self.bookings = -self._booked()
-        self._began = time.monotonic()
+    def __enter__(self) -> "Sampler":
+        self.bookings = -self._count_bookings()
+        self._start = time.monotonic()
         self._thread.start()
         return self
 
@@ -62,18 +62,18 @@ class Watch:
         self._thread.join()
         # After an error in the block, only that error counts: Postgres may be down by now.
         if kind is None:
-            self.bookings += self._booked()
+            self.bookings += self._count_bookings()
 
-    def _watch(self) -> None:
+    def _run(self) -> None:
         while not self._stop.wait(self._step):
             try:
-                self.looks.append(self._look())
+                self.samples.append(self._sample())
             except (LabError, psutil.Error):
                 self.missed += 1
 
-    def _look(self) -> Look:
-        return Look(
-            at=round(time.monotonic() - self._began, 1),
+    def _sample(self) -> Sample:
+        return Sample(
+            at=round(time.monotonic() - self._start, 1),
             workers=worker_bytes(self._server),
             connections=int(self._engine.sql("postgres", _CONNECTIONS)[0]),
             files=open_files(self._server),
@@ -82,7 +82,7 @@ class Watch:
             },
         )
 
-    def _booked(self) -> int:
+    def _count_bookings(self) -> int:
         return int(self._engine.sql(DATABASE, _BOOKINGS)[0])
 
 
@@ -100,19 +100,21 @@ def folders(state: State) -> dict[str, list[Path]]:
 def worker_bytes(server: int) -> dict[int, int]:
     """Return the memory of each child of the server's main process; of that process if none."""
     children = [child.pid for child in psutil.Process(server).children(recursive=True)]
-    found = {pid: tree_bytes([pid]) for pid in children or [server]}
-    return {pid: size for pid, size in found.items() if size}
+    sizes = {pid: tree_bytes([pid]) for pid in children or [server]}
+    return {pid: size for pid, size in sizes.items() if size}
 
 
 def open_files(server: int) -> int:
     """Return the number of open files and sockets of the server's processes."""
     process = psutil.Process(server)
-    return sum(_of_one(each.num_fds) for each in (process, *process.children(recursive=True)))
+    return sum(
+        _count_or_zero(member.num_fds) for member in (process, *process.children(recursive=True))
+    )
 
 
-def _of_one(ask: Callable[[], int]) -> int:
+def _count_or_zero(count: Callable[[], int]) -> int:
     try:
-        return ask()
+        return count()
     except psutil.Error:
         return 0
 
@@ -120,10 +122,10 @@ def _of_one(ask: Callable[[], int]) -> int:
 def folder_bytes(folder: Path) -> int:
     """Return the size on disk of the files below; a file deleted during the walk counts as 0."""
     total = 0
-    for where, _, names in os.walk(folder):
+    for directory, _, names in os.walk(folder):
         for name in names:
             try:
-                total += os.lstat(Path(where, name)).st_blocks * 512
+                total += os.lstat(Path(directory, name)).st_blocks * 512
             except OSError:
                 continue
     return total

@@ -9,43 +9,43 @@ from typing import Protocol
 
 from lab.stack.engine import Engine
 
-Broken = AbstractContextManager[None]
+Injection = AbstractContextManager[None]
 
 
-class Hand(Protocol):
+class FaultInjector(Protocol):
     """Each method injects a fault inside its `with` block and repairs it at the end."""
 
     engine: Engine
 
-    def worker_killed(self) -> Broken:
+    def kill_worker(self) -> Injection:
         """Kill one of the server's workers with SIGKILL; its master replaces it."""
 
-    def master_killed(self) -> Broken:
+    def kill_master(self) -> Injection:
         """Kill the server's first process with SIGKILL; it is started again."""
 
-    def stopped(self, service: str) -> Broken:
+    def stop(self, service: str) -> Injection:
         """Stop the service, and start it again at the end."""
 
-    def frozen(self, service: str) -> Broken:
+    def freeze(self, service: str) -> Injection:
         """Send SIGSTOP to all its processes: it accepts connections and does not answer."""
 
-    def nginx_reloaded(self) -> Broken:
+    def reload_nginx(self) -> Injection:
         """Reload Nginx's configuration: new workers start, the old ones finish."""
 
-    def connections_used_up(self) -> Broken:
+    def exhaust_connections(self) -> Injection:
         """Occupy all of Postgres's connections for ordinary users, so that the backend has none."""
 
-    def own_disk(self) -> Broken:
+    def use_small_disk(self) -> Injection:
         """Put Nginx's caches on a separate small disk."""
 
-    def disk_full(self) -> Broken:
+    def fill_disk(self) -> Injection:
         """Fill that disk completely, and fill it again as soon as space is freed."""
 
-    def behind_proxy(self) -> Broken:
+    def use_proxy(self) -> Injection:
         """Connect the backend to Postgres through toxiproxy, with a delay of 1 ms."""
 
-    def slow_database(self, milliseconds: int) -> Broken:
+    def delay_database(self, milliseconds: int) -> Injection:
         """Set that delay to `milliseconds`."""
 
-    def deployed(self) -> Broken:
+    def deploy(self) -> Injection:
         """Change a setting as `lab set` does: new workers start, the old ones finish."""
