@@ -3,12 +3,12 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from grafana.src import variables
-from grafana.src.annotations import of_tests
+from grafana.src.annotations import run_annotations
 from grafana.src.page import Page
-from grafana.src.panels import LIMIT, Query, coloured, dashed, on_right, rows, series
+from grafana.src.panels import LIMIT, Query, add_right_axis, draw_dashed, rows, series, set_colours
 from grafana.src.queries import backend, caches, selection
 
-TESTS = selection.chosen()
+TESTS = selection.variable_matcher()
 
 
 def build() -> Dashboard:
@@ -17,7 +17,7 @@ def build() -> Dashboard:
         "Backend and database",
         "Where do requests wait: for a worker, a connection, a lock or a statement?",
         [variables.tests()],
-        marks=of_tests(TESTS),
+        annotations=run_annotations(TESTS),
     )
     _workers(page)
     _requests(page)
@@ -29,7 +29,7 @@ def build() -> Dashboard:
 def _workers(page: Page) -> None:
     busy = series(Query(backend.IN_FLIGHT, "in flight"), Query(backend.WORKER_SLOTS, "slots"))
     page.add(
-        coloured(dashed(busy, "slots"), {"slots": LIMIT}),
+        set_colours(draw_dashed(busy, "slots"), {"slots": LIMIT}),
         "Requests in flight",
         "Requests that Django is answering, and how many it can answer at once (workers × "
         "threads).",
@@ -62,8 +62,8 @@ def _requests(page: Page) -> None:
     )
     page.add(
         series(
-            Query(backend.abandoned(), "abandoned (499)"),
-            Query(backend.refused(), "{{status}}"),
+            Query(backend.abandoned_requests(), "abandoned (499)"),
+            Query(backend.rejected_requests(), "{{status}}"),
             Query(backend.SHED, "shed by the backend"),
         ),
         "Abandoned and refused requests",
@@ -92,7 +92,7 @@ def _database(page: Page) -> None:
         stacked=True,
     )
     page.add(
-        coloured(dashed(connections, "maximum"), {"maximum": LIMIT}),
+        set_colours(draw_dashed(connections, "maximum"), {"maximum": LIMIT}),
         "Connections",
         "Connections to Postgres by state, and how many it takes (LAB_DB_MAX_CONNECTIONS).",
         "short",
@@ -102,7 +102,7 @@ def _database(page: Page) -> None:
         Query(backend.POOL_WAITS, "waits"), Query(backend.POOL_WAITING, "requests waiting")
     )
     page.add(
-        on_right(pool, "requests waiting", "short"),
+        add_right_axis(pool, "requests waiting", "short"),
         "Pool waits",
         "Requests per second that had to wait for a connection of the pool (LAB_DB_POOL), and how "
         "many wait at the same time. Without a pool: none.",

@@ -3,12 +3,12 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from grafana.src import variables
-from grafana.src.annotations import of_tests
+from grafana.src.annotations import run_annotations
 from grafana.src.page import Page
 from grafana.src.panels import Query, series
 from grafana.src.queries import caches, load, selection
 
-TESTS = selection.chosen()
+TESTS = selection.variable_matcher()
 
 
 def build() -> Dashboard:
@@ -17,15 +17,15 @@ def build() -> Dashboard:
         "Cache layers",
         "Which layer answers how much of the load, and how old are the pages?",
         [variables.tests()],
-        marks=of_tests(TESTS),
+        annotations=run_annotations(TESTS),
     )
-    _reached(page)
-    _readers(page)
+    _layers(page)
+    _responses(page)
     _stores(page)
     return page.dashboard
 
 
-def _reached(page: Page) -> None:
+def _layers(page: Page) -> None:
     ratios = series(
         Query(caches.nginx_hit_ratio(), "Nginx"),
         Query(caches.backend_hit_ratio(), "{{layer}}"),
@@ -39,16 +39,16 @@ def _reached(page: Page) -> None:
         "percentunit",
         (12, 10),
     )
-    reached = series(
+    requests = series(
         Query(load.achieved_rate(TESTS), "k6"),
         Query(caches.nginx_requests(), "Nginx"),
         Query(caches.upstream_requests(), "backend, asked by Nginx"),
         Query(caches.backend_requests(), "Django"),
-        Query(caches.backend_cache_asked(), "cache {{layer}}"),
+        Query(caches.backend_cache_lookups(), "cache {{layer}}"),
         Query(caches.builds(), "built from Postgres"),
     )
     page.add(
-        reached,
+        requests,
         "Requests that reached each layer",
         "From the outside in: what lies between two lines is what the outer layer answered by "
         "itself.",
@@ -57,7 +57,7 @@ def _reached(page: Page) -> None:
     )
 
 
-def _readers(page: Page) -> None:
+def _responses(page: Page) -> None:
     page.add(
         series(Query(caches.cache_statuses(TESTS), "{{cache_status}}"), stacked=True),
         "Answers by X-Cache-Status",

@@ -6,29 +6,29 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.builders.table import Panel as Table
 
 from grafana.src import variables
-from grafana.src.annotations import of_tests
+from grafana.src.annotations import run_annotations
 from grafana.src.page import Page
 from grafana.src.panels import (
     BAD,
     GOOD,
     LIMIT,
     Query,
-    bounded,
-    coloured,
-    dashed,
-    heat,
+    add_right_axis,
+    draw_dashed,
+    draw_limit,
+    heat_map,
     number,
-    on_right,
     rows,
     series,
-    small,
+    set_colours,
+    shrink,
 )
 from grafana.src.queries import load, selection, totals
 
-TESTS = selection.chosen()
+TESTS = selection.variable_matcher()
 
 # Title, description, unit and panel.
-Figure = tuple[str, str, str, Any]
+Stat = tuple[str, str, str, Any]
 
 
 def build() -> Dashboard:
@@ -37,21 +37,21 @@ def build() -> Dashboard:
         "Load test",
         "Does the target answer what it is asked, how fast, and with which errors?",
         [variables.tests()],
-        marks=of_tests(TESTS),
+        annotations=run_annotations(TESTS),
     )
-    _figures(page)
+    _results(page)
     _rates(page)
     _times(page)
-    _answers(page)
+    _responses(page)
     return page.dashboard
 
 
-def _figures(page: Page) -> None:
-    for title, description, unit, panel in (*_of_answers(), *_of_trouble()):
+def _results(page: Page) -> None:
+    for title, description, unit, panel in (*_request_stats(), *_problem_stats()):
         page.add(panel, title, description, unit, (4, 4))
 
 
-def _of_answers() -> tuple[Figure, ...]:
+def _request_stats() -> tuple[Stat, ...]:
     return (
         (
             "Requests",
@@ -75,7 +75,7 @@ def _of_answers() -> tuple[Figure, ...]:
     )
 
 
-def _of_trouble() -> tuple[Figure, ...]:
+def _problem_stats() -> tuple[Stat, ...]:
     return (
         (
             "p95",
@@ -84,21 +84,28 @@ def _of_trouble() -> tuple[Figure, ...]:
             number(
                 Query(load.percentile(TESTS, 0.95), ""),
                 (None, GOOD),
-                (selection.BOUND_SECONDS, BAD),
+                (selection.MAX_SECONDS, BAD),
             ),
         ),
         (
             "Errors",
             "Failed answers among all, over the last 10 s. Red beyond the limit of 1 %.",
             "percentunit",
-            number(Query(load.error_ratio(TESTS), ""), (None, GOOD), (selection.BOUND_ERRORS, BAD)),
+            number(
+                Query(load.error_ratio(TESTS), ""), (None, GOOD), (selection.MAX_ERROR_RATIO, BAD)
+            ),
         ),
         (
             "Dropped",
             "Iterations that were due and found no free virtual user. Any drop makes the response "
             "times look better than they are.",
             "short",
-            number(Query(totals.total_drops(TESTS), ""), (None, GOOD), (1, LIMIT), over_range=True),
+            number(
+                Query(totals.total_dropped_iterations(TESTS), ""),
+                (None, GOOD),
+                (1, LIMIT),
+                over_range=True,
+            ),
         ),
     )
 
@@ -110,7 +117,9 @@ def _rates(page: Page) -> None:
         Query(load.goodput(TESTS), "goodput"),
     )
     page.add(
-        coloured(dashed(rates, "target"), {"target": LIMIT, "achieved": "blue", "goodput": GOOD}),
+        set_colours(
+            draw_dashed(rates, "target"), {"target": LIMIT, "achieved": "blue", "goodput": GOOD}
+        ),
         "Target, achieved and good rate",
         "What the plan asks for, what is answered, and what is answered well and in time. Where "
         "the lines part, the target (or the generator) is overloaded. A closed load such as the "
@@ -119,10 +128,10 @@ def _rates(page: Page) -> None:
         (12, 9),
     )
     users = series(
-        Query(load.virtual_users(TESTS), "in use"), Query(load.virtual_users_made(TESTS), "made")
+        Query(load.virtual_users(TESTS), "in use"), Query(load.created_virtual_users(TESTS), "made")
     )
     page.add(
-        dashed(users, "made"),
+        draw_dashed(users, "made"),
         "Virtual users",
         "How many virtual users run, and how many k6 has made. Use that climbs at a steady rate "
         "means that answers take longer.",
@@ -130,7 +139,7 @@ def _rates(page: Page) -> None:
         (6, 9),
     )
     page.add(
-        coloured(series(Query(load.drops(TESTS), "dropped")), {"dropped": LIMIT}),
+        set_colours(series(Query(load.dropped_iterations(TESTS), "dropped")), {"dropped": LIMIT}),
         "Dropped iterations",
         "Arrivals per second that found no free virtual user and were never sent.",
         "cps",
@@ -143,7 +152,7 @@ def _times(page: Page) -> None:
         *(Query(load.percentile(TESTS, p / 100), f"p{p}") for p in (50, 95, 99)),
     )
     page.add(
-        bounded(percentiles, selection.BOUND_SECONDS),
+        draw_limit(percentiles, selection.MAX_SECONDS),
         "Response times",
         "Percentiles of the last 10 s, from k6's native histograms: good to one bucket (10 %). The "
         "dashed line is the limit.",
@@ -151,7 +160,7 @@ def _times(page: Page) -> None:
         (12, 10),
     )
     page.add(
-        heat(load.heat_rows(TESTS)),
+        heat_map(load.heat_rows(TESTS)),
         "Response times, all of them",
         "Answers per second by response time: the darker, the more. Two bands are two kinds of "
         "answers, such as cached and built ones, which percentiles hide.",
@@ -160,14 +169,14 @@ def _times(page: Page) -> None:
     )
 
 
-def _answers(page: Page) -> None:
+def _responses(page: Page) -> None:
     errors = series(
         Query(load.errors_by_status(TESTS), "{{status}} {{error_code}}"),
         Query(load.error_ratio(TESTS), "share"),
         bars=True,
     )
     page.add(
-        on_right(errors, "share", "percentunit", BAD),
+        add_right_axis(errors, "share", "percentunit", BAD),
         "Errors by status",
         "Failed answers per second, by status and k6's error code; status 0 is an answer that "
         "never came. The line is their share of all answers.",
@@ -175,11 +184,11 @@ def _answers(page: Page) -> None:
         (6, 10),
     )
     page.add(_routes(), "By route", "The chosen tests so far, by route.", "short", (12, 10))
-    passed = number(
+    checks = number(
         Query(totals.checks(TESTS), "{{check}}"), (None, BAD), (1, GOOD), over_range=True
     )
     page.add(
-        small(passed),
+        shrink(checks),
         "Checks",
         "The share of answers that passed each check so far; the smoke test checks bodies as well.",
         "percentunit",

@@ -3,12 +3,12 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from grafana.src import variables
-from grafana.src.annotations import of_tests
+from grafana.src.annotations import run_annotations
 from grafana.src.page import Page
-from grafana.src.panels import Query, dashed, many, series
+from grafana.src.panels import Query, draw_dashed, place_legend_right, series
 from grafana.src.queries import resources, selection
 
-TESTS = selection.chosen()
+TESTS = selection.variable_matcher()
 _LIMITS = ".* limit$"
 
 
@@ -18,21 +18,21 @@ def build() -> Dashboard:
         "Resources",
         "What does each service use of CPU, memory, network and disk, and what is its limit?",
         [variables.tests()],
-        marks=of_tests(TESTS),
+        annotations=run_annotations(TESTS),
     )
-    _use(page)
+    _usage(page)
     _traffic(page)
-    _strain(page)
+    _saturation(page)
     return page.dashboard
 
 
-def _use(page: Page) -> None:
+def _usage(page: Page) -> None:
     cpu = series(
         Query(resources.CPU, "{{service}}"),
         Query(resources.cpu_limits(), "{{service}} limit"),
     )
     page.add(
-        dashed(many(cpu), _LIMITS),
+        draw_dashed(place_legend_right(cpu), _LIMITS),
         "CPU",
         "Cores in use, by service; `load` is k6. The dashed lines are limits: of the container, or "
         "of the CPUs that a service shares with the others of its side.",
@@ -43,7 +43,7 @@ def _use(page: Page) -> None:
         Query(resources.MEMORY, "{{service}}"), Query(resources.MEMORY_LIMIT, "{{service}} limit")
     )
     page.add(
-        dashed(many(memory), _LIMITS),
+        draw_dashed(place_legend_right(memory), _LIMITS),
         "Memory",
         "Working set of each container; on the native engine what its processes hold, shared pages "
         "divided among them. Dashed: the containers' limits; processes have none.",
@@ -54,10 +54,10 @@ def _use(page: Page) -> None:
 
 def _traffic(page: Page) -> None:
     page.add(
-        many(
+        place_legend_right(
             series(
-                Query(resources.directed(resources.NETWORK, "receive"), "{{service}} in"),
-                Query(resources.directed(resources.NETWORK, "transmit"), "{{service}} out"),
+                Query(resources.select_direction(resources.NETWORK, "receive"), "{{service}} in"),
+                Query(resources.select_direction(resources.NETWORK, "transmit"), "{{service}} out"),
             )
         ),
         "Network",
@@ -67,10 +67,15 @@ def _traffic(page: Page) -> None:
         (12, 11),
     )
     page.add(
-        many(
+        place_legend_right(
             series(
-                Query(f"{resources.directed(resources.DISK, 'read')} > 0", "{{service}} read"),
-                Query(f"{resources.directed(resources.DISK, 'write')} > 0", "{{service}} written"),
+                Query(
+                    f"{resources.select_direction(resources.DISK, 'read')} > 0", "{{service}} read"
+                ),
+                Query(
+                    f"{resources.select_direction(resources.DISK, 'write')} > 0",
+                    "{{service}} written",
+                ),
             )
         ),
         "Disk",
@@ -80,7 +85,7 @@ def _traffic(page: Page) -> None:
     )
 
 
-def _strain(page: Page) -> None:
+def _saturation(page: Page) -> None:
     page.add(
         series(Query(resources.cpu_per_request(TESTS), "{{service}}"), stacked=True),
         "CPU seconds per request",
@@ -92,7 +97,7 @@ def _strain(page: Page) -> None:
     page.add(
         series(
             Query(resources.THROTTLED, "{{service}}"),
-            Query(resources.unthrottled(), "no limit by quota"),
+            Query(resources.without_quota(), "no limit by quota"),
         ).max(1),
         "Throttling",
         "Of the periods in which a container ran, the share in which its CPU quota stopped it. The "
