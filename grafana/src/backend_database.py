@@ -31,8 +31,7 @@ def _workers(page: Page) -> None:
     page.add(
         set_colours(draw_dashed(busy, "slots"), {"slots": LIMIT}),
         "Requests in flight",
-        "Requests that Django is answering, and how many it can answer at once (workers × "
-        "threads).",
+        "Requests that Django is processing, and the maximum at the same time (workers × threads).",
         "short",
         (8, 9),
     )
@@ -46,7 +45,7 @@ def _workers(page: Page) -> None:
     page.add(
         series(Query(backend.ACCEPT_QUEUE, "waiting")),
         "Accept queue",
-        "Connections that the kernel has taken in and no worker has accepted yet.",
+        "Connections that the kernel has completed and no worker has accepted yet.",
         "short",
         (8, 9),
     )
@@ -56,7 +55,7 @@ def _requests(page: Page) -> None:
     page.add(
         series(Query(caches.builds("route"), "{{route}}"), stacked=True),
         "Body builds",
-        "Bodies per second that were made from Postgres's rows, by route.",
+        "Response bodies per second rendered from Postgres's rows, by route.",
         "ops",
         (8, 9),
     )
@@ -66,20 +65,20 @@ def _requests(page: Page) -> None:
             Query(backend.rejected_requests(), "{{status}}"),
             Query(backend.SHED, "shed by the backend"),
         ),
-        "Abandoned and refused requests",
-        "Requests per second whose client had gone before the answer (499), and those refused at "
-        "once: 429 by Nginx's limit, 503 by LAB_SHED or in an outage.",
+        "Abandoned and rejected requests",
+        "Requests per second whose client disconnected before the response (499), and requests "
+        "rejected at once: 429 by Nginx's rate limit, 503 by LAB_SHED or in an outage.",
         "reqps",
         (8, 9),
     )
     page.add(
         series(
             Query(backend.django_percentile(0.95), "Django p95"),
-            Query(backend.upstream_percentile(0.95), "seen by Nginx p95"),
+            Query(backend.upstream_percentile(0.95), "Nginx upstream p95"),
         ),
         "Time in the backend",
-        "What Django took, and what Nginx waited for it. Between the two lines lies the wait for a "
-        "worker. Both from buckets, so good to a factor of about two.",
+        "Django's response time, and the upstream response time in Nginx. The gap is the wait for "
+        "a worker. Both are computed from buckets and accurate to a factor of about two.",
         "s",
         (8, 9),
     )
@@ -94,7 +93,7 @@ def _database(page: Page) -> None:
     page.add(
         set_colours(draw_dashed(connections, "maximum"), {"maximum": LIMIT}),
         "Connections",
-        "Connections to Postgres by state, and how many it takes (LAB_DB_MAX_CONNECTIONS).",
+        "Connections to Postgres by state, and their maximum (LAB_DB_MAX_CONNECTIONS).",
         "short",
         (8, 10),
     )
@@ -104,16 +103,16 @@ def _database(page: Page) -> None:
     page.add(
         add_right_axis(pool, "requests waiting", "short"),
         "Pool waits",
-        "Requests per second that had to wait for a connection of the pool (LAB_DB_POOL), and how "
-        "many wait at the same time. Without a pool: none.",
+        "Requests per second that waited for a connection of the pool (LAB_DB_POOL), and the "
+        "number that wait at the same time. 0 without a pool.",
         "cps",
         (8, 10),
     )
     page.add(
         series(Query(backend.LOCK_WAITERS, "waiting"), Query(backend.locks(), "{{mode}}")),
         "Locks",
-        "Locks that are waited for, and those that are held, by mode. Bookings of one suite queue "
-        "for its row by design.",
+        "Lock requests that wait, and granted locks by mode. Bookings of one suite wait for its "
+        "row by design.",
         "short",
         (8, 10),
     )
@@ -129,8 +128,8 @@ def _statements(page: Page) -> None:
     page.add(
         table,
         "Slow statements",
-        "The statements that took the most time within the dashboard's range, from "
-        "pg_stat_statements; setup and other tests of the range included.",
+        "The statements with the most total time in the time range, from pg_stat_statements. "
+        "Includes setup and other tests in the range.",
         "short",
         (16, 10),
     )
@@ -140,8 +139,8 @@ def _statements(page: Page) -> None:
             Query(backend.transactions("rollback"), "rolled back"),
         ),
         "Transactions",
-        "Transactions per second of the application's database. Rolled back are refused bookings "
-        "and cancelled statements.",
+        "Transactions per second in the application's database. Rollbacks come from rejected "
+        "bookings and cancelled statements.",
         "ops",
         (8, 10),
     )

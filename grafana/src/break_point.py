@@ -45,23 +45,23 @@ def _results(page: Page) -> None:
     for title, description, unit, panel in (
         (
             "Knee",
-            "The lowest arrival rate at which p95 passes 1 s or errors pass 1 %, and still do 5 "
-            "and 10 s later. The verdict of `lab k6 breakpoint` has a third limit, and finer "
+            "The lowest arrival rate at which p95 exceeds 1 s or errors exceed 1 %, and still do "
+            "5 s and 10 s later. The verdict of `lab k6 breakpoint` has a third limit and finer "
             "windows.",
             "reqps",
             number(Query(knee.knee(TEST), ""), over_range=True).no_value("not reached"),
         ),
         (
             "Best goodput",
-            "The most successful answers in time per second, of any 10 s.",
+            "Highest number of successful responses within the limit per second, of any 10 s.",
             "reqps",
             number(Query(knee.best_goodput(TEST), ""), over_range=True),
         ),
         (
-            "Generator's CPU, at most",
+            "Peak generator CPU",
             "Highest CPU use of k6 and the measuring services on the generator's CPUs, or of the "
-            "generator's separate host. From 90 % on, the knee is that of the generator, not of "
-            "the target.",
+            "generator's separate host. From 90 % on, the knee shows the generator's limit, not "
+            "the target's.",
             "percentunit",
             number(
                 Query(knee.peak_generator_cpu(TEST), ""), (None, GOOD), (0.9, BAD), over_range=True
@@ -69,8 +69,8 @@ def _results(page: Page) -> None:
         ),
         (
             "Dropped",
-            "Iterations that were due and found no free virtual user: beyond the knee a sign that "
-            "the target held all of them.",
+            "Iterations that were due while no virtual user was free. Above the knee: all virtual "
+            "users were waiting for the target.",
             "short",
             number(
                 Query(totals.total_dropped_iterations(TEST), ""),
@@ -87,7 +87,7 @@ def _curves(page: Page) -> None:
     page.add(
         _over_rate(load.percentile(TEST, 0.95), selection.MAX_SECONDS, "p95", "p95 in seconds"),
         "p95 over the arrival rate",
-        "Each point is 10 s of the test, red beyond the limit of 1 s (the level line). The "
+        "Each point covers 10 s of the test, red above the limit of 1 s (horizontal line). The "
         "vertical line is the knee.",
         _SECONDS,
         (12, 12),
@@ -95,7 +95,7 @@ def _curves(page: Page) -> None:
     page.add(
         _over_rate(load.error_ratio(TEST), selection.MAX_ERROR_RATIO, "errors", "errors in %"),
         "Errors over the arrival rate",
-        "Failed answers among all; red beyond the limit of 1 % (the level line). The vertical "
+        "Share of failed responses, red above the limit of 1 % (horizontal line). The vertical "
         "line is the knee.",
         "percentunit",
         (12, 12),
@@ -107,13 +107,13 @@ def _over_rate(metric: str, limit: float, name: str, label: str) -> Scatter:
     columns = {
         "rate": rate,
         name: metric,
-        "bound": f"0 * {rate} + {limit}",
+        "limit": f"0 * {rate} + {limit}",
         "at the knee": knee.knee(TEST),
         "knee": f"({metric}) and on () {rate}",
     }
     plots = [
         XYSeries("rate", name),
-        XYSeries("rate", "bound", LIMIT, line=True),
+        XYSeries("rate", "limit", LIMIT, line=True),
         XYSeries("at the knee", "knee", "purple", line=True),
     ]
     return scatter(columns, plots, (_ARRIVALS, label), limit)
@@ -129,8 +129,8 @@ def _cpu(page: Page) -> None:
     page.add(
         scatter(columns, plots, (_ARRIVALS, "CPU in use in %"), 0.9),
         "CPU over the arrival rate",
-        "The share of each side's CPUs that is in use. With the generator near 100 % at the knee, "
-        "the generator is the limit. With k6 on a separate host it is that host's CPU.",
+        "Share of each side's CPUs in use. With the generator near 100 % at the knee, the "
+        "generator is the limit. With k6 on a separate host it is that host's CPU.",
         "percentunit",
         (12, 11),
     )
@@ -144,8 +144,8 @@ def _cpu(page: Page) -> None:
     panel = set_colours(panel, {"target": LIMIT, "achieved": "blue", "goodput": GOOD})
     page.add(
         draw_dashed(draw_limit(panel, selection.MAX_SECONDS), "target"),
-        "The course of the test",
-        "The same test over time: where achieved leaves target, less is answered than arrives.",
+        "Rates over time",
+        "The same test over time. Achieved below target: fewer responses than arrivals.",
         "reqps",
         (12, 11),
     )

@@ -1,7 +1,7 @@
 """Compare: is one test better than another?
 
-Both tests are drawn from the same instant, which lies in neither: midnight of 2000-01-01. So the
-time axis shows the time since the start in every version of Grafana. `offset` shifts each test.
+Both tests are shifted with `offset` to start at midnight of 2000-01-01, so that the time axis shows
+the time since the start in every version of Grafana.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def build() -> Dashboard:
     page = Page(
         "lab-compare",
         "Compare",
-        "Two tests side by side, from their start on: which is faster, and what does it use?",
+        "Two tests side by side, from their start: which is faster, and what does it use?",
         [
             variables.compared_run("testid_a", "test A", comparison.all_tests()),
             variables.compared_run("testid_b", "test B", comparison.older_tests()),
@@ -64,8 +64,8 @@ def _results(page: Page) -> None:
     ]
     page.add(
         rows("testid", columns, "testid", {"testid": 340}),
-        "Both tests in numbers",
-        "Each whole test, setup left out. Compare tests of one machine, profile and rate.",
+        "Totals",
+        "Totals of each test, without setup. Compare tests of the same machine, profile and rate.",
         "short",
         (24, 5),
     )
@@ -75,13 +75,13 @@ def _load(page: Page) -> None:
     for title, description, unit, expr in (
         (
             "Achieved rate",
-            "Answers per second, from the start of each test.",
+            "Responses per second, from the start of each test.",
             "reqps",
             load.achieved_rate,
         ),
         (
             "Goodput",
-            "Successful answers within the limit per second, from the start of each test.",
+            "Successful responses within the limit per second, from the start of each test.",
             "reqps",
             load.goodput,
         ),
@@ -102,19 +102,20 @@ def _cost(page: Page) -> None:
     for title, description, unit, expr in (
         (
             "Errors",
-            "Failed answers among all, from the start of each test.",
+            "Share of failed responses, from the start of each test.",
             "percentunit",
             load.error_ratio,
         ),
         (
             "Target's CPU",
-            "The share of the target's CPUs in use while each test ran.",
+            "Share of the target's CPUs in use while each test ran.",
             "percentunit",
             lambda tests: comparison.limit_to_runtime(knee.side_cpu("target"), tests),
         ),
         (
             "Bodies built",
-            "Bodies per second that were made from Postgres's rows: what caches saved, or did not.",
+            "Response bodies per second rendered from Postgres's rows: lower where caches "
+            "answered.",
             "ops",
             lambda tests: comparison.limit_to_runtime(caches.builds(), tests),
         ),
