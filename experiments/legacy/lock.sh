@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: lock.sh STACK PYTHON
-# Hashes of what STACK/requirements.in pins, found with the stack's own PYTHON. Versions that stand in
-# requirements.txt already are kept: these stacks are old on purpose.
+# Writes STACK/requirements.txt: the hashes of the versions in STACK/requirements.in, resolved with the
+# stack's PYTHON. Versions already in requirements.txt do not change: the stacks are deliberately old.
 set -eu
 stack=$1 python=$2
 cd "$(dirname "$0")/$stack"

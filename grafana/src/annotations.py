@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models.dashboard import AnnotationQuery, DataSourceRef
 
-from grafana.src.queries import marks
-from grafana.src.queries.comparison import from_start
-from grafana.src.queries.selection import chosen
+from grafana.src.queries import runs
+from grafana.src.queries.comparison import align_to_start
+from grafana.src.queries.selection import variable_matcher
 
 _LAYERS = (
     "server {{lab_server}} × {{lab_workers}}, detail {{lab_detail}}, booking {{lab_booking}}, "
@@ -16,43 +16,48 @@ _LAYERS = (
 )
 
 
-def of_tests(tests: str) -> "list[Mark]":
+def run_annotations(tests: str) -> "list[Annotation]":
     """Return the annotations of a dashboard about these runs."""
     return [
-        Mark("test start", marks.test_starts(tests), "green", "{{testid}}"),
-        Mark("test end", marks.test_ends(tests), "blue", "{{testid}}"),
-        Mark("layer switch", marks.layer_switches(), "purple", _LAYERS),
+        Annotation("test start", runs.test_starts(tests), "green", "{{testid}}"),
+        Annotation("test end", runs.test_ends(tests), "blue", "{{testid}}"),
+        Annotation("layer switch", runs.layer_switches(), "purple", _LAYERS),
     ]
 
 
-def of_compared(sides: Mapping[str, str]) -> "list[Mark]":
+def comparison_annotations(sides: Mapping[str, str]) -> "list[Annotation]":
     """Return the annotations of two runs aligned at their start, by the variables' suffixes."""
     return [
-        Mark(f"{name}: {mark.name}", from_start(mark.expr, side), mark.colour, mark.text)
+        Annotation(
+            f"{name}: {annotation.name}",
+            align_to_start(annotation.expr, side),
+            annotation.colour,
+            annotation.text,
+        )
         for name, side in sides.items()
-        for mark in of_tests(chosen(f"testid_{side}"))
+        for annotation in run_annotations(variable_matcher(f"testid_{side}"))
     ]
 
 
-class _Asked(AnnotationQuery):
+class _PrometheusQuery(AnnotationQuery):
     """A Prometheus annotation: the SDK has only the fields that all data sources share."""
 
     text: str
 
     def to_json(self) -> dict[str, object]:
         # Marks closer together than the step become one mark; Grafana's default is 60 s.
-        own = {"step": "5s", "titleFormat": self.name, "textFormat": self.text, "tagKeys": ""}
-        return {**super().to_json(), **own}
+        fields = {"step": "5s", "titleFormat": self.name, "textFormat": self.text, "tagKeys": ""}
+        return {**super().to_json(), **fields}
 
 
-class Mark(Builder[AnnotationQuery]):
+class Annotation(Builder[AnnotationQuery]):
     """One annotation. The SDK accepts only builders."""
 
     def __init__(self, name: str, expr: str, colour: str, text: str) -> None:
         self.name, self.expr, self.colour, self.text = name, expr, colour, text
 
     def build(self) -> AnnotationQuery:
-        mark = _Asked(
+        annotation = _PrometheusQuery(
             name=self.name,
             expr=self.expr,
             icon_color=self.colour,
@@ -60,5 +65,5 @@ class Mark(Builder[AnnotationQuery]):
             enable=True,
             hide=False,
         )
-        mark.text = self.text
-        return mark
+        annotation.text = self.text
+        return annotation

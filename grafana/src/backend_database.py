@@ -3,12 +3,12 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from grafana.src import variables
-from grafana.src.annotations import of_tests
+from grafana.src.annotations import run_annotations
 from grafana.src.page import Page
-from grafana.src.panels import LIMIT, Query, coloured, dashed, on_right, rows, series
+from grafana.src.panels import LIMIT, Query, add_right_axis, draw_dashed, rows, series, set_colours
 from grafana.src.queries import backend, caches, selection
 
-TESTS = selection.chosen()
+TESTS = selection.variable_matcher()
 
 
 def build() -> Dashboard:
@@ -17,7 +17,7 @@ def build() -> Dashboard:
         "Backend and database",
         "Where do requests wait: for a worker, a connection, a lock or a statement?",
         [variables.tests()],
-        marks=of_tests(TESTS),
+        annotations=run_annotations(TESTS),
     )
     _workers(page)
     _requests(page)
@@ -29,10 +29,9 @@ def build() -> Dashboard:
 def _workers(page: Page) -> None:
     busy = series(Query(backend.IN_FLIGHT, "in flight"), Query(backend.WORKER_SLOTS, "slots"))
     page.add(
-        coloured(dashed(busy, "slots"), {"slots": LIMIT}),
+        set_colours(draw_dashed(busy, "slots"), {"slots": LIMIT}),
         "Requests in flight",
-        "Requests that Django is answering, and how many it can answer at once (workers × "
-        "threads).",
+        "Requests that Django is processing, and the maximum at the same time (workers × threads).",
         "short",
         (8, 9),
     )
@@ -46,7 +45,7 @@ def _workers(page: Page) -> None:
     page.add(
         series(Query(backend.ACCEPT_QUEUE, "waiting")),
         "Accept queue",
-        "Connections that the kernel has taken in and no worker has accepted yet.",
+        "Connections that the kernel has completed and no worker has accepted yet.",
         "short",
         (8, 9),
     )
@@ -56,30 +55,30 @@ def _requests(page: Page) -> None:
     page.add(
         series(Query(caches.builds("route"), "{{route}}"), stacked=True),
         "Body builds",
-        "Bodies per second that were made from Postgres's rows, by route.",
+        "Response bodies per second rendered from Postgres's rows, by route.",
         "ops",
         (8, 9),
     )
     page.add(
         series(
-            Query(backend.abandoned(), "abandoned (499)"),
-            Query(backend.refused(), "{{status}}"),
+            Query(backend.abandoned_requests(), "abandoned (499)"),
+            Query(backend.rejected_requests(), "{{status}}"),
             Query(backend.SHED, "shed by the backend"),
         ),
-        "Abandoned and refused requests",
-        "Requests per second whose client had gone before the answer (499), and those refused at "
-        "once: 429 by Nginx's limit, 503 by LAB_SHED or in an outage.",
+        "Abandoned and rejected requests",
+        "Requests per second whose client disconnected before the response (499), and requests "
+        "rejected at once: 429 by Nginx's rate limit, 503 by LAB_SHED or in an outage.",
         "reqps",
         (8, 9),
     )
     page.add(
         series(
             Query(backend.django_percentile(0.95), "Django p95"),
-            Query(backend.upstream_percentile(0.95), "seen by Nginx p95"),
+            Query(backend.upstream_percentile(0.95), "Nginx upstream p95"),
         ),
         "Time in the backend",
-        "What Django took, and what Nginx waited for it. Between the two lines lies the wait for a "
-        "worker. Both from buckets, so good to a factor of about two.",
+        "Django's response time, and the upstream response time in Nginx. The gap is the wait for "
+        "a worker. Both are computed from buckets and accurate to a factor of about two.",
         "s",
         (8, 9),
     )
@@ -92,9 +91,9 @@ def _database(page: Page) -> None:
         stacked=True,
     )
     page.add(
-        coloured(dashed(connections, "maximum"), {"maximum": LIMIT}),
+        set_colours(draw_dashed(connections, "maximum"), {"maximum": LIMIT}),
         "Connections",
-        "Connections to Postgres by state, and how many it takes (LAB_DB_MAX_CONNECTIONS).",
+        "Connections to Postgres by state, and their maximum (LAB_DB_MAX_CONNECTIONS).",
         "short",
         (8, 10),
     )
@@ -102,18 +101,18 @@ def _database(page: Page) -> None:
         Query(backend.POOL_WAITS, "waits"), Query(backend.POOL_WAITING, "requests waiting")
     )
     page.add(
-        on_right(pool, "requests waiting", "short"),
+        add_right_axis(pool, "requests waiting", "short"),
         "Pool waits",
-        "Requests per second that had to wait for a connection of the pool (LAB_DB_POOL), and how "
-        "many wait at the same time. Without a pool: none.",
+        "Requests per second that waited for a connection of the pool (LAB_DB_POOL), and the "
+        "number that wait at the same time. 0 without a pool.",
         "cps",
         (8, 10),
     )
     page.add(
         series(Query(backend.LOCK_WAITERS, "waiting"), Query(backend.locks(), "{{mode}}")),
         "Locks",
-        "Locks that are waited for, and those that are held, by mode. Bookings of one suite queue "
-        "for its row by design.",
+        "Lock requests that wait, and granted locks by mode. Bookings of one suite wait for its "
+        "row by design.",
         "short",
         (8, 10),
     )
@@ -129,8 +128,8 @@ def _statements(page: Page) -> None:
     page.add(
         table,
         "Slow statements",
-        "The statements that took the most time within the dashboard's range, from "
-        "pg_stat_statements; setup and other tests of the range included.",
+        "The statements with the most total time in the time range, from pg_stat_statements. "
+        "Includes setup and other tests in the range.",
         "short",
         (16, 10),
     )
@@ -140,8 +139,8 @@ def _statements(page: Page) -> None:
             Query(backend.transactions("rollback"), "rolled back"),
         ),
         "Transactions",
-        "Transactions per second of the application's database. Rolled back are refused bookings "
-        "and cancelled statements.",
+        "Transactions per second in the application's database. Rollbacks come from rejected "
+        "bookings and cancelled statements.",
         "ops",
         (8, 10),
     )

@@ -4,24 +4,24 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.builders.xychart import Panel as Scatter
 
 from grafana.src import variables
-from grafana.src.annotations import of_tests
+from grafana.src.annotations import run_annotations
 from grafana.src.page import Page
 from grafana.src.panels import (
     BAD,
     GOOD,
     LIMIT,
     Query,
-    bounded,
-    coloured,
-    dashed,
+    add_right_axis,
+    draw_dashed,
+    draw_limit,
     number,
-    on_right,
     series,
+    set_colours,
 )
 from grafana.src.queries import knee, load, selection, totals
-from grafana.src.scatter import Cloud, scatter
+from grafana.src.scatter import XYSeries, scatter
 
-TEST = selection.chosen()
+TEST = selection.variable_matcher()
 _ARRIVALS = "arrivals per second"
 # Grafana 9.4 shows no units on this axis, so 1 min must not be shown as 1.
 _SECONDS = "suffix: s"
@@ -33,46 +33,51 @@ def build() -> Dashboard:
         "Break point",
         "At which arrival rate is a limit exceeded, and is the target the bottleneck?",
         [variables.planned_test()],
-        marks=of_tests(TEST),
+        annotations=run_annotations(TEST),
     )
-    _figures(page)
+    _results(page)
     _curves(page)
-    _sides(page)
+    _cpu(page)
     return page.dashboard
 
 
-def _figures(page: Page) -> None:
+def _results(page: Page) -> None:
     for title, description, unit, panel in (
         (
             "Knee",
-            "The lowest arrival rate at which p95 passes 1 s or errors pass 1 %, and still do 5 "
-            "and 10 s later. The verdict of `lab k6 breakpoint` has a third limit, and finer "
+            "The lowest arrival rate at which p95 exceeds 1 s or errors exceed 1 %, and still do "
+            "5 s and 10 s later. The verdict of `lab k6 breakpoint` has a third limit and finer "
             "windows.",
             "reqps",
             number(Query(knee.knee(TEST), ""), over_range=True).no_value("not reached"),
         ),
         (
             "Best goodput",
-            "The most successful answers in time per second, of any 10 s.",
+            "Highest number of successful responses within the limit per second, of any 10 s.",
             "reqps",
             number(Query(knee.best_goodput(TEST), ""), over_range=True),
         ),
         (
-            "Generator's CPU, at most",
+            "Peak generator CPU",
             "Highest CPU use of k6 and the measuring services on the generator's CPUs, or of the "
-            "generator's separate host. From 90 % on, the knee is that of the generator, not of "
-            "the target.",
+            "generator's separate host. From 90 % on, the knee shows the generator's limit, not "
+            "the target's.",
             "percentunit",
             number(
-                Query(knee.highest_generator(TEST), ""), (None, GOOD), (0.9, BAD), over_range=True
+                Query(knee.peak_generator_cpu(TEST), ""), (None, GOOD), (0.9, BAD), over_range=True
             ),
         ),
         (
             "Dropped",
-            "Iterations that were due and found no free virtual user: beyond the knee a sign that "
-            "the target held all of them.",
+            "Iterations that were due while no virtual user was free. Above the knee: all virtual "
+            "users were waiting for the target.",
             "short",
-            number(Query(totals.total_drops(TEST), ""), (None, GOOD), (1, LIMIT), over_range=True),
+            number(
+                Query(totals.total_dropped_iterations(TEST), ""),
+                (None, GOOD),
+                (1, LIMIT),
+                over_range=True,
+            ),
         ),
     ):
         page.add(panel, title, description, unit, (6, 4))
@@ -80,67 +85,67 @@ def _figures(page: Page) -> None:
 
 def _curves(page: Page) -> None:
     page.add(
-        _over_rate(load.percentile(TEST, 0.95), selection.BOUND_SECONDS, "p95", "p95 in seconds"),
+        _over_rate(load.percentile(TEST, 0.95), selection.MAX_SECONDS, "p95", "p95 in seconds"),
         "p95 over the arrival rate",
-        "Each point is 10 s of the test, red beyond the limit of 1 s (the level line). The "
+        "Each point covers 10 s of the test, red above the limit of 1 s (horizontal line). The "
         "vertical line is the knee.",
         _SECONDS,
         (12, 12),
     )
     page.add(
-        _over_rate(load.error_ratio(TEST), selection.BOUND_ERRORS, "errors", "errors in %"),
+        _over_rate(load.error_ratio(TEST), selection.MAX_ERROR_RATIO, "errors", "errors in %"),
         "Errors over the arrival rate",
-        "Failed answers among all; red beyond the limit of 1 % (the level line). The vertical "
+        "Share of failed responses, red above the limit of 1 % (horizontal line). The vertical "
         "line is the knee.",
         "percentunit",
         (12, 12),
     )
 
 
-def _over_rate(figure: str, bound: float, name: str, label: str) -> Scatter:
+def _over_rate(metric: str, limit: float, name: str, label: str) -> Scatter:
     rate = load.target_rate(TEST)
     columns = {
         "rate": rate,
-        name: figure,
-        "bound": f"0 * {rate} + {bound}",
+        name: metric,
+        "limit": f"0 * {rate} + {limit}",
         "at the knee": knee.knee(TEST),
-        "knee": f"({figure}) and on () {rate}",
+        "knee": f"({metric}) and on () {rate}",
     }
-    clouds = [
-        Cloud("rate", name),
-        Cloud("rate", "bound", LIMIT, line=True),
-        Cloud("at the knee", "knee", "purple", line=True),
+    plots = [
+        XYSeries("rate", name),
+        XYSeries("rate", "limit", LIMIT, line=True),
+        XYSeries("at the knee", "knee", "purple", line=True),
     ]
-    return scatter(columns, clouds, (_ARRIVALS, label), bound)
+    return scatter(columns, plots, (_ARRIVALS, label), limit)
 
 
-def _sides(page: Page) -> None:
+def _cpu(page: Page) -> None:
     columns = {
         "rate": load.target_rate(TEST),
         "generator": f"{knee.generator_cpu()} and on () {load.target_rate(TEST)}",
         "target": f"{knee.side_cpu('target')} and on () {load.target_rate(TEST)}",
     }
-    clouds = [Cloud("rate", "generator", LIMIT), Cloud("rate", "target", "blue")]
+    plots = [XYSeries("rate", "generator", LIMIT), XYSeries("rate", "target", "blue")]
     page.add(
-        scatter(columns, clouds, (_ARRIVALS, "CPU in use in %"), 0.9),
+        scatter(columns, plots, (_ARRIVALS, "CPU in use in %"), 0.9),
         "CPU over the arrival rate",
-        "The share of each side's CPUs that is in use. With the generator near 100 % at the knee, "
-        "the generator is the limit. With k6 on a separate host it is that host's CPU.",
+        "Share of each side's CPUs in use. With the generator near 100 % at the knee, the "
+        "generator is the limit. With k6 on a separate host it is that host's CPU.",
         "percentunit",
         (12, 11),
     )
-    course = series(
+    panel = series(
         Query(load.target_rate(TEST), "target"),
         Query(load.achieved_rate(TEST), "achieved"),
         Query(load.goodput(TEST), "goodput"),
         Query(load.percentile(TEST, 0.95), "p95"),
     )
-    course = on_right(course, "p95", "s", BAD)
-    course = coloured(course, {"target": LIMIT, "achieved": "blue", "goodput": GOOD})
+    panel = add_right_axis(panel, "p95", "s", BAD)
+    panel = set_colours(panel, {"target": LIMIT, "achieved": "blue", "goodput": GOOD})
     page.add(
-        dashed(bounded(course, selection.BOUND_SECONDS), "target"),
-        "The course of the test",
-        "The same test over time: where achieved leaves target, less is answered than arrives.",
+        draw_dashed(draw_limit(panel, selection.MAX_SECONDS), "target"),
+        "Rates over time",
+        "The same test over time. Achieved below target: fewer responses than arrivals.",
         "reqps",
         (12, 11),
     )

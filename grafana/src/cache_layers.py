@@ -3,12 +3,12 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from grafana.src import variables
-from grafana.src.annotations import of_tests
+from grafana.src.annotations import run_annotations
 from grafana.src.page import Page
 from grafana.src.panels import Query, series
 from grafana.src.queries import caches, load, selection
 
-TESTS = selection.chosen()
+TESTS = selection.variable_matcher()
 
 
 def build() -> Dashboard:
@@ -17,15 +17,15 @@ def build() -> Dashboard:
         "Cache layers",
         "Which layer answers how much of the load, and how old are the pages?",
         [variables.tests()],
-        marks=of_tests(TESTS),
+        annotations=run_annotations(TESTS),
     )
-    _reached(page)
-    _readers(page)
+    _layers(page)
+    _responses(page)
     _stores(page)
     return page.dashboard
 
 
-def _reached(page: Page) -> None:
+def _layers(page: Page) -> None:
     ratios = series(
         Query(caches.nginx_hit_ratio(), "Nginx"),
         Query(caches.backend_hit_ratio(), "{{layer}}"),
@@ -34,51 +34,50 @@ def _reached(page: Page) -> None:
     page.add(
         ratios.max(1),
         "Hit ratio by layer",
-        "Of what each layer was asked, the share that it had. A layer that is off is not drawn. "
-        "Nginx's hits include stale and revalidated pages; Postgres's are blocks, not requests.",
+        "Hits as a share of the lookups in each layer. Disabled layers are not drawn. Nginx's hits "
+        "include stale and revalidated pages; Postgres's are blocks, not requests.",
         "percentunit",
         (12, 10),
     )
-    reached = series(
+    requests = series(
         Query(load.achieved_rate(TESTS), "k6"),
         Query(caches.nginx_requests(), "Nginx"),
-        Query(caches.upstream_requests(), "backend, asked by Nginx"),
+        Query(caches.upstream_requests(), "forwarded by Nginx"),
         Query(caches.backend_requests(), "Django"),
-        Query(caches.backend_cache_asked(), "cache {{layer}}"),
+        Query(caches.backend_cache_lookups(), "cache {{layer}}"),
         Query(caches.builds(), "built from Postgres"),
     )
     page.add(
-        reached,
-        "Requests that reached each layer",
-        "From the outside in: what lies between two lines is what the outer layer answered by "
-        "itself.",
+        requests,
+        "Requests by layer",
+        "From the client to Postgres. The gap between two lines is what the outer layer answered.",
         "reqps",
         (12, 10),
     )
 
 
-def _readers(page: Page) -> None:
+def _responses(page: Page) -> None:
     page.add(
         series(Query(caches.cache_statuses(TESTS), "{{cache_status}}"), stacked=True),
-        "Answers by X-Cache-Status",
-        "What Nginx said of each answer, as k6 read it; NONE where Nginx's cache was not asked.",
+        "Responses by X-Cache-Status",
+        "The header that Nginx sends, as recorded by k6. NONE: Nginx's cache was not used.",
         "reqps",
         (8, 10),
     )
     page.add(
         series(Query(caches.duration_by_status(TESTS), "{{cache_status}}")),
         "p95 by X-Cache-Status",
-        "What a hit saves its reader: the response times of each kind of answer.",
+        "95th percentile of response times, for hits, misses and other cache statuses.",
         "s",
         (8, 10),
     )
     page.add(
         series(*(Query(caches.staleness(TESTS, p / 100), f"p{p}") for p in (50, 99))).no_value(
-            "Measured by SCENARIO=staleness alone"
+            "Measured only by SCENARIO=staleness"
         ),
-        "Age of stale answers",
-        "How old a page can be: measured by the staleness probe "
-        "(SCENARIO=staleness), which books and reads until the booking shows.",
+        "Age of stale responses",
+        "Time from a booking until the page shows it. Measured only by SCENARIO=staleness, which "
+        "books a night and reads the page until it shows the booking.",
         "s",
         (8, 10),
     )
@@ -88,14 +87,14 @@ def _stores(page: Page) -> None:
     page.add(
         series(Query(caches.builds("route"), "{{route}}")),
         "Bodies built, by route",
-        "Bodies per second that were made from Postgres's rows: the work that caches save.",
+        "Response bodies per second rendered from Postgres's rows: the work that caches save.",
         "ops",
         (12, 8),
     )
     page.add(
         series(Query(caches.redis_memory(), "Redis")),
-        "Redis's memory",
-        "What Redis keeps. Near its limit it evicts, and the hit ratio falls.",
+        "Redis memory",
+        "Memory in use. At its limit Redis evicts keys, and the hit ratio falls.",
         "bytes",
         (12, 8),
     )

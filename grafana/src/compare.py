@@ -1,7 +1,7 @@
 """Compare: is one test better than another?
 
-Both tests are drawn from the same instant, which lies in neither: midnight of 2000-01-01. So the
-time axis shows the time since the start in every version of Grafana. `offset` shifts each test.
+Both tests are shifted with `offset` to start at midnight of 2000-01-01, so that the time axis shows
+the time since the start in every version of Grafana.
 """
 
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from functools import partial
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from grafana.src import variables
-from grafana.src.annotations import of_compared
+from grafana.src.annotations import comparison_annotations
 from grafana.src.page import Page
-from grafana.src.panels import SMALL_SHARE, Query, bounded, coloured, rows, series
+from grafana.src.panels import SMALL_SHARE, Query, draw_limit, rows, series, set_colours
 from grafana.src.queries import caches, comparison, knee, load, selection
 
 _SIDES = {"A": "a", "B": "b"}
@@ -23,17 +23,20 @@ def build() -> Dashboard:
     page = Page(
         "lab-compare",
         "Compare",
-        "Two tests side by side, from their start on: which is faster, and what does it use?",
+        "Two tests side by side, from their start: which is faster, and what does it use?",
         [
-            variables.compared("testid_a", "test A", comparison.every_test()),
-            variables.compared("testid_b", "test B", comparison.every_test_but_newest()),
-            *(variables.figure(f"start_{side}", comparison.since_start(side)) for side in "ab"),
+            variables.compared_run("testid_a", "test A", comparison.all_tests()),
+            variables.compared_run("testid_b", "test B", comparison.older_tests()),
+            *(
+                variables.hidden_number(f"start_{side}", comparison.start_offset(side))
+                for side in "ab"
+            ),
         ],
-        marks=of_compared(_SIDES),
+        annotations=comparison_annotations(_SIDES),
         time=("2000-01-01T00:00:00.000Z", "2000-01-01T00:05:00.000Z"),
     )
     page.dashboard.timezone("utc")
-    _figures(page)
+    _results(page)
     _load(page)
     _cost(page)
     return page.dashboard
@@ -42,12 +45,15 @@ def build() -> Dashboard:
 def _both(expr: Callable[[str], str]) -> list[Query]:
     """Return the same query for both tests."""
     return [
-        Query(comparison.from_start(expr(selection.chosen(f"testid_{side}")), side), name)
+        Query(
+            comparison.align_to_start(expr(selection.variable_matcher(f"testid_{side}")), side),
+            name,
+        )
         for name, side in _SIDES.items()
     ]
 
 
-def _figures(page: Page) -> None:
+def _results(page: Page) -> None:
     columns = [
         ("requests", comparison.REQUESTS_SO_FAR, "short"),
         ("p50", comparison.percentile_so_far(0.5), "s"),
@@ -58,8 +64,8 @@ def _figures(page: Page) -> None:
     ]
     page.add(
         rows("testid", columns, "testid", {"testid": 340}),
-        "Both tests in numbers",
-        "Each whole test, setup left out. Compare tests of one machine, profile and rate.",
+        "Totals",
+        "Totals of each test, without setup. Compare tests of the same machine, profile and rate.",
         "short",
         (24, 5),
     )
@@ -69,22 +75,22 @@ def _load(page: Page) -> None:
     for title, description, unit, expr in (
         (
             "Achieved rate",
-            "Answers per second, from the start of each test.",
+            "Responses per second, from the start of each test.",
             "reqps",
             load.achieved_rate,
         ),
         (
             "Goodput",
-            "Successful answers within the limit per second, from the start of each test.",
+            "Successful responses within the limit per second, from the start of each test.",
             "reqps",
             load.goodput,
         ),
     ):
-        page.add(coloured(series(*_both(expr)), _COLOURS), title, description, unit, (12, 9))
+        page.add(set_colours(series(*_both(expr)), _COLOURS), title, description, unit, (12, 9))
     for quantile, name in ((0.5, "p50"), (0.95, "p95")):
         panel = series(*_both(partial(load.percentile, quantile=quantile)))
         page.add(
-            bounded(coloured(panel, _COLOURS), selection.BOUND_SECONDS),
+            draw_limit(set_colours(panel, _COLOURS), selection.MAX_SECONDS),
             name,
             f"{name} of the last 10 s, from the start of each test. The dashed line is the limit.",
             "s",
@@ -96,24 +102,25 @@ def _cost(page: Page) -> None:
     for title, description, unit, expr in (
         (
             "Errors",
-            "Failed answers among all, from the start of each test.",
+            "Share of failed responses, from the start of each test.",
             "percentunit",
             load.error_ratio,
         ),
         (
             "Target's CPU",
-            "The share of the target's CPUs in use while each test ran.",
+            "Share of the target's CPUs in use while each test ran.",
             "percentunit",
-            lambda tests: comparison.while_running(knee.side_cpu("target"), tests),
+            lambda tests: comparison.limit_to_runtime(knee.side_cpu("target"), tests),
         ),
         (
             "Bodies built",
-            "Bodies per second that were made from Postgres's rows: what caches saved, or did not.",
+            "Response bodies per second rendered from Postgres's rows: lower where caches "
+            "answered.",
             "ops",
-            lambda tests: comparison.while_running(caches.builds(), tests),
+            lambda tests: comparison.limit_to_runtime(caches.builds(), tests),
         ),
     ):
         panel = series(*_both(expr))
         if unit == "percentunit":
             panel.axis_soft_max(SMALL_SHARE)
-        page.add(coloured(panel, _COLOURS), title, description, unit, (8, 9))
+        page.add(set_colours(panel, _COLOURS), title, description, unit, (8, 9))

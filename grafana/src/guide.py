@@ -40,16 +40,16 @@ def build() -> Dashboard:
     dashboard.description("What each panel shows; the same text as docs/dashboards.md.")
     for number, (title, body) in enumerate(sections().items(), start=1):
         panel = Panel().id(number).title(title).description("From docs/dashboards.md.")
-        text = panel.mode(TextMode.MARKDOWN).content(_shown(body))
+        text = panel.mode(TextMode.MARKDOWN).content(_plain_markdown(body))
         dashboard.with_panel(text.span(24).height(_rows(body)))
     return dashboard
 
 
-def _shown(body: str) -> str:
+def _plain_markdown(body: str) -> str:
     """Remove pictures, and replace links to other pages by their text: Grafana can show neither."""
     return _LINK.sub(r"\1", _PICTURE.sub("", body))
 
 
 def _rows(body: str) -> int:
     """Return the approximate height of the text, in rows of the dashboard's grid."""
-    return 4 + len(_shown(body).splitlines()) * 7 // 10
+    return 4 + len(_plain_markdown(body).splitlines()) * 7 // 10

@@ -6,68 +6,68 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.builders.table import Panel as Table
 
 from grafana.src import variables
-from grafana.src.annotations import of_tests
+from grafana.src.annotations import run_annotations
 from grafana.src.page import Page
 from grafana.src.panels import (
     BAD,
     GOOD,
     LIMIT,
     Query,
-    bounded,
-    coloured,
-    dashed,
-    heat,
+    add_right_axis,
+    draw_dashed,
+    draw_limit,
+    heat_map,
     number,
-    on_right,
     rows,
     series,
-    small,
+    set_colours,
+    shrink,
 )
 from grafana.src.queries import load, selection, totals
 
-TESTS = selection.chosen()
+TESTS = selection.variable_matcher()
 
 # Title, description, unit and panel.
-Figure = tuple[str, str, str, Any]
+Stat = tuple[str, str, str, Any]
 
 
 def build() -> Dashboard:
     page = Page(
         "lab-load-test",
         "Load test",
-        "Does the target answer what it is asked, how fast, and with which errors?",
+        "Does the target respond, how fast, and with which errors?",
         [variables.tests()],
-        marks=of_tests(TESTS),
+        annotations=run_annotations(TESTS),
     )
-    _figures(page)
+    _results(page)
     _rates(page)
     _times(page)
-    _answers(page)
+    _responses(page)
     return page.dashboard
 
 
-def _figures(page: Page) -> None:
-    for title, description, unit, panel in (*_of_answers(), *_of_trouble()):
+def _results(page: Page) -> None:
+    for title, description, unit, panel in (*_request_stats(), *_problem_stats()):
         page.add(panel, title, description, unit, (4, 4))
 
 
-def _of_answers() -> tuple[Figure, ...]:
+def _request_stats() -> tuple[Stat, ...]:
     return (
         (
             "Requests",
-            "Answers of the chosen tests so far, failed ones included, setup left out.",
+            "Responses of the selected tests so far, including failed ones, without setup.",
             "short",
             number(Query(totals.total_requests(TESTS), ""), over_range=True),
         ),
         (
-            "Answered per second",
-            "Answers per second over the last 10 s.",
+            "Responses per second",
+            "Responses per second over the last 10 s.",
             "reqps",
             number(Query(load.achieved_rate(TESTS), "")),
         ),
         (
             "Goodput",
-            "Successful answers within the limit (RESPONSE_TIME_BOUND, 1 s) per second, over the "
+            "Successful responses within the limit (RESPONSE_TIME_BOUND, 1 s) per second, over the "
             "last 10 s.",
             "reqps",
             number(Query(load.goodput(TESTS), "")),
@@ -75,30 +75,37 @@ def _of_answers() -> tuple[Figure, ...]:
     )
 
 
-def _of_trouble() -> tuple[Figure, ...]:
+def _problem_stats() -> tuple[Stat, ...]:
     return (
         (
             "p95",
-            "95 % of the answers of the last 10 s were quicker. Red beyond the limit of 1 s.",
+            "95 % of the responses of the last 10 s were faster. Red above the limit of 1 s.",
             "s",
             number(
                 Query(load.percentile(TESTS, 0.95), ""),
                 (None, GOOD),
-                (selection.BOUND_SECONDS, BAD),
+                (selection.MAX_SECONDS, BAD),
             ),
         ),
         (
             "Errors",
-            "Failed answers among all, over the last 10 s. Red beyond the limit of 1 %.",
+            "Share of failed responses in the last 10 s. Red above the limit of 1 %.",
             "percentunit",
-            number(Query(load.error_ratio(TESTS), ""), (None, GOOD), (selection.BOUND_ERRORS, BAD)),
+            number(
+                Query(load.error_ratio(TESTS), ""), (None, GOOD), (selection.MAX_ERROR_RATIO, BAD)
+            ),
         ),
         (
             "Dropped",
-            "Iterations that were due and found no free virtual user. Any drop makes the response "
+            "Iterations that were due while no virtual user was free. Any drop makes the response "
             "times look better than they are.",
             "short",
-            number(Query(totals.total_drops(TESTS), ""), (None, GOOD), (1, LIMIT), over_range=True),
+            number(
+                Query(totals.total_dropped_iterations(TESTS), ""),
+                (None, GOOD),
+                (1, LIMIT),
+                over_range=True,
+            ),
         ),
     )
 
@@ -110,29 +117,32 @@ def _rates(page: Page) -> None:
         Query(load.goodput(TESTS), "goodput"),
     )
     page.add(
-        coloured(dashed(rates, "target"), {"target": LIMIT, "achieved": "blue", "goodput": GOOD}),
-        "Target, achieved and good rate",
-        "What the plan asks for, what is answered, and what is answered well and in time. Where "
-        "the lines part, the target (or the generator) is overloaded. A closed load such as the "
-        "smoke test has no target rate.",
+        set_colours(
+            draw_dashed(rates, "target"), {"target": LIMIT, "achieved": "blue", "goodput": GOOD}
+        ),
+        "Target rate, achieved rate and goodput",
+        "Planned arrivals, responses, and successful responses within the limit, per second. Where "
+        "the lines separate, the target (or the generator) is overloaded. A closed load such as "
+        "the smoke test has no target rate.",
         "reqps",
         (12, 9),
     )
     users = series(
-        Query(load.virtual_users(TESTS), "in use"), Query(load.virtual_users_made(TESTS), "made")
+        Query(load.virtual_users(TESTS), "in use"),
+        Query(load.created_virtual_users(TESTS), "allocated"),
     )
     page.add(
-        dashed(users, "made"),
+        draw_dashed(users, "allocated"),
         "Virtual users",
-        "How many virtual users run, and how many k6 has made. Use that climbs at a steady rate "
-        "means that answers take longer.",
+        "Virtual users in use, and those that k6 has allocated. A rising number at a constant rate "
+        "means longer response times.",
         "short",
         (6, 9),
     )
     page.add(
-        coloured(series(Query(load.drops(TESTS), "dropped")), {"dropped": LIMIT}),
+        set_colours(series(Query(load.dropped_iterations(TESTS), "dropped")), {"dropped": LIMIT}),
         "Dropped iterations",
-        "Arrivals per second that found no free virtual user and were never sent.",
+        "Iterations per second that were never sent, because no virtual user was free.",
         "cps",
         (6, 9),
     )
@@ -143,45 +153,47 @@ def _times(page: Page) -> None:
         *(Query(load.percentile(TESTS, p / 100), f"p{p}") for p in (50, 95, 99)),
     )
     page.add(
-        bounded(percentiles, selection.BOUND_SECONDS),
+        draw_limit(percentiles, selection.MAX_SECONDS),
         "Response times",
-        "Percentiles of the last 10 s, from k6's native histograms: good to one bucket (10 %). The "
-        "dashed line is the limit.",
+        "Percentiles of the last 10 s, from k6's native histograms, accurate to one bucket (10 %). "
+        "The dashed line is the limit.",
         "s",
         (12, 10),
     )
     page.add(
-        heat(load.heat_rows(TESTS)),
-        "Response times, all of them",
-        "Answers per second by response time: the darker, the more. Two bands are two kinds of "
-        "answers, such as cached and built ones, which percentiles hide.",
+        heat_map(load.heat_rows(TESTS)),
+        "Response time heat map",
+        "Responses per second by response time; darker means more. Two bands mean two kinds of "
+        "responses, such as cached and uncached ones, which percentiles hide.",
         "s",
         (12, 10),
     )
 
 
-def _answers(page: Page) -> None:
+def _responses(page: Page) -> None:
     errors = series(
         Query(load.errors_by_status(TESTS), "{{status}} {{error_code}}"),
         Query(load.error_ratio(TESTS), "share"),
         bars=True,
     )
     page.add(
-        on_right(errors, "share", "percentunit", BAD),
+        add_right_axis(errors, "share", "percentunit", BAD),
         "Errors by status",
-        "Failed answers per second, by status and k6's error code; status 0 is an answer that "
-        "never came. The line is their share of all answers.",
+        "Failed responses per second, by status and k6's error code; status 0 means that no "
+        "response arrived. The line is their share of all responses.",
         "reqps",
         (6, 10),
     )
-    page.add(_routes(), "By route", "The chosen tests so far, by route.", "short", (12, 10))
-    passed = number(
+    page.add(
+        _routes(), "By route", "Totals of the selected tests so far, by route.", "short", (12, 10)
+    )
+    checks = number(
         Query(totals.checks(TESTS), "{{check}}"), (None, BAD), (1, GOOD), over_range=True
     )
     page.add(
-        small(passed),
+        shrink(checks),
         "Checks",
-        "The share of answers that passed each check so far; the smoke test checks bodies as well.",
+        "Share of passed k6 checks so far. The smoke test also checks response bodies.",
         "percentunit",
         (6, 10),
     )

@@ -31,7 +31,7 @@ class Page:
         question: str,
         variables: Sequence[Builder[VariableModel]],
         *,
-        marks: Sequence[annotations.Mark],
+        annotations: Sequence[annotations.Annotation],
         time: tuple[str, str] = ("now-15m", "now"),
     ) -> None:
         self.uid = uid
@@ -49,7 +49,7 @@ class Page:
         )
         for variable in variables:
             self.dashboard.with_variable(variable)
-        for annotation in marks:
+        for annotation in annotations:
             self.dashboard.annotation(annotation)
         self._links()
 
@@ -58,16 +58,16 @@ class Page:
     ) -> None:
         """Add a panel of `size` (columns, rows); its link opens its section of the docs."""
         width, height = size
-        explained = (
+        guide_link = (
             Link("How to read it").type(DashboardLinkType.LINK).url(guide.address(self._section))
         )
         panel.id(self._next_id).title(title).description(description).unit(unit)
-        panel.datasource(SOURCE).span(width).height(height).links([explained.target_blank(True)])
+        panel.datasource(SOURCE).span(width).height(height).links([guide_link.target_blank(True)])
         self.dashboard.with_panel(panel)
         self._next_id += 1
 
     def _links(self) -> None:
-        others = Link("Dashboards").type(DashboardLinkType.DASHBOARDS).tags([TAG])
-        self.dashboard.link(others.as_dropdown(True).icon("external link"))
-        explained = Link("How to read it").type(DashboardLinkType.LINK).icon("doc")
-        self.dashboard.link(explained.url(guide.address(self._section)))
+        dashboards_link = Link("Dashboards").type(DashboardLinkType.DASHBOARDS).tags([TAG])
+        self.dashboard.link(dashboards_link.as_dropdown(True).icon("external link"))
+        guide_link = Link("How to read it").type(DashboardLinkType.LINK).icon("doc")
+        self.dashboard.link(guide_link.url(guide.address(self._section)))

@@ -59,24 +59,24 @@ def series(*queries: Query, stacked: bool = False, bars: bool = False) -> timese
     )
     if stacked or bars:
         panel.stacking(common.StackingConfig().mode(StackingMode.NORMAL).group("A"))
-    _ask(panel, queries)
+    _add_queries(panel, queries)
     return panel
 
 
-def many(panel: timeseries.Panel) -> timeseries.Panel:
+def place_legend_right(panel: timeseries.Panel) -> timeseries.Panel:
     """Adapt the panel to a dozen or more series: put the legend on the right."""
     return panel.legend(_legend(LegendPlacement.RIGHT, "max"))
 
 
-def bounded(panel: Any, bound: float) -> Any:
+def draw_limit(panel: Any, limit: float) -> Any:
     """Add a dashed line at a limit."""
-    panel.thresholds(steps((None, "transparent"), (bound, BAD)))
+    panel.thresholds(steps((None, "transparent"), (limit, BAD)))
     return panel.thresholds_style(
         common.GraphThresholdsStyleConfig().mode(GraphTresholdsStyleMode.DASHED)
     )
 
 
-def dashed(panel: Any, pattern: str) -> Any:
+def draw_dashed(panel: Any, pattern: str) -> Any:
     """Draw the series with matching names as limits: dashed, not filled."""
     return panel.override_by_regexp(
         pattern,
@@ -84,12 +84,12 @@ def dashed(panel: Any, pattern: str) -> Any:
             DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [8, 8]}),
             DynamicConfigValue("custom.fillOpacity", 0),
             DynamicConfigValue("custom.stacking", {"mode": "none", "group": "limits"}),
-            *_coloured(LIMIT),
+            *_colour(LIMIT),
         ],
     )
 
 
-def on_right(panel: Any, name: str, unit: str, colour: str | None = None) -> Any:
+def add_right_axis(panel: Any, name: str, unit: str, colour: str | None = None) -> Any:
     """Give the series `name` a separate axis on the right."""
     properties = [
         DynamicConfigValue("unit", unit),
@@ -99,13 +99,13 @@ def on_right(panel: Any, name: str, unit: str, colour: str | None = None) -> Any
         DynamicConfigValue("custom.fillOpacity", 0),
         DynamicConfigValue("custom.stacking", {"mode": "none", "group": "right"}),
     ]
-    return panel.override_by_name(name, properties + _coloured(colour))
+    return panel.override_by_name(name, properties + _colour(colour))
 
 
-def coloured(panel: Any, colours: Mapping[str, str]) -> Any:
+def set_colours(panel: Any, colours: Mapping[str, str]) -> Any:
     """Give series fixed colours by name, the same on every dashboard."""
     for name, colour in colours.items():
-        panel.override_by_name(name, _coloured(colour))
+        panel.override_by_name(name, _colour(colour))
     return panel
 
 
@@ -122,11 +122,11 @@ def number(query: Query, *levels: tuple[float | None, str], over_range: bool = F
         .thresholds(steps(*(levels or ((None, NEUTRAL),))))
         .color_scheme(FieldColor().mode(FieldColorModeId.THRESHOLDS))
     )
-    _ask(panel, [query], instant=over_range)
+    _add_queries(panel, [query], instant=over_range)
     return panel
 
 
-def small(panel: stat.Panel) -> stat.Panel:
+def shrink(panel: stat.Panel) -> stat.Panel:
     """Adapt the panel to several values of equal size, one below the other."""
     panel.text(common.VizTextDisplayOptions().title_size(13).value_size(26))
     return panel.orientation(VizOrientation.HORIZONTAL)
@@ -141,8 +141,8 @@ def rows(
     """
     panel = table.Panel().sort_by([common.TableSortByFieldState().display_name(order).desc(True)])
     names = {key: key}
-    for number_, (title, expr, unit) in enumerate(columns):
-        ref = chr(ord("A") + number_)
+    for index, (title, expr, unit) in enumerate(columns):
+        ref = chr(ord("A") + index)
         query = Dataquery().expr(expr).ref_id(ref).instant().format(PromQueryFormat.TABLE)
         panel.with_target(query)
         names[f"Value #{ref}"] = title
@@ -150,10 +150,10 @@ def rows(
     for title, width in widths.items():
         panel.override_by_name(title, [DynamicConfigValue("custom.width", width)])
     panel.with_transformation(DataTransformerConfig(id_val="merge", options={}))
-    return panel.with_transformation(_organized(names))
+    return panel.with_transformation(_select_columns(names))
 
 
-def heat(expr: str) -> heatmap.Panel:
+def heat_map(expr: str) -> heatmap.Panel:
     """Return a heat map over time, with one row per bucket of a classic histogram (`le`)."""
     query = Dataquery().expr(expr).ref_id("A").format(PromQueryFormat.HEATMAP)
     colour = (
@@ -176,31 +176,31 @@ def heat(expr: str) -> heatmap.Panel:
     )
 
 
-def _ask(panel: Any, queries: Sequence[Query], *, instant: bool = False) -> None:
-    for index, each in enumerate(queries):
-        query = Dataquery().expr(each.expr).legend_format(each.legend)
+def _add_queries(panel: Any, queries: Sequence[Query], *, instant: bool = False) -> None:
+    for index, item in enumerate(queries):
+        query = Dataquery().expr(item.expr).legend_format(item.legend)
         query.ref_id(chr(ord("A") + index))
         panel.with_target(query.instant() if instant else query.range())
 
 
-def _legend(placement: LegendPlacement, *figures: str) -> common.VizLegendOptions:
+def _legend(placement: LegendPlacement, *statistics: str) -> common.VizLegendOptions:
     legend = common.VizLegendOptions().display_mode(LegendDisplayMode.TABLE).show_legend(True)
-    return legend.placement(placement).calcs(list(figures))
+    return legend.placement(placement).calcs(list(statistics))
 
 
 def steps(*levels: tuple[float | None, str]) -> ThresholdsConfig:
     """Return thresholds that set the colour from each level on; None is the lowest level."""
-    found = [Threshold(value=value, color=colour) for value, colour in levels]
-    return ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(found)
+    thresholds = [Threshold(value=value, color=colour) for value, colour in levels]
+    return ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(thresholds)
 
 
-def _coloured(colour: str | None) -> list[DynamicConfigValue]:
+def _colour(colour: str | None) -> list[DynamicConfigValue]:
     if colour is None:
         return []
     return [DynamicConfigValue("color", {"mode": "fixed", "fixedColor": colour})]
 
 
-def _organized(names: Mapping[str, str]) -> DataTransformerConfig:
+def _select_columns(names: Mapping[str, str]) -> DataTransformerConfig:
     """Keep only these columns, in this order and with these titles."""
     options = {
         "excludeByName": {"Time": True},

@@ -3,12 +3,12 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from grafana.src import variables
-from grafana.src.annotations import of_tests
+from grafana.src.annotations import run_annotations
 from grafana.src.page import Page
-from grafana.src.panels import Query, dashed, many, series
+from grafana.src.panels import Query, draw_dashed, place_legend_right, series
 from grafana.src.queries import resources, selection
 
-TESTS = selection.chosen()
+TESTS = selection.variable_matcher()
 _LIMITS = ".* limit$"
 
 
@@ -16,26 +16,26 @@ def build() -> Dashboard:
     page = Page(
         "lab-resources",
         "Resources",
-        "What does each service use of CPU, memory, network and disk, and what is its limit?",
+        "How much CPU, memory, network and disk does each service use, and what is its limit?",
         [variables.tests()],
-        marks=of_tests(TESTS),
+        annotations=run_annotations(TESTS),
     )
-    _use(page)
+    _usage(page)
     _traffic(page)
-    _strain(page)
+    _saturation(page)
     return page.dashboard
 
 
-def _use(page: Page) -> None:
+def _usage(page: Page) -> None:
     cpu = series(
         Query(resources.CPU, "{{service}}"),
         Query(resources.cpu_limits(), "{{service}} limit"),
     )
     page.add(
-        dashed(many(cpu), _LIMITS),
+        draw_dashed(place_legend_right(cpu), _LIMITS),
         "CPU",
-        "Cores in use, by service; `load` is k6. The dashed lines are limits: of the container, or "
-        "of the CPUs that a service shares with the others of its side.",
+        "Cores in use, by service; `load` is k6. The dashed lines are limits: the container's "
+        "quota, or the CPUs that a service shares with the rest of its side.",
         "cores",
         (12, 12),
     )
@@ -43,10 +43,10 @@ def _use(page: Page) -> None:
         Query(resources.MEMORY, "{{service}}"), Query(resources.MEMORY_LIMIT, "{{service}} limit")
     )
     page.add(
-        dashed(many(memory), _LIMITS),
+        draw_dashed(place_legend_right(memory), _LIMITS),
         "Memory",
-        "Working set of each container; on the native engine what its processes hold, shared pages "
-        "divided among them. Dashed: the containers' limits; processes have none.",
+        "Working set of each container. On the native engine proportional set size of its "
+        "processes. Dashed: the containers' limits; processes have none.",
         "bytes",
         (12, 12),
     )
@@ -54,49 +54,54 @@ def _use(page: Page) -> None:
 
 def _traffic(page: Page) -> None:
     page.add(
-        many(
+        place_legend_right(
             series(
-                Query(resources.directed(resources.NETWORK, "receive"), "{{service}} in"),
-                Query(resources.directed(resources.NETWORK, "transmit"), "{{service}} out"),
+                Query(resources.select_direction(resources.NETWORK, "receive"), "{{service}} in"),
+                Query(resources.select_direction(resources.NETWORK, "transmit"), "{{service}} out"),
             )
         ),
         "Network",
-        "Bytes per second in and out. On the native engine services share one network, so only "
-        "those are here that count for themselves: Nginx, Redis and k6.",
+        "Bytes per second in and out. On the native engine services share one network, so the "
+        "panel shows only those that count their own traffic: Nginx, Redis and k6.",
         "Bps",
         (12, 11),
     )
     page.add(
-        many(
+        place_legend_right(
             series(
-                Query(f"{resources.directed(resources.DISK, 'read')} > 0", "{{service}} read"),
-                Query(f"{resources.directed(resources.DISK, 'write')} > 0", "{{service}} written"),
+                Query(
+                    f"{resources.select_direction(resources.DISK, 'read')} > 0", "{{service}} read"
+                ),
+                Query(
+                    f"{resources.select_direction(resources.DISK, 'write')} > 0",
+                    "{{service}} written",
+                ),
             )
         ),
         "Disk",
-        "Bytes per second from and to storage. What the page cache answers is not in it.",
+        "Bytes per second from and to storage, without reads from the page cache.",
         "Bps",
         (12, 11),
     )
 
 
-def _strain(page: Page) -> None:
+def _saturation(page: Page) -> None:
     page.add(
         series(Query(resources.cpu_per_request(TESTS), "{{service}}"), stacked=True),
         "CPU seconds per request",
-        "What one answer costs each service of the target. It rises when work is repeated, and "
-        "falls when a cache answers.",
+        "CPU time per response, by service of the target. Rises when work is repeated, and falls "
+        "when a cache answers.",
         "s",
         (8, 10),
     )
     page.add(
         series(
             Query(resources.THROTTLED, "{{service}}"),
-            Query(resources.unthrottled(), "no limit by quota"),
+            Query(resources.without_quota(), "no CPU quota"),
         ).max(1),
         "Throttling",
-        "Of the periods in which a container ran, the share in which its CPU quota stopped it. The "
-        "native engine has no quotas.",
+        "Share of a container's CPU periods in which its quota throttled it. The native engine has "
+        "no quotas.",
         "percentunit",
         (8, 10),
     )
@@ -107,9 +112,9 @@ def _strain(page: Page) -> None:
             Query(resources.pressure("memory"), "waited for memory"),
             Query(resources.pressure("io"), "waited for disk"),
         ),
-        "The whole machine",
-        "What the CPUs did, as a share of all of them; `steal` is what the hypervisor took. Where "
-        "the kernel tells its pressure: the share of time in which some process had to wait.",
+        "Host CPU and pressure",
+        "CPU time by mode, as a share of all CPUs; `steal` is time that the hypervisor gave to "
+        "others. Where the kernel reports pressure: the share of time in which a process waited.",
         "percentunit",
         (8, 10),
     )

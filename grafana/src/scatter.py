@@ -27,7 +27,7 @@ POINT_PIXELS = 5
 
 
 @dataclass(frozen=True)
-class Cloud:
+class XYSeries:
     """One series: the names of its columns, its colour, and whether it is a line.
 
     Without a colour each point gets the colour of its value: see `scatter`.
@@ -40,35 +40,39 @@ class Cloud:
 
 
 def scatter(
-    columns: dict[str, str], clouds: Sequence[Cloud], labels: tuple[str, str], bound: float
+    columns: dict[str, str], plots: Sequence[XYSeries], labels: tuple[str, str], limit: float
 ) -> Panel:
     """Return a chart of `columns` (expression by name), from 0 up on both axes.
 
-    A series with an empty column is not drawn. Points without a colour are red above `bound`.
+    A series with an empty column is not drawn. Points without a colour are red above `limit`.
     """
     x_label, y_label = labels
-    panel = Panel().series_mapping(SeriesMapping.MANUAL).series([_Series(c) for c in clouds])
+    panel = (
+        Panel()
+        .series_mapping(SeriesMapping.MANUAL)
+        .series([_SeriesBuilder(plot) for plot in plots])
+    )
     legend = common.VizLegendOptions().display_mode(LegendDisplayMode.LIST).show_legend(True)
     panel.legend(legend.placement(LegendPlacement.BOTTOM).calcs([])).min(0)
-    panel.axis_label(y_label).thresholds(steps((None, GOOD), (bound, BAD)))
+    panel.axis_label(y_label).thresholds(steps((None, GOOD), (limit, BAD)))
     for index, (name, expr) in enumerate(columns.items()):
         query = Dataquery().expr(expr).legend_format(name).ref_id(chr(ord("A") + index))
         panel.with_target(query.range().interval("5s"))
-    joined = {"byField": "Time", "mode": "outer"}
-    panel.with_transformation(DataTransformerConfig(id_val="joinByField", options=joined))
-    for cloud in clouds:
-        panel.override_by_name(cloud.y, _looks(cloud))
-    for name in dict.fromkeys(cloud.x for cloud in clouds):
+    options = {"byField": "Time", "mode": "outer"}
+    panel.with_transformation(DataTransformerConfig(id_val="joinByField", options=options))
+    for plot in plots:
+        panel.override_by_name(plot.y, _style(plot))
+    for name in dict.fromkeys(plot.x for plot in plots):
         panel.override_by_name(name, _x_axis(x_label))
     return panel
 
 
-def _looks(cloud: Cloud) -> list[DynamicConfigValue]:
-    show = ScatterShow.LINES if cloud.line else ScatterShow.POINTS
-    fixed = {"mode": "fixed", "fixedColor": cloud.colour}
+def _style(plot: XYSeries) -> list[DynamicConfigValue]:
+    show = ScatterShow.LINES if plot.line else ScatterShow.POINTS
+    colour = {"mode": "fixed", "fixedColor": plot.colour}
     return [
         DynamicConfigValue("custom.show", show),
-        DynamicConfigValue("color", fixed if cloud.colour else {"mode": "thresholds"}),
+        DynamicConfigValue("color", colour if plot.colour else {"mode": "thresholds"}),
         DynamicConfigValue("custom.axisPlacement", AxisPlacement.LEFT),
     ]
 
@@ -81,29 +85,29 @@ def _x_axis(label: str) -> list[DynamicConfigValue]:
     ]
 
 
-class _Framed(ScatterSeriesConfig):
+class _FramedSeries(ScatterSeriesConfig):
     """Series with the data frame that later versions need; without it they count the series."""
 
     def to_json(self) -> dict[str, object]:
         return {**super().to_json(), "frame": 0}
 
 
-class _Series(Builder[ScatterSeriesConfig]):
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+class _SeriesBuilder(Builder[ScatterSeriesConfig]):
+    def __init__(self, plot: XYSeries) -> None:
+        self._plot = plot
 
     def build(self) -> ScatterSeriesConfig:
         size = ScaleDimensionConfig(min_val=1, max_val=20, fixed=POINT_PIXELS)
-        return _Framed(
-            x=self._cloud.x,
-            y=self._cloud.y,
-            name=self._cloud.y,
-            point_color=_point_colour(self._cloud),
+        return _FramedSeries(
+            x=self._plot.x,
+            y=self._plot.y,
+            name=self._plot.y,
+            point_color=_point_colour(self._plot),
             point_size=size,
         )
 
 
-def _point_colour(cloud: Cloud) -> ColorDimensionConfig:
-    if cloud.colour:
-        return ColorDimensionConfig(fixed=cloud.colour)
-    return ColorDimensionConfig(field=cloud.y)
+def _point_colour(plot: XYSeries) -> ColorDimensionConfig:
+    if plot.colour:
+        return ColorDimensionConfig(fixed=plot.colour)
+    return ColorDimensionConfig(field=plot.y)

@@ -2,10 +2,10 @@
 // Client of the hotel API: one function per request. Each response is recorded and checked.
 import { check } from 'k6';
 import http from 'k6/http';
-import { checksBuild } from './checks.js';
-import { REQUESTS, answerRecord, bookingRecord } from './metrics.js';
+import { buildChecks } from './checks.js';
+import { REQUESTS, recordBooking, recordResponse } from './metrics.js';
 
-/** @typedef {ReturnType<typeof apiBuild>} Api */
+/** @typedef {ReturnType<typeof buildApi>} Api */
 /** @typedef {import('k6/http').RefinedResponse<'text'>} Text */
 
 const TEXT = /** @type {const} */ ('text');
@@ -15,11 +15,11 @@ const TEXT = /** @type {const} */ ('text');
  * @param {import('./env.js').Env} env
  * @param {import('./profiles.js').Profile} profile
  */
-export function apiBuild(env, profile) {
+export function buildApi(env, profile) {
   const hotelsUrl = `${env.baseUrl}/api/hotel/`;
   const bookingsUrl = `${env.baseUrl}/api/booking/`;
-  const checks = checksBuild(profile.checkBodies);
-  const statuses = checksBuild(false);
+  const checks = buildChecks(profile.checkBodies);
+  const statuses = buildChecks(false);
   const list = params(REQUESTS.list, env, profile);
   const detail = params(REQUESTS.detail, env, profile);
   const booking = {
@@ -28,16 +28,16 @@ export function apiBuild(env, profile) {
   };
 
   return {
-    hotelList() {
+    listHotels() {
       const response = http.get(hotelsUrl, list);
-      answerRecord(response, REQUESTS.list, env.boundMs);
+      recordResponse(response, REQUESTS.list, env.boundMs);
       check(response, checks.list);
     },
 
     /** @param {string} id */
-    hotelDetail(id) {
+    readHotel(id) {
       const response = http.get(`${hotelsUrl}${id}/`, detail);
-      answerRecord(response, REQUESTS.detail, env.boundMs);
+      recordResponse(response, REQUESTS.detail, env.boundMs);
       check(response, checks.detail);
     },
 
@@ -46,9 +46,9 @@ export function apiBuild(env, profile) {
      * @param {string} id
      * @returns {string} empty without a response
      */
-    hotelText(id) {
+    readHotelText(id) {
       const response = http.get(`${hotelsUrl}${id}/`, { ...detail, responseType: 'text' });
-      answerRecord(response, REQUESTS.detail, env.boundMs);
+      recordResponse(response, REQUESTS.detail, env.boundMs);
       check(response, statuses.detail);
       return String(response.body || '');
     },
@@ -57,9 +57,9 @@ export function apiBuild(env, profile) {
      * @param {import('./slots.js').Booking} body
      * @returns {string | null} the booking's id, if the profile reads bodies
      */
-    bookingCreate(body) {
+    createBooking(body) {
       const response = http.post(bookingsUrl, JSON.stringify(body), booking);
-      bookingAnswered(response);
+      recordBookingResponse(response);
       return profile.checkBodies ? bookingId(response) : null;
     },
 
@@ -68,11 +68,11 @@ export function apiBuild(env, profile) {
      * @param {import('./slots.js').Booking} body
      * @returns {Promise<string | null>} the booking's id; null if none was created
      */
-    async bookingSend(body) {
-      const answered = { ...booking, responseType: TEXT };
+    async sendBooking(body) {
+      const options = { ...booking, responseType: TEXT };
       const text = JSON.stringify(body);
-      const response = await http.asyncRequest('POST', bookingsUrl, text, answered);
-      bookingAnswered(response);
+      const response = await http.asyncRequest('POST', bookingsUrl, text, options);
+      recordBookingResponse(response);
       return bookingId(response);
     },
 
@@ -83,13 +83,15 @@ export function apiBuild(env, profile) {
      * @param {number} timeoutMs
      * @returns {Promise<Text>}
      */
-    bookingTry(body, key, timeoutMs) {
+    tryBooking(body, key, timeoutMs) {
       const headers = { ...booking.headers, 'Idempotency-Key': key };
-      const tried = { ...booking, responseType: TEXT, headers, timeout: timeoutMs };
-      return http.asyncRequest('POST', bookingsUrl, JSON.stringify(body), tried).then((answer) => {
-        bookingAnswered(answer);
-        return answer;
-      });
+      const options = { ...booking, responseType: TEXT, headers, timeout: timeoutMs };
+      return http
+        .asyncRequest('POST', bookingsUrl, JSON.stringify(body), options)
+        .then((response) => {
+          recordBookingResponse(response);
+          return response;
+        });
     },
 
     /**
@@ -97,20 +99,20 @@ export function apiBuild(env, profile) {
      * @param {string} id
      * @returns {Promise<Text>}
      */
-    hotelAsk(id) {
-      const asked = { ...detail, responseType: TEXT };
-      return http.asyncRequest('GET', `${hotelsUrl}${id}/`, null, asked).then((answer) => {
-        answerRecord(answer, REQUESTS.detail, env.boundMs);
-        check(answer, statuses.detail);
-        return answer;
+    requestHotel(id) {
+      const options = { ...detail, responseType: TEXT };
+      return http.asyncRequest('GET', `${hotelsUrl}${id}/`, null, options).then((response) => {
+        recordResponse(response, REQUESTS.detail, env.boundMs);
+        check(response, statuses.detail);
+        return response;
       });
     },
   };
 
   /** @param {import('k6/http').Response} response */
-  function bookingAnswered(response) {
-    answerRecord(response, REQUESTS.booking, env.boundMs);
-    bookingRecord(response.status);
+  function recordBookingResponse(response) {
+    recordResponse(response, REQUESTS.booking, env.boundMs);
+    recordBooking(response.status);
     check(response, checks.booking);
   }
 }

@@ -15,26 +15,26 @@ import { setTimeout } from 'k6/timers';
  * @param {number} elapsedSeconds since the scenario's start
  */
 export function targetRateAt(plan, elapsedSeconds) {
-  let left = elapsedSeconds;
-  if (left < 0) return 0;
+  let remaining = elapsedSeconds;
+  if (remaining < 0) return 0;
   for (const { duration_seconds, from, to } of plan) {
-    if (left <= duration_seconds) return from + ((to - from) * left) / duration_seconds;
-    left -= duration_seconds;
+    if (remaining <= duration_seconds) return from + ((to - from) * remaining) / duration_seconds;
+    remaining -= duration_seconds;
   }
   return 0;
 }
 
 // A closed load without pauses has no plan; no target of the lab makes more bookings per second.
-const CLOSED_RATE_MAX = 2000;
+const MAX_CLOSED_RATE = 2000;
 
 /**
  * Return the maximum number of iterations that the profile can start.
  * @param {Profile} profile
  * @param {number} pauseSeconds after each request of a visitor: the shortest iteration
  */
-export function iterationsPlanned(profile, pauseSeconds) {
+export function plannedIterations(profile, pauseSeconds) {
   if (profile.plan === null && profile.unit === 'requests') {
-    return CLOSED_RATE_MAX * Math.ceil(profile.durationSeconds);
+    return MAX_CLOSED_RATE * Math.ceil(profile.durationSeconds);
   }
   if (profile.plan === null) {
     return profile.maxVUs * (Math.ceil(profile.durationSeconds / pauseSeconds) + 1);
@@ -55,22 +55,22 @@ export function iterationsPlanned(profile, pauseSeconds) {
  * @param {import('./profiles.js').Profile} profile
  * @param {(n: number) => Promise<void>} send
  */
-export async function arrivals(startedAt, profile, send) {
-  const planned = iterationsPlanned(profile, 0);
+export async function sendArrivals(startedAt, profile, send) {
+  const planned = plannedIterations(profile, 0);
   const spacingMs = (profile.durationSeconds * 1000) / planned;
-  const sent = [];
+  const requests = [];
   for (let n = 0; n < planned; n++) {
-    await until(startedAt + n * spacingMs);
-    sent.push(send(n));
+    await waitUntil(startedAt + n * spacingMs);
+    requests.push(send(n));
   }
-  await Promise.all([...sent, until(startedAt + profile.durationSeconds * 1000)]);
+  await Promise.all([...requests, waitUntil(startedAt + profile.durationSeconds * 1000)]);
 }
 
 /**
  * @param {number} moment Unix time in ms
  * @returns {Promise<void>}
  */
-export function until(moment) {
+export function waitUntil(moment) {
   const waitMs = moment - Date.now();
   return waitMs > 0
     ? new Promise((resolve) => void setTimeout(resolve, waitMs))
@@ -85,4 +85,4 @@ export function pause() {
 }
 
 // Time limit for opening all WebSockets together: a server accepts about a hundred per second.
-export const OPENING_MS = 60000;
+export const OPENING_TIMEOUT_MS = 60000;

@@ -10,36 +10,36 @@ const HOTEL_FIELDS = ['id', 'name', 'address', 'city', 'stars', 'description'];
 /** @type {Checks} */
 const LIST_BODY = {
   'hotel_list: hotels have their fields': (response) =>
-    bodyHolds(
+    bodyMatches(
       response,
       (hotels) =>
         Array.isArray(hotels) &&
         hotels.length > 0 &&
-        hotels.every((hotel) => fieldsPresent(hotel, [...HOTEL_FIELDS, 'suite_count'])),
+        hotels.every((hotel) => hasFields(hotel, [...HOTEL_FIELDS, 'suite_count'])),
     ),
 };
 
 /** @type {Checks} */
 const DETAIL_BODY = {
-  'hotel_detail: the hotel asked for, with suites': (response) =>
-    bodyHolds(
+  'hotel_detail: the requested hotel, with suites': (response) =>
+    bodyMatches(
       response,
       (hotel) =>
-        fieldsPresent(hotel, HOTEL_FIELDS) &&
+        hasFields(hotel, HOTEL_FIELDS) &&
         response.url.includes(hotel.id) &&
         hotel.suites.length > 0 &&
-        hotel.suites.every(suiteComplete),
+        hotel.suites.every(isCompleteSuite),
     ),
 };
 
 /** @type {Checks} */
 const BOOKING_BODY = {
-  'booking_create: the booking asked for': (response) =>
-    bodyHolds(
+  'booking_create: the requested booking': (response) =>
+    bodyMatches(
       response,
       (booking) =>
-        fieldsPresent(booking, ['id', 'created_at']) &&
-        bookingMatches(JSON.parse(response.request.body), booking),
+        hasFields(booking, ['id', 'created_at']) &&
+        matchesBooking(JSON.parse(response.request.body), booking),
     ),
 };
 
@@ -47,11 +47,11 @@ const BOOKING_BODY = {
  * @param {boolean} bodies whether to check bodies as well
  * @returns {{ list: Checks, detail: Checks, booking: Checks }}
  */
-export function checksBuild(bodies) {
+export function buildChecks(bodies) {
   return {
-    list: { ...statusIs(REQUESTS.list, 200), ...(bodies ? LIST_BODY : {}) },
-    detail: { ...statusIs(REQUESTS.detail, 200), ...(bodies ? DETAIL_BODY : {}) },
-    booking: { ...statusIs(REQUESTS.booking, 201), ...(bodies ? BOOKING_BODY : {}) },
+    list: { ...statusCheck(REQUESTS.list, 200), ...(bodies ? LIST_BODY : {}) },
+    detail: { ...statusCheck(REQUESTS.detail, 200), ...(bodies ? DETAIL_BODY : {}) },
+    booking: { ...statusCheck(REQUESTS.booking, 201), ...(bodies ? BOOKING_BODY : {}) },
   };
 }
 
@@ -60,7 +60,7 @@ export function checksBuild(bodies) {
  * @param {number} status
  * @returns {Checks}
  */
-function statusIs(name, status) {
+function statusCheck(name, status) {
   return { [`${name}: status is ${status}`]: (response) => response.status === status };
 }
 
@@ -69,7 +69,7 @@ function statusIs(name, status) {
  * @param {Response} response
  * @param {(body: any) => boolean} condition
  */
-function bodyHolds(response, condition) {
+function bodyMatches(response, condition) {
   try {
     return condition(response.json());
   } catch (_) {
@@ -81,22 +81,20 @@ function bodyHolds(response, condition) {
  * @param {any} object
  * @param {string[]} fields
  */
-function fieldsPresent(object, fields) {
+function hasFields(object, fields) {
   return fields.every((field) => object[field] !== undefined);
 }
 
 /** @param {any} suite */
-function suiteComplete(suite) {
-  return (
-    fieldsPresent(suite, ['id', 'number', 'capacity', 'price']) && Array.isArray(suite.bookings)
-  );
+function isCompleteSuite(suite) {
+  return hasFields(suite, ['id', 'number', 'capacity', 'price']) && Array.isArray(suite.bookings);
 }
 
 /**
  * @param {any} sent
  * @param {any} received
  */
-function bookingMatches(sent, received) {
+function matchesBooking(sent, received) {
   return (
     sent.suite === received.suite &&
     sent.check_in === received.check_in &&

@@ -15,18 +15,22 @@ export const SCENARIOS = [
 
 // Scenarios that require a particular profile, and the reason.
 /** @type {Record<string, { profile: string, because: string }>} */
-const NEEDS = {
+const REQUIRED_PROFILES = {
   staleness: {
     profile: 'smoke',
-    because: 'it asks until it sees, so no rate can be planned. Run the load beside it',
+    because:
+      'it polls until the page shows the booking, so it has no planned rate. Run the load in a second k6',
   },
-  availability: { profile: 'hold', because: 'its bookings come at RATE, whatever the sockets do' },
-  faults: { profile: 'hold', because: 'it goes on at RATE, whatever breaks' },
+  availability: {
+    profile: 'hold',
+    because: 'it sends bookings at RATE, whatever happens to the sockets',
+  },
+  faults: { profile: 'hold', because: 'it continues at RATE during the fault' },
 };
 
 // Variables that only one scenario reads.
 /** @type {Record<string, string>} */
-const READ_BY = {
+const SCENARIO_VARIABLES = {
   STALENESS_BOUND: 'staleness',
   ROUTE: 'workbench',
   RETRIES: 'workbench',
@@ -65,39 +69,39 @@ const DURATION_UNITS = { h: 3600, m: 60, s: 1, ms: 0.001 };
  * @param {string[]} profiles
  * @returns {Env}
  */
-export function envRead(variables, profiles) {
-  k6ShortcutsRefuse(variables);
-  const profile = envChoice(variables, 'PROFILE', profiles, 'smoke');
-  const scenario = envChoice(variables, 'SCENARIO', SCENARIOS, 'journey');
-  scenarioFits(variables, profile, scenario);
+export function readEnv(variables, profiles) {
+  rejectK6Shortcuts(variables);
+  const profile = readChoice(variables, 'PROFILE', profiles, 'smoke');
+  const scenario = readChoice(variables, 'SCENARIO', SCENARIOS, 'journey');
+  checkScenario(variables, profile, scenario);
   const env = {
     profile,
     scenario,
-    baseUrl: envUrl(variables, 'BASE_URL', 'http://127.0.0.1:8080').replace(/\/+$/, ''),
-    clientTimeoutMs: envInteger(variables, 'CLIENT_TIMEOUT', 60, 1, 3600) * 1000,
-    boundMs: envInteger(variables, 'RESPONSE_TIME_BOUND', 1000, 1, 3600000),
+    baseUrl: readUrl(variables, 'BASE_URL', 'http://127.0.0.1:8080').replace(/\/+$/, ''),
+    clientTimeoutMs: readInteger(variables, 'CLIENT_TIMEOUT', 60, 1, 3600) * 1000,
+    boundMs: readInteger(variables, 'RESPONSE_TIME_BOUND', 1000, 1, 3600000),
     // At most 100 s: the smoke profile's gracefulStop is 2 min.
-    stalenessBoundMs: envInteger(variables, 'STALENESS_BOUND', 10, 1, 100) * 1000,
-    route: scenario === 'workbench' ? envChoice(variables, 'ROUTE', Object.keys(ROUTES), '') : '',
-    retries: envInteger(variables, 'RETRIES', 0, 0, 10),
-    connections: envInteger(variables, 'CONNECTIONS', 100, 1, 20000),
-    journeyHotels: envInteger(variables, 'JOURNEY_HOTELS', 0, 1, 100000),
-    testid: variables.TESTID || testidDefault(profile, scenario, new Date()),
+    stalenessBoundMs: readInteger(variables, 'STALENESS_BOUND', 10, 1, 100) * 1000,
+    route: scenario === 'workbench' ? readChoice(variables, 'ROUTE', Object.keys(ROUTES), '') : '',
+    retries: readInteger(variables, 'RETRIES', 0, 0, 10),
+    connections: readInteger(variables, 'CONNECTIONS', 100, 1, 20000),
+    journeyHotels: readInteger(variables, 'JOURNEY_HOTELS', 0, 1, 100000),
+    testid: variables.TESTID || defaultTestid(profile, scenario, new Date()),
     summaryPath: variables.SUMMARY_PATH || '',
-    settingsUrl: envUrl(variables, 'SETTINGS_URL', ''),
+    settingsUrl: readUrl(variables, 'SETTINGS_URL', ''),
     labToken: variables.LAB_TOKEN || '',
-    expectSettings: settingsParse(variables.EXPECT_SETTINGS || ''),
+    expectSettings: parseSettings(variables.EXPECT_SETTINGS || ''),
   };
-  settingsSourceRequire(env);
+  checkSettingsSource(env);
   return env;
 }
 
 /** @param {Variables} variables */
-function k6ShortcutsRefuse(variables) {
-  const found = K6_SHORTCUTS.filter((name) => variables[name]);
-  if (found.length === 0) return;
+function rejectK6Shortcuts(variables) {
+  const shortcuts = K6_SHORTCUTS.filter((name) => variables[name]);
+  if (shortcuts.length === 0) return;
   throw new Error(
-    `${found.join(', ')} is set: k6 would drop this script's scenarios. ` +
+    `${shortcuts.join(', ')} is set: k6 would drop this script's scenarios. ` +
       'Unset it and use PROFILE, VUS, RATE and DURATION instead.',
   );
 }
@@ -108,7 +112,7 @@ function k6ShortcutsRefuse(variables) {
  * @param {string[]} allowed
  * @param {string} fallback
  */
-function envChoice(variables, name, allowed, fallback) {
+function readChoice(variables, name, allowed, fallback) {
   const value = variables[name] || fallback;
   if (allowed.includes(value)) return value;
   throw new Error(`${name}=${value} is unknown. Set it to one of: ${allowed.join(', ')}.`);
@@ -119,10 +123,10 @@ function envChoice(variables, name, allowed, fallback) {
  * @param {string} name
  * @param {string} fallback
  */
-function envUrl(variables, name, fallback) {
+function readUrl(variables, name, fallback) {
   const value = variables[name] || fallback;
   if (value === '' || /^https?:\/\/[^/\s]+\S*$/.test(value)) return value;
-  throw new Error(`${name}=${value} is not an address. Set it like ${name}=http://127.0.0.1:8080.`);
+  throw new Error(`${name}=${value} is not a URL. Set it like ${name}=http://127.0.0.1:8080.`);
 }
 
 /**
@@ -132,7 +136,7 @@ function envUrl(variables, name, fallback) {
  * @param {number} min
  * @param {number} max
  */
-export function envInteger(variables, name, fallback, min, max) {
+export function readInteger(variables, name, fallback, min, max) {
   const text = variables[name];
   if (!text) return fallback;
   const value = Number(text);
@@ -147,7 +151,7 @@ export function envInteger(variables, name, fallback, min, max) {
  * @param {number} min
  * @param {number} max
  */
-export function envDecimal(variables, name, fallback, min, max) {
+export function readDecimal(variables, name, fallback, min, max) {
   const text = variables[name];
   if (!text) return fallback;
   const value = Number(text);
@@ -160,14 +164,16 @@ export function envDecimal(variables, name, fallback, min, max) {
  * @param {string} profile
  * @param {string} scenario
  */
-function scenarioFits(variables, profile, scenario) {
-  const need = NEEDS[scenario];
-  if (need && profile !== need.profile) {
-    throw new Error(`SCENARIO=${scenario} needs PROFILE=${need.profile}: ${need.because}.`);
+function checkScenario(variables, profile, scenario) {
+  const requirement = REQUIRED_PROFILES[scenario];
+  if (requirement && profile !== requirement.profile) {
+    throw new Error(
+      `SCENARIO=${scenario} requires PROFILE=${requirement.profile}: ${requirement.because}.`,
+    );
   }
-  for (const [name, reader] of Object.entries(READ_BY)) {
-    if (variables[name] && scenario !== reader) {
-      throw new Error(`${name} is of use with SCENARIO=${reader} only. Unset it.`);
+  for (const [name, owner] of Object.entries(SCENARIO_VARIABLES)) {
+    if (variables[name] && scenario !== owner) {
+      throw new Error(`${name} applies to SCENARIO=${owner} only. Unset it.`);
     }
   }
 }
@@ -178,19 +184,19 @@ function scenarioFits(variables, profile, scenario) {
  * @param {string} name
  * @param {number} fallback
  */
-export function envDuration(variables, name, fallback) {
+export function readDuration(variables, name, fallback) {
   const text = variables[name];
   if (!text) return fallback;
-  const seconds = durationParse(text);
+  const seconds = parseDuration(text);
   if (seconds >= 1 && seconds <= 86400) return seconds;
-  throw new Error(`${name}=${text} is no duration of 1s..24h. Set it like 90s, 5m or 1h30m.`);
+  throw new Error(`${name}=${text} is not a duration of 1s..24h. Set it like 90s, 5m or 1h30m.`);
 }
 
 /**
  * @param {string} text
  * @returns {number} NaN if it is not a duration
  */
-export function durationParse(text) {
+export function parseDuration(text) {
   if (!/^(\d+(\.\d+)?(h|ms|m|s))+$/.test(text)) return NaN;
   let seconds = 0;
   for (const [, amount, unit] of text.matchAll(/([\d.]+)(h|ms|m|s)/g)) {
@@ -204,14 +210,14 @@ export function durationParse(text) {
  * @param {string} text
  * @returns {Record<string, string>}
  */
-export function settingsParse(text) {
+export function parseSettings(text) {
   /** @type {Record<string, string>} */
   const settings = {};
   for (const pair of text ? text.split(/,(?=\s*[A-Z][A-Z0-9_]*=)/) : []) {
     const [, name, value] = pair.trim().match(/^([A-Z][A-Z0-9_]*)=(.*)$/) || [];
     if (!name) {
       throw new Error(
-        `EXPECT_SETTINGS holds "${pair}". Set it like LAB_DETAIL=naive,LAB_SHED=off.`,
+        `EXPECT_SETTINGS contains "${pair}". Set it like LAB_DETAIL=naive,LAB_SHED=off.`,
       );
     }
     settings[name] = value;
@@ -220,13 +226,13 @@ export function settingsParse(text) {
 }
 
 /** @param {Env} env */
-function settingsSourceRequire({ settingsUrl, labToken, expectSettings }) {
-  const wanted = Object.keys(expectSettings).length > 0;
-  if (wanted && !settingsUrl) {
-    throw new Error('EXPECT_SETTINGS needs SETTINGS_URL: the backend address of /lab/settings.');
+function checkSettingsSource({ settingsUrl, labToken, expectSettings }) {
+  const hasExpectations = Object.keys(expectSettings).length > 0;
+  if (hasExpectations && !settingsUrl) {
+    throw new Error('EXPECT_SETTINGS requires SETTINGS_URL: the backend address of /lab/settings.');
   }
   if (settingsUrl && !labToken) {
-    throw new Error('SETTINGS_URL needs LAB_TOKEN: without it the backend answers 404.');
+    throw new Error('SETTINGS_URL requires LAB_TOKEN: without it the backend returns 404.');
   }
 }
 
@@ -235,6 +241,6 @@ function settingsSourceRequire({ settingsUrl, labToken, expectSettings }) {
  * @param {string} scenario
  * @param {Date} date
  */
-export function testidDefault(profile, scenario, date) {
+export function defaultTestid(profile, scenario, date) {
   return `${profile}-${scenario}-${date.toISOString().slice(0, 19).replace(/[-:]/g, '')}Z`;
 }

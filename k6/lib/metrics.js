@@ -37,7 +37,7 @@ const staleness = new Trend('lab_staleness', true);
 const stalenessUnseen = new Counter('lab_staleness_unseen');
 const bookingsCreated = new Counter('lab_bookings_created');
 const bookingsConflicted = new Counter('lab_bookings_conflicted');
-const begun = new Counter('lab_begun');
+const starts = new Counter('lab_begun');
 const retries = new Counter('lab_retries');
 
 /** @type {Record<string, { name: string }>} */
@@ -47,7 +47,7 @@ const nameTags = {};
 const cacheTags = {};
 
 const PULSE_MS = 1000;
-let pulseLast = 0;
+let lastPulse = 0;
 
 /**
  * Record a response by its cache status: k6 can't tag its built-in metrics after the response.
@@ -55,33 +55,33 @@ let pulseLast = 0;
  * @param {string} name
  * @param {number} boundMs
  */
-export function answerRecord(response, name, boundMs) {
+export function recordResponse(response, name, boundMs) {
   const tags = cacheTagsFor(name, response.headers['X-Cache-Status'] || 'NONE');
   cacheStatus.add(1, tags);
   cacheDuration.add(response.timings.duration, tags);
-  inTimeRecord(response, name, boundMs);
+  recordInTime(response, name, boundMs);
 }
 
 /**
  * @param {import('k6/http').Response} response
  * @param {string} name
  * @param {number} boundMs
- * @param {number} earlierMs that the user has already waited for failed attempts
+ * @param {number} waitedMs that the user has already waited for failed attempts
  */
-export function inTimeRecord({ status, timings }, name, boundMs, earlierMs = 0) {
-  const inTime = status >= 200 && status < 400 && earlierMs + timings.duration <= boundMs;
+export function recordInTime({ status, timings }, name, boundMs, waitedMs = 0) {
+  const inTime = status >= 200 && status < 400 && waitedMs + timings.duration <= boundMs;
   // Adding 0 starts the series before the first success, so that its rate is correct.
   answersInTime.add(inTime ? 1 : 0, nameTagsFor(name));
 }
 
 /** @param {string} name */
-export function retryRecord(name) {
+export function recordRetry(name) {
   retries.add(1, nameTagsFor(name));
 }
 
 /** Count the start of a request: k6 records nothing about a request that it cuts off. */
-export function begunRecord() {
-  begun.add(1);
+export function recordStart() {
+  starts.add(1);
 }
 
 /** @param {string} name */
@@ -100,13 +100,13 @@ function cacheTagsFor(name, status) {
 }
 
 /** @param {number} status of the response to a booking */
-export function bookingRecord(status) {
+export function recordBooking(status) {
   if (status === 201) bookingsCreated.add(1);
   if (status === 409) bookingsConflicted.add(1);
 }
 
 /** @param {number | null} ms until the booking was seen; null if it was not */
-export function stalenessRecord(ms) {
+export function recordStaleness(ms) {
   // Adding 0 starts the series before the first unseen booking.
   stalenessUnseen.add(ms === null ? 1 : 0);
   if (ms !== null) staleness.add(ms);
@@ -119,10 +119,10 @@ export function stalenessRecord(ms) {
  * @param {import('./profiles.js').Profile} profile
  * @param {number} [startTime] of the plan, Unix time in ms
  */
-export function pulseRecord(profile, startTime = exec.scenario.startTime) {
+export function recordPulse(profile, startTime = exec.scenario.startTime) {
   const now = Date.now();
-  if (now - pulseLast < PULSE_MS) return;
-  pulseLast = now;
+  if (now - lastPulse < PULSE_MS) return;
+  lastPulse = now;
   scenarioStart.add(startTime / 1000);
   if (profile.plan === null) return;
   targetRate.add(targetRateAt(profile.plan, (now - startTime) / 1000), { unit: profile.unit });

@@ -34,9 +34,9 @@ const SCENARIO_REQUESTS = {
  * @param {Profile} profile
  * @returns {Options}
  */
-export function optionsBuild(env, profile) {
+export function buildOptions(env, profile) {
   return {
-    scenarios: { [env.scenario]: scenarioBuild(env, profile) },
+    scenarios: { [env.scenario]: buildScenario(env, profile) },
     thresholds: { ...submetrics(env), ...thresholdsFor(profile) },
     tags: { testid: env.testid },
     systemTags: /** @type {any} */ (SYSTEM_TAGS),
@@ -51,7 +51,7 @@ export function optionsBuild(env, profile) {
  * @param {Env} env
  * @param {Profile} profile
  */
-function scenarioBuild(env, profile) {
+function buildScenario(env, profile) {
   const { executor } = profile;
   if (profile.unit !== 'requests' || profile.cutsOff) return executor;
   // k6 does not record a request that it cuts off: at a breakpoint's end, the slowest ones.

@@ -4,8 +4,8 @@
 
 import exec from 'k6/execution';
 import http from 'k6/http';
-import { PAUSE_SECONDS, iterationsPlanned } from './arrivals.js';
-import { candidatesPick, dateOf, leaseTake, nightsNeeded } from './slots.js';
+import { PAUSE_SECONDS, plannedIterations } from './arrivals.js';
+import { dateOf, nightsFor, pickCandidates, takeLease } from './slots.js';
 import { ROUTES, workbenchUrl } from './workbench.js';
 
 /**
@@ -13,7 +13,7 @@ import { ROUTES, workbenchUrl } from './workbench.js';
  * @param {Record<string, unknown>} active the backend may return numbers as numbers
  * @returns {string[]} one sentence per difference
  */
-export function settingsDiffer(expected, active) {
+export function settingDifferences(expected, active) {
   return Object.keys(expected)
     .filter((name) => String(active[name]) !== expected[name])
     .map((name) =>
@@ -40,7 +40,7 @@ export function settingsDiffer(expected, active) {
  * @param {string} testid
  * @returns {Source}
  */
-export function sourceChoose({ baseUrl, settingsUrl, labToken }, testid) {
+export function chooseSource({ baseUrl, settingsUrl, labToken }, testid) {
   if (!settingsUrl) {
     return { origin: baseUrl, query: `?setup=${encodeURIComponent(testid)}`, headers: {} };
   }
@@ -65,8 +65,8 @@ const BOOKING_SCENARIOS = ['journey', 'booking', 'staleness', 'availability', 'f
 
 // Each VU has a copy of the suites of these hotels, and a slow target takes half a second per
 // hotel. So a run with few bookings reads few hotels; the sentinel's is always the first.
-const HOTELS_READ_MAX = 50;
-const HOTELS_READ_MIN = 2;
+const MAX_HOTELS_READ = 50;
+const MIN_HOTELS_READ = 2;
 const BOOKINGS_PER_HOTEL_READ = 10;
 
 /**
@@ -74,15 +74,15 @@ const BOOKINGS_PER_HOTEL_READ = 10;
  * @param {Profile} profile
  * @returns {Prepared}
  */
-export function targetPrepare(env, profile) {
+export function prepareTarget(env, profile) {
   const startedAt = Date.now();
-  const settings = settingsVerify(env);
-  const testid = testidActive(env);
-  const source = sourceChoose(env, testid);
-  if (env.scenario === 'workbench') routeRequire(env);
-  const hotels = env.scenario === 'workbench' ? [] : hotelsRead(env, source);
+  const settings = verifySettings(env);
+  const testid = activeTestid(env);
+  const source = chooseSource(env, testid);
+  if (env.scenario === 'workbench') requireRoute(env);
+  const hotels = env.scenario === 'workbench' ? [] : readHotels(env, source);
   const lease = BOOKING_SCENARIOS.includes(env.scenario)
-    ? leaseBook(env, profile, hotels, source)
+    ? bookLease(env, profile, hotels, source)
     : null;
   return { testid, setupSeconds: (Date.now() - startedAt) / 1000, settings, hotels, lease };
 }
@@ -91,20 +91,20 @@ export function targetPrepare(env, profile) {
  * Return the id in force: `--tag testid=…` replaces options.tags, but not our env.
  * @param {Env} env
  */
-function testidActive(env) {
+function activeTestid(env) {
   return exec.test.options.tags?.testid || env.testid;
 }
 
 /** @param {Env} env */
-function settingsVerify(env) {
+function verifySettings(env) {
   if (!env.settingsUrl) return null;
   const response = http.get(env.settingsUrl, {
     ...params('setup_settings', env),
     headers: { 'X-Lab-Token': env.labToken },
   });
-  statusRequire(response, 200, 'Check SETTINGS_URL (the backend itself, not Nginx) and LAB_TOKEN.');
-  const { settings } = bodyRead(response);
-  const differences = settingsDiffer(env.expectSettings, settings || {});
+  requireStatus(response, 200, 'Check SETTINGS_URL (the backend itself, not Nginx) and LAB_TOKEN.');
+  const { settings } = readBody(response);
+  const differences = settingDifferences(env.expectSettings, settings || {});
   if (differences.length > 0) {
     throw new Error(
       `The target's settings are not those of EXPECT_SETTINGS: ${differences.join('; ')}. ` +
@@ -118,7 +118,7 @@ function settingsVerify(env) {
  * Check that the route exists. A POST without its fields creates no post; the response is then 400.
  * @param {Env} env
  */
-function routeRequire(env) {
+function requireRoute(env) {
   const { method, query } = ROUTES[env.route];
   const url = workbenchUrl(env.baseUrl, env.route) + (query || '');
   const expected = method === 'POST' ? 400 : 200;
@@ -126,7 +126,7 @@ function routeRequire(env) {
     ...params('setup_route', env),
     responseCallback: http.expectedStatuses(expected),
   });
-  statusRequire(response, expected, 'Start the target with LAB_WORKBENCH=on.');
+  requireStatus(response, expected, 'Start the target with LAB_WORKBENCH=on.');
 }
 
 /**
@@ -134,13 +134,13 @@ function routeRequire(env) {
  * @param {Source} source
  * @returns {string[]}
  */
-function hotelsRead(env, source) {
-  const response = pageRead(env, source, '/api/hotel/', 'setup_list');
+function readHotels(env, source) {
+  const response = readPage(env, source, '/api/hotel/', 'setup_list');
   const variable = env.settingsUrl ? 'SETTINGS_URL' : 'BASE_URL';
-  statusRequire(response, 200, `Start the stack, or set ${variable} (now ${source.origin}).`);
-  const hotels = bodyRead(response);
+  requireStatus(response, 200, `Start the stack, or set ${variable} (now ${source.origin}).`);
+  const hotels = readBody(response);
   if (!Array.isArray(hotels) || hotels.length === 0) {
-    throw new Error(`${response.url} answered no hotel. Load the lab's data into the target.`);
+    throw new Error(`${response.url} returned no hotels. Load the lab's data into the target.`);
   }
   const ids = hotels.map((hotel) => hotel.id);
   return env.journeyHotels ? ids.slice(0, env.journeyHotels) : ids;
@@ -153,19 +153,19 @@ function hotelsRead(env, source) {
  * @param {Source} source
  * @returns {import('./slots.js').Lease}
  */
-function leaseBook(env, profile, hotels, source) {
-  const planned = bookingsPlanned(env, profile, hotels.length);
-  const byBookings = Math.max(Math.ceil(planned / BOOKINGS_PER_HOTEL_READ), HOTELS_READ_MIN);
+function bookLease(env, profile, hotels, source) {
+  const planned = plannedBookings(env, profile, hotels.length);
+  const byBookings = Math.max(Math.ceil(planned / BOOKINGS_PER_HOTEL_READ), MIN_HOTELS_READ);
   // These scenarios watch or read every hotel, so every hotel needs bookings.
-  const enough = ['availability', 'faults'].includes(env.scenario) ? hotels.length : byBookings;
+  const hotelCount = ['availability', 'faults'].includes(env.scenario) ? hotels.length : byBookings;
   // Sorted, so that every generator picks the same sentinel, whatever the list's order.
-  const read = [...hotels].sort().slice(0, Math.min(enough, HOTELS_READ_MAX));
-  const details = read.map((id) => detailRead(env, id, source));
-  const { sentinel, suites, customers, hotels: hotelOf, freeFrom } = candidatesPick(details);
-  const wanted = nightsNeeded(planned, suites.length);
+  const selection = [...hotels].sort().slice(0, Math.min(hotelCount, MAX_HOTELS_READ));
+  const details = selection.map((id) => readDetail(env, id, source));
+  const { sentinel, suites, customers, hotels: hotelOf, freeFrom } = pickCandidates(details);
+  const nightCount = nightsFor(planned, suites.length);
   const guests = customers.slice(0, 1);
-  const { firstDay, nights } = leaseTake(wanted, freeFrom, (from, to) =>
-    sentinelBook(env, {
+  const { firstDay, nights } = takeLease(nightCount, freeFrom, (from, to) =>
+    bookSentinel(env, {
       suite: sentinel,
       check_in: dateOf(from),
       check_out: dateOf(to),
@@ -180,10 +180,11 @@ function leaseBook(env, profile, hotels, source) {
  * @param {Profile} profile
  * @param {number} hotels
  */
-function bookingsPlanned(env, profile, hotels) {
-  const iterations = iterationsPlanned(profile, PAUSE_SECONDS);
-  const oneInSo = profile.unit === 'requests' && env.scenario === 'journey' ? hotels + 2 : 1;
-  return Math.ceil(iterations / oneInSo);
+function plannedBookings(env, profile, hotels) {
+  const iterations = plannedIterations(profile, PAUSE_SECONDS);
+  const requestsPerBooking =
+    profile.unit === 'requests' && env.scenario === 'journey' ? hotels + 2 : 1;
+  return Math.ceil(iterations / requestsPerBooking);
 }
 
 /**
@@ -192,10 +193,10 @@ function bookingsPlanned(env, profile, hotels) {
  * @param {Source} source
  * @returns {import('./slots.js').HotelDetail}
  */
-function detailRead(env, id, source) {
-  const response = pageRead(env, source, `/api/hotel/${id}/`, 'setup_detail');
-  statusRequire(response, 200, 'See the log of the backend.');
-  return bodyRead(response);
+function readDetail(env, id, source) {
+  const response = readPage(env, source, `/api/hotel/${id}/`, 'setup_detail');
+  requireStatus(response, 200, 'See the log of the backend.');
+  return readBody(response);
 }
 
 /**
@@ -204,7 +205,7 @@ function detailRead(env, id, source) {
  * @param {string} path
  * @param {string} name
  */
-function pageRead(env, source, path, name) {
+function readPage(env, source, path, name) {
   const { origin, query, headers } = source;
   return http.get(`${origin}${path}${query}`, { ...params(name, env), headers });
 }
@@ -214,14 +215,14 @@ function pageRead(env, source, path, name) {
  * @param {import('./slots.js').Booking} booking
  * @returns {boolean} false if another run has booked these nights
  */
-function sentinelBook(env, booking) {
+function bookSentinel(env, booking) {
   const response = http.post(`${env.baseUrl}/api/booking/`, JSON.stringify(booking), {
     ...params('setup_lease', env),
     headers: { 'Content-Type': 'application/json' },
     responseCallback: http.expectedStatuses(201, 409),
   });
   if (response.status === 409) return false;
-  statusRequire(response, 201, 'Without a lease on its nights this run could meet another one.');
+  requireStatus(response, 201, 'Without this lease, bookings of another run could conflict.');
   return true;
 }
 
@@ -242,12 +243,12 @@ function params(name, env) {
  * @param {number} expected
  * @param {string} advice
  */
-function statusRequire(response, expected, advice) {
+function requireStatus(response, expected, advice) {
   if (response.status === expected) return;
-  const answer = response.error || String(response.body || '').trim();
+  const detail = response.error || String(response.body || '').trim();
   throw new Error(
-    `${response.request.method} ${response.request.url} answered ${response.status}, ` +
-      `not ${expected} (${answer.slice(0, 300)}). ${advice}`,
+    `${response.request.method} ${response.request.url} returned ${response.status}, ` +
+      `expected ${expected} (${detail.slice(0, 300)}). ${advice}`,
   );
 }
 
@@ -255,10 +256,12 @@ function statusRequire(response, expected, advice) {
  * @param {import('k6/http').Response} response
  * @returns {any}
  */
-function bodyRead(response) {
+function readBody(response) {
   try {
     return response.json();
   } catch (_) {
-    throw new Error(`${response.request.url} answered no JSON. Is another program on this port?`);
+    throw new Error(
+      `${response.request.url} did not return JSON. Is another program listening on this port?`,
+    );
   }
 }

@@ -1,26 +1,26 @@
 // @ts-check
 // The named loads. A profile defines how arrivals grow; SCENARIO defines which requests arrive.
 
-import { OPENING_MS } from './arrivals.js';
-import { envDecimal, envDuration, envInteger, seconds } from './env.js';
+import { OPENING_TIMEOUT_MS } from './arrivals.js';
+import { readDecimal, readDuration, readInteger, seconds } from './env.js';
 
 // Options of a profile with arrivals: rate, duration and number of VUs.
 
 /** @typedef {import('./env.js').Variables} Variables */
 
-export const ARRIVAL_KNOBS = ['RATE', 'DURATION', 'PRE_ALLOCATED_VUS', 'MAX_VUS'];
+export const ARRIVAL_VARIABLES = ['RATE', 'DURATION', 'PRE_ALLOCATED_VUS', 'MAX_VUS'];
 
 /**
  * @param {Variables} variables
  * @param {number} rateDefault
  * @param {[number, number]} [vus] pre-allocated and maximum; default: by the rate
  */
-export function arrivalsRead(variables, rateDefault, vus) {
-  const rate = envInteger(variables, 'RATE', rateDefault, 1, 100000);
+export function readArrivals(variables, rateDefault, vus) {
+  const rate = readInteger(variables, 'RATE', rateDefault, 1, 100000);
   return {
     rate,
-    duration: envDuration(variables, 'DURATION', 300),
-    limits: vusRead(variables, vus || vusDefault(rate)),
+    duration: readDuration(variables, 'DURATION', 300),
+    limits: readVus(variables, vus || defaultVus(rate)),
   };
 }
 
@@ -30,7 +30,7 @@ export function arrivalsRead(variables, rateDefault, vus) {
  * @param {number} rate
  * @returns {[number, number]}
  */
-function vusDefault(rate) {
+function defaultVus(rate) {
   return [clamp(rate * 5, 50, 1000), clamp(rate * 5, 50, 5000)];
 }
 
@@ -38,10 +38,10 @@ function vusDefault(rate) {
  * @param {Variables} variables
  * @param {[number, number]} defaults
  */
-function vusRead(variables, [preDefault, maxDefault]) {
-  const preGiven = envInteger(variables, 'PRE_ALLOCATED_VUS', 0, 1, 50000);
-  const maxVUs = envInteger(variables, 'MAX_VUS', Math.max(maxDefault, preGiven), 1, 50000);
-  const preAllocatedVUs = preGiven || Math.min(preDefault, maxVUs);
+function readVus(variables, [preAllocatedDefault, maxDefault]) {
+  const preRequested = readInteger(variables, 'PRE_ALLOCATED_VUS', 0, 1, 50000);
+  const maxVUs = readInteger(variables, 'MAX_VUS', Math.max(maxDefault, preRequested), 1, 50000);
+  const preAllocatedVUs = preRequested || Math.min(preAllocatedDefault, maxVUs);
   if (preAllocatedVUs > maxVUs) {
     throw new Error(
       `PRE_ALLOCATED_VUS=${preAllocatedVUs} exceeds MAX_VUS=${maxVUs}. Raise MAX_VUS to it.`,
@@ -65,10 +65,10 @@ function clamp(value, min, max) {
  * @param {Variables} variables
  * @returns {Load}
  */
-export function breakpointBuild(variables) {
-  const { rate, duration, limits } = arrivalsRead(variables, 500);
+export function buildBreakpoint(variables) {
+  const { rate, duration, limits } = readArrivals(variables, 500);
   const plan = [{ duration_seconds: duration, from: 0, to: rate }];
-  return { ...rampBuild('requests', plan, limits), mayStopEarly: true };
+  return { ...buildRamp('requests', plan, limits), mayStopEarly: true };
 }
 
 // k6 accepts only whole rates; 0.25/s is a whole number of requests per minute.
@@ -81,14 +81,14 @@ const GROWTH = 1.07;
  * @param {Variables} variables
  * @returns {Load}
  */
-export function breakpointGeometricBuild(variables) {
-  const rate = envInteger(variables, 'RATE', 500, 1, 100000);
-  const start = envDecimal(variables, 'START_RATE', 1, 0.1, 100000);
+export function buildGeometricBreakpoint(variables) {
+  const rate = readInteger(variables, 'RATE', 500, 1, 100000);
+  const start = readDecimal(variables, 'START_RATE', 1, 0.1, 100000);
   if (start >= rate) {
     throw new Error(`START_RATE=${start} is not below RATE=${rate}. Lower it, or raise RATE.`);
   }
-  const limits = vusRead(variables, vusDefault(rate));
-  const load = rampBuild('requests', geometricPlan(start, rate), limits);
+  const limits = readVus(variables, defaultVus(rate));
+  const load = buildRamp('requests', geometricPlan(start, rate), limits);
   const perMinute = (/** @type {number} */ perSecond) => Math.round(perSecond * MINUTE);
   const executor = /** @type {import('k6/options').RampingArrivalRateScenario} */ (load.executor);
   return {
@@ -125,10 +125,10 @@ function geometricPlan(start, rate) {
  * @param {Variables} variables
  * @returns {Load}
  */
-export function holdBuild(variables) {
-  const { rate, duration, limits } = arrivalsRead(variables, 50);
+export function buildHold(variables) {
+  const { rate, duration, limits } = readArrivals(variables, 50);
   return {
-    ...rampBuild('requests', [{ duration_seconds: duration, from: rate, to: rate }], limits),
+    ...buildRamp('requests', [{ duration_seconds: duration, from: rate, to: rate }], limits),
     executor: {
       executor: 'constant-arrival-rate',
       rate,
@@ -149,15 +149,15 @@ const CALM_AFTER = 20;
  * @param {Variables} variables
  * @returns {Load}
  */
-export function spikeBuild(variables) {
-  const { rate, duration, limits } = arrivalsRead(variables, 100);
+export function buildSpike(variables) {
+  const { rate, duration, limits } = readArrivals(variables, 100);
   const calm = Math.max(1, Math.round(rate * CALM_SHARE));
   const plan = [
     { duration_seconds: CALM_BEFORE, from: calm, to: calm },
     { duration_seconds: duration, from: rate, to: rate },
     { duration_seconds: CALM_AFTER, from: calm, to: calm },
   ];
-  return rampBuild('requests', plan, limits);
+  return buildRamp('requests', plan, limits);
 }
 
 /**
@@ -166,22 +166,22 @@ export function spikeBuild(variables) {
  * @param {Variables} variables
  * @returns {Load}
  */
-export function articleBuild(variables) {
-  const { rate, duration, limits } = arrivalsRead(variables, 1000, [100, 1000]);
-  return rampBuild('iterations', [{ duration_seconds: duration, from: 0, to: rate }], limits);
+export function buildArticle(variables) {
+  const { rate, duration, limits } = readArrivals(variables, 1000, [100, 1000]);
+  return buildRamp('iterations', [{ duration_seconds: duration, from: 0, to: rate }], limits);
 }
 
 /**
  * @param {Variables} variables
  * @returns {Load}
  */
-export function articleWarmBuild(variables) {
-  const { rate, duration, limits } = arrivalsRead(variables, 1000, [100, 10000]);
+export function buildWarmArticle(variables) {
+  const { rate, duration, limits } = readArrivals(variables, 1000, [100, 10000]);
   const plan = [
     { duration_seconds: 60, from: 0, to: 10 },
     { duration_seconds: duration, from: 10, to: rate },
   ];
-  return rampBuild('iterations', plan, limits);
+  return buildRamp('iterations', plan, limits);
 }
 
 /**
@@ -190,7 +190,7 @@ export function articleWarmBuild(variables) {
  * @param {{ preAllocatedVUs: number, maxVUs: number }} limits
  * @returns {Load}
  */
-function rampBuild(unit, plan, limits) {
+function buildRamp(unit, plan, limits) {
   return {
     unit,
     plan,
@@ -225,9 +225,9 @@ function stagesOf({ duration_seconds, from, to }, index, plan) {
  * @param {Variables} variables
  * @returns {Load}
  */
-export function smokeBuild(variables) {
-  const vus = envInteger(variables, 'VUS', 5, 1, 1000);
-  const durationSeconds = envDuration(variables, 'DURATION', 20);
+export function buildSmoke(variables) {
+  const vus = readInteger(variables, 'VUS', 5, 1, 1000);
+  const durationSeconds = readDuration(variables, 'DURATION', 20);
   return {
     unit: 'iterations',
     plan: null,
@@ -250,9 +250,9 @@ export function smokeBuild(variables) {
  * @param {Variables} variables
  * @returns {Load}
  */
-export function closedBuild(variables) {
-  const vus = envInteger(variables, 'VUS', 5, 1, 1000);
-  const durationSeconds = envDuration(variables, 'DURATION', 20);
+export function buildClosed(variables) {
+  const vus = readInteger(variables, 'VUS', 5, 1, 1000);
+  const durationSeconds = readDuration(variables, 'DURATION', 20);
   return {
     unit: 'requests',
     plan: null,
@@ -272,9 +272,9 @@ const RAMP_SHARE = 100 / 180;
  * @param {Variables} variables
  * @returns {Load}
  */
-export function closedRampBuild(variables) {
-  const vus = envInteger(variables, 'VUS', 500, 1, 1000);
-  const durationSeconds = envDuration(variables, 'DURATION', 180);
+export function buildClosedRamp(variables) {
+  const vus = readInteger(variables, 'VUS', 500, 1, 1000);
+  const durationSeconds = readDuration(variables, 'DURATION', 180);
   const rampMs = Math.round(durationSeconds * RAMP_SHARE * 1000);
   return {
     unit: 'requests',
@@ -316,23 +316,26 @@ export function closedRampBuild(variables) {
 
 /** @typedef {Omit<Profile, 'name'>} Load */
 
-/** @typedef {{ build: (variables: Variables) => Load, knobs: string[] }} Builder */
+/** @typedef {{ build: (variables: Variables) => Load, options: string[] }} Builder */
 
-const GEOMETRIC_KNOBS = ['START_RATE', ...ARRIVAL_KNOBS.filter((knob) => knob !== 'DURATION')];
+const GEOMETRIC_VARIABLES = [
+  'START_RATE',
+  ...ARRIVAL_VARIABLES.filter((name) => name !== 'DURATION'),
+];
 
-const KNOBS = ['VUS', 'START_RATE', ...ARRIVAL_KNOBS];
+const PROFILE_VARIABLES = ['VUS', 'START_RATE', ...ARRIVAL_VARIABLES];
 
 /** @type {Record<string, Builder>} */
 const BUILDERS = {
-  smoke: { build: smokeBuild, knobs: ['VUS', 'DURATION'] },
-  breakpoint: { build: breakpointBuild, knobs: ARRIVAL_KNOBS },
-  'breakpoint-geometric': { build: breakpointGeometricBuild, knobs: GEOMETRIC_KNOBS },
-  hold: { build: holdBuild, knobs: ARRIVAL_KNOBS },
-  spike: { build: spikeBuild, knobs: ARRIVAL_KNOBS },
-  closed: { build: closedBuild, knobs: ['VUS', 'DURATION'] },
-  'closed-ramp': { build: closedRampBuild, knobs: ['VUS', 'DURATION'] },
-  'article-breakpoint': { build: articleBuild, knobs: ARRIVAL_KNOBS },
-  'article-breakpoint-warm': { build: articleWarmBuild, knobs: ARRIVAL_KNOBS },
+  smoke: { build: buildSmoke, options: ['VUS', 'DURATION'] },
+  breakpoint: { build: buildBreakpoint, options: ARRIVAL_VARIABLES },
+  'breakpoint-geometric': { build: buildGeometricBreakpoint, options: GEOMETRIC_VARIABLES },
+  hold: { build: buildHold, options: ARRIVAL_VARIABLES },
+  spike: { build: buildSpike, options: ARRIVAL_VARIABLES },
+  closed: { build: buildClosed, options: ['VUS', 'DURATION'] },
+  'closed-ramp': { build: buildClosedRamp, options: ['VUS', 'DURATION'] },
+  'article-breakpoint': { build: buildArticle, options: ARRIVAL_VARIABLES },
+  'article-breakpoint-warm': { build: buildWarmArticle, options: ARRIVAL_VARIABLES },
 };
 
 export const PROFILES = Object.keys(BUILDERS);
@@ -342,19 +345,22 @@ export const PROFILES = Object.keys(BUILDERS);
  * @param {Variables} variables
  * @returns {Profile}
  */
-export function profileBuild(name, variables) {
-  const { build, knobs } = BUILDERS[name];
-  const unused = KNOBS.filter((knob) => variables[knob] && !knobs.includes(knob));
+export function buildProfile(name, variables) {
+  const { build, options } = BUILDERS[name];
+  const unused = PROFILE_VARIABLES.filter(
+    (option) => variables[option] && !options.includes(option),
+  );
   if (unused.length > 0) {
     throw new Error(
-      `PROFILE=${name} does not use ${unused.join(', ')}. Unset it; it takes ${knobs.join(', ')}.`,
+      `PROFILE=${name} does not use ${unused.join(', ')}. Unset it. ` +
+        `PROFILE=${name} uses ${options.join(', ')}.`,
     );
   }
   return { name, ...build(variables) };
 }
 
 // These scenarios send the arrivals themselves, from one VU.
-const ALONE = ['availability', 'faults'];
+const SINGLE_VU_SCENARIOS = ['availability', 'faults'];
 
 /**
  * Return the profile as the scenario needs it.
@@ -363,12 +369,12 @@ const ALONE = ['availability', 'faults'];
  * @returns {Profile}
  */
 export function profileFor(env, variables) {
-  const profile = profileBuild(env.profile, variables);
-  if (!ALONE.includes(env.scenario)) return profile;
+  const profile = buildProfile(env.profile, variables);
+  if (!SINGLE_VU_SCENARIOS.includes(env.scenario)) return profile;
   if (variables.MAX_VUS || variables.PRE_ALLOCATED_VUS) {
     throw new Error(`SCENARIO=${env.scenario} has one VU. Unset MAX_VUS and PRE_ALLOCATED_VUS.`);
   }
-  const maxDuration = seconds(profile.durationSeconds + besideArrivals(env.clientTimeoutMs));
+  const maxDuration = seconds(profile.durationSeconds + overheadSeconds(env.clientTimeoutMs));
   const executor = /** @type {const} */ ('per-vu-iterations');
   return { ...profile, maxVUs: 1, executor: { executor, vus: 1, iterations: 1, maxDuration } };
 }
@@ -377,6 +383,6 @@ export function profileFor(env, variables) {
  * Return the seconds, at most, for sockets to open, last responses and messages, and closing.
  * @param {number} clientTimeoutMs
  */
-function besideArrivals(clientTimeoutMs) {
-  return (OPENING_MS + clientTimeoutMs) / 1000 + 60;
+function overheadSeconds(clientTimeoutMs) {
+  return (OPENING_TIMEOUT_MS + clientTimeoutMs) / 1000 + 60;
 }

@@ -1,4 +1,4 @@
-// What a module below scenarios/ may export; main.js calls one of them, again and again.
+// Exports of a module in scenarios/. main.js calls one of them in every iteration.
 import type { Api } from './api.js';
 import type { Env } from './env.js';
 import type { Prepared } from './prepare.js';
@@ -11,10 +11,10 @@ export interface Tools {
 }
 
 export interface Scenario {
-  /** All that one user does. */
+  /** One complete visit of a user. */
   iteration(tools: Tools, data: Prepared): void;
-  /** One request of it, where the profile counts requests. */
+  /** One request, if the profile's unit is requests. */
   request?(tools: Tools, data: Prepared): void;
-  /** Instead of both: one VU for the whole test, which begins the plan at its own moment. */
+  /** Instead of both: one VU for the whole test, which starts the plan itself. */
   watch?(tools: Tools, data: Prepared): Promise<void>;
 }

@@ -34,7 +34,7 @@ export function dateOf(day) {
  * @param {number} bookings
  * @param {number} suites
  */
-export function nightsNeeded(bookings, suites) {
+export function nightsFor(bookings, suites) {
   return Math.ceil(bookings / suites) + 1;
 }
 
@@ -53,7 +53,7 @@ export function slotBooking(lease, n) {
     suite: suite.id,
     check_in: dateOf(firstDay + night),
     check_out: dateOf(firstDay + night + 1),
-    customers: guestsPick(customers, n, suite.guests),
+    customers: pickGuests(customers, n, suite.guests),
   };
 }
 
@@ -62,10 +62,10 @@ export function slotBooking(lease, n) {
  * @param {number} n
  * @param {number} guests at most the number of customers
  */
-function guestsPick(customers, n, guests) {
-  const picked = [];
-  for (let i = 0; i < guests; i++) picked.push(customers[(n + i) % customers.length]);
-  return picked;
+function pickGuests(customers, n, guests) {
+  const ids = [];
+  for (let i = 0; i < guests; i++) ids.push(customers[(n + i) % customers.length]);
+  return ids;
 }
 
 // A lease on a range of nights. Runs and generators do not know of each other, and pages may be
@@ -101,28 +101,28 @@ const FIRST_DAY = dayOf('2030-01-01');
 const LAST_DAY = dayOf('9999-12-31');
 
 const SUITES_PER_HOTEL = 10;
-const CUSTOMERS_MAX = 100;
+const MAX_CUSTOMERS = 100;
 // Two guests if the suite has room, so that each booking costs the same.
 const GUESTS = 2;
 
 // Short runs also lease a year: on a stale page, strides of two nights would find no free range.
-const NIGHTS_MIN = 365;
-const TRIES_MAX = 40;
-const STRIDE_DOUBLINGS_MAX = 6;
+const MIN_NIGHTS = 365;
+const MAX_ATTEMPTS = 40;
+const MAX_STRIDE_DOUBLINGS = 6;
 
 /**
  * @param {HotelDetail[]} hotels
  * @returns {Candidates}
  */
-export function candidatesPick(hotels) {
-  const ordered = [...hotels].sort(byId);
-  const byHotel = ordered.map((hotel) => [...hotel.suites].sort(byId));
+export function pickCandidates(hotels) {
+  const ordered = [...hotels].sort(compareIds);
+  const byHotel = ordered.map((hotel) => [...hotel.suites].sort(compareIds));
   const sentinel = byHotel[0].shift();
   const suites = roundRobin(byHotel.map((all) => all.slice(0, SUITES_PER_HOTEL)));
-  const customers = customersPick(ordered);
+  const customers = pickCustomers(ordered);
   if (!sentinel || suites.length === 0 || customers.length === 0) {
     throw new Error(
-      `${hotels.length} hotels show ${suites.length} suites beside the sentinel and ` +
+      `${hotels.length} hotels have ${suites.length} suites in addition to the sentinel, and ` +
         `${customers.length} customers; bookings need one of each. Load the lab's data.`,
     );
   }
@@ -132,24 +132,24 @@ export function candidatesPick(hotels) {
     suites: suites.map(({ id, capacity }) => ({ id, guests: Math.min(guestsMax, capacity) })),
     customers,
     hotels: hotelsOf(suites, ordered),
-    freeFrom: Math.max(FIRST_DAY, ...[sentinel, ...suites].map(bookedUntil)),
+    freeFrom: Math.max(FIRST_DAY, ...[sentinel, ...suites].map(lastCheckOut)),
   };
 }
 
 /**
  * Lease the first free range from `freeFrom` on. Strides grow and are random, so that generators
  * that start together separate quickly.
- * @param {number} nightsWanted
+ * @param {number} nightsPlanned
  * @param {number} freeFrom
  * @param {(from: number, to: number) => boolean} book true: booked, false: booked by another run
  * @returns {{ firstDay: number, nights: number }}
  */
-export function leaseTake(nightsWanted, freeFrom, book) {
-  const nights = Math.max(nightsWanted, NIGHTS_MIN);
+export function takeLease(nightsPlanned, freeFrom, book) {
+  const nights = Math.max(nightsPlanned, MIN_NIGHTS);
   let day = freeFrom;
-  for (let attempt = 0; attempt < TRIES_MAX && day + nights <= LAST_DAY; attempt++) {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS && day + nights <= LAST_DAY; attempt++) {
     if (book(day, day + nights)) return { firstDay: day, nights };
-    const stride = 2 ** Math.min(attempt, STRIDE_DOUBLINGS_MAX);
+    const stride = 2 ** Math.min(attempt, MAX_STRIDE_DOUBLINGS);
     day += nights * (1 + Math.floor(Math.random() * stride));
   }
   throw new Error(
@@ -169,20 +169,20 @@ function hotelsOf(suites, hotels) {
 }
 
 /** @param {HotelDetail[]} hotels */
-function customersPick(hotels) {
+function pickCustomers(hotels) {
   /** @type {Set<string>} */
   const ids = new Set();
   for (const hotel of hotels) {
     for (const suite of hotel.suites) {
       for (const booking of suite.bookings) booking.customers.forEach((id) => ids.add(id));
-      if (ids.size >= CUSTOMERS_MAX) return [...ids].slice(0, CUSTOMERS_MAX);
+      if (ids.size >= MAX_CUSTOMERS) return [...ids].slice(0, MAX_CUSTOMERS);
     }
   }
   return [...ids];
 }
 
 /** @param {SuiteDetail} suite */
-function bookedUntil(suite) {
+function lastCheckOut(suite) {
   return suite.bookings.reduce((last, { check_out }) => Math.max(last, dayOf(check_out)), 0);
 }
 
@@ -197,6 +197,6 @@ function roundRobin(lists) {
  * @param {{ id: string }} a
  * @param {{ id: string }} b
  */
-function byId(a, b) {
+function compareIds(a, b) {
   return a.id < b.id ? -1 : 1;
 }

@@ -27,12 +27,12 @@ const closed = new Counter('lab_ws_closed');
 const loadSeconds = new Gauge('lab_load_seconds');
 
 /** @param {number} open */
-export function connectionsRecord(open) {
+export function recordConnections(open) {
   connections.add(open);
 }
 
 /** @param {number} delayMs between two clocks: the backend's at the commit, k6's at the receipt */
-export function messageRecord(delayMs) {
+export function recordMessage(delayMs) {
   messages.add(1);
   delay.add(delayMs);
 }
@@ -42,7 +42,7 @@ export function messageRecord(delayMs) {
  * @param {number} socketsClosed
  * @param {number} seconds from the first booking to the last response
  */
-export function totalsRecord(counts, socketsClosed, seconds) {
+export function recordTotals(counts, socketsClosed, seconds) {
   // Record zeros as well: "no message was lost" is a measurement.
   messages.add(0);
   expected.add(counts.expected);
@@ -57,14 +57,14 @@ export function totalsRecord(counts, socketsClosed, seconds) {
 // while other clients book, and whether a message or the booking's response arrives first.
 
 /** @typedef {{ expected: number, lost: number, doubled: number, other: number }} Counts */
-/** @typedef {ReturnType<typeof tallyBuild>} Tally */
+/** @typedef {ReturnType<typeof buildTally>} Tally */
 
-/** @param {string[]} watched hotel of each socket */
-export function tallyBuild(watched) {
+/** @param {string[]} hotels hotel of each socket */
+export function buildTally(hotels) {
   /** @type {Map<string, string>} hotel of each booking, by booking id */
   const bookings = new Map();
   /** @type {Set<string>[]} ids of the bookings that each socket received */
-  const told = watched.map(() => new Set());
+  const receivedIds = hotels.map(() => new Set());
   let doubled = 0;
 
   return {
@@ -72,7 +72,7 @@ export function tallyBuild(watched) {
      * @param {string} id
      * @param {string} hotel
      */
-    booked(id, hotel) {
+    addBooking(id, hotel) {
       bookings.set(id, hotel);
     },
 
@@ -80,16 +80,19 @@ export function tallyBuild(watched) {
      * @param {number} socket
      * @param {string} id
      */
-    received(socket, id) {
-      if (told[socket].has(id)) doubled += 1;
-      else told[socket].add(id);
+    addMessage(socket, id) {
+      if (receivedIds[socket].has(id)) doubled += 1;
+      else receivedIds[socket].add(id);
     },
 
     /** @returns {Counts} */
     counts() {
-      const expected = owed(watched, bookings);
-      const all = told.reduce((sum, ids) => sum + ids.size, 0);
-      const due = told.reduce((sum, ids, socket) => sum + dueOf(ids, watched[socket]), 0);
+      const expected = countDue(hotels, bookings);
+      const all = receivedIds.reduce((sum, ids) => sum + ids.size, 0);
+      const due = receivedIds.reduce(
+        (sum, ids, socket) => sum + countDueTo(ids, hotels[socket]),
+        0,
+      );
       return { expected, lost: expected - due, doubled, other: all - due };
     },
   };
@@ -98,7 +101,7 @@ export function tallyBuild(watched) {
    * @param {Set<string>} ids
    * @param {string} hotel
    */
-  function dueOf(ids, hotel) {
+  function countDueTo(ids, hotel) {
     let due = 0;
     for (const id of ids) if (bookings.get(id) === hotel) due += 1;
     return due;
@@ -106,42 +109,42 @@ export function tallyBuild(watched) {
 }
 
 /**
- * @param {string[]} watched
+ * @param {string[]} hotels
  * @param {Map<string, string>} bookings
  */
-function owed(watched, bookings) {
+function countDue(hotels, bookings) {
   /** @type {Map<string, number>} */
   const watchers = new Map();
-  for (const hotel of watched) watchers.set(hotel, (watchers.get(hotel) || 0) + 1);
+  for (const hotel of hotels) watchers.set(hotel, (watchers.get(hotel) || 0) + 1);
   let messages = 0;
   for (const hotel of bookings.values()) messages += watchers.get(hotel) || 0;
   return messages;
 }
 
-/** @typedef {ReturnType<typeof socketsBuild>} Sockets */
+/** @typedef {ReturnType<typeof buildSockets>} Sockets */
 
 // Servers queue only a few connections that they have not accepted yet.
-const OPENING_AT_ONCE = 50;
+const PARALLEL_OPENINGS = 50;
 
 // k6 drops a message that it reads before it sets its socket to open (readyState, in
 // internal/js/modules/k6/websockets), and `ready` may arrive with the handshake's response. So the
 // client requests it once the socket is open; a socket that stays silent is replaced.
-const READY_ASK = 'ready?';
-const PATIENCE_MS = 5000;
+const READY_REQUEST = 'ready?';
+const READY_TIMEOUT_MS = 5000;
 
 /**
  * @param {string[]} urls
- * @param {(socket: number, message: any, at: number) => void} received a booking's message, and
+ * @param {(socket: number, message: any, at: number) => void} onMessage a booking's message, and
  *   when it was read, Unix time in ms
  */
-export function socketsBuild(urls, received) {
+export function buildSockets(urls, onMessage) {
   /** @type {WebSocket[]} */
   const sockets = [];
   /** @type {Set<number>} */
   const ready = new Set();
-  let begun = 0;
-  let over = false;
-  let problem = '';
+  let nextIndex = 0;
+  let timedOut = false;
+  let firstError = '';
 
   return {
     /**
@@ -151,26 +154,26 @@ export function socketsBuild(urls, received) {
     async open(timeoutMs) {
       /** @type {any} */
       let timer;
-      const late = new Promise((resolve) => (timer = setTimeout(resolve, timeoutMs)));
-      const openers = Array.from({ length: OPENING_AT_ONCE }, openInTurn);
-      await Promise.race([late, Promise.all(openers)]);
-      over = true;
+      const timeout = new Promise((resolve) => (timer = setTimeout(resolve, timeoutMs)));
+      const openers = Array.from({ length: PARALLEL_OPENINGS }, openNext);
+      await Promise.race([timeout, Promise.all(openers)]);
+      timedOut = true;
       clearTimeout(timer);
     },
     /** Return the number of sockets that are open and ready. */
-    held: () => ready.size,
+    readyCount: () => ready.size,
     /** Return the reason of the first failure. */
-    problem: () => problem,
+    firstError: () => firstError,
     close() {
       // Closing a socket that is not open yet would block k6's event loop.
       for (const number of ready) sockets[number].close();
     },
   };
 
-  async function openInTurn() {
-    while (begun < urls.length) {
-      const number = begun++;
-      while (!over && !(await attempt(number)));
+  async function openNext() {
+    while (nextIndex < urls.length) {
+      const number = nextIndex++;
+      while (!timedOut && !(await openSocket(number)));
     }
   }
 
@@ -178,30 +181,30 @@ export function socketsBuild(urls, received) {
    * @param {number} number
    * @returns {Promise<boolean>} false if it is open and stays silent
    */
-  function attempt(number) {
+  function openSocket(number) {
     const socket = new WebSocket(urls[number], null, { tags: { name: 'hotel_socket' } });
     sockets[number] = socket;
     const current = () => sockets[number] === socket;
     return new Promise((resolve) => {
       /** @type {any} k6 ends an iteration only after its timers */
       let timer;
-      const settle = (/** @type {boolean} */ done) => {
+      const settle = (/** @type {boolean} */ success) => {
         clearTimeout(timer);
-        resolve(done);
+        resolve(success);
       };
       socket.onopen = () => {
-        timer = setTimeout(() => settle(silent(number)), PATIENCE_MS);
-        socket.send(READY_ASK);
+        timer = setTimeout(() => settle(abandonSocket(number)), READY_TIMEOUT_MS);
+        socket.send(READY_REQUEST);
       };
       socket.onmessage = (event) => {
-        if (current() && event) hear(number, event);
+        if (current() && event) handleMessage(number, event);
         if (ready.has(number)) settle(true);
       };
       socket.onerror = (event) => {
-        problem = problem || String(event && event.error);
+        firstError = firstError || String(event && event.error);
       };
       socket.onclose = () => {
-        if (current() && ready.delete(number)) connectionsRecord(ready.size);
+        if (current() && ready.delete(number)) recordConnections(ready.size);
         settle(true);
       };
     });
@@ -211,11 +214,11 @@ export function socketsBuild(urls, received) {
    * @param {number} number of the socket to give up
    * @returns {false}
    */
-  function silent(number) {
+  function abandonSocket(number) {
     const socket = sockets[number];
     delete sockets[number];
     socket.close();
-    problem = problem || 'a socket opened and did not say "ready"';
+    firstError = firstError || 'a socket opened, but did not send "ready"';
     return false;
   }
 
@@ -223,12 +226,12 @@ export function socketsBuild(urls, received) {
    * @param {number} number
    * @param {import('k6/websockets').MessageEvent} event
    */
-  function hear(number, event) {
+  function handleMessage(number, event) {
     const message = JSON.parse(String(event.data));
-    if (message.type === 'availability') return received(number, message, event.timestamp);
+    if (message.type === 'availability') return onMessage(number, message, event.timestamp);
     if (message.type !== 'ready') return;
     ready.add(number);
-    connectionsRecord(ready.size);
+    recordConnections(ready.size);
   }
 }
 
@@ -236,7 +239,7 @@ export function socketsBuild(urls, received) {
  * @param {string[]} hotels
  * @param {number} count
  */
-export function hotelsInTurn(hotels, count) {
+export function rotateHotels(hotels, count) {
   return Array.from({ length: count }, (_, i) => hotels[i % hotels.length]);
 }
 

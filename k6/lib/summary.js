@@ -11,7 +11,7 @@
  */
 export function summaryText(lab, data) {
   const heading = `${lab.profile}, ${lab.scenario}, on ${lab.base_url} (testid ${lab.testid})`;
-  const lines = lab.setup_completed ? linesBuild(lab, data) : ['setup stopped: no load was sent'];
+  const lines = lab.setup_completed ? buildLines(lab, data) : ['setup stopped: no load was sent'];
   return ['', heading, ...lines].join('\n  ') + '\n\n';
 }
 
@@ -19,7 +19,7 @@ export function summaryText(lab, data) {
  * @param {LabPart} lab
  * @param {any} data
  */
-function linesBuild(lab, { metrics }) {
+function buildLines(lab, { metrics }) {
   const scenario = `scenario:${lab.scenario}`;
   return [
     `requests    ${requestsText(metrics, scenario, lab.load_seconds || 0)}`,
@@ -28,7 +28,7 @@ function linesBuild(lab, { metrics }) {
     `all         ${durationText(metrics[`http_req_duration{${scenario}}`])}`,
     `successful  ${durationText(metrics[`http_req_duration{${scenario},expected_response:true}`])}`,
     `dropped     ${valueOf(metrics.dropped_iterations, 'count')} ${lab.unit} of the plan`,
-    `VUs         ${valueOf(metrics.vus_max, 'max')} made, ${lab.max_vus} allowed`,
+    `VUs         ${valueOf(metrics.vus_max, 'max')} allocated, maximum ${lab.max_vus}`,
     `checks      ${checksText(metrics)}`,
     ...(lab.hotels ? hotelLines(metrics) : []),
     ...stalenessLines(metrics),
@@ -68,9 +68,9 @@ function failedText(metrics, scenario) {
  * @param {LabPart} lab
  */
 function inTimeText({ lab_answers_in_time }, { load_seconds, response_time_bound_ms }) {
-  const answers = valueOf(lab_answers_in_time, 'count');
-  const goodput = (answers / (load_seconds || 1)).toFixed(1);
-  return `${answers} succeeded within ${response_time_bound_ms} ms, ${goodput}/s (goodput)`;
+  const responses = valueOf(lab_answers_in_time, 'count');
+  const goodput = (responses / (load_seconds || 1)).toFixed(1);
+  return `${responses} succeeded within ${response_time_bound_ms} ms, ${goodput}/s (goodput)`;
 }
 
 /** @param {Metrics[string]} trend */
@@ -95,19 +95,19 @@ function cachesText(metrics) {
   const parts = Object.keys(metrics)
     .filter((key) => key.startsWith('lab_cache_status{') && valueOf(metrics[key], 'count') > 0)
     .map((key) => `${key.replace(/.*:(.*)}/, '$1')} ${valueOf(metrics[key], 'count')}`);
-  return parts.join(', ') || 'no answer';
+  return parts.join(', ') || 'no response';
 }
 
 /** @param {Metrics} metrics */
 function stalenessLines({ lab_staleness, lab_staleness_unseen }) {
   if (!lab_staleness_unseen) return [];
-  const unseen = `${valueOf(lab_staleness_unseen, 'count')} bookings not seen in time`;
+  const unseen = `${valueOf(lab_staleness_unseen, 'count')} bookings not visible in time`;
   return [`staleness   ${lab_staleness ? `${durationText(lab_staleness)}; ` : ''}${unseen}`];
 }
 
 /** @param {Metrics} metrics */
 function retryLines({ lab_retries }) {
-  return lab_retries ? [`sent again  ${valueOf(lab_retries, 'count')} failed requests`] : [];
+  return lab_retries ? [`retried     ${valueOf(lab_retries, 'count')} failed requests`] : [];
 }
 
 /**
@@ -117,21 +117,21 @@ function retryLines({ lab_retries }) {
  */
 function unfinishedLines({ lab_begun, lab_retries, ...metrics }, scenario) {
   if (!lab_begun) return [];
-  const tries = valueOf(metrics[`http_reqs{${scenario}}`], 'count');
-  const ended = tries - valueOf(lab_retries, 'count');
-  const cut = valueOf(lab_begun, 'count') - ended;
-  return [`unfinished  ${cut} requests were under way at the end; they are counted nowhere else`];
+  const attempts = valueOf(metrics[`http_reqs{${scenario}}`], 'count');
+  const completed = attempts - valueOf(lab_retries, 'count');
+  const unfinished = valueOf(lab_begun, 'count') - completed;
+  return [`unfinished  ${unfinished} requests in flight at the end, not included above`];
 }
 
 /** @param {Metrics} metrics */
 function socketLines(metrics) {
   if (!metrics.lab_ws_lost) return [];
   const count = (/** @type {string} */ name) => valueOf(metrics[`lab_ws_${name}`], 'count');
-  const held = valueOf(metrics.lab_ws_connections, 'max');
+  const connections = valueOf(metrics.lab_ws_connections, 'max');
   return [
-    `WebSockets  ${held} held at once, ${count('closed')} not open to the end`,
-    `messages    ${count('expected')} due, ${count('lost')} lost, ${count('doubled')} came twice`,
-    `to message  ${durationText(metrics.lab_ws_delay)} after the commit`,
+    `WebSockets  ${connections} open at once, ${count('closed')} closed early`,
+    `messages    ${count('expected')} due, ${count('lost')} lost, ${count('doubled')} duplicates`,
+    `delay       ${durationText(metrics.lab_ws_delay)} from commit to message`,
   ];
 }
 
@@ -150,7 +150,7 @@ function percent(rate) {
 
 /** @typedef {import('./env.js').Env} Env */
 /** @typedef {import('./profiles.js').Profile} Profile */
-/** @typedef {ReturnType<typeof labDescribe>} LabPart */
+/** @typedef {ReturnType<typeof describeLab>} LabPart */
 
 /**
  * @param {Env} env
@@ -158,8 +158,8 @@ function percent(rate) {
  * @param {any} data k6's summary; almost empty if setup stopped
  * @returns {Record<string, string>} text by destination
  */
-export function summaryBuild(env, profile, data) {
-  const lab = labDescribe(env, profile, data);
+export function buildSummary(env, profile, data) {
+  const lab = describeLab(env, profile, data);
   /** @type {Record<string, string>} */
   const outputs = { stdout: summaryText(lab, data) };
   if (env.summaryPath) {
@@ -174,7 +174,7 @@ export function summaryBuild(env, profile, data) {
  * @param {Profile} profile
  * @param {any} data
  */
-export function labDescribe(env, profile, data) {
+export function describeLab(env, profile, data) {
   const prepared = data.setup_data || null;
   return {
     testid: prepared ? prepared.testid : env.testid,

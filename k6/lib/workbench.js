@@ -4,7 +4,7 @@
 
 import { check, sleep } from 'k6';
 import http from 'k6/http';
-import { inTimeRecord, retryRecord } from './metrics.js';
+import { recordInTime, recordRetry } from './metrics.js';
 
 // The workbench's routes, as named in ROUTE.
 
@@ -40,13 +40,13 @@ export function workbenchUrl(baseUrl, route) {
   return `${baseUrl}/workbench/${route.replace(/_/g, '-')}/`;
 }
 
-/** @typedef {ReturnType<typeof workbenchBuild>} Workbench */
+/** @typedef {ReturnType<typeof buildWorkbench>} Workbench */
 
 // Before the second attempt; doubled before each further one.
 const FIRST_PAUSE_SECONDS = 0.1;
 
 /** @param {import('./env.js').Env} env */
-export function workbenchBuild({ baseUrl, route, retries, boundMs, clientTimeoutMs }) {
+export function buildWorkbench({ baseUrl, route, retries, boundMs, clientTimeoutMs }) {
   const name = workbenchName(route);
   const url = workbenchUrl(baseUrl, route);
   const { method, expected } = ROUTES[route] || {};
@@ -63,13 +63,13 @@ export function workbenchBuild({ baseUrl, route, retries, boundMs, clientTimeout
 
   /**
    * @param {string} title
-   * @param {number} earlierMs
+   * @param {number} waitedMs
    * @returns {number} the status; 0 without a response
    */
-  function ask(title, earlierMs) {
+  function send(title, waitedMs) {
     const form = method === 'POST' ? { title, content: 'A post of the load.' } : null;
     const response = http.request(method, url, form, params);
-    inTimeRecord(response, name, boundMs, earlierMs);
+    recordInTime(response, name, boundMs, waitedMs);
     check(response, checks);
     return response.status;
   }
@@ -78,16 +78,16 @@ export function workbenchBuild({ baseUrl, route, retries, boundMs, clientTimeout
     /** @param {string} title unique title of a post */
     use(title) {
       const startedAt = Date.now();
-      for (let tries = 1; worthAgain(ask(title, Date.now() - startedAt)); tries++) {
-        if (tries > retries) return;
-        retryRecord(name);
-        sleep(FIRST_PAUSE_SECONDS * 2 ** (tries - 1));
+      for (let attempt = 1; isRetryable(send(title, Date.now() - startedAt)); attempt++) {
+        if (attempt > retries) return;
+        recordRetry(name);
+        sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1));
       }
     },
   };
 }
 
 /** @param {number} status a client error is not retried */
-function worthAgain(status) {
+function isRetryable(status) {
   return status === 0 || status >= 500;
 }

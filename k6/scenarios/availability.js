@@ -3,18 +3,18 @@
 // one VU: VUs share no memory, and the bookings' ids are compared with the messages' ids.
 import exec from 'k6/execution';
 import { clearInterval, setInterval } from 'k6/timers';
-import { OPENING_MS, arrivals, until } from '../lib/arrivals.js';
-import { pulseRecord } from '../lib/metrics.js';
+import { OPENING_TIMEOUT_MS, sendArrivals, waitUntil } from '../lib/arrivals.js';
+import { recordPulse } from '../lib/metrics.js';
 import {
-  connectionsRecord,
-  hotelsInTurn,
-  messageRecord,
+  buildSockets,
+  buildTally,
+  recordConnections,
+  recordMessage,
+  recordTotals,
+  rotateHotels,
   socketUrl,
-  socketsBuild,
-  tallyBuild,
-  totalsRecord,
 } from '../lib/sockets.js';
-import { bookingNth } from './booking.js';
+import { nthBooking } from './booking.js';
 
 /** @typedef {import('../lib/api.js').Api} Api */
 /** @typedef {import('../lib/env.js').Env} Env */
@@ -29,43 +29,43 @@ const QUIET_MS = 5000;
 const LATE_MS = 30000;
 const LATE_POLL_MS = 250;
 // A duplicate arrives soon after the first message.
-const DOUBLES_MS = 1000;
+const DUPLICATES_MS = 1000;
 
 /**
  * @param {Tools} tools
  * @param {Prepared} data
  */
 export async function watch({ api, env, profile }, data) {
-  const watched = hotelsInTurn(data.hotels, env.connections);
-  const tally = tallyBuild(watched);
-  const urls = watched.map((hotel) => socketUrl(env.baseUrl, hotel));
-  const sockets = socketsBuild(urls, (socket, { booking, committed_at }, receivedMs) => {
-    tally.received(socket, booking);
-    messageRecord(receivedMs - committed_at * 1000);
+  const hotels = rotateHotels(data.hotels, env.connections);
+  const tally = buildTally(hotels);
+  const urls = hotels.map((hotel) => socketUrl(env.baseUrl, hotel));
+  const sockets = buildSockets(urls, (socket, { booking, committed_at }, receivedMs) => {
+    tally.addMessage(socket, booking);
+    recordMessage(receivedMs - committed_at * 1000);
   });
-  await sockets.open(OPENING_MS);
-  if (sockets.held() === 0) noneReady(env, sockets.problem());
-  const seconds = await load(profile, sockets.held, (n) => book(api, data, tally, n));
-  await lateMessages(tally, sockets.held);
-  totalsRecord(tally.counts(), env.connections - sockets.held(), seconds);
+  await sockets.open(OPENING_TIMEOUT_MS);
+  if (sockets.readyCount() === 0) abortWithoutSockets(env, sockets.firstError());
+  const seconds = await load(profile, sockets.readyCount, (n) => book(api, data, tally, n));
+  await waitForLateMessages(tally, sockets.readyCount);
+  recordTotals(tally.counts(), env.connections - sockets.readyCount(), seconds);
   sockets.close();
 }
 
 /**
  * @param {Profile} profile
- * @param {() => number} held
+ * @param {() => number} readyCount
  * @param {(n: number) => Promise<void>} send
  * @returns {Promise<number>} seconds until the last response or the end of the plan, the later
  */
-async function load(profile, held, send) {
+async function load(profile, readyCount, send) {
   const startedAt = Date.now();
-  const beat = () => {
-    pulseRecord(profile, startedAt);
-    connectionsRecord(held());
+  const recordBeat = () => {
+    recordPulse(profile, startedAt);
+    recordConnections(readyCount());
   };
-  beat();
-  const pulse = setInterval(beat, PULSE_MS);
-  await arrivals(startedAt, profile, send);
+  recordBeat();
+  const pulse = setInterval(recordBeat, PULSE_MS);
+  await sendArrivals(startedAt, profile, send);
   clearInterval(pulse);
   return (Date.now() - startedAt) / 1000;
 }
@@ -77,35 +77,35 @@ async function load(profile, held, send) {
  * @param {number} n
  */
 async function book(api, data, tally, n) {
-  const booking = bookingNth(data, n);
-  const id = booking && (await api.bookingSend(booking));
-  if (id && booking && data.lease) tally.booked(id, data.lease.hotels[booking.suite]);
+  const booking = nthBooking(data, n);
+  const id = booking && (await api.sendBooking(booking));
+  if (id && booking && data.lease) tally.addBooking(id, data.lease.hotels[booking.suite]);
 }
 
 /**
  * @param {Tally} tally
- * @param {() => number} held
+ * @param {() => number} readyCount
  */
-async function lateMessages(tally, held) {
-  const givenUpAt = Date.now() + LATE_MS;
+async function waitForLateMessages(tally, readyCount) {
+  const deadline = Date.now() + LATE_MS;
   let { lost } = tally.counts();
   let changedAt = Date.now();
-  while (lost && held() && Date.now() < Math.min(givenUpAt, changedAt + QUIET_MS)) {
-    await until(Date.now() + LATE_POLL_MS);
+  while (lost && readyCount() && Date.now() < Math.min(deadline, changedAt + QUIET_MS)) {
+    await waitUntil(Date.now() + LATE_POLL_MS);
     const now = tally.counts().lost;
     if (now < lost) changedAt = Date.now();
     lost = now;
   }
-  await until(Date.now() + DOUBLES_MS);
+  await waitUntil(Date.now() + DUPLICATES_MS);
 }
 
 /**
  * @param {Env} env
- * @param {string} problem
+ * @param {string} firstError
  */
-function noneReady({ connections }, problem) {
+function abortWithoutSockets({ connections }, firstError) {
   exec.test.abort(
-    `None of ${connections} WebSockets was ready within ${OPENING_MS / 1000} s (${problem}). ` +
-      'Start the target with LAB_WEBSOCKETS=on, and a server that speaks ASGI.',
+    `None of the ${connections} WebSockets was ready within ${OPENING_TIMEOUT_MS / 1000} s (${firstError}). ` +
+      'Start the target with LAB_WEBSOCKETS=on, and an ASGI server.',
   );
 }

@@ -12,7 +12,7 @@ import { slotBooking } from '../lib/slots.js';
  * @param {Prepared} data
  */
 export function request({ api }, data) {
-  bookingMake(api, data, exec.scenario.iterationInTest);
+  makeBooking(api, data, exec.scenario.iterationInTest);
 }
 
 /**
@@ -29,18 +29,18 @@ export function iteration(tools, data) {
  * @param {Prepared} data
  * @param {number} n number of the booking in the whole test, across VUs and instances
  */
-export function bookingMake(api, data, n) {
-  const booking = bookingNth(data, n);
-  if (booking) api.bookingCreate(booking);
+export function makeBooking(api, data, n) {
+  const booking = nthBooking(data, n);
+  if (booking) api.createBooking(booking);
 }
 
 /**
  * @param {Prepared} data
  * @param {number} n
  */
-export function bookingNth(data, n) {
+export function nthBooking(data, n) {
   const booking = data.lease && slotBooking(data.lease, n);
   if (booking) return booking;
-  exec.test.abort(`Booking ${n} lies past the leased nights: the plan was counted too short.`);
+  exec.test.abort(`Booking ${n} is outside the leased nights: the lease is shorter than the plan.`);
   return null;
 }

@@ -11,7 +11,7 @@ import { pause } from '../lib/arrivals.js';
  * @param {Prepared} data
  */
 export function request({ api }, data) {
-  api.hotelDetail(data.hotels[exec.scenario.iterationInTest % data.hotels.length]);
+  api.readHotel(data.hotels[exec.scenario.iterationInTest % data.hotels.length]);
 }
 
 /**

@@ -3,22 +3,22 @@
 // and every response is a line on the console, which the test compares with the database. All in
 // one VU: VUs share no memory, and the bookings are compared with the pages.
 
-import { arrivals, until } from '../lib/arrivals.js';
-import { REQUESTS, pulseRecord, retryRecord } from '../lib/metrics.js';
-import { bookingNth } from './booking.js';
+import { sendArrivals, waitUntil } from '../lib/arrivals.js';
+import { REQUESTS, recordPulse, recordRetry } from '../lib/metrics.js';
+import { nthBooking } from './booking.js';
 
 // Bookings with a response, so that a page without one of them is known to be stale.
 
-/** @typedef {ReturnType<typeof memoryBuild>} Memory */
-/** @typedef {{ id: string, at: number }} Booked */
+/** @typedef {ReturnType<typeof buildMemory>} Memory */
+/** @typedef {{ id: string, at: number }} ConfirmedBooking */
 
-export function memoryBuild() {
-  /** @type {Record<string, Booked[]>} by hotel, in the order of their responses */
-  const booked = {};
+export function buildMemory() {
+  /** @type {Record<string, ConfirmedBooking[]>} by hotel, in the order of their responses */
+  const bookings = {};
   // How many of a hotel's bookings a version of its page contains, counted from the first. The
   // content of a version never changes, and searching a page is this VU's largest cost.
   /** @type {Record<string, number>} */
-  const has = {};
+  const counts = {};
 
   return {
     /**
@@ -26,8 +26,8 @@ export function memoryBuild() {
      * @param {string} id
      * @param {number} at time of the response, Unix time in ms
      */
-    booked(hotel, id, at) {
-      (booked[hotel] = booked[hotel] || []).push({ id, at });
+    addBooking(hotel, id, at) {
+      (bookings[hotel] = bookings[hotel] || []).push({ id, at });
     },
 
     /**
@@ -36,24 +36,24 @@ export function memoryBuild() {
      * @param {string} hotel
      * @param {string} version of the page, its ETag
      * @param {string} page
-     * @param {number} asked time of the request, Unix time in ms
+     * @param {number} sentAt time of the request, Unix time in ms
      */
-    staleMs(hotel, version, page, asked) {
-      const all = booked[hotel] || [];
-      const known = `${hotel} ${version}`;
-      let n = has[known] || 0;
+    staleMs(hotel, version, page, sentAt) {
+      const all = bookings[hotel] || [];
+      const key = `${hotel} ${version}`;
+      let n = counts[key] || 0;
       while (n < all.length && page.includes(all[n].id)) n++;
-      has[known] = n;
-      return n < all.length && all[n].at <= asked ? asked - all[n].at : 0;
+      counts[key] = n;
+      return n < all.length && all[n].at <= sentAt ? sentAt - all[n].at : 0;
     },
   };
 }
 
-// How a careful client retries: the same request, with growing and random pauses, and a time limit.
+// How a client retries: the same request, with growing and random pauses, and a time limit.
 
-const FIRST_MS = 100;
-const LONGEST_MS = 2000;
-export const GIVE_UP_MS = 30000;
+const FIRST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 2000;
+export const RETRY_LIMIT_MS = 30000;
 
 /**
  * Return whether a retry may succeed: after no response, a server error, too many requests, or
@@ -61,7 +61,7 @@ export const GIVE_UP_MS = 30000;
  * @param {number} status 0 without a response
  * @param {string | null} code error code
  */
-export function worthAgain(status, code) {
+export function isRetryable(status, code) {
   return (
     status === 0 || status === 429 || status >= 500 || (status === 409 && code === 'in_progress')
   );
@@ -70,12 +70,12 @@ export function worthAgain(status, code) {
 /**
  * Return the pause before the next attempt: at least Retry-After, and at random up to twice the
  * shortest pause, so that clients that failed together do not retry together.
- * @param {number} tries attempts so far
+ * @param {number} attempts attempts so far
  * @param {number | null} retryAfterSeconds the server's Retry-After
  * @param {number} [chance] 0 to 1
  */
-export function pauseMs(tries, retryAfterSeconds, chance = Math.random()) {
-  const backoff = Math.min(FIRST_MS * 2 ** (tries - 1), LONGEST_MS);
+export function pauseMs(attempts, retryAfterSeconds, chance = Math.random()) {
+  const backoff = Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS);
   return Math.max((retryAfterSeconds || 0) * 1000, backoff / 2) * (1 + chance);
 }
 
@@ -94,11 +94,11 @@ const BOOKING_TIMEOUT_MS = 4000;
  * @param {Prepared} data
  */
 export async function watch({ api, profile }, data) {
-  const [startedAt, memory] = [Date.now(), memoryBuild()];
+  const [startedAt, memory] = [Date.now(), buildMemory()];
   await Promise.all([
-    arrivals(startedAt, profile, (n) => book(api, data, memory, n)),
-    arrivals(startedAt, profile, (n) => {
-      pulseRecord(profile, startedAt);
+    sendArrivals(startedAt, profile, (n) => book(api, data, memory, n)),
+    sendArrivals(startedAt, profile, (n) => {
+      recordPulse(profile, startedAt);
       return read(api, memory, data.hotels[n % data.hotels.length]);
     }),
   ]);
@@ -111,20 +111,24 @@ export async function watch({ api, profile }, data) {
  * @param {number} n
  */
 async function book(api, data, memory, n) {
-  const wish = bookingNth(data, n);
-  if (!wish || !data.lease) return;
+  const booking = nthBooking(data, n);
+  if (!booking || !data.lease) return;
   const key = `${data.testid}-${n}`;
-  note({ line: 'wish', key, ...wish });
-  const givenUpAt = Date.now() + GIVE_UP_MS;
-  for (let tries = 1; ; tries++) {
-    const asked = Date.now();
-    const found = answerOf(asked, await api.bookingTry(wish, key, BOOKING_TIMEOUT_MS));
-    note({ line: 'booking', key, ...found });
-    if (found.id) memory.booked(data.lease.hotels[wish.suite], found.id, found.answered);
-    const next = Date.now() + pauseMs(tries, found.retry_after);
-    if (!worthAgain(found.status, found.code) || next > givenUpAt) return;
-    retryRecord(REQUESTS.booking);
-    await until(next);
+  logRecord({ line: 'wish', key, ...booking });
+  const deadline = Date.now() + RETRY_LIMIT_MS;
+  for (let attempts = 1; ; attempts++) {
+    const sentAt = Date.now();
+    const response = describeResponse(
+      sentAt,
+      await api.tryBooking(booking, key, BOOKING_TIMEOUT_MS),
+    );
+    logRecord({ line: 'booking', key, ...response });
+    if (response.id)
+      memory.addBooking(data.lease.hotels[booking.suite], response.id, response.answered);
+    const next = Date.now() + pauseMs(attempts, response.retry_after);
+    if (!isRetryable(response.status, response.code) || next > deadline) return;
+    recordRetry(REQUESTS.booking);
+    await waitUntil(next);
   }
 }
 
@@ -134,25 +138,25 @@ async function book(api, data, memory, n) {
  * @param {string} hotel
  */
 async function read(api, memory, hotel) {
-  const asked = Date.now();
-  const response = await api.hotelAsk(hotel);
-  const { id, ...found } = answerOf(asked, response);
-  const { 'X-Cache-Status': cache = null, Etag: version = String(asked) } = response.headers;
+  const sentAt = Date.now();
+  const response = await api.requestHotel(hotel);
+  const { id, ...fields } = describeResponse(sentAt, response);
+  const { 'X-Cache-Status': cache = null, Etag: version = String(sentAt) } = response.headers;
   const page = String(response.body || '');
-  const stale_ms = found.status === 200 ? memory.staleMs(hotel, version, page, asked) : null;
-  note({ line: 'page', hotel, ...found, cache, stale_ms });
+  const stale_ms = fields.status === 200 ? memory.staleMs(hotel, version, page, sentAt) : null;
+  logRecord({ line: 'page', hotel, ...fields, cache, stale_ms });
 }
 
 /**
- * @param {number} asked
+ * @param {number} sentAt
  * @param {Text} response
  */
-function answerOf(asked, response) {
+function describeResponse(sentAt, response) {
   const { status, headers } = response;
   const after = Number(headers['Retry-After']);
-  const body = status === 201 || status >= 400 ? jsonOf(response) : {};
+  const body = status === 201 || status >= 400 ? parseJson(response) : {};
   return {
-    ...{ asked, answered: Date.now(), status },
+    ...{ asked: sentAt, answered: Date.now(), status },
     ...{ id: status === 201 ? body.id : null, code: body.error ? body.error.code : null },
     ...{ retry_after: after || null, replayed: headers['Idempotency-Replayed'] === 'true' },
   };
@@ -162,7 +166,7 @@ function answerOf(asked, response) {
  * @param {Text} response
  * @returns {any} empty if the body is not JSON
  */
-function jsonOf(response) {
+function parseJson(response) {
   try {
     return response.json() || {};
   } catch (_) {
@@ -171,6 +175,6 @@ function jsonOf(response) {
 }
 
 /** @param {object} record */
-function note(record) {
+function logRecord(record) {
   console.info(JSON.stringify(record));
 }

@@ -2,7 +2,7 @@
 // The article's visitor: the list, every hotel's detail, one booking.
 import exec from 'k6/execution';
 import { pause } from '../lib/arrivals.js';
-import { bookingMake } from './booking.js';
+import { makeBooking } from './booking.js';
 
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */
 /** @typedef {import('../lib/scenario.js').Tools} Tools */
@@ -12,13 +12,13 @@ import { bookingMake } from './booking.js';
  * @param {Prepared} data
  */
 export function iteration({ api }, data) {
-  api.hotelList();
+  api.listHotels();
   pause();
   for (const id of data.hotels) {
-    api.hotelDetail(id);
+    api.readHotel(id);
     pause();
   }
-  bookingMake(api, data, exec.scenario.iterationInTest);
+  makeBooking(api, data, exec.scenario.iterationInTest);
   pause();
 }
 
@@ -29,9 +29,9 @@ export function iteration({ api }, data) {
  */
 export function request({ api }, data) {
   const { journey, step } = journeyStep(exec.scenario.iterationInTest, data.hotels.length);
-  if (step === 0) api.hotelList();
-  else if (step <= data.hotels.length) api.hotelDetail(data.hotels[step - 1]);
-  else bookingMake(api, data, journey);
+  if (step === 0) api.listHotels();
+  else if (step <= data.hotels.length) api.readHotel(data.hotels[step - 1]);
+  else makeBooking(api, data, journey);
 }
 
 /**

@@ -3,7 +3,7 @@ import { pause } from '../lib/arrivals.js';
 
 /** @param {import('../lib/scenario.js').Tools} tools */
 export function request({ api }) {
-  api.hotelList();
+  api.listHotels();
 }
 
 /** @param {import('../lib/scenario.js').Tools} tools */

@@ -4,8 +4,8 @@
 import { sleep } from 'k6';
 import exec from 'k6/execution';
 import { pause } from '../lib/arrivals.js';
-import { stalenessRecord } from '../lib/metrics.js';
-import { bookingNth } from './booking.js';
+import { recordStaleness } from '../lib/metrics.js';
+import { nthBooking } from './booking.js';
 
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */
 /** @typedef {import('../lib/scenario.js').Tools} Tools */
@@ -17,27 +17,27 @@ const POLL_SECONDS = 0.1;
  * @param {Prepared} data
  */
 export function iteration({ api, env }, data) {
-  const booking = bookingNth(data, exec.scenario.iterationInTest);
+  const booking = nthBooking(data, exec.scenario.iterationInTest);
   const hotel = data.lease && booking && data.lease.hotels[booking.suite];
   if (!booking || !hotel) return;
-  api.hotelText(hotel);
-  const id = api.bookingCreate(booking);
+  api.readHotelText(hotel);
+  const id = api.createBooking(booking);
   const bookedAt = Date.now();
   if (id)
-    stalenessRecord(
-      unseenMs(() => api.hotelText(hotel).includes(id), bookedAt, env.stalenessBoundMs),
+    recordStaleness(
+      timeUntilVisible(() => api.readHotelText(hotel).includes(id), bookedAt, env.stalenessBoundMs),
     );
   pause();
 }
 
 /**
- * @param {() => boolean} seen sends one request
+ * @param {() => boolean} isVisible sends one request
  * @param {number} since
  * @param {number} boundMs
  * @returns {number | null} ms until the response that shows it; null if none did within the limit
  */
-export function unseenMs(seen, since, boundMs) {
-  while (!seen()) {
+export function timeUntilVisible(isVisible, since, boundMs) {
+  while (!isVisible()) {
     if (Date.now() - since >= boundMs) return null;
     sleep(POLL_SECONDS);
   }

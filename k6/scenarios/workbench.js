@@ -2,7 +2,7 @@
 // One route of the server experiments.
 import exec from 'k6/execution';
 import { pause } from '../lib/arrivals.js';
-import { workbenchBuild } from '../lib/workbench.js';
+import { buildWorkbench } from '../lib/workbench.js';
 
 /** @typedef {import('../lib/prepare.js').Prepared} Prepared */
 /** @typedef {import('../lib/scenario.js').Tools} Tools */
@@ -15,7 +15,7 @@ let workbench;
  * @param {Prepared} data
  */
 export function request({ env }, data) {
-  workbench = workbench || workbenchBuild(env);
+  workbench = workbench || buildWorkbench(env);
   workbench.use(`${exec.scenario.iterationInTest} of ${data.testid}`);
 }
 

@@ -1,25 +1,22 @@
 // @ts-check
 // The journey's steps, and leases of nights that no other run books.
-import {
-  candidatesPick,
-  dateOf,
-  dayOf,
-  leaseTake,
-  nightsNeeded,
-  slotBooking,
-} from '../lib/slots.js';
+import { dateOf, dayOf, nightsFor, pickCandidates, slotBooking, takeLease } from '../lib/slots.js';
 import { journeyStep } from '../scenarios/journey.js';
-import { equals, throwsWith } from './expect.js';
+import { expectEqual, expectError } from './expect.js';
 
 export const cases = [journeyRatio, slotsUnique, slotsEnd, leaseRanges, leaseCandidates];
 
 function journeyRatio() {
   const hotels = 20;
   const steps = Array.from({ length: 2200 }, (_, i) => journeyStep(i, hotels).step);
-  const times = (/** @type {number} */ wanted) => steps.filter((step) => step === wanted).length;
-  equals('journey: each step as often', [times(0), times(7), times(hotels + 1)], [100, 100, 100]);
-  equals('journey: no step beyond', Math.max(...steps), hotels + 1);
-  equals('journey: counts journeys', journeyStep(45, hotels), { journey: 2, step: 1 });
+  const times = (/** @type {number} */ number) => steps.filter((step) => step === number).length;
+  expectEqual(
+    'journey: each step as often',
+    [times(0), times(7), times(hotels + 1)],
+    [100, 100, 100],
+  );
+  expectEqual('journey: last step', Math.max(...steps), hotels + 1);
+  expectEqual('journey: counts journeys', journeyStep(45, hotels), { journey: 2, step: 1 });
 }
 
 /**
@@ -34,15 +31,15 @@ function leaseOf(firstDay, nights) {
 
 function slotsUnique() {
   const first = dayOf('2030-01-01');
-  const seen = new Set();
+  const slots = new Set();
   for (const lease of [leaseOf(first, 100), leaseOf(first + 100, 50)]) {
     for (let n = 0; n < lease.nights * lease.suites.length; n++) {
       const slot = slotBooking(lease, n);
-      seen.add(slot && `${slot.suite} ${slot.check_in}`);
-      if (slot && dayOf(slot.check_out) !== dayOf(slot.check_in) + 1) seen.clear();
+      slots.add(slot && `${slot.suite} ${slot.check_in}`);
+      if (slot && dayOf(slot.check_out) !== dayOf(slot.check_in) + 1) slots.clear();
     }
   }
-  equals('slots: all different, one night each', seen.size, 150 * 7);
+  expectEqual('slots: all different, one night each', slots.size, 150 * 7);
 }
 
 function slotsEnd() {
@@ -53,31 +50,34 @@ function slotsEnd() {
     check_out: '2031-01-01',
     customers: ['y', 'z'],
   };
-  equals('slots: the booking', slotBooking(lease, 1), booking);
-  equals(
-    'slots: none past the lease',
+  expectEqual('slots: the booking', slotBooking(lease, 1), booking);
+  expectEqual(
+    'slots: end of the lease',
     [slotBooking(lease, 13) === null, slotBooking(lease, 14)],
     [false, null],
   );
-  equals('slots: nights', [nightsNeeded(700, 7), nightsNeeded(701, 7)], [101, 102]);
-  equals('slots: dates and days', dateOf(dayOf('9999-12-31')), '9999-12-31');
+  expectEqual('slots: nights', [nightsFor(700, 7), nightsFor(701, 7)], [101, 102]);
+  expectEqual('slots: dates and days', dateOf(dayOf('9999-12-31')), '9999-12-31');
 }
 
 function leaseRanges() {
   /** @type {number[][]} */
-  const taken = [];
+  const ranges = [];
   const book = (/** @type {number} */ from, /** @type {number} */ to) => {
-    if (to > dayOf('9999-12-31') || taken.some((range) => from < range[1] && range[0] < to))
+    if (to > dayOf('9999-12-31') || ranges.some((range) => from < range[1] && range[0] < to))
       return false;
-    taken.push([from, to]);
+    ranges.push([from, to]);
     return true;
   };
-  for (let run = 0; run < 30; run++) leaseTake(300 + ((run * 37) % 200), dayOf('2030-01-01'), book);
-  equals('lease: thirty runs, each with its own range', taken.length, 30);
-  equals('lease: the first starts in 2030', taken[0][0], dayOf('2030-01-01'));
-  equals('lease: a year at least', taken[0][1] - taken[0][0], 365);
-  throwsWith('lease: bounded', () => leaseTake(400, 0, () => false), ['400 nights', 'Reset']);
-  throwsWith('lease: calendar', () => leaseTake(9, dayOf('9999-12-30'), book), ['9999-12-31']);
+  for (let run = 0; run < 30; run++) takeLease(300 + ((run * 37) % 200), dayOf('2030-01-01'), book);
+  expectEqual('lease: thirty runs, each with its own range', ranges.length, 30);
+  expectEqual('lease: the first starts in 2030', ranges[0][0], dayOf('2030-01-01'));
+  expectEqual('lease: a year at least', ranges[0][1] - ranges[0][0], 365);
+  expectError('lease: number of attempts', () => takeLease(400, 0, () => false), [
+    '400 nights',
+    'Reset',
+  ]);
+  expectError('lease: calendar', () => takeLease(9, dayOf('9999-12-30'), book), ['9999-12-31']);
 }
 
 function leaseCandidates() {
@@ -87,19 +87,19 @@ function leaseCandidates() {
     { id: 'h2', suites: [suite('3'), suite('4')] },
     { id: 'h1', suites: [suite('2'), suite('1')] },
   ];
-  const picked = candidatesPick(hotels);
-  equals('candidates: sentinel by id', picked.sentinel, '1');
-  equals(
+  const candidates = pickCandidates(hotels);
+  expectEqual('candidates: sentinel by id', candidates.sentinel, '1');
+  expectEqual(
     'candidates: sentinel never booked',
-    picked.suites.map(({ id }) => id),
+    candidates.suites.map(({ id }) => id),
     ['2', '3', '4'],
   );
-  equals(
+  expectEqual(
     'candidates: guests fit',
-    picked.suites.map(({ guests }) => guests),
+    candidates.suites.map(({ guests }) => guests),
     [2, 1, 2],
   );
-  equals('candidates: whose suites', picked.hotels, { 2: 'h1', 3: 'h2', 4: 'h2' });
-  equals('candidates: after every booking', dateOf(picked.freeFrom), '2031-05-01');
-  throwsWith('candidates: none', () => candidatesPick([{ id: 'h', suites: [] }]), ['Load']);
+  expectEqual('candidates: hotel of each suite', candidates.hotels, { 2: 'h1', 3: 'h2', 4: 'h2' });
+  expectEqual('candidates: after every booking', dateOf(candidates.freeFrom), '2031-05-01');
+  expectError('candidates: none', () => pickCandidates([{ id: 'h', suites: [] }]), ['Load']);
 }

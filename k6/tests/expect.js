@@ -6,20 +6,20 @@ import { check } from 'k6';
  * @param {unknown} actual
  * @param {unknown} expected
  */
-export function equals(name, actual, expected) {
-  const [got, wanted] = [JSON.stringify(actual), JSON.stringify(expected)];
-  report(name, got === wanted, `got ${got}, expected ${wanted}`);
+export function expectEqual(name, actual, expected) {
+  const [actualText, expectedText] = [JSON.stringify(actual), JSON.stringify(expected)];
+  report(name, actualText === expectedText, `got ${actualText}, expected ${expectedText}`);
 }
 
 /**
  * @param {string} name
- * @param {() => unknown} act
+ * @param {() => unknown} action
  * @param {string[]} texts all of which the message must contain
  */
-export function throwsWith(name, act, texts) {
+export function expectError(name, action, texts) {
   let message = 'nothing was thrown';
   try {
-    act();
+    action();
   } catch (error) {
     message = String(error);
   }
@@ -31,7 +31,7 @@ export function throwsWith(name, act, texts) {
  * k6 only logs an exception and exits 0, so a test that throws must count as a failed check.
  * @param {() => void} test
  */
-export function completes(test) {
+export function runTest(test) {
   try {
     test();
     report(`${test.name} completes`, true, '');

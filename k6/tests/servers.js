@@ -1,101 +1,131 @@
 // @ts-check
 // Server experiments: the workbench, the closed ramp, and the message count of the sockets.
-import { optionsBuild } from '../lib/options.js';
-import { profileBuild, profileFor } from '../lib/profiles.js';
-import { hotelsInTurn, socketUrl, tallyBuild } from '../lib/sockets.js';
-import { summaryBuild } from '../lib/summary.js';
+import { buildOptions } from '../lib/options.js';
+import { buildProfile, profileFor } from '../lib/profiles.js';
+import { buildTally, rotateHotels, socketUrl } from '../lib/sockets.js';
+import { buildSummary } from '../lib/summary.js';
 import { ROUTES, workbenchUrl } from '../lib/workbench.js';
 import { env } from './env.js';
-import { equals, throwsWith } from './expect.js';
+import { expectEqual, expectError } from './expect.js';
 
-export const cases = [workbenchAsked, rampOfUsers, availabilityAsked, tallyExact, tallyOfStrangers];
+export const cases = [
+  workbenchVariables,
+  closedRamp,
+  availabilityVariables,
+  tallyExact,
+  tallyOfForeignMessages,
+];
 
-function workbenchAsked() {
-  const asked = { SCENARIO: 'workbench', ROUTE: 'io_read', RETRIES: '3' };
-  equals('workbench: asked', [env(asked).route, env(asked).retries], ['io_read', 3]);
+function workbenchVariables() {
+  const variables = { SCENARIO: 'workbench', ROUTE: 'io_read', RETRIES: '3' };
+  expectEqual(
+    'workbench: variables',
+    [env(variables).route, env(variables).retries],
+    ['io_read', 3],
+  );
   const routes = Object.keys(ROUTES);
-  throwsWith('route: unknown', () => env({ ...asked, ROUTE: 'io-read' }), ['=io-read', ...routes]);
-  throwsWith('route: needed', () => env({ SCENARIO: 'workbench' }), ['ROUTE= is', ...routes]);
-  throwsWith('route: alone', () => env({ ROUTE: 'cpu' }), ['ROUTE', 'SCENARIO=workbench']);
-  throwsWith('retries: alone', () => env({ RETRIES: '1' }), ['RETRIES', 'SCENARIO=workbench']);
-  throwsWith('retries: range', () => env({ ...asked, RETRIES: '11' }), ['RETRIES=11', '0..10']);
+  expectError('route: unknown', () => env({ ...variables, ROUTE: 'io-read' }), [
+    '=io-read',
+    ...routes,
+  ]);
+  expectError('route: required', () => env({ SCENARIO: 'workbench' }), ['ROUTE= is', ...routes]);
+  expectError('route: other scenario', () => env({ ROUTE: 'cpu' }), [
+    'ROUTE',
+    'SCENARIO=workbench',
+  ]);
+  expectError('retries: other scenario', () => env({ RETRIES: '1' }), [
+    'RETRIES',
+    'SCENARIO=workbench',
+  ]);
+  expectError('retries: range', () => env({ ...variables, RETRIES: '11' }), [
+    'RETRIES=11',
+    '0..10',
+  ]);
   const url = 'http://a:1/workbench/random-row-lock/';
-  equals('workbench: address', workbenchUrl('http://a:1', 'random_row_lock'), url);
-  const built = optionsBuild(env(asked), profileBuild('closed', {}));
-  const named = 'http_reqs{name:workbench_io_read}' in (built.thresholds || {});
-  equals('workbench: figures by its name', named, true);
+  expectEqual('workbench: address', workbenchUrl('http://a:1', 'random_row_lock'), url);
+  const built = buildOptions(env(variables), buildProfile('closed', {}));
+  const hasMetric = 'http_reqs{name:workbench_io_read}' in (built.thresholds || {});
+  expectEqual('workbench: metrics by name', hasMetric, true);
 }
 
-function rampOfUsers() {
-  const published = profileBuild('closed-ramp', {});
-  equals('ramp: published', [published.maxVUs, published.durationSeconds], [500, 180]);
-  const short = profileBuild('closed-ramp', { VUS: '20', DURATION: '9s' });
-  const options = optionsBuild(env({ PROFILE: 'closed-ramp', SCENARIO: 'list' }), short);
+function closedRamp() {
+  const published = buildProfile('closed-ramp', {});
+  expectEqual('ramp: published', [published.maxVUs, published.durationSeconds], [500, 180]);
+  const short = buildProfile('closed-ramp', { VUS: '20', DURATION: '9s' });
+  const options = buildOptions(env({ PROFILE: 'closed-ramp', SCENARIO: 'list' }), short);
   const scenario = /** @type {any} */ (options.scenarios).list;
   const stages = [
     { duration: '5000ms', target: 20 },
     { duration: '4000ms', target: 20 },
   ];
-  equals('ramp: 100 of 180 parts', scenario.stages, stages);
-  equals('ramp: ends in time', [scenario.gracefulStop, scenario.gracefulRampDown], ['0s', '0s']);
-  equals('ramp: closed', [short.plan, short.unit], [null, 'requests']);
-  equals('ramp: what is cut off', unfinishedText(100, 93, 2), true);
+  expectEqual('ramp: 100 of 180 parts', scenario.stages, stages);
+  expectEqual(
+    'ramp: ends in time',
+    [scenario.gracefulStop, scenario.gracefulRampDown],
+    ['0s', '0s'],
+  );
+  expectEqual('ramp: closed', [short.plan, short.unit], [null, 'requests']);
+  expectEqual('ramp: unfinished requests', unfinishedText(100, 93, 2), true);
 }
 
 /**
- * @param {number} begun
- * @param {number} tries
+ * @param {number} starts
+ * @param {number} attempts
  * @param {number} retries
  */
-function unfinishedText(begun, tries, retries) {
+function unfinishedText(starts, attempts, retries) {
   const setup_data = { testid: 't', setupSeconds: 0, hotels: [], settings: null };
-  const count = (/** @type {number} */ of) => ({ values: { count: of } });
+  const count = (/** @type {number} */ value) => ({ values: { count: value } });
   const metrics = {
-    lab_begun: count(begun),
+    lab_begun: count(starts),
     lab_retries: count(retries),
-    'http_reqs{scenario:workbench}': count(tries),
+    'http_reqs{scenario:workbench}': count(attempts),
   };
   const data = { metrics, setup_data, state: { testRunDurationMs: 9000 } };
-  const asked = env({ SCENARIO: 'workbench', ROUTE: 'hello', SUMMARY_PATH: 'out' });
-  const outputs = summaryBuild(asked, profileBuild('closed-ramp', {}), data);
-  equals('summary: no hotels', JSON.parse(outputs.out).lab.hotels, null);
-  return outputs.stdout.includes(`unfinished  ${begun - tries + retries} requests`);
+  const variables = env({ SCENARIO: 'workbench', ROUTE: 'hello', SUMMARY_PATH: 'out' });
+  const outputs = buildSummary(variables, buildProfile('closed-ramp', {}), data);
+  expectEqual('summary: no hotels', JSON.parse(outputs.out).lab.hotels, null);
+  return outputs.stdout.includes(`unfinished  ${starts - attempts + retries} requests`);
 }
 
-function availabilityAsked() {
-  const asked = { SCENARIO: 'availability', PROFILE: 'hold', CONNECTIONS: '7', RATE: '2' };
-  equals('sockets: asked', env(asked).connections, 7);
-  throwsWith('sockets: alone', () => env({ CONNECTIONS: '7' }), ['SCENARIO=availability']);
-  throwsWith('sockets: hold', () => env({ ...asked, PROFILE: 'closed' }), ['PROFILE=hold']);
-  const profile = profileFor(env(asked), { RATE: '2', DURATION: '30s' });
+function availabilityVariables() {
+  const variables = { SCENARIO: 'availability', PROFILE: 'hold', CONNECTIONS: '7', RATE: '2' };
+  expectEqual('sockets: variables', env(variables).connections, 7);
+  expectError('sockets: other scenario', () => env({ CONNECTIONS: '7' }), [
+    'SCENARIO=availability',
+  ]);
+  expectError('sockets: hold', () => env({ ...variables, PROFILE: 'closed' }), ['PROFILE=hold']);
+  const profile = profileFor(env(variables), { RATE: '2', DURATION: '30s' });
   const executor = /** @type {any} */ (profile.executor);
   const built = [executor.vus, executor.iterations, executor.maxDuration, profile.maxVUs];
-  equals('sockets: one VU holds all', built, [1, 1, '210s', 1]);
-  equals('sockets: the plan stays', profile.plan, [{ duration_seconds: 30, from: 2, to: 2 }]);
-  throwsWith('sockets: no more VUs', () => profileFor(env(asked), { MAX_VUS: '9' }), ['MAX_VUS']);
-  equals('sockets: in turn', hotelsInTurn(['a', 'b'], 5), ['a', 'b', 'a', 'b', 'a']);
-  equals('sockets: address', socketUrl('https://h/x', 'i'), 'wss://h/x/ws/hotel/i/');
+  expectEqual('sockets: one VU', built, [1, 1, '210s', 1]);
+  expectEqual('sockets: plan', profile.plan, [{ duration_seconds: 30, from: 2, to: 2 }]);
+  expectError('sockets: no more VUs', () => profileFor(env(variables), { MAX_VUS: '9' }), [
+    'MAX_VUS',
+  ]);
+  expectEqual('sockets: in turn', rotateHotels(['a', 'b'], 5), ['a', 'b', 'a', 'b', 'a']);
+  expectEqual('sockets: address', socketUrl('https://h/x', 'i'), 'wss://h/x/ws/hotel/i/');
 }
 
 function tallyExact() {
-  const tally = tallyBuild(['a', 'b', 'a']);
-  tally.received(0, 'early');
-  tally.booked('early', 'a');
-  tally.booked('b1', 'b');
-  tally.booked('nobody', 'c');
-  equals('tally: due', tally.counts(), { expected: 3, lost: 2, doubled: 0, other: 0 });
-  tally.received(2, 'early');
-  tally.received(2, 'early');
-  tally.received(1, 'b1');
-  equals('tally: each once', tally.counts(), { expected: 3, lost: 0, doubled: 1, other: 0 });
+  const tally = buildTally(['a', 'b', 'a']);
+  tally.addMessage(0, 'early');
+  tally.addBooking('early', 'a');
+  tally.addBooking('b1', 'b');
+  tally.addBooking('unwatched', 'c');
+  expectEqual('tally: due', tally.counts(), { expected: 3, lost: 2, doubled: 0, other: 0 });
+  tally.addMessage(2, 'early');
+  tally.addMessage(2, 'early');
+  tally.addMessage(1, 'b1');
+  expectEqual('tally: each once', tally.counts(), { expected: 3, lost: 0, doubled: 1, other: 0 });
 }
 
-function tallyOfStrangers() {
-  const tally = tallyBuild(['a', 'b']);
-  tally.booked('a1', 'a');
-  tally.received(1, 'a1');
-  tally.received(0, 'of another run');
-  equals('tally: no stranger counts', tally.counts(), {
+function tallyOfForeignMessages() {
+  const tally = buildTally(['a', 'b']);
+  tally.addBooking('a1', 'a');
+  tally.addMessage(1, 'a1');
+  tally.addMessage(0, 'of another run');
+  expectEqual('tally: foreign messages', tally.counts(), {
     expected: 1,
     lost: 1,
     doubled: 0,

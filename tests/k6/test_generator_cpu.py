@@ -21,21 +21,21 @@ def _host(service: str, idle: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("series", "busy"),
+    ("series", "usage"),
     [
-        pytest.param(LOAD_SIDE, 0.25, id="beside the target"),
-        pytest.param([*LOAD_SIDE, *_host("host", "1")], 0.25, id="the target's host is not it"),
-        pytest.param(_host("load", "1"), 0.8, id="a host of its own"),
-        pytest.param([*LOAD_SIDE, *_host("load", "1")], 0.8, id="the busier of both"),
+        pytest.param(LOAD_SIDE, 0.25, id="on the target's host"),
+        pytest.param([*LOAD_SIDE, *_host("host", "1")], 0.25, id="ignores the target's host"),
+        pytest.param(_host("load", "1"), 0.8, id="separate host"),
+        pytest.param([*LOAD_SIDE, *_host("load", "1")], 0.8, id="higher of both"),
     ],
 )
-def test_generator_cpu_is_measured_where_k6_runs(tmp_path, series, busy):
-    samples = [{"labels": "{}", "value": busy}]
-    asked = {"expr": generator_cpu(), "eval_time": "1m", "exp_samples": samples}
-    test = {"interval": "5s", "input_series": series, "promql_expr_test": [asked]}
+def test_generator_cpu_is_measured_where_k6_runs(tmp_path, series, usage):
+    samples = [{"labels": "{}", "value": usage}]
+    expectation = {"expr": generator_cpu(), "eval_time": "1m", "exp_samples": samples}
+    test = {"interval": "5s", "input_series": series, "promql_expr_test": [expectation]}
     file = tmp_path / "test.yml"
     # JSON is YAML.
     file.write_text(json.dumps({"rule_files": [], "tests": [test]}))
     argv = [str(require("promtool")), "test", "rules", str(file)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr

@@ -24,16 +24,18 @@ def _k6(*argv, **environ):
 
 
 def test_library_tests_pass_inside_k6():
-    done = _k6("tests/lib.test.js")
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = _k6("tests/lib.test.js")
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
-@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not here: types of k6/*.js unchecked")
+@pytest.mark.skipif(
+    not shutil.which("npm"), reason="npm is not installed: types of k6/*.js are not checked"
+)
 def test_type_check_passes():
-    done = subprocess.run(
+    process = subprocess.run(
         ["npm", "run", "--silent", "check"], cwd=K6, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout
+    assert process.returncode == 0, process.stdout
 
 
 def test_scripts_import_nothing_over_the_network():
@@ -46,7 +48,7 @@ def test_scripts_import_nothing_over_the_network():
 
 def test_plain_run_with_push_env_is_the_smoke_test(stack):
     settings = stack.settings()
-    done = subprocess.run(
+    process = subprocess.run(
         ["sh", "-c", '. ./push.env && exec "$0" run --quiet main.js', str(require("k6"))],
         cwd=K6,
         env={
@@ -59,12 +61,12 @@ def test_plain_run_with_push_env_is_the_smoke_test(stack):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert "smoke, list" in done.stdout
+    assert process.returncode == 0, process.stderr
+    assert "smoke, list" in process.stdout
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "said"),
+    ("variable", "value", "text"),
     [
         ("PROFILE", "stress", "breakpoint"),
         ("SCENARIO", "checkout", "journey"),
@@ -72,19 +74,19 @@ def test_plain_run_with_push_env_is_the_smoke_test(stack):
         ("K6_VUS", "5", "K6_VUS"),
     ],
 )
-def test_invalid_values_stop_the_run_with_a_message(variable, value, said):
-    done = _k6("main.js", **{"PROFILE": "hold", variable: value})
-    assert done.returncode not in (0, 99)
-    assert said in done.stderr
+def test_invalid_values_stop_the_run_with_a_message(variable, value, text):
+    process = _k6("main.js", **{"PROFILE": "hold", variable: value})
+    assert process.returncode not in (0, 99)
+    assert text in process.stderr
 
 
 def test_unexpected_settings_stop_the_run(stack):
-    done = _k6(
+    process = _k6(
         "main.js",
         BASE_URL=stack.settings().target_url,
         SETTINGS_URL=f"{stack.settings().backend_url}/lab/settings",
         LAB_TOKEN=stack.token(),
         EXPECT_SETTINGS="LAB_DETAIL=fast",
     )
-    assert done.returncode != 0
-    assert "LAB_DETAIL" in done.stderr
+    assert process.returncode != 0
+    assert "LAB_DETAIL" in process.stderr

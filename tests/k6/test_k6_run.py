@@ -24,9 +24,9 @@ FIELDS = {
 @pytest.fixture(scope="module")
 def smoke(lab, stack):
     # Many virtual users, so that the percentile does not depend on a single response.
-    said = lab("k6", "smoke", "--scenario", "list", "--vus", "50", "--duration", "6s", "--json")
-    assert said.code == 0, said.err
-    return said.json
+    result = lab("k6", "smoke", "--scenario", "list", "--vus", "50", "--duration", "6s", "--json")
+    assert result.code == 0, result.err
+    return result.json
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +35,13 @@ def smoke_summary(smoke):
 
 
 @pytest.fixture(scope="module")
-def broken(lab, stack):
+def ramp(lab, stack):
     """Run a complete ramp beyond the capacity of one worker for hotel details."""
     flags = ("--rate", "400", "--duration", "10s", "--scenario", "detail", "--json")
     # More virtual users would only queue, and the test would wait for them.
-    said = lab("k6", "breakpoint", *flags, "--no-early-stop", MAX_VUS="300")
-    assert said.code == 0, said.err
-    return said.json
+    result = lab("k6", "breakpoint", *flags, "--no-early-stop", MAX_VUS="300")
+    assert result.code == 0, result.err
+    return result.json
 
 
 @pytest.fixture
@@ -61,35 +61,35 @@ def test_smoke_passes_without_a_failed_request(smoke):
     assert (smoke["retries"], smoke["unfinished"], smoke["websockets"]) == (0, None, None)
 
 
-def test_every_file_of_a_run_exists(smoke, broken):
-    for run in (smoke, broken):
+def test_every_file_of_a_run_exists(smoke, ramp):
+    for run in (smoke, ramp):
         assert all((ROOT / path).exists() for path in run["files"].values())
-    assert (ROOT / broken["files"]["picture"]).read_bytes().startswith(b"\x89PNG")
+    assert (ROOT / ramp["files"]["picture"]).read_bytes().startswith(b"\x89PNG")
 
 
 def test_prometheus_counts_every_request_that_k6_counts(smoke, smoke_summary, prometheus):
-    counted = smoke_summary["metrics"]["http_reqs"]["values"]["count"]
-    recorded = smoke["recorded"]
-    assert (recorded["k6"], recorded["prometheus"], recorded["seconds_missing"]) == (
-        *(counted, counted),
+    count = smoke_summary["metrics"]["http_reqs"]["values"]["count"]
+    completeness = smoke["recorded"]
+    assert (completeness["k6"], completeness["prometheus"], completeness["seconds_missing"]) == (
+        *(count, count),
         0,
     )
-    assert prometheus.instant(queries.requests_of_whole_run(smoke["testid"])) == counted
-    of_load = queries.selector(smoke["testid"])
-    query = f"sum(max_over_time({queries.REQUESTS}{{{of_load}}}[1h]))"
+    assert prometheus.instant(queries.requests_of_whole_run(smoke["testid"])) == count
+    load_matchers = queries.selector(smoke["testid"])
+    query = f"sum(max_over_time({queries.REQUESTS}{{{load_matchers}}}[1h]))"
     assert prometheus.instant(query) == smoke["requests"]
 
 
 def test_prometheus_p95_is_within_one_bucket_of_k6_p95(smoke, prometheus):
-    of_load = queries.selector(smoke["testid"])
-    end = max(_sampled(prometheus, f"{queries.REQUESTS}{{{of_load}}}"))
-    histogram = f"sum({queries.DURATION}{{{of_load}}} @ {end})"
+    load_matchers = queries.selector(smoke["testid"])
+    end = max(_samples(prometheus, f"{queries.REQUESTS}{{{load_matchers}}}"))
+    histogram = f"sum({queries.DURATION}{{{load_matchers}}} @ {end})"
     seconds = prometheus.instant(f"histogram_quantile(0.95, {histogram})")
     assert seconds is not None
     assert abs(math.log(seconds * 1000 / smoke["p95_ms"])) <= math.log(BUCKET)
 
 
-def _sampled(prometheus, selector):
+def _samples(prometheus, selector):
     now = time.time()
     return {
         at: value
@@ -99,24 +99,26 @@ def _sampled(prometheus, selector):
 
 
 def test_every_series_ends_with_the_run(smoke, prometheus):
-    of_run = f'{{testid="{smoke["testid"]}"}}'
+    run_matcher = f'{{testid="{smoke["testid"]}"}}'
     assert prometheus.instant(f'count({{__name__=~"k6_.+",testid="{smoke["testid"]}"}})') is None
-    beats = sorted(_sampled(prometheus, f"{queries.VIRTUAL_USERS}{of_run}"))
-    lasted = beats[-1] - beats[0]
-    assert lasted == pytest.approx(smoke["seconds"], abs=2)
+    times = sorted(_samples(prometheus, f"{queries.VIRTUAL_USERS}{run_matcher}"))
+    duration = times[-1] - times[0]
+    assert duration == pytest.approx(smoke["seconds"], abs=2)
     # The rule test:running, evaluated in the middle of the run.
-    inside = (beats[0] + beats[-1]) / 2
-    running = f"group by (testid) ({queries.VIRTUAL_USERS}{of_run} @ {inside})"
+    middle = (times[0] + times[-1]) / 2
+    running = f"group by (testid) ({queries.VIRTUAL_USERS}{run_matcher} @ {middle})"
     assert prometheus.instant(running) == 1
 
 
-def test_target_rate_matches_the_plan_at_every_sample(broken, prometheus):
-    summary = read_summary(ROOT / broken["files"]["summary"])
+def test_target_rate_matches_the_plan_at_every_sample(ramp, prometheus):
+    summary = read_summary(ROOT / ramp["files"]["summary"])
     plan, started = summary.plan, summary.started
-    rates = _sampled(prometheus, f'{queries.TARGET_RATE}{{testid="{broken["testid"]}"}}')
-    during = {at - started: rate for at, rate in rates.items() if at - started < plan.seconds}
-    assert len(during) >= plan.seconds - 1
-    for seconds, rate in during.items():
+    rates = _samples(prometheus, f'{queries.TARGET_RATE}{{testid="{ramp["testid"]}"}}')
+    planned_rates = {
+        at - started: rate for at, rate in rates.items() if at - started < plan.seconds
+    }
+    assert len(planned_rates) >= plan.seconds - 1
+    for seconds, rate in planned_rates.items():
         # The rate rises by 40 requests/s each second; k6's timestamps are in milliseconds.
         assert rate == pytest.approx(40 * seconds, abs=2)
     assert rates[max(rates)] == 0 or max(rates) - started <= plan.seconds
@@ -124,9 +126,9 @@ def test_target_rate_matches_the_plan_at_every_sample(broken, prometheus):
 
 def test_responses_in_time_are_counted_exactly(smoke, smoke_summary, prometheus):
     query = f"sum(last_over_time({queries.counters(smoke['testid'])['in_time']}[1d]))"
-    counted = smoke_summary["metrics"]["lab_answers_in_time"]["values"]["count"]
-    assert prometheus.instant(query) == counted
-    assert smoke["goodput"] == pytest.approx(counted / smoke["seconds"], rel=0.01)
+    count = smoke_summary["metrics"]["lab_answers_in_time"]["values"]["count"]
+    assert prometheus.instant(query) == count
+    assert smoke["goodput"] == pytest.approx(count / smoke["seconds"], rel=0.01)
 
 
 def test_query_at_any_fraction_of_a_second_has_a_result(smoke, smoke_summary, prometheus):
@@ -134,35 +136,35 @@ def test_query_at_any_fraction_of_a_second_has_a_result(smoke, smoke_summary, pr
     started = smoke_summary["lab"]["started_at_seconds"]
     for nth in range(20):
         seconds = smoke["seconds"] + nth * math.pi / 100
-        found = responses_by_status(prometheus, smoke["testid"], started, seconds)
-        assert found == {"200": smoke["requests"]}
+        counts = responses_by_status(prometheus, smoke["testid"], started, seconds)
+        assert counts == {"200": smoke["requests"]}
 
 
-def test_breakpoint_reports_rate_reasons_and_limiting_resource(broken):
-    found = broken["break_point"]
-    assert broken["outcome"] == "broke"
-    assert 0 < found["offered"] < 400
-    assert 0 < found["goodput"] <= found["offered"] * 1.2
-    assert found["reasons"]
+def test_breakpoint_reports_rate_reasons_and_limiting_resource(ramp):
+    break_point = ramp["break_point"]
+    assert ramp["outcome"] == "broke"
+    assert 0 < break_point["offered"] < 400
+    assert 0 < break_point["goodput"] <= break_point["offered"] * 1.2
+    assert break_point["reasons"]
     # Other programs on this machine may use the generator's CPU; the result must then report it.
-    assert (broken["limited_by"] == "generator_cpu") == (found["generator_cpu"] >= 0.9)
-    assert broken["limited_by"] != "none"
-    assert 0 < found["rate"] <= found["offered"]
-    assert f"broke at {found['rate']:.1f} requests/s" in broken["verdict"]
-    assert f"offered {found['offered']:.1f}/s" in broken["verdict"]
+    assert (ramp["limited_by"] == "generator_cpu") == (break_point["generator_cpu"] >= 0.9)
+    assert ramp["limited_by"] != "none"
+    assert 0 < break_point["rate"] <= break_point["offered"]
+    assert f"broke at {break_point['rate']:.1f} requests/s" in ramp["verdict"]
+    assert f"offered {break_point['offered']:.1f}/s" in ramp["verdict"]
 
 
-def test_windows_of_a_run_add_up_to_its_requests(broken):
-    windows = json.loads((ROOT / broken["files"]["result"]).read_text())["windows"]
+def test_windows_of_a_run_add_up_to_its_requests(ramp):
+    windows = json.loads((ROOT / ramp["files"]["result"]).read_text())["windows"]
     # Windows overlap; every fifth window starts where the previous fifth one ends.
-    apart = [w for w in windows if w["end"] % 5 == 0]
-    during_the_ramp = sum(window["achieved"] * 5 for window in apart)
+    disjoint = [w for w in windows if w["end"] % 5 == 0]
+    responses = sum(window["achieved"] * 5 for window in disjoint)
     # Requests queued at the end of the ramp are answered after it, outside all windows.
-    assert 0 < during_the_ramp <= broken["requests"]
+    assert 0 < responses <= ramp["requests"]
     assert all(window["goodput"] <= window["achieved"] for window in windows)
     # k6 follows the planned arrival rate: each offered request was either sent or dropped.
-    offered = sum(window["offered"] * 5 for window in apart)
-    assert broken["requests"] + broken["dropped_iterations"] == pytest.approx(offered, rel=0.02)
+    offered = sum(window["offered"] * 5 for window in disjoint)
+    assert ramp["requests"] + ramp["dropped_iterations"] == pytest.approx(offered, rel=0.02)
 
 
 def test_bookings_never_conflict_across_profiles_and_reruns(lab, stack):
@@ -170,26 +172,26 @@ def test_bookings_never_conflict_across_profiles_and_reruns(lab, stack):
         ("hold", "--rate", "40", "--duration", "8s"),
         ("smoke", "--vus", "3", "--duration", "5s"),
     ):
-        said = lab("k6", *flags, "--scenario", "booking", "--json")
+        result = lab("k6", *flags, "--scenario", "booking", "--json")
         # Whether 40/s is sustained depends on the machine, not on the bookings.
-        assert said.code in (0, 1), said.err
-        assert said.json["failed"] == 0
-        summary = json.loads((ROOT / said.json["files"]["summary"]).read_text())["metrics"]
+        assert result.code in (0, 1), result.err
+        assert result.json["failed"] == 0
+        summary = json.loads((ROOT / result.json["files"]["summary"]).read_text())["metrics"]
         assert "lab_bookings_conflicted" not in summary
         created = summary["lab_bookings_created"]["values"]["count"]
-        assert created == said.json["requests"] > 0
+        assert created == result.json["requests"] > 0
 
 
 def test_hold_beyond_capacity_is_a_failed_test(lab, stack):
     flags = ("--rate", "200", "--duration", "10s", "--scenario", "detail", "--json")
     # A queue of 100 is enough for a load that is not sustained; see above.
-    said = lab("k6", "hold", *flags, MAX_VUS="100")
-    assert said.code == 1
-    assert said.json["outcome"] == "broke"
+    result = lab("k6", "hold", *flags, MAX_VUS="100")
+    assert result.code == 1
+    assert result.json["outcome"] == "broke"
 
 
 def test_text_output_starts_with_the_verdict(lab, stack):
-    said = lab("k6", "smoke", "--scenario", "list", "--vus", "1", "--duration", "3s")
-    assert said.code == 0
-    assert said.out.startswith("passed: ")
-    assert "target on CPU" in said.out
+    result = lab("k6", "smoke", "--scenario", "list", "--vus", "1", "--duration", "3s")
+    assert result.code == 0
+    assert result.out.startswith("passed: ")
+    assert "target on CPU" in result.out

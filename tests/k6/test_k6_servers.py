@@ -30,17 +30,17 @@ RUNS = {
 
 
 @dataclass
-class Loaded:
+class LoadRun:
     """The result of a k6 run, and its target."""
 
     target: Target
     code: int
-    said: str
+    output: str
     metrics: dict
 
     def count(self, metric, statistic="count"):
-        of_load = f"{metric}{{scenario:workbench}}"
-        return self.metrics[of_load if of_load in self.metrics else metric]["values"][statistic]
+        submetric = f"{metric}{{scenario:workbench}}"
+        return self.metrics[submetric if submetric in self.metrics else metric]["values"][statistic]
 
     @property
     def sockets(self):
@@ -49,7 +49,7 @@ class Loaded:
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory):
+def runs(tmp_path_factory):
     """Return all runs by name. They mostly wait, so they run concurrently."""
     folder = tmp_path_factory.mktemp("summaries")
 
@@ -61,67 +61,67 @@ def loaded(tmp_path_factory):
 
 
 def _run(target, variables, summary):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("K6_")}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("K6_")}
     with serving(target):
-        done = subprocess.run(
+        process = subprocess.run(
             [str(require("k6")), "run", "--quiet", "main.js"],
             cwd=ROOT / "k6",
-            env=kept | variables | {"BASE_URL": target.url, "SUMMARY_PATH": str(summary)},
+            env=environ | variables | {"BASE_URL": target.url, "SUMMARY_PATH": str(summary)},
             capture_output=True,
             text=True,
             check=False,
         )
     metrics = json.loads(summary.read_text())["metrics"] if summary.exists() else {}
-    return Loaded(target, done.returncode, done.stdout + done.stderr, metrics)
+    return LoadRun(target, process.returncode, process.stdout + process.stderr, metrics)
 
 
 # Ten bookings rotate over three hotels, each watched by three sockets: 30 expected messages.
 
 
-def test_booking_reaches_every_socket_that_watches_its_hotel(loaded):
-    run = loaded["sound"]
+def test_booking_reaches_every_socket_that_watches_its_hotel(runs):
+    run = runs["sound"]
     assert run.sockets == (30, 0, 0, 0, 0)
     assert run.count("lab_ws_messages") == 30
     assert run.count("lab_ws_connections", "max") == 9
     assert 0 <= run.count("lab_ws_delay", "min") <= run.count("lab_ws_delay", "max") < 5000
 
 
-def test_lost_and_duplicate_messages_are_counted(loaded):
+def test_lost_and_duplicate_messages_are_counted(runs):
     # Lost: the 7th, 14th, 21st and 28th. Duplicate: the 10th, 20th and 30th.
-    assert loaded["faulty"].sockets == (30, 4, 3, 0, 0)
+    assert runs["faulty"].sockets == (30, 4, 3, 0, 0)
 
 
-def test_closed_socket_loses_later_messages(loaded):
+def test_closed_socket_loses_later_messages(runs):
     # All are closed at the first booking, whose messages were sent.
-    assert loaded["closing"].sockets == (30, 27, 0, 0, 9)
+    assert runs["closing"].sockets == (30, 27, 0, 0, 9)
 
 
-def test_silent_socket_is_retried_before_the_load(loaded):
-    assert loaded["mute"].sockets == (30, 0, 0, 0, 0)
+def test_silent_socket_is_retried_before_the_load(runs):
+    assert runs["mute"].sockets == (30, 0, 0, 0, 0)
 
 
-def test_ramp_ends_on_time_and_aborted_requests_are_not_failed(loaded):
-    run = loaded["slow"]
-    answered, begun = run.count("http_reqs"), run.count("lab_begun")
+def test_ramp_ends_on_time_and_aborted_requests_are_not_failed(runs):
+    run = runs["slow"]
+    responses, starts = run.count("http_reqs"), run.count("lab_begun")
     assert run.count("http_req_failed", "passes") == 0
     # Setup sent one request.
-    assert answered < run.target.begun - 1 <= begun <= answered + 4
-    assert f"unfinished  {begun - answered} requests" in run.said
+    assert responses < run.target.begun - 1 <= starts <= responses + 4
+    assert f"unfinished  {starts - responses} requests" in run.output
 
 
-def test_failed_request_is_retried_successfully(loaded):
-    run = loaded["failing"]
-    tries, failed = run.count("http_reqs"), run.count("http_req_failed", "passes")
+def test_failed_request_is_retried_successfully(runs):
+    run = runs["failing"]
+    attempts, failed = run.count("http_reqs"), run.count("http_req_failed", "passes")
     # One user, whose first attempts all fail and whose retries all succeed.
     assert run.count("lab_retries") == failed > 1
     # The last request may be aborted.
     users = len(set(run.target.titles))
-    assert tries - failed in (users - 1, users)
+    assert attempts - failed in (users - 1, users)
 
 
 @pytest.mark.parametrize(
     ("name", "advice"), [("deaf", "LAB_WEBSOCKETS=on"), ("without routes", "LAB_WORKBENCH=on")]
 )
-def test_missing_feature_of_the_target_stops_the_run_with_advice(loaded, name, advice):
-    assert loaded[name].code not in (0, 99)
-    assert advice in loaded[name].said
+def test_missing_feature_of_the_target_stops_the_run_with_advice(runs, name, advice):
+    assert runs[name].code not in (0, 99)
+    assert advice in runs[name].output

@@ -11,20 +11,22 @@ from lab.paths import RESULTS, ROOT
 TOOL = [sys.executable, str(ROOT / "lab/suites/metrics_overhead.py")]
 
 
-def _ran(*flags):
+def _run_tool(*flags):
     return subprocess.run([*TOOL, *flags], capture_output=True, text=True, check=False)
 
 
 def test_pair_has_both_rates_and_leaves_the_stack_unchanged(stack):
     before = stack.settings()
-    done = _ran("--pairs", "1", "--seconds", "2", "--vus", "4", "--json")
+    process = _run_tool("--pairs", "1", "--seconds", "2", "--vus", "4", "--json")
     # Two seconds are too short to measure the cost.
-    assert done.returncode in (0, 1), done.stderr
-    said = json.loads(done.stdout)
-    (pair,) = said["runs"]
+    assert process.returncode in (0, 1), process.stderr
+    document = json.loads(process.stdout)
+    (pair,) = document["runs"]
     rates = pair["with"]["rps"], pair["without"]["rps"]
     assert min(rates) > 100
-    assert pair["ratio"] == said["median_ratio"] == pytest.approx(rates[0] / rates[1], abs=0.001)
+    assert (
+        pair["ratio"] == document["median_ratio"] == pytest.approx(rates[0] / rates[1], abs=0.001)
+    )
     assert pair["with"]["cpu_us"] > 0
     assert stack.settings() == before
     # Only the tool's results: other tests may write results at the same time.
@@ -33,6 +35,6 @@ def test_pair_has_both_rates_and_leaves_the_stack_unchanged(stack):
 
 @pytest.mark.parametrize("flags", [("--pairs", "0"), ("--seconds", "1"), ("--fast",)])
 def test_invalid_flags_are_usage_errors(flags):
-    done = _ran(*flags)
-    assert done.returncode == 2
-    assert "usage:" in done.stderr
+    process = _run_tool(*flags)
+    assert process.returncode == 2
+    assert "usage:" in process.stderr

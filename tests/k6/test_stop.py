@@ -21,12 +21,12 @@ def _ramp(rate=20, duration="60s"):
 
 
 @pytest.fixture(scope="module")
-def stopped(stack):
+def stopped_run(stack):
     return run_once(stack, _ramp(), IMPOSSIBLE)
 
 
-def test_ramp_stops_soon_after_its_break(stopped):
-    result = stopped.result
+def test_ramp_stops_soon_after_its_break(stopped_run):
+    result = stopped_run.result
     assert result.outcome == "broke"
     # The first window is 5 s long; two more decide, the lab waits for three, and pushes are late.
     assert 10 <= result.stopped_after < 25
@@ -34,21 +34,21 @@ def test_ramp_stops_soon_after_its_break(stopped):
     assert result.recorded.complete
 
 
-def test_requests_in_flight_at_the_stop_are_unfinished(stopped):
-    result = stopped.result
+def test_requests_in_flight_at_the_stop_are_unfinished(stopped_run):
+    result = stopped_run.result
     assert result.failed == 0
     assert result.successes == result.requests
     assert 0 <= result.unfinished <= 20
-    document = json.loads((ROOT / stopped.files["result"]).read_text())
+    document = json.loads((ROOT / stopped_run.files["result"]).read_text())
     assert (document["stopped_after"], document["unfinished"]) == (
         *(result.stopped_after, result.unfinished),
     )
 
 
-def test_stopped_ramp_has_the_break_point_of_its_stored_windows(stopped):
-    stored = Result.model_validate_json((ROOT / stopped.files["result"]).read_text())
+def test_stopped_ramp_has_the_break_point_of_its_stored_windows(stopped_run):
+    stored = Result.model_validate_json((ROOT / stopped_run.files["result"]).read_text())
     assert is_past_break(stored.windows)
-    assert find_break(stored.windows).rate == stopped.result.break_point.rate
+    assert find_break(stored.windows).rate == stopped_run.result.break_point.rate
 
 
 def test_ramp_without_early_stop_runs_to_its_end(stack):
@@ -60,8 +60,8 @@ def test_ramp_without_early_stop_runs_to_its_end(stack):
 
 def test_ramp_runs_to_its_end_if_prometheus_is_unreachable(stack, tmp_path):
     load = _ramp(duration="15s")
-    nobody = EarlyStop(load.testid, "http://127.0.0.1:1", IMPOSSIBLE)
-    run = run_k6(stack, load, tmp_path, should_stop=nobody)
+    unreachable = EarlyStop(load.testid, "http://127.0.0.1:1", IMPOSSIBLE)
+    run = run_k6(stack, load, tmp_path, should_stop=unreachable)
     assert run.stopped_at is None
     assert run.ended - run.started > 15
 

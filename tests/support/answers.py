@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from grafana.src.queries import backend, caches, knee, load, resources
-from grafana.src.queries.selection import chosen
+from grafana.src.queries.selection import variable_matcher
 from lab.errors import LabError
 from lab.stack.native.supervision import wait_for
 from tests.support.dashboards import Asked, Questions, of_annotations, of_panels
 
-TESTS = chosen()
+TESTS = variable_matcher()
 # The table of all expressions that may have no result, with the reasons.
 DOCKER_ONLY = {
     resources.THROTTLED: "docker engine only: processes have no quota",
     resources.MEMORY_LIMIT: "docker engine only: processes have no limit",
 }
 NATIVE_ONLY = {
-    resources.unthrottled(): "native engine only: containers have quotas",
+    resources.without_quota(): "native engine only: containers have quotas",
 }
 MAY_BE_EMPTY = {
     **{resources.pressure(kind): "not every kernel tells it" for kind in ("cpu", "memory", "io")},
@@ -27,7 +27,7 @@ MAY_BE_EMPTY = {
     caches.staleness(TESTS, 0.99): "needs SCENARIO=staleness",
     load.errors_by_status(TESTS): "there were no errors",
     knee.knee(TESTS): "no bound was broken",
-    backend.refused(): "nothing was refused",
+    backend.rejected_requests(): "nothing was refused",
     backend.locks(): "locks are held for milliseconds, and looked at every 5 s",
 }
 # The time range only has to contain both runs.

@@ -1,4 +1,4 @@
-"""What answers, as it is found while it answers: for the lab, before it measures. Python 3.6 and up."""
+"""Versions and server of a running stack, verified by the lab before it measures. Python 3.6 and up."""
 import platform
 import sys
 
@@ -8,7 +8,7 @@ SERVERS = ("gunicorn", "uvicorn", "daphne", "channels")
 
 
 def server():
-    """The nearest of the known servers among the callers."""
+    """Return the innermost known server among the calling frames."""
     frame = sys._getframe(1)
     while frame is not None:
         package = frame.f_globals.get("__name__", "").partition(".")[0]

@@ -15,13 +15,13 @@ POOL_WAITING = f"sum(rate(lab_db_pool_wait_seconds_total[{WINDOW}]))"
 SHED = f"sum(rate(lab_shed_requests_total[{WINDOW}]))"
 
 
-def abandoned() -> str:
+def abandoned_requests() -> str:
     """Return requests/s whose client disconnected before the response (Nginx's status 499)."""
-    gone = f'sum(rate(lab_nginx_requests_total{{status="499"}}[{WINDOW}]))'
-    return f"{gone} or 0 * {nginx_requests()}"
+    disconnects = f'sum(rate(lab_nginx_requests_total{{status="499"}}[{WINDOW}]))'
+    return f"{disconnects} or 0 * {nginx_requests()}"
 
 
-def refused() -> str:
+def rejected_requests() -> str:
     """Return requests/s rejected at once, by status: 429 and 503."""
     return f'sum by (status) (rate(lab_nginx_requests_total{{status=~"429|503"}}[{WINDOW}]))'
 

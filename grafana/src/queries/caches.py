@@ -1,6 +1,6 @@
 """Requests and hits of each cache layer."""
 
-from grafana.src.queries.load import counted
+from grafana.src.queries.load import counter_rate
 from grafana.src.queries.selection import K6_WINDOW, WINDOW
 from lab.analysis.queries import CACHE_DURATION, CACHE_STATUS, STALENESS
 
@@ -11,23 +11,23 @@ DATABASE = 'datname="hotel"'
 
 def nginx_hit_ratio() -> str:
     """Return the hit ratio of the requests that used Nginx's cache."""
-    asked = f'sum(rate(lab_nginx_requests_total{{cache!="-"}}[{WINDOW}])) > 0'
+    lookups = f'sum(rate(lab_nginx_requests_total{{cache!="-"}}[{WINDOW}])) > 0'
     hits = f"sum(rate(lab_nginx_requests_total{{{_NGINX_HITS}}}[{WINDOW}]))"
-    return f"({hits} or 0 * ({asked})) / ({asked})"
+    return f"({hits} or 0 * ({lookups})) / ({lookups})"
 
 
 def backend_hit_ratio() -> str:
     """Return the hit ratio of the GETs that used a cache of the backend, by layer."""
-    asked = f"sum by (layer) (rate(lab_cache_answers_total[{WINDOW}])) > 0"
+    lookups = f"sum by (layer) (rate(lab_cache_answers_total[{WINDOW}])) > 0"
     hits = f'sum by (layer) (rate(lab_cache_answers_total{{outcome="hit"}}[{WINDOW}]))'
-    return f"({hits} or 0 * ({asked})) / ({asked})"
+    return f"({hits} or 0 * ({lookups})) / ({lookups})"
 
 
 def postgres_hit_ratio() -> str:
     """Return the share of blocks that Postgres found in its buffers."""
-    hit = f"sum(rate(pg_stat_database_blks_hit{{{DATABASE}}}[{WINDOW}]))"
-    read = f"sum(rate(pg_stat_database_blks_read{{{DATABASE}}}[{WINDOW}]))"
-    return f"{hit} / ({hit} + {read} > 0)"
+    hits = f"sum(rate(pg_stat_database_blks_hit{{{DATABASE}}}[{WINDOW}]))"
+    reads = f"sum(rate(pg_stat_database_blks_read{{{DATABASE}}}[{WINDOW}]))"
+    return f"{hits} / ({hits} + {reads} > 0)"
 
 
 def nginx_requests() -> str:
@@ -44,19 +44,19 @@ def backend_requests() -> str:
     return f'sum(rate(lab_http_requests_total{{service="backend"}}[{WINDOW}]))'
 
 
-def backend_cache_asked() -> str:
+def backend_cache_lookups() -> str:
     return f"sum by (layer) (rate(lab_cache_answers_total[{WINDOW}]))"
 
 
 def builds(by: str = "") -> str:
     """Return bodies/s built from Postgres's rows."""
-    grouped = f"sum by ({by})" if by else "sum"
-    return f"{grouped}(rate(lab_body_builds_total[{WINDOW}]))"
+    aggregation = f"sum by ({by})" if by else "sum"
+    return f"{aggregation}(rate(lab_body_builds_total[{WINDOW}]))"
 
 
 def cache_statuses(tests: str) -> str:
     """Return responses/s by X-Cache-Status."""
-    return f"{counted(CACHE_STATUS, tests, 'cache_status')} > 0"
+    return f"{counter_rate(CACHE_STATUS, tests, 'cache_status')} > 0"
 
 
 def duration_by_status(tests: str) -> str:

@@ -1,6 +1,6 @@
 """Requests that k6 sends, and their responses."""
 
-from grafana.src.queries.selection import HEAT_BOUNDS, K6_WINDOW, K6_WINDOW_SECONDS, of_load
+from grafana.src.queries.selection import HEAT_BUCKETS, K6_WINDOW, K6_WINDOW_SECONDS, load_matchers
 from lab.analysis.queries import (
     DURATION,
     IN_TIME,
@@ -19,46 +19,48 @@ def target_rate(tests: str) -> str:
 
 def achieved_rate(tests: str) -> str:
     """Return responses/s."""
-    return f"sum(rate({REQUESTS}{{{of_load(tests)}}}[{K6_WINDOW}]))"
+    return f"sum(rate({REQUESTS}{{{load_matchers(tests)}}}[{K6_WINDOW}]))"
 
 
 def goodput(tests: str) -> str:
     """Return successful responses/s within the response time limit."""
-    return f"sum(rate({IN_TIME}{{{of_load(tests)}}}[{K6_WINDOW}]))"
+    return f"sum(rate({IN_TIME}{{{load_matchers(tests)}}}[{K6_WINDOW}]))"
 
 
-def drops(tests: str) -> str:
+def dropped_iterations(tests: str) -> str:
     """Return iterations/s that found no free virtual user; 0 while virtual users exist."""
-    return f"{counted(ITERATIONS_DROPPED, tests)} or 0 * {virtual_users(tests)}"
+    return f"{counter_rate(ITERATIONS_DROPPED, tests)} or 0 * {virtual_users(tests)}"
 
 
-def counted(counter: str, matchers: str, by: str = "") -> str:
+def counter_rate(counter: str, matchers: str, by: str = "") -> str:
     """Return events/s of one of k6's counters over the last 10 s.
 
     rate() ignores a series' first value, and the first errors of a run are such a value.
     """
     now = f"last_over_time({counter}{{{matchers}}}[1d])"
     before = f"last_over_time({counter}{{{matchers}}}[1d] offset {K6_WINDOW})"
-    grouped = f"sum by ({by})" if by else "sum"
-    return f"{grouped}({now} - ({before} or {now} * 0)) / {K6_WINDOW_SECONDS}"
+    aggregation = f"sum by ({by})" if by else "sum"
+    return f"{aggregation}({now} - ({before} or {now} * 0)) / {K6_WINDOW_SECONDS}"
 
 
 def error_ratio(tests: str) -> str:
     """Return the ratio of failed responses; empty without responses."""
-    failed = counted(REQUESTS, f'{of_load(tests)},expected_response="false"')
-    answered = counted(REQUESTS, of_load(tests))
-    return f"({failed} or 0 * {answered}) / ({answered} > 0)"
+    failures = counter_rate(REQUESTS, f'{load_matchers(tests)},expected_response="false"')
+    responses = counter_rate(REQUESTS, load_matchers(tests))
+    return f"({failures} or 0 * {responses}) / ({responses} > 0)"
 
 
 def errors_by_status(tests: str) -> str:
     """Return failed responses/s by status; 0 is a missing response."""
-    failed = counted(REQUESTS, f'{of_load(tests)},expected_response="false"', "status, error_code")
-    return f"{failed} > 0"
+    failures = counter_rate(
+        REQUESTS, f'{load_matchers(tests)},expected_response="false"', "status, error_code"
+    )
+    return f"{failures} > 0"
 
 
 def percentile(tests: str, quantile: float) -> str:
     """Return a percentile of response times, in seconds; accurate to one bucket (10 %)."""
-    rate = f"sum(rate({DURATION}{{{of_load(tests)}}}[{K6_WINDOW}]))"
+    rate = f"sum(rate({DURATION}{{{load_matchers(tests)}}}[{K6_WINDOW}]))"
     return f"histogram_quantile({quantile}, {rate})"
 
 
@@ -67,11 +69,11 @@ def heat_rows(tests: str) -> str:
 
     Grafana 9.4 cannot draw native histograms, so there is one expression per row.
     """
-    rate = f"sum(rate({DURATION}{{{of_load(tests)}}}[{K6_WINDOW}]))"
+    rate = f"sum(rate({DURATION}{{{load_matchers(tests)}}}[{K6_WINDOW}]))"
     rows = [
-        f"label_replace(histogram_count({rate}) * histogram_fraction(0, {bound}, {rate}), "
-        f'"le", "{bound}", "", "")'
-        for bound in HEAT_BOUNDS
+        f"label_replace(histogram_count({rate}) * histogram_fraction(0, {limit}, {rate}), "
+        f'"le", "{limit}", "", "")'
+        for limit in HEAT_BUCKETS
     ]
     return " or ".join(rows)
 
@@ -81,6 +83,6 @@ def virtual_users(tests: str) -> str:
     return f"sum(max_over_time({VIRTUAL_USERS}{{{tests}}}[{K6_WINDOW}]))"
 
 
-def virtual_users_made(tests: str) -> str:
+def created_virtual_users(tests: str) -> str:
     """Return virtual users that k6 has created."""
     return f"sum(max_over_time({VIRTUAL_USERS_MAX}{{{tests}}}[{K6_WINDOW}]))"

@@ -1,6 +1,6 @@
 """Resource use of each service; most of it recorded by prometheus/rules/resources.yml."""
 
-from grafana.src.queries.selection import WINDOW, of_load
+from grafana.src.queries.selection import WINDOW, load_matchers
 from lab.analysis.queries import REQUESTS
 
 CPU = "service:cpu_cores:rate"
@@ -17,8 +17,8 @@ _TARGET_SERVICES = "nginx|backend|redis|postgres"
 
 def cpu_per_request(tests: str) -> str:
     """Return CPU seconds per response, for each service of the target."""
-    answered = f"sum(rate({REQUESTS}{{{of_load(tests)}}}[{WINDOW}]))"
-    return f'{CPU}{{service=~"{_TARGET_SERVICES}"}} / on () group_left () ({answered} > 0)'
+    responses = f"sum(rate({REQUESTS}{{{load_matchers(tests)}}}[{WINDOW}]))"
+    return f'{CPU}{{service=~"{_TARGET_SERVICES}"}} / on () group_left () ({responses} > 0)'
 
 
 def cpu_limits() -> str:
@@ -26,12 +26,12 @@ def cpu_limits() -> str:
     return f'{CPU_LIMIT}{{service=~"{_TARGET_SERVICES}|load"}}'
 
 
-def unthrottled() -> str:
+def without_quota() -> str:
     """Return 0 if no container has a quota, so that the panel shows it."""
     return f"0 * group({CPU}) unless on () {THROTTLED}"
 
 
-def directed(recorded: str, direction: str) -> str:
+def select_direction(recorded: str, direction: str) -> str:
     return f'{recorded}{{direction="{direction}"}}'
 
 

@@ -1,6 +1,6 @@
 """Whole runs: those with samples in the dashboard's range."""
 
-from grafana.src.queries.selection import of_load
+from grafana.src.queries.selection import load_matchers
 from lab.analysis.queries import (
     CHECKS,
     DURATION,
@@ -12,32 +12,32 @@ from lab.analysis.queries import (
 
 def total(counter: str, matchers: str, by: str = "") -> str:
     """Return the final value of one of k6's counters."""
-    grouped = f"sum by ({by})" if by else "sum"
-    return f"{grouped}(max_over_time({counter}{{{matchers}}}[$__range]))"
+    aggregation = f"sum by ({by})" if by else "sum"
+    return f"{aggregation}(max_over_time({counter}{{{matchers}}}[$__range]))"
 
 
 def total_requests(tests: str, by: str = "") -> str:
-    return total(REQUESTS, of_load(tests), by)
+    return total(REQUESTS, load_matchers(tests), by)
 
 
-def total_drops(tests: str) -> str:
+def total_dropped_iterations(tests: str) -> str:
     return f"{total(ITERATIONS_DROPPED, tests)} or 0 * {total_requests(tests)}"
 
 
 def total_error_ratio(tests: str, by: str = "") -> str:
-    failed = total(REQUESTS, f'{of_load(tests)},expected_response="false"', by)
-    answered = total_requests(tests, by)
-    return f"({failed} or 0 * {answered}) / {answered}"
+    failures = total(REQUESTS, f'{load_matchers(tests)},expected_response="false"', by)
+    responses = total_requests(tests, by)
+    return f"({failures} or 0 * {responses}) / {responses}"
 
 
 def total_in_time_ratio(tests: str, by: str = "") -> str:
-    return f"{total(IN_TIME, of_load(tests), by)} / {total_requests(tests, by)}"
+    return f"{total(IN_TIME, load_matchers(tests), by)} / {total_requests(tests, by)}"
 
 
 def total_percentile(tests: str, quantile: float, by: str = "") -> str:
-    grouped = f"sum by ({by})" if by else "sum"
+    aggregation = f"sum by ({by})" if by else "sum"
     # Prometheus 2.42 has last_over_time() only for floats; this loses the first push of a run.
-    histogram = f"{grouped}(increase({DURATION}{{{of_load(tests)}}}[$__range]))"
+    histogram = f"{aggregation}(increase({DURATION}{{{load_matchers(tests)}}}[$__range]))"
     return f"histogram_quantile({quantile}, {histogram})"
 
 

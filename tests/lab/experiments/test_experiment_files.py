@@ -25,7 +25,7 @@ BOUNDS = {
 
 def test_schema_limits_match_k6():
     code = "".join(path.read_text() for path in (ROOT / "k6/lib").glob("*.js"))
-    asked = re.findall(r"envInteger\(variables, '(\w+)', .+?, (\d+), (\d+)\)", code)
+    asked = re.findall(r"readInteger\(variables, '(\w+)', .+?, (\d+), (\d+)\)", code)
     of_k6 = {BOUNDS[n]: (int(low), int(high)) for n, low, high in asked if n in BOUNDS}
     said = Workload.model_json_schema()["properties"]
     for name in BOUNDS.values():

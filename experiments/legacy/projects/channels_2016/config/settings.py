@@ -1,4 +1,4 @@
-"""As little as a hello needs, on the channel layer that the environment names."""
+"""Minimal settings, with the channel layer from the environment."""
 import os
 
 from django.core.management.utils import get_random_string

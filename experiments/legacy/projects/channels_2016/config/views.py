@@ -1,4 +1,4 @@
-"""A hello, and what answers it."""
+"""A minimal response, and the verification of the stack."""
 import channels
 from channels import channel_layers
 from django.http import JsonResponse
@@ -11,8 +11,8 @@ def hello(request):
 
 
 def verify(request):
-    found = dict(lab_verify.versions(), channels=channels.__version__, server=lab_verify.server())
-    if found["server"] == "channels":
+    response = dict(lab_verify.versions(), channels=channels.__version__, server=lab_verify.server())
+    if response["server"] == "channels":
         layer = channel_layers["default"].channel_layer
-        found["layer"] = type(layer).__module__.partition(".")[0]
-    return JsonResponse(found)
+        response["layer"] = type(layer).__module__.partition(".")[0]
+    return JsonResponse(response)

@@ -9,7 +9,7 @@ django_application = get_asgi_application()
 
 
 async def application(scope, receive, send):
-    # A sync view runs in a thread whose callers tell nothing of the server.
+    # A sync view runs in a thread whose call stack does not contain the server.
     if scope.get("path") == "/lab/verify":
         scope["lab_server"] = lab_verify.server()
     await django_application(scope, receive, send)

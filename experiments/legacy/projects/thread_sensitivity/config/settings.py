@@ -1,4 +1,4 @@
-"""As little as the views need. The database's address is libpq's own environment (PGHOST and so on)."""
+"""Minimal settings. libpq's environment variables (PGHOST etc.) set the database's address."""
 import os
 from pathlib import Path
 

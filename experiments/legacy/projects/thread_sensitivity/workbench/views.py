@@ -1,4 +1,4 @@
-"""The five views of the source, and what answers them."""
+"""The five views of the source, and the verification of the stack."""
 import inspect
 import random
 import threading

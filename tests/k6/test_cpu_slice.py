@@ -15,10 +15,10 @@ from lab.stack.native import scheduling
 # Prints the CPU slice of its own process, read with sched_getattr(2).
 _READ_BACK = """
 import ctypes, struct
-kept = struct.Struct("=IIQiIQQQ")
-found = ctypes.create_string_buffer(kept.size)
-done = ctypes.CDLL(None).syscall({number}, 0, found, kept.size, 0)
-print(done, kept.unpack(found.raw)[5])
+layout = struct.Struct("=IIQiIQQQ")
+buffer = ctypes.create_string_buffer(layout.size)
+status = ctypes.CDLL(None).syscall({number}, 0, buffer, layout.size, 0)
+print(status, layout.unpack(buffer.raw)[5])
 """
 _GETATTR = {"x86_64": 315, "aarch64": 275}
 
@@ -26,15 +26,18 @@ _GETATTR = {"x86_64": 315, "aarch64": 275}
 def _slice(*before):
     code = _READ_BACK.format(number=_GETATTR[platform.machine()])
     argv = [*before, sys.executable, "-c", code]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    failed, nanoseconds = map(int, done.stdout.split())
+    process = subprocess.run(argv, capture_output=True, text=True, check=True)
+    failed, nanoseconds = map(int, process.stdout.split())
     return None if failed else nanoseconds
 
 
-@pytest.mark.skipif(platform.machine() not in _GETATTR, reason="only known of x86_64 and aarch64")
+@pytest.mark.skipif(
+    platform.machine() not in _GETATTR,
+    reason="system call number known for x86_64 and aarch64 only",
+)
 def test_program_keeps_the_requested_cpu_slice():
     if _slice() in (None, 0):
-        pytest.skip("This kernel has one slice for all: Linux 6.12 is the first that tells.")
+        pytest.skip("This kernel has one slice for all programs: Linux 6.12 or later is required.")
     assert _slice() > scheduling.SLICE_NANOSECONDS
     assert _slice(*scheduling.ARGV_PREFIX) == scheduling.SLICE_NANOSECONDS
 
@@ -52,14 +55,16 @@ def test_unknown_system_call_is_no_error(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("cpus", "said", "threads"),
+    ("cpus", "setting", "threads"),
     [("0", None, "2"), ("0-3", None, "4"), ("0", "1", "1")],
-    ids=["one CPU", "four", "asked for"],
+    ids=["one CPU", "four", "GOMAXPROCS set"],
 )
-def test_k6_has_a_second_thread_for_its_garbage_collector(stack, monkeypatch, cpus, said, threads):
+def test_k6_has_a_second_thread_for_its_garbage_collector(
+    stack, monkeypatch, cpus, setting, threads
+):
     monkeypatch.setattr("lab.load.k6.choose_cpus", lambda _: Cpus("0", cpus))
     monkeypatch.delenv("GOMAXPROCS", raising=False)
-    if said:
-        monkeypatch.setenv("GOMAXPROCS", said)
+    if setting:
+        monkeypatch.setenv("GOMAXPROCS", setting)
     env = k6_env(stack, stack.settings(), Load("smoke"), RESULTS / "x")
     assert env["GOMAXPROCS"] == threads
