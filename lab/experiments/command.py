@@ -9,7 +9,7 @@ from lab.console import note, step
 from lab.errors import Interrupted, LabError, UsageError
 from lab.experiments import files
 from lab.experiments.cell import StackBench, load_of
-from lab.experiments.old_stack_cell import EitherBench, LegacyBench
+from lab.experiments.old_stack_cell import CombinedBench, LegacyBench
 from lab.experiments.old_stacks import arms
 from lab.experiments.runner import Plan, close, header, make_plan, run_plan
 from lab.experiments.schema import Experiment
@@ -84,7 +84,7 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: Borrowed) -> list[
         database.prepare_template(engine, stack.base)
         stack.prepared = True
         with closing(LegacyBench(engine, stack.base, BOUNDS)) as legacy:
-            bench = EitherBench(StackBench(engine, stack.base, BOUNDS), legacy)
+            bench = CombinedBench(StackBench(engine, stack.base, BOUNDS), legacy)
             failures = run_plan(plan, store, bench, absent)
         state = "incomplete" if failures or absent else "finished"
     except (Interrupted, KeyboardInterrupt):
@@ -100,7 +100,7 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: Borrowed) -> list[
 def _absent(engine: Engine, plan: Plan, base: Settings) -> dict[str, str]:
     """Return the old stacks of the plan that can't run here, with the reasons, and report them."""
     asked = [cell.legacy.stack or "" for cell, _ in plan.todo if cell.legacy]
-    found = arms.absent(engine, base, asked)
+    found = arms.missing_stacks(engine, base, asked)
     for name, why in found.items():
         note(f"Not measured: {asked.count(name)} cells of {name}. {why}")
     return found

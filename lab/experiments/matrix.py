@@ -11,9 +11,9 @@ from lab_settings.durations import seconds
 from lab.experiments.schema import (
     Experiment,
     Legacy,
-    Position,
     Quick,
     Tune,
+    Variant,
     Warm,
     When,
     Workload,
@@ -70,7 +70,7 @@ def cells(experiment: Experiment) -> list[Cell]:
     ]
 
 
-def excluded(experiment: Experiment) -> list[dict[str, Any]]:
+def exclusions(experiment: Experiment) -> list[dict[str, Any]]:
     """Return each exclude rule's reason, and the cells that it excludes."""
     names = {rule.because: [] for rule in experiment.exclude}  # type: dict[str, list[str]]
     for chosen in _combinations(experiment):
@@ -86,7 +86,7 @@ def order(found: Sequence[Cell], repeats: int) -> list[tuple[Cell, int]]:
     return [(cell, n) for n, one in enumerate(rounds, start=1) for cell in one]
 
 
-def quick(cell: Cell, how: Quick | None = None) -> Cell:
+def shorten(cell: Cell, how: Quick | None = None) -> Cell:
     """Return the cell with shorter loads: for a preview, not for a result."""
     warm = cell.warm if isinstance(cell.warm, str) else _shorter(cell.warm, how)
     return replace(cell, workload=_shorter(cell.workload, how), warm=warm)
@@ -133,7 +133,7 @@ def _cell(experiment: Experiment, chosen: dict[str, str]) -> Cell:
     )
 
 
-def _workload(name: str, positions: list[Position], tunes: list[Tune]) -> Workload:
+def _workload(name: str, positions: list[Variant], tunes: list[Tune]) -> Workload:
     """Merge the workload: later axes override earlier ones, and tunes override the axes."""
     said = [p.workload for p in positions if p.workload]
     if not said:
@@ -147,12 +147,12 @@ def _workload(name: str, positions: list[Position], tunes: list[Tune]) -> Worklo
     return Workload(**parts)
 
 
-def _warm(positions: list[Position], tunes: list[Tune]) -> Warm:
+def _warm(positions: list[Variant], tunes: list[Tune]) -> Warm:
     said = [*(position.warm for position in positions), *(rule.warm for rule in tunes)]
     return next((warm for warm in reversed(said) if warm), "none")
 
 
-def _legacy(name: str, positions: list[Position]) -> Legacy | None:
+def _legacy(name: str, positions: list[Variant]) -> Legacy | None:
     said: dict[str, str] = {}
     for position in positions:
         said |= position.legacy.model_dump(exclude_none=True) if position.legacy else {}

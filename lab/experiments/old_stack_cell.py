@@ -9,7 +9,7 @@ from lab.errors import LabError, UsageError
 from lab.experiments.cell import Bench, Measurement, load_of, result_of
 from lab.experiments.matrix import Cell
 from lab.experiments.old_stacks.arms import arm
-from lab.experiments.old_stacks.runner import Running
+from lab.experiments.old_stacks.runner import RunningArm
 from lab.experiments.old_stacks.stacks import find
 from lab.experiments.schema import Legacy, Workload
 from lab.host.processes import cores_used
@@ -89,7 +89,7 @@ class LegacyBench:
 
     def verify(self) -> None:
         names = _names(self._cell.legacy or Legacy())
-        self._running: Running = self._open.enter_context(arm(self.engine, *names))
+        self._running: RunningArm = self._open.enter_context(arm(self.engine, *names))
 
     def warm(self, cell: Cell, folder: Path) -> None:
         if isinstance(cell.warm, Workload):
@@ -114,7 +114,7 @@ class LegacyBench:
 
 
 @dataclass
-class EitherBench:
+class CombinedBench:
     """The current stack or an old stack's arm, by cell; never both under load."""
 
     today: Bench

@@ -56,7 +56,7 @@ def make_plan(
     short = experiment.quick if quick else None
     chosen = _chosen(cells, only or (short.only if short else []))
     times = repeats or (1 if short else experiment.repeats)
-    shown = [matrix.quick(cell, short) for cell in chosen] if quick else chosen
+    shown = [matrix.shorten(cell, short) for cell in chosen] if quick else chosen
     return Plan(name, text, experiment, matrix.order(shown, times), quick, times)
 
 
@@ -77,9 +77,9 @@ def _check(name: str, experiment: Experiment, cells: list[Cell]) -> None:
 
 def _not_quick(quick: Quick, asked: list[dict[str, Any]], cells: list[Cell]) -> list[str]:
     """Return the claims that the quick cells could not decide."""
-    unfit = [one for one in quick.only if not matrix.chosen(cells, [one])]
+    unfit = [one for one in quick.only if not matrix.select(cells, [one])]
     found = [f"quick: {pattern} fits no cell" for pattern in unfit]
-    there = {cell.name for cell in matrix.chosen(cells, quick.only)}
+    there = {cell.name for cell in matrix.select(cells, quick.only)}
     return found + [f"{said}, among those of [quick]" for said in claims.problems(asked, there)]
 
 
@@ -154,7 +154,7 @@ def header(
         "definition": plan.text,
         "axes": [_axis(axis) for axis in experiment.axis],
         "plan": [{"name": cell.name, "repeat": repeat} for cell, repeat in plan.todo],
-        "excluded": matrix.excluded(experiment),
+        "excluded": matrix.exclusions(experiment),
         "bounds": vars(bounds),
         **machine,
         "warnings": warnings,
@@ -176,10 +176,10 @@ def close(store: Store, state: str) -> None:
 
 def _chosen(cells: list[Cell], only: list[str]) -> list[Cell]:
     for pattern in only:
-        if not matrix.chosen(cells, [pattern]):
+        if not matrix.select(cells, [pattern]):
             names = "\n  ".join(cell.name for cell in cells)
             raise UsageError(f"--only {pattern} fits no cell. The cells are:\n  {names}")
-    return matrix.chosen(cells, only) if only else cells
+    return matrix.select(cells, only) if only else cells
 
 
 def _now() -> str:

@@ -26,7 +26,7 @@ def _compared(name: str) -> str:
 
 
 # The metric by which a report compares its cells.
-Figure = Annotated[str, AfterValidator(_compared)]
+MetricName = Annotated[str, AfterValidator(_compared)]
 # Positions by axis: {layer = ["none", "local"], load = "detail"}.
 When = dict[str, Annotated[list[str], BeforeValidator(_listed)]]
 
@@ -93,7 +93,7 @@ class Legacy(_Table):
 Warm = Literal["none", "pages"] | Workload
 
 
-class Position(_Table):
+class Variant(_Table):
     """One position of an axis. If several positions set the same key, the last axis wins."""
 
     title: str
@@ -107,10 +107,10 @@ class Position(_Table):
 
 class Axis(_Table):
     name: Name
-    positions: dict[Name, Position]
+    positions: dict[Name, Variant]
 
 
-class Exclude(_Table):
+class Exclusion(_Table):
     """Cells that are not measured, and the reason."""
 
     when: When
@@ -124,7 +124,7 @@ class Tune(Parts):
     warm: Warm | None = None
 
 
-class Published(_Table):
+class PublishedResult(_Table):
     """Results of the source, and the corresponding cell."""
 
     cell: str
@@ -171,11 +171,11 @@ class Quick(_Table):
     duration: Duration
 
 
-class Shown(_Table):
+class Layout(_Table):
     """The report's layout of the cells, and the metric that it compares."""
 
     # One metric, or one for each panel.
-    compare: Figure | dict[Name, Figure] = "goodput"
+    compare: MetricName | dict[Name, MetricName] = "goodput"
     rows: Annotated[list[Name], BeforeValidator(_listed)] | None = None
     panels: Annotated[list[Name], BeforeValidator(_listed)] | None = None
     # Baseline of a cell: the same cell, but with these positions.
@@ -192,12 +192,12 @@ class Experiment(_Table):
     repeats: Annotated[int, Field(ge=1, le=100)] = 1
     settings: dict[str, str | int] = {}
     axis: Annotated[list[Axis], Field(min_length=1)]
-    exclude: list[Exclude] = []
+    exclude: list[Exclusion] = []
     tune: list[Tune] = []
-    published: list[Published] = []
+    published: list[PublishedResult] = []
     claims: list[Claim] = []
     quick: Quick | None = None
-    report: Shown = Shown()
+    report: Layout = Layout()
 
     @model_validator(mode="after")
     def _positions_are_known(self) -> "Experiment":
@@ -210,7 +210,7 @@ class Experiment(_Table):
             self._check({name: []})
         return self
 
-    def _check_compared(self, compare: dict[str, Figure]) -> None:
+    def _check_compared(self, compare: dict[str, MetricName]) -> None:
         """Check the panels' metrics: one for an unknown panel would have no effect."""
         panels = self.report.panels or ["load"]
         if len(panels) > 1:

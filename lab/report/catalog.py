@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from lab.errors import LabError
 from lab.load import Profile, Scenario
 from lab.paths import EXPERIMENTS, PRESETS
-from lab.report.stored import StoredRun, stored_runs
+from lab.report.results import StoredRun, stored_runs
 
 Entry = dict[str, str]
 

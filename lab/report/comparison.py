@@ -68,7 +68,7 @@ def _domain(report: Report, metric: ComparedMetric) -> tuple[tuple[float, float]
         cell.median(metric.name)
         for panel in _with_cells(report)
         if report.metric(panel) is metric
-        for cell in report.of_panel(panel)
+        for cell in report.panel_cells(panel)
     )
     values = [value for value in found if value is not None]
     if not values:
@@ -78,7 +78,7 @@ def _domain(report: Report, metric: ComparedMetric) -> tuple[tuple[float, float]
 
 
 def _with_cells(report: Report) -> list[str]:
-    return [panel for panel in report.panels.positions if report.of_panel(panel)]
+    return [panel for panel in report.panels.positions if report.panel_cells(panel)]
 
 
 def _caption(metrics: list[ComparedMetric], log: bool) -> str:
@@ -112,7 +112,7 @@ def _named(name: str, title: str) -> str:
 
 
 def _panel(report: Report, panel: str, domain: tuple[float, float], log: bool) -> dict[str, Any]:
-    cells = report.of_panel(panel)
+    cells = report.panel_cells(panel)
     here = {report.place(cell)[0] for cell in cells}
     layers = [row for row in report.rows.positions if row in here]
     series = report.series_with_cells

@@ -36,7 +36,7 @@ class _Measure:
 
     field: str
     title: str
-    of_panel: str
+    panel_title: str
     bound: float | None
     log: bool
 
@@ -52,7 +52,7 @@ class _Scales:
 
 def curves(report: Report, panel: str) -> Picture | None:
     """Return the curves of one load; None if its cells have no windows."""
-    drawn = [(cell, result) for cell, result in report.drawn(panel) if result.windows]
+    drawn = [(cell, result) for cell, result in report.panel_results(panel) if result.windows]
     if not drawn:
         return None
     rising = all(_rises(result.windows) for _, result in drawn)
@@ -98,11 +98,11 @@ def _rows(report: Report, cell: Cell, result: Result, rising: bool) -> list[dict
     common = {"layer": layer, "series": series}
     return [
         {**common, **_point(window, rising), **_mark(result, window, broke)}
-        for window in thinned(result.windows, broke)
+        for window in thin_windows(result.windows, broke)
     ]
 
 
-def thinned(windows: list[Window], broke: float | None) -> list[Window]:
+def thin_windows(windows: list[Window], broke: float | None) -> list[Window]:
     """Return at most about 60 windows, always with the first, the last and the one of the break."""
     every = math.ceil(len(windows) / _MOST_POINTS)
     last = len(windows) - 1
@@ -177,7 +177,7 @@ def _panel(
     lines = base.mark_line(
         strokeWidth=2, interpolate="linear", point={"opacity": 0, "size": 70}
     ).encode(strokeDash=layer_dash(report, rows), detail="layer:N")
-    title = f"{series}: {measure.of_panel}" if series else measure.of_panel
+    title = f"{series}: {measure.panel_title}" if series else measure.panel_title
     layers = [lines, *_break_marks(base), *_bound(measure, y)]
     return spec_of(alt.layer(*layers).properties(title=title, height=_HEIGHT))
 

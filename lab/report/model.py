@@ -133,7 +133,7 @@ class Report:
     @property
     def metrics(self) -> list[ComparedMetric]:
         """Return the compared metrics: one, or several for different panels."""
-        used = [panel for panel in self.panels.positions if self.of_panel(panel)]
+        used = [panel for panel in self.panels.positions if self.panel_cells(panel)]
         return list(dict.fromkeys(self.metric(panel) for panel in used)) or [COMPARED["goodput"]]
 
     @property
@@ -157,12 +157,12 @@ class Report:
     def runs(self) -> list[CellRun]:
         return [run for cell in self.cells for run in cell.runs]
 
-    def of_panel(self, panel: str) -> list[Cell]:
+    def panel_cells(self, panel: str) -> list[Cell]:
         return [cell for cell in self.cells if self.place(cell)[2] == panel]
 
-    def drawn(self, panel: str) -> list[tuple[Cell, Result]]:
+    def panel_results(self, panel: str) -> list[tuple[Cell, Result]]:
         """Return the measured cells of a panel, each with the result that charts show."""
-        middles = [(cell, cell.middle) for cell in self.of_panel(panel)]
+        middles = [(cell, cell.middle) for cell in self.panel_cells(panel)]
         return [(cell, run.result) for cell, run in middles if run and run.result]
 
     @property

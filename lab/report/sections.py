@@ -1,7 +1,7 @@
 """The sections of the page, from top to bottom."""
 
 from lab.analysis.formatting import NOTHING
-from lab.report import comparison, curves, published, shares, tables
+from lab.report import comparison, curves, published_results, shares, tables
 from lab.report.blocks import Block, Items, Paragraph, Section, Table, columns, entries, slug
 from lab.report.conditions import HOW_TO_READ, conditions, definition, notices
 from lab.report.model import Report
@@ -15,7 +15,7 @@ def sections(report: Report) -> list[Section]:
         Section("Claims", "claims", [tables.claims(report)] if report.claims else []),
         Section(comparison.title(report), "comparison", _comparison(report)),
         *_loads(report),
-        Section("Published and measured", "published", published.published(report)),
+        Section("Published and measured", "published", published_results.blocks(report)),
         Section("Response times", "times", tables.percentiles(report)),
         Section("WebSockets", "websockets", tables.websockets(report)),
         Section("Delays", "delays", tables.delays(report)),
@@ -45,7 +45,7 @@ def _question(report: Report) -> list[Block]:
 
 def _comparison(report: Report) -> list[Block]:
     picture = comparison.comparison(report)
-    return [picture, tables.compared(report)] if picture else []
+    return [picture, tables.comparison(report)] if picture else []
 
 
 # With more loads, CPU charts for each of them would be too much to read.

@@ -62,8 +62,8 @@ class _Bars:
 
 def cpu(report: Report, panel: str) -> Picture | None:
     """Return mean cores per service, stacked; None without samples."""
-    drawn = list(report.drawn(panel))
-    cores = merged([result.services_cpu for _, result in drawn])
+    drawn = list(report.panel_results(panel))
+    cores = merge_services([result.services_cpu for _, result in drawn])
     rows = [
         row
         for (cell, _), own in zip(drawn, cores, strict=True)
@@ -111,7 +111,7 @@ def _cpu_rows(report: Report, cell: Cell, cores: dict[str, float]) -> list[dict[
 
 def cache(report: Report, panel: str) -> Picture | None:
     """Return the shares of each cache's responses; None if no cache was used."""
-    rows = [row for drawn in report.drawn(panel) for row in _cache_rows(report, *drawn)]
+    rows = [row for drawn in report.panel_results(panel) for row in _cache_rows(report, *drawn)]
     if not rows:
         return None
     colours = palette(_in_order({row["part"] for row in rows}), _OUTCOMES)
@@ -224,7 +224,7 @@ _LITTLE_CORES = 0.05
 _WORKER = re.compile(r"legacy-worker-\d+")
 
 
-def merged(cells: list[dict[str, float]]) -> list[dict[str, float]]:
+def merge_services(cells: list[dict[str, float]]) -> list[dict[str, float]]:
     """Return the cores by service of each cell; merges workers of one kind, and idle services."""
     summed = [_sums({name: _plural(name) for name in cell}, cell) for cell in cells]
     names = {name for cell in summed for name in cell}

@@ -24,7 +24,7 @@ def claims(report: Report) -> Table:
             claim["text"],
             Entry(claim["verdict"], _VERDICTS.get(claim["verdict"], "unsure")),
             claim.get("published") or NOTHING,
-            measured(claim),
+            claim_values(claim),
             claim.get("holds") or NOTHING,
             "; ".join(claim.get("notes") or []) or NOTHING,
         )
@@ -34,7 +34,7 @@ def claims(report: Report) -> Table:
     return Table(columns(*titles), rows)
 
 
-def measured(claim: Document) -> str:
+def claim_values(claim: Document) -> str:
     """Return measured values as text, such as "none 1.4, redis 61.0"."""
     found = claim.get("measured") or {}
     return ", ".join(f"{name} {_value(value)}" for name, value in found.items()) or NOTHING
@@ -50,7 +50,7 @@ _Places = list[tuple[str, str]]
 _MOST_COLUMNS = 12
 
 
-def compared(report: Report) -> Table:
+def comparison(report: Report) -> Table:
     """Return the comparison picture as a table.
 
     One line per row, and one column per load and series; if those are many, one column per series.
@@ -228,7 +228,7 @@ _MOST_PANELS = 6
 def percentiles(report: Report) -> list[Block]:
     """Return the response times of each cell, if the experiment compares by them."""
     panels = [p for p in report.panels.positions if report.metric(p).name in _PERCENTILES]
-    cells = [cell for panel in panels for cell in report.of_panel(panel) if cell.runs]
+    cells = [cell for panel in panels for cell in report.panel_cells(panel) if cell.runs]
     if not cells:
         return []
     rows = [
@@ -295,7 +295,7 @@ def memory(report: Report) -> list[Block]:
     """Return the peak memory of each row's service, over the cells of a panel."""
     if not any(cell.spread("memory_peak_bytes") for cell in report.cells):
         return []
-    panels = [p for p in report.panels.positions if report.of_panel(p)]
+    panels = [p for p in report.panels.positions if report.panel_cells(p)]
     shown = panels if 1 < len(panels) <= _MOST_PANELS else []
     rows = [
         entries(

@@ -24,8 +24,8 @@ RUNS = {
     "mute": (Target(mute=2), SOCKETS),
     "slow": (Target(slow=0.3), WORK | {"ROUTE": "sleep"}),
     "failing": (Target(errors=1), WORK | {"VUS": "1", "ROUTE": "io_create", "RETRIES": "2"}),
-    "deaf": (Target(deaf=True), SOCKETS),
-    "without routes": (Target(deaf=True), WORK | {"ROUTE": "hello"}),
+    "deaf": (Target(bare=True), SOCKETS),
+    "without routes": (Target(bare=True), WORK | {"ROUTE": "hello"}),
 }
 
 
@@ -105,7 +105,7 @@ def test_ramp_ends_on_time_and_aborted_requests_are_not_failed(loaded):
     answered, begun = run.count("http_reqs"), run.count("lab_begun")
     assert run.count("http_req_failed", "passes") == 0
     # Setup sent one request.
-    assert answered < run.target.begun - 1 <= begun <= answered + 4
+    assert answered < run.target.work_requests - 1 <= begun <= answered + 4
     assert f"unfinished  {begun - answered} requests" in run.said
 
 

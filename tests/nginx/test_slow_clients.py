@@ -13,7 +13,7 @@ from statistics import quantiles
 
 import pytest
 
-from tests.support.raw_http import Client, ask, head, post
+from tests.support.raw_http import Client, head, post, send_request
 
 IDLE, SLOW = 500, 500
 OTHERS = 300
@@ -93,10 +93,10 @@ def _seconds(port) -> list[float]:
     for number in range(OTHERS):
         began = time.monotonic()
         if number % 3:
-            answer = ask(port, head("/api/hotel/"))
+            answer = send_request(port, head("/api/hotel/"))
             assert answer.status == 200
         else:
-            answer = ask(port, post("/api/booking/", b"{}"))
+            answer = send_request(port, post("/api/booking/", b"{}"))
             assert answer.status == 400
         taken.append(time.monotonic() - began)
     return taken

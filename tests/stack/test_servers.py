@@ -69,7 +69,7 @@ def test_server_reports_its_name_lists_hotels_and_books(stack, server):
     verify.verify(verify.target_of(stack, settings))
     load = Load(settings.target_url)
     load.book_once()
-    assert load.seen.statuses == {201: 1}
+    assert load.records.statuses == {201: 1}
     assert len(_workers(stack)) == settings.LAB_WORKERS
     _check_metrics(stack, settings)
     _check_beside(stack, settings)

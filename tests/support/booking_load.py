@@ -49,7 +49,7 @@ class Load:
         self._booked: dict[str, float] = {}
         self._nights = count(random.randrange(NIGHTS))
         self._stop = threading.Event()
-        self.seen = Seen()
+        self.records = Seen()
 
     def book_once(self) -> None:
         """Make one booking without reading the page, because a read would refresh it."""
@@ -76,11 +76,11 @@ class Load:
         for thread in self._threads:
             thread.join()
 
-    def goes_on(self, bookings: int = 15, reads: int = 40) -> None:
+    def wait_for_progress(self, bookings: int = 15, reads: int = 40) -> None:
         """Wait for `bookings` more bookings and `reads` more reads."""
-        booked, read = self.bookings + bookings, self.seen.reads + reads
+        booked, read = self.bookings + bookings, self.records.reads + reads
         wait_for(
-            lambda: self.bookings >= booked and self.seen.reads >= read,
+            lambda: self.bookings >= booked and self.records.reads >= read,
             seconds=30,
             what=f"{bookings} more bookings and {reads} more reads",
         )
@@ -104,23 +104,23 @@ class Load:
             "customers": [self._guest],
         }
         answer = client.post(f"{self._api}/booking/", json=wish)
-        self.seen.statuses[answer.status_code] += 1
+        self.records.statuses[answer.status_code] += 1
         if answer.status_code == 201:
             self._booked[answer.json()["id"]] = time.monotonic()
 
     def _read(self, client: httpx.Client) -> None:
         due, asked = list(self._booked.items()), time.monotonic()
         answer = client.get(self._page)
-        self.seen.slowest = max(self.seen.slowest, time.monotonic() - asked)
-        self.seen.statuses[answer.status_code] += 1
-        self.seen.reads += 1
+        self.records.slowest = max(self.records.slowest, time.monotonic() - asked)
+        self.records.statuses[answer.status_code] += 1
+        self.records.reads += 1
         if answer.status_code == 200:
             page = answer.text
-            self.seen.stale += [asked - at for booking, at in due if booking not in page]
+            self.records.stale += [asked - at for booking, at in due if booking not in page]
 
 
 @contextmanager
-def redis_frozen(stack):
+def frozen_redis(stack):
     """Freeze Redis with SIGSTOP: it accepts connections and does not answer."""
     pid = stack._supervision.pid("redis")
     os.kill(pid, signal.SIGSTOP)
@@ -131,7 +131,7 @@ def redis_frozen(stack):
 
 
 @contextmanager
-def redis_stopped(stack):
+def stopped_redis(stack):
     """Stop Redis: its port refuses connections, and its data is lost."""
     stack._supervision._call("stopProcess", "redis")
     try:

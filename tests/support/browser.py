@@ -15,16 +15,16 @@ from typing import Any
 from websockets.sync.client import ClientConnection, connect
 
 # Console levels that count as errors.
-_TROUBLE = ("error", "warning", "assert")
+_ERROR_LEVELS = ("error", "warning", "assert")
 
 
 class Page:
-    """One open page, with the errors on its console in `trouble`."""
+    """One open page, with the errors on its console in `errors`."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self._last = 0
-        self.trouble: list[str] = []
+        self.errors: list[str] = []
         for domain in ("Page", "Runtime", "Log"):
             self.send(f"{domain}.enable")
 
@@ -37,16 +37,16 @@ class Page:
             if message.get("id") == self._last:
                 assert "error" not in message, message
                 return message["result"]
-            self._note(message)
+            self._record(message)
 
-    def _note(self, event: dict[str, Any]) -> None:
+    def _record(self, event: dict[str, Any]) -> None:
         said = event.get("params", {})
         if event.get("method") == "Runtime.exceptionThrown":
-            self.trouble.append(json.dumps(said["exceptionDetails"]))
-        if event.get("method") == "Runtime.consoleAPICalled" and said["type"] in _TROUBLE:
-            self.trouble.append(json.dumps(said["args"]))
-        if event.get("method") == "Log.entryAdded" and said["entry"]["level"] in _TROUBLE:
-            self.trouble.append(json.dumps(said["entry"]))
+            self.errors.append(json.dumps(said["exceptionDetails"]))
+        if event.get("method") == "Runtime.consoleAPICalled" and said["type"] in _ERROR_LEVELS:
+            self.errors.append(json.dumps(said["args"]))
+        if event.get("method") == "Log.entryAdded" and said["entry"]["level"] in _ERROR_LEVELS:
+            self.errors.append(json.dumps(said["entry"]))
 
     def open(self, path: Path, width: int, *, dark: bool = False) -> None:
         """Open a file in a window of `width` CSS pixels and wait until its charts are drawn."""
@@ -56,17 +56,17 @@ class Page:
         self.send("Emulation.setEmulatedMedia", features=[theme])
         self.send("Page.navigate", url=path.resolve().as_uri())
         deadline = time.monotonic() + 60
-        while self.ask("document.documentElement?.dataset.charts") != "drawn":
-            assert time.monotonic() < deadline, f"charts were not drawn in 60 s: {self.trouble}"
+        while self.evaluate("document.documentElement?.dataset.charts") != "drawn":
+            assert time.monotonic() < deadline, f"charts were not drawn in 60 s: {self.errors}"
             time.sleep(0.1)
 
-    def ask(self, expression: str) -> Any:
+    def evaluate(self, expression: str) -> Any:
         """Return the value of a JavaScript expression."""
         said = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in said, said
         return said["result"].get("value")
 
-    def picture(self, path: Path) -> None:
+    def screenshot(self, path: Path) -> None:
         """Save the whole page as a PNG."""
         said = self.send("Page.captureScreenshot", captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(said["data"]))

@@ -142,7 +142,7 @@ def kept(engine: Engine, booked: list[str]) -> int:
     )
 
 
-def in_the_races(engine: Engine) -> int:
+def count_race_bookings(engine: Engine) -> int:
     """Return the number of bookings in the nights of the races."""
     counted = f"SELECT count(*) FROM hotels_booking WHERE check_in >= '{FIRST_NIGHT}'"
     return int(engine.sql("hotel", counted)[0])
@@ -167,7 +167,7 @@ def _these(booked: list[str]) -> str:
 
 
 @contextmanager
-def racing(engine: Engine, booking: str) -> Iterator[None]:
+def race_settings(engine: Engine, booking: str) -> Iterator[None]:
     """Set LAB_BOOKING to `booking` and use many workers; restore the settings at the end."""
     before = engine.settings()
     engine.apply(changed(before, [f"LAB_BOOKING={booking}", *SERVER]))
@@ -187,7 +187,7 @@ def race(engine: Engine, rounds: int, tell: Callable[[int], None] = lambda _: No
     try:
         seen = Race(engine.settings().target_url).run(rounds, tell)
         assert not seen.wrong, seen.wrong[:5]
-        assert kept(engine, seen.booked) == in_the_races(engine) == rounds * SLOTS
+        assert kept(engine, seen.booked) == count_race_bookings(engine) == rounds * SLOTS
     finally:
         forget(engine)
     assert deadlocks(engine) == before, "Postgres found deadlocks"

@@ -101,7 +101,7 @@ async def _all(seen: Seen, pages: Pages, port: int, rate: float, seconds: float)
         writer.close()
 
 
-def read_much(client, backend: Backend, *, rate: float, seconds: float, every: float) -> Seen:
+def read_pages(client, backend: Backend, *, rate: float, seconds: float, every: float) -> Seen:
     """Read at `rate` for `seconds` a page that changes every `every` seconds."""
     seen, pages, end = Seen(), Pages(backend, every), Event()
     changes = Thread(target=pages.change, args=(end,))
@@ -124,7 +124,7 @@ def _alter(folder: Path, way: str) -> None:
 
 def measure(way: str, answer: float, rate: float, seconds: float, every: float) -> str:
     """Return one line of results for one variant."""
-    backend = Backend().lives()
+    backend = Backend().set_lifetimes()
     with (
         tempfile.TemporaryDirectory() as folder,
         front(
@@ -136,12 +136,12 @@ def measure(way: str, answer: float, rate: float, seconds: float, every: float) 
     ):
         client.get(LIST, headers={"Accept-Encoding": "identity"})
         backend.delay, asked = answer, len(backend.requests)
-        seen = read_much(client, backend, rate=rate, seconds=seconds, every=every)
+        seen = read_pages(client, backend, rate=rate, seconds=seconds, every=every)
         builds = Counter(backend.builds)
     waits = sorted(seen.waits)
     return (
         f"{way:20} upstream {len(backend.requests) - asked:4}  most at once "
-        f"{backend.most_in_flight:4}  builds per version {max(builds.values()):4}  "
+        f"{backend.max_in_flight:4}  builds per version {max(builds.values()):4}  "
         f"stalest {max(seen.stale):4.1f} s  p50 {waits[len(waits) // 2] * 1000:6.1f} ms  "
         f"longest {waits[-1]:4.1f} s  failed {seen.failed}  {dict(seen.statuses)}"
     )

@@ -105,7 +105,7 @@ def post(target: str, body: bytes, *headers: str, content_type: str = "applicati
     return head(target, *said, method="POST") + body
 
 
-def ask(port: int, request: bytes, *, has_body: bool = True) -> Answer:
+def send_request(port: int, request: bytes, *, has_body: bool = True) -> Answer:
     """Return the answer to one request on a separate connection."""
     with Client(port) as client:
         client.send(request)

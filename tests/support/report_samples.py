@@ -51,7 +51,7 @@ def runs(cells: list[Document]) -> list[CellRun]:
     return [CellRun.of(cell) for cell in cells]
 
 
-def of(cells: list[Document], name: str) -> Document:
+def find_cell(cells: list[Document], name: str) -> Document:
     """Return the first repeat of a cell."""
     return next(cell for cell in cells if cell["name"] == name)
 
@@ -61,7 +61,7 @@ def ladder(count: int = 60, windows: int = 120) -> tuple[Document, list[Document
     header, cells = load()
     codes, layers, loads = ([p["name"] for p in axis["positions"]] for axis in header["axes"])
     names = [f"{code}/{layer}/{load}" for load in loads for code in codes for layer in layers]
-    pattern = of(cells, "naive/redis-page/detail")
+    pattern = find_cell(cells, "naive/redis-page/detail")
     made = [_longer(pattern, name, windows) for name in names[:count]]
     plan = [{"name": cell["name"], "repeat": 1} for cell in made]
     return {**header, "plan": plan}, made

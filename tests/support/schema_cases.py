@@ -16,23 +16,23 @@ OPERATIONS = ("GET /api/hotel/", "GET /api/hotel/{hotel_id}/", "POST /api/bookin
 
 
 @dataclass(frozen=True)
-class Tried:
+class CaseResults:
     """The output of schemathesis, and the number of answers by operation and status."""
 
     code: int
-    said: str
-    seen: Counter[str]
+    output: str
+    counts: Counter[str]
 
     @property
     def cases(self) -> int:
-        return self.seen.total()
+        return self.counts.total()
 
     def table(self) -> str:
-        lines = (f"  {count:6} {what}" for what, count in sorted(self.seen.items()))
+        lines = (f"  {count:6} {what}" for what, count in sorted(self.counts.items()))
         return "\n".join([f"{self.cases} cases", *lines])
 
 
-def try_cases(url: str, examples: int, folder: Path) -> Tried:
+def run_cases(url: str, examples: int, folder: Path) -> CaseResults:
     """Run schemathesis with `examples` examples of each operation, in addition to its other phases.
     The examples are the same each time.
     """
@@ -40,7 +40,7 @@ def try_cases(url: str, examples: int, folder: Path) -> Tried:
     environ = {
         "SCHEMATHESIS_HOOKS": str(HERE / "schema_hooks.py"),
         "SCHEMA_KNOWN": json.dumps(_known(url)),
-        "SCHEMA_SEEN": str(seen),
+        "SCHEMA_COUNTS": str(seen),
     }
     done = subprocess.run(
         _argv(url, examples),
@@ -51,7 +51,7 @@ def try_cases(url: str, examples: int, folder: Path) -> Tried:
         check=False,
     )
     counted = Counter(json.loads(seen.read_text())) if seen.exists() else Counter()
-    return Tried(done.returncode, done.stdout + done.stderr, counted)
+    return CaseResults(done.returncode, done.stdout + done.stderr, counted)
 
 
 def _argv(url: str, examples: int) -> list[str]:

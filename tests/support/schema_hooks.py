@@ -52,4 +52,4 @@ def after_call(ctx: Any, case: Any, response: Any) -> None:
 
 @atexit.register
 def _write() -> None:
-    Path(os.environ["SCHEMA_SEEN"]).write_text(json.dumps(_seen))
+    Path(os.environ["SCHEMA_COUNTS"]).write_text(json.dumps(_seen))

@@ -26,7 +26,7 @@ class Target:
     drop_every: int = 0
     double_every: int = 0
     # Without WebSockets and without the workbench.
-    deaf: bool = False
+    bare: bool = False
     # Number of sockets that are closed at the first booking.
     close: int = 0
     # Number of sockets that are accepted and never receive `ready`.
@@ -35,7 +35,7 @@ class Target:
     slow: float = 0
     errors: int = 0
     url: str = ""
-    begun: int = 0
+    work_requests: int = 0
     messages: int = 0
     titles: list[str] = field(default_factory=list)
     _sockets: dict[str, set[Any]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Target:
             return 200, [{"id": hotel} for hotel in self._hotels]
         if path == "/api/booking/":
             return await self._book(json.loads(body))
-        if path.startswith("/workbench/") and not self.deaf:
+        if path.startswith("/workbench/") and not self.bare:
             return await self._work(method, body.decode())
         if path.startswith("/workbench/"):
             return 404, {}
@@ -70,12 +70,12 @@ class Target:
         return 200, {"id": hotel, "suites": suites}
 
     async def _work(self, method: str, form: str) -> tuple[int, Any]:
-        self.begun += 1
+        self.work_requests += 1
         if method == "POST" and not form:
             return 400, {}
         self.titles.append(form)
         await asyncio.sleep(self.slow)
-        failing = self.errors and (self.begun - 1) % (self.errors + 1)
+        failing = self.errors and (self.work_requests - 1) % (self.errors + 1)
         return (503 if failing else 201 if method == "POST" else 200), {}
 
     async def _book(self, booking: dict[str, Any]) -> tuple[int, Any]:
@@ -101,7 +101,7 @@ class Target:
 
     async def _watch(self, hotel: str, receive: Any, send: Any) -> None:
         await receive()
-        if self.deaf or hotel not in self._hotels:
+        if self.bare or hotel not in self._hotels:
             await send({"type": "websocket.close", "code": 4404})
             return
         await send({"type": "websocket.accept"})

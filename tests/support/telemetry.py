@@ -166,7 +166,7 @@ TABLE = (
 )
 
 
-def due(engine: EngineName) -> list[Signal]:
+def required_signals(engine: EngineName) -> list[Signal]:
     """Return the signals that `engine` must have."""
     return [signal for signal in TABLE if engine not in signal.missing]
 

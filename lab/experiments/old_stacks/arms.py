@@ -11,9 +11,9 @@ from lab import http
 from lab.console import note, step
 from lab.errors import LabError, UsageError
 from lab.experiments.old_stacks.containers import DockerRunner
-from lab.experiments.old_stacks.environment import NotHere
+from lab.experiments.old_stacks.environment import MissingRequirement
 from lab.experiments.old_stacks.native import NativeRunner
-from lab.experiments.old_stacks.runner import DATABASE, LegacyRunner, Running
+from lab.experiments.old_stacks.runner import DATABASE, LegacyRunner, RunningArm
 from lab.experiments.old_stacks.stacks import Arm, Stack, find, stack
 from lab.host.processes import wait_until_idle
 from lab.paths import current_state
@@ -33,12 +33,12 @@ def runner_for(engine: Engine, settings: Settings) -> LegacyRunner:
 
 
 @contextmanager
-def arm(engine: Engine, stack_name: str, arm_name: str) -> Iterator[Running]:
+def arm(engine: Engine, stack_name: str, arm_name: str) -> Iterator[RunningArm]:
     """Start and verify an arm for the context; afterwards none of its processes runs.
 
     Raises:
         UsageError: the stack or the arm is unknown.
-        NotHere: this machine lacks something that the stack needs.
+        MissingRequirement: this machine lacks something that the stack needs.
         LabError: it did not start, or its versions are not the pinned ones.
     """
     stack, chosen = find(stack_name, arm_name)
@@ -71,7 +71,7 @@ def _make_database(engine: Engine) -> None:
         engine.sql("postgres", f"CREATE DATABASE {DATABASE} OWNER hotel")
 
 
-def _first_answer(running: Running) -> httpx.Response:
+def _first_answer(running: RunningArm) -> httpx.Response:
     """Wait for a response with status 200.
 
     Raises:
@@ -96,7 +96,7 @@ class _NotYetError(Exception):
     """The response is not a 200."""
 
 
-def _answer(running: Running, url: str) -> httpx.Response:
+def _answer(running: RunningArm, url: str) -> httpx.Response:
     running.check()
     answer = http.get(url, timeout=5)
     if answer.status_code != httpx.codes.OK:
@@ -126,7 +126,7 @@ def _verified(answer: httpx.Response, stack: Stack, chosen: Arm) -> dict[str, An
     return said | ({"server_header": header} if header else {})
 
 
-def absent(engine: Engine, settings: Settings, names: Iterable[str]) -> dict[str, str]:
+def missing_stacks(engine: Engine, settings: Settings, names: Iterable[str]) -> dict[str, str]:
     """Prepare the stacks `names`. Return the reason for each that can't run here.
 
     A stack that should run here but can't be built is reported, and its cells will fail.
@@ -139,7 +139,7 @@ def absent(engine: Engine, settings: Settings, names: Iterable[str]) -> dict[str
     for name in sorted(set(names)):
         try:
             runner.make(stack(name))
-        except NotHere as why:
+        except MissingRequirement as why:
             reasons[name] = str(why)
         except UsageError:
             raise

@@ -13,10 +13,10 @@ import psutil
 
 from lab.console import step
 from lab.errors import LabError
-from lab.experiments.old_stacks.environment import NotHere, is_unreachable
+from lab.experiments.old_stacks.environment import MissingRequirement, is_unreachable
 from lab.experiments.old_stacks.runner import (
     DATABASE,
-    Running,
+    RunningArm,
     address_facts,
     arm_cpus,
     free_ports,
@@ -49,7 +49,7 @@ class DockerRunner:
             what = f"The image of {stack.name} could not be built"
             if is_unreachable(done.stdout + done.stderr):
                 needs = "it needs its base image and the package index, this once"
-                raise NotHere(f"{what}; {needs}:\n{_end(done)}")
+                raise MissingRequirement(f"{what}; {needs}:\n{_end(done)}")
             raise LabError(f"{what}:\n{_end(done)}")
 
     def prepare(self, stack: Stack) -> None:
@@ -59,7 +59,7 @@ class DockerRunner:
             raise LabError(f"`{' '.join(stack.prepare)}` of {stack.name} failed:\n{_end(done)}")
 
     @contextmanager
-    def running(self, stack: Stack, arm: Arm) -> Iterator[Running]:
+    def running(self, stack: Stack, arm: Arm) -> Iterator[RunningArm]:
         (port,) = free_ports(self.settings, 1)
         cpus = arm_cpus(arm, self.settings)
         started = _Containers(self._compose["name"])
@@ -72,7 +72,7 @@ class DockerRunner:
                 own = self._own(arm, name, port, started.project)
                 started.run(name, *own, *place, _image(stack), *argv)
             facts = address_facts(arm, cpus, port, _REDIS_PORT)
-            yield Running(f"http://{LOOPBACK}:{port}", started.pids(), started.check, facts)
+            yield RunningArm(f"http://{LOOPBACK}:{port}", started.pids(), started.check, facts)
         finally:
             remove_legacy(started.project)
 

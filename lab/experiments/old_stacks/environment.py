@@ -28,7 +28,7 @@ def folder_of(stack: Stack) -> Path:
     return ENVIRONMENTS / f"{stack.name}-{digest}"
 
 
-def is_made(stack: Stack) -> bool:
+def is_complete(stack: Stack) -> bool:
     """Return whether the environment exists and is complete."""
     return _whole(folder_of(stack)).exists()
 
@@ -37,19 +37,19 @@ def make(stack: Stack) -> Path:
     """Create a stack's environment if it is missing. Return its folder of programs.
 
     Raises:
-        NotHere: this machine lacks Python, a compiler or a package index.
+        MissingRequirement: this machine lacks Python, a compiler or a package index.
         LabError: the creation failed for another reason: a hash that differs, code that does not
             compile.
     """
     folder = folder_of(stack)
-    if is_made(stack):
+    if is_complete(stack):
         return folder / "bin"
     python = find_python(stack.python)
     if stack.compiler:
         check_compiler()
     with _alone(), step(f"Making the environment of {stack.title}, once (about half a minute)"):
         # Another process may have created it while this one waited.
-        if not is_made(stack):
+        if not is_complete(stack):
             _make(stack, folder, python)
     return folder / "bin"
 
@@ -101,7 +101,7 @@ def _install(argv: list[str], stack: Stack) -> None:
         said = f"`{' '.join(argv[:4])} …` ended with {done.returncode}:\n{_end(done)}"
         what = f"The environment of {stack.name} could not be made"
         if is_unreachable(done.stdout + done.stderr):
-            raise NotHere(f"{what}; it needs the package index, this once. {said}")
+            raise MissingRequirement(f"{what}; it needs the package index, this once. {said}")
         raise LabError(f"{what}. {said}")
 
 
@@ -109,7 +109,7 @@ def _end(done: "subprocess.CompletedProcess[str]") -> str:
     return "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
 
 
-class NotHere(LabError):
+class MissingRequirement(LabError):
     """This machine lacks something that an old stack needs: only its cells are not measured."""
 
 
@@ -117,14 +117,14 @@ def find_python(version: str) -> Path:
     """Return a working Python `version` (such as 3.8), from the PATH or from pyenv.
 
     Raises:
-        NotHere: there is none; lists the candidates.
+        MissingRequirement: there is none; lists the candidates.
     """
     looked = list(dict.fromkeys(_candidates(version)))
     for candidate in looked:
         if _runs(candidate, version):
             return candidate
     found = f"; {', '.join(map(str, looked))} does not run" if looked else ""
-    raise NotHere(
+    raise MissingRequirement(
         f"Python {version} is not here: no python{version} on the PATH and none in "
         f"{_pyenv_folder()}{found}. Get it, for example with: pyenv install {version}"
     )
@@ -134,10 +134,10 @@ def check_compiler() -> None:
     """Check that there is a C compiler.
 
     Raises:
-        NotHere: there is none.
+        MissingRequirement: there is none.
     """
     if shutil.which("cc") is None and shutil.which("gcc") is None:
-        raise NotHere(
+        raise MissingRequirement(
             "A C compiler is not here (cc, gcc): some packages come as source. Get it, for example "
             "with: apt-get install gcc libc6-dev"
         )

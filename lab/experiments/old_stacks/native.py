@@ -15,7 +15,7 @@ from lab.errors import LabError
 from lab.experiments.old_stacks import environment
 from lab.experiments.old_stacks.runner import (
     DATABASE,
-    Running,
+    RunningArm,
     address_facts,
     arm_cpus,
     free_ports,
@@ -140,7 +140,7 @@ class NativeRunner:
         environment.run(stack.prepare, stack, self._env(stack, environment.make(stack)))
 
     @contextmanager
-    def running(self, stack: Stack, arm: Arm) -> Iterator[Running]:
+    def running(self, stack: Stack, arm: Arm) -> Iterator[RunningArm]:
         port, layer_port = free_ports(self.settings, 2)
         cpus = arm_cpus(arm, self.settings)
         env = self._env(stack, environment.make(stack)) | self._layer_env(arm, layer_port)
@@ -151,7 +151,7 @@ class NativeRunner:
             for name, argv in arm.commands(LOOPBACK, port):
                 started.start(Process(name, argv, cpus.server, stack.project_folder, env))
             facts = address_facts(arm, cpus, port, layer_port)
-            yield Running(f"http://{LOOPBACK}:{port}", started.pids, started.check, facts)
+            yield RunningArm(f"http://{LOOPBACK}:{port}", started.pids, started.check, facts)
 
     def _env(self, stack: Stack, programs: Path) -> dict[str, str]:
         """Return the environment of the stack's programs, without the lab's Python variables."""

@@ -51,7 +51,7 @@ DATABASE = "legacy"
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningArm:
     """A started arm. The verification adds to `facts`.
 
     `check` raises LabError if one of its processes has ended, with the end of its log.
@@ -95,11 +95,11 @@ class LegacyRunner(Protocol):
     def make(self, stack: Stack) -> None:
         """Create the stack's environment or image, unless it exists.
 
-        Raises NotHere if this machine lacks something for it.
+        Raises MissingRequirement if this machine lacks something for it.
         """
 
     def prepare(self, stack: Stack) -> None:
         """Fill the stack's database, unless it is filled."""
 
-    def running(self, stack: Stack, arm: Arm) -> AbstractContextManager[Running]:
+    def running(self, stack: Stack, arm: Arm) -> AbstractContextManager[RunningArm]:
         """Run the arm's processes for the context; they may not respond yet at its start."""

@@ -23,7 +23,7 @@ def changed(old, new):
 def test_cells_are_product_of_axes_without_exclusions():
     names = [cell.name for cell in matrix.cells(parsed())]
     assert names == ["list/none", "list/redis", "list/nginx", "booking/none"]
-    assert matrix.excluded(parsed()) == [
+    assert matrix.exclusions(parsed()) == [
         {"cells": ["booking/redis", "booking/nginx"], "because": "no cache answers a POST"}
     ]
 
@@ -48,10 +48,10 @@ def test_repeats_are_interleaved_and_alternate_rounds_reversed():
 
 def test_quick_scales_only_durations():
     *_, nginx, booking = matrix.cells(parsed())
-    short = matrix.quick(nginx)
+    short = matrix.shorten(nginx)
     assert (short.workload.duration, short.warm.duration) == ("50s", "20s")
     assert short.workload.rate == nginx.workload.rate
-    assert matrix.quick(booking).workload.duration == "15s"
+    assert matrix.shorten(booking).workload.duration == "15s"
 
 
 QUICK = """

@@ -11,10 +11,10 @@ from lab.analysis.windows import Bounds
 from lab.experiments.cell import StackBench
 from lab.experiments.files import parse
 from lab.experiments.matrix import cells
-from lab.experiments.old_stack_cell import EitherBench, LegacyBench
+from lab.experiments.old_stack_cell import CombinedBench, LegacyBench
 from lab.experiments.old_stacks import arms
 from lab.experiments.old_stacks.arms import arm
-from lab.experiments.old_stacks.environment import NotHere, find_python
+from lab.experiments.old_stacks.environment import MissingRequirement, find_python
 from lab.experiments.old_stacks.stacks import stack as stack_named
 from lab.experiments.runner import make_plan, run_plan
 from lab.experiments.store import Store
@@ -29,7 +29,7 @@ DJANGO_3, CHANNELS = "django-3.0-asgiref-3.4", "channels-2016"
 def _here(name):
     try:
         find_python(stack_named(name).python)
-    except NotHere as why:
+    except MissingRequirement as why:
         pytest.skip(str(why))
     return name
 
@@ -116,10 +116,10 @@ def test_cell_of_old_stack_is_measured_while_backend_is_idle(stack, nothing_left
     plan = make_plan(
         "t", EXPERIMENT, experiment, cells(experiment), only=["old"], repeats=None, quick=False
     )
-    assert arms.absent(stack, settings, [CHANNELS]) == {}
+    assert arms.missing_stacks(stack, settings, [CHANNELS]) == {}
     store, bounds = Store(tmp_path / "t-20260101-000000-abcd"), Bounds()
     legacy = LegacyBench(stack, settings, bounds)
-    bench = EitherBench(StackBench(stack, settings, bounds), legacy)
+    bench = CombinedBench(StackBench(stack, settings, bounds), legacy)
     assert run_plan(plan, store, bench) == []
     (cell,) = store.cells()
     result = cell.result

@@ -6,7 +6,7 @@ import pytest
 
 from lab.errors import LabError
 from lab.experiments.old_stacks import arms, environment, stacks
-from lab.experiments.old_stacks.environment import NotHere, check_compiler, find_python
+from lab.experiments.old_stacks.environment import MissingRequirement, check_compiler, find_python
 from lab.settings import load_settings
 
 PATTERN = stacks.stack("django-3.0-asgiref-3.2")
@@ -28,7 +28,7 @@ def _program(path, text):
 
 
 def test_missing_python_is_reported_with_searched_paths(nowhere):
-    with pytest.raises(NotHere) as found:
+    with pytest.raises(MissingRequirement) as found:
         find_python("3.6")
     assert str(found.value) == (
         "Python 3.6 is not here: no python3.6 on the PATH and none in "
@@ -38,7 +38,7 @@ def test_missing_python_is_reported_with_searched_paths(nowhere):
 
 def test_pyenv_shim_without_version_is_rejected(nowhere):
     shim = _program(nowhere / "python3.6", "echo 'pyenv: python3.6: command not found' >&2; exit 1")
-    with pytest.raises(NotHere, match=f"{shim} does not run"):
+    with pytest.raises(MissingRequirement, match=f"{shim} does not run"):
         find_python("3.6")
     kept = nowhere / "pyenv/versions"
     for version in ("3.6.9", "3.6.15", "3.60.1"):
@@ -47,7 +47,7 @@ def test_pyenv_shim_without_version_is_rejected(nowhere):
 
 
 def test_missing_compiler_is_reported(nowhere):
-    with pytest.raises(NotHere, match="C compiler is not here"):
+    with pytest.raises(MissingRequirement, match="C compiler is not here"):
         check_compiler()
 
 
@@ -102,9 +102,9 @@ def test_unreachable_package_index_is_reported_with_reason(small, monkeypatch, t
     monkeypatch.setattr(environment, "find_python", lambda _: python)
     nobody = "Failed to establish a new connection: [Errno -2] Name or service not known"
     _program(python, f"echo '{nobody}' >&2; exit 1")
-    with pytest.raises(NotHere, match=r"needs the package index[\s\S]*Errno -2"):
+    with pytest.raises(MissingRequirement, match=r"needs the package index[\s\S]*Errno -2"):
         environment.make(small)
-    assert not environment.is_made(small)
+    assert not environment.is_complete(small)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_other_installation_failure_is_an_error(small, monkeypatch, tmp_path, sa
     monkeypatch.setattr(environment, "find_python", lambda _: python)
     with pytest.raises(LabError, match="could not be made") as found:
         environment.make(small)
-    assert not isinstance(found.value, NotHere)
+    assert not isinstance(found.value, MissingRequirement)
     assert said in str(found.value)
 
 
@@ -123,11 +123,13 @@ class _Runner:
     """Runner that fails for every stack, each with a different error."""
 
     def make(self, stack):
-        raise {"channels-2016": NotHere("no Python")}.get(stack.name, LabError("a wrong hash"))
+        raise {"channels-2016": MissingRequirement("no Python")}.get(
+            stack.name, LabError("a wrong hash")
+        )
 
 
 def test_failed_stack_is_not_reported_as_unavailable(monkeypatch, capsys):
     monkeypatch.setattr(arms, "runner_for", lambda *_: _Runner())
-    found = arms.absent(None, load_settings(), ["django-3.0-asgiref-3.2", "channels-2016"])
+    found = arms.missing_stacks(None, load_settings(), ["django-3.0-asgiref-3.2", "channels-2016"])
     assert found == {"channels-2016": "no Python"}
     assert "django-3.0-asgiref-3.2 can't be made: a wrong hash" in capsys.readouterr().err

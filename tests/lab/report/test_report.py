@@ -6,11 +6,11 @@ import pytest
 
 from lab.analysis.windows import Window
 from lab.report.comparison import comparison
-from lab.report.curves import curves, thinned
+from lab.report.curves import curves, thin_windows
 from lab.report.model import build
 from lab.report.page import markdown
 from lab.report.sections import sections
-from tests.support.report_samples import CLAIMS, load, of, runs
+from tests.support.report_samples import CLAIMS, find_cell, load, runs
 from tests.support.samples import make
 
 WARM = "naive/nginx-protected-warm/detail"
@@ -74,7 +74,9 @@ def test_chart_marks_cells_not_limited_by_target():
 
 def test_ramp_that_held_is_marked_as_lower_bound():
     header, cells = load()
-    of(cells, "naive/none/detail").update(outcome="held", limited_by="none", break_point=None)
+    find_cell(cells, "naive/none/detail").update(
+        outcome="held", limited_by="none", break_point=None
+    )
     assert "| none | no cache | *≥ 1.8, held to the end of the load* |" in _markdown(header, cells)
 
 
@@ -155,7 +157,7 @@ def test_changed_cpu_speed_is_reported(fastest, warned):
 
 def test_thinned_windows_include_ends_and_break():
     windows = [Window(float(end), 0, 0, 0, 0, 0, 0, None) for end in range(5, 605)]
-    kept = [window.end for window in thinned(windows, 338.0)]
+    kept = [window.end for window in thin_windows(windows, 338.0)]
     assert (kept[0], kept[-1]) == (5.0, 604.0)
     assert 338.0 in kept
     assert len(kept) <= 63

@@ -9,10 +9,10 @@ from lab.report.comparison import comparison
 from lab.report.document import report_document
 from lab.report.model import build
 from lab.report.page import markdown
-from lab.report.published import groups
+from lab.report.published_results import groups
 from lab.report.sections import sections
 from lab.report.summary import answer
-from tests.support.report_samples import load, of, runs
+from tests.support.report_samples import find_cell, load, runs
 
 # Successes of each server with 0 ms and with 200 ms of latency.
 SUCCESSES = {"sync": (400, 10), "threads": (200, 360), "async": (420, 380)}
@@ -31,7 +31,7 @@ PUBLISHED = [
 
 
 def cells():
-    pattern = of(load()[1], "naive/none/detail") | {"windows": [], "limited_by": "none"}
+    pattern = find_cell(load()[1], "naive/none/detail") | {"windows": [], "limited_by": "none"}
     return [
         pattern
         | {
@@ -161,7 +161,7 @@ def test_published_line_can_name_its_base_line():
     other = {"cell": "read/200ms/async", "label": None, "successes": 400, "base": "read/0ms/sync"}
     (group,) = groups(build(header(published=[base, other]), runs(cells()), []))
     assert group.lines[1].base is group.lines[0]
-    assert group.lines[1].step(group.main, "theirs") == 4
+    assert group.lines[1].step(group.main, "published_value") == 4
 
 
 def test_every_published_line_has_a_base():

@@ -82,7 +82,7 @@ def small() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return {**head, "plan": [*plan, {"name": "naive/none/article", "repeat": 1}]}, found
 
 
-def whole() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def full_ladder() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return every cell of the ladder; one failed, one missing."""
     head = header()
     names = [planned["name"] for planned in head["plan"]]
@@ -102,6 +102,6 @@ def write(head: dict[str, Any], cells: list[dict[str, Any]], folder: Path) -> No
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        write(*whole(), Path(sys.argv[1]))
+        write(*full_ladder(), Path(sys.argv[1]))
     else:
         write(*small(), Path(__file__).parent / "cache-ladder-sample")

@@ -63,15 +63,15 @@ class Line:
     cell: Cell | None
     base: "Line | None" = None
 
-    def theirs(self, kind: Kind) -> float | None:
+    def published_value(self, kind: Kind) -> float | None:
         value = self.published.get(kind.name)
         return None if value is None else float(value)
 
-    def ours(self, kind: Kind) -> float | None:
+    def measured_value(self, kind: Kind) -> float | None:
         return self.cell.median(kind.name) if self.cell else None
 
     def step(self, kind: Kind, whose: str) -> float | None:
-        """Return the ratio to the base's value; `whose` is `theirs` or `ours`."""
+        """Return the ratio to the base's value; `side` is the name of its method."""
         own = getattr(self, whose)(kind)
         first = getattr(self.base, whose)(kind) if self.base else None
         return own / first if own is not None and first else None
@@ -92,7 +92,7 @@ _COUNTED = {
 _EQUAL = 1.1
 
 
-def published(report: Report) -> list[Block]:
+def blocks(report: Report) -> list[Block]:
     """Return tables and pictures; empty if the experiment has no published results."""
     there = groups(report)
     if not there:
@@ -131,22 +131,22 @@ def _line(line: Line, group: Group) -> tuple[Entry, ...]:
     main = group.main
     return entries(
         line.label,
-        main.form(line.theirs(main)),
-        main.form(line.ours(main)),
-        times(line.step(main, "theirs")),
-        times(line.step(main, "ours")),
+        main.form(line.published_value(main)),
+        main.form(line.measured_value(main)),
+        times(line.step(main, "published_value")),
+        times(line.step(main, "measured_value")),
         *(
             kind.form(found)
             for kind in group.kinds
             if kind is not main
-            for found in (line.theirs(kind), line.ours(kind))
+            for found in (line.published_value(kind), line.measured_value(kind))
         ),
         _direction(line, main),
     )
 
 
 def _direction(line: Line, main: Kind) -> Entry:
-    theirs, ours = line.step(main, "theirs"), line.step(main, "ours")
+    theirs, ours = line.step(main, "published_value"), line.step(main, "measured_value")
     if theirs is None or ours is None or line.base is line:
         return Entry(NOTHING)
     if _way(theirs) == _way(ours):
@@ -185,7 +185,7 @@ def _fields(lines: dict[str, Line], rows: list[str], group: Group) -> list[str]:
     found: list[str] = []
     for row in rows:
         line: Any = lines.get(row)
-        for whose in ("theirs", "ours"):
+        for whose in ("published_value", "measured_value"):
             values = [kind.form(getattr(line, whose)(kind)) for kind in group.kinds] if line else []
             known = set(values) - {NOTHING}
             found.append(" & ".join(values) if known else NOTHING)
@@ -223,7 +223,7 @@ def _main(report: Report, kinds: tuple[Kind, ...], lines: list[Line]) -> Kind:
 
 
 _KINDS = {"published": ORANGE, "measured": BLUE}
-_WHOSE = {"published": "theirs", "measured": "ours"}
+_WHOSE = {"published": "published_value", "measured": "measured_value"}
 _SHAPES = ["circle", "square"]
 _STEP = 20
 
@@ -233,7 +233,7 @@ _Form = Callable[[float | None], str]
 def picture(name: str, group: Group) -> Picture | None:
     """Return the picture of a group; None without measurements."""
     main, lines = group.main, group.lines
-    if not any(line.ours(main) for line in lines):
+    if not any(line.measured_value(main) for line in lines):
         return None
     values = [
         _mark(line, kind, getattr(line, whose)(main), main.form)

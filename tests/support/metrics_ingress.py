@@ -15,13 +15,13 @@ from lab.stack.native.supervision import wait_for
 TESTID = "from-elsewhere"
 
 
-class PushGate:
+class MetricsIngress:
     def __init__(self, settings: Settings, state: State, host: str) -> None:
         self._settings, self._host = settings, host
         self._url = f"http://{host}:{settings.LAB_PUSH_PORT}"
         self._right = (PUSH_USER, state.secret("push_password"))
 
-    def lets_in_with_the_password_alone(self) -> None:
+    def check_authentication(self) -> None:
         url, (user, password) = f"{self._url}/api/v1/write", self._right
         for auth in (None, (user, ""), (user, "wrong"), ("admin", password)):
             assert httpx.post(url, auth=auth).status_code == 401
@@ -34,7 +34,7 @@ class PushGate:
         for path in ("/", "/api/v1/query?query=up", "/api/v1/write/", "/metrics", "/graph"):
             assert self._asked("POST", path) == 404
 
-    def hands_on_what_k6_pushes(self) -> None:
+    def check_forwarding(self) -> None:
         """Run k6 as on another host; with the password, its metrics are in Prometheus."""
         script = ". ./push.env; export K6_PROMETHEUS_RW_SERVER_URL=$GATE; exec $K6 run -q main.js"
         argv = ["sh", "-c", script]

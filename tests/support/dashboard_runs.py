@@ -10,7 +10,12 @@ from grafana.src.queries import backend, caches, knee, load, resources
 from grafana.src.queries.selection import chosen
 from lab.errors import LabError
 from lab.stack.native.supervision import wait_for
-from tests.support.dashboards import Asked, Questions, of_annotations, of_panels
+from tests.support.dashboards import (
+    DashboardQueries,
+    Expression,
+    annotation_expressions,
+    panel_expressions,
+)
 
 TESTS = chosen()
 # The table of all expressions that may have no result, with the reasons.
@@ -50,30 +55,30 @@ def run_for_dashboards(lab: Callable[..., Any]) -> float:
     return began
 
 
-def questions(url: str, began: float, dashboard: dict[str, Any]) -> Questions:
+def queries(url: str, began: float, dashboard: dict[str, Any]) -> DashboardQueries:
     if dashboard["time"]["from"].startswith("2000"):
-        return Questions(url, dashboard, _COMPARED_FROM, _COMPARED_FROM + 300)
-    return Questions(url, dashboard, began, time.time())
+        return DashboardQueries(url, dashboard, _COMPARED_FROM, _COMPARED_FROM + 300)
+    return DashboardQueries(url, dashboard, began, time.time())
 
 
-def unanswered(
+def empty_expressions(
     url: str, began: float, dashboard: dict[str, Any], allowed: dict[str, str]
-) -> list[Asked]:
+) -> list[Expression]:
     """Return the expressions without a result that are not in `allowed`."""
-    asking = questions(url, began, dashboard)
+    asking = queries(url, began, dashboard)
     assert not asking.empty_variables, f"{dashboard['title']}: {asking.empty_variables}"
-    asked = [*of_panels(dashboard), *of_annotations(dashboard)]
-    return [one for one in asked if one.expr not in allowed and not asking.answer(one)]
+    asked = [*panel_expressions(dashboard), *annotation_expressions(dashboard)]
+    return [one for one in asked if one.expr not in allowed and not asking.result(one)]
 
 
-def check_answers(
+def check_results(
     url: str, began: float, dashboard: dict[str, Any], allowed: dict[str, str]
 ) -> None:
     """Fail if expressions have no result within 15 s: the end of a test appears 5 s later."""
-    left: list[Asked] = []
+    left: list[Expression] = []
 
     def all_answered() -> bool:
-        left[:] = unanswered(url, began, dashboard, allowed)
+        left[:] = empty_expressions(url, began, dashboard, allowed)
         return not left
 
     try:

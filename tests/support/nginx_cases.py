@@ -14,7 +14,7 @@ Case = Callable[[httpx.Client, Backend], Any]
 
 
 @contextmanager
-def at_once(
+def run_parallel(
     folder: Path, cases: Mapping[str, tuple[Backend, Case]], **settings: str
 ) -> Iterator[dict[str, Future]]:
     """Start the cases; yield their futures by name. `result()` raises the exception of a case."""
