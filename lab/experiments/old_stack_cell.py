@@ -18,7 +18,7 @@ from lab.settings import Settings, changed, changed_live
 from lab.stack.engine import Engine
 
 # Settings of a cell that apply to an old stack: those of Postgres and k6, not of the backend.
-_SHARED = (
+_SHARED_SETTINGS = (
     *("LAB_LATENCY_MS", "LAB_LATENCY_DIRECTION"),
     *("LAB_DB_MAX_CONNECTIONS", "LAB_CLIENT_TIMEOUT"),
 )
@@ -34,7 +34,7 @@ def check_legacy(cell: Cell, settings: Settings) -> None:
     """
     if cell.legacy is None:
         return
-    stack, _ = find(*_names(cell.legacy))
+    stack, _ = find(*_stack_and_arm(cell.legacy))
     load = cell.workload
     if load.scenario != "workbench" or load.route not in stack.routes:
         raise UsageError(
@@ -60,7 +60,7 @@ def _check_delay(stack: str, settings: Settings) -> None:
         )
 
 
-def _names(legacy: Legacy) -> tuple[str, str]:
+def _stack_and_arm(legacy: Legacy) -> tuple[str, str]:
     return legacy.stack or "", legacy.arm or ""
 
 
@@ -76,8 +76,8 @@ class LegacyBench:
     def apply(self, cell: Cell) -> None:
         self._cell = cell
         running = self.engine.settings() or self.base
-        wanted = changed_live(self.base, cell.settings).as_env()
-        self._settings = changed(running, [f"{name}={wanted[name]}" for name in _SHARED])
+        values = changed_live(self.base, cell.settings).as_env()
+        self._settings = changed(running, [f"{name}={values[name]}" for name in _SHARED_SETTINGS])
         if self._settings != running:
             self.engine.apply(self._settings)
 
@@ -88,7 +88,7 @@ class LegacyBench:
                 pass
 
     def verify(self) -> None:
-        names = _names(self._cell.legacy or Legacy())
+        names = _stack_and_arm(self._cell.legacy or Legacy())
         self._running: RunningArm = self._open.enter_context(arm(self.engine, *names))
 
     def warm(self, cell: Cell, folder: Path) -> None:
@@ -108,8 +108,8 @@ class LegacyBench:
         self._open.close()
 
     def _load(self, workload: Workload, folder: Path) -> Run:
-        asked = load_of(workload, self._settings, new_testid(workload.profile))
-        load = replace(asked, base_url=self._running.base_url, verified=False)
+        default = load_of(workload, self._settings, new_testid(workload.profile))
+        load = replace(default, base_url=self._running.base_url, verified=False)
         return run_k6(self.engine, load, folder, self._running.pids)
 
 
@@ -117,12 +117,12 @@ class LegacyBench:
 class CombinedBench:
     """The current stack or an old stack's arm, by cell; never both under load."""
 
-    today: Bench
+    current: Bench
     legacy: LegacyBench
 
     def apply(self, cell: Cell) -> None:
         self.legacy.close()
-        self._bench: Bench = self.legacy if cell.legacy else self.today
+        self._bench: Bench = self.legacy if cell.legacy else self.current
         self._bench.apply(cell)
 
     def reset(self) -> None:
@@ -150,7 +150,7 @@ def _check_idle(cores: dict[str, float]) -> None:
     Raises:
         LabError: the backend used CPU time that the arm lacked.
     """
-    busy = {name: used for name, used in cores.items() if _is_target(name) and used > _IDLE_CORES}
+    busy = {name: load for name, load in cores.items() if _is_target(name) and load > _IDLE_CORES}
     if busy:
         raise LabError(
             f"The running stack was busy while the old one was measured (cores: {busy}), so the "
