@@ -56,7 +56,7 @@ def lab():
 
 
 @pytest.fixture(scope="session")
-def written(tmp_path_factory):
+def stored_report(tmp_path_factory):
     """Write the sample's report once for all tests that only read it; return folder and files."""
     from lab.report.document import write_report
     from tests.support.report_samples import CLAIMS, load, runs

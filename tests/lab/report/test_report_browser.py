@@ -8,7 +8,7 @@ from tests.support.browser import browser
 from tests.support.report_samples import CLAIMS, ladder, load, runs
 
 # The id of each chart, its drawn size and its number of marks.
-DRAWN = """
+CHARTS = """
 [...document.querySelectorAll('.chart')].map(chart => {
   const box = chart.querySelector('svg')?.getBoundingClientRect();
   const marks = chart.querySelectorAll('svg path, svg line, svg text').length;
@@ -22,8 +22,8 @@ def page():
     program = find_browser()
     if program is None:
         pytest.skip("No Chromium on the PATH, and none unpacked: `make test` does by apt.")
-    with browser(program, browser_env(program)) as opened:
-        yield opened
+    with browser(program, browser_env(program)) as chromium_page:
+        yield chromium_page
 
 
 def _write(header, cells, folder):
@@ -34,14 +34,14 @@ def _write(header, cells, folder):
 @pytest.fixture(scope="module", params=["small", "ladder"])
 def report(request, tmp_path_factory):
     if request.param == "small":
-        return request.getfixturevalue("written")[1]["html"]
+        return request.getfixturevalue("stored_report")[1]["html"]
     return _write(*ladder(), tmp_path_factory.mktemp("report"))
 
 
 @pytest.mark.parametrize("width", [400, 1280])
 def test_every_chart_is_drawn_without_horizontal_scrolling(page, report, width):
     page.open(report, width)
-    charts = page.evaluate(DRAWN)
+    charts = page.evaluate(CHARTS)
     assert len(charts) >= 8
     for chart in charts:
         assert 200 < chart["width"] <= width, chart
@@ -52,8 +52,8 @@ def test_every_chart_is_drawn_without_horizontal_scrolling(page, report, width):
     assert page.errors == []
 
 
-def test_drawn_chart_labels_limited_cell(page, written):
-    page.open(written[1]["html"], 400)
+def test_drawn_chart_labels_limited_cell(page, stored_report):
+    page.open(stored_report[1]["html"], 400)
     texts = page.evaluate(
         "[...document.querySelectorAll('#comparison-0 svg text')].map(t => t.textContent)"
     )

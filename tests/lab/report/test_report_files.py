@@ -24,14 +24,14 @@ def test_experiment_with_one_axis_has_report(tmp_path):
     header, cells = load()
     axis = {"name": "server", "positions": [{"name": "sync", "title": "sync workers"}]}
     cell = {**find_cell(cells, "naive/none/detail"), "name": "sync", "axes": {"server": "sync"}}
-    one = {**header, "axes": [axis], "plan": [{"name": "sync", "repeat": 1}], "published": []}
-    files = write_report(one, runs([cell]), [], tmp_path)
+    document = {**header, "axes": [axis], "plan": [{"name": "sync", "repeat": 1}], "published": []}
+    files = write_report(document, runs([cell]), [], tmp_path)
     assert "| sync | sync workers | 1.8 |" in files["markdown"].read_text()
     assert {path.name for path in files["pictures"]} >= {"comparison.png", "curves.svg"}
 
 
-def test_markdown_embeds_existing_pictures(written):
-    folder, files = written
+def test_markdown_embeds_existing_pictures(stored_report):
+    folder, files = stored_report
     links = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", files["markdown"].read_text())
     assert {"pictures/comparison.png", "pictures/curves-detail.png"} <= set(links)
     for link in links:
@@ -39,11 +39,11 @@ def test_markdown_embeds_existing_pictures(written):
         assert (folder / link).with_suffix(".svg").read_text().startswith("<svg")
 
 
-def test_static_picture_matches_interactive_chart(written):
-    svg = (written[0] / "pictures/comparison.svg").read_text()
+def test_static_picture_matches_interactive_chart(stored_report):
+    svg = (stored_report[0] / "pictures/comparison.svg").read_text()
     texts = set(re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", svg))
     assert {"≥ 1,443 · generator", "≥ 323 · VU cap", "failed", "not measured", "60.7"} <= texts
-    curves = (written[0] / "pictures/curves-detail.svg").read_text()
+    curves = (stored_report[0] / "pictures/curves-detail.svg").read_text()
     assert curves.count("mark-line role-mark") >= 6
     assert "layer: redis-page; rate, per s:" in curves
 
@@ -57,27 +57,27 @@ def test_names_with_slashes_stay_inside_folder(tmp_path):
     assert (tmp_path / "run/pictures/curves--detail.png") in files["pictures"]
 
 
-def test_new_report_removes_old_pictures(written, tmp_path):
-    folder = shutil.copytree(written[0], tmp_path / "run")
+def test_new_report_removes_old_pictures(stored_report, tmp_path):
+    folder = shutil.copytree(stored_report[0], tmp_path / "run")
     assert list((folder / "pictures").iterdir())
     files = write_report(load()[0], [], [], folder)
     assert files["pictures"] == list((folder / "pictures").iterdir()) == []
 
 
-def test_page_is_self_contained_without_local_paths(written):
-    page = written[1]["html"].read_text()
+def test_page_is_self_contained_without_local_paths(stored_report):
+    page = stored_report[1]["html"].read_text()
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page)
-    for text in (page, written[1]["markdown"].read_text()):
+    for text in (page, stored_report[1]["markdown"].read_text()):
         assert str(FOLDER.parents[2]) not in text
-        assert str(written[0]) not in text
+        assert str(stored_report[0]) not in text
 
 
 def test_page_with_sixty_long_cells_is_below_five_megabytes():
     header, cells = ladder(60, windows=600)
     report = build(header, runs(cells), [])
-    found = sections(report)
-    links = {block.name: "" for s in found for block in s.blocks if block.kind == "picture"}
-    assert len(html("A title", "a-run", found, links).encode()) < 5_000_000
+    all_sections = sections(report)
+    links = {block.name: "" for s in all_sections for block in s.blocks if block.kind == "picture"}
+    assert len(html("A title", "a-run", all_sections, links).encode()) < 5_000_000
 
 
 def test_titles_and_errors_are_escaped():
@@ -87,20 +87,20 @@ def test_titles_and_errors_are_escaped():
     find_cell(cells, "naive/none/detail")["axes"]["layer"] = HOSTILE
     header["title"] = HOSTILE
     report = build(header, runs(cells), CLAIMS)
-    found = sections(report)
-    links = {block.name: "" for s in found for block in s.blocks if block.kind == "picture"}
-    page = html(HOSTILE, HOSTILE, found, links)
+    all_sections = sections(report)
+    links = {block.name: "" for s in all_sections for block in s.blocks if block.kind == "picture"}
+    page = html(HOSTILE, HOSTILE, all_sections, links)
     assert HOSTILE not in page
     assert "<title>&lt;/script&gt;" in page
     assert page.count("<script>") == 2
-    text = markdown(HOSTILE, found, links)
+    text = markdown(HOSTILE, all_sections, links)
     assert "&lt;script&gt;alert(1)&lt;/script&gt; \\| a !\\[pic\\](x) \\`b\\`" in text
     assert "<script" not in text
 
 
-def test_document_has_every_planned_measurement(written):
+def test_document_has_every_planned_measurement(stored_report):
     header, cells = load()
-    document = report_document(header, runs(cells), CLAIMS, written[1])
+    document = report_document(header, runs(cells), CLAIMS, stored_report[1])
     assert json.loads(json.dumps(document)) == document
     assert set(document) >= {"experiment", "cells", "claims", "files"}
     names = "name settings repeat rps goodput requests failed_ratio p95_ms dropped_iterations"

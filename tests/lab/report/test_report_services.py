@@ -30,14 +30,16 @@ def test_every_service_has_unique_colour():
 
 
 @pytest.mark.parametrize(
-    ("bounds", "drawn"), [((35, 35), 35), ((None, None), 1000), ((35, 90), None)]
+    ("bounds", "limit"), [((35, 35), 35), ((None, None), 1000), ((35, 90), None)]
 )
-def test_dotted_line_is_limit_shared_by_loads(bounds, drawn):
+def test_dotted_line_is_limit_shared_by_loads(bounds, limit):
     header, cells = load()
     panel = next(iter(build(header, runs(cells), []).panels.positions))
     for n, cell in enumerate(cells):
         if bounds[n % 2] is not None:
             cell["workload"]["bound_ms"] = bounds[n % 2]
     times = curves(build(header, runs(cells), []), panel).panels[0]
-    names = [one["data"]["name"] for one in times["layer"] if one["mark"].get("type") == "rule"]
-    assert [times["datasets"][name][0]["y"] for name in names] == ([drawn] if drawn else [])
+    names = [
+        layer["data"]["name"] for layer in times["layer"] if layer["mark"].get("type") == "rule"
+    ]
+    assert [times["datasets"][name][0]["y"] for name in names] == ([limit] if limit else [])
