@@ -23,7 +23,7 @@ NIGHTS = 300_000
 
 
 @dataclass
-class Seen:
+class Records:
     """Records of writers and readers. `stale` has one entry for each booking that was confirmed
     before a page request and is missing in that page: seconds from confirmation to request.
     """
@@ -49,7 +49,7 @@ class Load:
         self._booked: dict[str, float] = {}
         self._nights = count(random.randrange(NIGHTS))
         self._stop = threading.Event()
-        self.records = Seen()
+        self.records = Records()
 
     def book_once(self) -> None:
         """Make one booking without reading the page, because a read would refresh it."""
@@ -65,7 +65,7 @@ class Load:
         return len(self._booked)
 
     def __enter__(self) -> "Load":
-        actions = [self._book_and_look] * WRITERS + [self._read] * READERS
+        actions = [self._book_and_read] * WRITERS + [self._read] * READERS
         self._threads = [threading.Thread(target=self._repeat, args=[a]) for a in actions]
         for thread in self._threads:
             thread.start()
@@ -90,33 +90,33 @@ class Load:
             while not self._stop.is_set():
                 action(client)
 
-    def _book_and_look(self, client: httpx.Client) -> None:
+    def _book_and_read(self, client: httpx.Client) -> None:
         """Make a booking and read the page at once."""
         self._book(client)
         self._read(client)
 
     def _book(self, client: httpx.Client) -> None:
         night = FIRST_NIGHT + timedelta(days=next(self._nights))
-        wish = {
+        booking = {
             "suite": random.choice(self._suites),
             "check_in": str(night),
             "check_out": str(night + timedelta(days=1)),
             "customers": [self._guest],
         }
-        answer = client.post(f"{self._api}/booking/", json=wish)
-        self.records.statuses[answer.status_code] += 1
-        if answer.status_code == 201:
-            self._booked[answer.json()["id"]] = time.monotonic()
+        response = client.post(f"{self._api}/booking/", json=booking)
+        self.records.statuses[response.status_code] += 1
+        if response.status_code == 201:
+            self._booked[response.json()["id"]] = time.monotonic()
 
     def _read(self, client: httpx.Client) -> None:
-        due, asked = list(self._booked.items()), time.monotonic()
-        answer = client.get(self._page)
-        self.records.slowest = max(self.records.slowest, time.monotonic() - asked)
-        self.records.statuses[answer.status_code] += 1
+        bookings, start = list(self._booked.items()), time.monotonic()
+        response = client.get(self._page)
+        self.records.slowest = max(self.records.slowest, time.monotonic() - start)
+        self.records.statuses[response.status_code] += 1
         self.records.reads += 1
-        if answer.status_code == 200:
-            page = answer.text
-            self.records.stale += [asked - at for booking, at in due if booking not in page]
+        if response.status_code == 200:
+            page = response.text
+            self.records.stale += [start - at for booking, at in bookings if booking not in page]
 
 
 @contextmanager

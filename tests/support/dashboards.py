@@ -63,22 +63,22 @@ class DashboardQueries:
         for variable in dashboard["templating"]["list"]:
             self._values[variable["name"]] = self._first_value(variable)
 
-    def result(self, asked: Expression) -> list[dict[str, Any]]:
+    def result(self, expression: Expression) -> list[dict[str, Any]]:
         """Return the result of an expression, without series that have only NaN.
 
         Raises:
             AssertionError: Prometheus rejected it; names the dashboard, panel and expression.
         """
-        found = self._query(asked.expr, instant=asked.instant)
-        assert found["status"] == "success", f"{found['error']}: {asked}"
-        return [series for series in found["data"]["result"] if _has_number(series)]
+        response = self._query(expression.expr, instant=expression.instant)
+        assert response["status"] == "success", f"{response['error']}: {expression}"
+        return [series for series in response["data"]["result"] if _has_number(series)]
 
     def _first_value(self, variable: dict[str, Any]) -> str:
         """Return the first value, as Grafana does; or "all", if that is the default."""
         expr = re.fullmatch(r"query_result\((.*)\)", variable["query"]["query"], re.DOTALL)[1]
-        found = self._query(expr, instant=True)
-        assert found["status"] == "success", f"{found['error']}: variable {variable['name']}"
-        texts = [_as_text(series) for series in found["data"]["result"]]
+        response = self._query(expr, instant=True)
+        assert response["status"] == "success", f"{response['error']}: variable {variable['name']}"
+        texts = [_as_text(series) for series in response["data"]["result"]]
         matches = [re.search(variable["regex"].strip("/"), text) for text in texts]
         values = [match[1] for match in matches if match]
         if not values:
@@ -86,12 +86,12 @@ class DashboardQueries:
         return variable.get("allValue") or (values[0] if values else "")
 
     def _query(self, expr: str, *, instant: bool) -> Any:
-        filled = re.sub(r"\$\{?(\w+)\}?", lambda match: self._values[match[1]], expr)
+        query = re.sub(r"\$\{?(\w+)\}?", lambda match: self._values[match[1]], expr)
         if instant:
-            path, params = "query", {"query": filled, "time": self._end}
+            path, params = "query", {"query": query, "time": self._end}
         else:
             times = {"start": self._start, "end": self._end, "step": STEP_SECONDS}
-            path, params = "query_range", {"query": filled, **times}
+            path, params = "query_range", {"query": query, **times}
         return httpx.get(f"{self._url}/api/v1/{path}", params=params, timeout=30).json()
 
 

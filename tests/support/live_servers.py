@@ -46,6 +46,6 @@ def receive(websocket):
 
 def close_code(websocket):
     """Return the close code; fail if a message arrives first."""
-    with pytest.raises(ConnectionClosed) as closed:
+    with pytest.raises(ConnectionClosed) as error:
         websocket.recv(timeout=SECONDS)
-    return closed.value.rcvd.code
+    return error.value.rcvd.code

@@ -30,8 +30,8 @@ def raw(client: httpx.Client, target: str, *headers: str, method: str = "GET") -
         lines.append("Host: lab")
     with socket.create_connection(("127.0.0.1", client.base_url.port), timeout=10) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode())
-        with connection.makefile("rb") as answer:
-            return answer.read().decode()
+        with connection.makefile("rb") as response:
+            return response.read().decode()
 
 
 def free_port() -> int:
@@ -157,8 +157,8 @@ def nginx(folder: Path, *flags: str) -> list[str]:
     """Return the command that starts Nginx; TEST_NGINX names another build."""
     program = os.environ.get("TEST_NGINX") or str(require("nginx"))
     user = "user root; " if os.getuid() == 0 else ""
-    where = ["-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
-    return [program, *where, "-g", f"{user}daemon off;", *flags]
+    files = ["-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
+    return [program, *files, "-g", f"{user}daemon off;", *flags]
 
 
 @contextmanager
@@ -182,7 +182,7 @@ def front(
     backend.start()
     try:
         with httpx.Client(base_url=url, timeout=30) as client:
-            wait_for(lambda: _answers(client), seconds=5, what="Nginx")
+            wait_for(lambda: _is_ready(client), seconds=5, what="Nginx")
             yield client
     finally:
         process.terminate()
@@ -192,7 +192,7 @@ def front(
     assert not [line for line in critical if allowed not in line], critical
 
 
-def _answers(client: httpx.Client) -> bool:
+def _is_ready(client: httpx.Client) -> bool:
     try:
         return client.get("/healthz").status_code == 404
     except httpx.HTTPError:

@@ -80,18 +80,18 @@ class Target:
 
     async def _book(self, booking: dict[str, Any]) -> tuple[int, Any]:
         hotel = next(hotel for hotel, suites in self._hotels.items() if booking["suite"] in suites)
-        made = {**booking, "id": str(uuid.uuid4())}
-        told = {"type": "availability", "hotel": hotel, "booking": made["id"]}
-        text = json.dumps({**told, "committed_at": time.time()})
+        stored = {**booking, "id": str(uuid.uuid4())}
+        message = {"type": "availability", "hotel": hotel, "booking": stored["id"]}
+        text = json.dumps({**message, "committed_at": time.time()})
         recipients, closing = list(self._sockets.get(hotel, ())), self._closing[: self.close]
-        for watchers, send, _ in closing:
-            watchers.discard(send)
+        for sockets, send, _ in closing:
+            sockets.discard(send)
         for send in recipients:
             for _ in range(self._copies()):
                 await send({"type": "websocket.send", "text": text})
         for _, _, leave in closing:
             leave.set()
-        return 201, made
+        return 201, stored
 
     def _copies(self) -> int:
         self.messages += 1
