@@ -71,7 +71,7 @@ class LegacyBench:
     engine: Engine
     base: Settings
     bounds: Bounds
-    _open: ExitStack = field(default_factory=ExitStack)
+    _exit_stack: ExitStack = field(default_factory=ExitStack)
 
     def apply(self, cell: Cell) -> None:
         self._cell = cell
@@ -83,20 +83,20 @@ class LegacyBench:
 
     def reset(self) -> None:
         """Restart a busy stack, for example after an overload; the arm's load writes nothing."""
-        if _busy(self.engine):
+        if _is_busy(self.engine):
             with self.engine.emptied():
                 pass
 
     def verify(self) -> None:
         names = _stack_and_arm(self._cell.legacy or Legacy())
-        self._running: RunningArm = self._open.enter_context(arm(self.engine, *names))
+        self._running: RunningArm = self._exit_stack.enter_context(arm(self.engine, *names))
 
     def warm(self, cell: Cell, folder: Path) -> None:
         if isinstance(cell.warm, Workload):
             self._load(cell.warm, folder / "warm")
 
     def measure(self, cell: Cell, folder: Path) -> Measurement:
-        with self._open:
+        with self._exit_stack:
             run = self._load(cell.workload, folder)
             self._running.check()
         result = result_of(self.engine, run, self.bounds)
@@ -105,7 +105,7 @@ class LegacyBench:
 
     def close(self) -> None:
         """Stop the arm of a cell whose measurement was aborted."""
-        self._open.close()
+        self._exit_stack.close()
 
     def _load(self, workload: Workload, folder: Path) -> Run:
         default = load_of(workload, self._settings, new_testid(workload.profile))
@@ -138,7 +138,7 @@ class CombinedBench:
         return self._bench.measure(cell, folder)
 
 
-def _busy(engine: Engine) -> bool:
+def _is_busy(engine: Engine) -> bool:
     """Return whether the backend or Nginx is busy."""
     pids = {name: pid for name, pid in engine.pids().items() if _is_target(name)}
     return cores_used(pids, _IDLE_SECONDS) > _IDLE_CORES

@@ -179,8 +179,8 @@ def _read_cell(path: Path) -> CellRun:
         ) from None
 
 
-def _unreadable_error(path: Path, why: str) -> LabError:
+def _unreadable_error(path: Path, reason: str) -> LabError:
     return LabError(
-        f"{path} can't be read as a result of `lab run` ({why}). Nothing was changed. Move it away "
-        "to report the rest."
+        f"{path} can't be read as a result of `lab run` ({reason}). Nothing was changed. Move it "
+        "away to report the rest."
     )

@@ -38,7 +38,7 @@ def series_colour(index: int) -> str:
 def comparison(report: Report) -> Picture | None:
     """Return the compared metric per row; None without measurements."""
     domains = {metric: domain for metric in report.metrics if (domain := _domain(report, metric))}
-    names = [panel for panel in _with_cells(report) if report.metric(panel) in domains]
+    names = [panel for panel in _panels_with_cells(report) if report.metric(panel) in domains]
     if not names:
         return None
     panels = [_panel(report, panel, *domains[report.metric(panel)]) for panel in names]
@@ -68,7 +68,7 @@ def _domain(report: Report, metric: ComparedMetric) -> tuple[tuple[float, float]
     """Return the domain of all panels with this metric, and whether it is logarithmic."""
     medians = (
         cell.median(metric.name)
-        for panel in _with_cells(report)
+        for panel in _panels_with_cells(report)
         if report.metric(panel) is metric
         for cell in report.panel_cells(panel)
     )
@@ -79,7 +79,7 @@ def _domain(report: Report, metric: ComparedMetric) -> tuple[tuple[float, float]
     return log_domain(values) if log else (0.0, max(values) * 1.1 or 1.0), log
 
 
-def _with_cells(report: Report) -> list[str]:
+def _panels_with_cells(report: Report) -> list[str]:
     return [panel for panel in report.panels.positions if report.panel_cells(panel)]
 
 

@@ -146,12 +146,12 @@ def _line(line: Line, group: Group) -> tuple[Entry, ...]:
 
 
 def _direction(line: Line, main: Kind) -> Entry:
-    theirs, ours = line.step(main, "published_value"), line.step(main, "measured_value")
-    if theirs is None or ours is None or line.base is line:
+    published, measured = line.step(main, "published_value"), line.step(main, "measured_value")
+    if published is None or measured is None or line.base is line:
         return Entry(NOTHING)
-    if _trend(theirs) == _trend(ours):
-        return Entry(f"the same way: {_trend(theirs)}", "good")
-    return Entry(f"apart: theirs {_trend(theirs)}, ours {_trend(ours)}", "bad")
+    if _trend(published) == _trend(measured):
+        return Entry(f"the same way: {_trend(published)}", "good")
+    return Entry(f"apart: theirs {_trend(published)}, ours {_trend(measured)}", "bad")
 
 
 def _trend(step: float) -> str:

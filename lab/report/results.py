@@ -38,11 +38,11 @@ class StoredRun:
             raise self.damaged("it has no schema_version")
         return document
 
-    def damaged(self, why: str) -> LabError:
+    def damaged(self, reason: str) -> LabError:
         """Return the error to raise for a file that can't be used."""
         return LabError(
-            f"{self.path.relative_to(ROOT)} is damaged ({why}). Nothing was changed. Move it away, "
-            "or measure again."
+            f"{self.path.relative_to(ROOT)} is damaged ({reason}). Nothing was changed. Move it "
+            "away, or measure again."
         )
 
 

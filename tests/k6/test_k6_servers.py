@@ -10,7 +10,7 @@ import pytest
 
 from lab.paths import ROOT
 from lab.stack.native.programs import require
-from tests.support.small_target import Target, serving
+from tests.support.small_target import Target, serve
 
 SOCKETS = {
     **{"SCENARIO": "availability", "PROFILE": "hold", "RATE": "10", "DURATION": "1s"},
@@ -62,7 +62,7 @@ def loaded(tmp_path_factory):
 
 def _run(target, variables, summary):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("K6_")}
-    with serving(target):
+    with serve(target):
         done = subprocess.run(
             [str(require("k6")), "run", "--quiet", "main.js"],
             cwd=ROOT / "k6",

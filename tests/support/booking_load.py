@@ -46,7 +46,7 @@ class Load:
         self._suites = [suite["id"] for suite in detail["suites"]]
         guests = (b["customers"] for suite in detail["suites"] for b in suite["bookings"])
         self._guest = next(guests)[0]
-        self._booked: dict[str, float] = {}
+        self._booking_times: dict[str, float] = {}
         self._nights = count(random.randrange(NIGHTS))
         self._stop = threading.Event()
         self.records = Records()
@@ -62,7 +62,7 @@ class Load:
 
     @property
     def bookings(self) -> int:
-        return len(self._booked)
+        return len(self._booking_times)
 
     def __enter__(self) -> "Load":
         actions = [self._book_and_read] * WRITERS + [self._read] * READERS
@@ -106,10 +106,10 @@ class Load:
         response = client.post(f"{self._api}/booking/", json=booking)
         self.records.statuses[response.status_code] += 1
         if response.status_code == 201:
-            self._booked[response.json()["id"]] = time.monotonic()
+            self._booking_times[response.json()["id"]] = time.monotonic()
 
     def _read(self, client: httpx.Client) -> None:
-        bookings, start = list(self._booked.items()), time.monotonic()
+        bookings, start = list(self._booking_times.items()), time.monotonic()
         response = client.get(self._page)
         self.records.slowest = max(self.records.slowest, time.monotonic() - start)
         self.records.statuses[response.status_code] += 1

@@ -40,7 +40,7 @@ class Results:
     rounds: int = 0
     codes: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
-    booked: list[str] = field(default_factory=list)
+    booking_ids: list[str] = field(default_factory=list)
     # Seconds: the longest sending of a round's 200 requests, and the duration of all rounds.
     longest_sending: float = 0
     seconds: float = 0
@@ -122,7 +122,7 @@ class Race:
             self.results.codes += outcomes
             if outcomes != {"201": 1, "409 slot_taken": CLIENTS // SLOTS - 1}:
                 self.results.wrong.append(f"round {self.results.rounds}, {slot}: {dict(outcomes)}")
-        self.results.booked += [a.json["id"] for _, a in answers if a.status == 201]
+        self.results.booking_ids += [a.json["id"] for _, a in answers if a.status == 201]
 
 
 def _outcome(answer: Answer) -> str:
@@ -137,10 +137,10 @@ def deadlocks(engine: Engine) -> int:
     return int(engine.sql("hotel", _DEADLOCKS)[0])
 
 
-def count_bookings(engine: Engine, booked: list[str]) -> int:
-    """Return how many bookings with the ids `booked` are in the database."""
+def count_bookings(engine: Engine, ids: list[str]) -> int:
+    """Return how many bookings with these `ids` are in the database."""
     return int(
-        engine.sql("hotel", f"SELECT count(*) FROM hotels_booking WHERE {_with_ids(booked)}")[0]
+        engine.sql("hotel", f"SELECT count(*) FROM hotels_booking WHERE {_with_ids(ids)}")[0]
     )
 
 
@@ -164,8 +164,8 @@ def delete_bookings(engine: Engine) -> None:
     )
 
 
-def _with_ids(booked: list[str]) -> str:
-    return f"id = ANY('{{{','.join(booked)}}}')"
+def _with_ids(ids: list[str]) -> str:
+    return f"id = ANY('{{{','.join(ids)}}}')"
 
 
 @contextmanager
@@ -190,7 +190,9 @@ def race(engine: Engine, rounds: int, report_round: Callable[[int], None] = lamb
         results = Race(engine.settings().target_url).run(rounds, report_round)
         assert not results.wrong, results.wrong[:5]
         assert (
-            count_bookings(engine, results.booked) == count_race_bookings(engine) == rounds * SLOTS
+            count_bookings(engine, results.booking_ids)
+            == count_race_bookings(engine)
+            == rounds * SLOTS
         )
     finally:
         delete_bookings(engine)

@@ -133,7 +133,7 @@ def _id(*parts: object) -> str:
 
 
 @contextmanager
-def serving(target: Target) -> Iterator[Target]:
+def serve(target: Target) -> Iterator[Target]:
     """Serve the target at `target.url` during the `with` block."""
     config = uvicorn.Config(target, port=0, log_level="error", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
