@@ -95,8 +95,8 @@ def telemetry_run(lab, stack):
     """Start one real run for all tests that check the data of a run."""
     from lab.analysis.prometheus import Prometheus
     from lab.stack.native.supervision import wait_for
-    from tests.support.answers import run_for_dashboards
-    from tests.support.telemetry import arrivals, due
+    from tests.support.dashboard_runs import run_for_dashboards
+    from tests.support.telemetry import arrivals, required_signals
 
     url, start_times = stack.settings().prometheus_url, []
     # Wait: a stack that has just started has no rates yet, and the run is short.
@@ -104,7 +104,7 @@ def telemetry_run(lab, stack):
     wait_for(lambda: Prometheus(url).instant(rates) is not None, seconds=60, what="The first rates")
     run = threading.Thread(target=lambda: start_times.append(run_for_dashboards(lab)))
     run.start()
-    arrival_times = arrivals(Prometheus(url), due("native"), within=60)
+    arrival_times = arrivals(Prometheus(url), required_signals("native"), within=60)
     run.join()
     assert start_times, "the run failed; what it said stands in the thread's traceback"
     return TelemetryRun(url, start_times[0], arrival_times)

@@ -16,7 +16,7 @@ from redis import Redis
 from websockets.sync.client import connect
 
 from lab.stack.native.supervision import wait_for
-from tests.support.live_servers import SECONDS, closed_with, heard, served
+from tests.support.live_servers import SECONDS, close_code, receive, serve
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,22 +57,22 @@ UNAVAILABLE = {
 @pytest.mark.parametrize("what", UNAVAILABLE)
 def test_unavailable_service_closes_with_1013_and_no_traceback(what, hotel, capfd):
     with (
-        served("uvicorn", LAB_WEBSOCKETS="on", **UNAVAILABLE[what]) as address,
+        serve("uvicorn", LAB_WEBSOCKETS="on", **UNAVAILABLE[what]) as address,
         connect(f"ws://{address}/ws/hotel/{hotel.pk}/") as websocket,
     ):
-        assert closed_with(websocket) == 1013
+        assert close_code(websocket) == 1013
     log = capfd.readouterr().err
     assert "A WebSocket was closed: " in log
     assert "Traceback" not in log
 
 
 def test_client_dropped_during_a_push_is_no_longer_counted(hotel, tmp_path, capfd):
-    with served("uvicorn", LAB_WEBSOCKETS="on", PROMETHEUS_MULTIPROC_DIR=str(tmp_path)) as address:
+    with serve("uvicorn", LAB_WEBSOCKETS="on", PROMETHEUS_MULTIPROC_DIR=str(tmp_path)) as address:
         with ExitStack() as open_:
             url = f"ws://{address}/ws/hotel/{hotel.pk}/"
             websockets = [open_.enter_context(connect(url)) for _ in range(20)]
             for websocket in websockets:
-                heard(websocket)
+                receive(websocket)
             assert _count_connections(tmp_path) == _count_subscriptions(hotel) * 20 == 20
             for websocket in websockets:
                 _send(hotel, times=20)
@@ -88,11 +88,11 @@ def test_client_dropped_during_a_push_is_no_longer_counted(hotel, tmp_path, capf
 
 def test_broken_subscription_is_renewed_and_socket_stays_open(hotel):
     with (
-        served("uvicorn", LAB_WEBSOCKETS="on") as address,
+        serve("uvicorn", LAB_WEBSOCKETS="on") as address,
         connect(f"ws://{address}/ws/hotel/{hotel.pk}/") as websocket,
         _redis() as redis,
     ):
-        heard(websocket)
+        receive(websocket)
         old_subscribers = _subscribers(redis)
         assert redis.client_kill_filter(_type="pubsub") > 0
 
@@ -102,7 +102,7 @@ def test_broken_subscription_is_renewed_and_socket_stays_open(hotel):
 
         wait_for(is_renewed, seconds=SECONDS, what="The subscription")
         _send(hotel, times=1)
-        assert heard(websocket) == {}
+        assert receive(websocket) == {}
 
 
 def _redis():

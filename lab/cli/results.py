@@ -17,7 +17,7 @@ from lab.paths import ROOT
 
 if TYPE_CHECKING:
     from lab.experiments.store import Store
-    from lab.report.stored import StoredRun
+    from lab.report.results import StoredRun
     from lab.suites.single_run import SingleRun
 
 
@@ -48,7 +48,7 @@ def show(name: options.Run, export: options.Export = None, as_json: Json = False
     from lab.cli.output import experiments
     from lab.cli.output import results as output
     from lab.cli.output import run as single_run
-    from lab.report.stored import find_run
+    from lab.report.results import find_run
 
     run = find_run(name)
     if export:
@@ -70,7 +70,7 @@ def report(
 ) -> None:
     """Write a report of a stored run: page, Markdown, charts."""
     from lab.experiments.store import find_store, is_experiment
-    from lab.report.stored import StoredRun, find_run
+    from lab.report.results import StoredRun, find_run
 
     if name is None or is_experiment(name):
         store = find_store(name)

@@ -54,27 +54,32 @@ class Bench(Protocol):
 
 
 def measure_cell(
-    bench: Bench, cell: Cell, repeat: int, store: Store, folder: Path, said: Callable[[str], None]
+    bench: Bench,
+    cell: Cell,
+    repeat: int,
+    store: Store,
+    folder: Path,
+    report_step: Callable[[str], None],
 ) -> str | None:
     """Measure one cell and store it at once; returns its error, if any."""
     folder.mkdir(parents=True, exist_ok=True)
-    began = time.time()
+    start = time.time()
     error: str | None = None
-    measured: dict[str, Any] = {}
+    measurement: dict[str, Any] = {}
     try:
-        measured = vars(_run_steps(bench, cell, folder, said))
+        measurement = vars(_run_steps(bench, cell, folder, report_step))
     except Interrupted:
         raise
     except LabError as failure:
         error = str(failure)
-    found = describe(cell, repeat, began)
-    changes = {name: value for name, value in measured.items() if value is not None}
+    description = describe(cell, repeat, start)
+    values = {name: value for name, value in measurement.items() if value is not None}
     state = {"state": "failed" if error else "measured", "error": error}
-    store.write_cell(folder, found.model_copy(update=changes | state))
+    store.write_cell(folder, description.model_copy(update=values | state))
     return error
 
 
-def describe(cell: Cell, repeat: int, began: float) -> CellRun:
+def describe(cell: Cell, repeat: int, start: float) -> CellRun:
     """Return the description of a cell that is not measured yet."""
     return CellRun(
         name=cell.name,
@@ -85,8 +90,8 @@ def describe(cell: Cell, repeat: int, began: float) -> CellRun:
         workload=_parts(cell.workload),
         warm=cell.warm if isinstance(cell.warm, str) else _parts(cell.warm),
         legacy=cell.legacy.model_dump() if cell.legacy else None,
-        began=datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
-        cell_seconds=round(time.time() - began, 1),
+        began=datetime.fromtimestamp(start, UTC).isoformat(timespec="seconds"),
+        cell_seconds=round(time.time() - start, 1),
         state="not measured",
     )
 
@@ -95,21 +100,23 @@ def _parts(workload: Workload) -> Parts:
     return Parts.model_validate(workload.model_dump(exclude_none=True))
 
 
-def _run_steps(bench: Bench, cell: Cell, folder: Path, said: Callable[[str], None]) -> Measurement:
+def _run_steps(
+    bench: Bench, cell: Cell, folder: Path, report_step: Callable[[str], None]
+) -> Measurement:
     """Run the steps of one cell.
 
     Raises:
         LabError: a step failed.
     """
-    said("settings")
+    report_step("settings")
     bench.apply(cell)
-    said("reset")
+    report_step("reset")
     bench.reset()
-    said("verify")
+    report_step("verify")
     bench.verify()
-    said("warm")
+    report_step("warm")
     bench.warm(cell, folder)
-    said("measure")
+    report_step("measure")
     return bench.measure(cell, folder)
 
 
@@ -121,22 +128,22 @@ class StackBench:
     base: Settings
     bounds: Bounds
     # Whether a load has written since the last restore of the database.
-    _written: bool = True
+    _dirty: bool = True
 
     def apply(self, cell: Cell) -> None:
         self._cell = cell
         self._settings = update_live_settings(self.base, cell.settings)
         # The verification runs without the delay, which would extend it to half a minute.
-        self._undelayed = update_settings(self._settings, ["LAB_LATENCY_MS=0"])
+        self._undelayed_settings = update_settings(self._settings, ["LAB_LATENCY_MS=0"])
 
     def reset(self) -> None:
-        with self.engine.empty_caches(self._undelayed):
-            if self._written:
+        with self.engine.empty_caches(self._undelayed_settings):
+            if self._dirty:
                 database.restore(self.engine)
-        self._written = self._cell.reset == "database"
+        self._dirty = self._cell.reset == "database"
 
     def verify(self) -> None:
-        verify(target_of(self.engine, self._undelayed))
+        verify(target_of(self.engine, self._undelayed_settings))
         # Not only for the caches: workers still have the pages of the verification in memory.
         with self.engine.empty_caches(self._settings):
             pass
@@ -151,14 +158,14 @@ class StackBench:
     def measure(self, cell: Cell, folder: Path) -> Measurement:
         before = read_counters(self._settings)
         run = run_k6(self.engine, self._load(cell.workload), folder)
-        counted = read_counters(self._settings).since(before)
-        if counted.total_builds < 0:
+        counts = read_counters(self._settings).since(before)
+        if counts.total_builds < 0:
             raise LabError("The backend was restarted during the load: its counters began anew.")
         result = result_of(self.engine, run, self.bounds)
         check_target_survived(self.engine, run)
         backend = {
-            "builds": {route: int(count) for route, count in counted.builds.items()},
-            "cache": result.cache | counted.by_layer(),
+            "builds": {route: int(count) for route, count in counts.builds.items()},
+            "cache": result.cache | counts.by_layer(),
         }
         return Measurement(
             result.model_copy(update=backend), self._settings.as_env(), self._latency
@@ -175,14 +182,14 @@ class StackBench:
 
 def load_of(workload: Workload, settings: Settings, testid: str) -> Load:
     """Return k6's load for the workload, on a stack with these settings."""
-    asked = workload.model_dump(exclude={"entry"}, exclude_none=True)
-    return Load(**asked, base_url=_entry(workload, settings), testid=testid)
+    options = workload.model_dump(exclude={"entry"}, exclude_none=True)
+    return Load(**options, base_url=_entry(workload, settings), testid=testid)
 
 
 def _entry(workload: Workload, settings: Settings) -> str | None:
     """Return k6's base URL; None for Nginx's address."""
-    found = {"server": settings.server_url, "async": f"{settings.target_url}/async"}
-    return found.get(workload.entry)
+    urls = {"server": settings.server_url, "async": f"{settings.target_url}/async"}
+    return urls.get(workload.entry)
 
 
 def result_of(engine: Engine, run: Run, bounds: Bounds) -> Result:

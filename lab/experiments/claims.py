@@ -16,14 +16,14 @@ from lab.host.sampler import CpuUse
 HOLDS, HOLDS_NOT, NOT_MEASURED = "holds", "does not hold", "not measured"
 
 _ROUTES = ("hotel_list", "hotel_detail")
-_OF_BACKEND = ("hit", "miss", "unavailable")
+_BACKEND_OUTCOMES = ("hit", "miss", "unavailable")
 _OUTCOMES = {
     "nginx": ("HIT", "MISS", "EXPIRED", "STALE", "UPDATING", "REVALIDATED", "BYPASS", "NONE"),
-    "redis": _OF_BACKEND,
-    "local": _OF_BACKEND,
+    "redis": _BACKEND_OUTCOMES,
+    "local": _BACKEND_OUTCOMES,
 }
 # Functions of several values.
-_OVER: dict[str, Callable[..., float]] = {
+_AGGREGATES: dict[str, Callable[..., float]] = {
     "min": min,
     "max": max,
     "sum": lambda *values: sum(values),
@@ -36,7 +36,7 @@ class _NotMeasured(Exception):
 
 # The measured runs of each cell, by the cell's name.
 _Cells = Mapping[str, list[CellRun]]
-_Read = Callable[[Result], float | None]
+_Reader = Callable[[Result], float | None]
 
 # With one of these limits, a rate is a lower bound.
 _LOWER_BOUNDS: dict[LowerBound, str] = {
@@ -50,36 +50,38 @@ _GENERATOR = "the load generator"
 
 def evaluate(claims: list[dict[str, Any]], runs: list[CellRun]) -> list[dict[str, Any]]:
     """Return each claim with its verdict, its measured metrics, and notes on their validity."""
-    measured, missing = _by_name(runs), _reasons(runs)
-    return [_claim(claim, measured, missing) for claim in claims]
+    cells, errors = _runs_by_name(runs), _errors(runs)
+    return [_claim(claim, cells, errors) for claim in claims]
 
 
 def problems(claims: list[dict[str, Any]], names: set[str]) -> list[str]:
     """Return the errors in the expressions, to find them before a run of hours."""
-    found = []
+    errors = []
     for claim in claims:
-        asked: list[str] = []
-        functions = _functions(_Anything(), asked)
+        cell_names: list[str] = []
+        functions = _functions(_TrialCells(), cell_names)
         try:
             values = {k: simple_eval(v, functions=functions) for k, v in claim["measures"].items()}
             _holds(claim, values)
         except ZeroDivisionError:
             pass  # with the trial's values; those of a run may differ
         except (InvalidExpression, SyntaxError, TypeError, ValueError) as error:
-            found.append(f"claim {claim['id']}: {error}")
-        found += [f"claim {claim['id']}: no cell {name}" for name in asked if name not in names]
-    return found
+            errors.append(f"claim {claim['id']}: {error}")
+        errors += [
+            f"claim {claim['id']}: no cell {name}" for name in cell_names if name not in names
+        ]
+    return errors
 
 
-class _Anything(dict[str, list[CellRun]]):
+class _TrialCells(dict[str, list[CellRun]]):
     """A measured run for every cell, for a trial."""
 
     def get(self, _name: str, _default: object = None) -> Any:
-        ones: dict[str, Any] = {n: 1 for n, metric in METRICS.items() if metric.path == (n,)}
+        metrics: dict[str, Any] = {n: 1 for n, metric in METRICS.items() if metric.path == (n,)}
         sockets = WebSockets(**dict.fromkeys(WebSockets.model_fields, 1))
         window = Window(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
         result = Result(
-            **ones,
+            **metrics,
             websockets=sockets,
             windows=[window],
             break_point=BreakPoint(1.0, 1.0, 1.0, 1.0, ()),
@@ -88,27 +90,29 @@ class _Anything(dict[str, list[CellRun]]):
         return [CellRun(name="any", state="measured", result=result)]
 
 
-def _claim(claim: dict[str, Any], cells: _Cells, missing: Mapping[str, str]) -> dict[str, Any]:
-    asked: list[str] = []
-    functions = _functions(cells, asked)
-    measured = {k: _value(v, functions) for k, v in claim["measures"].items()}
-    silent = _gaps(asked, cells, missing)
-    verdict, why = (NOT_MEASURED, silent) if silent else _verdict(claim, measured)
-    said = [*why, *_notes(asked, cells)]
-    return {**claim, "verdict": verdict, "measured": measured, "notes": said}
+def _claim(claim: dict[str, Any], cells: _Cells, errors: Mapping[str, str]) -> dict[str, Any]:
+    cell_names: list[str] = []
+    functions = _functions(cells, cell_names)
+    values = {k: _value(v, functions) for k, v in claim["measures"].items()}
+    gaps = _undecided(cell_names, cells, errors)
+    verdict, reasons = (NOT_MEASURED, gaps) if gaps else _verdict(claim, values)
+    notes = [*reasons, *_notes(cell_names, cells)]
+    return {**claim, "verdict": verdict, "measured": values, "notes": notes}
 
 
-def _verdict(claim: dict[str, Any], measured: dict[str, float | None]) -> tuple[str, list[str]]:
-    if None in measured.values():
+def _verdict(claim: dict[str, Any], values: dict[str, float | None]) -> tuple[str, list[str]]:
+    if None in values.values():
         return NOT_MEASURED, []
     try:
-        return (HOLDS if _holds(claim, measured) else HOLDS_NOT), []
+        return (HOLDS if _holds(claim, values) else HOLDS_NOT), []
     except (InvalidExpression, TypeError, ZeroDivisionError) as error:
         return NOT_MEASURED, [f"`{claim['holds']}` can't be judged: {error}"]
 
 
-def _holds(claim: dict[str, Any], measured: Mapping[str, Any]) -> bool:
-    return bool(simple_eval(claim["holds"], names=dict(measured), functions={"abs": abs, **_OVER}))
+def _holds(claim: dict[str, Any], values: Mapping[str, Any]) -> bool:
+    return bool(
+        simple_eval(claim["holds"], names=dict(values), functions={"abs": abs, **_AGGREGATES})
+    )
 
 
 def _value(expression: str, functions: dict[str, Callable[..., Any]]) -> float | None:
@@ -118,23 +122,28 @@ def _value(expression: str, functions: dict[str, Callable[..., Any]]) -> float |
         return None
 
 
-def _functions(cells: _Cells, asked: list[str]) -> dict[str, Callable[..., Any]]:
+def _functions(cells: _Cells, cell_names: list[str]) -> dict[str, Callable[..., Any]]:
     """Return functions such as `rps("detail/naive/none")`; each call adds its cell to `asked`."""
 
-    def of(read: _Read) -> Callable[[str], float]:
-        return lambda name: _median(read, name, cells, asked)
+    def median_of(read: _Reader) -> Callable[[str], float]:
+        return lambda name: _median(read, name, cells, cell_names)
 
-    metrics = {name: of(metric.of) for name, metric in METRICS.items()}
-    return {**_OVER, **metrics, "errors_from": of(_errors_from), **_with_parameters(of)}
+    metrics = {name: median_of(metric.of) for name, metric in METRICS.items()}
+    return {
+        **_AGGREGATES,
+        **metrics,
+        "errors_from": median_of(_errors_from),
+        **_parametrized_functions(median_of),
+    }
 
 
-def _median(read: _Read, name: str, cells: _Cells, asked: list[str]) -> float:
+def _median(read: _Reader, name: str, cells: _Cells, cell_names: list[str]) -> float:
     """Return the median of a cell's repeats.
 
     Raises:
         _NotMeasured: no repeat has a value.
     """
-    asked.append(name)
+    cell_names.append(name)
     results = [run.result for run in cells.get(name, []) if run.result]
     values = [value for result in results if (value := read(result)) is not None]
     if not values:
@@ -142,30 +151,30 @@ def _median(read: _Read, name: str, cells: _Cells, asked: list[str]) -> float:
     return median(values)
 
 
-def _with_parameters(
-    of: Callable[[_Read], Callable[[str], float]],
+def _parametrized_functions(
+    median_of: Callable[[_Reader], Callable[[str], float]],
 ) -> dict[str, Callable[..., float]]:
     """Return the functions that take more than the name of a cell."""
 
     def answers(name: str, layer: str, *outcomes: str) -> float:
         for outcome in outcomes:
-            _known(outcome, _OUTCOMES.get(layer, ()))
-        return of(lambda result: _answers(result, layer, outcomes))(name)
+            _check_name(outcome, _OUTCOMES.get(layer, ()))
+        return median_of(lambda result: _answers(result, layer, outcomes))(name)
 
     def builds(name: str, route: str) -> float:
-        _known(route, _ROUTES)
-        return of(lambda result: result.builds.get(route, 0))(name)
+        _check_name(route, _ROUTES)
+        return median_of(lambda result: result.builds.get(route, 0))(name)
 
     def rate_within(name: str, milliseconds: float) -> float:
-        return of(lambda result: _rate_within(result, milliseconds))(name)
+        return median_of(lambda result: _rate_within(result, milliseconds))(name)
 
     return {"answers": answers, "builds": builds, "rate_within": rate_within}
 
 
 def _errors_from(result: Result) -> float:
     """Return the rate of the first window above the error limit; 0 if there is none."""
-    broken = (w.offered for w in result.windows if w.error_ratio > Bounds().error_ratio)
-    return next(broken, 0.0)
+    rates = (w.offered for w in result.windows if w.error_ratio > Bounds().error_ratio)
+    return next(rates, 0.0)
 
 
 def _rate_within(result: Result, milliseconds: float) -> float | None:
@@ -178,7 +187,7 @@ def _rate_within(result: Result, milliseconds: float) -> float | None:
     return max((w.goodput for w in within), default=0.0) if windows else None
 
 
-def _known(name: str, allowed: tuple[str, ...]) -> None:
+def _check_name(name: str, allowed: tuple[str, ...]) -> None:
     """Check a name, because an unknown one would count as 0.
 
     Raises:
@@ -193,51 +202,51 @@ def _answers(result: Result, layer: str, outcomes: tuple[str, ...]) -> float:
     return sum(count for outcome, count in counts.items() if outcome in outcomes)
 
 
-def _by_name(runs: list[CellRun]) -> dict[str, list[CellRun]]:
-    found: dict[str, list[CellRun]] = {}
+def _runs_by_name(runs: list[CellRun]) -> dict[str, list[CellRun]]:
+    groups: dict[str, list[CellRun]] = {}
     for run in runs:
         if run.result:
-            found.setdefault(run.name, []).append(run)
-    return found
+            groups.setdefault(run.name, []).append(run)
+    return groups
 
 
-def _gaps(asked: list[str], cells: _Cells, missing: Mapping[str, str]) -> list[str]:
+def _undecided(cell_names: list[str], cells: _Cells, errors: Mapping[str, str]) -> list[str]:
     """Return the cells that decide nothing: not measured, or without a successful response.
 
     A cell without a successful response allows no conclusion: a load that missed its target also
     has only zeros.
     """
-    found = []
-    for name in dict.fromkeys(asked):
+    gaps = []
+    for name in dict.fromkeys(cell_names):
         runs = cells.get(name)
         if not runs:
-            found.append(f"{name} was not measured{missing.get(name, '')}")
+            gaps.append(f"{name} was not measured{errors.get(name, '')}")
         elif not any(run.result.successes for run in runs if run.result):
-            found.append(f"{name} gave no successful answer")
-    return found
+            gaps.append(f"{name} gave no successful answer")
+    return gaps
 
 
-def _reasons(runs: list[CellRun]) -> dict[str, str]:
+def _errors(runs: list[CellRun]) -> dict[str, str]:
     """Return the stored errors of cells, by cell name."""
     return {run.name: f": {run.error}" for run in runs if run.error}
 
 
-def _notes(asked: list[str], cells: _Cells) -> list[str]:
+def _notes(cell_names: list[str], cells: _Cells) -> list[str]:
     """Return notes that limit the meaning of the metrics."""
-    found = []
-    for name in dict.fromkeys(asked):
+    notes = []
+    for name in dict.fromkeys(cell_names):
         runs = cells.get(name, [])
         limits = {run.result.lower_bound for run in runs if run.result}
-        found += [
+        notes += [
             f"{name} {text}: its rates are lower bounds"
             for limit, text in _LOWER_BOUNDS.items()
             if limit in limits
         ]
-        found += [note for note in (_shares_its_layer(name, runs),) if note]
-    return found
+        notes += [note for note in (_layer_note(name, runs),) if note]
+    return notes
 
 
-def _shares_its_layer(name: str, runs: list[CellRun]) -> str | None:
+def _layer_note(name: str, runs: list[CellRun]) -> str | None:
     """Return a note if the channel layer should have a separate CPU, but shares the generator's."""
     if _GENERATOR not in {(run.legacy or {}).get("layer_cpus_shared_with") for run in runs}:
         return None

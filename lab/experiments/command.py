@@ -9,7 +9,7 @@ from lab.console import note, step
 from lab.errors import Interrupted, LabError, UsageError
 from lab.experiments import files
 from lab.experiments.cell import StackBench, load_of
-from lab.experiments.old_stack_cell import EitherBench, LegacyBench
+from lab.experiments.old_stack_cell import CombinedBench, LegacyBench
 from lab.experiments.old_stacks import arms
 from lab.experiments.runner import Plan, close, header, make_plan, run_plan
 from lab.experiments.schema import Experiment
@@ -27,13 +27,13 @@ from lab.stack.latency import postgres_auth
 BOUNDS = Bounds()
 
 
-def plan_of(asked: str, *, only: list[str], repeats: int | None, quick: bool) -> Plan:
+def plan_of(name_or_path: str, *, only: list[str], repeats: int | None, quick: bool) -> Plan:
     """Return the plan of a new run.
 
     Raises:
         UsageError: the experiment, a pattern, a setting or a claim is invalid.
     """
-    name, text = files.definition(asked)
+    name, text = files.definition(name_or_path)
     experiment = files.parse(name, text)
     cells = files.checked_cells(name, experiment, load_settings())
     return make_plan(name, text, experiment, cells, only=only, repeats=repeats, quick=quick)
@@ -49,7 +49,7 @@ def start(engine: Engine, plan: Plan) -> tuple[Store, list[str]]:
     store = new_store(plan.name)
     with exclusive_use(engine) as stack:
         warnings = preflight.warnings(stack.base)
-        machine = _machine(engine, stack.base)
+        machine = _describe_machine(engine, stack.base)
         _check_loads(engine, plan, stack.base)
         store.write_header(header(plan, store, BOUNDS, machine, warnings))
         return store, _measure(engine, plan, store, stack)
@@ -61,35 +61,35 @@ def resume(engine: Engine, name: str) -> tuple[Store, list[str]]:
     Raises:
         UsageError: there is none, or its machine, programs or file differ.
     """
-    store, plan = _unfinished(name)
+    store, plan = _find_unfinished(name)
     with exclusive_use(engine) as stack:
-        head = store.header()
-        warnings = [*head["warnings"], *preflight.warnings(stack.base)]
-        _check_same_machine(store.run, head, _machine(engine, stack.base))
-        again = {"state": "running", "ended": None, "warnings": list(dict.fromkeys(warnings))}
-        store.write_header(head | again)
+        document = store.header()
+        warnings = [*document["warnings"], *preflight.warnings(stack.base)]
+        _check_same_machine(store.run, document, _describe_machine(engine, stack.base))
+        state = {"state": "running", "ended": None, "warnings": list(dict.fromkeys(warnings))}
+        store.write_header(document | state)
         return store, _measure(engine, plan, store, stack)
 
 
 def _measure(engine: Engine, plan: Plan, store: Store, stack: ExclusiveUse) -> list[str]:
     for warning in store.header()["warnings"]:
         note(f"Warning: {warning}.")
-    where = store.folder.relative_to(RESULTS.parent)
-    note(f"Results go to {where}.")
+    folder = store.folder.relative_to(RESULTS.parent)
+    note(f"Results go to {folder}.")
     state = "interrupted"
     try:
-        absent = _absent(engine, plan, stack.base)
-        stack.base = _laid_over(stack.base, plan.experiment)
+        unavailable = _find_unavailable(engine, plan, stack.base)
+        stack.base = _shared_settings(stack.base, plan.experiment)
         engine.apply(stack.base)
         database.prepare_template(engine, stack.base)
         stack.prepared = True
         with closing(LegacyBench(engine, stack.base, BOUNDS)) as legacy:
-            bench = EitherBench(StackBench(engine, stack.base, BOUNDS), legacy)
-            failures = run_plan(plan, store, bench, absent)
-        state = "incomplete" if failures or absent else "finished"
+            bench = CombinedBench(StackBench(engine, stack.base, BOUNDS), legacy)
+            failures = run_plan(plan, store, bench, unavailable)
+        state = "incomplete" if failures or unavailable else "finished"
     except (Interrupted, KeyboardInterrupt):
         raise Interrupted(
-            f"Interrupted. What was measured is in {where}. "
+            f"Interrupted. What was measured is in {folder}. "
             f"Go on with: lab run {plan.name} --resume"
         ) from None
     finally:
@@ -97,63 +97,71 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: ExclusiveUse) -> l
     return failures
 
 
-def _absent(engine: Engine, plan: Plan, base: Settings) -> dict[str, str]:
+def _find_unavailable(engine: Engine, plan: Plan, base: Settings) -> dict[str, str]:
     """Return the old stacks of the plan that can't run here, with the reasons, and report them."""
-    asked = [cell.legacy.stack or "" for cell, _ in plan.todo if cell.legacy]
-    found = arms.absent(engine, base, asked)
-    for name, why in found.items():
-        note(f"Not measured: {asked.count(name)} cells of {name}. {why}")
-    return found
+    needed = [cell.legacy.stack or "" for cell, _ in plan.todo if cell.legacy]
+    reasons = arms.missing_stacks(engine, base, needed)
+    for name, reason in reasons.items():
+        note(f"Not measured: {needed.count(name)} cells of {name}. {reason}")
+    return reasons
 
 
-def _laid_over(base: Settings, experiment: Experiment) -> Settings:
+def _shared_settings(base: Settings, experiment: Experiment) -> Settings:
     """Return the settings shared by all cells, including whether the workbench is enabled."""
     return update_live_settings(
         base, {name: str(value) for name, value in experiment.settings.items()}
     )
 
 
-def _unfinished(asked: str) -> tuple[Store, Plan]:
-    name, text = files.definition(asked)
+def _find_unfinished(name_or_path: str) -> tuple[Store, Plan]:
+    name, text = files.definition(name_or_path)
     experiment: Experiment = files.parse(name, text)
     for store in stores(name):
-        head = _begun(store)
-        if head is None:
+        document = _unfinished_header(store)
+        if document is None:
             continue
-        if head["definition"] != text:
+        if document["definition"] != text:
             raise UsageError(
                 f"{name}.toml has changed since {store.run} began: its cells would not "
-                f"be one experiment. Start a new run: lab run {asked}"
+                f"be one experiment. Start a new run: lab run {name_or_path}"
             )
-        return store, _plan_again(name, text, experiment, head)
-    raise UsageError(f"No run of {name} has cells left. Start a new one: lab run {asked}")
+        return store, _remake_plan(name, text, experiment, document)
+    raise UsageError(f"No run of {name} has cells left. Start a new one: lab run {name_or_path}")
 
 
-def _begun(store: Store) -> dict[str, Any] | None:
+def _unfinished_header(store: Store) -> dict[str, Any] | None:
     """Return the header of a run with unmeasured cells; None if it has none, or is unreadable."""
     try:
-        head, cells = store.header(), store.cells()
+        document, cells = store.header(), store.cells()
     except LabError as error:
         note(f"Skipped: {error}")
         return None
-    done = {(run.name, run.repeat) for run in cells if run.state == "measured"}
-    left = [each for each in head["plan"] if (each["name"], each["repeat"]) not in done]
-    return head if left else None
+    results = {(run.name, run.repeat) for run in cells if run.state == "measured"}
+    remaining = [
+        entry for entry in document["plan"] if (entry["name"], entry["repeat"]) not in results
+    ]
+    return document if remaining else None
 
 
-def _plan_again(name: str, text: str, experiment: Experiment, head: dict[str, Any]) -> Plan:
+def _remake_plan(name: str, text: str, experiment: Experiment, document: dict[str, Any]) -> Plan:
     cells = files.checked_cells(name, experiment, load_settings())
-    names = list(dict.fromkeys(each["name"] for each in head["plan"]))
+    names = list(dict.fromkeys(entry["name"] for entry in document["plan"]))
     return make_plan(
-        name, text, experiment, cells, only=names, repeats=head["repeats"], quick=head["quick"]
+        name,
+        text,
+        experiment,
+        cells,
+        only=names,
+        repeats=document["repeats"],
+        quick=document["quick"],
     )
 
 
-def _machine(engine: Engine, settings: Settings) -> dict[str, Any]:
-    said = query_backend(settings, engine.token())
-    if said["debug"]:
+def _describe_machine(engine: Engine, settings: Settings) -> dict[str, Any]:
+    status = query_backend(settings, engine.token())
+    if status["debug"]:
         raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
-    versions = engine.versions() | said["versions"]
+    versions = engine.versions() | status["versions"]
     return {
         "engine": engine.name,
         "host": host(settings, engine.name),
@@ -172,25 +180,27 @@ def _check_loads(engine: Engine, plan: Plan, base: Settings) -> None:
             check(engine, load_of(workload, base, "check"))
 
 
-def _check_same_machine(run: str, head: dict[str, Any], machine: dict[str, Any]) -> None:
+def _check_same_machine(run: str, document: dict[str, Any], machine: dict[str, Any]) -> None:
     """Check that the machine, engine, programs, commit and data are those of the first cells.
 
     Raises:
         UsageError: one of them differs, so the cells are not comparable.
     """
-    before, now = _facts(head), _facts(machine)
-    changed = {name: (before[name], now[name]) for name in now if before[name] != now[name]}
+    old, new = _comparable(document), _comparable(machine)
+    changed = {name: (old[name], new[name]) for name in new if old[name] != new[name]}
     if changed:
-        said = "; ".join(f"{name} was {old}, is {new}" for name, (old, new) in changed.items())
+        differences = "; ".join(
+            f"{name} was {before}, is {after}" for name, (before, after) in changed.items()
+        )
         raise UsageError(
-            f"{run} can't be resumed: {said}. Their results would not be comparable. "
+            f"{run} can't be resumed: {differences}. Their results would not be comparable. "
             "Start a new run."
         )
 
 
-def _facts(machine: dict[str, Any]) -> dict[str, Any]:
+def _comparable(machine: dict[str, Any]) -> dict[str, Any]:
     """Return the facts that must be the same for all cells of a run."""
     names = ("cpus", "memory_bytes", "system", "target_cpus", "load_cpus", "commit")
-    of_host = {name: machine["host"].get(name) for name in names}
+    host_facts = {name: machine["host"].get(name) for name in names}
     others = ("engine", "versions", "limits", "postgres_auth", "data")
-    return of_host | {name: machine.get(name) for name in others}
+    return host_facts | {name: machine.get(name) for name in others}

@@ -19,24 +19,24 @@ def names() -> list[str]:
     return sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
 
 
-def definition(asked: str) -> tuple[str, str]:
+def definition(name: str) -> tuple[str, str]:
     """Return the name of an experiment, and the text of its file.
 
-    `asked` is the name, or the path of a user's file; then the file's name is the experiment's.
+    `name` may also be the path of a user's file; then the file's name is the experiment's.
 
     Raises:
         UsageError: there is none.
     """
-    own = Path(asked)
-    if own.suffix == ".toml" and own.is_file():
-        return own.stem, own.read_text()
-    if asked not in names():
+    path = Path(name)
+    if path.suffix == ".toml" and path.is_file():
+        return path.stem, path.read_text()
+    if name not in names():
         known = ", ".join(names()) or "none"
         raise UsageError(
-            f"There is no experiment {asked}. Known: {known} (in experiments/). One of your own is "
+            f"There is no experiment {name}. Known: {known} (in experiments/). One of your own is "
             "named by its path, which ends in .toml."
         )
-    return asked, (EXPERIMENTS / f"{asked}.toml").read_text()
+    return name, (EXPERIMENTS / f"{name}.toml").read_text()
 
 
 def parse(name: str, text: str) -> Experiment:
@@ -45,15 +45,15 @@ def parse(name: str, text: str) -> Experiment:
     Raises:
         UsageError: it is not TOML, or violates the schema; lists every invalid field.
     """
-    where = f"{name}.toml"
+    file = f"{name}.toml"
     try:
         return Experiment.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{where} is not TOML: {error}.") from None
+        raise UsageError(f"{file} is not TOML: {error}.") from None
     except ValidationError as error:
-        found = "\n".join(f"  {_place(e['loc'])}: {problem(e)}" for e in error.errors())
+        errors = "\n".join(f"  {_place(e['loc'])}: {problem(e)}" for e in error.errors())
         raise UsageError(
-            f"{where} does not follow the schema (docs/experiments/README.md):\n{found}"
+            f"{file} does not follow the schema (docs/experiments/README.md):\n{errors}"
         ) from None
 
 
@@ -64,17 +64,17 @@ def checked_cells(name: str, experiment: Experiment, base: Settings) -> list[Cel
         UsageError: a cell has no workload, a setting or value is unknown, or no cell is left.
     """
     try:
-        found = cells(experiment)
+        all_cells = cells(experiment)
     except ValueError as error:
         raise UsageError(f"{name}.toml: {error}.") from None
-    for cell in found:
+    for cell in all_cells:
         try:
             check_legacy(cell, update_live_settings(base, cell.settings))
         except UsageError as error:
             raise UsageError(f"{name}.toml, cell {cell.name}: {error}") from None
-    if not found:
+    if not all_cells:
         raise UsageError(f"{name}.toml excludes every cell.")
-    return found
+    return all_cells
 
 
 def _place(location: tuple[str | int, ...]) -> str:

@@ -11,9 +11,9 @@ from lab_settings.durations import seconds
 from lab.experiments.schema import (
     Experiment,
     Legacy,
-    Position,
     Quick,
     Tune,
+    Variant,
     Warm,
     When,
     Workload,
@@ -64,32 +64,32 @@ def cells(experiment: Experiment) -> list[Cell]:
         ValueError: a combination has no workload.
     """
     return [
-        _cell(experiment, chosen)
-        for chosen in _combinations(experiment)
-        if not any(_matches(rule.when, chosen) for rule in experiment.exclude)
+        _cell(experiment, combination)
+        for combination in _combinations(experiment)
+        if not any(_matches(rule.when, combination) for rule in experiment.exclude)
     ]
 
 
-def excluded(experiment: Experiment) -> list[dict[str, Any]]:
+def exclusions(experiment: Experiment) -> list[dict[str, Any]]:
     """Return each exclude rule's reason, and the cells that it excludes."""
     names = {rule.because: [] for rule in experiment.exclude}  # type: dict[str, list[str]]
-    for chosen in _combinations(experiment):
-        rule = next((r for r in experiment.exclude if _matches(r.when, chosen)), None)
+    for combination in _combinations(experiment):
+        rule = next((r for r in experiment.exclude if _matches(r.when, combination)), None)
         if rule is not None:
-            names[rule.because].append("/".join(chosen.values()))
-    return [{"cells": found, "because": because} for because, found in names.items()]
+            names[rule.because].append("/".join(combination.values()))
+    return [{"cells": members, "because": because} for because, members in names.items()]
 
 
-def order(found: Sequence[Cell], repeats: int) -> list[tuple[Cell, int]]:
+def order(cells: Sequence[Cell], repeats: int) -> list[tuple[Cell, int]]:
     """Return rounds over all cells, so that drift affects every cell; every second one reversed."""
-    rounds = (found if n % 2 else found[::-1] for n in range(1, repeats + 1))
+    rounds = (cells if n % 2 else cells[::-1] for n in range(1, repeats + 1))
     return [(cell, n) for n, one in enumerate(rounds, start=1) for cell in one]
 
 
-def quick(cell: Cell, how: Quick | None = None) -> Cell:
+def shorten(cell: Cell, limits: Quick | None = None) -> Cell:
     """Return the cell with shorter loads: for a preview, not for a result."""
-    warm = cell.warm if isinstance(cell.warm, str) else _shorter(cell.warm, how)
-    return replace(cell, workload=_shorter(cell.workload, how), warm=warm)
+    warm = cell.warm if isinstance(cell.warm, str) else _shorter(cell.warm, limits)
+    return replace(cell, workload=_shorter(cell.workload, limits), warm=warm)
 
 
 def fits(cell: Cell, pattern: str) -> bool:
@@ -97,71 +97,73 @@ def fits(cell: Cell, pattern: str) -> bool:
     return fnmatchcase(cell.name, pattern) or pattern in cell.axes.values()
 
 
-def chosen(found: Sequence[Cell], patterns: Sequence[str]) -> list[Cell]:
+def select(cells: Sequence[Cell], patterns: Sequence[str]) -> list[Cell]:
     """Return the cells that match at least one of the patterns."""
-    return [cell for cell in found if any(fits(cell, pattern) for pattern in patterns)]
+    return [cell for cell in cells if any(fits(cell, pattern) for pattern in patterns)]
 
 
-def _shorter(workload: Workload, how: Quick | None) -> Workload:
-    full = seconds(workload.duration)
-    most = seconds(how.duration) if how else max(full / _QUICK_SHARE, _QUICK_SHORTEST)
-    return workload.model_copy(update={"duration": f"{min(full, most):.0f}s"})
+def _shorter(workload: Workload, limits: Quick | None) -> Workload:
+    duration = seconds(workload.duration)
+    max_duration = (
+        seconds(limits.duration) if limits else max(duration / _QUICK_SHARE, _QUICK_SHORTEST)
+    )
+    return workload.model_copy(update={"duration": f"{min(duration, max_duration):.0f}s"})
 
 
 def _combinations(experiment: Experiment) -> Iterator[dict[str, str]]:
     names = [axis.name for axis in experiment.axis]
-    for chosen in product(*(axis.positions for axis in experiment.axis)):
-        yield dict(zip(names, chosen, strict=True))
+    for values in product(*(axis.positions for axis in experiment.axis)):
+        yield dict(zip(names, values, strict=True))
 
 
-def _cell(experiment: Experiment, chosen: dict[str, str]) -> Cell:
-    positions = [axis.positions[chosen[axis.name]] for axis in experiment.axis]
-    tunes = [rule for rule in experiment.tune if _matches(rule.when, chosen)]
-    name = "/".join(chosen.values())
+def _cell(experiment: Experiment, combination: dict[str, str]) -> Cell:
+    variants = [axis.positions[combination[axis.name]] for axis in experiment.axis]
+    tunes = [rule for rule in experiment.tune if _matches(rule.when, combination)]
+    name = "/".join(combination.values())
     settings = dict(experiment.settings)
-    for position in positions:
-        settings |= position.settings
+    for variant in variants:
+        settings |= variant.settings
     return Cell(
         name=name,
-        title=", ".join(position.title for position in positions),
-        axes=chosen,
+        title=", ".join(variant.title for variant in variants),
+        axes=combination,
         settings={key: str(value) for key, value in settings.items()},
-        workload=_workload(name, positions, tunes),
-        warm=_warm(positions, tunes),
-        legacy=_legacy(name, positions),
-        reset=next((p.reset for p in reversed(positions) if p.reset), "database"),
+        workload=_workload(name, variants, tunes),
+        warm=_warm(variants, tunes),
+        legacy=_legacy(name, variants),
+        reset=next((p.reset for p in reversed(variants) if p.reset), "database"),
     )
 
 
-def _workload(name: str, positions: list[Position], tunes: list[Tune]) -> Workload:
+def _workload(name: str, variants: list[Variant], tunes: list[Tune]) -> Workload:
     """Merge the workload: later axes override earlier ones, and tunes override the axes."""
-    said = [p.workload for p in positions if p.workload]
-    if not said:
+    workloads = [p.workload for p in variants if p.workload]
+    if not workloads:
         raise ValueError(f"cell {name} has no workload: give one to a position of some axis")
     parts: dict[str, Any] = {}
-    for each in (*said, *tunes):
-        parts |= each.model_dump(exclude_none=True, exclude={"when", "warm"})
+    for override in (*workloads, *tunes):
+        parts |= override.model_dump(exclude_none=True, exclude={"when", "warm"})
     missing = [key for key in ("profile", "scenario", "duration") if key not in parts]
     if missing:
         raise ValueError(f"the workload of cell {name} lacks {', '.join(missing)}")
     return Workload(**parts)
 
 
-def _warm(positions: list[Position], tunes: list[Tune]) -> Warm:
-    said = [*(position.warm for position in positions), *(rule.warm for rule in tunes)]
-    return next((warm for warm in reversed(said) if warm), "none")
+def _warm(variants: list[Variant], tunes: list[Tune]) -> Warm:
+    warm_ups = [*(variant.warm for variant in variants), *(rule.warm for rule in tunes)]
+    return next((warm for warm in reversed(warm_ups) if warm), "none")
 
 
-def _legacy(name: str, positions: list[Position]) -> Legacy | None:
-    said: dict[str, str] = {}
-    for position in positions:
-        said |= position.legacy.model_dump(exclude_none=True) if position.legacy else {}
-    if "stack" not in said:
+def _legacy(name: str, variants: list[Variant]) -> Legacy | None:
+    fields: dict[str, str] = {}
+    for variant in variants:
+        fields |= variant.legacy.model_dump(exclude_none=True) if variant.legacy else {}
+    if "stack" not in fields:
         return None
-    if "arm" not in said:
-        raise ValueError(f"cell {name} names the old stack {said['stack']}, but no arm of it")
-    return Legacy(**said)
+    if "arm" not in fields:
+        raise ValueError(f"cell {name} names the old stack {fields['stack']}, but no arm of it")
+    return Legacy(**fields)
 
 
-def _matches(when: When, chosen: dict[str, str]) -> bool:
-    return all(chosen[axis] in wanted for axis, wanted in when.items())
+def _matches(when: When, combination: dict[str, str]) -> bool:
+    return all(combination[axis] in names for axis, names in when.items())

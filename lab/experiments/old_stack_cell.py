@@ -9,7 +9,7 @@ from lab.errors import LabError, UsageError
 from lab.experiments.cell import Bench, Measurement, load_of, result_of
 from lab.experiments.matrix import Cell
 from lab.experiments.old_stacks.arms import arm
-from lab.experiments.old_stacks.runner import Running
+from lab.experiments.old_stacks.runner import RunningArm
 from lab.experiments.old_stacks.stacks import find
 from lab.experiments.schema import Legacy, Workload
 from lab.host.processes import cores_used
@@ -18,7 +18,7 @@ from lab.settings import Settings, update_live_settings, update_settings
 from lab.stack.engine import Engine
 
 # Settings of a cell that apply to an old stack: those of Postgres and k6, not of the backend.
-_SHARED = (
+_SHARED_SETTINGS = (
     *("LAB_LATENCY_MS", "LAB_LATENCY_DIRECTION"),
     *("LAB_DB_MAX_CONNECTIONS", "LAB_CLIENT_TIMEOUT"),
 )
@@ -34,7 +34,7 @@ def check_legacy(cell: Cell, settings: Settings) -> None:
     """
     if cell.legacy is None:
         return
-    stack, _ = find(*_names(cell.legacy))
+    stack, _ = find(*_stack_and_arm(cell.legacy))
     load = cell.workload
     if load.scenario != "workbench" or load.route not in stack.routes:
         raise UsageError(
@@ -60,7 +60,7 @@ def _check_delay(stack: str, settings: Settings) -> None:
         )
 
 
-def _names(legacy: Legacy) -> tuple[str, str]:
+def _stack_and_arm(legacy: Legacy) -> tuple[str, str]:
     return legacy.stack or "", legacy.arm or ""
 
 
@@ -71,32 +71,34 @@ class LegacyBench:
     engine: Engine
     base: Settings
     bounds: Bounds
-    _open: ExitStack = field(default_factory=ExitStack)
+    _exit_stack: ExitStack = field(default_factory=ExitStack)
 
     def apply(self, cell: Cell) -> None:
         self._cell = cell
         running = self.engine.settings() or self.base
-        wanted = update_live_settings(self.base, cell.settings).as_env()
-        self._settings = update_settings(running, [f"{name}={wanted[name]}" for name in _SHARED])
+        values = update_live_settings(self.base, cell.settings).as_env()
+        self._settings = update_settings(
+            running, [f"{name}={values[name]}" for name in _SHARED_SETTINGS]
+        )
         if self._settings != running:
             self.engine.apply(self._settings)
 
     def reset(self) -> None:
         """Restart a busy stack, for example after an overload; the arm's load writes nothing."""
-        if _busy(self.engine):
+        if _is_busy(self.engine):
             with self.engine.empty_caches():
                 pass
 
     def verify(self) -> None:
-        names = _names(self._cell.legacy or Legacy())
-        self._running: Running = self._open.enter_context(arm(self.engine, *names))
+        names = _stack_and_arm(self._cell.legacy or Legacy())
+        self._running: RunningArm = self._exit_stack.enter_context(arm(self.engine, *names))
 
     def warm(self, cell: Cell, folder: Path) -> None:
         if isinstance(cell.warm, Workload):
             self._load(cell.warm, folder / "warm")
 
     def measure(self, cell: Cell, folder: Path) -> Measurement:
-        with self._open:
+        with self._exit_stack:
             run = self._load(cell.workload, folder)
             self._running.check()
         result = result_of(self.engine, run, self.bounds)
@@ -105,24 +107,24 @@ class LegacyBench:
 
     def close(self) -> None:
         """Stop the arm of a cell whose measurement was aborted."""
-        self._open.close()
+        self._exit_stack.close()
 
     def _load(self, workload: Workload, folder: Path) -> Run:
-        asked = load_of(workload, self._settings, new_testid(workload.profile))
-        load = replace(asked, base_url=self._running.base_url, verified=False)
+        default = load_of(workload, self._settings, new_testid(workload.profile))
+        load = replace(default, base_url=self._running.base_url, verified=False)
         return run_k6(self.engine, load, folder, self._running.pids)
 
 
 @dataclass
-class EitherBench:
+class CombinedBench:
     """The current stack or an old stack's arm, by cell; never both under load."""
 
-    today: Bench
+    current: Bench
     legacy: LegacyBench
 
     def apply(self, cell: Cell) -> None:
         self.legacy.close()
-        self._bench: Bench = self.legacy if cell.legacy else self.today
+        self._bench: Bench = self.legacy if cell.legacy else self.current
         self._bench.apply(cell)
 
     def reset(self) -> None:
@@ -138,7 +140,7 @@ class EitherBench:
         return self._bench.measure(cell, folder)
 
 
-def _busy(engine: Engine) -> bool:
+def _is_busy(engine: Engine) -> bool:
     """Return whether the backend or Nginx is busy."""
     pids = {name: pid for name, pid in engine.pids().items() if _is_target(name)}
     return cores_used(pids, _IDLE_SECONDS) > _IDLE_CORES
@@ -150,7 +152,7 @@ def _check_idle(cores: dict[str, float]) -> None:
     Raises:
         LabError: the backend used CPU time that the arm lacked.
     """
-    busy = {name: used for name, used in cores.items() if _is_target(name) and used > _IDLE_CORES}
+    busy = {name: load for name, load in cores.items() if _is_target(name) and load > _IDLE_CORES}
     if busy:
         raise LabError(
             f"The running stack was busy while the old one was measured (cores: {busy}), so the "

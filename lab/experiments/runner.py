@@ -53,87 +53,93 @@ def make_plan(
             or that the quick cells lack.
     """
     _check(name, experiment, cells)
-    short = experiment.quick if quick else None
-    chosen = _chosen(cells, only or (short.only if short else []))
-    times = repeats or (1 if short else experiment.repeats)
-    shown = [matrix.quick(cell, short) for cell in chosen] if quick else chosen
-    return Plan(name, text, experiment, matrix.order(shown, times), quick, times)
+    quick_cells = experiment.quick if quick else None
+    selection = _select(cells, only or (quick_cells.only if quick_cells else []))
+    rounds = repeats or (1 if quick_cells else experiment.repeats)
+    short_cells = [matrix.shorten(cell, quick_cells) for cell in selection] if quick else selection
+    return Plan(name, text, experiment, matrix.order(short_cells, rounds), quick, rounds)
 
 
 def _check(name: str, experiment: Experiment, cells: list[Cell]) -> None:
     """Check all names of cells, before a run of hours."""
-    known = {cell.name for cell in cells}
-    asked = [claim.model_dump() for claim in experiment.claims]
-    found = claims.problems(asked, known)
-    found += [f"published: no cell {p.cell}" for p in experiment.published if p.cell not in known]
-    shown = {p.cell for p in experiment.published}
-    bases = [p.base for p in experiment.published if p.base and p.base not in shown]
-    found += [f"published: base {base} is no published cell" for base in bases]
-    if experiment.quick and not found:
-        found = _not_quick(experiment.quick, asked, cells)
-    if found:
-        raise UsageError(f"{name}.toml:\n" + "\n".join(f"  {line}" for line in found))
+    names = {cell.name for cell in cells}
+    definitions = [claim.model_dump() for claim in experiment.claims]
+    errors = claims.problems(definitions, names)
+    errors += [f"published: no cell {p.cell}" for p in experiment.published if p.cell not in names]
+    published_names = {p.cell for p in experiment.published}
+    bases = [p.base for p in experiment.published if p.base and p.base not in published_names]
+    errors += [f"published: base {base} is no published cell" for base in bases]
+    if experiment.quick and not errors:
+        errors = _undecided_claims(experiment.quick, definitions, cells)
+    if errors:
+        raise UsageError(f"{name}.toml:\n" + "\n".join(f"  {line}" for line in errors))
 
 
-def _not_quick(quick: Quick, asked: list[dict[str, Any]], cells: list[Cell]) -> list[str]:
+def _undecided_claims(
+    quick: Quick, definitions: list[dict[str, Any]], cells: list[Cell]
+) -> list[str]:
     """Return the claims that the quick cells could not decide."""
-    unfit = [one for one in quick.only if not matrix.chosen(cells, [one])]
-    found = [f"quick: {pattern} fits no cell" for pattern in unfit]
-    there = {cell.name for cell in matrix.chosen(cells, quick.only)}
-    return found + [f"{said}, among those of [quick]" for said in claims.problems(asked, there)]
+    patterns = [one for one in quick.only if not matrix.select(cells, [one])]
+    errors = [f"quick: {pattern} fits no cell" for pattern in patterns]
+    names = {cell.name for cell in matrix.select(cells, quick.only)}
+    return errors + [
+        f"{error}, among those of [quick]" for error in claims.problems(definitions, names)
+    ]
 
 
 def run_plan(
-    plan: Plan, store: Store, bench: Bench, absent: Mapping[str, str] | None = None
+    plan: Plan, store: Store, bench: Bench, unavailable: Mapping[str, str] | None = None
 ) -> list[str]:
     """Measure the cells that are not measured yet; returns a line for each failed cell.
 
-    `absent` has the old stacks that can't run here, with the reason: their cells are not measured.
+    `unavailable` has the old stacks that can't run here, with the reasons: their cells are skipped.
 
     Raises:
         Interrupted: the user pressed Ctrl-C; the measured cells are stored.
         LabError: several cells failed in a row, so the stack must be broken.
     """
-    done = {(run.name, run.repeat) for run in store.cells() if run.state == "measured"}
-    left = [
+    results = {(run.name, run.repeat) for run in store.cells() if run.state == "measured"}
+    remaining = [
         (index, cell, repeat)
         for index, (cell, repeat) in enumerate(plan.todo, start=1)
-        if (cell.name, repeat) not in done
+        if (cell.name, repeat) not in results
     ]
-    left = [each for each in left if not _is_absent(*each, store, absent or {})]
-    with Progress(sum(cell.expected_seconds for _, cell, _ in left)) as progress:
-        return _run_cells(left, len(plan.todo), store, bench, progress)
+    remaining = [
+        entry for entry in remaining if not _skip_unavailable(*entry, store, unavailable or {})
+    ]
+    with Progress(sum(cell.expected_seconds for _, cell, _ in remaining)) as progress:
+        return _run_cells(remaining, len(plan.todo), store, bench, progress)
 
 
-def _is_absent(
-    index: int, cell: Cell, repeat: int, store: Store, absent: Mapping[str, str]
+def _skip_unavailable(
+    index: int, cell: Cell, repeat: int, store: Store, unavailable: Mapping[str, str]
 ) -> bool:
     """Return whether the cell can't be measured here; if so, store it with the reason."""
-    why = absent.get(cell.legacy.stack or "") if cell.legacy else None
-    if why:
+    reason = unavailable.get(cell.legacy.stack or "") if cell.legacy else None
+    if reason:
         folder = store.cell_folder(index, cell.name, repeat)
         store.write_cell(
-            folder, describe(cell, repeat, time.time()).model_copy(update={"error": why})
+            folder, describe(cell, repeat, time.time()).model_copy(update={"error": reason})
         )
-    return bool(why)
+    return bool(reason)
 
 
 def _run_cells(
-    left: list[tuple[int, Cell, int]], count: int, store: Store, bench: Bench, progress: Progress
+    cells: list[tuple[int, Cell, int]], count: int, store: Store, bench: Bench, progress: Progress
 ) -> list[str]:
     failures: list[str] = []
-    in_a_row = 0
-    for index, cell, repeat in left:
+    consecutive = 0
+    for index, cell, repeat in cells:
         preflight.check_disk()
         progress.begin(f"{index}/{count} {cell.name}, repeat {repeat}", cell.expected_seconds)
         folder = store.cell_folder(index, cell.name, repeat)
         error = measure_cell(bench, cell, repeat, store, folder, progress.show_step)
-        in_a_row = in_a_row + 1 if error else 0
+        consecutive = consecutive + 1 if error else 0
         if error:
             failures.append(f"  {cell.name}, repeat {repeat}: {error}")
             note(failures[-1])
-        if in_a_row == _GIVE_UP_AFTER:
-            raise LabError(f"{in_a_row} cells in a row failed:\n" + "\n".join(failures))
+        if consecutive == _GIVE_UP_AFTER:
+            raise LabError(f"{consecutive} cells in a row failed:\n" + "\n".join(failures))
     return failures
 
 
@@ -154,7 +160,7 @@ def header(
         "definition": plan.text,
         "axes": [_axis(axis) for axis in experiment.axis],
         "plan": [{"name": cell.name, "repeat": repeat} for cell, repeat in plan.todo],
-        "excluded": matrix.excluded(experiment),
+        "excluded": matrix.exclusions(experiment),
         "bounds": vars(bounds),
         **machine,
         "warnings": warnings,
@@ -174,12 +180,12 @@ def close(store: Store, state: str) -> None:
     store.write_header(store.header() | {"state": state, "ended": _now()})
 
 
-def _chosen(cells: list[Cell], only: list[str]) -> list[Cell]:
+def _select(cells: list[Cell], only: list[str]) -> list[Cell]:
     for pattern in only:
-        if not matrix.chosen(cells, [pattern]):
+        if not matrix.select(cells, [pattern]):
             names = "\n  ".join(cell.name for cell in cells)
             raise UsageError(f"--only {pattern} fits no cell. The cells are:\n  {names}")
-    return matrix.chosen(cells, only) if only else cells
+    return matrix.select(cells, only) if only else cells
 
 
 def _now() -> str:

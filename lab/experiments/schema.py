@@ -10,7 +10,7 @@ from lab.analysis.result import COMPARED
 SCHEMA_VERSION = 1
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
@@ -19,16 +19,16 @@ LegacyName = Annotated[str, Field(pattern=r"^[a-z0-9]+([-.][a-z0-9]+)*$")]
 Duration = Annotated[str, Field(pattern=PATTERN)]
 
 
-def _compared(name: str) -> str:
+def _check_metric(name: str) -> str:
     if name not in COMPARED:
         raise ValueError(f"cells can't be compared by {name}; known: {', '.join(COMPARED)}")
     return name
 
 
 # The metric by which a report compares its cells.
-Figure = Annotated[str, AfterValidator(_compared)]
+MetricName = Annotated[str, AfterValidator(_check_metric)]
 # Positions by axis: {layer = ["none", "local"], load = "detail"}.
-When = dict[str, Annotated[list[str], BeforeValidator(_listed)]]
+When = dict[str, Annotated[list[str], BeforeValidator(_as_list)]]
 
 
 class _Table(BaseModel):
@@ -93,7 +93,7 @@ class Legacy(_Table):
 Warm = Literal["none", "pages"] | Workload
 
 
-class Position(_Table):
+class Variant(_Table):
     """One position of an axis. If several positions set the same key, the last axis wins."""
 
     title: str
@@ -107,10 +107,10 @@ class Position(_Table):
 
 class Axis(_Table):
     name: Name
-    positions: dict[Name, Position]
+    positions: dict[Name, Variant]
 
 
-class Exclude(_Table):
+class Exclusion(_Table):
     """Cells that are not measured, and the reason."""
 
     when: When
@@ -124,7 +124,7 @@ class Tune(Parts):
     warm: Warm | None = None
 
 
-class Published(_Table):
+class PublishedResult(_Table):
     """Results of the source, and the corresponding cell."""
 
     cell: str
@@ -146,12 +146,12 @@ class Published(_Table):
 
     @model_validator(mode="before")
     @classmethod
-    def _per_second(cls, found: Any) -> Any:
+    def _per_second(cls, fields: Any) -> Any:
         """Convert `per_5s`, the unit of some sources, to answers per second."""
-        if isinstance(found, dict) and "per_5s" in found:
-            rest = {name: value for name, value in found.items() if name != "per_5s"}
-            return {**rest, "answers_per_second": found["per_5s"] / 5}
-        return found
+        if isinstance(fields, dict) and "per_5s" in fields:
+            rest = {name: value for name, value in fields.items() if name != "per_5s"}
+            return {**rest, "answers_per_second": fields["per_5s"] / 5}
+        return fields
 
 
 class Claim(_Table):
@@ -171,13 +171,13 @@ class Quick(_Table):
     duration: Duration
 
 
-class Shown(_Table):
+class Layout(_Table):
     """The report's layout of the cells, and the metric that it compares."""
 
     # One metric, or one for each panel.
-    compare: Figure | dict[Name, Figure] = "goodput"
-    rows: Annotated[list[Name], BeforeValidator(_listed)] | None = None
-    panels: Annotated[list[Name], BeforeValidator(_listed)] | None = None
+    compare: MetricName | dict[Name, MetricName] = "goodput"
+    rows: Annotated[list[Name], BeforeValidator(_as_list)] | None = None
+    panels: Annotated[list[Name], BeforeValidator(_as_list)] | None = None
     # Baseline of a cell: the same cell, but with these positions.
     base: dict[Name, Name] = {}
 
@@ -192,12 +192,12 @@ class Experiment(_Table):
     repeats: Annotated[int, Field(ge=1, le=100)] = 1
     settings: dict[str, str | int] = {}
     axis: Annotated[list[Axis], Field(min_length=1)]
-    exclude: list[Exclude] = []
+    exclude: list[Exclusion] = []
     tune: list[Tune] = []
-    published: list[Published] = []
+    published: list[PublishedResult] = []
     claims: list[Claim] = []
     quick: Quick | None = None
-    report: Shown = Shown()
+    report: Layout = Layout()
 
     @model_validator(mode="after")
     def _positions_are_known(self) -> "Experiment":
@@ -210,7 +210,7 @@ class Experiment(_Table):
             self._check({name: []})
         return self
 
-    def _check_compared(self, compare: dict[str, Figure]) -> None:
+    def _check_compared(self, compare: dict[str, MetricName]) -> None:
         """Check the panels' metrics: one for an unknown panel would have no effect."""
         panels = self.report.panels or ["load"]
         if len(panels) > 1:
@@ -219,10 +219,10 @@ class Experiment(_Table):
 
     def _check(self, when: When) -> None:
         axes = {axis.name: axis.positions for axis in self.axis}
-        for name, wanted in when.items():
+        for name, positions in when.items():
             if name not in axes:
                 raise ValueError(f"there is no axis {name}; the axes are {', '.join(axes)}")
-            for position in wanted:
+            for position in positions:
                 if position not in axes[name]:
                     known = ", ".join(axes[name])
                     raise ValueError(f"axis {name} has no position {position}; it has {known}")

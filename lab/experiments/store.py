@@ -64,10 +64,10 @@ class CellRun(BaseModel):
 
     def document(self) -> dict[str, Any]:
         """Return the content of cell.json."""
-        own = self.model_dump(mode="json", exclude={"result", "workload", "warm"})
+        fields = self.model_dump(mode="json", exclude={"result", "workload", "warm"})
         warm = self.warm
         return {
-            **own,
+            **fields,
             "workload": self.workload.model_dump(exclude_none=True),
             "warm": warm.model_dump(exclude_none=True) if isinstance(warm, Parts) else warm,
             **(self.result.document() if self.result else {}),
@@ -120,9 +120,9 @@ def new_store(experiment: str) -> Store:
 
 def stores(experiment: str | None = None) -> Iterator[Store]:
     """Yield the existing runs, newest first by the time in their names."""
-    found = {path.parent: _NAME.fullmatch(path.parent.name) for path in RESULTS.glob(_HEADERS)}
-    named = [(match, folder) for folder, match in found.items() if match]
-    for match, folder in sorted(named, key=lambda pair: pair[0]["stamp"], reverse=True):
+    matches = {path.parent: _NAME.fullmatch(path.parent.name) for path in RESULTS.glob(_HEADERS)}
+    runs = [(match, folder) for folder, match in matches.items() if match]
+    for match, folder in sorted(runs, key=lambda pair: pair[0]["stamp"], reverse=True):
         if experiment in (None, match["experiment"]):
             yield Store(folder)
 
@@ -135,12 +135,12 @@ def find_store(name: str | None) -> Store:
     """
     if name and _has_header(name):
         return Store(RESULTS / name)
-    found = next(stores(name), None)
-    if found is None:
+    newest = next(stores(name), None)
+    if newest is None:
         known = ", ".join(store.run for store in stores()) or "none yet; `lab run` makes one"
-        what = f"There is no result of {name}" if name else "There is no result"
-        raise UsageError(f"{what}. Known: {known}.")
-    return found
+        message = f"There is no result of {name}" if name else "There is no result"
+        raise UsageError(f"{message}. Known: {known}.")
+    return newest
 
 
 def is_experiment(name: str) -> bool:
@@ -158,14 +158,14 @@ def _read(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
         version = document["schema_version"]
         missing = [key for key in keys if key not in document]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _unreadable(path, f"{type(error).__name__}: {error}") from None
+        raise _unreadable_error(path, f"{type(error).__name__}: {error}") from None
     if version != SCHEMA_VERSION:
         raise UsageError(
             f"{path} has schema version {version}; this lab reads {SCHEMA_VERSION}. Nothing was "
             "changed. Use the lab that wrote it: its commit stands in the file."
         )
     if missing:
-        raise _unreadable(path, f"it lacks {', '.join(missing)}")
+        raise _unreadable_error(path, f"it lacks {', '.join(missing)}")
     return dict(document)
 
 
@@ -174,12 +174,14 @@ def _read_cell(path: Path) -> CellRun:
     try:
         return CellRun.of(document)
     except ValidationError as error:
-        wrong = error.errors()[0]
-        raise _unreadable(path, f"{'.'.join(map(str, wrong['loc']))}: {problem(wrong)}") from None
+        first = error.errors()[0]
+        raise _unreadable_error(
+            path, f"{'.'.join(map(str, first['loc']))}: {problem(first)}"
+        ) from None
 
 
-def _unreadable(path: Path, why: str) -> LabError:
+def _unreadable_error(path: Path, reason: str) -> LabError:
     return LabError(
-        f"{path} can't be read as a result of `lab run` ({why}). Nothing was changed. Move it away "
-        "to report the rest."
+        f"{path} can't be read as a result of `lab run` ({reason}). Nothing was changed. Move it "
+        "away to report the rest."
     )

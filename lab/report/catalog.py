@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from lab.errors import LabError
 from lab.load import Profile, Scenario
 from lab.paths import EXPERIMENTS, PRESETS
-from lab.report.stored import StoredRun, stored_runs
+from lab.report.results import StoredRun, stored_runs
 
 Entry = dict[str, str]
 
@@ -18,11 +18,11 @@ def catalog(kind: str) -> list[Entry]:
 
 
 def _profiles() -> list[Entry]:
-    return [{"name": each.value, "about": each.about} for each in Profile]
+    return [{"name": entry.value, "about": entry.about} for entry in Profile]
 
 
 def _scenarios() -> list[Entry]:
-    return [{"name": each.value, "about": each.about} for each in Scenario]
+    return [{"name": entry.value, "about": entry.about} for entry in Scenario]
 
 
 def _experiments() -> list[Entry]:
@@ -42,14 +42,14 @@ def _comment(text: str) -> str:
 
 def _runs() -> list[Entry]:
     return [
-        {"name": run.name, "kind": run.kind, "written": _written(run), "about": _about(run)}
+        {"name": run.name, "kind": run.kind, "written": _modified_at(run), "about": _about(run)}
         for run in stored_runs()
     ]
 
 
-def _written(run: StoredRun) -> str:
-    moment = datetime.fromtimestamp(run.path.stat().st_mtime, UTC)
-    return moment.isoformat(timespec="seconds")
+def _modified_at(run: StoredRun) -> str:
+    time = datetime.fromtimestamp(run.path.stat().st_mtime, UTC)
+    return time.isoformat(timespec="seconds")
 
 
 def _about(run: StoredRun) -> str:

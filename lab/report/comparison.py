@@ -28,7 +28,7 @@ _COLOURS = (ORANGE, BLUE, GREEN, PURPLE)
 _SHAPES = ("circle", "square", "diamond", "triangle-up")
 _STEP = 19  # in points per mark
 # Marks beyond this share of the axis have their value on the left, where there is room.
-_TURN = 0.55
+_LEFT_LABEL_SHARE = 0.55
 
 
 def series_colour(index: int) -> str:
@@ -37,16 +37,16 @@ def series_colour(index: int) -> str:
 
 def comparison(report: Report) -> Picture | None:
     """Return the compared metric per row; None without measurements."""
-    domains = {metric: found for metric in report.metrics if (found := _domain(report, metric))}
-    shown = [panel for panel in _with_cells(report) if report.metric(panel) in domains]
-    if not shown:
+    domains = {metric: domain for metric in report.metrics if (domain := _domain(report, metric))}
+    names = [panel for panel in _panels_with_cells(report) if report.metric(panel) in domains]
+    if not names:
         return None
-    panels = [_panel(report, panel, *domains[report.metric(panel)]) for panel in shown]
-    what = report.rows.name or "cell"
+    panels = [_panel(report, panel, *domains[report.metric(panel)]) for panel in names]
+    row_name = report.rows.name or "cell"
     return Picture(
         "comparison",
         title=title(report),
-        alt=f"{join_words([f.axis for f in domains])}, for every {what} and load",
+        alt=f"{join_words([f.axis for f in domains])}, for every {row_name} and load",
         caption=_caption(list(domains), any(log for _, log in domains.values())),
         panels=panels,
         legend=_legend(report),
@@ -55,51 +55,57 @@ def comparison(report: Report) -> Picture | None:
 
 def title(report: Report) -> str:
     """Return the title of the picture and of its section."""
-    what = report.rows.name or "cell"
+    row_name = report.rows.name or "cell"
     metrics = report.metrics
     return (
-        f"{metrics[0].full_name} of every {what}" if len(metrics) == 1 else f"Every {what} compared"
+        f"{metrics[0].full_name} of every {row_name}"
+        if len(metrics) == 1
+        else f"Every {row_name} compared"
     )
 
 
 def _domain(report: Report, metric: ComparedMetric) -> tuple[tuple[float, float], bool] | None:
     """Return the domain of all panels with this metric, and whether it is logarithmic."""
-    found = (
+    medians = (
         cell.median(metric.name)
-        for panel in _with_cells(report)
+        for panel in _panels_with_cells(report)
         if report.metric(panel) is metric
-        for cell in report.of_panel(panel)
+        for cell in report.panel_cells(panel)
     )
-    values = [value for value in found if value is not None]
+    values = [value for value in medians if value is not None]
     if not values:
         return None
     log = needs_log_axis(values)
     return log_domain(values) if log else (0.0, max(values) * 1.1 or 1.0), log
 
 
-def _with_cells(report: Report) -> list[str]:
-    return [panel for panel in report.panels.positions if report.of_panel(panel)]
+def _panels_with_cells(report: Report) -> list[str]:
+    return [panel for panel in report.panels.positions if report.panel_cells(panel)]
 
 
 def _caption(metrics: list[ComparedMetric], log: bool) -> str:
     scale = "The axis is logarithmic. " if log else ""
-    open_mark = (
+    open_mark_note = (
         "An open mark with ≥ is a lower bound: the load generator, the number of virtual users or "
         "the end of the load was the limit, not the target. "
     )
-    bound = open_mark if any(metric.bounded for metric in metrics) else ""
-    said = " ".join(metric.caption for metric in metrics)
-    return f"{said} {scale}{bound}A bar is the range of the repeats."
+    bound_note = open_mark_note if any(metric.bounded for metric in metrics) else ""
+    captions = " ".join(metric.caption for metric in metrics)
+    return f"{captions} {scale}{bound_note}A bar is the range of the repeats."
 
 
 def _legend(report: Report) -> list[Key]:
-    found = [
-        Key(_named(name, title), series_colour(i), _SHAPES[i % len(_SHAPES)])  # type: ignore[arg-type]
+    legend_keys = [
+        Key(_label(name, title), series_colour(i), _SHAPES[i % len(_SHAPES)])  # type: ignore[arg-type]
         for i, (name, title) in enumerate(report.series.positions.items())
         if name in report.series_with_cells and name
     ]
     open_mark = Key("≥, limited by the generator or the VU cap", "#7a7a7a", "circle", open=True)
-    return [*found, open_mark] if any(_limit(report, cell) for cell in report.cells) else found
+    return (
+        [*legend_keys, open_mark]
+        if any(_limit(report, cell) for cell in report.cells)
+        else legend_keys
+    )
 
 
 def _limit(report: Report, cell: Cell) -> LowerBound | None:
@@ -107,14 +113,14 @@ def _limit(report: Report, cell: Cell) -> LowerBound | None:
     return cell.limit if report.metric(report.place(cell)[2]).bounded else None
 
 
-def _named(name: str, title: str) -> str:
+def _label(name: str, title: str) -> str:
     return f"{name}: {title}" if title else name
 
 
 def _panel(report: Report, panel: str, domain: tuple[float, float], log: bool) -> dict[str, Any]:
-    cells = report.of_panel(panel)
-    here = {report.place(cell)[0] for cell in cells}
-    layers = [row for row in report.rows.positions if row in here]
+    cells = report.panel_cells(panel)
+    names = {report.place(cell)[0] for cell in cells}
+    layers = [row for row in report.rows.positions if row in names]
     series = report.series_with_cells
     rows = [_row(report, cell, domain, log) for cell in cells]
     scale = log_scale(domain) if log else alt.Scale(domain=list(domain), nice=False)
@@ -142,7 +148,7 @@ def _panel(report: Report, panel: str, domain: tuple[float, float], log: bool) -
 
 _TOOLTIP = [
     alt.Tooltip("cell:N", title="cell"),
-    alt.Tooltip("said:N", title="figure"),
+    alt.Tooltip("value:N", title="figure"),
     alt.Tooltip("note:N", title="note"),
 ]
 
@@ -150,25 +156,32 @@ _TOOLTIP = [
 def _row(report: Report, cell: Cell, domain: tuple[float, float], log: bool) -> dict[str, Any]:
     layer, series, panel = report.place(cell)
     metric = report.metric(panel)
-    found = cell.spread(metric.name)
+    value = cell.spread(metric.name)
     row = {"layer": layer, "series": series, "cell": cell.name, "state": cell.state, "right": False}
-    if found is None:
-        gone = "failed" if cell.state == "failed" else "not measured"
-        return {**row, "x": domain[0], "edge": domain[0], "text": gone, "said": gone, "note": gone}
-    ends = [max(significant(v) or 0.0, domain[0]) for v in found[:3]]
-    limit, said = _limit(report, cell), metric.form(found.median)
-    text = f"≥ {said} · {SHORT_LIMITS[limit]}" if limit else said
-    right = _share(ends[0], domain, log) > _TURN
+    if value is None:
+        state = "failed" if cell.state == "failed" else "not measured"
+        return {
+            **row,
+            "x": domain[0],
+            "edge": domain[0],
+            "text": state,
+            "value": state,
+            "note": state,
+        }
+    ends = [max(significant(v) or 0.0, domain[0]) for v in value[:3]]
+    limit, text = _limit(report, cell), metric.form(value.median)
+    label = f"≥ {text} · {SHORT_LIMITS[limit]}" if limit else text
+    right = _share(ends[0], domain, log) > _LEFT_LABEL_SHARE
     return {
         **row,
         "x": ends[0],
         "low": ends[1],
         "high": ends[2],
-        "text": text,
+        "text": label,
         "right": right,
         "edge": ends[1 if right else 2],
         "open": limit is not None,
-        "said": ("≥ " if limit else "") + metric.text(found),
+        "value": ("≥ " if limit else "") + metric.text(value),
         "note": f"lower bound, {LIMITS[limit]}" if limit else metric.axis,
     }
 
@@ -226,15 +239,17 @@ def _open_marks(base: alt.Chart, x: Callable[..., alt.X], report: Report) -> Any
 
 
 def _texts(base: alt.Chart, x: Callable[..., alt.X]) -> list[Any]:
-    def side(where: str, **mark: Any) -> Any:
+    def texts_where(condition: str, **mark: Any) -> Any:
         return (
-            base.transform_filter(where)
+            base.transform_filter(condition)
             .mark_text(baseline="middle", **mark)
             .encode(x=x("edge"), text="text:N")
         )
 
     return [
-        side("datum.state == 'measured' && datum.right", align="right", dx=-9),
-        side("datum.state == 'measured' && !datum.right", align="left", dx=9),
-        side("datum.state != 'measured'", align="left", dx=4, fontStyle="italic", color="#7a7a7a"),
+        texts_where("datum.state == 'measured' && datum.right", align="right", dx=-9),
+        texts_where("datum.state == 'measured' && !datum.right", align="left", dx=9),
+        texts_where(
+            "datum.state != 'measured'", align="left", dx=4, fontStyle="italic", color="#7a7a7a"
+        ),
     ]

@@ -9,50 +9,50 @@ from lab.report.model import Report
 
 def notices(report: Report) -> list[Block]:
     """Return the warnings that a reader needs before the results."""
-    header, found = report.header, list[Block]()
+    header, blocks = report.header, list[Block]()
     if header.get("quick"):
-        found.append(Paragraph(_QUICK, "warning"))
+        blocks.append(Paragraph(_QUICK, "warning"))
     if header.get("state") != "finished":
-        found.append(Paragraph(_unfinished(report), "warning"))
+        blocks.append(Paragraph(_state_warning(report), "warning"))
     if _host(report).get("shared_cpus"):
-        found.append(Paragraph(_SHARED, "warning"))
-    if noisy := _noisy(report):
-        found.append(Paragraph(noisy, "warning"))
-    if unsteady := _unsteady(report):
-        found.append(Paragraph(unsteady, "warning"))
-    return found
+        blocks.append(Paragraph(_SHARED_CPUS, "warning"))
+    if noisy := _noise_warning(report):
+        blocks.append(Paragraph(noisy, "warning"))
+    if unsteady := _speed_warning(report):
+        blocks.append(Paragraph(unsteady, "warning"))
+    return blocks
 
 
-def _unsteady(report: Report) -> str:
+def _speed_warning(report: Report) -> str:
     """Return a warning if the machine's speed varied much between cells, otherwise ""."""
-    found = extremes((run.result.cpu_speed, _measured_as(run)) for run in report.runs if run.result)
-    if not found or found.ratio < UNSTEADY_RATIO:
+    speeds = extremes((run.result.cpu_speed, _run_label(run)) for run in report.runs if run.result)
+    if not speeds or speeds.ratio < UNSTEADY_RATIO:
         return ""
     return (
-        f"UNSTEADY MACHINE: the same piece of work ran {times(found.ratio)} as fast around one "
-        f"measurement ({found.fastest}) as around another ({found.slowest}). Where the CPU is the "
-        "limit, a difference of that size may be the machine's: repeat it (--repeat)."
+        f"UNSTEADY MACHINE: the same piece of work ran {times(speeds.ratio)} as fast around one "
+        f"measurement ({speeds.fastest}) as around another ({speeds.slowest}). Where the CPU is "
+        "the limit, a difference of that size may be the machine's: repeat it (--repeat)."
     )
 
 
-def _measured_as(run: CellRun) -> str:
+def _run_label(run: CellRun) -> str:
     return f"{run.name}, repeat {run.repeat}"
 
 
-def _noisy(report: Report) -> str:
+def _noise_warning(report: Report) -> str:
     """Return a warning with the cells that lost CPU time to the hypervisor, otherwise ""."""
-    found = [
+    noisy_runs = [
         (run.result.steal, run.name)
         for run in report.runs
         if run.result and run.result.steal >= NOISY_SHARE
     ]
-    if not found:
+    if not noisy_runs:
         return ""
-    worst, name = max(found)
+    steal, name = max(noisy_runs)
     return (
         f"NOISY MACHINE: the hypervisor took {NOISY_SHARE:.0%} of the CPU time or more in "
-        f"{quantity(len(found), 'measurement')}, {worst:.0%} at most ({name}). Their rates are "
-        "lower than the target's own."
+        f"{quantity(len(noisy_runs), 'measurement')}, {steal:.0%} at most ({name}). Their rates "
+        "are lower than the target's own."
     )
 
 
@@ -60,29 +60,29 @@ _QUICK = (
     "QUICK RUN: durations were scaled down, and cells may have been left out. It shows that the "
     "experiment works; it is a preview, not a result."
 )
-_SHARED = (
+_SHARED_CPUS = (
     "SHARED CPUs: the target and the load generator ran on the same CPUs and took time from each "
     "other. The rates are lower than the target's capacity."
 )
 
 
-def _unfinished(report: Report) -> str:
+def _state_warning(report: Report) -> str:
     runs = len(report.runs)
-    planned = len(report.header.get("plan", []))
+    plan_count = len(report.header.get("plan", []))
     state = {"interrupted": "INTERRUPTED", "running": "STILL RUNNING"}.get(
         str(report.header.get("state")), "INCOMPLETE"
     )
-    return f"{state}: {runs} of {quantity(planned, 'planned measurement')} are in this report."
+    return f"{state}: {runs} of {quantity(plan_count, 'planned measurement')} are in this report."
 
 
 def warnings(report: Report) -> list[Block]:
-    found = [str(text) for text in report.header.get("warnings", [])]
-    return [Items(found)] if found else []
+    texts = [str(text) for text in report.header.get("warnings", [])]
+    return [Items(texts)] if texts else []
 
 
 def _host(report: Report) -> dict[str, object]:
-    found: dict[str, object] = report.header.get("host") or {}
-    return found
+    host: dict[str, object] = report.header.get("host") or {}
+    return host
 
 
 def conditions(report: Report) -> list[Block]:
@@ -106,42 +106,42 @@ def conditions(report: Report) -> list[Block]:
         *_old_stacks(report),
         *_shared_layers(report),
     ]
-    known = [entries(name, str(value or NO_VALUE)) for name, value in rows]
-    return [Table(columns("condition", "value"), known), *warnings(report)]
+    fields = [entries(name, str(value or NO_VALUE)) for name, value in rows]
+    return [Table(columns("condition", "value"), fields), *warnings(report)]
 
 
 def _authentication(report: Report) -> list[tuple[str, str]]:
     """Return the authentication of new connections, which takes round trips; empty if unknown."""
-    found = report.header.get("postgres_auth")
-    return [("Postgres authentication", str(found))] if found else []
+    method = report.header.get("postgres_auth")
+    return [("Postgres authentication", str(method))] if method else []
 
 
 def _old_stacks(report: Report) -> list[tuple[str, str]]:
     """Return each old stack's report about itself."""
-    said: dict[str, dict[str, list[str]]] = {}
+    stacks: dict[str, dict[str, list[str]]] = {}
     for run in report.runs:
         facts = run.legacy or {}
-        stack = said.setdefault(facts["stack"], {}) if facts.get("stack") else {}
-        for name in _OF_STACK:
-            known = stack.setdefault(name, [])
-            if facts.get(name) is not None and str(facts[name]) not in known:
-                known.append(str(facts[name]))
-    return [(f"old stack {stack}", _facts(facts)) for stack, facts in said.items()]
+        stack = stacks.setdefault(facts["stack"], {}) if facts.get("stack") else {}
+        for name in _STACK_FACTS:
+            values = stack.setdefault(name, [])
+            if facts.get(name) is not None and str(facts[name]) not in values:
+                values.append(str(facts[name]))
+    return [(f"old stack {stack}", _facts(facts)) for stack, facts in stacks.items()]
 
 
 def _shared_layers(report: Report) -> list[tuple[str, str]]:
     """Return what shared the CPU of the channel layer's Redis, except for the server alone."""
-    found: dict[str, list[str]] = {}
+    cells: dict[str, list[str]] = {}
     for run in report.runs:
-        whose = (run.legacy or {}).get(_SHARED_LAYER)
-        if whose and whose != "the server" and run.name not in found.setdefault(whose, []):
-            found[whose].append(run.name)
-    return [(f"the layer's Redis shares its CPU with {w}", ", ".join(n)) for w, n in found.items()]
+        other = (run.legacy or {}).get(_LAYER_SHARED_WITH)
+        if other and other != "the server" and run.name not in cells.setdefault(other, []):
+            cells[other].append(run.name)
+    return [(f"the layer's Redis shares its CPU with {w}", ", ".join(n)) for w, n in cells.items()]
 
 
 # The facts that distinguish old stacks; the others are in the cells.
-_OF_STACK = ("python", "django", "asgiref", "channels", "server", "layer", "thread_sensitive")
-_SHARED_LAYER = "layer_cpus_shared_with"
+_STACK_FACTS = ("python", "django", "asgiref", "channels", "server", "layer", "thread_sensitive")
+_LAYER_SHARED_WITH = "layer_cpus_shared_with"
 
 
 def _facts(facts: dict[str, list[str]]) -> str:

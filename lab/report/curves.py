@@ -25,7 +25,7 @@ from lab.report.blocks import Key, Picture, slug
 from lab.report.model import Cell, Report
 
 # Windows are 5 s long and start one second apart: every fifth still covers the whole run.
-_MOST_POINTS = 60
+_MAX_POINTS = 60
 _HEIGHT = 210
 _EXTENT = 48  # in points: room for the labels left of the axis, so that panels are aligned
 
@@ -36,8 +36,8 @@ class _Measure:
 
     field: str
     title: str
-    of_panel: str
-    bound: float | None
+    panel_title: str
+    limit: float | None
     log: bool
 
 
@@ -52,21 +52,21 @@ class _Scales:
 
 def curves(report: Report, panel: str) -> Picture | None:
     """Return the curves of one load; None if its cells have no windows."""
-    drawn = [(cell, result) for cell, result in report.drawn(panel) if result.windows]
-    if not drawn:
+    results = [(cell, result) for cell, result in report.panel_results(panel) if result.windows]
+    if not results:
         return None
-    rising = all(_rises(result.windows) for _, result in drawn)
-    rows = [row for cell, result in drawn for row in _rows(report, cell, result, rising)]
-    scales = _scales(rows, _x_title([result for _, result in drawn], rising))
+    rising = all(_is_rising(result.windows) for _, result in results)
+    rows = [row for cell, result in results for row in _rows(report, cell, result, rising)]
+    scales = _scales(rows, _x_title([result for _, result in results], rising))
     series = [s for s in report.series_with_cells if any(row["series"] == s for row in rows)]
     panels = [
-        _panel(report, rows, measure, one, scales)
-        for measure in _measures(report, [cell for cell, _ in drawn], rows)
-        for one in series
+        _panel(report, rows, measure, name, scales)
+        for measure in _measures(report, [cell for cell, _ in results], rows)
+        for name in series
     ]
     return Picture(
         slug("curves", panel),
-        title=_titled(panel, "response time, goodput and errors"),
+        title=_title(panel, "response time, goodput and errors"),
         alt=f"Response time, goodput and errors of {panel or 'the load'} over the arrival rate",
         caption=_caption(rising),
         panels=panels,
@@ -75,41 +75,41 @@ def curves(report: Report, panel: str) -> Picture | None:
     )
 
 
-def _titled(panel: str, what: str) -> str:
+def _title(panel: str, what: str) -> str:
     return f"{panel}: {what}" if panel else what.capitalize()
 
 
 def _caption(rising: bool) -> str:
-    over = "the arrival rate" if rising else "the seconds since the load began"
+    x_name = "the arrival rate" if rising else "the seconds since the load began"
     return (
-        f"Over {over}, in windows of 5 s. Filled mark: the cell broke here. Open mark: the "
+        f"Over {x_name}, in windows of 5 s. Filled mark: the cell broke here. Open mark: the "
         "generator or the number of virtual users was the bottleneck here. Dotted: the limit. "
         "On a logarithmic axis zero is drawn on the lower edge."
     )
 
 
-def _rises(windows: list[Window]) -> bool:
+def _is_rising(windows: list[Window]) -> bool:
     return all(a.offered < b.offered for a, b in pairwise(windows))
 
 
 def _rows(report: Report, cell: Cell, result: Result, rising: bool) -> list[dict[str, Any]]:
     layer, series, _ = report.place(cell)
-    broke = result.break_point.seconds_into_test if result.break_point else None
+    break_end = result.break_point.seconds_into_test if result.break_point else None
     common = {"layer": layer, "series": series}
     return [
-        {**common, **_point(window, rising), **_mark(result, window, broke)}
-        for window in thinned(result.windows, broke)
+        {**common, **_point(window, rising), **_mark(result, window, break_end)}
+        for window in thin_windows(result.windows, break_end)
     ]
 
 
-def thinned(windows: list[Window], broke: float | None) -> list[Window]:
+def thin_windows(windows: list[Window], break_end: float | None) -> list[Window]:
     """Return at most about 60 windows, always with the first, the last and the one of the break."""
-    every = math.ceil(len(windows) / _MOST_POINTS)
+    every = math.ceil(len(windows) / _MAX_POINTS)
     last = len(windows) - 1
     return [
         window
         for i, window in enumerate(windows)
-        if i % every == 0 or i == last or window.end == broke
+        if i % every == 0 or i == last or window.end == break_end
     ]
 
 
@@ -123,8 +123,8 @@ def _point(window: Window, rising: bool) -> dict[str, Any]:
     }
 
 
-def _mark(result: Result, window: Window, broke: float | None) -> dict[str, Any]:
-    if broke is None or window.end != broke:
+def _mark(result: Result, window: Window, break_end: float | None) -> dict[str, Any]:
+    if break_end is None or window.end != break_end:
         return {}
     return {"mark": "open" if result.lower_bound else "filled"}
 
@@ -148,14 +148,14 @@ def _scales(rows: list[dict[str, Any]], title: str) -> _Scales:
 
 def _measures(report: Report, cells: list[Cell], rows: list[dict[str, Any]]) -> list[_Measure]:
     bounds = report.header.get("bounds", {})
-    slowest = {
+    limits = {
         cell.middle.workload.bound_ms or bounds.get("p95_ms") for cell in cells if cell.middle
     }
-    late = slowest.pop() if len(slowest) == 1 else None
+    p95_limit = limits.pop() if len(limits) == 1 else None
     errors = bounds.get("error_ratio")
     goodput_log = needs_log_axis((row["goodput"] for row in rows), 100)
     return [
-        _Measure("p95", "p95 (ms)", "response time, p95", late, True),
+        _Measure("p95", "p95 (ms)", "response time, p95", p95_limit, True),
         _Measure("goodput", "goodput (answers in time/s)", "goodput", None, goodput_log),
         _Measure("errors", "errors (%)", "errors", None if errors is None else 100 * errors, False),
     ]
@@ -164,10 +164,12 @@ def _measures(report: Report, cells: list[Cell], rows: list[dict[str, Any]]) -> 
 def _panel(
     report: Report, rows: list[dict[str, Any]], measure: _Measure, series: str, scales: _Scales
 ) -> Any:
-    own = [row for row in rows if row["series"] == series and row[measure.field] is not None]
+    series_rows = [
+        row for row in rows if row["series"] == series and row[measure.field] is not None
+    ]
     y, floor = _y(measure, rows)
-    shown = [_shown(row, measure.field, floor) for row in own]
-    base = chart_of(shown).encode(
+    data = [_chart_row(row, measure.field, floor) for row in series_rows]
+    base = chart_of(data).encode(
         x=alt.X("x:Q", scale=scales.x, axis=plain_axis(scales.x_title, scales.x_log)),
         y=y,
         color=layer_colour(report, rows),
@@ -177,25 +179,25 @@ def _panel(
     lines = base.mark_line(
         strokeWidth=2, interpolate="linear", point={"opacity": 0, "size": 70}
     ).encode(strokeDash=layer_dash(report, rows), detail="layer:N")
-    title = f"{series}: {measure.of_panel}" if series else measure.of_panel
-    layers = [lines, *_break_marks(base), *_bound(measure, y)]
+    title = f"{series}: {measure.panel_title}" if series else measure.panel_title
+    layers = [lines, *_break_marks(base), *_limit_line(measure, y)]
     return spec_of(alt.layer(*layers).properties(title=title, height=_HEIGHT))
 
 
-def _shown(row: dict[str, Any], name: str, floor: float) -> dict[str, Any]:
-    kept = {key: row[key] for key in ("x", "layer", "offered")}
-    found = {**kept, "y": max(row[name], floor), "value": row[name]}
-    return {**found, "mark": row["mark"]} if "mark" in row else found
+def _chart_row(row: dict[str, Any], name: str, floor: float) -> dict[str, Any]:
+    common = {key: row[key] for key in ("x", "layer", "offered")}
+    point = {**common, "y": max(row[name], floor), "value": row[name]}
+    return {**point, "mark": row["mark"]} if "mark" in row else point
 
 
 def _y(measure: _Measure, rows: list[dict[str, Any]]) -> tuple[alt.Y, float]:
     values = [row[measure.field] for row in rows if row[measure.field] is not None]
-    known = [*values, *([measure.bound] if measure.bound else [])]
-    if measure.log and any(known):
-        domain = log_domain(known)
+    values_and_limit = [*values, *([measure.limit] if measure.limit else [])]
+    if measure.log and any(values_and_limit):
+        domain = log_domain(values_and_limit)
         axis = plain_axis(measure.title, domain, minExtent=_EXTENT)
         return alt.Y("y:Q", scale=log_scale(domain), axis=axis), domain[0]
-    top = max([*values, 2 * (measure.bound or 0.5)])
+    top = max([*values, 2 * (measure.limit or 0.5)])
     scale = alt.Scale(domain=[0, top * 1.05], nice=False)
     return alt.Y("y:Q", scale=scale, axis=plain_axis(measure.title, minExtent=_EXTENT)), 0.0
 
@@ -217,10 +219,10 @@ def _break_marks(base: alt.Chart) -> list[Any]:
     ]
 
 
-def _bound(measure: _Measure, y: alt.Y) -> list[Any]:
-    if not measure.bound:
+def _limit_line(measure: _Measure, y: alt.Y) -> list[Any]:
+    if not measure.limit:
         return []
-    rule = chart_of([{"y": measure.bound}]).mark_rule(
+    rule = chart_of([{"y": measure.limit}]).mark_rule(
         strokeDash=[2, 3], color=GREY, strokeWidth=1.5
     )
     return [rule.encode(y=y)]
@@ -245,23 +247,23 @@ def layer_dash(report: Report, rows: Rows) -> alt.StrokeDash:
 
 def keys(report: Report, rows: Rows) -> list[Key]:
     """Return the page's legend: the lines and marks with rows."""
-    used = _used(report, rows)
+    names = _names_with_rows(report, rows)
     lines = [
         Key(name, colour(i), "line", dash(i))
         for i, name in enumerate(report.rows.positions)
-        if name in used
+        if name in names
     ]
     marks = {row.get("mark") for row in rows}
-    broke = [Key("broke", GREY, "circle")] if "filled" in marks else []
-    gave_way = Key("limited by generator or VU cap", GREY, "circle", open=True)
-    return [*lines, *broke, *([gave_way] if "open" in marks else [])]
+    break_key = [Key("broke", GREY, "circle")] if "filled" in marks else []
+    limit_key = Key("limited by generator or VU cap", GREY, "circle", open=True)
+    return [*lines, *break_key, *([limit_key] if "open" in marks else [])]
 
 
 def _legend(report: Report, rows: Rows) -> alt.Legend:
-    values = _used(report, rows)
+    values = _names_with_rows(report, rows)
     return alt.Legend(symbolType="stroke", symbolSize=500, title=None, values=values)
 
 
-def _used(report: Report, rows: Rows) -> list[str]:
-    found = {row["layer"] for row in rows}
-    return [name for name in report.rows.positions if name and name in found]
+def _names_with_rows(report: Report, rows: Rows) -> list[str]:
+    names = {row["layer"] for row in rows}
+    return [name for name in report.rows.positions if name and name in names]

@@ -12,7 +12,7 @@ from lab.report.blocks import Picture, Section
 from lab.report.model import Cell, Document, build
 from lab.report.sections import sections
 
-_OF_RESULT = (
+_RESULT_FIELDS = (
     *("rps", "answers_per_second", "goodput", "requests", "successes", "max_rps"),
     *("failed", "failed_ratio", "unfinished", "retries", "steal"),
     *("p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations", "memory_peak_bytes"),
@@ -29,21 +29,23 @@ def report_document(
         **{name: header.get(name) for name in ("experiment", "run", "state", "quick")},
         "cells": [entry for cell in report.cells for entry in _cell(cell, header)],
         "claims": [_claim(claim) for claim in claims],
-        "files": {name: _paths(found) for name, found in files.items()},
+        "files": {name: _as_text(paths) for name, paths in files.items()},
     }
 
 
 def _cell(cell: Cell, header: Document) -> list[Document]:
     """Return one entry per repeat: measured, failed, not measurable here, or not measured yet."""
-    found = (*cell.impossible, *cell.failures, *cell.runs)
-    stored = {run.repeat: run for run in found}
-    planned = [p["repeat"] for p in header.get("plan", []) if p["name"] == cell.name]
-    return [_run(cell, repeat, stored.get(repeat)) for repeat in sorted({*planned, *stored})]
+    runs = (*cell.impossible, *cell.failures, *cell.runs)
+    by_repeat = {run.repeat: run for run in runs}
+    repeats = [p["repeat"] for p in header.get("plan", []) if p["name"] == cell.name]
+    return [_run(cell, repeat, by_repeat.get(repeat)) for repeat in sorted({*repeats, *by_repeat})]
 
 
 def _run(cell: Cell, repeat: int, run: CellRun | None) -> Document:
     result = (
-        run.result.model_dump(mode="json", include=set(_OF_RESULT)) if run and run.result else {}
+        run.result.model_dump(mode="json", include=set(_RESULT_FIELDS))
+        if run and run.result
+        else {}
     )
     return {
         "name": cell.name,
@@ -52,7 +54,7 @@ def _run(cell: Cell, repeat: int, run: CellRun | None) -> Document:
         "repeat": repeat,
         "state": run.state if run else "missing",
         "error": run.error if run else None,
-        **{name: result.get(name) for name in _OF_RESULT},
+        **{name: result.get(name) for name in _RESULT_FIELDS},
         "legacy": run.legacy if run else None,
         "builds": result.get("builds", {}),
         "cache": result.get("cache", {}),
@@ -64,10 +66,10 @@ def _claim(claim: Document) -> Document:
     return {**{name: claim.get(name) for name in names}, "notes": claim.get("notes", [])}
 
 
-def _paths(found: Any) -> Any:
-    if isinstance(found, list | tuple):
-        return [_paths(one) for one in found]
-    return str(found) if isinstance(found, Path) else found
+def _as_text(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_as_text(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 def write_report(
@@ -78,25 +80,25 @@ def write_report(
     Returns the paths: `html`, `markdown`, and `pictures`, a list (SVG and PNG of each).
     """
     report = build(header, runs, claims)
-    found = sections(report)
+    report_sections = sections(report)
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = _save_pictures(found, folder)
+    pictures = _save_pictures(report_sections, folder)
     links = {png.stem: f"pictures/{png.name}" for png in pictures if png.suffix == ".png"}
     html, markdown = folder / "report.html", folder / "report.md"
     title = str(header.get("title") or header.get("experiment") or "Report")
-    html.write_text(page.html(title, header.get("run", ""), found, links))
-    markdown.write_text(page.markdown(title, found, links))
+    html.write_text(page.html(title, header.get("run", ""), report_sections, links))
+    markdown.write_text(page.markdown(title, report_sections, links))
     return {"html": html, "markdown": markdown, "pictures": pictures}
 
 
-def _save_pictures(found: list[Section], folder: Path) -> list[Path]:
+def _save_pictures(report_sections: list[Section], folder: Path) -> list[Path]:
     target = folder / "pictures"
     target.mkdir(exist_ok=True)
     for old in (*target.glob("*.svg"), *target.glob("*.png")):
         old.unlink()
-    blocks = [block for section in found for block in section.blocks]
-    saved = [_save(block, target) for block in blocks if isinstance(block, Picture)]
-    return [path for png in saved for path in (png, png.with_suffix(".svg"))]
+    blocks = [block for section in report_sections for block in section.blocks]
+    images = [_save(block, target) for block in blocks if isinstance(block, Picture)]
+    return [path for png in images for path in (png, png.with_suffix(".svg"))]
 
 
 def _save(picture: Picture, target: Path) -> Path:
@@ -114,13 +116,13 @@ def report_of(store: Store) -> dict[str, Any]:
     claims = evaluate(header["claims"], runs)
     files = write_report(header, runs, claims, store.folder)
     document = report_document(header, runs, claims, files)
-    return {**document, "files": _relative(document["files"])}
+    return {**document, "files": _relative_paths(document["files"])}
 
 
-def _relative(found: Any) -> Any:
+def _relative_paths(paths: Any) -> Any:
     """Return paths relative to the project's root, as in a command line."""
-    if isinstance(found, dict):
-        return {name: _relative(value) for name, value in found.items()}
-    if isinstance(found, list | tuple):
-        return [_relative(value) for value in found]
-    return str(found).removeprefix(f"{ROOT}/")
+    if isinstance(paths, dict):
+        return {name: _relative_paths(value) for name, value in paths.items()}
+    if isinstance(paths, list | tuple):
+        return [_relative_paths(value) for value in paths]
+    return str(paths).removeprefix(f"{ROOT}/")

@@ -46,8 +46,8 @@ class Cell:
 
     @property
     def title(self) -> str:
-        known = [*self.runs, *self.failures, *self.impossible]
-        return known[0].title or self.name if known else self.name
+        runs = [*self.runs, *self.failures, *self.impossible]
+        return runs[0].title or self.name if runs else self.name
 
     @property
     def results(self) -> list[Result]:
@@ -63,8 +63,8 @@ class Cell:
         return METRICS[name].text(self.spread(name))
 
     def median(self, name: str) -> float | None:
-        found = self.spread(name)
-        return None if found is None else found.median
+        spread = self.spread(name)
+        return None if spread is None else spread.median
 
     @cached_property
     def middle(self) -> CellRun | None:
@@ -76,8 +76,8 @@ class Cell:
     @property
     def limit(self) -> LowerBound | None:
         """Return why its rates are lower bounds; None if the target was the limit."""
-        found = {result.lower_bound for result in self.results}
-        return next((limit for limit in LIMITS if limit in found), None)
+        limits = {result.lower_bound for result in self.results}
+        return next((limit for limit in LIMITS if limit in limits), None)
 
 
 @dataclass(frozen=True)
@@ -127,29 +127,29 @@ class Report:
 
     def metric(self, panel: str) -> ComparedMetric:
         """Return the metric that compares the cells of a panel."""
-        named = self._shown.get("compare") or "goodput"
-        return COMPARED[named if isinstance(named, str) else named.get(panel, "goodput")]
+        compare = self._layout.get("compare") or "goodput"
+        return COMPARED[compare if isinstance(compare, str) else compare.get(panel, "goodput")]
 
     @property
     def metrics(self) -> list[ComparedMetric]:
         """Return the compared metrics: one, or several for different panels."""
-        used = [panel for panel in self.panels.positions if self.of_panel(panel)]
-        return list(dict.fromkeys(self.metric(panel) for panel in used)) or [COMPARED["goodput"]]
+        panels = [panel for panel in self.panels.positions if self.panel_cells(panel)]
+        return list(dict.fromkeys(self.metric(panel) for panel in panels)) or [COMPARED["goodput"]]
 
     @property
     def base_row(self) -> str:
         """Return the baseline of the other rows: from the file, otherwise the first row."""
-        named = self.rows.at(self._shown.get("base") or {})
-        return named if named in self.rows.positions else next(iter(self.rows.positions))
+        base = self.rows.at(self._layout.get("base") or {})
+        return base if base in self.rows.positions else next(iter(self.rows.positions))
 
     def base_of(self, cell: Cell) -> Cell | None:
         """Return the baseline of `cell` from the file; None if the file has none."""
-        base = self._shown.get("base")
-        wanted = {**cell.axes, **(base or {})}
-        return next((c for c in self.cells if base and c.axes == wanted), None)
+        base = self._layout.get("base")
+        axes = {**cell.axes, **(base or {})}
+        return next((c for c in self.cells if base and c.axes == axes), None)
 
     @property
-    def _shown(self) -> Document:
+    def _layout(self) -> Document:
         """Return the file's options for the report; older results have none."""
         return self.header.get("report") or {}
 
@@ -157,18 +157,18 @@ class Report:
     def runs(self) -> list[CellRun]:
         return [run for cell in self.cells for run in cell.runs]
 
-    def of_panel(self, panel: str) -> list[Cell]:
+    def panel_cells(self, panel: str) -> list[Cell]:
         return [cell for cell in self.cells if self.place(cell)[2] == panel]
 
-    def drawn(self, panel: str) -> list[tuple[Cell, Result]]:
+    def panel_results(self, panel: str) -> list[tuple[Cell, Result]]:
         """Return the measured cells of a panel, each with the result that charts show."""
-        middles = [(cell, cell.middle) for cell in self.of_panel(panel)]
+        middles = [(cell, cell.middle) for cell in self.panel_cells(panel)]
         return [(cell, run.result) for cell, run in middles if run and run.result]
 
     @property
     def series_with_cells(self) -> list[str]:
-        used = {self.place(cell)[1] for cell in self.cells}
-        return [name for name in self.series.positions if name in used]
+        names = {self.place(cell)[1] for cell in self.cells}
+        return [name for name in self.series.positions if name in names]
 
 
 def build(header: Document, runs: list[CellRun], claims: list[Document]) -> Report:
@@ -176,38 +176,38 @@ def build(header: Document, runs: list[CellRun], claims: list[Document]) -> Repo
     axes = [_axis(document) for document in header.get("axes", [])]
     planned = [document["name"] for document in header.get("plan", [])]
     names = dict.fromkeys([*planned, *(run.name for run in runs)])
-    made = tuple(_cell(name, planned.count(name), runs, axes) for name in names)
-    rows, panels = _roles(axes, header.get("report") or {}, made)
-    rest = [axis for axis in axes if axis.name not in (*rows.of, *panels.of)]
-    return Report(header, made, tuple(claims), rows, _joined(rest, made), panels)
+    cells = tuple(_cell(name, planned.count(name), runs, axes) for name in names)
+    rows, panels = _roles(axes, header.get("report") or {}, cells)
+    remaining = [axis for axis in axes if axis.name not in (*rows.of, *panels.of)]
+    return Report(header, cells, tuple(claims), rows, _join(remaining, cells), panels)
 
 
 _NO_AXIS = Axis("", {"": ""})
 
 
-def _roles(axes: list[Axis], shown: Document, cells: tuple[Cell, ...]) -> tuple[Axis, Axis]:
+def _roles(axes: list[Axis], layout: Document, cells: tuple[Cell, ...]) -> tuple[Axis, Axis]:
     """Return rows and panels: from the file, otherwise `layer` or the longest axis, and `load`."""
     longest = max(axes, key=lambda axis: len(axis.positions), default=_NO_AXIS)
-    rows = _named(axes, shown.get("rows")) or _named(axes, ["layer"]) or [longest]
-    left = [axis for axis in axes if axis not in rows]
-    panels = _named(left, shown.get("panels")) or _named(left, ["load"])
-    return _joined(rows, cells), _joined(panels, cells)
+    rows = _select(axes, layout.get("rows")) or _select(axes, ["layer"]) or [longest]
+    others = [axis for axis in axes if axis not in rows]
+    panels = _select(others, layout.get("panels")) or _select(others, ["load"])
+    return _join(rows, cells), _join(panels, cells)
 
 
-def _named(axes: list[Axis], names: list[str] | None) -> list[Axis]:
+def _select(axes: list[Axis], names: list[str] | None) -> list[Axis]:
     return [axis for name in names or [] for axis in axes if axis.name == name]
 
 
-def _joined(axes: Sequence[Axis], cells: tuple[Cell, ...]) -> Axis:
+def _join(axes: Sequence[Axis], cells: tuple[Cell, ...]) -> Axis:
     """Join axes to one, with the combinations that cells have, in the plan's order."""
     if len(axes) == 1:
         return axes[0]
     of = tuple(axis.name for axis in axes)
-    found = Axis(", ".join(of), {}, of)
+    joined = Axis(", ".join(of), {}, of)
     for cell in cells:
         titles = (axis.positions.get(cell.axes.get(axis.name, ""), "") for axis in axes)
-        found.positions[found.at(cell.axes)] = ", ".join(title for title in titles if title)
-    return found if found.positions else Axis(found.name, {"": ""}, of)
+        joined.positions[joined.at(cell.axes)] = ", ".join(title for title in titles if title)
+    return joined if joined.positions else Axis(joined.name, {"": ""}, of)
 
 
 def _axis(document: Document) -> Axis:
@@ -216,13 +216,13 @@ def _axis(document: Document) -> Axis:
 
 
 def _cell(name: str, planned: int, runs: list[CellRun], axes: list[Axis]) -> Cell:
-    own = sorted((run for run in runs if run.name == name), key=lambda run: run.repeat)
-    where = own[0].axes if own else None
-    if where is None:
-        where = dict(zip([axis.name for axis in axes], name.split("/"), strict=False))
+    cell_runs = sorted((run for run in runs if run.name == name), key=lambda run: run.repeat)
+    place = cell_runs[0].axes if cell_runs else None
+    if place is None:
+        place = dict(zip([axis.name for axis in axes], name.split("/"), strict=False))
 
-    def those(state: str) -> tuple[CellRun, ...]:
-        return tuple(run for run in own if run.state == state)
+    def with_state(state: str) -> tuple[CellRun, ...]:
+        return tuple(run for run in cell_runs if run.state == state)
 
-    found = (those(state) for state in ("measured", "failed", "not measured"))
-    return Cell(name, where, planned, *found)
+    groups = (with_state(state) for state in ("measured", "failed", "not measured"))
+    return Cell(name, place, planned, *groups)

@@ -55,8 +55,8 @@ def markdown(title: str, sections: list[Section], pictures: dict[str, str]) -> s
 
 def plain(text: str) -> str:
     """Escape text, so that Markdown shows it unchanged, also in a table."""
-    flat = " ".join(str(text).split())
-    escaped = re.sub(r"([\\`*_\[\]|~#])", r"\\\1", flat)
+    line = " ".join(str(text).split())
+    escaped = re.sub(r"([\\`*_\[\]|~#])", r"\\\1", line)
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

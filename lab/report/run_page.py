@@ -17,9 +17,9 @@ def write_run_page(run: SingleRun) -> dict[str, str]:
     folder = ROOT / run.files["folder"]
     title = f"{run.result.profile} of {run.result.scenario}"
     html, markdown = folder / "report.html", folder / "report.md"
-    found = _sections(run)
-    html.write_text(page.html(title, run.result.testid, found, {}))
-    markdown.write_text(page.markdown(title, found, {}))
+    sections = _sections(run)
+    html.write_text(page.html(title, run.result.testid, sections, {}))
+    markdown.write_text(page.markdown(title, sections, {}))
     return {**run.files, "html": relative(html), "markdown": relative(markdown)}
 
 

@@ -1,7 +1,7 @@
 """The sections of the page, from top to bottom."""
 
 from lab.analysis.formatting import NO_VALUE
-from lab.report import comparison, curves, published, shares, tables
+from lab.report import comparison, curves, published_results, shares, tables
 from lab.report.blocks import Block, Items, Paragraph, Section, Table, columns, entries, slug
 from lab.report.conditions import HOW_TO_READ, conditions, definition, notices
 from lab.report.model import Report
@@ -10,12 +10,12 @@ from lab.report.summary import answer, tally
 
 def sections(report: Report) -> list[Section]:
     """Return the sections that have content, in reading order."""
-    found = [
+    all_sections = [
         Section("The answer", "answer", [*notices(report), *_question(report)]),
         Section("Claims", "claims", [tables.claims(report)] if report.claims else []),
         Section(comparison.title(report), "comparison", _comparison(report)),
         *_loads(report),
-        Section("Published and measured", "published", published.published(report)),
+        Section("Published and measured", "published", published_results.blocks(report)),
         Section("Response times", "times", tables.percentiles(report)),
         Section("WebSockets", "websockets", tables.websockets(report)),
         Section("Delays", "delays", tables.delays(report)),
@@ -29,7 +29,7 @@ def sections(report: Report) -> list[Section]:
         Section("How to read this", "reading", [Items(HOW_TO_READ)]),
         Section("The experiment's definition", "definition", definition(report)),
     ]
-    return [section for section in found if section.blocks]
+    return [section for section in all_sections if section.blocks]
 
 
 def _question(report: Report) -> list[Block]:
@@ -45,23 +45,29 @@ def _question(report: Report) -> list[Block]:
 
 def _comparison(report: Report) -> list[Block]:
     picture = comparison.comparison(report)
-    return [picture, tables.compared(report)] if picture else []
+    return [picture, tables.comparison(report)] if picture else []
 
 
 # With more loads, CPU charts for each of them would be too much to read.
-_MOST_WITH_CPU = 6
+_MAX_CPU_PANELS = 6
 
 
 def _loads(report: Report) -> list[Section]:
-    found = []
-    few = len(report.panels.positions) <= _MOST_WITH_CPU
-    makers = (curves.curves, *((shares.cpu,) if few else ()), shares.cache)
-    for panel, title in report.panels.positions.items():
-        pictures = [make(report, panel) for make in makers]
-        named = f"Load {panel}: {title}" if title else f"Load {panel}" if panel else "The load"
+    load_sections = []
+    few = len(report.panels.positions) <= _MAX_CPU_PANELS
+    builders = (curves.curves, *((shares.cpu,) if few else ()), shares.cache)
+    for panel, panel_title in report.panels.positions.items():
+        pictures = [build(report, panel) for build in builders]
+        title = (
+            f"Load {panel}: {panel_title}"
+            if panel_title
+            else f"Load {panel}"
+            if panel
+            else "The load"
+        )
         blocks: list[Block] = [picture for picture in pictures if picture]
-        found.append(Section(named, slug("load", panel), blocks))
-    return found
+        load_sections.append(Section(title, slug("load", panel), blocks))
+    return load_sections
 
 
 def _failed(report: Report) -> list[Block]:
@@ -78,7 +84,7 @@ def _impossible(report: Report) -> list[Block]:
     for cell in report.cells:
         for run in cell.impossible:
             reasons.setdefault(run.error or NO_VALUE, []).append(cell.name)
-    rows = [entries(", ".join(dict.fromkeys(names)), why) for why, names in reasons.items()]
+    rows = [entries(", ".join(dict.fromkeys(names)), reason) for reason, names in reasons.items()]
     return [Table(columns("cells", "why"), rows)] if rows else []
 
 
@@ -91,5 +97,5 @@ def _excluded(report: Report) -> list[Block]:
 
 
 def _settings(report: Report) -> list[Block]:
-    found = [tables.different_settings(report), tables.same_settings(report)]
-    return [table for table in found if table.rows and len(table.columns) > 1]
+    all_tables = [tables.different_settings(report), tables.same_settings(report)]
+    return [table for table in all_tables if table.rows and len(table.columns) > 1]

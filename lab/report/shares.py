@@ -26,7 +26,7 @@ from lab.report.model import Cell, Report
 _STEP = 24  # in points per bar
 _LETTER = 6.8  # in points
 
-_MORE = (PURPLE, SKY, "#999933", "#882255")
+_EXTRA_COLOURS = (PURPLE, SKY, "#999933", "#882255")
 
 # Responses from a cache are blue and green, those that load the backend red and orange.
 _OUTCOMES = {
@@ -45,9 +45,9 @@ CACHES = ("nginx", "redis", "local")
 
 def palette(names: list[str], known: dict[str, str]) -> dict[str, str]:
     """Return a colour for every name; unknown names get the remaining colours."""
-    new = [name for name in names if name not in known]
-    more = {name: _MORE[i % len(_MORE)] for i, name in enumerate(new)}
-    return {name: colour for name, colour in {**known, **more}.items() if name in names}
+    unknown = [name for name in names if name not in known]
+    extra = {name: _EXTRA_COLOURS[i % len(_EXTRA_COLOURS)] for i, name in enumerate(unknown)}
+    return {name: colour for name, colour in {**known, **extra}.items() if name in names}
 
 
 @dataclass(frozen=True)
@@ -57,23 +57,26 @@ class _Bars:
     title: str
     top: float
     colours: dict[str, str]
-    counted: bool = False
+    with_counts: bool = False
 
 
 def cpu(report: Report, panel: str) -> Picture | None:
     """Return mean cores per service, stacked; None without samples."""
-    drawn = list(report.drawn(panel))
-    cores = merged([result.services_cpu for _, result in drawn])
+    results = list(report.panel_results(panel))
+    cores = merge_services([result.services_cpu for _, result in results])
     rows = [
         row
-        for (cell, _), own in zip(drawn, cores, strict=True)
-        for row in _cpu_rows(report, cell, own)
+        for (cell, _), service_cores in zip(results, cores, strict=True)
+        for row in _cpu_rows(report, cell, service_cores)
     ]
     if not rows:
         return None
     colours = palette(list(dict.fromkeys(row["part"] for row in rows)), COLOURS)
     bars = _Bars("CPU (mean cores)", _highest(rows), colours)
-    panels = [_panel(report, own, bars, series) for series, own in _by_series(report, rows)]
+    panels = [
+        _panel(report, series_rows, bars, series)
+        for series, series_rows in _by_series(report, rows)
+    ]
     return Picture(
         slug("cpu", panel),
         title=f"{panel}: CPU per service" if panel else "CPU per service",
@@ -111,11 +114,11 @@ def _cpu_rows(report: Report, cell: Cell, cores: dict[str, float]) -> list[dict[
 
 def cache(report: Report, panel: str) -> Picture | None:
     """Return the shares of each cache's responses; None if no cache was used."""
-    rows = [row for drawn in report.drawn(panel) for row in _cache_rows(report, *drawn)]
+    rows = [row for drawn in report.panel_results(panel) for row in _cache_rows(report, *drawn)]
     if not rows:
         return None
-    colours = palette(_in_order({row["part"] for row in rows}), _OUTCOMES)
-    bars = _Bars("share of answers (%)", 100, colours, counted=True)
+    colours = palette(_sort_outcomes({row["part"] for row in rows}), _OUTCOMES)
+    bars = _Bars("share of answers (%)", 100, colours, with_counts=True)
     return Picture(
         slug("cache", panel),
         title=f"{panel}: cache answers" if panel else "Cache answers",
@@ -132,15 +135,15 @@ def cache(report: Report, panel: str) -> Picture | None:
 def _cache_panels(
     report: Report, rows: list[dict[str, Any]], bars: _Bars, name: str
 ) -> list[dict[str, Any]]:
-    where = {"nginx": "Nginx", "redis": "Redis", "local": "local memory"}[name]
-    asked = [row for row in rows if row["cache"] == name]
+    cache_name = {"nginx": "Nginx", "redis": "Redis", "local": "local memory"}[name]
+    cache_rows = [row for row in rows if row["cache"] == name]
     return [
-        _panel(report, own, bars, f"{series}: {where}" if series else where)
-        for series, own in _by_series(report, asked)
+        _panel(report, series_rows, bars, f"{series}: {cache_name}" if series else cache_name)
+        for series, series_rows in _by_series(report, cache_rows)
     ]
 
 
-def _in_order(names: set[str]) -> list[str]:
+def _sort_outcomes(names: set[str]) -> list[str]:
     return [*(n for n in _OUTCOMES if n in names), *sorted(names - set(_OUTCOMES))]
 
 
@@ -168,7 +171,9 @@ def _by_series(
     layers = dict.fromkeys(row["layer"] for row in rows)
     grouped = [(s, [r for r in rows if r["series"] == s]) for s in report.series_with_cells]
     return [
-        (series, [*own, *({"layer": layer} for layer in layers)]) for series, own in grouped if own
+        (series, [*series_rows, *({"layer": layer} for layer in layers)])
+        for series, series_rows in grouped
+        if series_rows
     ]
 
 
@@ -197,12 +202,16 @@ def _panel(report: Report, rows: list[dict[str, Any]], bars: _Bars, title: str) 
 
 
 def _tooltips(bars: _Bars) -> list[alt.Tooltip]:
-    found = [
+    tooltips = [
         alt.Tooltip("cell:N", title="cell"),
         alt.Tooltip("part:N", title="part"),
         alt.Tooltip("value:Q", title=bars.title, format=",~r"),
     ]
-    return [*found, alt.Tooltip("count:Q", title="answers", format=",")] if bars.counted else found
+    return (
+        [*tooltips, alt.Tooltip("count:Q", title="answers", format=",")]
+        if bars.with_counts
+        else tooltips
+    )
 
 
 OTHERS = "others"
@@ -220,25 +229,25 @@ COLOURS = {
     OTHERS: GREY,
 }
 # Exporters and similar services use less than this in every cell; colours for them would distract.
-_LITTLE_CORES = 0.05
+_MIN_CORES = 0.05
 _WORKER = re.compile(r"legacy-worker-\d+")
 
 
-def merged(cells: list[dict[str, float]]) -> list[dict[str, float]]:
+def merge_services(cells: list[dict[str, float]]) -> list[dict[str, float]]:
     """Return the cores by service of each cell; merges workers of one kind, and idle services."""
-    summed = [_sums({name: _plural(name) for name in cell}, cell) for cell in cells]
-    names = {name for cell in summed for name in cell}
-    busy = {n for n in names if max(cell.get(n, 0) for cell in summed) >= _LITTLE_CORES}
-    kept = {name: name if name in busy else OTHERS for name in names}
-    return [_sums(kept, cell) for cell in summed]
+    sums = [_sum_by_name({name: _service(name) for name in cell}, cell) for cell in cells]
+    names = {name for cell in sums for name in cell}
+    busy = {n for n in names if max(cell.get(n, 0) for cell in sums) >= _MIN_CORES}
+    new_names = {name: name if name in busy else OTHERS for name in names}
+    return [_sum_by_name(new_names, cell) for cell in sums]
 
 
-def _plural(name: str) -> str:
+def _service(name: str) -> str:
     return "legacy-workers" if _WORKER.fullmatch(name) else name
 
 
-def _sums(renamed: dict[str, str], cell: dict[str, float]) -> dict[str, float]:
-    found: dict[str, float] = {}
+def _sum_by_name(new_names: dict[str, str], cell: dict[str, float]) -> dict[str, float]:
+    sums: dict[str, float] = {}
     for name, cores in cell.items():
-        found[renamed[name]] = found.get(renamed[name], 0) + cores
-    return found
+        sums[new_names[name]] = sums.get(new_names[name], 0) + cores
+    return sums

@@ -5,8 +5,8 @@ from lab.analysis.result import ComparedMetric
 from lab.report.model import LIMITS, Cell, Report
 
 # More than these would need a table instead of a paragraph.
-_MOST_PAIRS = 12
-_MOST_ROWS = 12
+_MAX_PAIRS = 12
+_MAX_ROWS = 12
 
 
 def answer(report: Report) -> str:
@@ -18,8 +18,8 @@ def answer(report: Report) -> str:
     first = _ladder(report, *pairs[0])
     if not others:
         return first
-    what = report.rows.name or "cell"
-    return f"{first} From {report.base_row} to the best {what}: {'; '.join(others)}."
+    row_name = report.rows.name or "cell"
+    return f"{first} From {report.base_row} to the best {row_name}: {'; '.join(others)}."
 
 
 def tally(report: Report) -> str:
@@ -38,22 +38,26 @@ def _pairs(report: Report) -> list[tuple[str, str]]:
         for series in report.series_with_cells
         if _base(report, series, panel)
     ]
-    if len(pairs) <= _MOST_PAIRS:
+    if len(pairs) <= _MAX_PAIRS:
         return pairs
     panels = {report.place(cell)[2] for cell in _published(report)}
-    return [pair for pair in pairs if pair[1] in panels] or pairs[:_MOST_PAIRS]
+    return [pair for pair in pairs if pair[1] in panels] or pairs[:_MAX_PAIRS]
 
 
 def _rows(report: Report) -> list[str]:
     """Return all rows; if there are many, only those with a published result."""
     rows = list(report.rows.positions)
-    named = {report.place(cell)[0] for cell in _published(report)}
-    return rows if len(rows) <= _MOST_ROWS or not named else [r for r in rows if r in named]
+    published_rows = {report.place(cell)[0] for cell in _published(report)}
+    return (
+        rows
+        if len(rows) <= _MAX_ROWS or not published_rows
+        else [r for r in rows if r in published_rows]
+    )
 
 
 def _published(report: Report) -> list[Cell]:
-    named = {each["cell"] for each in report.header.get("published", [])}
-    return [cell for cell in report.cells if cell.name in named]
+    names = {result["cell"] for result in report.header.get("published", [])}
+    return [cell for cell in report.cells if cell.name in names]
 
 
 def _base(report: Report, series: str, panel: str) -> Cell | None:
@@ -65,8 +69,8 @@ def _base(report: Report, series: str, panel: str) -> Cell | None:
 def _no_base(report: Report) -> str:
     if not report.runs:
         return "Nothing was measured."
-    what = report.base_row or "What all is compared with"
-    return f"{what} was not measured, so no step can be told."
+    name = report.base_row or "What all is compared with"
+    return f"{name} was not measured, so no step can be told."
 
 
 def _ladder(report: Report, series: str, panel: str) -> str:
@@ -79,60 +83,60 @@ def _ladder(report: Report, series: str, panel: str) -> str:
         if (cell := report.at(name, series, panel)) and cell is not base
         if cell.median(metric.name) is not None
     ]
-    where = _where(series, panel)
+    prefix = _prefix(series, panel)
     amount = _amount(base, metric)
-    start = f"{where}: {report.base_row} {metric.verb} {amount} {metric.phrase}"
+    start = f"{prefix}: {report.base_row} {metric.verb} {amount} {metric.phrase}"
     return f"{start}, {join_words(steps)}." if steps else f"{start}."
 
 
-def _where(series: str, panel: str) -> str:
+def _prefix(series: str, panel: str) -> str:
     names = [name for name in (panel, series) if name]
     return f"For {', '.join(names)}" if names else "Over all"
 
 
 def _amount(cell: Cell, metric: ComparedMetric) -> str:
-    least = "at least " if metric.bounded and cell.limit else ""
-    return least + metric.form(cell.median(metric.name))
+    prefix = "at least " if metric.bounded and cell.limit else ""
+    return prefix + metric.form(cell.median(metric.name))
 
 
 def _step(cell: Cell, base: Cell, metric: ComparedMetric) -> str:
-    why = f", {LIMITS[cell.limit]}" if metric.bounded and cell.limit else ""
-    return f"{_amount(cell, metric)} ({_factor(cell, base, metric)}{why})"
+    limit = f", {LIMITS[cell.limit]}" if metric.bounded and cell.limit else ""
+    return f"{_amount(cell, metric)} ({_factor(cell, base, metric)}{limit})"
 
 
 def _factor(cell: Cell, base: Cell, metric: ComparedMetric) -> str:
-    value, first = cell.median(metric.name) or 0, base.median(metric.name) or 0
-    return times(value / first) if first else "from nothing"
+    value, base_value = cell.median(metric.name) or 0, base.median(metric.name) or 0
+    return times(value / base_value) if base_value else "from nothing"
 
 
 def _best(report: Report, series: str, panel: str) -> str | None:
     """Return the step from the base to the best cell; None if the base is the best."""
     base, metric = _base(report, series, panel), report.metric(panel)
     rows = (report.at(row, series, panel) for row in report.rows.positions)
-    found = [c for c in rows if c and c.median(metric.name) is not None]
-    choose = min if metric.less_is_better else max
-    best = choose(found, key=lambda cell: cell.median(metric.name) or 0)
+    measured_cells = [c for c in rows if c and c.median(metric.name) is not None]
+    best_of = min if metric.less_is_better else max
+    best = best_of(measured_cells, key=lambda cell: cell.median(metric.name) or 0)
     if base is None or best is base:
         return None
-    where = ", ".join(name for name in (panel, series) if name)
+    place = ", ".join(name for name in (panel, series) if name)
     unit = f" {metric.phrase}" if len(report.metrics) > 1 else ""
     steps = f"{_amount(base, metric)}{unit} → {_step(best, base, metric)}"
-    return f"{where} {steps} by {report.place(best)[0]}"
+    return f"{place} {steps} by {report.place(best)[0]}"
 
 
 def _claims(report: Report) -> list[str]:
     if not report.claims:
         return []
     verdicts = [claim["verdict"] for claim in report.claims]
-    holding, not_holding, open_ = (
+    holds, fails, unmeasured = (
         verdicts.count(verdict) for verdict in ("holds", "does not hold", "not measured")
     )
-    counted = [
-        f"{holding} {'holds' if holding == 1 else 'hold'}",
-        f"{not_holding} {'does' if not_holding == 1 else 'do'} not hold",
-        f"{open_} {'was' if open_ == 1 else 'were'} not measured",
+    counts = [
+        f"{holds} {'holds' if holds == 1 else 'hold'}",
+        f"{fails} {'does' if fails == 1 else 'do'} not hold",
+        f"{unmeasured} {'was' if unmeasured == 1 else 'were'} not measured",
     ]
-    return [f"Of {quantity(len(verdicts), 'claim')}, {join_words(counted)}."]
+    return [f"Of {quantity(len(verdicts), 'claim')}, {join_words(counts)}."]
 
 
 def _gaps(report: Report) -> list[str]:
@@ -143,6 +147,6 @@ def _gaps(report: Report) -> list[str]:
     total = quantity(len(report.cells), "planned cell")
     if not missing + failed + impossible:
         return [f"All {total} were measured."]
-    could_not = [f"{impossible} could not be measured here"] if impossible else []
-    gone = f"{missing} {'is' if missing == 1 else 'are'} missing"
-    return [f"Of {total}, {join_words([f'{failed} failed', *could_not, gone])}."]
+    impossible_note = [f"{impossible} could not be measured here"] if impossible else []
+    missing_note = f"{missing} {'is' if missing == 1 else 'are'} missing"
+    return [f"Of {total}, {join_words([f'{failed} failed', *impossible_note, missing_note])}."]

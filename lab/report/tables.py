@@ -24,7 +24,7 @@ def claims(report: Report) -> Table:
             claim["text"],
             Entry(claim["verdict"], _VERDICTS.get(claim["verdict"], "unsure")),
             claim.get("published") or NO_VALUE,
-            measured(claim),
+            claim_values(claim),
             claim.get("holds") or NO_VALUE,
             "; ".join(claim.get("notes") or []) or NO_VALUE,
         )
@@ -34,10 +34,10 @@ def claims(report: Report) -> Table:
     return Table(columns(*titles), rows)
 
 
-def measured(claim: Document) -> str:
+def claim_values(claim: Document) -> str:
     """Return measured values as text, such as "none 1.4, redis 61.0"."""
-    found = claim.get("measured") or {}
-    return ", ".join(f"{name} {_value(value)}" for name, value in found.items()) or NO_VALUE
+    values = claim.get("measured") or {}
+    return ", ".join(f"{name} {_value(value)}" for name, value in values.items()) or NO_VALUE
 
 
 def _value(value: Any) -> str:
@@ -47,10 +47,10 @@ def _value(value: Any) -> str:
 
 
 _Places = list[tuple[str, str]]
-_MOST_COLUMNS = 12
+_MAX_COLUMNS = 12
 
 
-def compared(report: Report) -> Table:
+def comparison(report: Report) -> Table:
     """Return the comparison picture as a table.
 
     One line per row, and one column per load and series; if those are many, one column per series.
@@ -61,28 +61,28 @@ def compared(report: Report) -> Table:
         for series in report.series_with_cells
         if any(report.at(row, series, panel) for row in report.rows.positions)
     ]
-    table = _by_panel if len(places) > _MOST_COLUMNS else _by_place
+    table = _by_panel if len(places) > _MAX_COLUMNS else _by_place
     head, rows = table(report, places)
-    return Table(head, rows, _compared_caption(report.metrics))
+    return Table(head, rows, _comparison_caption(report.metrics))
 
 
-def _compared_caption(metrics: list[ComparedMetric]) -> str:
-    lower = any(metric.bounded for metric in metrics)
-    bound = " ≥ is a lower bound; the reason follows it." if lower else ""
-    said = " ".join(metric.caption for metric in metrics)
-    return f"{said} With repeats the median (least–most).{bound}"
+def _comparison_caption(metrics: list[ComparedMetric]) -> str:
+    has_bounds = any(metric.bounded for metric in metrics)
+    bound = " ≥ is a lower bound; the reason follows it." if has_bounds else ""
+    captions = " ".join(metric.caption for metric in metrics)
+    return f"{captions} With repeats the median (least–most).{bound}"
 
 
 def _by_place(
     report: Report, places: _Places
 ) -> tuple[tuple[Column, ...], list[tuple[Entry, ...]]]:
-    several = len(report.metrics) > 1
+    mixed = len(report.metrics) > 1
     head = []
     for series, panel in places:
-        what = f": {report.metric(panel).axis}" if several else ""
-        head.append(f"#{', '.join(n for n in (panel, series) if n) or 'all'}{what}")
+        axis = f": {report.metric(panel).axis}" if mixed else ""
+        head.append(f"#{', '.join(n for n in (panel, series) if n) or 'all'}{axis}")
     rows = [
-        entries(name, title or NO_VALUE, *(_bounded(report, name, *place) for place in places))
+        entries(name, title or NO_VALUE, *(_entry_at(report, name, *place) for place in places))
         for name, title in report.rows.positions.items()
         if any(report.at(name, *place) for place in places)
     ]
@@ -94,7 +94,7 @@ def _by_panel(
 ) -> tuple[tuple[Column, ...], list[tuple[Entry, ...]]]:
     series = list(dict.fromkeys(one for one, _ in places))
     rows = [
-        entries(panel, name, *(_bounded(report, name, one, panel) for one in series))
+        entries(panel, name, *(_entry_at(report, name, one, panel) for one in series))
         for panel in dict.fromkeys(panel for _, panel in places)
         for name in report.rows.positions
         if any(report.at(name, one, panel) for one in series)
@@ -103,20 +103,20 @@ def _by_panel(
     return head, rows
 
 
-def _bounded(report: Report, row: str, series: str, panel: str) -> Entry:
-    return bounded(report.at(row, series, panel), report.metric(panel))
+def _entry_at(report: Report, row: str, series: str, panel: str) -> Entry:
+    return metric_entry(report.at(row, series, panel), report.metric(panel))
 
 
-def bounded(cell: Cell | None, metric: ComparedMetric) -> Entry:
+def metric_entry(cell: Cell | None, metric: ComparedMetric) -> Entry:
     """Return a cell's metric, marked if something other than the target was the limit."""
     if cell is None:
         return Entry(NO_VALUE)
-    found = cell.spread(metric.name)
-    if found is None:
+    value = cell.spread(metric.name)
+    if value is None:
         return Entry("failed" if cell.state == "failed" else "not measured", "unsure")
     if cell.limit and metric.bounded:
-        return Entry(f"≥ {metric.text(found)}, {LIMITS[cell.limit]}", "unsure")
-    return Entry(metric.text(found))
+        return Entry(f"≥ {metric.text(value)}, {LIMITS[cell.limit]}", "unsure")
+    return Entry(metric.text(value))
 
 
 # The columns of the table of all cells, and those that are omitted if no cell has a value.
@@ -133,15 +133,15 @@ _OPTIONAL = {
 
 def cells(report: Report) -> Table:
     """Return every planned cell with all of its metrics."""
-    shown = [n for n in _COLUMNS if n not in _OPTIONAL or any(c.spread(n) for c in report.cells)]
+    names = [n for n in _COLUMNS if n not in _OPTIONAL or any(c.spread(n) for c in report.cells)]
     titles = columns(
         *("cell", "state", "#repeats", _heading("goodput"), _heading("broke_at"), "limited by"),
-        *(_heading(name) for name in shown),
+        *(_heading(name) for name in names),
         *(_heading("generator_cpu"), "bodies built", "warmed by", _heading("seconds")),
     )
     return Table(
         titles,
-        [_cell(cell, shown) for cell in report.cells],
+        [_cell(cell, names) for cell in report.cells],
         "With repeats: the median (least–most). Broke at: the highest sustained rate when "
         "three windows in a row exceeded a limit. ≥: a lower bound, see limited by.",
         dense=True,
@@ -152,7 +152,7 @@ def _heading(name: str) -> str:
     return f"#{METRICS[name].title}"
 
 
-def _cell(cell: Cell, shown: list[str]) -> tuple[Entry, ...]:
+def _cell(cell: Cell, names: list[str]) -> tuple[Entry, ...]:
     tone: Tone = "plain" if cell.state == "measured" else "unsure"
     state = {"missing": "not measured", "impossible": "not measured"}.get(cell.state, cell.state)
     return entries(
@@ -162,7 +162,7 @@ def _cell(cell: Cell, shown: list[str]) -> tuple[Entry, ...]:
         ("≥ " if cell.limit else "") + cell.text("goodput"),
         cell.text("broke_at"),
         _limited_by(cell),
-        *(cell.text(name) for name in shown),
+        *(cell.text(name) for name in names),
         cell.text("generator_cpu"),
         _builds(cell),
         _warm(cell),
@@ -171,16 +171,16 @@ def _cell(cell: Cell, shown: list[str]) -> tuple[Entry, ...]:
 
 
 def _limited_by(cell: Cell) -> str:
-    said = {"generator_cpu": "generator", "vu_cap": "VU cap", "none": "nothing: it held"}
+    labels = {"generator_cpu": "generator", "vu_cap": "VU cap", "none": "nothing: it held"}
     # A closed load slows down with the target, so it exceeds no limit and sustains no rate.
-    judged = [result for result in cell.results if result.outcome != "measured"]
-    found = dict.fromkeys(result.limited_by for result in judged)
-    return ", ".join(said.get(name, name) for name in found) or NO_VALUE
+    results = [result for result in cell.results if result.outcome != "measured"]
+    limits = dict.fromkeys(result.limited_by for result in results)
+    return ", ".join(labels.get(name, name) for name in limits) or NO_VALUE
 
 
 def _builds(cell: Cell) -> str:
-    found = cell.middle.result.builds if cell.middle and cell.middle.result else {}
-    return ", ".join(f"{name} {count:,}" for name, count in found.items()) or NO_VALUE
+    builds = cell.middle.result.builds if cell.middle and cell.middle.result else {}
+    return ", ".join(f"{name} {count:,}" for name, count in builds.items()) or NO_VALUE
 
 
 def _warm(cell: Cell) -> str:
@@ -212,23 +212,23 @@ def different_settings(report: Report) -> Table:
 
 def _settings(report: Report) -> dict[str, str | None]:
     """Return setting → value; None if cells differ."""
-    found: dict[str, str | None] = {}
+    common: dict[str, str | None] = {}
     documents = [run.settings for run in report.runs]
     for name in {name for document in documents for name in document}:
         values = {str(document.get(name, NO_VALUE)) for document in documents}
-        found[name] = values.pop() if len(values) == 1 else None
-    return found
+        common[name] = values.pop() if len(values) == 1 else None
+    return common
 
 
 _PERCENTILES = ("p50_ms", "p90_ms", "p95_ms", "p99_ms")
 # With more panels, one column for each would be too narrow.
-_MOST_PANELS = 6
+_MAX_PANELS = 6
 
 
 def percentiles(report: Report) -> list[Block]:
     """Return the response times of each cell, if the experiment compares by them."""
     panels = [p for p in report.panels.positions if report.metric(p).name in _PERCENTILES]
-    cells = [cell for panel in panels for cell in report.of_panel(panel) if cell.runs]
+    cells = [cell for panel in panels for cell in report.panel_cells(panel) if cell.runs]
     if not cells:
         return []
     rows = [
@@ -267,7 +267,7 @@ def websockets(report: Report) -> list[Block]:
     return [Table(titles, rows, "Delay: from the booking's commit to the message at the client.")]
 
 
-def _latency(cell: Cell, name: str) -> Spread | None:
+def _latency_spread(cell: Cell, name: str) -> Spread | None:
     return spread([(run.latency or {}).get(name) for run in cell.runs])
 
 
@@ -278,10 +278,10 @@ def delays(report: Report) -> list[Block]:
         entries(
             cell.name,
             cell.middle.settings.get("LAB_LATENCY_MS", NO_VALUE) if cell.middle else NO_VALUE,
-            *(median_and_range(_latency(cell, name), milliseconds) for name in names),
+            *(median_and_range(_latency_spread(cell, name), milliseconds) for name in names),
         )
         for cell in report.cells
-        if _latency(cell, "new_connection_delays")
+        if _latency_spread(cell, "new_connection_delays")
     ]
     titles = columns(
         *("cell", "#set, ms", "#to Postgres and back, ms", "#to a client, ms"),
@@ -295,18 +295,18 @@ def memory(report: Report) -> list[Block]:
     """Return the peak memory of each row's service, over the cells of a panel."""
     if not any(cell.spread("memory_peak_bytes") for cell in report.cells):
         return []
-    panels = [p for p in report.panels.positions if report.of_panel(p)]
-    shown = panels if 1 < len(panels) <= _MOST_PANELS else []
+    panels = [p for p in report.panels.positions if report.panel_cells(p)]
+    panel_columns = panels if 1 < len(panels) <= _MAX_PANELS else []
     rows = [
         entries(
             row,
             report.rows.positions.get(row) or NO_VALUE,
-            *(_peak([c for c in cells if report.place(c)[2] == panel]) for panel in shown),
+            *(_peak([c for c in cells if report.place(c)[2] == panel]) for panel in panel_columns),
             _peak(cells),
         )
         for row, cells in _by_row(report).items()
     ]
-    head = [*(f"#{panel}" for panel in shown), "#most in any cell"]
+    head = [*(f"#{panel}" for panel in panel_columns), "#most in any cell"]
     caption = (
         "MiB: the most that the answering service's processes took in any second of a load, shared "
         "pages counted once (PSS). Without Postgres, whose connections take separate memory."
@@ -315,12 +315,12 @@ def memory(report: Report) -> list[Block]:
 
 
 def _by_row(report: Report) -> dict[str, list[Cell]]:
-    found: dict[str, list[Cell]] = {row: [] for row in report.rows.positions}
+    groups: dict[str, list[Cell]] = {row: [] for row in report.rows.positions}
     for cell in report.cells:
-        found.setdefault(report.place(cell)[0], []).append(cell)
-    return {row: cells for row, cells in found.items() if cells}
+        groups.setdefault(report.place(cell)[0], []).append(cell)
+    return {row: cells for row, cells in groups.items() if cells}
 
 
 def _peak(cells: list[Cell]) -> Entry:
-    peaks = [found.maximum for cell in cells if (found := cell.spread("memory_peak_bytes"))]
+    peaks = [value.maximum for cell in cells if (value := cell.spread("memory_peak_bytes"))]
     return Entry(mebibytes(max(peaks, default=None)))

@@ -46,7 +46,9 @@ def main() -> int:
     previous = engine.settings()
     if previous is None:
         raise LabError("The stack is not running. Start it: lab up")
-    cache_settings = update_settings(previous, ["LAB_NGINX_CACHE=protected", "LAB_NGINX_CACHE_TTL=1h"])
+    cache_settings = update_settings(
+        previous, ["LAB_NGINX_CACHE=protected", "LAB_NGINX_CACHE_TTL=1h"]
+    )
     engine.apply(cache_settings)
     try:
         # Fills the cache and every buffer; not counted.

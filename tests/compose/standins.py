@@ -12,7 +12,7 @@ from pathlib import Path
 
 from commands import STATE, check_output, run
 
-from lab.experiments.old_stacks.environment import NotHere, find_python
+from lab.experiments.old_stacks.environment import MissingRequirement, find_python
 from lab.paths import PROGRAMS
 from lab.stack.native.programs import require
 
@@ -76,7 +76,7 @@ def provide_old_python(name: str) -> Image:
     version = ".".join(name.partition(":")[2].split(".")[:2])
     try:
         python = find_python(version)
-    except NotHere as reason:
+    except MissingRequirement as reason:
         return Image(name, f"can't be pulled, and {reason}", missing=True)
     prefix = check_output(str(python), "-c", "import sys; print(sys.base_prefix)").strip()
     context = _context("old-python")

@@ -3,8 +3,13 @@
 import pytest
 
 from lab.settings import load_settings
-from tests.support.answers import MAY_BE_EMPTY, NATIVE_ONLY, check_answers, run_for_dashboards
-from tests.support.dashboards import measuring
+from tests.support.dashboard_runs import (
+    MAY_BE_EMPTY,
+    NATIVE_ONLY,
+    check_results,
+    run_for_dashboards,
+)
+from tests.support.dashboards import metric_dashboards
 
 
 @pytest.fixture(scope="module")
@@ -15,6 +20,6 @@ def runs(stack, lab_on_docker):
     return load_settings().prometheus_url, run_for_dashboards(lab_on_docker)
 
 
-@pytest.mark.parametrize("dashboard", measuring(), ids=lambda one: one["title"])
+@pytest.mark.parametrize("dashboard", metric_dashboards(), ids=lambda one: one["title"])
 def test_every_expression_has_a_result(dashboard, runs):
-    check_answers(*runs, dashboard, MAY_BE_EMPTY | NATIVE_ONLY)
+    check_results(*runs, dashboard, MAY_BE_EMPTY | NATIVE_ONLY)

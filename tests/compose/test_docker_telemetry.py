@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.analysis.queries import heartbeat
-from tests.support.telemetry import TABLE, arrivals, due
+from tests.support.telemetry import TABLE, arrivals, required_signals
 
 TESTID = "compose-outage"
 OUTAGE_SECONDS = 10
@@ -22,7 +22,7 @@ def signals(stack, push_url, prometheus):
     argv = ("run", "--rm", "load", "k6", "run", "--quiet", "main.js")
     run = threading.Thread(target=stack.load, args=argv, kwargs=environ)
     run.start()
-    signals = arrivals(prometheus, due("docker"), within=60)
+    signals = arrivals(prometheus, required_signals("docker"), within=60)
     run.join()
     return signals
 

@@ -21,13 +21,13 @@ def page():
 def test_docs_page_shows_every_route_under_its_policy(stack, page):
     page.send("Page.navigate", url=f"{stack.settings().target_url}/api/docs/")
     deadline = time.monotonic() + 60
-    while page.ask("document.querySelectorAll('.opblock').length") < 3:
-        assert time.monotonic() < deadline, f"the routes did not appear: {page.trouble}"
+    while page.evaluate("document.querySelectorAll('.opblock').length") < 3:
+        assert time.monotonic() < deadline, f"the routes did not appear: {page.errors}"
         time.sleep(0.1)
-    assert page.trouble == []
+    assert page.errors == []
     # The policy is active: the browser blocks an inline script.
-    page.ask(
+    page.evaluate(
         "document.body.append(Object.assign(document.createElement('script'),"
         " {textContent: 'window.ran = true'}))"
     )
-    assert page.ask("window.ran") is None
+    assert page.evaluate("window.ran") is None

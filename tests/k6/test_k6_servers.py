@@ -10,7 +10,7 @@ import pytest
 
 from lab.paths import ROOT
 from lab.stack.native.programs import require
-from tests.support.small_target import Target, serving
+from tests.support.small_target import Target, serve
 
 SOCKETS = {
     **{"SCENARIO": "availability", "PROFILE": "hold", "RATE": "10", "DURATION": "1s"},
@@ -24,8 +24,8 @@ RUNS = {
     "mute": (Target(mute=2), SOCKETS),
     "slow": (Target(slow=0.3), WORK | {"ROUTE": "sleep"}),
     "failing": (Target(errors=1), WORK | {"VUS": "1", "ROUTE": "io_create", "RETRIES": "2"}),
-    "deaf": (Target(deaf=True), SOCKETS),
-    "without routes": (Target(deaf=True), WORK | {"ROUTE": "hello"}),
+    "deaf": (Target(bare=True), SOCKETS),
+    "without routes": (Target(bare=True), WORK | {"ROUTE": "hello"}),
 }
 
 
@@ -62,7 +62,7 @@ def runs(tmp_path_factory):
 
 def _run(target, variables, summary):
     environ = {name: value for name, value in os.environ.items() if not name.startswith("K6_")}
-    with serving(target):
+    with serve(target):
         process = subprocess.run(
             [str(require("k6")), "run", "--quiet", "main.js"],
             cwd=ROOT / "k6",
@@ -105,7 +105,7 @@ def test_ramp_ends_on_time_and_aborted_requests_are_not_failed(runs):
     responses, starts = run.count("http_reqs"), run.count("lab_begun")
     assert run.count("http_req_failed", "passes") == 0
     # Setup sent one request.
-    assert responses < run.target.begun - 1 <= starts <= responses + 4
+    assert responses < run.target.work_requests - 1 <= starts <= responses + 4
     assert f"unfinished  {starts - responses} requests" in run.output
 
 

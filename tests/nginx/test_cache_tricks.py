@@ -16,7 +16,7 @@ from redis import Redis
 
 from lab.settings import update_settings
 from lab.stack.database import DATABASE
-from tests.support.raw_http import ask, head
+from tests.support.raw_http import head, send_request
 
 ALLOWED_VALUES = {"vary": {"Accept-Encoding"}, "content-type": {"application/json"}}
 FORBIDDEN_HEADERS = {"set-cookie", "x-lab-server", "content-range", "location", "x-accel-expires"}
@@ -192,12 +192,12 @@ def _plain(body, headers):
 def _check_client(front, path, body):
     """Check that clients get the page in both encodings and with HEAD, without private data."""
     for lines in ENCODINGS * 2:
-        response = ask(front.port, head(path, *lines))
+        response = send_request(front.port, head(path, *lines))
         assert response.status == 200
         assert _plain(response.body, response.headers) == body
         _check_headers(response.headers)
         assert lines or "content-encoding" not in response.headers
-    response = ask(front.port, head(path, method="HEAD"), has_body=False)
+    response = send_request(front.port, head(path, method="HEAD"), has_body=False)
     assert response.status == 200
     _check_headers(response.headers)
 
@@ -205,7 +205,7 @@ def _check_client(front, path, body):
 def _check_shared_page(front, path):
     """Check that the trick stored no separate page; its response is shared for one second only."""
     for lines in ENCODINGS:
-        response = ask(front.port, head(path, *lines))
+        response = send_request(front.port, head(path, *lines))
         assert response.headers["x-cache-status"] not in ("MISS", "BYPASS")
 
 
@@ -220,7 +220,7 @@ def _check_headers(headers):
 def test_client_gets_correct_page_after_manipulated_first_request(front, name):
     path = front.new_page()
     body = front.current_page(path)
-    first = ask(front.port, TRICKS[name](path), has_body=name != "HEAD")
+    first = send_request(front.port, TRICKS[name](path), has_body=name != "HEAD")
     assert first.status in (200, 304, *ERRORS), first.body
     if first.status in ERRORS and name != "HEAD":
         assert first.code in ERRORS[first.status]
@@ -236,7 +236,7 @@ def test_response_to_lab_token_is_not_cached(front):
     """It names the server, which other clients must not see."""
     path = front.new_page()
     body = front.current_page(path)
-    assert "x-lab-server" in ask(front.port, head(path, front.token)).headers or (
+    assert "x-lab-server" in send_request(front.port, head(path, front.token)).headers or (
         front.nginx == "protected"
     )
     _check_client(front, path, body)

@@ -7,7 +7,7 @@ import pytest
 
 from lab.stack.native.supervision import wait_for
 from tests.support.nginx_front import DETAIL, LIST, Backend, front
-from tests.support.nginx_load import read_much
+from tests.support.nginx_load import read_pages
 
 
 @pytest.fixture
@@ -78,8 +78,8 @@ def test_fault_backend_errors_lack_the_cache_status(client, backend):
 
 def test_fault_cold_page_is_fetched_by_all_clients_at_once(client, backend):
     backend.delay = 0.5
-    read_much(client, backend, rate=50, seconds=1, every=60)
-    assert backend.most_in_flight > 10
+    read_pages(client, backend, rate=50, seconds=1, every=60)
+    assert backend.max_in_flight > 10
 
 
 def test_fault_page_served_during_a_refresh_has_unlimited_age(client, backend):

@@ -33,12 +33,12 @@ def disk(tmp_path):
 
 @pytest.fixture
 def backend():
-    return Backend().lives(ttl=1)
+    return Backend().set_lifetimes(ttl=1)
 
 
 @pytest.fixture
 def client(tmp_path, backend):
-    with front(tmp_path, backend, meant="cache-refreshes", **SETTINGS) as client:
+    with front(tmp_path, backend, allowed="cache-refreshes", **SETTINGS) as client:
         yield client
 
 

@@ -6,16 +6,16 @@ from functools import partial
 import httpx
 import pytest
 
-from tests.support.nginx_at_once import at_once
+from tests.support.nginx_cases import run_parallel
 from tests.support.nginx_front import LIST, Backend, front
-from tests.support.nginx_load import read_much
+from tests.support.nginx_load import read_pages
 
 SLOW = 1.5
 
 
 @pytest.fixture
 def backend():
-    return Backend().lives()
+    return Backend().set_lifetimes()
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def client(tmp_path, backend):
 
 def test_cold_page_is_rendered_once(client, backend):
     backend.delay = SLOW
-    result = read_much(client, backend, rate=100, seconds=1, every=60)
+    result = read_pages(client, backend, rate=100, seconds=1, every=60)
     assert backend.builds == [1]
     assert result.failed == 0
 
@@ -35,21 +35,21 @@ def test_cold_page_is_rendered_once(client, backend):
 def test_changed_page_is_rendered_once_despite_slow_refresh(client, backend):
     client.get(LIST)
     backend.delay = SLOW
-    result = read_much(client, backend, rate=200, seconds=8, every=2.2)
+    result = read_pages(client, backend, rate=200, seconds=8, every=2.2)
     assert result.failed == 0
     assert result.statuses["EXPIRED"] > 20, "no client waited, so the test is void"
     # One refresh at a time, and none for a version that is already cached.
-    assert backend.most_in_flight == 1
+    assert backend.max_in_flight == 1
     assert max(Counter(backend.builds).values()) == 1
 
 
 def test_unchanged_page_is_revalidated_once_despite_slow_304(client, backend):
     client.get(LIST)
     backend.delay = SLOW
-    result = read_much(client, backend, rate=200, seconds=8, every=60)
+    result = read_pages(client, backend, rate=200, seconds=8, every=60)
     assert result.failed == 0
     assert sum(wait > 0.1 for wait in result.waits) > 20, "no client waited, so the test is void"
-    assert backend.most_in_flight == 1
+    assert backend.max_in_flight == 1
     assert backend.builds == [1]
     assert len(backend.requests) <= 5
 
@@ -57,12 +57,12 @@ def test_unchanged_page_is_revalidated_once_despite_slow_304(client, backend):
 def test_failed_refresh_serves_the_cached_page_to_all_clients(client, backend):
     client.get(LIST)
     backend.delay, backend.status = SLOW, 503
-    result = read_much(client, backend, rate=50, seconds=6, every=60)
+    result = read_pages(client, backend, rate=50, seconds=6, every=60)
     assert result.failed == 0
     assert result.statuses["STALE"] > 50
     # Each client waits for at most one attempt.
     assert max(result.waits) < 2 * SLOW + 0.5
-    assert backend.most_in_flight == 1
+    assert backend.max_in_flight == 1
 
 
 def test_disconnected_client_does_not_abort_the_refresh(client, backend):
@@ -75,12 +75,12 @@ def test_disconnected_client_does_not_abort_the_refresh(client, backend):
 
 
 def test_clients_do_not_queue_for_uncacheable_responses(tmp_path):
-    backends = {status: Backend().lives() for status in (404, 500, 503)}
+    backends = {status: Backend().set_lifetimes() for status in (404, 500, 503)}
     for status, backend in backends.items():
         backend.status, backend.delay = status, 0.02
-    read = partial(read_much, rate=50, seconds=4, every=60)
+    read = partial(read_pages, rate=50, seconds=4, every=60)
     cases = {str(status): (backend, read) for status, backend in backends.items()}
-    with at_once(tmp_path, cases, LAB_NGINX_CACHE="protected") as futures:
+    with run_parallel(tmp_path, cases, LAB_NGINX_CACHE="protected") as futures:
         for status, backend in backends.items():
             _check_no_queue(futures[str(status)].result(), backend)
 

@@ -27,7 +27,7 @@ NOT_PAGES = [
 
 @pytest.fixture
 def backend():
-    return Backend().lives(ttl=60)
+    return Backend().set_lifetimes(ttl=60)
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 
 from lab.stack.native.supervision import wait_for
-from tests.support.nginx_at_once import at_once
+from tests.support.nginx_cases import run_parallel
 from tests.support.nginx_front import LIST, Backend, front
-from tests.support.nginx_load import read_much
+from tests.support.nginx_load import read_pages
 
 TTL = 1
 # Limit during an outage, counted from the end of TTL. The real backend uses 60.
@@ -21,7 +21,7 @@ SETTINGS = {"LAB_NGINX_CACHE": "protected", "LAB_PROXY_TIMEOUT": "1"}
 
 
 def _backend(**more):
-    return Backend().lives(ttl=TTL, error=ERROR, **more)
+    return Backend().set_lifetimes(ttl=TTL, error=ERROR, **more)
 
 
 @pytest.fixture
@@ -49,11 +49,11 @@ def test_served_pages_are_not_older_than_the_limit(tmp_path, delay):
     def read(client, backend):
         client.get(LIST, headers={"Accept-Encoding": "identity"})
         backend.delay = delay
-        return read_much(client, backend, rate=60, seconds=8, every=1.7)
+        return read_pages(client, backend, rate=60, seconds=8, every=1.7)
 
     orders = {"as sent": _backend(), "X-Accel-Expires first": _backend(reverse=True)}
     cases = {name: (backend, read) for name, backend in orders.items()}
-    with at_once(tmp_path, cases, LAB_NGINX_CACHE="protected") as futures:
+    with run_parallel(tmp_path, cases, LAB_NGINX_CACHE="protected") as futures:
         for name in orders:
             _check_age_limit(futures[name].result(), delay)
 
@@ -184,7 +184,7 @@ CASES = {
 @pytest.fixture(scope="module")
 def futures(tmp_path_factory):
     cases = {name: (_backend(), case) for name, case in CASES.items()}
-    with at_once(tmp_path_factory.mktemp("long"), cases, **SETTINGS) as futures:
+    with run_parallel(tmp_path_factory.mktemp("long"), cases, **SETTINGS) as futures:
         yield futures
 
 

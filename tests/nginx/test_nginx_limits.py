@@ -15,7 +15,7 @@ CONNECTIONS = 32
 
 @pytest.fixture
 def backend():
-    backend = Backend().lives()
+    backend = Backend().set_lifetimes()
     yield backend
     backend.delay = 0
 
@@ -60,7 +60,7 @@ def test_shedding_rejects_excess_requests_immediately(tmp_path, backend):
         assert responses[0].headers["Retry-After"] == "1"
         assert {request.result().status_code for request in bookings} == {200}
         assert client.post(BOOKING).status_code == 200
-    assert backend.most_in_flight == CONNECTIONS
+    assert backend.max_in_flight == CONNECTIONS
 
 
 def test_excess_requests_wait_without_shedding(tmp_path, backend):
@@ -69,7 +69,7 @@ def test_excess_requests_wait_without_shedding(tmp_path, backend):
     with front(tmp_path, backend) as client:
         _, statuses = _statuses(client, 90, "POST", BOOKING)
     assert statuses == {200: 90}
-    assert backend.most_in_flight > CONNECTIONS
+    assert backend.max_in_flight > CONNECTIONS
 
 
 def test_requests_for_cached_pages_are_not_shed(tmp_path, backend):
@@ -87,7 +87,7 @@ def test_requests_for_cached_pages_are_not_shed(tmp_path, backend):
                 time.sleep(0.01)
     assert {status for status, _ in counts} == {200}
     # Only the refresh may exceed the limit; otherwise every client would get an old page.
-    assert backend.most_in_flight == CONNECTIONS + 1
+    assert backend.max_in_flight == CONNECTIONS + 1
 
 
 @pytest.mark.parametrize("path", [BOOKING, "/ws/hotel/"])

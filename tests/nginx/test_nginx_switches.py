@@ -39,7 +39,7 @@ def _status_from(address, port, path):
 
 def test_refresh_listener_on_all_addresses_rejects_other_clients(tmp_path):
     """In a container the listener is bound to 0.0.0.0."""
-    port, backend = free_port(), Backend().lives(ttl=60)
+    port, backend = free_port(), Backend().set_lifetimes(ttl=60)
     settings = {"LAB_NGINX_CACHE": "protected", "LAB_NGINX_STATUS_LISTEN": f"0.0.0.0:{port}"}
     with front(tmp_path, backend, **settings) as client:
         for path in (LIST, DETAIL):
@@ -74,7 +74,7 @@ def test_open_websocket_does_not_keep_an_old_worker_alive(tmp_path):
 
 @pytest.mark.parametrize("new", ["off", "basic"])
 def test_waiting_requests_succeed_when_protected_cache_is_disabled(tmp_path, new):
-    backend = Backend().lives()
+    backend = Backend().set_lifetimes()
     with front(tmp_path, backend, LAB_NGINX_CACHE="protected") as client:
         # The first fetch returns 404, so every waiting request must be sent again.
         backend.status, backend.delay = 404, 1.5

@@ -13,7 +13,7 @@ from statistics import quantiles
 
 import pytest
 
-from tests.support.raw_http import Client, ask, head, post
+from tests.support.raw_http import Client, head, post, send_request
 
 IDLE, SLOW = 500, 500
 OTHERS = 300
@@ -93,10 +93,10 @@ def _seconds(port) -> list[float]:
     for number in range(OTHERS):
         start = time.monotonic()
         if number % 3:
-            response = ask(port, head("/api/hotel/"))
+            response = send_request(port, head("/api/hotel/"))
             assert response.status == 200
         else:
-            response = ask(port, post("/api/booking/", b"{}"))
+            response = send_request(port, post("/api/booking/", b"{}"))
             assert response.status == 400
         durations.append(time.monotonic() - start)
     return durations

@@ -10,7 +10,7 @@ import pytest
 from lab_settings.kinds import Server
 
 from lab.settings import update_settings
-from tests.support.raw_http import Client, ask, head, post
+from tests.support.raw_http import Client, head, post, send_request
 
 BOOKING, LIST = "/api/booking/", "/api/hotel/"
 DATA = {
@@ -98,7 +98,7 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_invalid_booking_body_returns_400(port, body):
-    response = ask(port, post(BOOKING, body))
+    response = send_request(port, post(BOOKING, body))
     assert (response.status, response.code) in {(400, "invalid"), (400, "parse_error")}
 
 
@@ -120,8 +120,8 @@ CONTENT_TYPES = {
 @pytest.mark.parametrize("content_type", CONTENT_TYPES.values(), ids=CONTENT_TYPES)
 def test_content_type_parameters_are_ignored(port, content_type):
     """The booking is parsed and its suite not found; the list, without a body, is returned."""
-    assert ask(port, post(BOOKING, GOOD, content_type=content_type)).status == 404
-    response = ask(port, head(f"{LIST}?a=%41%ff", f"Content-Type: {content_type}"))
+    assert send_request(port, post(BOOKING, GOOD, content_type=content_type)).status == 404
+    response = send_request(port, head(f"{LIST}?a=%41%ff", f"Content-Type: {content_type}"))
     assert (response.status, len(response.json)) == (200, 4)
 
 
@@ -130,7 +130,7 @@ OTHER_TYPES = ["", "text/plain", "application/xml", "application/", "/", "a=b", 
 
 @pytest.mark.parametrize("content_type", OTHER_TYPES, ids=[name[:20] for name in OTHER_TYPES])
 def test_unsupported_media_type_returns_415(port, content_type):
-    response = ask(port, post(BOOKING, GOOD, content_type=content_type))
+    response = send_request(port, post(BOOKING, GOOD, content_type=content_type))
     assert (response.status, response.code) == (415, "unsupported_media_type")
 
 
@@ -198,7 +198,7 @@ MESSAGES = {
 @pytest.mark.parametrize("name", MESSAGES)
 def test_malformed_message_is_rejected_in_error_format(port, name):
     request, status, code = MESSAGES[name]
-    response = ask(port, request)
+    response = send_request(port, request)
     statuses, codes = (status, code) if isinstance(status, tuple) else ((status,), (code,))
     assert (response.status, response.code) in set(zip(statuses, codes, strict=True))
     assert b"nginx" not in response.body
@@ -218,7 +218,7 @@ PARSED = {
 @pytest.mark.parametrize("name", PARSED)
 def test_server_parser_handles_messages_accepted_by_nginx(port, server, name):
     request, status, others = PARSED[name]
-    response = ask(port, request)
+    response = send_request(port, request)
     if server.is_asgi:
         assert response.status in others
     else:
@@ -227,9 +227,9 @@ def test_server_parser_handles_messages_accepted_by_nginx(port, server, name):
 
 @pytest.mark.parametrize("version", ["%0d%0aX:%20y", "%00", "1.0.0", "é", "../x"])
 def test_schema_ignores_requested_version(port, version):
-    plain = ask(port, head("/api/schema/?format=json"))
+    plain = send_request(port, head("/api/schema/?format=json"))
     target = f"/api/schema/?format=json&version={version.replace('é', '%C3%A9')}"
-    other = ask(port, head(target))
+    other = send_request(port, head(target))
     assert (plain.status, other.status) == (200, 200)
     assert other.json["paths"] == plain.json["paths"]
     assert "x" not in other.headers

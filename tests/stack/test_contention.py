@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.support.contention import race, racing
+from tests.support.contention import race, race_settings
 
 # 5 rounds take about ten seconds per booking variant; `make test-input` runs 1,000 rounds.
 ROUNDS = int(os.environ.get("CONTENTION_ROUNDS", "5"))
@@ -19,7 +19,7 @@ def _deadlocks_logged(stack):
 @pytest.mark.parametrize("booking", ["naive", "fast"])
 def test_each_slot_is_booked_once(stack, capsys, booking):
     before = _deadlocks_logged(stack)
-    with racing(stack, booking), capsys.disabled():
+    with race_settings(stack, booking), capsys.disabled():
         print(f"\n{booking}: {race(stack, ROUNDS, _report_progress)}")
     assert _deadlocks_logged(stack) == before
 

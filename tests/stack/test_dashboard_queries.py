@@ -4,15 +4,20 @@ import httpx
 import pytest
 
 from lab.stack.native.supervision import wait_for
-from tests.support.answers import (
+from tests.support.dashboard_runs import (
     DOCKER_ONLY,
     MAY_BE_EMPTY,
     NATIVE_ONLY,
-    check_answers,
-    questions,
-    unanswered,
+    check_results,
+    empty_expressions,
+    queries,
 )
-from tests.support.dashboards import Asked, measuring, of_annotations, of_panels
+from tests.support.dashboards import (
+    Expression,
+    annotation_expressions,
+    metric_dashboards,
+    panel_expressions,
+)
 
 ALLOWED = MAY_BE_EMPTY | DOCKER_ONLY
 
@@ -22,9 +27,9 @@ def runs(telemetry_run):
     return telemetry_run.url, telemetry_run.start
 
 
-@pytest.mark.parametrize("dashboard", measuring(), ids=lambda one: one["title"])
+@pytest.mark.parametrize("dashboard", metric_dashboards(), ids=lambda one: one["title"])
 def test_every_expression_has_a_result(dashboard, runs):
-    check_answers(*runs, dashboard, ALLOWED)
+    check_results(*runs, dashboard, ALLOWED)
 
 
 def _last_sample(url: str, testid: str) -> float:
@@ -34,12 +39,12 @@ def _last_sample(url: str, testid: str) -> float:
 
 
 def test_each_run_has_one_end_annotation_near_its_last_sample(runs):
-    dashboard = next(one for one in measuring() if one["uid"] == "lab-load-test")
-    (ends,) = (one for one in of_annotations(dashboard) if "test end" in one.place)
+    dashboard = next(one for one in metric_dashboards() if one["uid"] == "lab-load-test")
+    (ends,) = (one for one in annotation_expressions(dashboard) if "test end" in one.place)
     marks: dict[str, list[float]] = {}
 
     def has_both_runs() -> bool:
-        for one in questions(*runs, dashboard).answer(ends):
+        for one in queries(*runs, dashboard).result(ends):
             marks[one["metric"]["testid"]] = [at for at, _ in one["values"]]
         return len(marks) == 2
 
@@ -50,22 +55,24 @@ def test_each_run_has_one_end_annotation_near_its_last_sample(runs):
 
 
 def test_expression_without_result_is_reported_with_dashboard_and_panel(runs):
-    dashboard = next(one for one in measuring() if one["uid"] == "lab-load-test")
+    dashboard = next(one for one in metric_dashboards() if one["uid"] == "lab-load-test")
     panel = next(p for p in dashboard["panels"] if p["title"] == "Virtual users")
     expr = panel["targets"][0]["expr"].replace("k6_vus", "k6_vuz")
     panel["targets"][0]["expr"] = expr
-    (query,) = [one for one in unanswered(*runs, dashboard, ALLOWED) if "k6_vuz" in one.expr]
+    (query,) = [one for one in empty_expressions(*runs, dashboard, ALLOWED) if "k6_vuz" in one.expr]
     message = f"dashboard 'Load test', panel 'Virtual users', expression: {expr}"
     assert str(query) == message
 
 
 def test_invalid_promql_is_reported_with_panel_and_expression(runs):
-    dashboard = measuring()[0]
-    bad = Asked(dashboard["title"], "panel 'x'", "sum(")
+    dashboard = metric_dashboards()[0]
+    bad = Expression(dashboard["title"], "panel 'x'", "sum(")
     with pytest.raises(AssertionError, match=r"parse error.*panel 'x', expression: sum\("):
-        questions(*runs, dashboard).answer(bad)
+        queries(*runs, dashboard).result(bad)
 
 
 def test_exceptions_match_expressions_of_panels():
-    expressions = {one.expr for dashboard in measuring() for one in of_panels(dashboard)}
+    expressions = {
+        one.expr for dashboard in metric_dashboards() for one in panel_expressions(dashboard)
+    }
     assert set(ALLOWED | NATIVE_ONLY) <= expressions

@@ -10,11 +10,16 @@ from grafana.src import guide
 from grafana.src.__main__ import FOLDER, write
 from grafana.src.page import REFRESH
 from lab.paths import ROOT
-from tests.support.dashboards import dashboards, measuring, of_annotations, of_panels
+from tests.support.dashboards import (
+    annotation_expressions,
+    dashboards,
+    metric_dashboards,
+    panel_expressions,
+)
 
 PANELS = [
     pytest.param(dashboard, panel, id=f"{dashboard['title']}: {panel['title']}")
-    for dashboard in measuring()
+    for dashboard in metric_dashboards()
     for panel in dashboard["panels"]
 ]
 # The highest schema version that Grafana 9.4 knows.
@@ -34,9 +39,9 @@ def test_committed_dashboards_match_their_sources(tmp_path):
 
 
 def test_dashboards_are_complete_and_each_states_its_question():
-    assert {dashboard["uid"] for dashboard in measuring()} == UIDS
+    assert {dashboard["uid"] for dashboard in metric_dashboards()} == UIDS
     assert {dashboard["uid"] for dashboard in dashboards()} - UIDS == {guide.UID}
-    for dashboard in measuring():
+    for dashboard in metric_dashboards():
         assert dashboard["description"].endswith("?")
 
 
@@ -73,15 +78,15 @@ def test_rows_fill_the_width_with_panels_of_equal_height(dashboard):
 
 
 def test_dashboards_annotate_test_start_test_end_and_layer_switches():
-    for dashboard in measuring():
-        marks = " ".join(query.place for query in of_annotations(dashboard))
+    for dashboard in metric_dashboards():
+        marks = " ".join(query.place for query in annotation_expressions(dashboard))
         assert all(name in marks for name in ("test start", "test end", "layer switch"))
 
 
 def test_k6_expressions_filter_by_the_selected_test():
     """Otherwise k6's series of different runs would be added up unnoticed."""
-    for dashboard in measuring():
-        for query in of_panels(dashboard):
+    for dashboard in metric_dashboards():
+        for query in panel_expressions(dashboard):
             for matchers in re.findall(r"k6_\w+(\{[^}]*\})?", query.expr):
                 assert "$testid" in matchers, str(query)
 
@@ -98,6 +103,6 @@ def test_grafana_interval_matches_scrape_interval():
 def test_panels_query_the_provisioned_data_source():
     sources = yaml.safe_load((ROOT / "grafana/provisioning/datasources/prometheus.yml").read_text())
     uid = sources["datasources"][0]["uid"]
-    for dashboard in measuring():
+    for dashboard in metric_dashboards():
         items = [*dashboard["panels"], *dashboard["templating"]["list"]]
         assert {one["datasource"]["uid"] for one in items} == {uid}

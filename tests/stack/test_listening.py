@@ -13,7 +13,7 @@ from lab.stack.native.services import grafana
 from lab.stack.native.services.exporters import MONITORED_SERVICES
 from lab.stack.native.supervision import leftovers
 from tests.support.compose import config
-from tests.support.push_gate import PushGate
+from tests.support.metrics_ingress import MetricsIngress
 from tests.support.security_page import rows
 
 # A loopback address other than 127.0.0.1, present on every Linux.
@@ -124,6 +124,6 @@ def test_lab_bind_opens_only_nginx_and_protected_metrics_ingress(public_state):
     ports = {row.setting: next(iter(_ports(row, settings))) for row in TABLE}
     reachable = {name for name, port in ports.items() if _is_reachable(port, ELSEWHERE)}
     assert reachable == {"LAB_HTTP_PORT", "LAB_PUSH_PORT"}
-    gate = PushGate(settings, state, ELSEWHERE)
-    gate.lets_in_with_the_password_alone()
-    gate.hands_on_what_k6_pushes()
+    gate = MetricsIngress(settings, state, ELSEWHERE)
+    gate.check_authentication()
+    gate.check_forwarding()

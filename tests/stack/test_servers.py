@@ -44,7 +44,9 @@ def _changed_settings(stack, **values):
     base = {"LAB_SECOND_SERVER": "off", "LAB_DB_MAX_CONNECTIONS": "100", "LAB_WEBSOCKETS": "off"}
     base["LAB_WORKERS"] = "2"
     assignments = base | values
-    return update_settings(stack.settings(), [f"{name}={value}" for name, value in assignments.items()])
+    return update_settings(
+        stack.settings(), [f"{name}={value}" for name, value in assignments.items()]
+    )
 
 
 def _server_name(stack, url, *, path=UNKNOWN_PATH, token=True):
@@ -69,7 +71,7 @@ def test_server_reports_its_name_lists_hotels_and_books(stack, server):
     verify.verify(verify.target_of(stack, settings))
     load = Load(settings.target_url)
     load.book_once()
-    assert load.seen.statuses == {201: 1}
+    assert load.records.statuses == {201: 1}
     assert len(_workers(stack)) == settings.LAB_WORKERS
     _check_metrics(stack, settings)
     _check_second_server(stack, settings)

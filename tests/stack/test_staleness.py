@@ -11,7 +11,7 @@ import pytest
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.queries import heartbeat
 from lab.stack.native.supervision import wait_for
-from tests.support.booking_load import Load, redis_frozen, redis_stopped
+from tests.support.booking_load import Load, frozen_redis, stopped_redis
 
 TTL_SECONDS = 1
 QUIET_SECONDS = 5
@@ -44,8 +44,8 @@ def test_versioned_cache_never_serves_stale_pages(stack, set_modes, server):
     set_modes(LAB_REDIS_CACHE="versioned", LAB_DETAIL="fast", LAB_SERVER=server)
     with Load(stack.settings().target_url) as load:
         _run_redis_outages(load, stack, then=lambda: _wait_for_a_hit(stack))
-    assert load.seen.stale == []
-    assert set(load.seen.statuses) == {200, 201}
+    assert load.records.stale == []
+    assert set(load.records.statuses) == {200, 201}
 
 
 @pytest.mark.parametrize("redis", ["versioned", pytest.param("off", marks=pytest.mark.slow)])
@@ -55,7 +55,7 @@ def test_protected_cache_respects_its_age_limit(stack, set_modes, redis):
     with Load(stack.settings().target_url) as load:
         _run_redis_outages(load, stack)
     _check_age_limit(load)
-    assert load.seen.stale, "pages are cached for a second: some reads must be of that age"
+    assert load.records.stale, "pages are cached for a second: some reads must be of that age"
 
 
 def test_protected_cache_respects_its_age_limit_after_idle_time(stack, set_modes):
@@ -74,26 +74,26 @@ def test_protected_cache_respects_its_age_limit_after_idle_time(stack, set_modes
 
 def _run_redis_outages(load, stack, then=lambda: None) -> None:
     """Continue the load before, during and after each outage; call `then` after each."""
-    load.goes_on()
-    for outage in (redis_frozen, redis_stopped):
+    load.wait_for_progress()
+    for outage in (frozen_redis, stopped_redis):
         with outage(stack):
-            load.goes_on()
-        load.goes_on()
+            load.wait_for_progress()
+        load.wait_for_progress()
         then()
 
 
 def _check_age_limit(load) -> None:
-    assert set(load.seen.statuses) == {200, 201}
-    assert max(load.seen.stale, default=0) <= TTL_SECONDS + 2 + load.seen.slowest
+    assert set(load.records.statuses) == {200, 201}
+    assert max(load.records.stale, default=0) <= TTL_SECONDS + 2 + load.records.slowest
 
 
 def test_page_cache_serves_stale_pages(stack, set_modes):
     """Verify that the same load detects staleness where it exists."""
     set_modes(LAB_REDIS_CACHE="page", LAB_DETAIL="fast")
     with Load(stack.settings().target_url) as load:
-        load.goes_on(bookings=5)
-    assert load.seen.stale
-    assert set(load.seen.statuses) == {200, 201}
+        load.wait_for_progress(bookings=5)
+    assert load.records.stale
+    assert set(load.records.statuses) == {200, 201}
 
 
 def _run_probe(lab, **environ):

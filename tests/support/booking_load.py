@@ -23,7 +23,7 @@ NIGHTS = 300_000
 
 
 @dataclass
-class Seen:
+class Records:
     """Records of writers and readers. `stale` has one entry for each booking that was confirmed
     before a page request and is missing in that page: seconds from confirmation to request.
     """
@@ -46,10 +46,10 @@ class Load:
         self._suites = [suite["id"] for suite in detail["suites"]]
         guests = (b["customers"] for suite in detail["suites"] for b in suite["bookings"])
         self._guest = next(guests)[0]
-        self._booked: dict[str, float] = {}
+        self._booking_times: dict[str, float] = {}
         self._nights = count(random.randrange(NIGHTS))
         self._stop = threading.Event()
-        self.seen = Seen()
+        self.records = Records()
 
     def book_once(self) -> None:
         """Make one booking without reading the page, because a read would refresh it."""
@@ -62,10 +62,10 @@ class Load:
 
     @property
     def bookings(self) -> int:
-        return len(self._booked)
+        return len(self._booking_times)
 
     def __enter__(self) -> "Load":
-        actions = [self._book_and_look] * WRITERS + [self._read] * READERS
+        actions = [self._book_and_read] * WRITERS + [self._read] * READERS
         self._threads = [threading.Thread(target=self._repeat, args=[a]) for a in actions]
         for thread in self._threads:
             thread.start()
@@ -76,11 +76,11 @@ class Load:
         for thread in self._threads:
             thread.join()
 
-    def goes_on(self, bookings: int = 15, reads: int = 40) -> None:
+    def wait_for_progress(self, bookings: int = 15, reads: int = 40) -> None:
         """Wait for `bookings` more bookings and `reads` more reads."""
-        booked, read = self.bookings + bookings, self.seen.reads + reads
+        booked, read = self.bookings + bookings, self.records.reads + reads
         wait_for(
-            lambda: self.bookings >= booked and self.seen.reads >= read,
+            lambda: self.bookings >= booked and self.records.reads >= read,
             seconds=30,
             what=f"{bookings} more bookings and {reads} more reads",
         )
@@ -90,37 +90,37 @@ class Load:
             while not self._stop.is_set():
                 action(client)
 
-    def _book_and_look(self, client: httpx.Client) -> None:
+    def _book_and_read(self, client: httpx.Client) -> None:
         """Make a booking and read the page at once."""
         self._book(client)
         self._read(client)
 
     def _book(self, client: httpx.Client) -> None:
         night = FIRST_NIGHT + timedelta(days=next(self._nights))
-        wish = {
+        booking = {
             "suite": random.choice(self._suites),
             "check_in": str(night),
             "check_out": str(night + timedelta(days=1)),
             "customers": [self._guest],
         }
-        answer = client.post(f"{self._api}/booking/", json=wish)
-        self.seen.statuses[answer.status_code] += 1
-        if answer.status_code == 201:
-            self._booked[answer.json()["id"]] = time.monotonic()
+        response = client.post(f"{self._api}/booking/", json=booking)
+        self.records.statuses[response.status_code] += 1
+        if response.status_code == 201:
+            self._booking_times[response.json()["id"]] = time.monotonic()
 
     def _read(self, client: httpx.Client) -> None:
-        due, asked = list(self._booked.items()), time.monotonic()
-        answer = client.get(self._page)
-        self.seen.slowest = max(self.seen.slowest, time.monotonic() - asked)
-        self.seen.statuses[answer.status_code] += 1
-        self.seen.reads += 1
-        if answer.status_code == 200:
-            page = answer.text
-            self.seen.stale += [asked - at for booking, at in due if booking not in page]
+        bookings, start = list(self._booking_times.items()), time.monotonic()
+        response = client.get(self._page)
+        self.records.slowest = max(self.records.slowest, time.monotonic() - start)
+        self.records.statuses[response.status_code] += 1
+        self.records.reads += 1
+        if response.status_code == 200:
+            page = response.text
+            self.records.stale += [start - at for booking, at in bookings if booking not in page]
 
 
 @contextmanager
-def redis_frozen(stack):
+def frozen_redis(stack):
     """Freeze Redis with SIGSTOP: it accepts connections and does not answer."""
     pid = stack._supervision.pid("redis")
     os.kill(pid, signal.SIGSTOP)
@@ -131,7 +131,7 @@ def redis_frozen(stack):
 
 
 @contextmanager
-def redis_stopped(stack):
+def stopped_redis(stack):
     """Stop Redis: its port refuses connections, and its data is lost."""
     stack._supervision._call("stopProcess", "redis")
     try:

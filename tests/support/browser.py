@@ -15,16 +15,16 @@ from typing import Any
 from websockets.sync.client import ClientConnection, connect
 
 # Console levels that count as errors.
-_TROUBLE = ("error", "warning", "assert")
+_ERROR_LEVELS = ("error", "warning", "assert")
 
 
 class Page:
-    """One open page, with the errors on its console in `trouble`."""
+    """One open page, with the errors on its console in `errors`."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self._last = 0
-        self.trouble: list[str] = []
+        self.errors: list[str] = []
         for domain in ("Page", "Runtime", "Log"):
             self.send(f"{domain}.enable")
 
@@ -37,16 +37,16 @@ class Page:
             if message.get("id") == self._last:
                 assert "error" not in message, message
                 return message["result"]
-            self._note(message)
+            self._record(message)
 
-    def _note(self, event: dict[str, Any]) -> None:
-        said = event.get("params", {})
+    def _record(self, event: dict[str, Any]) -> None:
+        params = event.get("params", {})
         if event.get("method") == "Runtime.exceptionThrown":
-            self.trouble.append(json.dumps(said["exceptionDetails"]))
-        if event.get("method") == "Runtime.consoleAPICalled" and said["type"] in _TROUBLE:
-            self.trouble.append(json.dumps(said["args"]))
-        if event.get("method") == "Log.entryAdded" and said["entry"]["level"] in _TROUBLE:
-            self.trouble.append(json.dumps(said["entry"]))
+            self.errors.append(json.dumps(params["exceptionDetails"]))
+        if event.get("method") == "Runtime.consoleAPICalled" and params["type"] in _ERROR_LEVELS:
+            self.errors.append(json.dumps(params["args"]))
+        if event.get("method") == "Log.entryAdded" and params["entry"]["level"] in _ERROR_LEVELS:
+            self.errors.append(json.dumps(params["entry"]))
 
     def open(self, path: Path, width: int, *, dark: bool = False) -> None:
         """Open a file in a window of `width` CSS pixels and wait until its charts are drawn."""
@@ -56,20 +56,20 @@ class Page:
         self.send("Emulation.setEmulatedMedia", features=[theme])
         self.send("Page.navigate", url=path.resolve().as_uri())
         deadline = time.monotonic() + 60
-        while self.ask("document.documentElement?.dataset.charts") != "drawn":
-            assert time.monotonic() < deadline, f"charts were not drawn in 60 s: {self.trouble}"
+        while self.evaluate("document.documentElement?.dataset.charts") != "drawn":
+            assert time.monotonic() < deadline, f"charts were not drawn in 60 s: {self.errors}"
             time.sleep(0.1)
 
-    def ask(self, expression: str) -> Any:
+    def evaluate(self, expression: str) -> Any:
         """Return the value of a JavaScript expression."""
-        said = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
-        assert "exceptionDetails" not in said, said
-        return said["result"].get("value")
+        reply = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in reply, reply
+        return reply["result"].get("value")
 
-    def picture(self, path: Path) -> None:
+    def screenshot(self, path: Path) -> None:
         """Save the whole page as a PNG."""
-        said = self.send("Page.captureScreenshot", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(said["data"]))
+        reply = self.send("Page.captureScreenshot", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(reply["data"]))
 
 
 @contextmanager
@@ -104,8 +104,8 @@ def _address(profile: Path, process: subprocess.Popen[bytes]) -> str:
     while time.monotonic() < deadline and process.poll() is None:
         try:
             port = (profile / "profile/DevToolsActivePort").read_text().split()[0]
-            found = httpx.get(f"http://127.0.0.1:{port}/json").json()
-            return next(one["webSocketDebuggerUrl"] for one in found if one["type"] == "page")
+            pages = httpx.get(f"http://127.0.0.1:{port}/json").json()
+            return next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
         except (OSError, IndexError, httpx.HTTPError, StopIteration):
             time.sleep(0.05)
     raise AssertionError(f"Chromium did not start:\n{(profile / 'log').read_text()}")

@@ -8,7 +8,7 @@ from lab.suites.calibration.checks import Measurement
 from lab.suites.calibration.reference import ReferenceValues
 
 BY_NAME = {cell.name: cell for cell in CELLS}
-TRUTH = ReferenceValues([0.02] * 1000, [0.0] * 1000, 5.0, [0.0], 0, best_rate=171.0)
+REFERENCE = ReferenceValues([0.02] * 1000, [0.0] * 1000, 5.0, [0.0], 0, best_rate=171.0)
 RESULT = Result(
     **{f"p{share}_ms": 20.1 for share in checks.SHARES},
     rps=200.0,
@@ -19,4 +19,4 @@ RESULT = Result(
         rate=201.0, offered=201.0, goodput=199.0, seconds_into_test=9, reasons=()
     ),
 )
-SEEN = Measurement(RESULT, TRUTH, 0.1, dict.fromkeys(checks.SHARES, 21.0), 1000.0)
+SAMPLE = Measurement(RESULT, REFERENCE, 0.1, dict.fromkeys(checks.SHARES, 21.0), 1000.0)

@@ -12,7 +12,7 @@ def config(*files: str, **environ: str) -> dict[str, Any]:
     """Return the resolved services of `files`, and those of profiles named in the environment."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("LAB_")} | environ
     flags = [part for name in files for part in ("-f", str(ROOT / name))]
-    done = subprocess.run(
+    process = subprocess.run(
         [str(BIN / "docker-compose"), *flags, "config", "--format", "json"],
         env=env,
         cwd=ROOT,
@@ -20,6 +20,6 @@ def config(*files: str, **environ: str) -> dict[str, Any]:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert "variable is not set" not in done.stderr
-    return dict(json.loads(done.stdout)["services"])
+    assert process.returncode == 0, process.stderr
+    assert "variable is not set" not in process.stderr
+    return dict(json.loads(process.stdout)["services"])

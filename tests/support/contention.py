@@ -34,13 +34,13 @@ SERVER = ("LAB_SERVER=gunicorn-gthread", "LAB_WORKERS=2", "LAB_THREADS=40")
 
 
 @dataclass
-class Seen:
+class Results:
     """Results of the rounds; `wrong` describes each slot not booked by exactly one client."""
 
     rounds: int = 0
     codes: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
-    booked: list[str] = field(default_factory=list)
+    booking_ids: list[str] = field(default_factory=list)
     # Seconds: the longest sending of a round's 200 requests, and the duration of all rounds.
     longest_sending: float = 0
     seconds: float = 0
@@ -57,10 +57,10 @@ class Slot:
     suite: str
     check_in: date
 
-    def wish(self, guest: str) -> bytes:
+    def body(self, guest: str) -> bytes:
         end = self.check_in + timedelta(days=NIGHTS_PER_STAY)
-        days = {"check_in": str(self.check_in), "check_out": str(end)}
-        return json.dumps({"suite": self.suite, **days, "customers": [guest]}).encode()
+        dates = {"check_in": str(self.check_in), "check_out": str(end)}
+        return json.dumps({"suite": self.suite, **dates, "customers": [guest]}).encode()
 
 
 class Race:
@@ -71,36 +71,38 @@ class Race:
         hotel = min(hotel["id"] for hotel in hotels)
         suites = httpx.get(f"{url}/api/hotel/{hotel}/", timeout=60).json()["suites"]
         self._suites = [suite["id"] for suite in suites[:SUITES]]
-        found = {guest for suite in suites for b in suite["bookings"] for guest in b["customers"]}
-        self._guests = sorted(found)
+        guests = {guest for suite in suites for b in suite["bookings"] for guest in b["customers"]}
+        self._guests = sorted(guests)
         self._night = FIRST_NIGHT + timedelta(days=random.randrange(NIGHTS))
         self._port = httpx.URL(url).port or 80
-        self.seen = Seen()
+        self.results = Results()
 
-    def run(self, rounds: int, tell: Callable[[int], None]) -> Seen:
+    def run(self, rounds: int, report_round: Callable[[int], None]) -> Results:
         """Run `rounds` rounds; call `tell` with the number of each round."""
         clients = [Client(self._port) for _ in range(CLIENTS)]
-        began = time.monotonic()
+        start = time.monotonic()
         try:
             for number in range(rounds):
-                tell(number)
+                report_round(number)
                 self._round(clients)
         finally:
             for client in clients:
                 client.close()
-        self.seen.seconds = time.monotonic() - began
-        return self.seen
+        self.results.seconds = time.monotonic() - start
+        return self.results
 
     def _round(self, clients: list[Client]) -> None:
         slots = self._slots()
-        wanted = [slots[number % SLOTS] for number in range(CLIENTS)]
-        random.shuffle(wanted)
-        requests = [self._request(slot, keyed=bool(n % 2)) for n, slot in enumerate(wanted)]
-        began = time.monotonic()
+        choices = [slots[number % SLOTS] for number in range(CLIENTS)]
+        random.shuffle(choices)
+        requests = [self._request(slot, keyed=bool(n % 2)) for n, slot in enumerate(choices)]
+        start = time.monotonic()
         for client, request in zip(clients, requests, strict=True):
             client.send(request)
-        self.seen.longest_sending = max(self.seen.longest_sending, time.monotonic() - began)
-        self._note(slots, list(zip(wanted, (client.answer() for client in clients), strict=True)))
+        self.results.longest_sending = max(self.results.longest_sending, time.monotonic() - start)
+        self._record(
+            slots, list(zip(choices, (client.answer() for client in clients), strict=True))
+        )
 
     def _slots(self) -> list[Slot]:
         """Return the slots of the next round, with new nights."""
@@ -111,19 +113,19 @@ class Race:
 
     def _request(self, slot: Slot, *, keyed: bool) -> bytes:
         key = [f"Idempotency-Key: {KEYS}{uuid4()}"] if keyed else []
-        return post("/api/booking/", slot.wish(random.choice(self._guests)), *key)
+        return post("/api/booking/", slot.body(random.choice(self._guests)), *key)
 
-    def _note(self, slots: list[Slot], answers: list[tuple[Slot, Answer]]) -> None:
-        self.seen.rounds += 1
+    def _record(self, slots: list[Slot], answers: list[tuple[Slot, Answer]]) -> None:
+        self.results.rounds += 1
         for slot in slots:
-            said = Counter(_said(answer) for wanted, answer in answers if wanted == slot)
-            self.seen.codes += said
-            if said != {"201": 1, "409 slot_taken": CLIENTS // SLOTS - 1}:
-                self.seen.wrong.append(f"round {self.seen.rounds}, {slot}: {dict(said)}")
-        self.seen.booked += [a.json["id"] for _, a in answers if a.status == 201]
+            outcomes = Counter(_outcome(answer) for choice, answer in answers if choice == slot)
+            self.results.codes += outcomes
+            if outcomes != {"201": 1, "409 slot_taken": CLIENTS // SLOTS - 1}:
+                self.results.wrong.append(f"round {self.results.rounds}, {slot}: {dict(outcomes)}")
+        self.results.booking_ids += [a.json["id"] for _, a in answers if a.status == 201]
 
 
-def _said(answer: Answer) -> str:
+def _outcome(answer: Answer) -> str:
     return "201" if answer.status == 201 else f"{answer.status} {answer.code}"
 
 
@@ -135,39 +137,39 @@ def deadlocks(engine: Engine) -> int:
     return int(engine.sql("hotel", _DEADLOCKS)[0])
 
 
-def kept(engine: Engine, booked: list[str]) -> int:
-    """Return how many bookings with the ids `booked` are in the database."""
+def count_bookings(engine: Engine, ids: list[str]) -> int:
+    """Return how many bookings with these `ids` are in the database."""
     return int(
-        engine.sql("hotel", f"SELECT count(*) FROM hotels_booking WHERE {_these(booked)}")[0]
+        engine.sql("hotel", f"SELECT count(*) FROM hotels_booking WHERE {_with_ids(ids)}")[0]
     )
 
 
-def in_the_races(engine: Engine) -> int:
+def count_race_bookings(engine: Engine) -> int:
     """Return the number of bookings in the nights of the races."""
-    counted = f"SELECT count(*) FROM hotels_booking WHERE check_in >= '{FIRST_NIGHT}'"
-    return int(engine.sql("hotel", counted)[0])
+    query = f"SELECT count(*) FROM hotels_booking WHERE check_in >= '{FIRST_NIGHT}'"
+    return int(engine.sql("hotel", query)[0])
 
 
-def forget(engine: Engine) -> None:
+def delete_bookings(engine: Engine) -> None:
     """Delete the bookings of the races, so that the pages do not grow."""
-    of_the_races = f"check_in >= '{FIRST_NIGHT}'"
-    links = f"booking_id IN (SELECT id FROM hotels_booking WHERE {of_the_races})"
+    condition = f"check_in >= '{FIRST_NIGHT}'"
+    links = f"booking_id IN (SELECT id FROM hotels_booking WHERE {condition})"
     engine.sql(
         "hotel",
         f"DELETE FROM hotels_booking_customers WHERE {links}",
         "UPDATE hotels_suite SET version = version + 1 WHERE id IN"
-        f" (SELECT suite_id FROM hotels_booking WHERE {of_the_races})",
-        f"DELETE FROM hotels_booking WHERE {of_the_races}",
+        f" (SELECT suite_id FROM hotels_booking WHERE {condition})",
+        f"DELETE FROM hotels_booking WHERE {condition}",
         f"DELETE FROM idempotency_storedanswer WHERE key LIKE '{KEYS}%'",
     )
 
 
-def _these(booked: list[str]) -> str:
-    return f"id = ANY('{{{','.join(booked)}}}')"
+def _with_ids(ids: list[str]) -> str:
+    return f"id = ANY('{{{','.join(ids)}}}')"
 
 
 @contextmanager
-def racing(engine: Engine, booking: str) -> Iterator[None]:
+def race_settings(engine: Engine, booking: str) -> Iterator[None]:
     """Set LAB_BOOKING to `booking` and use many workers; restore the settings at the end."""
     before = engine.settings()
     engine.apply(update_settings(before, [f"LAB_BOOKING={booking}", *SERVER]))
@@ -177,7 +179,7 @@ def racing(engine: Engine, booking: str) -> Iterator[None]:
         engine.apply(before)
 
 
-def race(engine: Engine, rounds: int, tell: Callable[[int], None] = lambda _: None) -> str:
+def race(engine: Engine, rounds: int, report_round: Callable[[int], None] = lambda _: None) -> str:
     """Race, check and delete the bookings; return one line of results.
 
     Raises:
@@ -185,14 +187,18 @@ def race(engine: Engine, rounds: int, tell: Callable[[int], None] = lambda _: No
     """
     before = deadlocks(engine)
     try:
-        seen = Race(engine.settings().target_url).run(rounds, tell)
-        assert not seen.wrong, seen.wrong[:5]
-        assert kept(engine, seen.booked) == in_the_races(engine) == rounds * SLOTS
+        results = Race(engine.settings().target_url).run(rounds, report_round)
+        assert not results.wrong, results.wrong[:5]
+        assert (
+            count_bookings(engine, results.booking_ids)
+            == count_race_bookings(engine)
+            == rounds * SLOTS
+        )
     finally:
-        forget(engine)
+        delete_bookings(engine)
     assert deadlocks(engine) == before, "Postgres found deadlocks"
     return (
-        f"{seen.rounds} rounds, {seen.rounds * CLIENTS} requests in {seen.seconds:.0f} s"
-        f" ({seen.rate:.0f}/s), all sent within {seen.longest_sending * 1000:.0f} ms: "
-        f"{dict(seen.codes)}, deadlocks 0"
+        f"{results.rounds} rounds, {results.rounds * CLIENTS} requests in {results.seconds:.0f} s"
+        f" ({results.rate:.0f}/s), all sent within {results.longest_sending * 1000:.0f} ms: "
+        f"{dict(results.codes)}, deadlocks 0"
     )

@@ -15,7 +15,7 @@ STEP_SECONDS = 5
 
 
 @dataclass(frozen=True)
-class Asked:
+class Expression:
     """One expression and its place in a dashboard."""
 
     dashboard: str
@@ -32,25 +32,27 @@ def dashboards() -> list[dict[str, Any]]:
     return [json.loads(file.read_text()) for file in sorted(FOLDER.glob("*.json"))]
 
 
-def measuring() -> list[dict[str, Any]]:
+def metric_dashboards() -> list[dict[str, Any]]:
     """Return the dashboards that query Prometheus."""
     return [d for d in dashboards() if any("targets" in p for p in d["panels"])]
 
 
-def of_panels(dashboard: dict[str, Any]) -> Iterator[Asked]:
+def panel_expressions(dashboard: dict[str, Any]) -> Iterator[Expression]:
     for panel in dashboard["panels"]:
         for target in panel["targets"]:
             place = f"panel {panel['title']!r}"
-            yield Asked(dashboard["title"], place, target["expr"], target.get("instant", False))
+            yield Expression(
+                dashboard["title"], place, target["expr"], target.get("instant", False)
+            )
 
 
-def of_annotations(dashboard: dict[str, Any]) -> Iterator[Asked]:
+def annotation_expressions(dashboard: dict[str, Any]) -> Iterator[Expression]:
     for mark in dashboard["annotations"]["list"]:
         if "expr" in mark:
-            yield Asked(dashboard["title"], f"annotation {mark['name']!r}", mark["expr"])
+            yield Expression(dashboard["title"], f"annotation {mark['name']!r}", mark["expr"])
 
 
-class Questions:
+class DashboardQueries:
     """Queries of one dashboard to Prometheus, with its variables resolved first."""
 
     def __init__(self, url: str, dashboard: dict[str, Any], start: float, end: float) -> None:
@@ -59,37 +61,37 @@ class Questions:
         self.empty_variables: list[str] = []
         self._values: dict[str, str] = {"__range": f"{int(end - start)}s"}
         for variable in dashboard["templating"]["list"]:
-            self._values[variable["name"]] = self._chosen(variable)
+            self._values[variable["name"]] = self._first_value(variable)
 
-    def answer(self, asked: Asked) -> list[dict[str, Any]]:
+    def result(self, expression: Expression) -> list[dict[str, Any]]:
         """Return the result of an expression, without series that have only NaN.
 
         Raises:
             AssertionError: Prometheus rejected it; names the dashboard, panel and expression.
         """
-        found = self._ask(asked.expr, instant=asked.instant)
-        assert found["status"] == "success", f"{found['error']}: {asked}"
-        return [series for series in found["data"]["result"] if _has_number(series)]
+        response = self._query(expression.expr, instant=expression.instant)
+        assert response["status"] == "success", f"{response['error']}: {expression}"
+        return [series for series in response["data"]["result"] if _has_number(series)]
 
-    def _chosen(self, variable: dict[str, Any]) -> str:
+    def _first_value(self, variable: dict[str, Any]) -> str:
         """Return the first value, as Grafana does; or "all", if that is the default."""
         expr = re.fullmatch(r"query_result\((.*)\)", variable["query"]["query"], re.DOTALL)[1]
-        found = self._ask(expr, instant=True)
-        assert found["status"] == "success", f"{found['error']}: variable {variable['name']}"
-        texts = [_as_text(series) for series in found["data"]["result"]]
+        response = self._query(expr, instant=True)
+        assert response["status"] == "success", f"{response['error']}: variable {variable['name']}"
+        texts = [_as_text(series) for series in response["data"]["result"]]
         matches = [re.search(variable["regex"].strip("/"), text) for text in texts]
         values = [match[1] for match in matches if match]
         if not values:
             self.empty_variables.append(variable["name"])
         return variable.get("allValue") or (values[0] if values else "")
 
-    def _ask(self, expr: str, *, instant: bool) -> Any:
-        filled = re.sub(r"\$\{?(\w+)\}?", lambda match: self._values[match[1]], expr)
+    def _query(self, expr: str, *, instant: bool) -> Any:
+        query = re.sub(r"\$\{?(\w+)\}?", lambda match: self._values[match[1]], expr)
         if instant:
-            path, params = "query", {"query": filled, "time": self._end}
+            path, params = "query", {"query": query, "time": self._end}
         else:
             times = {"start": self._start, "end": self._end, "step": STEP_SECONDS}
-            path, params = "query_range", {"query": filled, **times}
+            path, params = "query_range", {"query": query, **times}
         return httpx.get(f"{self._url}/api/v1/{path}", params=params, timeout=30).json()
 
 

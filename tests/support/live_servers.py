@@ -22,7 +22,7 @@ COMMANDS = {
 
 
 @contextmanager
-def served(name, **environ):
+def serve(name, **environ):
     """Start a server on the test database; yield its address without the scheme."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -40,12 +40,12 @@ def served(name, **environ):
         process.wait()
 
 
-def heard(websocket):
+def receive(websocket):
     return json.loads(websocket.recv(timeout=SECONDS))
 
 
-def closed_with(websocket):
+def close_code(websocket):
     """Return the close code; fail if a message arrives first."""
-    with pytest.raises(ConnectionClosed) as closed:
+    with pytest.raises(ConnectionClosed) as error:
         websocket.recv(timeout=SECONDS)
-    return closed.value.rcvd.code
+    return error.value.rcvd.code

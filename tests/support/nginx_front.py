@@ -30,8 +30,8 @@ def raw(client: httpx.Client, target: str, *headers: str, method: str = "GET") -
         lines.append("Host: lab")
     with socket.create_connection(("127.0.0.1", client.base_url.port), timeout=10) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode())
-        with connection.makefile("rb") as answer:
-            return answer.read().decode()
+        with connection.makefile("rb") as response:
+            return response.read().decode()
 
 
 def free_port() -> int:
@@ -51,11 +51,11 @@ class Backend:
         # Versions of the built pages; a 304 is not a build.
         self.builds: list[int] = []
         self.requests: list[tuple[str, str, dict[str, str]]] = []
-        self.in_flight = self.most_in_flight = 0
+        self.in_flight = self.max_in_flight = 0
         self._lock = threading.Lock()
         self._server: ThreadingHTTPServer | None = None
 
-    def lives(self, *, ttl=1, window=1, error=60, reverse=False) -> "Backend":
+    def set_lifetimes(self, *, ttl=1, window=1, error=60, reverse=False) -> "Backend":
         """Send the cache headers that the backend sends with LAB_NGINX_CACHE=protected."""
         windows = f"max-age={ttl}, stale-while-revalidate={window}, stale-if-error={error}"
         self.headers = [("Cache-Control", windows), ("X-Accel-Expires", str(ttl))]
@@ -79,7 +79,7 @@ class Backend:
         with self._lock:
             self.requests.append((request.command, request.path, dict(request.headers)))
             self.in_flight += 1
-            self.most_in_flight = max(self.most_in_flight, self.in_flight)
+            self.max_in_flight = max(self.max_in_flight, self.in_flight)
 
     def leave(self) -> None:
         with self._lock:
@@ -157,8 +157,8 @@ def nginx(folder: Path, *flags: str) -> list[str]:
     """Return the command that starts Nginx; TEST_NGINX names another build."""
     program = os.environ.get("TEST_NGINX") or str(require("nginx"))
     user = "user root; " if os.getuid() == 0 else ""
-    where = ["-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
-    return [program, *where, "-g", f"{user}daemon off;", *flags]
+    files = ["-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
+    return [program, *files, "-g", f"{user}daemon off;", *flags]
 
 
 @contextmanager
@@ -167,11 +167,11 @@ def front(
     backend: Backend,
     *,
     alter: Callable[[Path], None] | None = None,
-    meant: str = "[meant]",
+    allowed: str = "[none]",
     **settings: str,
 ) -> Iterator[httpx.Client]:
     """Start Nginx in front of `backend`; yield a client. At the end, the log may have no critical
-    lines except those that contain `meant`.
+    lines except those that contain `allowed`.
 
     `alter` may change the rendered configuration before the start.
     """
@@ -182,17 +182,17 @@ def front(
     backend.start()
     try:
         with httpx.Client(base_url=url, timeout=30) as client:
-            wait_for(lambda: _answers(client), seconds=5, what="Nginx")
+            wait_for(lambda: _is_ready(client), seconds=5, what="Nginx")
             yield client
     finally:
         process.terminate()
         process.wait(timeout=10)
         backend.stop()
     critical = [line for line in _lines(folder / "error.log") if "[crit]" in line or "[al" in line]
-    assert not [line for line in critical if meant not in line], critical
+    assert not [line for line in critical if allowed not in line], critical
 
 
-def _answers(client: httpx.Client) -> bool:
+def _is_ready(client: httpx.Client) -> bool:
     try:
         return client.get("/healthz").status_code == 404
     except httpx.HTTPError:

@@ -17,14 +17,14 @@ from threading import Event, Thread
 
 from tests.support.nginx_front import LIST, Backend, front
 
-_ALONE = ("cache-protected.conf", "http://refresh$uri", "http://refresh/direct$uri")
+_NO_QUEUE = ("cache-protected.conf", "http://refresh$uri", "http://refresh/direct$uri")
 _LOCK = ("cache-protected-fetch.conf", "revalidate on;", "revalidate on; proxy_cache_lock on;")
 _STALE = ("cache-protected-fetch.conf", "lock on;", "lock on; proxy_cache_use_stale updating;")
 # The project's variant and the alternatives that were tried: (file, old text, new text).
-WAYS: dict[str, list[tuple[str, str, str]]] = {
+VARIANTS: dict[str, list[tuple[str, str, str]]] = {
     "queue": [],
-    "lock alone": [_LOCK, _ALONE],
-    "use_stale updating": [_LOCK, _ALONE, _STALE],
+    "lock alone": [_LOCK, _NO_QUEUE],
+    "use_stale updating": [_LOCK, _NO_QUEUE, _STALE],
     "queue by second": [
         ("cache-protected-internal.conf", "|$http_if_none_match", "|$second"),
         ("cache-protected-http.conf", "map $upstream_status", "map $msec $second {\n"
@@ -34,7 +34,7 @@ WAYS: dict[str, list[tuple[str, str, str]]] = {
 
 
 @dataclass
-class Seen:
+class Readings:
     """Results of the readers; `stale` has the seconds since each page was superseded."""
 
     stale: list[float] = field(default_factory=list)
@@ -49,17 +49,17 @@ class Pages:
 
     backend: Backend
     every: float
-    began: list[float] = field(default_factory=lambda: [time.time()])
+    starts: list[float] = field(default_factory=lambda: [time.time()])
 
     def change(self, end: Event) -> None:
         while not end.wait(self.every):
             self.backend.version += 1
-            self.began.append(time.time())
+            self.starts.append(time.time())
 
     def stale(self, version: int, now: float) -> float:
         """Return the seconds since `version` was superseded; 0 for the newest."""
-        newest = bisect_right(self.began, now)
-        return max(0.0, now - self.began[version]) if version < newest else 0.0
+        newest = bisect_right(self.starts, now)
+        return max(0.0, now - self.starts[version]) if version < newest else 0.0
 
 
 async def _read(pool: list, port: int, path: str) -> tuple[int, str, bytes]:
@@ -75,75 +75,77 @@ async def _read(pool: list, port: int, path: str) -> tuple[int, str, bytes]:
     return int(head[0].split()[1]), headers.get("x-cache-status", ""), body
 
 
-async def _reader(seen: Seen, pages: Pages, pool: list, port: int) -> None:
+async def _reader(readings: Readings, pages: Pages, pool: list, port: int) -> None:
     start = time.time()
     try:
         status, cache, body = await _read(pool, port, LIST)
     except (OSError, asyncio.IncompleteReadError):
         status, cache, body = 0, "", b""
-    seen.waits.append(time.time() - start)
-    seen.statuses[cache] += 1
+    readings.waits.append(time.time() - start)
+    readings.statuses[cache] += 1
     if status == 200:
-        seen.stale.append(pages.stale(json.loads(body)["version"], time.time()))
+        readings.stale.append(pages.stale(json.loads(body)["version"], time.time()))
     else:
-        seen.failed += 1
+        readings.failed += 1
 
 
-async def _all(seen: Seen, pages: Pages, port: int, rate: float, seconds: float) -> None:
+async def _read_all(
+    readings: Readings, pages: Pages, port: int, rate: float, seconds: float
+) -> None:
     """Start one reader every 1/rate seconds, without waiting for the earlier ones."""
     pool: list = []
     begin = time.time()
     async with asyncio.TaskGroup() as group:
         for number in range(int(rate * seconds)):
             await asyncio.sleep(max(0, begin + number / rate - time.time()))
-            group.create_task(_reader(seen, pages, pool, port))
+            group.create_task(_reader(readings, pages, pool, port))
     for _, writer in pool:
         writer.close()
 
 
-def read_much(client, backend: Backend, *, rate: float, seconds: float, every: float) -> Seen:
+def read_pages(client, backend: Backend, *, rate: float, seconds: float, every: float) -> Readings:
     """Read at `rate` for `seconds` a page that changes every `every` seconds."""
-    seen, pages, end = Seen(), Pages(backend, every), Event()
-    changes = Thread(target=pages.change, args=(end,))
-    changes.start()
+    readings, pages, end = Readings(), Pages(backend, every), Event()
+    writer = Thread(target=pages.change, args=(end,))
+    writer.start()
     try:
-        asyncio.run(_all(seen, pages, client.base_url.port, rate, seconds))
+        asyncio.run(_read_all(readings, pages, client.base_url.port, rate, seconds))
     finally:
         end.set()
-        changes.join()
-    return seen
+        writer.join()
+    return readings
 
 
-def _alter(folder: Path, way: str) -> None:
-    for name, old, new in WAYS[way]:
+def _alter(folder: Path, variant: str) -> None:
+    for name, old, new in VARIANTS[variant]:
         path = folder / "switches" / name
         text = path.read_text()
         assert old in text, (name, old)
         path.write_text(text.replace(old, new, 1))
 
 
-def measure(way: str, answer: float, rate: float, seconds: float, every: float) -> str:
+def measure(variant: str, delay: float, rate: float, seconds: float, every: float) -> str:
     """Return one line of results for one variant."""
-    backend = Backend().lives()
+    backend = Backend().set_lifetimes()
     with (
         tempfile.TemporaryDirectory() as folder,
         front(
             Path(folder),
             backend,
-            alter=lambda where: _alter(where, way),
+            alter=lambda configuration: _alter(configuration, variant),
             LAB_NGINX_CACHE="protected",
         ) as client,
     ):
         client.get(LIST, headers={"Accept-Encoding": "identity"})
-        backend.delay, asked = answer, len(backend.requests)
-        seen = read_much(client, backend, rate=rate, seconds=seconds, every=every)
+        backend.delay, earlier = delay, len(backend.requests)
+        readings = read_pages(client, backend, rate=rate, seconds=seconds, every=every)
         builds = Counter(backend.builds)
-    waits = sorted(seen.waits)
+    waits = sorted(readings.waits)
     return (
-        f"{way:20} upstream {len(backend.requests) - asked:4}  most at once "
-        f"{backend.most_in_flight:4}  builds per version {max(builds.values()):4}  "
-        f"stalest {max(seen.stale):4.1f} s  p50 {waits[len(waits) // 2] * 1000:6.1f} ms  "
-        f"longest {waits[-1]:4.1f} s  failed {seen.failed}  {dict(seen.statuses)}"
+        f"{variant:20} upstream {len(backend.requests) - earlier:4}  most at once "
+        f"{backend.max_in_flight:4}  builds per version {max(builds.values()):4}  "
+        f"stalest {max(readings.stale):4.1f} s  p50 {waits[len(waits) // 2] * 1000:6.1f} ms  "
+        f"longest {waits[-1]:4.1f} s  failed {readings.failed}  {dict(readings.statuses)}"
     )
 
 
@@ -153,11 +155,16 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=200)
     parser.add_argument("--seconds", type=float, default=12)
     parser.add_argument("--every", type=float, default=3)
-    parser.add_argument("ways", nargs="*", default=list(WAYS))
-    given = parser.parse_args()
-    for way in given.ways:
+    parser.add_argument("variants", nargs="*", default=list(VARIANTS))
+    arguments = parser.parse_args()
+    for variant in arguments.variants:
         with suppress(KeyboardInterrupt):
-            print(measure(way, given.answer, given.rate, given.seconds, given.every), flush=True)
+            print(
+                measure(
+                    variant, arguments.answer, arguments.rate, arguments.seconds, arguments.every
+                ),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

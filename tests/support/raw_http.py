@@ -71,11 +71,11 @@ def read_answer(reader: BufferedReader, *, has_body: bool = True) -> Answer:
 
 
 def _headers(reader: BufferedReader) -> dict[str, str]:
-    found = {}
+    fields = {}
     while line := reader.readline().strip():
         name, _, value = line.decode("latin-1").partition(":")
-        found[name.lower()] = value.strip()
-    return found
+        fields[name.lower()] = value.strip()
+    return fields
 
 
 def _body(reader: BufferedReader, headers: dict[str, str]) -> bytes:
@@ -101,11 +101,11 @@ def head(target: str, *headers: str, method: str = "GET") -> bytes:
 
 def post(target: str, body: bytes, *headers: str, content_type: str = "application/json") -> bytes:
     """Return a POST request with the correct Content-Length."""
-    said = [f"Content-Type: {content_type}", f"Content-Length: {len(body)}", *headers]
-    return head(target, *said, method="POST") + body
+    lines = [f"Content-Type: {content_type}", f"Content-Length: {len(body)}", *headers]
+    return head(target, *lines, method="POST") + body
 
 
-def ask(port: int, request: bytes, *, has_body: bool = True) -> Answer:
+def send_request(port: int, request: bytes, *, has_body: bool = True) -> Answer:
     """Return the answer to one request on a separate connection."""
     with Client(port) as client:
         client.send(request)

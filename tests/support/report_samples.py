@@ -51,7 +51,7 @@ def runs(cells: list[Document]) -> list[CellRun]:
     return [CellRun.of(cell) for cell in cells]
 
 
-def of(cells: list[Document], name: str) -> Document:
+def find_cell(cells: list[Document], name: str) -> Document:
     """Return the first repeat of a cell."""
     return next(cell for cell in cells if cell["name"] == name)
 
@@ -61,17 +61,17 @@ def ladder(count: int = 60, windows: int = 120) -> tuple[Document, list[Document
     header, cells = load()
     codes, layers, loads = ([p["name"] for p in axis["positions"]] for axis in header["axes"])
     names = [f"{code}/{layer}/{load}" for load in loads for code in codes for layer in layers]
-    pattern = of(cells, "naive/redis-page/detail")
-    made = [_longer(pattern, name, windows) for name in names[:count]]
-    plan = [{"name": cell["name"], "repeat": 1} for cell in made]
-    return {**header, "plan": plan}, made
+    pattern = find_cell(cells, "naive/redis-page/detail")
+    documents = [_longer(pattern, name, windows) for name in names[:count]]
+    plan = [{"name": cell["name"], "repeat": 1} for cell in documents]
+    return {**header, "plan": plan}, documents
 
 
 def _longer(pattern: Document, name: str, count: int) -> Document:
     axes = dict(zip(("code", "layer", "load"), name.split("/"), strict=True))
-    shape = pattern["windows"]
+    source = pattern["windows"]
     windows = [
-        {**shape[i * len(shape) // count], "end": 5.0 + i, "offered": 1.0 + i * 0.731}
+        {**source[i * len(source) // count], "end": 5.0 + i, "offered": 1.0 + i * 0.731}
         for i in range(count)
     ]
     return {**pattern, "name": name, "axes": axes, "windows": windows}

@@ -10,39 +10,39 @@ from pathlib import Path
 
 import httpx
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 PROGRAM = Path(sys.executable).parent / "schemathesis"
 OPERATIONS = ("GET /api/hotel/", "GET /api/hotel/{hotel_id}/", "POST /api/booking/")
 
 
 @dataclass(frozen=True)
-class Tried:
+class CaseResults:
     """The output of schemathesis, and the number of answers by operation and status."""
 
     code: int
-    said: str
-    seen: Counter[str]
+    output: str
+    counts: Counter[str]
 
     @property
     def cases(self) -> int:
-        return self.seen.total()
+        return self.counts.total()
 
     def table(self) -> str:
-        lines = (f"  {count:6} {what}" for what, count in sorted(self.seen.items()))
+        lines = (f"  {count:6} {what}" for what, count in sorted(self.counts.items()))
         return "\n".join([f"{self.cases} cases", *lines])
 
 
-def try_cases(url: str, examples: int, folder: Path) -> Tried:
+def run_cases(url: str, examples: int, folder: Path) -> CaseResults:
     """Run schemathesis with `examples` examples of each operation, in addition to its other phases.
     The examples are the same each time.
     """
-    seen = folder / "seen.json"
+    path = folder / "seen.json"
     environ = {
-        "SCHEMATHESIS_HOOKS": str(HERE / "schema_hooks.py"),
+        "SCHEMATHESIS_HOOKS": str(FOLDER / "schema_hooks.py"),
         "SCHEMA_KNOWN": json.dumps(_known(url)),
-        "SCHEMA_SEEN": str(seen),
+        "SCHEMA_COUNTS": str(path),
     }
-    done = subprocess.run(
+    process = subprocess.run(
         _argv(url, examples),
         cwd=folder,
         env={**os.environ, **environ},
@@ -50,13 +50,13 @@ def try_cases(url: str, examples: int, folder: Path) -> Tried:
         text=True,
         check=False,
     )
-    counted = Counter(json.loads(seen.read_text())) if seen.exists() else Counter()
-    return Tried(done.returncode, done.stdout + done.stderr, counted)
+    counts = Counter(json.loads(path.read_text())) if path.exists() else Counter()
+    return CaseResults(process.returncode, process.stdout + process.stderr, counts)
 
 
 def _argv(url: str, examples: int) -> list[str]:
     return [
-        *(str(PROGRAM), "--no-color", "--config-file", str(HERE / "schemathesis.toml")),
+        *(str(PROGRAM), "--no-color", "--config-file", str(FOLDER / "schemathesis.toml")),
         *("run", f"{url}/api/schema/?format=json", "--max-examples", str(examples)),
         *("--generation-deterministic", "--request-timeout", "60", "--no-shrink"),
     ]

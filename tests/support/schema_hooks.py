@@ -11,8 +11,8 @@ from typing import Any
 import schemathesis
 from schemathesis import GenerationMode
 
-KNOWN = json.loads(os.environ["SCHEMA_KNOWN"])
-_seen: Counter[str] = Counter()
+KNOWN_IDS = json.loads(os.environ["SCHEMA_KNOWN"])
+_counts: Counter[str] = Counter()
 
 
 @schemathesis.hook
@@ -24,32 +24,32 @@ def before_call(ctx: Any, case: Any, kwargs: Any) -> None:
     """
     if case.meta is None or case.meta.generation.mode != GenerationMode.POSITIVE:
         return
-    chance = Random(f"{case.path_parameters} {case.body}")
-    if case.path_parameters and chance.random() < 0.5:
-        case.path_parameters["hotel_id"] = chance.choice(KNOWN["hotels"])
+    rng = Random(f"{case.path_parameters} {case.body}")
+    if case.path_parameters and rng.random() < 0.5:
+        case.path_parameters["hotel_id"] = rng.choice(KNOWN_IDS["hotels"])
     if isinstance(case.body, dict):
-        case.body |= _possible(case.body)
-        case.body |= _known(chance) if chance.random() < 0.5 else {}
+        case.body |= _possible_fields(case.body)
+        case.body |= _known_fields(rng) if rng.random() < 0.5 else {}
 
 
-def _possible(body: dict[str, Any]) -> dict[str, Any]:
+def _possible_fields(body: dict[str, Any]) -> dict[str, Any]:
     first, last = sorted([body["check_in"], body["check_out"]])
     if first == last:
         first, last = "2031-05-01", "2031-05-02"
     return {"check_in": first, "check_out": last, "customers": [*dict.fromkeys(body["customers"])]}
 
 
-def _known(chance: Random) -> dict[str, Any]:
+def _known_fields(rng: Random) -> dict[str, Any]:
     """Return an existing suite and two guests: every suite has room for two."""
-    guests = chance.sample(KNOWN["customers"], 2)
-    return {"suite": chance.choice(KNOWN["suites"]), "customers": guests}
+    guests = rng.sample(KNOWN_IDS["customers"], 2)
+    return {"suite": rng.choice(KNOWN_IDS["suites"]), "customers": guests}
 
 
 @schemathesis.hook
 def after_call(ctx: Any, case: Any, response: Any) -> None:
-    _seen[f"{case.method} {case.operation.path} {response.status_code}"] += 1
+    _counts[f"{case.method} {case.operation.path} {response.status_code}"] += 1
 
 
 @atexit.register
-def _write() -> None:
-    Path(os.environ["SCHEMA_SEEN"]).write_text(json.dumps(_seen))
+def _write_counts() -> None:
+    Path(os.environ["SCHEMA_COUNTS"]).write_text(json.dumps(_counts))

@@ -21,11 +21,11 @@ class Row:
 
 def rows() -> list[Row]:
     """Return the rows of the table."""
-    found = []
+    table = []
     for line in PAGE.splitlines():
         cells = [cell.strip().strip("`") for cell in line.strip("|").split(" | ")]
         if re.fullmatch(r"LAB_\w+_PORT", cells[0]):
             setting, default, _, address, engine, when, _ = cells
             engines = ("docker", "native") if engine == "both" else (engine,)
-            found.append(Row(setting, default, address, engines, when))
-    return found
+            table.append(Row(setting, default, address, engines, when))
+    return table

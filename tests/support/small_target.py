@@ -26,7 +26,7 @@ class Target:
     drop_every: int = 0
     double_every: int = 0
     # Without WebSockets and without the workbench.
-    deaf: bool = False
+    bare: bool = False
     # Number of sockets that are closed at the first booking.
     close: int = 0
     # Number of sockets that are accepted and never receive `ready`.
@@ -35,7 +35,7 @@ class Target:
     slow: float = 0
     errors: int = 0
     url: str = ""
-    begun: int = 0
+    work_requests: int = 0
     messages: int = 0
     titles: list[str] = field(default_factory=list)
     _sockets: dict[str, set[Any]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Target:
             return 200, [{"id": hotel} for hotel in self._hotels]
         if path == "/api/booking/":
             return await self._book(json.loads(body))
-        if path.startswith("/workbench/") and not self.deaf:
+        if path.startswith("/workbench/") and not self.bare:
             return await self._work(method, body.decode())
         if path.startswith("/workbench/"):
             return 404, {}
@@ -70,28 +70,28 @@ class Target:
         return 200, {"id": hotel, "suites": suites}
 
     async def _work(self, method: str, form: str) -> tuple[int, Any]:
-        self.begun += 1
+        self.work_requests += 1
         if method == "POST" and not form:
             return 400, {}
         self.titles.append(form)
         await asyncio.sleep(self.slow)
-        failing = self.errors and (self.begun - 1) % (self.errors + 1)
+        failing = self.errors and (self.work_requests - 1) % (self.errors + 1)
         return (503 if failing else 201 if method == "POST" else 200), {}
 
     async def _book(self, booking: dict[str, Any]) -> tuple[int, Any]:
         hotel = next(hotel for hotel, suites in self._hotels.items() if booking["suite"] in suites)
-        made = {**booking, "id": str(uuid.uuid4())}
-        told = {"type": "availability", "hotel": hotel, "booking": made["id"]}
-        text = json.dumps({**told, "committed_at": time.time()})
+        stored = {**booking, "id": str(uuid.uuid4())}
+        message = {"type": "availability", "hotel": hotel, "booking": stored["id"]}
+        text = json.dumps({**message, "committed_at": time.time()})
         recipients, closing = list(self._sockets.get(hotel, ())), self._closing[: self.close]
-        for watchers, send, _ in closing:
-            watchers.discard(send)
+        for sockets, send, _ in closing:
+            sockets.discard(send)
         for send in recipients:
             for _ in range(self._copies()):
                 await send({"type": "websocket.send", "text": text})
         for _, _, leave in closing:
             leave.set()
-        return 201, made
+        return 201, stored
 
     def _copies(self) -> int:
         self.messages += 1
@@ -101,7 +101,7 @@ class Target:
 
     async def _watch(self, hotel: str, receive: Any, send: Any) -> None:
         await receive()
-        if self.deaf or hotel not in self._hotels:
+        if self.bare or hotel not in self._hotels:
             await send({"type": "websocket.close", "code": 4404})
             return
         await send({"type": "websocket.accept"})
@@ -133,7 +133,7 @@ def _id(*parts: object) -> str:
 
 
 @contextmanager
-def serving(target: Target) -> Iterator[Target]:
+def serve(target: Target) -> Iterator[Target]:
     """Serve the target at `target.url` during the `with` block."""
     config = uvicorn.Config(target, port=0, log_level="error", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)

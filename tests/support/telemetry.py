@@ -30,7 +30,7 @@ class Signal:
 # Services that only one engine has.
 _DOCKER_ONLY: dict[EngineName, str] = {"native": "docker engine only"}
 _NATIVE_ONLY: dict[EngineName, str] = {"docker": "native engine only: Alloy does it on docker"}
-_ALONE: dict[str, dict[EngineName, str]] = {
+_ONE_ENGINE: dict[str, dict[EngineName, str]] = {
     "alloy": _DOCKER_ONLY,
     "docker-socket": _DOCKER_ONLY,
     "push-gate": {"native": "runs while LAB_BIND is no loopback"},
@@ -41,35 +41,35 @@ _ALONE: dict[str, dict[EngineName, str]] = {
 SERVICES = (
     *("postgres", "redis", "toxiproxy", "backend", "nginx", "prometheus"),
     *("backend-metrics", "load"),
-    *_ALONE,
+    *_ONE_ENGINE,
 )
-_SHARED = "processes share one network, and this service does not count what it sends"
-_ITS_OWN: dict[EngineName, str] = {
+_SHARED_NETWORK = "processes share one network, and this service does not count what it sends"
+_OWN_NAMESPACE: dict[EngineName, str] = {
     "docker": "a container sees its own network and files, whatever it is told of /proc"
 }
 _NO_DISK = "cAdvisor has a series once the container used the disk, which this one need not"
 _NO_NETWORK: dict[str, dict[EngineName, str]] = {
-    **{name: {"native": _SHARED} for name in SERVICES},
+    **{name: {"native": _SHARED_NETWORK} for name in SERVICES},
     "nginx": {},
     "redis": {},
     "load": {},
-    "backend-metrics": {"native": _SHARED, "docker": "shares the backend's network"},
+    "backend-metrics": {"native": _SHARED_NETWORK, "docker": "shares the backend's network"},
     "docker-socket": {"native": "docker engine only", "docker": "has no network, on purpose"},
 }
 
 
 def _resources() -> Iterator[Signal]:
     for service in SERVICES:
-        alone, of = _ALONE.get(service, {}), f'{{service="{service}"}}'
-        on_disk = {} if service in ("postgres", "prometheus") else {"docker": _NO_DISK}
-        network = f"service:network_bytes:rate{of}"
-        yield Signal(service, "cpu", f"service:cpu_cores:rate{of} >= 0", alone)
-        yield Signal(service, "memory", f"service:memory_bytes{of} > 0", alone)
-        yield Signal(service, "disk", f"service:disk_bytes:rate{of}", {**on_disk, **alone})
-        yield Signal(service, "network", network, {**_NO_NETWORK[service], **alone})
+        missing, selector = _ONE_ENGINE.get(service, {}), f'{{service="{service}"}}'
+        disk = {} if service in ("postgres", "prometheus") else {"docker": _NO_DISK}
+        network = f"service:network_bytes:rate{selector}"
+        yield Signal(service, "cpu", f"service:cpu_cores:rate{selector} >= 0", missing)
+        yield Signal(service, "memory", f"service:memory_bytes{selector} > 0", missing)
+        yield Signal(service, "disk", f"service:disk_bytes:rate{selector}", {**disk, **missing})
+        yield Signal(service, "network", network, {**_NO_NETWORK[service], **missing})
 
 
-def _of(service: str, *signals: str) -> Iterator[Signal]:
+def _signals(service: str, *signals: str) -> Iterator[Signal]:
     """Return one signal for each line: metric, optional further selectors, optional comparison."""
     for signal in signals:
         metric, _, comparison = signal.partition(" ")
@@ -80,7 +80,7 @@ def _of(service: str, *signals: str) -> Iterator[Signal]:
 
 TABLE = (
     *_resources(),
-    *_of(
+    *_signals(
         "postgres",
         "pg_up == 1",
         'pg_stat_database_xact_commit{datname="hotel"} > 0',
@@ -93,7 +93,7 @@ TABLE = (
         'lab_pg_statement_calls_total{statement=~"SELECT.+"} > 0',
         "lab_pg_lock_waiters",
     ),
-    *_of(
+    *_signals(
         "redis",
         "redis_up == 1",
         "redis_keyspace_hits_total",
@@ -103,7 +103,7 @@ TABLE = (
         "redis_net_output_bytes_total > 0",
         "redis_connected_clients > 0",
     ),
-    *_of(
+    *_signals(
         "nginx",
         "nginx_up == 1",
         "nginx_connections_active > 0",
@@ -116,7 +116,7 @@ TABLE = (
         "lab_nginx_sent_bytes_total > 0",
         "lab_nginx_received_bytes_total > 0",
     ),
-    *_of(
+    *_signals(
         "backend",
         'lab_http_requests_total{route="hotel_list"} > 0',
         "lab_http_request_duration_seconds_count > 0",
@@ -133,7 +133,7 @@ TABLE = (
         'lab_cpus{side="load"} > 0',
         "service:cpu_cores:limit > 0",
     ),
-    *_of(
+    *_signals(
         "host",
         'node_cpu_seconds_total{mode="idle"} > 0',
         "node_memory_MemAvailable_bytes > 0",
@@ -145,7 +145,7 @@ TABLE = (
         "node_context_switches_total > 0",
     ),
     *(
-        Signal("host", query, query.replace("{", '{service="host",', 1), _ITS_OWN)
+        Signal("host", query, query.replace("{", '{service="host",', 1), _OWN_NAMESPACE)
         for query in (
             "node_netstat_TcpExt_ListenOverflows{}",
             "node_netstat_TcpExt_ListenDrops{}",
@@ -166,7 +166,7 @@ TABLE = (
 )
 
 
-def due(engine: EngineName) -> list[Signal]:
+def required_signals(engine: EngineName) -> list[Signal]:
     """Return the signals that `engine` must have."""
     return [signal for signal in TABLE if engine not in signal.missing]
 
@@ -175,11 +175,11 @@ def arrivals(
     prometheus: Prometheus, signals: Iterable[Signal], *, within: float
 ) -> dict[Signal, float]:
     """Poll until every signal has appeared, at most `within` seconds; return the time of each."""
-    started, waiting, found = time.monotonic(), list(signals), dict[Signal, float]()
-    while waiting and time.monotonic() - started < within:
-        for signal in list(waiting):
+    start, pending, times = time.monotonic(), list(signals), dict[Signal, float]()
+    while pending and time.monotonic() - start < within:
+        for signal in list(pending):
             if prometheus.instant(signal.query) is not None:
-                found[signal] = time.monotonic() - started
-                waiting.remove(signal)
+                times[signal] = time.monotonic() - start
+                pending.remove(signal)
         time.sleep(0.5)
-    return found
+    return times

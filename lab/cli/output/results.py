@@ -10,7 +10,7 @@ from rich.table import Table
 from lab.cli.output import demo, endurance, run
 from lab.cli.output.bench import bench_table
 from lab.cli.output.calibration import calibration
-from lab.report.stored import Kind
+from lab.report.results import Kind
 
 _SUITES: dict[Kind, Callable[[dict[str, Any]], RenderableType]] = {
     "bench": bench_table,

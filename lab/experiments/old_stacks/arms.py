@@ -11,18 +11,18 @@ from lab import http
 from lab.console import note, step
 from lab.errors import LabError, UsageError
 from lab.experiments.old_stacks.containers import DockerRunner
-from lab.experiments.old_stacks.environment import NotHere
+from lab.experiments.old_stacks.environment import MissingRequirement
 from lab.experiments.old_stacks.native import NativeRunner
-from lab.experiments.old_stacks.runner import DATABASE, LegacyRunner, Running
+from lab.experiments.old_stacks.runner import DATABASE, LegacyRunner, RunningArm
 from lab.experiments.old_stacks.stacks import Arm, Stack, find, stack
 from lab.host.processes import wait_until_idle
 from lab.paths import current_state
 from lab.settings import Settings
 from lab.stack.engine import Engine
 
-_SECONDS_TO_ANSWER, _POLL_SECONDS = 60, 0.1
+_START_SECONDS, _POLL_SECONDS = 60, 0.1
 # Processes that still import their code use the CPU; when that ends, all of them are ready.
-_SECONDS_TO_SETTLE = 20
+_IDLE_SECONDS = 20
 
 
 def runner_for(engine: Engine, settings: Settings) -> LegacyRunner:
@@ -33,28 +33,28 @@ def runner_for(engine: Engine, settings: Settings) -> LegacyRunner:
 
 
 @contextmanager
-def arm(engine: Engine, stack_name: str, arm_name: str) -> Iterator[Running]:
+def arm(engine: Engine, stack_name: str, arm_name: str) -> Iterator[RunningArm]:
     """Start and verify an arm for the context; afterwards none of its processes runs.
 
     Raises:
         UsageError: the stack or the arm is unknown.
-        NotHere: this machine lacks something that the stack needs.
+        MissingRequirement: this machine lacks something that the stack needs.
         LabError: it did not start, or its versions are not the pinned ones.
     """
-    stack, chosen = find(stack_name, arm_name)
+    stack, arm = find(stack_name, arm_name)
     runner = runner_for(engine, _settings(engine))
     runner.make(stack)
     if stack.database:
         _make_database(engine)
         runner.prepare(stack)
-    with runner.running(stack, chosen) as running:
-        with step(f"Starting {chosen.title}"):
-            answer = _first_answer(running)
-            wait_until_idle(running.pids, _SECONDS_TO_SETTLE)
+    with runner.running(stack, arm) as running:
+        with step(f"Starting {arm.title}"):
+            response = _first_response(running)
+            wait_until_idle(running.pids, _IDLE_SECONDS)
             running.check()
-        said = _verified(answer, stack, chosen)
-        named = {"stack": stack.name, "arm": arm_name, "title": f"{stack.title}: {chosen.title}"}
-        running.facts.update(named | said)
+        report = _check_versions(response, stack, arm)
+        names = {"stack": stack.name, "arm": arm_name, "title": f"{stack.title}: {arm.title}"}
+        running.facts.update(names | report)
         yield running
 
 
@@ -66,67 +66,69 @@ def _settings(engine: Engine) -> Settings:
 
 
 def _make_database(engine: Engine) -> None:
-    asked = f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'"  # noqa: S608
-    if not engine.sql("postgres", asked):
+    query = f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'"  # noqa: S608
+    if not engine.sql("postgres", query):
         engine.sql("postgres", f"CREATE DATABASE {DATABASE} OWNER hotel")
 
 
-def _first_answer(running: Running) -> httpx.Response:
+def _first_response(running: RunningArm) -> httpx.Response:
     """Wait for a response with status 200.
 
     Raises:
         LabError: none arrived in time, or a process ended.
     """
     url = f"{running.base_url}/lab/verify"
-    poll = Retrying(
-        retry=retry_if_exception_type((httpx.HTTPError, _NotYetError)),
+    retry = Retrying(
+        retry=retry_if_exception_type((httpx.HTTPError, _NotReadyError)),
         wait=wait_fixed(_POLL_SECONDS),
-        stop=stop_after_delay(_SECONDS_TO_ANSWER),
+        stop=stop_after_delay(_START_SECONDS),
         reraise=True,
     )
     try:
-        return poll(_answer, running, url)
-    except (httpx.HTTPError, _NotYetError) as error:
+        return retry(_get, running, url)
+    except (httpx.HTTPError, _NotReadyError) as error:
         raise LabError(
-            f"{url} did not answer within {_SECONDS_TO_ANSWER} s; the last was: {error}"
+            f"{url} did not answer within {_START_SECONDS} s; the last was: {error}"
         ) from None
 
 
-class _NotYetError(Exception):
+class _NotReadyError(Exception):
     """The response is not a 200."""
 
 
-def _answer(running: Running, url: str) -> httpx.Response:
+def _get(running: RunningArm, url: str) -> httpx.Response:
     running.check()
-    answer = http.get(url, timeout=5)
-    if answer.status_code != httpx.codes.OK:
-        raise _NotYetError(f"{answer.status_code}: {answer.text[:200]}")
-    return answer
+    response = http.get(url, timeout=5)
+    if response.status_code != httpx.codes.OK:
+        raise _NotReadyError(f"{response.status_code}: {response.text[:200]}")
+    return response
 
 
-def _verified(answer: httpx.Response, stack: Stack, chosen: Arm) -> dict[str, Any]:
+def _check_versions(response: httpx.Response, stack: Stack, arm: Arm) -> dict[str, Any]:
     """Return the arm's report about itself, compared with the pinned versions.
 
     Raises:
         LabError: a value differs.
     """
-    said: dict[str, Any] = answer.json()
-    wanted = {**stack.expected, "server": chosen.server}
-    if chosen.layer:
-        wanted["layer"] = f"asgi_{chosen.layer}"
-    wrong = {key: said.get(key) for key, value in wanted.items() if said.get(key) != value}
-    if not said["python"].startswith(f"{stack.python}."):
-        wrong["python"] = said["python"]
-    if wrong:
+    report: dict[str, Any] = response.json()
+    expected = {**stack.expected, "server": arm.server}
+    if arm.layer:
+        expected["layer"] = f"asgi_{arm.layer}"
+    differences = {
+        key: report.get(key) for key, value in expected.items() if report.get(key) != value
+    }
+    if not report["python"].startswith(f"{stack.python}."):
+        differences["python"] = report["python"]
+    if differences:
         raise LabError(
-            f"{stack.name} says {wrong} of itself, where {wanted} on Python {stack.python} is "
-            "pinned. Remove its environment below .lab/legacy; it is made again."
+            f"{stack.name} says {differences} of itself, where {expected} on Python {stack.python} "
+            "is pinned. Remove its environment below .lab/legacy; it is made again."
         )
-    header = answer.headers.get("server")
-    return said | ({"server_header": header} if header else {})
+    header = response.headers.get("server")
+    return report | ({"server_header": header} if header else {})
 
 
-def absent(engine: Engine, settings: Settings, names: Iterable[str]) -> dict[str, str]:
+def missing_stacks(engine: Engine, settings: Settings, names: Iterable[str]) -> dict[str, str]:
     """Prepare the stacks `names`. Return the reason for each that can't run here.
 
     A stack that should run here but can't be built is reported, and its cells will fail.
@@ -139,11 +141,11 @@ def absent(engine: Engine, settings: Settings, names: Iterable[str]) -> dict[str
     for name in sorted(set(names)):
         try:
             runner.make(stack(name))
-        except NotHere as why:
-            reasons[name] = str(why)
+        except MissingRequirement as error:
+            reasons[name] = str(error)
         except UsageError:
             raise
-        except LabError as why:
+        except LabError as error:
             # The other stacks are measured; the cells of this one will fail.
-            note(f"The old stack {name} can't be made: {why}")
+            note(f"The old stack {name} can't be made: {error}")
     return reasons

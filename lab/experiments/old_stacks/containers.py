@@ -13,10 +13,10 @@ import psutil
 
 from lab.console import step
 from lab.errors import LabError
-from lab.experiments.old_stacks.environment import NotHere, is_unreachable
+from lab.experiments.old_stacks.environment import MissingRequirement, is_unreachable
 from lab.experiments.old_stacks.runner import (
     DATABASE,
-    Running,
+    RunningArm,
     address_facts,
     arm_cpus,
     free_ports,
@@ -44,50 +44,54 @@ class DockerRunner:
             return
         argv = ("build", "--tag", image, "--file", str(stack.folder / "Dockerfile"), str(FOLDER))
         with step(f"Building the image of {stack.title}, once (minutes, with its base image)"):
-            done = _docker(*argv)
-        if done.returncode:
-            what = f"The image of {stack.name} could not be built"
-            if is_unreachable(done.stdout + done.stderr):
-                needs = "it needs its base image and the package index, this once"
-                raise NotHere(f"{what}; {needs}:\n{_end(done)}")
-            raise LabError(f"{what}:\n{_end(done)}")
+            process = _docker(*argv)
+        if process.returncode:
+            message = f"The image of {stack.name} could not be built"
+            if is_unreachable(process.stdout + process.stderr):
+                reason = "it needs its base image and the package index, this once"
+                raise MissingRequirement(f"{message}; {reason}:\n{_last_lines(process)}")
+            raise LabError(f"{message}:\n{_last_lines(process)}")
 
     def prepare(self, stack: Stack) -> None:
-        argv = [*self._place(stack), _image(stack), *stack.prepare]
-        done = _docker("run", "--rm", *argv)
-        if done.returncode:
-            raise LabError(f"`{' '.join(stack.prepare)}` of {stack.name} failed:\n{_end(done)}")
+        argv = [*self._shared_flags(stack), _image(stack), *stack.prepare]
+        process = _docker("run", "--rm", *argv)
+        if process.returncode:
+            raise LabError(
+                f"`{' '.join(stack.prepare)}` of {stack.name} failed:\n{_last_lines(process)}"
+            )
 
     @contextmanager
-    def running(self, stack: Stack, arm: Arm) -> Iterator[Running]:
+    def running(self, stack: Stack, arm: Arm) -> Iterator[RunningArm]:
         (port,) = free_ports(self.settings, 1)
         cpus = arm_cpus(arm, self.settings)
-        started = _Containers(self._compose["name"])
-        remove_legacy(started.project)
+        containers = _Containers(self._compose["name"])
+        remove_legacy(containers.project)
         try:
             if arm.layer == "redis":
-                started.run("legacy-redis", *self._redis(cpus.layer))
-            place = [*self._place(stack, arm), "--cpuset-cpus", cpus.server]
+                containers.run("legacy-redis", *self._redis(cpus.layer))
+            shared = [*self._shared_flags(stack, arm), "--cpuset-cpus", cpus.server]
             for name, argv in arm.commands("0.0.0.0", _PORT):  # noqa: S104
-                own = self._own(arm, name, port, started.project)
-                started.run(name, *own, *place, _image(stack), *argv)
+                web = self._web_flags(arm, name, port, containers.project)
+                containers.run(name, *web, *shared, _image(stack), *argv)
             facts = address_facts(arm, cpus, port, _REDIS_PORT)
-            yield Running(f"http://{LOOPBACK}:{port}", started.pids(), started.check, facts)
+            yield RunningArm(
+                f"http://{LOOPBACK}:{port}", containers.pids(), containers.check, facts
+            )
         finally:
-            remove_legacy(started.project)
+            remove_legacy(containers.project)
 
     @cached_property
     def _compose(self) -> dict[str, Any]:
         argv = [*compose_argv(), "config", "--format", "json"]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise LabError(f"docker compose config failed: {done.stderr.strip()[-500:]}")
-        return dict(json.loads(done.stdout))
+        process = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if process.returncode:
+            raise LabError(f"docker compose config failed: {process.stderr.strip()[-500:]}")
+        return dict(json.loads(process.stdout))
 
     def _network(self) -> list[str]:
         return ["--network", self._compose["networks"]["default"]["name"]]
 
-    def _place(self, stack: Stack, arm: Arm | None = None) -> list[str]:
+    def _shared_flags(self, stack: Stack, arm: Arm | None = None) -> list[str]:
         """Return the network, environment and secrets of every container of the stack."""
         redis = f"redis://{self._compose['name']}-legacy-redis:{_REDIS_PORT}/0"
         env = {"LEGACY_REDIS_URL": redis}
@@ -101,7 +105,7 @@ class DockerRunner:
         flags = [part for name, value in env.items() for part in ("--env", f"{name}={value}")]
         return [*self._network(), *flags, "--volume", secrets]
 
-    def _own(self, arm: Arm, name: str, port: int, project: str) -> list[str]:
+    def _web_flags(self, arm: Arm, name: str, port: int, project: str) -> list[str]:
         """Return the server's port and shared memory, which its workers share."""
         if name == "legacy-web":
             return [
@@ -127,15 +131,15 @@ class _Containers:
     def run(self, name: str, *argv: str) -> None:
         flags = ["--name", f"{self.project}-{name}", "--label", f"{LEGACY_LABEL}={self.project}"]
         flags += ["--ulimit", f"nofile={OPEN_FILES}", "--security-opt", "no-new-privileges:true"]
-        done = _docker("run", "--detach", *flags, *argv)
-        if done.returncode:
-            raise LabError(f"The container {name} did not start:\n{_end(done)}")
+        process = _docker("run", "--detach", *flags, *argv)
+        if process.returncode:
+            raise LabError(f"The container {name} did not start:\n{_last_lines(process)}")
         self.names.append(name)
 
     def pids(self) -> dict[str, int]:
         """Return the process ids; the host sees them only on Linux."""
-        found = {name: int(self._asked(name, "{{.State.Pid}}")) for name in self.names}
-        return {name: pid for name, pid in found.items() if pid and psutil.pid_exists(pid)}
+        pids = {name: int(self._inspect(name, "{{.State.Pid}}")) for name in self.names}
+        return {name: pid for name, pid in pids.items() if pid and psutil.pid_exists(pid)}
 
     def check(self) -> None:
         """Check that every container is running.
@@ -144,20 +148,20 @@ class _Containers:
             LabError: one has ended; with the end of its log.
         """
         for name in self.names:
-            if self._asked(name, "{{.State.Running}}") != "true":
-                log = _end(_docker("logs", "--tail", "8", f"{self.project}-{name}"))
+            if self._inspect(name, "{{.State.Running}}") != "true":
+                log = _last_lines(_docker("logs", "--tail", "8", f"{self.project}-{name}"))
                 raise LabError(f"The container {name} ended. Its log ends:\n{log}")
 
-    def _asked(self, name: str, shape: str) -> str:
-        return _docker("inspect", "--format", shape, f"{self.project}-{name}").stdout.strip()
+    def _inspect(self, name: str, template: str) -> str:
+        return _docker("inspect", "--format", template, f"{self.project}-{name}").stdout.strip()
 
 
 def _image(stack: Stack) -> str:
     """Return the image's name, which changes with each of its source files."""
     project = sorted(path for path in stack.project_folder.rglob("*.py"))
-    made_of = [stack.requirements, stack.folder / "Dockerfile", FOLDER / "bootstrap.txt", *project]
-    made_of.append(FOLDER / "projects/lab_verify.py")
-    digest = sha256(b"".join(path.read_bytes() for path in made_of)).hexdigest()[:12]
+    sources = [stack.requirements, stack.folder / "Dockerfile", FOLDER / "bootstrap.txt", *project]
+    sources.append(FOLDER / "projects/lab_verify.py")
+    digest = sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
     return f"load-lab-legacy-{stack.name}:{digest}"
 
 
@@ -165,5 +169,5 @@ def _docker(*argv: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(["docker", *argv], capture_output=True, text=True, check=False)
 
 
-def _end(done: "subprocess.CompletedProcess[str]") -> str:
-    return "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
+def _last_lines(process: "subprocess.CompletedProcess[str]") -> str:
+    return "\n".join((process.stdout + process.stderr).strip().splitlines()[-12:])

@@ -23,39 +23,39 @@ ENVIRONMENTS = ROOT / ".lab/legacy"
 
 def folder_of(stack: Stack) -> Path:
     """Return the folder of the environment, which changes with the pinned versions."""
-    pinned = stack.python.encode() + BOOTSTRAP.read_bytes() + stack.requirements.read_bytes()
-    digest = hashlib.sha256(pinned).hexdigest()[:12]
+    pins = stack.python.encode() + BOOTSTRAP.read_bytes() + stack.requirements.read_bytes()
+    digest = hashlib.sha256(pins).hexdigest()[:12]
     return ENVIRONMENTS / f"{stack.name}-{digest}"
 
 
-def is_made(stack: Stack) -> bool:
+def is_complete(stack: Stack) -> bool:
     """Return whether the environment exists and is complete."""
-    return _whole(folder_of(stack)).exists()
+    return _complete_file(folder_of(stack)).exists()
 
 
 def make(stack: Stack) -> Path:
     """Create a stack's environment if it is missing. Return its folder of programs.
 
     Raises:
-        NotHere: this machine lacks Python, a compiler or a package index.
+        MissingRequirement: this machine lacks Python, a compiler or a package index.
         LabError: the creation failed for another reason: a hash that differs, code that does not
             compile.
     """
     folder = folder_of(stack)
-    if is_made(stack):
+    if is_complete(stack):
         return folder / "bin"
     python = find_python(stack.python)
     if stack.compiler:
         check_compiler()
-    with _alone(), step(f"Making the environment of {stack.title}, once (about half a minute)"):
+    with _lock(), step(f"Making the environment of {stack.title}, once (about half a minute)"):
         # Another process may have created it while this one waited.
-        if not is_made(stack):
+        if not is_complete(stack):
             _make(stack, folder, python)
     return folder / "bin"
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _lock() -> Iterator[None]:
     """Lock the environments: two processes must not create the same one at once."""
     ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
     with (ENVIRONMENTS / ".lock").open("w") as lock:
@@ -69,11 +69,11 @@ def run(argv: list[str], stack: Stack, env: dict[str, str]) -> None:
     Raises:
         LabError: it failed; with the end of its output.
     """
-    done = subprocess.run(
+    process = subprocess.run(
         argv, cwd=stack.project_folder, env=env, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        raise LabError(f"`{' '.join(argv)}` of {stack.name} failed:\n{_end(done)}")
+    if process.returncode:
+        raise LabError(f"`{' '.join(argv)}` of {stack.name} failed:\n{_last_lines(process)}")
 
 
 def _make(stack: Stack, folder: Path, python: Path) -> None:
@@ -85,10 +85,10 @@ def _make(stack: Stack, folder: Path, python: Path) -> None:
     _install([*pip, "-r", str(BOOTSTRAP)], stack)
     # With the pinned setuptools, not with the newest.
     _install([*pip, "--no-build-isolation", "-r", str(stack.requirements)], stack)
-    _whole(folder).touch()
+    _complete_file(folder).touch()
 
 
-def _whole(folder: Path) -> Path:
+def _complete_file(folder: Path) -> Path:
     """Return the file that exists once everything is installed."""
     return folder / "complete"
 
@@ -96,20 +96,22 @@ def _whole(folder: Path) -> Path:
 def _install(argv: list[str], stack: Stack) -> None:
     # The lab's PYTHONPATH is for another Python.
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = f"`{' '.join(argv[:4])} …` ended with {done.returncode}:\n{_end(done)}"
-        what = f"The environment of {stack.name} could not be made"
-        if is_unreachable(done.stdout + done.stderr):
-            raise NotHere(f"{what}; it needs the package index, this once. {said}")
-        raise LabError(f"{what}. {said}")
+    process = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    if process.returncode:
+        details = (
+            f"`{' '.join(argv[:4])} …` ended with {process.returncode}:\n{_last_lines(process)}"
+        )
+        message = f"The environment of {stack.name} could not be made"
+        if is_unreachable(process.stdout + process.stderr):
+            raise MissingRequirement(f"{message}; it needs the package index, this once. {details}")
+        raise LabError(f"{message}. {details}")
 
 
-def _end(done: "subprocess.CompletedProcess[str]") -> str:
-    return "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
+def _last_lines(process: "subprocess.CompletedProcess[str]") -> str:
+    return "\n".join((process.stdout + process.stderr).strip().splitlines()[-12:])
 
 
-class NotHere(LabError):
+class MissingRequirement(LabError):
     """This machine lacks something that an old stack needs: only its cells are not measured."""
 
 
@@ -117,16 +119,16 @@ def find_python(version: str) -> Path:
     """Return a working Python `version` (such as 3.8), from the PATH or from pyenv.
 
     Raises:
-        NotHere: there is none; lists the candidates.
+        MissingRequirement: there is none; lists the candidates.
     """
-    looked = list(dict.fromkeys(_candidates(version)))
-    for candidate in looked:
+    candidates = list(dict.fromkeys(_candidates(version)))
+    for candidate in candidates:
         if _runs(candidate, version):
             return candidate
-    found = f"; {', '.join(map(str, looked))} does not run" if looked else ""
-    raise NotHere(
+    details = f"; {', '.join(map(str, candidates))} does not run" if candidates else ""
+    raise MissingRequirement(
         f"Python {version} is not here: no python{version} on the PATH and none in "
-        f"{_pyenv_folder()}{found}. Get it, for example with: pyenv install {version}"
+        f"{_pyenv_folder()}{details}. Get it, for example with: pyenv install {version}"
     )
 
 
@@ -134,10 +136,10 @@ def check_compiler() -> None:
     """Check that there is a C compiler.
 
     Raises:
-        NotHere: there is none.
+        MissingRequirement: there is none.
     """
     if shutil.which("cc") is None and shutil.which("gcc") is None:
-        raise NotHere(
+        raise MissingRequirement(
             "A C compiler is not here (cc, gcc): some packages come as source. Get it, for example "
             "with: apt-get install gcc libc6-dev"
         )
@@ -148,8 +150,8 @@ def _candidates(version: str) -> Iterator[Path]:
     if on_path:
         yield Path(on_path)
     # Newest first: 3.8.20 before 3.8.9.
-    kept = _pyenv_folder().glob(f"{version}.*/bin/python{version}")
-    yield from sorted(kept, key=lambda path: _numbers(path.parent.parent.name), reverse=True)
+    paths = _pyenv_folder().glob(f"{version}.*/bin/python{version}")
+    yield from sorted(paths, key=lambda path: _numbers(path.parent.parent.name), reverse=True)
 
 
 def _pyenv_folder() -> Path:
@@ -164,12 +166,12 @@ def _runs(python: Path, version: str) -> bool:
     """Return whether this Python works: pyenv also has shims for versions that are not active."""
     code = "import ensurepip, ssl, venv, sys; print('%d.%d' % sys.version_info[:2])"
     try:
-        said = subprocess.run(
+        process = subprocess.run(
             [str(python), "-c", code], capture_output=True, text=True, timeout=30, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return said.stdout.strip() == version
+    return process.stdout.strip() == version
 
 
 # Network errors of pip, Docker and the resolver. A package or image that is found but wrong causes
@@ -185,6 +187,6 @@ _UNREACHABLE = re.compile(
 )
 
 
-def is_unreachable(said: str) -> bool:
+def is_unreachable(output: str) -> bool:
     """Return whether the output of a failed program reports a network error."""
-    return _UNREACHABLE.search(said) is not None
+    return _UNREACHABLE.search(output) is not None

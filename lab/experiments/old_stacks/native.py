@@ -15,7 +15,7 @@ from lab.errors import LabError
 from lab.experiments.old_stacks import environment
 from lab.experiments.old_stacks.runner import (
     DATABASE,
-    Running,
+    RunningArm,
     address_facts,
     arm_cpus,
     free_ports,
@@ -29,7 +29,7 @@ from lab.stack.native.render import OPEN_FILES
 from lab.stack.native.supervision import last_lines
 
 # A server waits for its running requests; after this time it is killed.
-_SECONDS_TO_END = 5
+_STOP_SECONDS = 5
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Processes:
     """The started processes, in their order."""
 
     state: State
-    started: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    by_name: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
 
     @property
     def pids(self) -> dict[str, int]:
-        return {name: process.pid for name, process in self.started.items()}
+        return {name: process.pid for name, process in self.by_name.items()}
 
     def log(self, name: str) -> Path:
         return self.state.logs / f"{name}.log"
@@ -63,7 +63,7 @@ class Processes:
         # By LAB_STACK a later `lab down` finds processes that a killed `lab run` left.
         env = {**process.env, "LAB_STACK": str(self.state.base), "LAB_LEGACY": process.name}
         with self.log(process.name).open("wb") as log:
-            self.started[process.name] = subprocess.Popen(
+            self.by_name[process.name] = subprocess.Popen(
                 [*limits, *process.argv],
                 cwd=process.cwd,
                 env=env,
@@ -79,7 +79,7 @@ class Processes:
         Raises:
             LabError: one has ended; with the end of its log.
         """
-        for name, process in self.started.items():
+        for name, process in self.by_name.items():
             code = process.poll()
             if code is not None:
                 log = self.log(name)
@@ -89,10 +89,10 @@ class Processes:
 
     def stop(self) -> None:
         """Stop all processes, last started first, and their children."""
-        groups = list(reversed(self.started.values()))
+        groups = list(reversed(self.by_name.values()))
         for process in groups:
             _signal(process.pid, signal.SIGTERM)
-        deadline = time.monotonic() + _SECONDS_TO_END
+        deadline = time.monotonic() + _STOP_SECONDS
         for process in groups:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(deadline - time.monotonic(), 0))
@@ -105,11 +105,11 @@ class Processes:
 def processes(state: State) -> Iterator[Processes]:
     """Yield an empty `Processes`; afterwards stop every process that was started in it."""
     stop_abandoned(state)
-    found = Processes(state)
+    group = Processes(state)
     try:
-        yield found
+        yield group
     finally:
-        found.stop()
+        group.stop()
 
 
 def stop_abandoned(state: State) -> None:
@@ -121,9 +121,9 @@ def stop_abandoned(state: State) -> None:
                 process.kill()
 
 
-def _signal(group: int, sent: signal.Signals) -> None:
+def _signal(group: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
-        os.killpg(group, sent)
+        os.killpg(group, number)
 
 
 @dataclass(frozen=True)
@@ -140,22 +140,24 @@ class NativeRunner:
         environment.run(stack.prepare, stack, self._env(stack, environment.make(stack)))
 
     @contextmanager
-    def running(self, stack: Stack, arm: Arm) -> Iterator[Running]:
+    def running(self, stack: Stack, arm: Arm) -> Iterator[RunningArm]:
         port, layer_port = free_ports(self.settings, 2)
         cpus = arm_cpus(arm, self.settings)
         env = self._env(stack, environment.make(stack)) | self._layer_env(arm, layer_port)
         # Processes end before their shared memory is removed: a running one would create it again.
-        with _no_ipc(self.state), processes(self.state) as started:
+        with _clean_ipc(self.state), processes(self.state) as group:
             if arm.layer == "redis":
-                started.start(self._redis(layer_port, cpus.layer))
+                group.start(self._redis(layer_port, cpus.layer))
             for name, argv in arm.commands(LOOPBACK, port):
-                started.start(Process(name, argv, cpus.server, stack.project_folder, env))
+                group.start(Process(name, argv, cpus.server, stack.project_folder, env))
             facts = address_facts(arm, cpus, port, layer_port)
-            yield Running(f"http://{LOOPBACK}:{port}", started.pids, started.check, facts)
+            yield RunningArm(f"http://{LOOPBACK}:{port}", group.pids, group.check, facts)
 
     def _env(self, stack: Stack, programs: Path) -> dict[str, str]:
         """Return the environment of the stack's programs, without the lab's Python variables."""
-        kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
+        inherited = {
+            name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ
+        }
         database = {
             "PGHOST": LOOPBACK,
             "PGPORT": str(self.settings.LAB_POSTGRES_PORT),
@@ -164,7 +166,7 @@ class NativeRunner:
             "LEGACY_PASSWORD_FILE": str(self.state.secrets / "hotel_password"),
         }
         return {
-            **kept,
+            **inherited,
             **(database if stack.database else {}),
             "PATH": f"{programs}:{os.environ.get('PATH', '')}",
             "PYTHONPATH": str(FOLDER / "projects"),
@@ -198,7 +200,7 @@ class NativeRunner:
 
 
 @contextmanager
-def _no_ipc(state: State) -> Iterator[None]:
+def _clean_ipc(state: State) -> Iterator[None]:
     """Remove asgi_ipc's shared memory before and after."""
     stop_abandoned(state)
     supervision.remove_shared_memory(state)

@@ -12,7 +12,7 @@ from lab.settings import LOOPBACK, Settings
 from lab.stack.native.supervision import port_is_open
 
 # CPUs for Daphne and a worker: the layer's CPU must not be one of them.
-_KEPT_FOR_SERVER = 2
+_MIN_SERVER_CPUS = 2
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,21 @@ def arm_cpus(arm: Arm, settings: Settings) -> ArmCpus:
     free = [cpu for cpu in usable_cpus() if cpu not in {*target, *load}]
     if free:
         return ArmCpus(cpus.target, str(free[0]), "nobody")
-    if len(target) > _KEPT_FOR_SERVER:
-        *kept, own = target
-        return ArmCpus(",".join(map(str, kept)), str(own), "nobody")
+    if len(target) > _MIN_SERVER_CPUS:
+        *server, layer = target
+        return ArmCpus(",".join(map(str, server)), str(layer), "nobody")
     return ArmCpus(cpus.target, str(load[-1]), "the load generator")
 
 
 # Where to search for a port: above the backend's, outside a stack's usual ports.
-_PORTS_ABOVE, _PORTS = 100, 100
+_PORT_OFFSET, _PORT_COUNT = 100, 100
 
 # The old stacks' database, in the running stack's Postgres.
 DATABASE = "legacy"
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningArm:
     """A started arm. The verification adds to `facts`.
 
     `check` raises LabError if one of its processes has ended, with the end of its log.
@@ -69,12 +69,12 @@ def free_ports(settings: Settings, count: int) -> list[int]:
     Raises:
         LabError: there are too few.
     """
-    first = settings.LAB_BACKEND_PORT + _PORTS_ABOVE
-    looked = range(first, min(first + _PORTS, 2**16))
-    free = [port for port in looked if not port_is_open(LOOPBACK, port)]
+    first = settings.LAB_BACKEND_PORT + _PORT_OFFSET
+    ports = range(first, min(first + _PORT_COUNT, 2**16))
+    free = [port for port in ports if not port_is_open(LOOPBACK, port)]
     if len(free) < count:
         raise LabError(
-            f"No free port for an old stack in {looked.start} to {looked.stop - 1}. Stop what "
+            f"No free port for an old stack in {ports.start} to {ports.stop - 1}. Stop what "
             "listens there, or choose another LAB_BACKEND_PORT."
         )
     return free[:count]
@@ -95,11 +95,11 @@ class LegacyRunner(Protocol):
     def make(self, stack: Stack) -> None:
         """Create the stack's environment or image, unless it exists.
 
-        Raises NotHere if this machine lacks something for it.
+        Raises MissingRequirement if this machine lacks something for it.
         """
 
     def prepare(self, stack: Stack) -> None:
         """Fill the stack's database, unless it is filled."""
 
-    def running(self, stack: Stack, arm: Arm) -> AbstractContextManager[Running]:
+    def running(self, stack: Stack, arm: Arm) -> AbstractContextManager[RunningArm]:
         """Run the arm's processes for the context; they may not respond yet at its start."""

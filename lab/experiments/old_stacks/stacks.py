@@ -97,8 +97,10 @@ def stack(name: str) -> Stack:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is not TOML: {error}.") from None
     except ValidationError as error:
-        found = "\n".join(f"  {'.'.join(map(str, e['loc']))}: {problem(e)}" for e in error.errors())
-        raise UsageError(f"{path} does not follow the schema:\n{found}") from None
+        errors = "\n".join(
+            f"  {'.'.join(map(str, e['loc']))}: {problem(e)}" for e in error.errors()
+        )
+        raise UsageError(f"{path} does not follow the schema:\n{errors}") from None
 
 
 def find(stack_name: str, arm_name: str) -> tuple[Stack, Arm]:
@@ -107,8 +109,8 @@ def find(stack_name: str, arm_name: str) -> tuple[Stack, Arm]:
     Raises:
         UsageError: the stack or the arm is unknown.
     """
-    found = stack(stack_name)
-    if arm_name not in found.arms:
-        known = ", ".join(found.arms)
+    match = stack(stack_name)
+    if arm_name not in match.arms:
+        known = ", ".join(match.arms)
         raise UsageError(f"The old stack {stack_name} has no arm {arm_name}. Known: {known}.")
-    return found, found.arms[arm_name]
+    return match, match.arms[arm_name]

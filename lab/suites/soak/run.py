@@ -128,7 +128,9 @@ def _store_on_interrupt(sampler: Sampler) -> Iterator[None]:
     try:
         yield
     except Interrupted as interrupted:
-        path = store_result("soak-interrupted", {"looks": [asdict(sample) for sample in sampler.samples]})
+        path = store_result(
+            "soak-interrupted", {"looks": [asdict(sample) for sample in sampler.samples]}
+        )
         raise Interrupted(
             f"{interrupted} What was looked at until then is in {path['files']['result']}."
         ) from None

@@ -11,25 +11,25 @@ from lab.settings import load_settings
 TEXT = (ROOT / "tests/support/samples/small.toml").read_text()
 
 
-def parsed(text=TEXT):
+def parse(text=TEXT):
     return files.parse("t", text)
 
 
-def changed(old, new):
+def replace_text(old, new):
     assert old in TEXT
-    return parsed(TEXT.replace(old, new))
+    return parse(TEXT.replace(old, new))
 
 
 def test_cells_are_product_of_axes_without_exclusions():
-    names = [cell.name for cell in matrix.cells(parsed())]
+    names = [cell.name for cell in matrix.cells(parse())]
     assert names == ["list/none", "list/redis", "list/nginx", "booking/none"]
-    assert matrix.excluded(parsed()) == [
+    assert matrix.exclusions(parse()) == [
         {"cells": ["booking/redis", "booking/nginx"], "because": "no cache answers a POST"}
     ]
 
 
 def test_position_overrides_defaults_and_tune_overrides_position():
-    plain, redis, nginx, _ = matrix.cells(parsed())
+    plain, redis, nginx, _ = matrix.cells(parse())
     assert plain.settings == {"LAB_WORKERS": "2"}
     assert nginx.settings == {"LAB_WORKERS": "3", "LAB_NGINX_CACHE": "basic"}
     assert (plain.workload.rate, redis.workload.rate) == (10, 70)
@@ -39,19 +39,19 @@ def test_position_overrides_defaults_and_tune_overrides_position():
 
 
 def test_repeats_are_interleaved_and_alternate_rounds_reversed():
-    found = matrix.order(matrix.cells(parsed()), 3)
-    assert [repeat for _, repeat in found] == [1] * 4 + [2] * 4 + [3] * 4
-    names = [cell.name for cell, _ in found]
+    order = matrix.order(matrix.cells(parse()), 3)
+    assert [repeat for _, repeat in order] == [1] * 4 + [2] * 4 + [3] * 4
+    names = [cell.name for cell, _ in order]
     assert names[4:8] == names[:4][::-1]
     assert names[8:] == names[:4]
 
 
 def test_quick_scales_only_durations():
-    *_, nginx, booking = matrix.cells(parsed())
-    short = matrix.quick(nginx)
-    assert (short.workload.duration, short.warm.duration) == ("50s", "20s")
-    assert short.workload.rate == nginx.workload.rate
-    assert matrix.quick(booking).workload.duration == "15s"
+    *_, nginx, booking = matrix.cells(parse())
+    shortened = matrix.shorten(nginx)
+    assert (shortened.workload.duration, shortened.warm.duration) == ("50s", "20s")
+    assert shortened.workload.rate == nginx.workload.rate
+    assert matrix.shorten(booking).workload.duration == "15s"
 
 
 QUICK = """
@@ -61,10 +61,10 @@ only = ["list/*"]
 """
 
 
-def quick_plan(text, **how):
-    experiment = parsed(text)
-    asked = {"only": [], "repeats": None, "quick": True} | how
-    return make_plan("t", text, experiment, matrix.cells(experiment), **asked)
+def quick_plan(text, **options):
+    experiment = parse(text)
+    arguments = {"only": [], "repeats": None, "quick": True} | options
+    return make_plan("t", text, experiment, matrix.cells(experiment), **arguments)
 
 
 def test_quick_measures_named_cells_once_within_its_duration():
@@ -85,17 +85,17 @@ def test_only_option_overrides_quick_cells_of_the_file():
 
 
 @pytest.mark.parametrize(
-    ("only", "said"),
+    ("only", "message"),
     [
         ('["list/none"]', "claim c: no cell list/redis, among those of [quick]"),
         ('["list/*", "lists"]', "quick: lists fits no cell"),
     ],
 )
-def test_claim_undecidable_by_quick_cells_is_rejected(only, said):
+def test_claim_undecidable_by_quick_cells_is_rejected(only, message):
     text = TEXT + CLAIM + QUICK.replace('["list/*"]', only)
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError) as error:
         quick_plan(text, quick=False)
-    assert said in str(refused.value)
+    assert message in str(error.value)
 
 
 CLAIM = """
@@ -110,7 +110,7 @@ holds = "redis > none"
 def test_workloads_of_axes_are_merged_and_last_axis_wins():
     text = TEXT.replace('title = "Redis"', 'title = "Redis"\nworkload = { rate = 9, route = "x" }')
     text = text.replace("rate = 70", 'vus = 7\nentry = "server"')
-    _, redis, nginx, _ = matrix.cells(parsed(text))
+    _, redis, nginx, _ = matrix.cells(parse(text))
     assert redis.workload.model_dump(exclude_none=True) == {
         **{"profile": "breakpoint", "scenario": "list", "duration": "5m", "rate": 9},
         **{"route": "x", "vus": 7, "entry": "server"},
@@ -120,34 +120,34 @@ def test_workloads_of_axes_are_merged_and_last_axis_wins():
 
 def test_one_axis_names_old_stack_and_another_its_arm():
     text = TEXT.replace('title = "Redis"', 'title = "Redis"\nlegacy = { arm = "a-1" }')
-    assert {cell.legacy for cell in matrix.cells(parsed(text))} == {None}
+    assert {cell.legacy for cell in matrix.cells(parse(text))} == {None}
     text = text.replace('title = "the list"', 'title = "the list"\nlegacy = { stack = "d-3.0" }')
     with pytest.raises(UsageError, match=r"list/none names the old stack d-3\.0, but no arm"):
-        files.checked_cells("t", parsed(text), load_settings({}))
+        files.checked_cells("t", parse(text), load_settings({}))
     text = text.replace('title = "no cache"', 'title = "n"\nlegacy = { arm = "a-2" }')
     text = text.replace('title = "Nginx"', 'title = "n"\nlegacy = { arm = "a-3" }')
-    arms = [c.legacy and (c.legacy.stack, c.legacy.arm) for c in matrix.cells(parsed(text))]
+    arms = [c.legacy and (c.legacy.stack, c.legacy.arm) for c in matrix.cells(parse(text))]
     assert arms == [("d-3.0", "a-2"), ("d-3.0", "a-1"), ("d-3.0", "a-3"), None]
 
 
 def test_read_only_cells_need_no_reset():
-    assert {cell.reset for cell in matrix.cells(parsed())} == {"database"}
-    cells = matrix.cells(changed('title = "the list"', 'title = "t"\nreset = "nothing"'))
+    assert {cell.reset for cell in matrix.cells(parse())} == {"database"}
+    cells = matrix.cells(replace_text('title = "the list"', 'title = "t"\nreset = "nothing"'))
     assert [cell.reset for cell in cells] == ["nothing"] * 3 + ["database"]
 
 
 def test_published_values_per_five_seconds_become_per_second():
     published = '[[published]]\ncell = "list/none"\nper_5s = 370\n'
-    assert parsed(TEXT + published).published[0].answers_per_second == 74
+    assert parse(TEXT + published).published[0].answers_per_second == 74
 
 
 def test_expected_seconds_include_warm_up():
-    plain, _, nginx, _ = matrix.cells(parsed())
+    plain, _, nginx, _ = matrix.cells(parse())
     assert nginx.expected_seconds - plain.expected_seconds == 120
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (
             'layer = "redis" }',
@@ -185,31 +185,31 @@ def test_expected_seconds_include_warm_up():
         ),
     ],
 )
-def test_invalid_file_is_rejected_with_location(old, new, said):
-    with pytest.raises(UsageError) as refused:
-        changed(old, new)
-    assert said in str(refused.value)
-    assert "t.toml" in str(refused.value)
+def test_invalid_file_is_rejected_with_location(old, new, message):
+    with pytest.raises(UsageError) as error:
+        replace_text(old, new)
+    assert message in str(error.value)
+    assert "t.toml" in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('"page"', '"memcached"', "LAB_REDIS_CACHE=memcached is invalid. Allowed: off, page"),
         ("LAB_REDIS_CACHE", "LAB_REDDIS_CACHE", "There is no setting LAB_REDDIS_CACHE"),
     ],
 )
-def test_unknown_setting_or_value_is_rejected_with_its_cell(old, new, said):
-    with pytest.raises(UsageError) as refused:
-        files.checked_cells("t", changed(old, new), load_settings({}))
-    assert said in str(refused.value)
-    assert "cell list/redis" in str(refused.value)
+def test_unknown_setting_or_value_is_rejected_with_its_cell(old, new, message):
+    with pytest.raises(UsageError) as error:
+        files.checked_cells("t", replace_text(old, new), load_settings({}))
+    assert message in str(error.value)
+    assert "cell list/redis" in str(error.value)
 
 
 def test_cell_without_workload_is_rejected():
     text = TEXT.replace('workload = { profile = "breakpoint", scenario = "booking"', "#")
     with pytest.raises(UsageError, match="cell booking/none has no workload"):
-        files.checked_cells("t", parsed(text), load_settings({}))
+        files.checked_cells("t", parse(text), load_settings({}))
 
 
 def test_base_of_published_values_must_be_published():

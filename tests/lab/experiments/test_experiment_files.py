@@ -25,38 +25,39 @@ BOUNDS = {
 
 def test_schema_limits_match_k6():
     code = "".join(path.read_text() for path in (ROOT / "k6/lib").glob("*.js"))
-    asked = re.findall(r"readInteger\(variables, '(\w+)', .+?, (\d+), (\d+)\)", code)
-    of_k6 = {BOUNDS[n]: (int(low), int(high)) for n, low, high in asked if n in BOUNDS}
-    said = Workload.model_json_schema()["properties"]
+    limits = re.findall(r"readInteger\(variables, '(\w+)', .+?, (\d+), (\d+)\)", code)
+    k6_limits = {BOUNDS[n]: (int(low), int(high)) for n, low, high in limits if n in BOUNDS}
+    schema = Workload.model_json_schema()["properties"]
     for name in BOUNDS.values():
-        (found,) = (each for each in said[name]["anyOf"] if each["type"] == "integer")
-        assert (found["minimum"], found["maximum"]) == of_k6[name], name
+        (field,) = (option for option in schema[name]["anyOf"] if option["type"] == "integer")
+        assert (field["minimum"], field["maximum"]) == k6_limits[name], name
 
 
 @pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.toml")), ids=lambda path: path.stem)
 def test_project_experiments_are_valid(path):
     experiment = files.parse(path.stem, path.read_text())
     cells = files.checked_cells(path.stem, experiment, load_settings({}))
-    asked = {"only": [], "repeats": None}
+    options = {"only": [], "repeats": None}
     full, quick = (
-        make_plan(path.stem, "", experiment, cells, **asked, quick=quick) for quick in (False, True)
+        make_plan(path.stem, "", experiment, cells, **options, quick=quick)
+        for quick in (False, True)
     )
     assert len(full.todo) == len(cells)
     if experiment.quick:
         assert quick.seconds < 10 * 60
-        assert {cell.name for cell, _ in quick.todo} == _asked_for(experiment)
+        assert {cell.name for cell, _ in quick.todo} == _claimed_cells(experiment)
 
 
-def _asked_for(experiment):
+def _claimed_cells(experiment):
     """Return the names of the cells that the claims use."""
-    said = [text for claim in experiment.claims for text in claim.measures.values()]
-    return {name for text in said for name in re.findall(r"'([^']+/[^']+)'", text)}
+    expressions = [text for claim in experiment.claims for text in claim.measures.values()]
+    return {name for text in expressions for name in re.findall(r"'([^']+/[^']+)'", text)}
 
 
 def test_custom_experiment_is_named_by_its_path(tmp_path, monkeypatch):
-    own = tmp_path / "mine.toml"
-    own.write_text((EXPERIMENTS / "cache-ladder.toml").read_text())
-    assert files.definition(str(own)) == ("mine", own.read_text())
+    path = tmp_path / "mine.toml"
+    path.write_text((EXPERIMENTS / "cache-ladder.toml").read_text())
+    assert files.definition(str(path)) == ("mine", path.read_text())
     monkeypatch.chdir(tmp_path)
     assert files.definition("mine.toml")[0] == "mine"
     for unknown in ("mine", str(tmp_path / "other.toml"), str(tmp_path)):

@@ -25,32 +25,32 @@ RESULT = Result(rps=1.0, goodput=1.0)
 
 
 class Bench:
-    """Bench that records its steps and raises the errors in `trouble`."""
+    """Bench that records its steps and raises `errors`."""
 
-    def __init__(self, trouble=None):
+    def __init__(self, errors=None):
         self.steps = []
-        self._trouble = trouble or {}
+        self._errors = errors or {}
 
-    def _did(self, step, cell=None):
+    def _record(self, step, cell=None):
         name = cell.name if cell else self.steps[-1][1]
         self.steps.append((step, name))
-        if (name, step) in self._trouble:
-            raise self._trouble[name, step]
+        if (name, step) in self._errors:
+            raise self._errors[name, step]
 
     def apply(self, cell):
-        self._did("apply", cell)
+        self._record("apply", cell)
 
     def reset(self):
-        self._did("reset")
+        self._record("reset")
 
     def verify(self):
-        self._did("verify")
+        self._record("verify")
 
     def warm(self, cell, folder):
-        self._did("warm", cell)
+        self._record("warm", cell)
 
     def measure(self, cell, folder):
-        self._did("measure", cell)
+        self._record("measure", cell)
         return Measurement(RESULT, cell.settings)
 
 
@@ -59,14 +59,14 @@ def store(tmp_path):
     return Store(tmp_path / "t-20260101-000000-abcd")
 
 
-def plan(**how):
+def plan(**options):
     experiment = files.parse("t", TEXT)
-    asked = {"only": [], "repeats": None, "quick": False} | how
-    return make_plan("t", TEXT, experiment, cells(experiment), **asked)
+    arguments = {"only": [], "repeats": None, "quick": False} | options
+    return make_plan("t", TEXT, experiment, cells(experiment), **arguments)
 
 
-def begun(store, the_plan):
-    store.write_header(header(the_plan, store, Bounds(), {"engine": "native"}, []))
+def write_header(store, new_plan):
+    store.write_header(header(new_plan, store, Bounds(), {"engine": "native"}, []))
 
 
 def test_each_cell_runs_steps_in_order_and_is_stored(store):
@@ -89,9 +89,9 @@ def test_failed_verification_is_stored_and_run_continues(store):
 
 def test_resume_measures_only_missing_or_failed_cells(store):
     run_plan(plan(), store, Bench({("list/redis", "warm"): LabError("no")}))
-    again = Bench()
-    run_plan(plan(), store, again)
-    assert {name for _, name in again.steps} == {"list/redis"}
+    second_bench = Bench()
+    run_plan(plan(), store, second_bench)
+    assert {name for _, name in second_bench.steps} == {"list/redis"}
     assert {cell.state for cell in store.cells()} == {"measured"}
 
 
@@ -104,39 +104,45 @@ legacy = { stack = "channels-2016", arm = "gunicorn" }
 
 def test_cells_of_unavailable_old_stack_are_skipped_without_failure(store):
     experiment = files.parse("t", TEXT.replace("[[exclude]]", OLD + "[[exclude]]", 1))
-    asked = {"only": ["list/none", "list/old"], "repeats": None, "quick": False}
-    the_plan = make_plan("t", TEXT, experiment, cells(experiment), **asked)
+    options = {"only": ["list/none", "list/old"], "repeats": None, "quick": False}
+    new_plan = make_plan("t", TEXT, experiment, cells(experiment), **options)
     bench = Bench()
-    absent = {"channels-2016": "Python 3.6 is not here"}
-    assert run_plan(the_plan, store, bench, absent) == []
-    found = {cell.name: (cell.state, cell.error) for cell in store.cells()}
-    assert found == {
+    unavailable = {"channels-2016": "Python 3.6 is not here"}
+    assert run_plan(new_plan, store, bench, unavailable) == []
+    results = {cell.name: (cell.state, cell.error) for cell in store.cells()}
+    assert results == {
         "list/none": ("measured", None),
         "list/old": ("not measured", "Python 3.6 is not here"),
     }
     assert {name for _, name in bench.steps} == {"list/none"}
-    again = Bench()
-    run_plan(the_plan, store, again)
-    assert {name for _, name in again.steps} == {"list/old"}
+    second_bench = Bench()
+    run_plan(new_plan, store, second_bench)
+    assert {name for _, name in second_bench.steps} == {"list/old"}
     assert {cell.state for cell in store.cells()} == {"measured"}
 
 
 @pytest.mark.parametrize("values", [{}, {"LAB_REDIS_CACHE": "page"}, {"LAB_LATENCY_MS": "100"}])
 def test_cell_is_verified_without_latency_and_then_emptied_again(monkeypatch, values):
-    said, base = list[str](), load_settings({})
-    engine = SimpleNamespace(token=str, empty_caches=lambda to: nullcontext(said.append(_of(to))))
-    monkeypatch.setattr(cell, "verify", lambda target: said.append(f"proof {_of(target.settings)}"))
-    monkeypatch.setattr(cell.latency, "verify", lambda *_: said.append("delays"))
-    wanted = update_live_settings(base, values)
-    bench = cell.StackBench(engine, base, Bounds(), _written=False)
+    events, base = list[str](), load_settings({})
+    engine = SimpleNamespace(
+        token=str, empty_caches=lambda to: nullcontext(events.append(_cache_and_latency(to)))
+    )
+    monkeypatch.setattr(
+        cell,
+        "verify",
+        lambda target: events.append(f"verify {_cache_and_latency(target.settings)}"),
+    )
+    monkeypatch.setattr(cell.latency, "verify", lambda *_: events.append("delays"))
+    settings = update_live_settings(base, values)
+    bench = cell.StackBench(engine, base, Bounds(), _dirty=False)
     bench.apply(SimpleNamespace(settings=values, reset="nothing"))
     bench.reset()
     bench.verify()
-    cache = wanted.LAB_REDIS_CACHE
-    assert said == [f"{cache} 0", f"proof {cache} 0", _of(wanted), "delays"]
+    cache = settings.LAB_REDIS_CACHE
+    assert events == [f"{cache} 0", f"verify {cache} 0", _cache_and_latency(settings), "delays"]
 
 
-def _of(settings):
+def _cache_and_latency(settings):
     return f"{settings.LAB_REDIS_CACHE} {settings.LAB_LATENCY_MS}"
 
 
@@ -177,7 +183,7 @@ def test_only_option_takes_patterns_and_rejects_unmatched_ones():
 
 
 def test_result_of_unknown_version_is_rejected_unchanged(store):
-    begun(store, plan())
+    write_header(store, plan())
     document = json.loads(store.header_file.read_text()) | {"schema_version": 99}
     store.header_file.write_text(json.dumps(document))
     with pytest.raises(UsageError, match="schema version 99; this lab reads 1"):
@@ -186,7 +192,7 @@ def test_result_of_unknown_version_is_rejected_unchanged(store):
 
 
 def test_incomplete_result_is_one_message(store):
-    begun(store, plan())
+    write_header(store, plan())
     document = json.loads(store.header_file.read_text())
     del document["claims"]
     store.header_file.write_text(json.dumps(document))
@@ -200,15 +206,15 @@ def test_newest_run_is_found_by_time_and_full_name(monkeypatch, tmp_path):
         Store(tmp_path / f"{name}-abcd")
         for name in ("t-20260101-000000", "t-20260102-000000", "t-2-20270101-000000")
     )
-    for each in (newer, other, older):
-        begun(each, plan())
+    for run in (newer, other, older):
+        write_header(run, plan())
     assert find_store("t") == newer
     assert find_store("t-2") == other
     assert find_store(older.run) == older
 
 
 def test_damaged_result_is_one_message(store):
-    begun(store, plan())
+    write_header(store, plan())
     store.header_file.write_text("{")
     with pytest.raises(LabError, match="can't be read as a result"):
         store.header()

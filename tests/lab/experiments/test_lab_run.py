@@ -28,14 +28,14 @@ FLAGS = ("cache-ladder", "--quick", *(part for name in CELLS for part in ("--onl
 
 
 @pytest.fixture(scope="module")
-def measured(lab, stack):
+def finished_run(lab, stack):
     """Run two cells with --quick on a stack with a non-default setting; yield the output."""
     assert lab("set", "LAB_WORKERS=1").code == 0
-    said = lab("run", *FLAGS, "--json")
-    assert said.code == 0, said.err
-    yield said
+    result = lab("run", *FLAGS, "--json")
+    assert result.code == 0, result.err
+    yield result
     assert lab("set", "LAB_WORKERS=2").code == 0
-    shutil.rmtree(_folder(said.json))
+    shutil.rmtree(_folder(result.json))
 
 
 def _folder(document):
@@ -46,8 +46,8 @@ def _cell(document, name):
     return next(cell for cell in document["cells"] if cell["name"] == name)
 
 
-def test_every_cell_has_metrics_and_every_claim_a_verdict(measured):
-    document = measured.json
+def test_every_cell_has_metrics_and_every_claim_a_verdict(finished_run):
+    document = finished_run.json
     assert [cell["name"] for cell in document["cells"]] == list(CELLS)
     for cell in document["cells"]:
         assert cell["repeat"] == 1
@@ -59,8 +59,8 @@ def test_every_cell_has_metrics_and_every_claim_a_verdict(measured):
     assert {"id", "text", "measured", "published"} <= document["claims"][0].keys()
 
 
-def test_cell_uses_its_settings_and_reports_cache_results(measured):
-    none, protected = (_cell(measured.json, name) for name in CELLS)
+def test_cell_uses_its_settings_and_reports_cache_results(finished_run):
+    none, protected = (_cell(finished_run.json, name) for name in CELLS)
     assert none["settings"]["LAB_NGINX_CACHE"] == "off"
     assert protected["settings"]["LAB_NGINX_CACHE"] == "protected"
     assert none["builds"]["hotel_list"] > none["requests"] / 2
@@ -69,8 +69,8 @@ def test_cell_uses_its_settings_and_reports_cache_results(measured):
     assert protected["cache"]["nginx"]["HIT"] > 0.9 * protected["requests"]
 
 
-def test_stored_run_contains_host_and_program_versions(measured):
-    folder = _folder(measured.json)
+def test_stored_run_contains_host_and_program_versions(finished_run):
+    folder = _folder(finished_run.json)
     header = json.loads((folder / "experiment.json").read_text())
     assert header["state"] == "finished"
     assert header["quick"]
@@ -84,34 +84,34 @@ def test_stored_run_contains_host_and_program_versions(measured):
     assert (folder / "report.html").stat().st_size > 10_000
 
 
-def test_run_restores_settings_and_data(measured, stack):
+def test_run_restores_settings_and_data(finished_run, stack):
     settings = stack.settings()
     assert (settings.LAB_WORKERS, settings.LAB_NGINX_CACHE) == (1, "off")
     assert len(httpx.get(f"{settings.target_url}/api/hotel/").json()) == 4
 
 
-def test_report_reads_stored_run_without_measuring(lab, measured):
-    name = _folder(measured.json).name
-    again = lab("report", name, "--json")
-    assert again.code == 0, again.err
-    assert again.json == measured.json
-    readable = lab("report", name, COLUMNS="120")
-    assert readable.out.index("not measured") < readable.out.index("list/naive/none")
+def test_report_reads_stored_run_without_measuring(lab, finished_run):
+    name = _folder(finished_run.json).name
+    report = lab("report", name, "--json")
+    assert report.code == 0, report.err
+    assert report.json == finished_run.json
+    text = lab("report", name, COLUMNS="120")
+    assert text.out.index("not measured") < text.out.index("list/naive/none")
 
 
-def test_ctrl_c_leaves_resumable_result_and_clean_stack(lab, stack, measured):
+def test_ctrl_c_leaves_resumable_result_and_clean_stack(lab, stack, finished_run):
     before = set(RESULTS.glob("cache-ladder-*"))
     argv = [str(LAB), "run", *FLAGS, "--json"]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: _loads_first_cell(before), seconds=90, what="The first cell's load")
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=90)
+    _, errors = process.communicate(timeout=90)
     assert process.returncode == 1
-    assert "Go on with: lab run cache-ladder --resume" in said
-    assert "Traceback" not in said
+    assert "Go on with: lab run cache-ladder --resume" in errors
+    assert "Traceback" not in errors
     assert active_settings(stack)["LAB_NGINX_CACHE"] == "off"
     assert httpx.get(f"{stack.settings().target_url}/api/hotel/").status_code == 200
-    _first_cell_was_measured(measured, before)
+    _copy_first_cell(finished_run, before)
     resumed = lab("run", "cache-ladder", "--resume", "--json")
     assert resumed.code == 0, resumed.err
     assert [cell["state"] for cell in resumed.json["cells"]] == ["measured", "measured"]
@@ -125,18 +125,18 @@ def _loads_first_cell(before):
     return [log for folder in new for log in folder.glob("cells/001-*/k6.log")]
 
 
-def _first_cell_was_measured(measured, before):
-    """Copy the first cell from `measured`, which has the same settings, to save its time."""
-    (interrupted,) = set(RESULTS.glob("cache-ladder-*")) - before
-    (cell,) = _folder(measured.json).glob("cells/001-*")
-    shutil.copytree(cell, interrupted / "cells" / cell.name, dirs_exist_ok=True)
+def _copy_first_cell(finished_run, before):
+    """Copy the first cell from `finished_run`, which has the same settings, to save its time."""
+    (folder,) = set(RESULTS.glob("cache-ladder-*")) - before
+    (cell,) = _folder(finished_run.json).glob("cells/001-*")
+    shutil.copytree(cell, folder / "cells" / cell.name, dirs_exist_ok=True)
 
 
 def test_dry_run_shows_cells_and_time_without_running(lab, stack):
     before = _results()
-    said = lab("run", "cache-ladder", "--dry-run", "--json")
-    assert len(said.json["cells"]) > 25
-    assert said.json["expected_seconds"] > 1800
+    result = lab("run", "cache-ladder", "--dry-run", "--json")
+    assert len(result.json["cells"]) > 25
+    assert result.json["expected_seconds"] > 1800
     assert "Nothing was run" in lab("run", "cache-ladder", "--dry-run").out
     assert _results() == before
 
@@ -144,12 +144,12 @@ def test_dry_run_shows_cells_and_time_without_running(lab, stack):
 def _results():
     """Return the names of results, without single runs of tests in the other process."""
     others = "smoke|breakpoint|hold|closed|closed-ramp|outage"
-    found = {path.name for path in RESULTS.iterdir()}
-    return {name for name in found if not re.match(rf"({others})-", name)}
+    names = {path.name for path in RESULTS.iterdir()}
+    return {name for name in names if not re.match(rf"({others})-", name)}
 
 
 @pytest.mark.parametrize(
-    ("claimed", "said"),
+    ("setting", "message"),
     [
         ("LAB_REDIS_CACHE=page", "these caches: none; the settings require: redis"),
         ("LAB_LOCAL_CACHE=lru", "these caches: none; the settings require: local"),
@@ -158,25 +158,25 @@ def _results():
         ("LAB_NGINX_POST_RATE=7", "Nginx runs with other settings: {'LAB_NGINX_POST_RATE': '200'}"),
     ],
 )
-def test_inactive_layer_is_detected(stack, monkeypatch, claimed, said):
-    claimed_settings = update_settings(stack.settings(), [claimed])
-    if "CACHE" in claimed:
+def test_inactive_layer_is_detected(stack, monkeypatch, setting, message):
+    settings = update_settings(stack.settings(), [setting])
+    if "CACHE" in setting:
         monkeypatch.setattr(verify, "_check_settings", lambda _: None)
-    with pytest.raises(LabError) as found:
-        verify.verify(verify.Target(claimed_settings, stack.token()))
-    assert said in str(found.value)
+    with pytest.raises(LabError) as error:
+        verify.verify(verify.Target(settings, stack.token()))
+    assert message in str(error.value)
 
 
-def test_run_started_with_other_versions_is_not_resumed(measured):
-    head = json.loads((_folder(measured.json) / "experiment.json").read_text())
-    command._check_same_machine("r", head, head)
-    other = head | {"versions": head["versions"] | {"nginx": "1.0"}}
+def test_run_started_with_other_versions_is_not_resumed(finished_run):
+    header = json.loads((_folder(finished_run.json) / "experiment.json").read_text())
+    command._check_same_machine("r", header, header)
+    other = header | {"versions": header["versions"] | {"nginx": "1.0"}}
     with pytest.raises(UsageError, match="versions was"):
-        command._check_same_machine("r", head, other)
-    assert head["data"]["LAB_DATA_HOTELS"] == "4"
-    other = head | {"data": head["data"] | {"LAB_DATA_HOTELS": "5"}}
+        command._check_same_machine("r", header, other)
+    assert header["data"]["LAB_DATA_HOTELS"] == "4"
+    other = header | {"data": header["data"] | {"LAB_DATA_HOTELS": "5"}}
     with pytest.raises(UsageError, match="data was"):
-        command._check_same_machine("r", head, other)
+        command._check_same_machine("r", header, other)
 
 
 def test_run_stopped_before_data_preparation_leaves_data_unchanged(lab, stack, monkeypatch):
@@ -193,11 +193,11 @@ def test_run_on_broken_stack_is_one_message_and_stack_continues(lab, stack):
     before = set(RESULTS.glob("cache-ladder-*"))
     stack._supervision.stop_service("redis")
     try:
-        said = lab("run", "cache-ladder", "--quick", "--only", "list/naive/redis-page")
+        result = lab("run", "cache-ladder", "--quick", "--only", "list/naive/redis-page")
     finally:
         stack._supervision.start_service("redis")
-    assert said.is_one_message(1)
-    assert "Redis can't be emptied" in said.err
+    assert result.is_one_message(1)
+    assert "Redis can't be emptied" in result.err
     states = {service.name: service.state for service in stack.services()}
     assert states["nginx"] == states["backend"] == "running"
     for folder in set(RESULTS.glob("cache-ladder-*")) - before:
@@ -205,7 +205,7 @@ def test_run_on_broken_stack_is_one_message_and_stack_continues(lab, stack):
 
 
 @pytest.mark.parametrize(
-    ("argv", "code", "said"),
+    ("argv", "code", "message"),
     [
         (("run", "cache-leader"), 2, "There is no experiment cache-leader. Known: cache-ladder"),
         (("run", "cache-ladder", "--only", "memcached"), 2, "fits no cell"),
@@ -215,10 +215,10 @@ def test_run_on_broken_stack_is_one_message_and_stack_continues(lab, stack):
         (("set",), 2, "Nothing to set"),
     ],
 )
-def test_wrong_input_is_one_message(lab, stack, argv, code, said):
-    answer = lab(*argv)
-    assert answer.is_one_message(code), answer.err
-    assert said in answer.err
+def test_wrong_input_is_one_message(lab, stack, argv, code, message):
+    result = lab(*argv)
+    assert result.is_one_message(code), result.err
+    assert message in result.err
 
 
 def test_backend_with_debug_is_rejected(monkeypatch):

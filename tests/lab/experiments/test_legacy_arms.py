@@ -11,10 +11,10 @@ from lab.analysis.windows import Bounds
 from lab.experiments.cell import StackBench
 from lab.experiments.files import parse
 from lab.experiments.matrix import cells
-from lab.experiments.old_stack_cell import EitherBench, LegacyBench
+from lab.experiments.old_stack_cell import CombinedBench, LegacyBench
 from lab.experiments.old_stacks import arms
 from lab.experiments.old_stacks.arms import arm
-from lab.experiments.old_stacks.environment import NotHere, find_python
+from lab.experiments.old_stacks.environment import MissingRequirement, find_python
 from lab.experiments.old_stacks.stacks import stack as stack_named
 from lab.experiments.runner import make_plan, run_plan
 from lab.experiments.store import Store
@@ -26,36 +26,36 @@ from lab.stack.native.supervision import leftovers, port_is_open
 DJANGO_3, CHANNELS = "django-3.0-asgiref-3.4", "channels-2016"
 
 
-def _here(name):
+def _require_python(name):
     try:
         find_python(stack_named(name).python)
-    except NotHere as why:
-        pytest.skip(str(why))
+    except MissingRequirement as error:
+        pytest.skip(str(error))
     return name
 
 
 @pytest.fixture
-def nothing_left(stack):
+def leftover_ports(stack):
     """Check that no process, port or shared memory of an arm is left."""
-    seen = []
-    yield seen
-    left = [p for p in leftovers(current_state()) if "LAB_LEGACY" in p.environ()]
-    assert left == []
-    assert not any(port_is_open(LOOPBACK, port) for port in seen)
+    ports = []
+    yield ports
+    processes = [p for p in leftovers(current_state()) if "LAB_LEGACY" in p.environ()]
+    assert processes == []
+    assert not any(port_is_open(LOOPBACK, port) for port in ports)
     assert list(Path("/dev/shm").glob("*load-lab-*")) == []
 
 
-def _facts(running, seen):
-    seen += [value for name, value in running.facts.items() if name.endswith("port")]
+def _facts(running, ports):
+    ports += [value for name, value in running.facts.items() if name.endswith("port")]
     return running.facts
 
 
 @pytest.mark.parametrize(
     ("name", "interface"), [("gunicorn-5", "wsgi"), ("uvicorn-5", "asgi"), ("daphne-1", "asgi")]
 )
-def test_django_3_0_arm_answers_its_routes(stack, nothing_left, name, interface):
-    with arm(stack, _here(DJANGO_3), name) as running:
-        facts = _facts(running, nothing_left)
+def test_django_3_0_arm_answers_its_routes(stack, leftover_ports, name, interface):
+    with arm(stack, _require_python(DJANGO_3), name) as running:
+        facts = _facts(running, leftover_ports)
         assert facts["server"] == name.partition("-")[0]
         assert (facts["django"], facts["asgiref"]) == ("3.0.14", "3.4.1")
         assert (facts["interface"], facts["thread_sensitive"]) == (interface, True)
@@ -63,9 +63,9 @@ def test_django_3_0_arm_answers_its_routes(stack, nothing_left, name, interface)
         routes = stack_named(DJANGO_3).routes if interface == "wsgi" else []
         urls = [f"{running.base_url}/workbench/{name.replace('_', '-')}/" for name in routes]
         with ThreadPoolExecutor() as pool:
-            for answer in pool.map(lambda url: httpx.get(url, timeout=20), urls):
-                assert answer.status_code == 200, answer.text
-                assert answer.json()["slept"] == 1
+            for response in pool.map(lambda url: httpx.get(url, timeout=20), urls):
+                assert response.status_code == 200, response.text
+                assert response.json()["slept"] == 1
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_django_3_0_arm_answers_its_routes(stack, nothing_left, name, interface)
         ),
     ],
 )
-def test_channels_2016_arm_answers(stack, nothing_left, name, server, layer, processes):
-    with arm(stack, _here(CHANNELS), name) as running:
-        facts = _facts(running, nothing_left)
+def test_channels_2016_arm_answers(stack, leftover_ports, name, server, layer, processes):
+    with arm(stack, _require_python(CHANNELS), name) as running:
+        facts = _facts(running, leftover_ports)
         assert (facts["server"], facts.get("layer")) == (server, layer)
         assert facts["python"].startswith("3.6.")
         assert running.pids.keys() == processes
-        answer = httpx.get(f"{running.base_url}/workbench/hello/", timeout=20)
-        assert answer.json() == {"hello": "world"}
+        response = httpx.get(f"{running.base_url}/workbench/hello/", timeout=20)
+        assert response.json() == {"hello": "world"}
         if layer == "asgi_redis":
             redis = psutil.Process(running.pids["legacy-redis"])
             assert redis.cpu_affinity() == [int(facts["layer_cpus"])]
@@ -110,16 +110,16 @@ reset = "nothing"
 """
 
 
-def test_cell_of_old_stack_is_measured_while_backend_is_idle(stack, nothing_left, tmp_path):
-    _here(CHANNELS)
+def test_cell_of_old_stack_is_measured_while_backend_is_idle(stack, leftover_ports, tmp_path):
+    _require_python(CHANNELS)
     settings, experiment = stack.settings(), parse("t", EXPERIMENT)
     plan = make_plan(
         "t", EXPERIMENT, experiment, cells(experiment), only=["old"], repeats=None, quick=False
     )
-    assert arms.absent(stack, settings, [CHANNELS]) == {}
+    assert arms.missing_stacks(stack, settings, [CHANNELS]) == {}
     store, bounds = Store(tmp_path / "t-20260101-000000-abcd"), Bounds()
     legacy = LegacyBench(stack, settings, bounds)
-    bench = EitherBench(StackBench(stack, settings, bounds), legacy)
+    bench = CombinedBench(StackBench(stack, settings, bounds), legacy)
     assert run_plan(plan, store, bench) == []
     (cell,) = store.cells()
     result = cell.result

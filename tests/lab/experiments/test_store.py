@@ -11,7 +11,7 @@ from tests.support.samples.cells import cell
 OLD = cell("naive/none/detail") | {"requests": 90, "failed": 20}
 
 
-def _stored(tmp_path, document):
+def _store_of(tmp_path, document):
     folder = tmp_path / "cells/001-x.r1"
     folder.mkdir(parents=True)
     (folder / "cell.json").write_text(json.dumps(document))
@@ -22,7 +22,7 @@ def test_results_of_older_formats_are_read(tmp_path):
     """Format 4 added the successes, format 5 the rate of the break point."""
     assert "successes" not in OLD
     assert "rate" not in OLD["break_point"]
-    (run,) = _stored(tmp_path, OLD).cells()
+    (run,) = _store_of(tmp_path, OLD).cells()
     assert run.result is not None
     assert run.result.successes == 70
     assert run.result.broke_at == OLD["break_point"]["offered"]
@@ -37,10 +37,10 @@ def test_written_cell_is_read_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [("requests", "many", "result.requests"), ("windows", [{}], "result.windows.0.end")],
 )
-def test_invalid_cell_file_is_one_message(tmp_path, name, value, said):
-    store = _stored(tmp_path, OLD | {name: value})
-    with pytest.raises(LabError, match=f"can't be read as a result of `lab run` .{said}"):
+def test_invalid_cell_file_is_one_message(tmp_path, name, value, message):
+    store = _store_of(tmp_path, OLD | {name: value})
+    with pytest.raises(LabError, match=f"can't be read as a result of `lab run` .{message}"):
         store.cells()

@@ -6,11 +6,11 @@ import pytest
 
 from lab.analysis.windows import Window
 from lab.report.comparison import comparison
-from lab.report.curves import curves, thinned
+from lab.report.curves import curves, thin_windows
 from lab.report.model import build
 from lab.report.page import markdown
 from lab.report.sections import sections
-from tests.support.report_samples import CLAIMS, load, of, runs
+from tests.support.report_samples import CLAIMS, find_cell, load, runs
 from tests.support.samples import make
 
 WARM = "naive/nginx-protected-warm/detail"
@@ -74,7 +74,9 @@ def test_chart_marks_cells_not_limited_by_target():
 
 def test_ramp_that_held_is_marked_as_lower_bound():
     header, cells = load()
-    of(cells, "naive/none/detail").update(outcome="held", limited_by="none", break_point=None)
+    find_cell(cells, "naive/none/detail").update(
+        outcome="held", limited_by="none", break_point=None
+    )
     assert "| none | no cache | *≥ 1.8, held to the end of the load* |" in _markdown(header, cells)
 
 
@@ -134,31 +136,32 @@ def test_cells_with_steal_time_are_named(sample):
     header, cells = load()
     noisy = next(cell for cell in cells if cell["state"] == "measured")
     text = _markdown(header, [cell | {"steal": 0.21} if cell is noisy else cell for cell in cells])
-    told = text.split("## Claims")[0]
+    notices = text.split("## Claims")[0]
     assert (
-        "**NOISY MACHINE: the hypervisor took 5% of the CPU time or more in 1 measurement" in told
+        "**NOISY MACHINE: the hypervisor took 5% of the CPU time or more in 1 measurement"
+        in notices
     )
-    assert f"21% at most ({noisy['name']})" in told
+    assert f"21% at most ({noisy['name']})" in notices
 
 
-@pytest.mark.parametrize(("fastest", "warned"), [(11.4, False), (11.6, True)])
-def test_changed_cpu_speed_is_reported(fastest, warned):
+@pytest.mark.parametrize(("fastest", "has_warning"), [(11.4, False), (11.6, True)])
+def test_changed_cpu_speed_is_reported(fastest, has_warning):
     header, cells = load()
     measured = [cell for cell in cells if cell["state"] == "measured"]
     speeds = dict(zip([id(cell) for cell in measured], [10.0, fastest], strict=False))
     text = _markdown(header, [c | {"cpu_speed": speeds.get(id(c), 10.5)} for c in cells])
-    told = text.split("## Claims")[0]
+    notices = text.split("## Claims")[0]
     slow, fast = (f"({cell['name']}, repeat {cell['repeat']})" for cell in measured[:2])
-    said = f"1.2 × as fast around one measurement {fast} as around another {slow}"
-    assert ("**UNSTEADY MACHINE" in told, said in told) == (warned, warned)
+    ratio = f"1.2 × as fast around one measurement {fast} as around another {slow}"
+    assert ("**UNSTEADY MACHINE" in notices, ratio in notices) == (has_warning, has_warning)
 
 
 def test_thinned_windows_include_ends_and_break():
     windows = [Window(float(end), 0, 0, 0, 0, 0, 0, None) for end in range(5, 605)]
-    kept = [window.end for window in thinned(windows, 338.0)]
-    assert (kept[0], kept[-1]) == (5.0, 604.0)
-    assert 338.0 in kept
-    assert len(kept) <= 63
+    ends = [window.end for window in thin_windows(windows, 338.0)]
+    assert (ends[0], ends[-1]) == (5.0, 604.0)
+    assert 338.0 in ends
+    assert len(ends) <= 63
 
 
 def test_constant_rate_is_drawn_over_time():

@@ -8,7 +8,7 @@ from tests.support.browser import browser
 from tests.support.report_samples import CLAIMS, ladder, load, runs
 
 # The id of each chart, its drawn size and its number of marks.
-DRAWN = """
+CHARTS = """
 [...document.querySelectorAll('.chart')].map(chart => {
   const box = chart.querySelector('svg')?.getBoundingClientRect();
   const marks = chart.querySelectorAll('svg path, svg line, svg text').length;
@@ -22,8 +22,8 @@ def page():
     program = find_browser()
     if program is None:
         pytest.skip("No Chromium on the PATH, and none unpacked: `make test` does by apt.")
-    with browser(program, browser_env(program)) as opened:
-        yield opened
+    with browser(program, browser_env(program)) as chromium_page:
+        yield chromium_page
 
 
 def _write(header, cells, folder):
@@ -41,20 +41,20 @@ def report(request, tmp_path_factory):
 @pytest.mark.parametrize("width", [400, 1280])
 def test_every_chart_is_drawn_without_horizontal_scrolling(page, report, width):
     page.open(report, width)
-    charts = page.ask(DRAWN)
+    charts = page.evaluate(CHARTS)
     assert len(charts) >= 8
     for chart in charts:
         assert 200 < chart["width"] <= width, chart
         assert chart["height"] > 30, chart
         assert chart["marks"] > 5, chart
-    assert page.ask("document.documentElement.scrollWidth") <= page.ask("innerWidth")
-    assert page.ask("location.protocol") == "file:"
-    assert page.trouble == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
+    assert page.evaluate("location.protocol") == "file:"
+    assert page.errors == []
 
 
 def test_drawn_chart_labels_limited_cell(page, report_files):
     page.open(report_files[1]["html"], 400)
-    texts = page.ask(
+    texts = page.evaluate(
         "[...document.querySelectorAll('#comparison-0 svg text')].map(t => t.textContent)"
     )
     assert "≥ 1,443 · generator" in texts
@@ -65,6 +65,6 @@ def test_markup_in_result_stays_text(page, tmp_path):
     header, cells = load()
     header["title"] = "<script>document.title = 'run'</script><img src=x onerror=alert(1)>"
     page.open(_write(header, cells, tmp_path), 400)
-    assert page.ask("document.querySelector('h1').textContent") == header["title"]
-    assert page.ask("document.title") == header["title"]
-    assert page.trouble == []
+    assert page.evaluate("document.querySelector('h1').textContent") == header["title"]
+    assert page.evaluate("document.title") == header["title"]
+    assert page.errors == []

@@ -9,10 +9,10 @@ from lab.report.comparison import comparison
 from lab.report.document import report_document
 from lab.report.model import build
 from lab.report.page import markdown
-from lab.report.published import groups
+from lab.report.published_results import groups
 from lab.report.sections import sections
 from lab.report.summary import answer
-from tests.support.report_samples import load, of, runs
+from tests.support.report_samples import find_cell, load, runs
 
 # Successes of each server with 0 ms and with 200 ms of latency.
 SUCCESSES = {"sync": (400, 10), "threads": (200, 360), "async": (420, 380)}
@@ -31,7 +31,7 @@ PUBLISHED = [
 
 
 def cells():
-    pattern = of(load()[1], "naive/none/detail") | {"windows": [], "limited_by": "none"}
+    pattern = find_cell(load()[1], "naive/none/detail") | {"windows": [], "limited_by": "none"}
     return [
         pattern
         | {
@@ -48,27 +48,27 @@ def cells():
     ]
 
 
-def header(**changed):
+def header(**changes):
     names = {"route": ["read"], "latency": ["0ms", "200ms"], "server": list(SUCCESSES)}
     axes = [
-        {"name": axis, "positions": [{"name": n, "title": f"the {n}"} for n in found]}
-        for axis, found in names.items()
+        {"name": axis, "positions": [{"name": n, "title": f"the {n}"} for n in values]}
+        for axis, values in names.items()
     ]
     plan = [{"name": cell["name"], "repeat": 1} for cell in cells()]
-    own = {"axes": axes, "plan": plan, "published": PUBLISHED, "report": REPORT}
-    return load()[0] | own | changed
+    fields = {"axes": axes, "plan": plan, "published": PUBLISHED, "report": REPORT}
+    return load()[0] | fields | changes
 
 
-def text_of(head, found):
-    report = build(head, runs(found), [])
-    there = sections(report)
-    pictures = {b.name: "" for s in there for b in s.blocks if b.kind == "picture"}
-    return markdown(report, there, pictures)
+def render(document, documents):
+    report = build(document, runs(documents), [])
+    all_sections = sections(report)
+    pictures = {b.name: "" for s in all_sections for b in s.blocks if b.kind == "picture"}
+    return markdown(report, all_sections, pictures)
 
 
 @pytest.fixture(scope="module")
 def text():
-    return text_of(header(), cells())
+    return render(header(), cells())
 
 
 def test_answer_compares_configured_metric_with_configured_base(text):
@@ -79,10 +79,10 @@ def test_answer_compares_configured_metric_with_configured_base(text):
 
 
 def test_answer_shows_only_published_rows_of_large_tables(monkeypatch):
-    monkeypatch.setattr("lab.report.summary._MOST_ROWS", 2)
-    said = answer(build(header(), runs(cells()), []))
-    assert "sync gave 400 successful answers, async 420 (1.1 ×)." in said
-    assert "threads" not in said
+    monkeypatch.setattr("lab.report.summary._MAX_ROWS", 2)
+    text = answer(build(header(), runs(cells()), []))
+    assert "sync gave 400 successful answers, async 420 (1.1 ×)." in text
+    assert "threads" not in text
 
 
 def test_table_has_configured_rows_panels_and_series(text):
@@ -103,8 +103,8 @@ def test_published_and_measured_steps_are_compared_by_direction(text):
     row = "| read/200ms/async | 4,312 | 380 | 41 × | 38 × | 28.4 | 3.8 | **the same way: up** |"
     assert row in text
     assert "| read/0ms/sync | 3,927 | 400 | 1.0 × | 1.0 × | 23.0 | 4.0 | – |" in text
-    apart = "| read/0ms/async | 3,053 | 420 | 0.78 × | 1.1 × | 28.3 | 4.2 | **apart: theirs down, "
-    assert f"{apart}ours equal** |" in text
+    start = "| read/0ms/async | 3,053 | 420 | 0.78 × | 1.1 × | 28.3 | 4.2 | **apart: theirs down, "
+    assert f"{start}ours equal** |" in text
 
 
 def test_memory_peak_is_reported_per_server(text):
@@ -123,20 +123,20 @@ def test_base_is_configured_cell_not_first_cell():
 
 
 def test_panels_can_combine_several_axes():
-    shown = REPORT | {"panels": ["route", "latency"], "compare": "max_rps"}
-    report = build(header(report=shown), runs(cells()), [])
+    layout = REPORT | {"panels": ["route", "latency"], "compare": "max_rps"}
+    report = build(header(report=layout), runs(cells()), [])
     assert list(report.panels.positions) == ["read, 0ms", "read, 200ms"]
     assert report.panels.positions["read, 200ms"] == "the read, the 200ms"
     assert report.place(report.cells[1]) == ("sync", "", "read, 200ms")
 
 
 def test_each_panel_can_compare_different_metric():
-    shown = {"rows": ["server"], "panels": ["latency"]}
-    shown["compare"] = {"0ms": "successes", "200ms": "p95_ms"}
-    found = cells()
-    for n, cell in enumerate(found[::-1], start=5):
+    layout = {"rows": ["server"], "panels": ["latency"]}
+    layout["compare"] = {"0ms": "successes", "200ms": "p95_ms"}
+    documents = cells()
+    for n, cell in enumerate(documents[::-1], start=5):
         cell.update(p50_ms=n, p90_ms=2 * n, p95_ms=3 * n, p99_ms=40 * n)
-    text = text_of(header(report=shown), found)
+    text = render(header(report=layout), documents)
     assert "## Every server compared" in text
     assert "| 0ms, read: successful answers | 200ms, read: response time, p95 (ms) |" in text
     assert "| threads | the threads | 200 | 21 |" in text
@@ -148,12 +148,12 @@ def test_each_panel_can_compare_different_metric():
 
 def test_published_lines_with_other_metrics_get_separate_table():
     published = [*PUBLISHED, {"cell": "read/0ms/threads", "label": "t", "p95_ms": 3.0}]
-    found = groups(build(header(published=published), runs(cells()), []))
-    assert [[kind.name for kind in group.kinds] for group in found] == [
+    line_groups = groups(build(header(published=published), runs(cells()), []))
+    assert [[kind.name for kind in group.kinds] for group in line_groups] == [
         ["max_rps", "successes"],
         ["p95_ms"],
     ]
-    assert [group.main.name for group in found] == ["successes", "p95_ms"]
+    assert [group.main.name for group in line_groups] == ["successes", "p95_ms"]
 
 
 def test_published_line_can_name_its_base_line():
@@ -161,7 +161,7 @@ def test_published_line_can_name_its_base_line():
     other = {"cell": "read/200ms/async", "label": None, "successes": 400, "base": "read/0ms/sync"}
     (group,) = groups(build(header(published=[base, other]), runs(cells()), []))
     assert group.lines[1].base is group.lines[0]
-    assert group.lines[1].step(group.main, "theirs") == 4
+    assert group.lines[1].step(group.main, "published_value") == 4
 
 
 def test_every_published_line_has_a_base():
@@ -171,46 +171,48 @@ def test_every_published_line_has_a_base():
             {"name": a.name, "positions": [{"name": n, "title": n} for n in a.positions]}
             for a in experiment.axis
         ]
-        head = {
+        document = {
             **{"axes": axes, "report": experiment.report.model_dump()},
             "plan": [{"name": c.name, "repeat": 1} for c in matrix.cells(experiment)],
-            "published": [each.model_dump() for each in experiment.published],
+            "published": [result.model_dump() for result in experiment.published],
         }
-        lines = [line for group in groups(build(head, [], [])) for line in group.lines]
+        lines = [line for group in groups(build(document, [], [])) for line in group.lines]
         assert [line.label for line in lines if line.base is None] == [], path.stem
 
 
 def test_unmeasurable_cell_is_named_with_reason():
-    found = cells()
-    gone = {"state": "not measured", "error": "Python 3.6 is not here"}
-    found[0] = {k: found[0][k] for k in ("name", "repeat", "axes", "title", "settings")} | gone
-    text = text_of(header(), found)
+    documents = cells()
+    state = {"state": "not measured", "error": "Python 3.6 is not here"}
+    documents[0] = {
+        k: documents[0][k] for k in ("name", "repeat", "axes", "title", "settings")
+    } | state
+    text = render(header(), documents)
     assert "Of 6 planned cells, 0 failed, 1 could not be measured here and 0 are missing." in text
     assert "| read/0ms/sync | Python 3.6 is not here |" in text
     assert "| read/0ms/sync | *not measured* | 0 of 1 | – |" in text
-    document = report_document(header(), runs(found), [], {})
+    document = report_document(header(), runs(documents), [], {})
     (first,) = [cell for cell in document["cells"] if cell["name"] == "read/0ms/sync"]
     assert (first["state"], first["error"]) == ("not measured", "Python 3.6 is not here")
 
 
 def test_sockets_latency_and_old_stacks_have_tables():
-    found = cells()
-    counted = {"connections": 1000, "messages": 70, "expected": 71, "lost": 1, "doubled": 2}
-    late = {"delay_p50_ms": 2.5, "delay_p95_ms": 12.0, "delay_max_ms": 1300.0}
-    found[0]["websockets"] = counted | {"closed": 3} | late
-    found[1]["latency"] = {
+    documents = cells()
+    counts = {"connections": 1000, "messages": 70, "expected": 71, "lost": 1, "doubled": 2}
+    latencies = {"delay_p50_ms": 2.5, "delay_p95_ms": 12.0, "delay_max_ms": 1300.0}
+    documents[0]["websockets"] = counts | {"closed": 3} | latencies
+    documents[1]["latency"] = {
         **{"database_ms": 201.2, "client_ms": 200.4},
         **{"new_connection_ms": 1402.0, "new_connection_delays": 7.0},
     }
-    found[1]["settings"] = found[1]["settings"] | {"LAB_LATENCY_MS": "200"}
+    documents[1]["settings"] = documents[1]["settings"] | {"LAB_LATENCY_MS": "200"}
     shared = {"layer_cpus_shared_with": "the load generator"}
-    found[2]["legacy"] = {"stack": "channels-2016", "arm": "a", "django": "1.10.8"} | shared
-    found[3]["legacy"] = found[2]["legacy"] | {"layer_cpus_shared_with": "the server"}
-    text = text_of(header(postgres_auth="scram-sha-256"), found)
+    documents[2]["legacy"] = {"stack": "channels-2016", "arm": "a", "django": "1.10.8"} | shared
+    documents[3]["legacy"] = documents[2]["legacy"] | {"layer_cpus_shared_with": "the server"}
+    text = render(header(postgres_auth="scram-sha-256"), documents)
     assert "| read/0ms/sync | 1,000 | 71 | 70 | 1 | 2 | 3 | 2.5 | 12 | 1,300 |" in text
     assert "| read/200ms/sync | 200 | 201 | 200 | 1,402 | 7.0 |" in text
     assert "| Postgres authentication | scram-sha-256 |" in text
     assert "| old stack channels-2016 | django 1.10.8 |" in text
-    whose = "the layer's Redis shares its CPU with"
-    assert f"| {whose} the load generator | {found[2]['name']} |" in text
-    assert f"{whose} the server" not in text
+    start = "the layer's Redis shares its CPU with"
+    assert f"| {start} the load generator | {documents[2]['name']} |" in text
+    assert f"{start} the server" not in text

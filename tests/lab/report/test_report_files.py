@@ -8,7 +8,7 @@ from lab.report.document import report_document, write_report
 from lab.report.model import build
 from lab.report.page import html, markdown
 from lab.report.sections import sections
-from tests.support.report_samples import CLAIMS, FOLDER, ladder, load, of, runs
+from tests.support.report_samples import CLAIMS, FOLDER, find_cell, ladder, load, runs
 
 HOSTILE = "</script><script>alert(1)</script>"
 
@@ -23,9 +23,9 @@ def test_report_without_measurements_is_written(tmp_path):
 def test_experiment_with_one_axis_has_report(tmp_path):
     header, cells = load()
     axis = {"name": "server", "positions": [{"name": "sync", "title": "sync workers"}]}
-    cell = {**of(cells, "naive/none/detail"), "name": "sync", "axes": {"server": "sync"}}
-    one = {**header, "axes": [axis], "plan": [{"name": "sync", "repeat": 1}], "published": []}
-    files = write_report(one, runs([cell]), [], tmp_path)
+    cell = {**find_cell(cells, "naive/none/detail"), "name": "sync", "axes": {"server": "sync"}}
+    document = {**header, "axes": [axis], "plan": [{"name": "sync", "repeat": 1}], "published": []}
+    files = write_report(document, runs([cell]), [], tmp_path)
     assert "| sync | sync workers | 1.8 |" in files["markdown"].read_text()
     assert {path.name for path in files["pictures"]} >= {"comparison.png", "curves.svg"}
 
@@ -75,25 +75,25 @@ def test_page_is_self_contained_without_local_paths(report_files):
 def test_page_with_sixty_long_cells_is_below_five_megabytes():
     header, cells = ladder(60, windows=600)
     report = build(header, runs(cells), [])
-    found = sections(report)
-    links = {block.name: "" for s in found for block in s.blocks if block.kind == "picture"}
-    assert len(html("A title", "a-run", found, links).encode()) < 5_000_000
+    all_sections = sections(report)
+    links = {block.name: "" for s in all_sections for block in s.blocks if block.kind == "picture"}
+    assert len(html("A title", "a-run", all_sections, links).encode()) < 5_000_000
 
 
 def test_titles_and_errors_are_escaped():
     header, cells = load()
-    failed = of(cells, "fast/nginx-protected-warm/detail")
+    failed = find_cell(cells, "fast/nginx-protected-warm/detail")
     failed["error"] = f"{HOSTILE} | a ![pic](x) `b`"
-    of(cells, "naive/none/detail")["axes"]["layer"] = HOSTILE
+    find_cell(cells, "naive/none/detail")["axes"]["layer"] = HOSTILE
     header["title"] = HOSTILE
     report = build(header, runs(cells), CLAIMS)
-    found = sections(report)
-    links = {block.name: "" for s in found for block in s.blocks if block.kind == "picture"}
-    page = html(HOSTILE, HOSTILE, found, links)
+    all_sections = sections(report)
+    links = {block.name: "" for s in all_sections for block in s.blocks if block.kind == "picture"}
+    page = html(HOSTILE, HOSTILE, all_sections, links)
     assert HOSTILE not in page
     assert "<title>&lt;/script&gt;" in page
     assert page.count("<script>") == 2
-    text = markdown(HOSTILE, found, links)
+    text = markdown(HOSTILE, all_sections, links)
     assert "&lt;script&gt;alert(1)&lt;/script&gt; \\| a !\\[pic\\](x) \\`b\\`" in text
     assert "<script" not in text
 

@@ -22,8 +22,8 @@ def _texts(result, path) -> list[str]:
 
 @pytest.fixture
 def windows():
-    made = ramp(BREAKS[0], 300, 0)
-    return [Window(**{**window, "broken": tuple(window["broken"])}) for window in made]
+    documents = ramp(BREAKS[0], 300, 0)
+    return [Window(**{**window, "broken": tuple(window["broken"])}) for window in documents]
 
 
 def test_picture_of_broken_run_shows_break_and_limits(windows, tmp_path):
@@ -39,8 +39,8 @@ def test_picture_of_broken_run_shows_break_and_limits(windows, tmp_path):
 
 
 def test_picture_of_constant_rate_shows_time_without_break(windows, tmp_path):
-    steady = [Window(**{**w.__dict__, "offered": 2.0, "p95_ms": None}) for w in windows]
-    result = Result(windows=steady, verdict="held: up to 2.0 requests/s no limit was exceeded")
+    constant = [Window(**{**w.__dict__, "offered": 2.0, "p95_ms": None}) for w in windows]
+    result = Result(windows=constant, verdict="held: up to 2.0 requests/s no limit was exceeded")
     texts = _texts(result, tmp_path / "hold")
     assert "seconds into the load" in texts
     assert not [text for text in texts if text.startswith("broke")]

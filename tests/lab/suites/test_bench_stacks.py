@@ -63,9 +63,7 @@ def test_stack_that_was_down_is_stopped_without_load_bookings(lab, second_stack)
     data = {"HOTELS": 2, "SUITES_PER_HOTEL": 10, "BOOKINGS_PER_SUITE": 3}
     second_stack |= {f"LAB_DATA_{name}": str(count) for name, count in data.items()}
     result = lab(
-        "bench", "--only", "booking", "--repeat", "1", "--duration", "1s", "--json", **
-second_stack
-
+        "bench", "--only", "booking", "--repeat", "1", "--duration", "1s", "--json", **second_stack
     )
     document = result.json
     (ROOT / document["files"]["result"]).unlink()

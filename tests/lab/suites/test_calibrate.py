@@ -12,19 +12,19 @@ from lab.suites.calibration import checks
 from lab.suites.calibration.cells import CELLS, select_cells
 from lab.suites.calibration.checks import Check, compare
 from lab.suites.calibration.command import cell_document, is_calibrated
-from tests.support.calibrate_samples import BY_NAME, RESULT, SEEN
+from tests.support.calibrate_samples import BY_NAME, RESULT, SAMPLE
 
 # --- Checks
 
 LATE = replace(RESULT.break_point, rate=211, goodput=200)
 # Prometheus's percentiles when k6's p99 is 25 ms.
-AT_25_MS = {**SEEN.prometheus_ms, 99: 25.0}
+AT_25_MS = {**SAMPLE.prometheus_ms, 99: 25.0}
 
 
 def _missed_checks(name, **changes):
     """Return the missed checks of a cell after `changes` to its measurements."""
     metrics = {"limited_by": BY_NAME[name].limit, **changes.pop("metrics", {})}
-    measurement = replace(SEEN, result=RESULT.model_copy(update=metrics), **changes)
+    measurement = replace(SAMPLE, result=RESULT.model_copy(update=metrics), **changes)
     return [
         check.what for check in compare(BY_NAME[name], [measurement]) if check.outcome != "held"
     ]
@@ -43,8 +43,16 @@ def test_correct_measurement_passes(name):
         ("fixed", {"metrics": {"p99_ms": 19.6}}, ["k6's p99"]),
         ("fixed", {"metrics": {"p50_ms": 19.6}}, ["k6's p50"]),
         ("fixed", {"floor_ms": 0.9}, [f"k6's p{share}" for share in checks.SHARES]),
-        ("fixed", {"prometheus_ms": {**SEEN.prometheus_ms, 99: 22.3}}, ["Prometheus's p99"]),
-        ("fixed", {"prometheus_ms": {**SEEN.prometheus_ms, 99: None}}, ["Prometheus's p99"]),
+        (
+            "fixed",
+            {"prometheus_ms": {**SAMPLE.prometheus_ms, 99: 22.3}},
+            ["Prometheus's p99"],
+        ),
+        (
+            "fixed",
+            {"prometheus_ms": {**SAMPLE.prometheus_ms, 99: None}},
+            ["Prometheus's p99"],
+        ),
         ("fixed", {"metrics": {"rps": 197.5}}, ["requests per second"]),
         ("fixed", {"metrics": {"goodput": 173.0}}, ["goodput, best 5 s"]),
         ("fixed", {"metrics": {"requests": 999}}, ["requests in k6's summary"]),
@@ -75,7 +83,9 @@ def test_k6_overhead_is_allowed_only_upwards():
     """The allowance is in milliseconds, so it is negligible for longer times."""
     overhead = {"p50_ms": 20.6, "p90_ms": 21.0, "p95_ms": 22.0, "p99_ms": 25.0}
     assert _missed_checks("fixed", metrics=overhead, prometheus_ms=AT_25_MS) == []
-    measurement = replace(SEEN, floor_ms=400.0, result=RESULT.model_copy(update={"p99_ms": 430.0}))
+    measurement = replace(
+        SAMPLE, floor_ms=400.0, result=RESULT.model_copy(update={"p99_ms": 430.0})
+    )
     checks_by_name = {check.what: check for check in compare(BY_NAME["fixed"], [measurement])}
     assert checks_by_name["k6's p99"].outcome == "missed"
 
@@ -87,7 +97,9 @@ def _document(*checks_by_cell):
     return {
         **{"quick": True, "warnings": ["it is loud"], "files": {"result": "results/x"}},
         "host": {"shared_cpus": False, "target_cpus": "0", "load_cpus": "1"},
-        "cells": [cell_document(BY_NAME[name], [SEEN], checks) for name, checks in checks_by_cell],
+        "cells": [
+            cell_document(BY_NAME[name], [SAMPLE], checks) for name, checks in checks_by_cell
+        ],
     }
 
 

@@ -8,7 +8,7 @@ from lab.paths import ROOT
 from lab.suites.calibration import command
 from lab.suites.calibration.checks import compare, variation
 from lab.suites.calibration.noise import Noise, unsteady
-from tests.support.calibrate_samples import BY_NAME, RESULT, SEEN, TRUTH
+from tests.support.calibrate_samples import BY_NAME, REFERENCE, RESULT, SAMPLE
 
 
 def _repeats(goodputs, steal=0.0, works=None):
@@ -16,9 +16,9 @@ def _repeats(goodputs, steal=0.0, works=None):
     works = works or [5.0] * len(goodputs)
     return [
         replace(
-            SEEN,
+            SAMPLE,
             result=RESULT.model_copy(update={"goodput": goodput}),
-            reference=replace(TRUTH, work_seconds=work * TRUTH.requests / 1000),
+            reference=replace(REFERENCE, work_seconds=work * REFERENCE.requests / 1000),
             noise=noise,
         )
         for goodput, work in zip(goodputs, works, strict=True)
@@ -61,7 +61,9 @@ def test_slower_cpu_makes_check_void():
 
 def _run_with_steal(steal, p95=20.1):
     return replace(
-        SEEN, result=RESULT.model_copy(update={"p95_ms": p95}), noise=Noise(steal, 0.0, None)
+        SAMPLE,
+        result=RESULT.model_copy(update={"p95_ms": p95}),
+        noise=Noise(steal, 0.0, None),
     )
 
 

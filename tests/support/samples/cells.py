@@ -48,7 +48,7 @@ def cell(name: str, *, repeat: int = 1, limited_by: str = "target", scale: float
     if index == 8 and limited_by == "target" and load in ("detail", "list"):
         limited_by = "generator_cpu"
     windows = ramp(_breaks_at(code, index, load, scale), FIRST_MS[index], index)
-    broke = next(w for w in windows if w["broken"])
+    break_window = next(w for w in windows if w["broken"])
     requests = int(sum(w["achieved"] for w in windows))
     failed = int(sum(w["achieved"] * w["error_ratio"] for w in windows))
     best = max(w["goodput"] for w in windows)
@@ -80,12 +80,12 @@ def cell(name: str, *, repeat: int = 1, limited_by: str = "target", scale: float
         "dropped_iterations": 140 if limited_by == "vu_cap" else 0,
         "outcome": "broke",
         "limited_by": limited_by,
-        "verdict": f"broke at {broke['offered']:.1f} requests/s",
+        "verdict": f"broke at {break_window['offered']:.1f} requests/s",
         "break_point": {
-            "offered": broke["offered"],
+            "offered": break_window["offered"],
             "goodput": best,
-            "seconds_into_test": broke["end"],
-            "reasons": broke["broken"],
+            "seconds_into_test": break_window["end"],
+            "reasons": break_window["broken"],
             "target_cpu": 0.97,
             "generator_cpu": busy,
         },
@@ -103,11 +103,11 @@ def cell(name: str, *, repeat: int = 1, limited_by: str = "target", scale: float
 
 
 def _breaks_at(code: str, index: int, load: str, scale: float) -> float:
-    quicker = 1.4 if code == "fast" else 1
+    factor = 1.4 if code == "fast" else 1
     if load in ("booking", "article") and index > 0:
-        return BREAKS[0] * FACTOR[load] * (1 + index / 3) * quicker
-    at = BREAKS[index] * FACTOR[load] * (30 if code == "fast" and index == 0 else 1)
-    return at * quicker * scale
+        return BREAKS[0] * FACTOR[load] * (1 + index / 3) * factor
+    rate = BREAKS[index] * FACTOR[load] * (30 if code == "fast" and index == 0 else 1)
+    return rate * factor * scale
 
 
 def _settings(code: str, layer: str) -> dict[str, str]:
@@ -132,24 +132,24 @@ def _cache(layer: str, requests: int) -> dict[str, dict[str, int]]:
     return {"local": {"hit": requests - 40, "miss": 40}} if layer == "local" else {}
 
 
-def ramp(at: float, first_ms: float, index: int) -> list[dict[str, Any]]:
+def ramp(break_rate: float, first_ms: float, index: int) -> list[dict[str, Any]]:
     """Return the windows of a ramp to twice the break point `at` in 30 s; answers are then late."""
-    found = []
+    windows = []
     for end in range(5, 31):
-        offered = 2 * at * (end - 2.5) / 30
-        load = offered / at
-        wobble = 1 + 0.06 * math.sin(end * (1 + index))
-        p95 = first_ms * 2 * wobble / max(1.02 - load, 0.02) if load < 1 else 1160 * load**3
+        offered = 2 * break_rate * (end - 2.5) / 30
+        load = offered / break_rate
+        variation = 1 + 0.06 * math.sin(end * (1 + index))
+        p95 = first_ms * 2 * variation / max(1.02 - load, 0.02) if load < 1 else 1160 * load**3
         p95 = max(p95, 1160) if load >= 1 else min(p95, 980)
-        good = offered if load < 1 else max(at * (1 - 1.6 * (load - 1)) * wobble, 0)
+        good = offered if load < 1 else max(break_rate * (1 - 1.6 * (load - 1)) * variation, 0)
         errors = max(0.0, min(1.0, 0.3 * (load - 1.3))) if index != 7 else 0.0
         broken = [f"p95 {p95:,.0f} ms > 1000 ms"] if p95 > 1000 else []
-        found.append(
+        windows.append(
             {
                 "end": float(end),
                 "offered": round(offered, 3),
                 "due": round(offered * 0.95, 3),
-                "achieved": round(min(offered, at * 1.05), 2),
+                "achieved": round(min(offered, break_rate * 1.05), 2),
                 "goodput": round(good * 0.98, 2),
                 "error_ratio": round(errors, 4),
                 "dropped": 0.0,
@@ -157,11 +157,11 @@ def ramp(at: float, first_ms: float, index: int) -> list[dict[str, Any]]:
                 "broken": broken,
             }
         )
-    return found
+    return windows
 
 
 def failed(name: str, error: str) -> dict[str, Any]:
-    found = cell(name)
-    kept = ("schema_version", "name", "repeat", "title", "axes", "settings", "workload", "warm")
-    kept_values = {key: found[key] for key in kept}
-    return {**kept_values, "state": "failed", "error": error, "seconds": 7.5}
+    document = cell(name)
+    names = ("schema_version", "name", "repeat", "title", "axes", "settings", "workload", "warm")
+    fields = {key: document[key] for key in names}
+    return {**fields, "state": "failed", "error": error, "seconds": 7.5}

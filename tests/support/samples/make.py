@@ -29,8 +29,8 @@ def header() -> dict[str, Any]:
         "repeats": 1,
         "definition": 'title = "What each cache layer buys"\n\n[[axes]]\nname = "code"\n',
         "axes": [
-            {"name": name, "positions": [{"name": n, "title": t} for n, t in found.items()]}
-            for name, found in (("code", CODES), ("layer", LAYERS), ("load", LOADS))
+            {"name": name, "positions": [{"name": n, "title": t} for n, t in titles.items()]}
+            for name, titles in (("code", CODES), ("layer", LAYERS), ("load", LOADS))
         ],
         "plan": [{"name": name, "repeat": 1} for name in plan],
         "excluded": [{"cells": ["fast/local/booking"], "because": "A booking is never cached."}],
@@ -65,7 +65,7 @@ def _published(layer: str, label: str, rps: float, p95: float, failed: float) ->
 
 def small() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return eight planned cells of every kind: limited, repeated, failed, missing."""
-    found = [
+    cells = [
         cell("naive/none/detail"),
         cell("naive/redis-page/detail"),
         cell("naive/redis-page/detail", repeat=2, scale=1.1),
@@ -77,31 +77,31 @@ def small() -> tuple[dict[str, Any], list[dict[str, Any]]]:
             "fast/nginx-protected-warm/detail", "The cache layer nginx is not on: no X-Cache-Status"
         ),
     ]
-    head = header()
-    plan = [{"name": c["name"], "repeat": c["repeat"]} for c in found]
-    return {**head, "plan": [*plan, {"name": "naive/none/article", "repeat": 1}]}, found
+    document = header()
+    plan = [{"name": c["name"], "repeat": c["repeat"]} for c in cells]
+    return {**document, "plan": [*plan, {"name": "naive/none/article", "repeat": 1}]}, cells
 
 
-def whole() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def full_ladder() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return every cell of the ladder; one failed, one missing."""
-    head = header()
-    names = [planned["name"] for planned in head["plan"]]
-    found = [cell(name) for name in names if name != "fast/local/list"]
-    found[5] = failed(found[5]["name"], "k6 ended with exit code 107: <script>alert(1)</script>")
-    return head, found
+    document = header()
+    names = [planned["name"] for planned in document["plan"]]
+    cells = [cell(name) for name in names if name != "fast/local/list"]
+    cells[5] = failed(cells[5]["name"], "k6 ended with exit code 107: <script>alert(1)</script>")
+    return document, cells
 
 
-def write(head: dict[str, Any], cells: list[dict[str, Any]], folder: Path) -> None:
+def write(header: dict[str, Any], cells: list[dict[str, Any]], folder: Path) -> None:
     (folder / "cells").mkdir(parents=True, exist_ok=True)
-    (folder / "experiment.json").write_text(json.dumps(head, indent=1) + "\n")
-    for number, one in enumerate(cells, 1):
-        name = f"{number:03}-{one['name'].replace('/', '+')}.r{one['repeat']}"
+    (folder / "experiment.json").write_text(json.dumps(header, indent=1) + "\n")
+    for number, entry in enumerate(cells, 1):
+        name = f"{number:03}-{entry['name'].replace('/', '+')}.r{entry['repeat']}"
         (folder / "cells" / name).mkdir(exist_ok=True)
-        (folder / "cells" / name / "cell.json").write_text(json.dumps(one) + "\n")
+        (folder / "cells" / name / "cell.json").write_text(json.dumps(entry) + "\n")
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        write(*whole(), Path(sys.argv[1]))
+        write(*full_ladder(), Path(sys.argv[1]))
     else:
         write(*small(), Path(__file__).parent / "cache-ladder-sample")

@@ -10,7 +10,12 @@ from grafana.src.queries import backend, caches, knee, load, resources
 from grafana.src.queries.selection import variable_matcher
 from lab.errors import LabError
 from lab.stack.native.supervision import wait_for
-from tests.support.dashboards import Asked, Questions, of_annotations, of_panels
+from tests.support.dashboards import (
+    DashboardQueries,
+    Expression,
+    annotation_expressions,
+    panel_expressions,
+)
 
 TESTS = variable_matcher()
 # The table of all expressions that may have no result, with the reasons.
@@ -32,51 +37,51 @@ MAY_BE_EMPTY = {
 }
 # The time range only has to contain both runs.
 _MARGIN_SECONDS = 10
-_COMPARED_FROM = 946684800
+_COMPARISON_START = 946684800
 
 
 def run_for_dashboards(lab: Callable[..., Any]) -> float:
     """Run a ramp, switch cache layers, run a smoke test; return the begin of their time range."""
-    began = time.time() - _MARGIN_SECONDS
+    start = time.time() - _MARGIN_SECONDS
     layers = ("LAB_REDIS_CACHE=versioned", "LAB_NGINX_CACHE=protected")
-    for words in (
+    for argv in (
         ("k6", "breakpoint", "--rate", "100", "--duration", "10s", "--scenario", "detail"),
         ("set", *layers),
         ("k6", "smoke", "--vus", "3", "--duration", "12s"),
         ("set", "--preset", "article"),
     ):
-        said = lab(*words, "--json")
-        assert said.code == 0, said.err
-    return began
+        result = lab(*argv, "--json")
+        assert result.code == 0, result.err
+    return start
 
 
-def questions(url: str, began: float, dashboard: dict[str, Any]) -> Questions:
+def queries(url: str, start: float, dashboard: dict[str, Any]) -> DashboardQueries:
     if dashboard["time"]["from"].startswith("2000"):
-        return Questions(url, dashboard, _COMPARED_FROM, _COMPARED_FROM + 300)
-    return Questions(url, dashboard, began, time.time())
+        return DashboardQueries(url, dashboard, _COMPARISON_START, _COMPARISON_START + 300)
+    return DashboardQueries(url, dashboard, start, time.time())
 
 
-def unanswered(
-    url: str, began: float, dashboard: dict[str, Any], allowed: dict[str, str]
-) -> list[Asked]:
+def empty_expressions(
+    url: str, start: float, dashboard: dict[str, Any], allowed: dict[str, str]
+) -> list[Expression]:
     """Return the expressions without a result that are not in `allowed`."""
-    asking = questions(url, began, dashboard)
-    assert not asking.empty_variables, f"{dashboard['title']}: {asking.empty_variables}"
-    asked = [*of_panels(dashboard), *of_annotations(dashboard)]
-    return [one for one in asked if one.expr not in allowed and not asking.answer(one)]
+    prometheus = queries(url, start, dashboard)
+    assert not prometheus.empty_variables, f"{dashboard['title']}: {prometheus.empty_variables}"
+    expressions = [*panel_expressions(dashboard), *annotation_expressions(dashboard)]
+    return [one for one in expressions if one.expr not in allowed and not prometheus.result(one)]
 
 
-def check_answers(
-    url: str, began: float, dashboard: dict[str, Any], allowed: dict[str, str]
+def check_results(
+    url: str, start: float, dashboard: dict[str, Any], allowed: dict[str, str]
 ) -> None:
     """Fail if expressions have no result within 15 s: the end of a test appears 5 s later."""
-    left: list[Asked] = []
+    empty: list[Expression] = []
 
-    def all_answered() -> bool:
-        left[:] = unanswered(url, began, dashboard, allowed)
-        return not left
+    def no_empty_expressions() -> bool:
+        empty[:] = empty_expressions(url, start, dashboard, allowed)
+        return not empty
 
     try:
-        wait_for(all_answered, seconds=15, what="a result")
+        wait_for(no_empty_expressions, seconds=15, what="a result")
     except LabError:
-        pytest.fail("No result:\n" + "\n".join(map(str, left)), pytrace=False)
+        pytest.fail("No result:\n" + "\n".join(map(str, empty)), pytrace=False)

@@ -63,18 +63,18 @@ class Line:
     cell: Cell | None
     base: "Line | None" = None
 
-    def theirs(self, kind: Kind) -> float | None:
+    def published_value(self, kind: Kind) -> float | None:
         value = self.published.get(kind.name)
         return None if value is None else float(value)
 
-    def ours(self, kind: Kind) -> float | None:
+    def measured_value(self, kind: Kind) -> float | None:
         return self.cell.median(kind.name) if self.cell else None
 
-    def step(self, kind: Kind, whose: str) -> float | None:
-        """Return the ratio to the base's value; `whose` is `theirs` or `ours`."""
-        own = getattr(self, whose)(kind)
-        first = getattr(self.base, whose)(kind) if self.base else None
-        return own / first if own is not None and first else None
+    def step(self, kind: Kind, method: str) -> float | None:
+        """Return the ratio to the base's value, by `published_value` or `measured_value`."""
+        value = getattr(self, method)(kind)
+        base_value = getattr(self.base, method)(kind) if self.base else None
+        return value / base_value if value is not None and base_value else None
 
 
 _NOTE = (
@@ -82,27 +82,27 @@ _NOTE = (
     "absolute numbers say more about the machines."
 )
 # The meaning of the measured metrics; sources do not always define theirs.
-_COUNTED = {
+_METRIC_NOTES = {
     "rps": " Measured requests/s count failed answers too, over the load with its last answers.",
     "answers_per_second": (
         " Measured answers/s are those that succeeded, over the planned length of the load."
     ),
 }
 # Two values whose ratio is smaller than this are called equal.
-_EQUAL = 1.1
+_EQUAL_RATIO = 1.1
 
 
-def published(report: Report) -> list[Block]:
+def blocks(report: Report) -> list[Block]:
     """Return tables and pictures; empty if the experiment has no published results."""
-    there = groups(report)
-    if not there:
+    published_groups = groups(report)
+    if not published_groups:
         return []
-    found: list[Block] = [Paragraph(_NOTE.format(row=report.rows.name or "cell"))]
-    for number, group in enumerate(there, start=1):
-        found += [*_as_published(report, group), _table(group)]
+    result: list[Block] = [Paragraph(_NOTE.format(row=report.rows.name or "cell"))]
+    for number, group in enumerate(published_groups, start=1):
+        result += [*_source_table(report, group), _table(group)]
         name = "published" if number == 1 else f"published-{number}"
-        found += [chart] if (chart := picture(name, group)) else []
-    return found
+        result += [chart] if (chart := picture(name, group)) else []
+    return result
 
 
 def _table(group: Group) -> Table:
@@ -111,7 +111,7 @@ def _table(group: Group) -> Table:
         "what",
         *(f"#published, {main.title}", f"#measured, {main.title}"),
         *("#published step", "#measured step"),
-        *(f"#{whose} {kind.title}" for kind in others for whose in ("published", "measured")),
+        *(f"#{side} {kind.title}" for kind in others for side in ("published", "measured")),
         "the steps go",
     ]
     return Table(columns(*titles), [_line(line, group) for line in group.lines], _caption(group))
@@ -119,11 +119,11 @@ def _table(group: Group) -> Table:
 
 def _caption(group: Group) -> str:
     first = group.lines[0]
-    over = "first line" if all(line.base is first for line in group.lines) else "cell compared with"
-    counted = _COUNTED.get(group.main.name, "")
+    base = "first line" if all(line.base is first for line in group.lines) else "cell compared with"
+    note = _METRIC_NOTES.get(group.main.name, "")
     return (
-        f"Steps are times the {group.main.title} of the {over}. They go the same way when both are "
-        f"up, both down, or both within 10 %.{counted}"
+        f"Steps are times the {group.main.title} of the {base}. They go the same way when both are "
+        f"up, both down, or both within 10 %.{note}"
     )
 
 
@@ -131,34 +131,34 @@ def _line(line: Line, group: Group) -> tuple[Entry, ...]:
     main = group.main
     return entries(
         line.label,
-        main.form(line.theirs(main)),
-        main.form(line.ours(main)),
-        times(line.step(main, "theirs")),
-        times(line.step(main, "ours")),
+        main.form(line.published_value(main)),
+        main.form(line.measured_value(main)),
+        times(line.step(main, "published_value")),
+        times(line.step(main, "measured_value")),
         *(
-            kind.form(found)
+            kind.form(value)
             for kind in group.kinds
             if kind is not main
-            for found in (line.theirs(kind), line.ours(kind))
+            for value in (line.published_value(kind), line.measured_value(kind))
         ),
         _direction(line, main),
     )
 
 
 def _direction(line: Line, main: Kind) -> Entry:
-    theirs, ours = line.step(main, "theirs"), line.step(main, "ours")
-    if theirs is None or ours is None or line.base is line:
+    published, measured = line.step(main, "published_value"), line.step(main, "measured_value")
+    if published is None or measured is None or line.base is line:
         return Entry(NO_VALUE)
-    if _way(theirs) == _way(ours):
-        return Entry(f"the same way: {_way(theirs)}", "good")
-    return Entry(f"apart: theirs {_way(theirs)}, ours {_way(ours)}", "bad")
+    if _trend(published) == _trend(measured):
+        return Entry(f"the same way: {_trend(published)}", "good")
+    return Entry(f"apart: theirs {_trend(published)}, ours {_trend(measured)}", "bad")
 
 
-def _way(step: float) -> str:
-    return "up" if step > _EQUAL else "down" if step < 1 / _EQUAL else "equal"
+def _trend(step: float) -> str:
+    return "up" if step > _EQUAL_RATIO else "down" if step < 1 / _EQUAL_RATIO else "equal"
 
 
-def _as_published(report: Report, group: Group) -> list[Block]:
+def _source_table(report: Report, group: Group) -> list[Block]:
     """Return the source's table: a line per load, a column per row, its metrics joined by &."""
     places: dict[tuple[str, str], dict[str, Line]] = {}
     for line in group.lines:
@@ -168,7 +168,7 @@ def _as_published(report: Report, group: Group) -> list[Block]:
     rows = [r for r in report.rows.positions if any(r in lines for lines in places.values())]
     if len(places) < 2 or len(rows) < 2:
         return []
-    head = [f"#{row}, {whose}" for row in rows for whose in ("published", "measured")]
+    head = [f"#{row}, {side}" for row in rows for side in ("published", "measured")]
     names = " & ".join(kind.short for kind in group.kinds)
     table = Table(
         columns(", ".join(n for n in (report.panels.name, report.series.name) if n), *head),
@@ -182,48 +182,53 @@ def _as_published(report: Report, group: Group) -> list[Block]:
 
 
 def _fields(lines: dict[str, Line], rows: list[str], group: Group) -> list[str]:
-    found: list[str] = []
+    fields: list[str] = []
     for row in rows:
         line: Any = lines.get(row)
-        for whose in ("theirs", "ours"):
-            values = [kind.form(getattr(line, whose)(kind)) for kind in group.kinds] if line else []
-            known = set(values) - {NO_VALUE}
-            found.append(" & ".join(values) if known else NO_VALUE)
-    return found
+        for method in ("published_value", "measured_value"):
+            values = (
+                [kind.form(getattr(line, method)(kind)) for kind in group.kinds] if line else []
+            )
+            texts = set(values) - {NO_VALUE}
+            fields.append(" & ".join(values) if texts else NO_VALUE)
+    return fields
 
 
 def groups(report: Report) -> list[Group]:
     """Return the published lines, grouped by their metrics."""
-    found: dict[tuple[Kind, ...], list[Line]] = {}
-    for figure in report.header.get("published", []):
-        kinds = tuple(kind for kind in KINDS if figure.get(kind.name) is not None)
-        line = Line(figure.get("label") or figure["cell"], figure, report.cell(figure["cell"]))
-        found.setdefault(kinds, []).append(line)
-    for lines in found.values():
-        _find_bases(report, lines)
-    return [Group(kinds, _main(report, kinds, lines), lines) for kinds, lines in found.items()]
+    lines_by_kinds: dict[tuple[Kind, ...], list[Line]] = {}
+    for result in report.header.get("published", []):
+        kinds = tuple(kind for kind in KINDS if result.get(kind.name) is not None)
+        line = Line(result.get("label") or result["cell"], result, report.cell(result["cell"]))
+        lines_by_kinds.setdefault(kinds, []).append(line)
+    for lines in lines_by_kinds.values():
+        _set_bases(report, lines)
+    return [
+        Group(kinds, _main_kind(report, kinds, lines), lines)
+        for kinds, lines in lines_by_kinds.items()
+    ]
 
 
-def _find_bases(report: Report, lines: list[Line]) -> None:
+def _set_bases(report: Report, lines: list[Line]) -> None:
     """Set the base of each line: the file's, for this line or for all, otherwise the first line."""
     by_cell = {line.cell.name: line for line in lines if line.cell}
-    named = bool((report.header.get("report") or {}).get("base"))
+    has_base = bool((report.header.get("report") or {}).get("base"))
     for line in lines:
-        own = line.published.get("base")
-        base = report.base_of(line.cell) if line.cell and named else None
-        name = own or (base.name if base else None)
-        line.base = by_cell.get(name or "") if own or named else lines[0]
+        line_base = line.published.get("base")
+        base = report.base_of(line.cell) if line.cell and has_base else None
+        name = line_base or (base.name if base else None)
+        line.base = by_cell.get(name or "") if line_base or has_base else lines[0]
 
 
-def _main(report: Report, kinds: tuple[Kind, ...], lines: list[Line]) -> Kind:
+def _main_kind(report: Report, kinds: tuple[Kind, ...], lines: list[Line]) -> Kind:
     """Return the compared metric if the source has it, otherwise requests/s or the first."""
-    compared = [report.metric(report.place(line.cell)[2]).name for line in lines if line.cell]
-    wanted = [*compared[:1], "rps"]
-    return next((kind for name in wanted for kind in kinds if kind.name == name), kinds[0])
+    metrics = [report.metric(report.place(line.cell)[2]).name for line in lines if line.cell]
+    names = [*metrics[:1], "rps"]
+    return next((kind for name in names for kind in kinds if kind.name == name), kinds[0])
 
 
 _KINDS = {"published": ORANGE, "measured": BLUE}
-_WHOSE = {"published": "theirs", "measured": "ours"}
+_METHODS = {"published": "published_value", "measured": "measured_value"}
 _SHAPES = ["circle", "square"]
 _STEP = 20
 
@@ -233,17 +238,17 @@ _Form = Callable[[float | None], str]
 def picture(name: str, group: Group) -> Picture | None:
     """Return the picture of a group; None without measurements."""
     main, lines = group.main, group.lines
-    if not any(line.ours(main) for line in lines):
+    if not any(line.measured_value(main) for line in lines):
         return None
     values = [
-        _mark(line, kind, getattr(line, whose)(main), main.form)
+        _mark(line, kind, getattr(line, method)(main), main.form)
         for line in lines
-        for kind, whose in _WHOSE.items()
+        for kind, method in _METHODS.items()
     ]
     steps = [
-        _mark(line, kind, line.step(main, whose), times)
+        _mark(line, kind, line.step(main, method), times)
         for line in lines
-        for kind, whose in _WHOSE.items()
+        for kind, method in _METHODS.items()
     ]
     labels = [line.label for line in lines]
     step_title = f"step over “{_base(lines)}”"
@@ -272,13 +277,13 @@ def _mark(line: Line, kind: str, value: float | None, form: _Form) -> dict[str, 
 
 
 def _panel(rows: list[dict[str, Any]], labels: list[str], title: str, x_title: str) -> Any:
-    known = [row for row in rows if row["value"]]
-    values = [row["value"] for row in known]
+    valid = [row for row in rows if row["value"]]
+    values = [row["value"] for row in valid]
     log = needs_log_axis(values, 8)
     domain = log_domain([*values, max(values) * 3]) if log else (0.0, max(values, default=1) * 1.25)
     scale = log_scale(domain) if log else alt.Scale(domain=list(domain), nice=False)
     kinds = alt.Scale(domain=list(_KINDS), range=list(_KINDS.values()))
-    base = chart_of(known).encode(
+    base = chart_of(valid).encode(
         x=alt.X("value:Q", scale=scale, axis=plain_axis(x_title, domain if log else None)),
         y=alt.Y("label:N", sort=labels, scale=alt.Scale(domain=labels, paddingInner=0.25))
         .title(None)

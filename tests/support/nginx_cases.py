@@ -14,15 +14,15 @@ Case = Callable[[httpx.Client, Backend], Any]
 
 
 @contextmanager
-def at_once(
+def run_parallel(
     folder: Path, cases: Mapping[str, tuple[Backend, Case]], **settings: str
 ) -> Iterator[dict[str, Future]]:
     """Start the cases; yield their futures by name. `result()` raises the exception of a case."""
     with ExitStack() as fronts, ThreadPoolExecutor(len(cases)) as pool:
-        begun = {}
+        futures = {}
         # Sequential starts: two Nginx that search a free port at once may find the same one.
         for number, (name, (backend, case)) in enumerate(cases.items()):
             (folder / str(number)).mkdir()
             client = fronts.enter_context(front(folder / str(number), backend, **settings))
-            begun[name] = pool.submit(case, client, backend)
-        yield begun
+            futures[name] = pool.submit(case, client, backend)
+        yield futures

@@ -38,11 +38,11 @@ class StoredRun:
             raise self.damaged("it has no schema_version")
         return document
 
-    def damaged(self, why: str) -> LabError:
+    def damaged(self, reason: str) -> LabError:
         """Return the error to raise for a file that can't be used."""
         return LabError(
-            f"{self.path.relative_to(ROOT)} is damaged ({why}). Nothing was changed. Move it away, "
-            "or measure again."
+            f"{self.path.relative_to(ROOT)} is damaged ({reason}). Nothing was changed. Move it "
+            "away, or measure again."
         )
 
 
@@ -50,9 +50,9 @@ def stored_runs() -> Iterator[StoredRun]:
     """Yield every stored run, newest first by the time of its file."""
     files = [path for pattern in _FILES for path in RESULTS.glob(pattern)]
     for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True):
-        found = _stored(path)
-        if found:
-            yield found
+        run = _run_of(path)
+        if run:
+            yield run
 
 
 def find_run(name: str) -> StoredRun:
@@ -74,7 +74,7 @@ def find_run(name: str) -> StoredRun:
 _FILES = ("*/result.json", "*/profile.json", "*/experiment.json", "*.json")
 
 
-def _stored(path: Path) -> StoredRun | None:
+def _run_of(path: Path) -> StoredRun | None:
     if path.parent == RESULTS:
         suite = _SUITE.fullmatch(path.stem)
         return StoredRun(path.stem, suite[1], path) if suite else None  # type: ignore[arg-type]
