@@ -59,7 +59,7 @@ def test_compressed_variant_has_a_separate_etag(api, caches, pages):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("accepted", "packed"),
+    ("accepted", "compressed"),
     [
         ("gzip", True),
         ("br, GZIP;q=0.5", True),

@@ -6,7 +6,7 @@ SCHEMA = "/api/schema/"
 
 
 @pytest.mark.parametrize(
-    ("accepted", "form"),
+    ("accept", "media_type"),
     [
         ("*/*", "application/vnd.oai.openapi"),
         ("application/json", "application/json"),
