@@ -72,17 +72,18 @@ def test_chart_and_table_have_every_rung(tmp_path):
     table({**document, "files": {"picture": "results/demo.png"}})
 
 
-def _interrupt(stack, number, message):
-    """Stop `lab demo` in the ramp that prints `message`; return its exit code and messages."""
+def _interrupt(stack, number, rung):
+    """Stop `lab demo` in its ramp `rung`; return its exit code and messages."""
     process = subprocess.Popen(
         [str(LAB), "demo", "--json"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     lines = []
     for line in process.stderr:
         lines.append(line)
-        if message in line:
+        if f"{rung} of 3" in line:
             break
-    wait_for(lambda: stack.settings().LAB_DETAIL == "naive", seconds=30, what="the ramp")
+    variant = demo.VARIANTS[rung - 1].settings.items()
+    wait_for(lambda: variant <= stack.settings().as_env().items(), seconds=30, what="the ramp")
     process.send_signal(number)
     lines += process.stderr.readlines()
     return process.wait(60), "".join(lines)
@@ -90,11 +91,19 @@ def _interrupt(stack, number, message):
 
 # Only one `lab` at a time may measure on the stacks of a clone.
 @pytest.mark.alone
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_demo_is_one_message_and_restores_settings(lab, stack, number):
+@pytest.mark.parametrize(
+    ("rung", "number"),
+    [
+        (1, signal.SIGINT),
+        (1, signal.SIGTERM),
+        pytest.param(2, signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(3, signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
+def test_interrupted_demo_is_one_message_and_restores_settings(lab, stack, rung, number):
     assert lab("set", "LAB_DETAIL=fast", "LAB_NGINX_CACHE=basic").code == 0
     try:
-        code, output = _interrupt(stack, number, "1 of 3")
+        code, output = _interrupt(stack, number, rung)
         settings = stack.settings()
     finally:
         assert lab("set", "LAB_DETAIL=naive", "LAB_NGINX_CACHE=off").code == 0
