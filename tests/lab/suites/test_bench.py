@@ -223,7 +223,7 @@ def test_check_skips_rows_that_measure_time():
     [
         (("--only", "hotel"), "There is no row hotel. Known: detail-fast, detail-versioned"),
         (("--growth", "--quick"), "can't be combined with --quick"),
-        (("--repeat", "0"), "greater than or equal to 1"),
+        (("--repeat", "0"), "0 is not in the range 1<=x<=100"),
     ],
 )
 def test_wrong_input_is_one_message(lab, argv, message):
