@@ -21,6 +21,8 @@ from grafana.src import (
 from lab.paths import ROOT
 
 FOLDER = ROOT / "grafana/dashboards"
+# The last version of this format: older ones are converted when Grafana loads them.
+SCHEMA_VERSION = 42
 PAGES = (load_test, break_point, cache_layers, resources, backend_database, compare, guide)
 
 
@@ -28,6 +30,7 @@ def write(folder: Path) -> None:
     """Write one JSON file per dashboard."""
     for page in PAGES:
         dashboard = page.build().build()
+        dashboard.schema_version = SCHEMA_VERSION
         text = json.dumps(dashboard, cls=JSONEncoder, indent=2, sort_keys=True, ensure_ascii=False)
         (folder / f"{dashboard.uid}.json").write_text(text + "\n")
 

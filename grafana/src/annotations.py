@@ -25,13 +25,18 @@ def run_annotations(tests: str) -> "list[Annotation]":
     ]
 
 
-def comparison_annotations(sides: Mapping[str, str]) -> "list[Annotation]":
-    """Return the annotations of two runs aligned at their start, by the variables' suffixes."""
+def comparison_annotations(
+    sides: Mapping[str, str], colours: Mapping[str, str]
+) -> "list[Annotation]":
+    """Return the annotations of two runs aligned at their start, by the variables' suffixes.
+
+    Each run has the colour of its lines.
+    """
     return [
         Annotation(
             f"{name}: {annotation.name}",
             align_to_start(annotation.expr, side),
-            annotation.colour,
+            colours[name],
             annotation.text,
         )
         for name, side in sides.items()

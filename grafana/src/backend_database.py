@@ -5,7 +5,17 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana.src import variables
 from grafana.src.annotations import run_annotations
 from grafana.src.page import Page
-from grafana.src.panels import LIMIT, Query, add_right_axis, draw_dashed, rows, series, set_colours
+from grafana.src.panels import (
+    LIMIT,
+    Query,
+    add_right_axis,
+    draw_dashed,
+    logarithmic,
+    place_legend_right,
+    rows,
+    series,
+    set_colours,
+)
 from grafana.src.queries import backend, caches, selection
 
 TESTS = selection.variable_matcher()
@@ -29,7 +39,7 @@ def build() -> Dashboard:
 def _workers(page: Page) -> None:
     busy = series(Query(backend.IN_FLIGHT, "in flight"), Query(backend.WORKER_SLOTS, "slots"))
     page.add(
-        set_colours(draw_dashed(busy, "slots"), {"slots": LIMIT}),
+        set_colours(draw_dashed(busy, "slots"), {"slots": LIMIT}).axis_label("requests"),
         "Requests in flight",
         "Requests that Django is processing, and the maximum at the same time (workers × threads).",
         "short",
@@ -43,7 +53,7 @@ def _workers(page: Page) -> None:
         (8, 9),
     )
     page.add(
-        series(Query(backend.ACCEPT_QUEUE, "waiting")),
+        series(Query(backend.ACCEPT_QUEUE, "waiting")).axis_label("connections"),
         "Accept queue",
         "Connections that the kernel has completed and no worker has accepted yet.",
         "short",
@@ -72,9 +82,11 @@ def _requests(page: Page) -> None:
         (8, 9),
     )
     page.add(
-        series(
-            Query(backend.django_percentile(0.95), "Django p95"),
-            Query(backend.upstream_percentile(0.95), "Nginx upstream p95"),
+        logarithmic(
+            series(
+                Query(backend.django_percentile(0.95), "Django p95"),
+                Query(backend.upstream_percentile(0.95), "Nginx upstream p95"),
+            )
         ),
         "Time in the backend",
         "Django's response time, and the upstream response time in Nginx. The gap is the wait for "
@@ -91,7 +103,9 @@ def _database(page: Page) -> None:
         stacked=True,
     )
     page.add(
-        set_colours(draw_dashed(connections, "maximum"), {"maximum": LIMIT}),
+        set_colours(draw_dashed(connections, "maximum"), {"maximum": LIMIT}).axis_label(
+            "connections"
+        ),
         "Connections",
         "Connections to Postgres by state, and their maximum (LAB_DB_MAX_CONNECTIONS).",
         "short",
@@ -109,7 +123,9 @@ def _database(page: Page) -> None:
         (8, 10),
     )
     page.add(
-        series(Query(backend.LOCK_WAITERS, "waiting"), Query(backend.locks(), "{{mode}}")),
+        place_legend_right(
+            series(Query(backend.LOCK_WAITERS, "waiting"), Query(backend.locks(), "{{mode}}"))
+        ).axis_label("locks"),
         "Locks",
         "Lock requests that wait, and granted locks by mode. Bookings of one suite wait for its "
         "row by design.",

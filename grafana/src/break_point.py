@@ -1,7 +1,6 @@
 """Break point: at which rate is a limit exceeded, and by the target or the generator?"""
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
-from grafana_foundation_sdk.builders.xychart import Panel as Scatter
 
 from grafana.src import variables
 from grafana.src.annotations import run_annotations
@@ -19,12 +18,10 @@ from grafana.src.panels import (
     set_colours,
 )
 from grafana.src.queries import knee, load, selection, totals
-from grafana.src.scatter import XYSeries, scatter
+from grafana.src.scatter import Axes, Scatter, XYSeries, scatter
 
 TEST = selection.variable_matcher()
 _ARRIVALS = "arrivals per second"
-# Grafana 9.4 shows no units on this axis, so 1 min must not be shown as 1.
-_SECONDS = "suffix: s"
 
 
 def build() -> Dashboard:
@@ -85,15 +82,15 @@ def _results(page: Page) -> None:
 
 def _curves(page: Page) -> None:
     page.add(
-        _over_rate(load.percentile(TEST, 0.95), selection.MAX_SECONDS, "p95", "p95 in seconds"),
+        _over_rate(load.percentile(TEST, 0.95), selection.MAX_SECONDS, "p95", log=True),
         "p95 over the arrival rate",
         "Each point covers 10 s of the test, red above the limit of 1 s (horizontal line). The "
         "vertical line is the knee.",
-        _SECONDS,
+        "s",
         (12, 12),
     )
     page.add(
-        _over_rate(load.error_ratio(TEST), selection.MAX_ERROR_RATIO, "errors", "errors in %"),
+        _over_rate(load.error_ratio(TEST), selection.MAX_ERROR_RATIO, "errors"),
         "Errors over the arrival rate",
         "Share of failed responses, red above the limit of 1 % (horizontal line). The vertical "
         "line is the knee.",
@@ -102,7 +99,7 @@ def _curves(page: Page) -> None:
     )
 
 
-def _over_rate(metric: str, limit: float, name: str, label: str) -> Scatter:
+def _over_rate(metric: str, limit: float, name: str, *, log: bool = False) -> Scatter:
     rate = load.target_rate(TEST)
     columns = {
         "rate": rate,
@@ -116,7 +113,7 @@ def _over_rate(metric: str, limit: float, name: str, label: str) -> Scatter:
         XYSeries("rate", "limit", LIMIT, line=True),
         XYSeries("at the knee", "knee", "purple", line=True),
     ]
-    return scatter(columns, plots, (_ARRIVALS, label), limit)
+    return scatter(columns, plots, Axes(_ARRIVALS, name, log), limit)
 
 
 def _cpu(page: Page) -> None:
@@ -127,7 +124,7 @@ def _cpu(page: Page) -> None:
     }
     plots = [XYSeries("rate", "generator", LIMIT), XYSeries("rate", "target", "blue")]
     page.add(
-        scatter(columns, plots, (_ARRIVALS, "CPU in use in %"), 0.9),
+        scatter(columns, plots, Axes(_ARRIVALS, "CPU in use"), 0.9),
         "CPU over the arrival rate",
         "Share of each side's CPUs in use. With the generator near 100 % at the knee, the "
         "generator is the limit. With k6 on a separate host it is that host's CPU.",

@@ -5,10 +5,18 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana.src import variables
 from grafana.src.annotations import run_annotations
 from grafana.src.page import Page
-from grafana.src.panels import Query, series
+from grafana.src.panels import (
+    BAD,
+    Query,
+    add_right_axis,
+    logarithmic,
+    place_legend_right,
+    series,
+)
 from grafana.src.queries import caches, load, selection
 
 TESTS = selection.variable_matcher()
+_UNSEEN = "never shown"
 
 
 def build() -> Dashboard:
@@ -32,7 +40,7 @@ def _layers(page: Page) -> None:
         Query(caches.postgres_hit_ratio(), "Postgres's buffers"),
     )
     page.add(
-        ratios.max(1),
+        place_legend_right(ratios.max(1)),
         "Hit ratio by layer",
         "Hits as a share of the lookups in each layer. Disabled layers are not drawn. Nginx's hits "
         "include stale and revalidated pages; Postgres's are blocks, not requests.",
@@ -48,7 +56,7 @@ def _layers(page: Page) -> None:
         Query(caches.builds(), "built from Postgres"),
     )
     page.add(
-        requests,
+        place_legend_right(requests),
         "Requests by layer",
         "From the client to Postgres. The gap between two lines is what the outer layer answered.",
         "reqps",
@@ -58,43 +66,50 @@ def _layers(page: Page) -> None:
 
 def _responses(page: Page) -> None:
     page.add(
-        series(Query(caches.cache_statuses(TESTS), "{{cache_status}}"), stacked=True),
+        place_legend_right(
+            series(Query(caches.cache_statuses(TESTS), "{{cache_status}}"), stacked=True)
+        ),
         "Responses by X-Cache-Status",
         "The header that Nginx sends, as recorded by k6. NONE: Nginx's cache was not used.",
         "reqps",
-        (8, 10),
+        (12, 10),
     )
     page.add(
-        series(Query(caches.duration_by_status(TESTS), "{{cache_status}}")),
+        logarithmic(
+            place_legend_right(series(Query(caches.duration_by_status(TESTS), "{{cache_status}}")))
+        ),
         "p95 by X-Cache-Status",
         "95th percentile of response times, for hits, misses and other cache statuses.",
         "s",
-        (8, 10),
-    )
-    page.add(
-        series(*(Query(caches.staleness(TESTS, p / 100), f"p{p}") for p in (50, 99))).no_value(
-            "Measured only by SCENARIO=staleness"
-        ),
-        "Age of stale responses",
-        "Time from a booking until the page shows it. Measured only by SCENARIO=staleness, which "
-        "books a night and reads the page until it shows the booking.",
-        "s",
-        (8, 10),
+        (12, 10),
     )
 
 
 def _stores(page: Page) -> None:
+    ages = series(
+        *(Query(caches.staleness(TESTS, p / 100), f"p{p}") for p in (50, 99)),
+        Query(caches.unseen_bookings(TESTS), _UNSEEN),
+    )
+    ages = add_right_axis(ages, _UNSEEN, "cps", BAD)
+    page.add(
+        ages.no_value("Measured only by SCENARIO=staleness"),
+        "Age of stale responses",
+        "Time from a booking until the page shows it. Red: bookings per second that the page did "
+        "not show within STALENESS_BOUND; they have no age. Measured only by SCENARIO=staleness.",
+        "s",
+        (8, 8),
+    )
     page.add(
         series(Query(caches.builds("route"), "{{route}}")),
         "Bodies built, by route",
         "Response bodies per second rendered from Postgres's rows: the work that caches save.",
         "ops",
-        (12, 8),
+        (8, 8),
     )
     page.add(
         series(Query(caches.redis_memory(), "Redis")),
         "Redis memory",
         "Memory in use. At its limit Redis evicts keys, and the hit ratio falls.",
         "bytes",
-        (12, 8),
+        (8, 8),
     )

@@ -12,7 +12,15 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana.src import variables
 from grafana.src.annotations import comparison_annotations
 from grafana.src.page import Page
-from grafana.src.panels import SMALL_SHARE, Query, draw_limit, rows, series, set_colours
+from grafana.src.panels import (
+    SMALL_SHARE,
+    Query,
+    draw_limit,
+    logarithmic,
+    rows,
+    series,
+    set_colours,
+)
 from grafana.src.queries import caches, comparison, knee, load, selection
 
 _SIDES = {"A": "a", "B": "b"}
@@ -32,7 +40,7 @@ def build() -> Dashboard:
                 for side in "ab"
             ),
         ],
-        annotations=comparison_annotations(_SIDES),
+        annotations=comparison_annotations(_SIDES, _COLOURS),
         time=("2000-01-01T00:00:00.000Z", "2000-01-01T00:05:00.000Z"),
     )
     page.dashboard.timezone("utc")
@@ -90,7 +98,7 @@ def _load(page: Page) -> None:
     for quantile, name in ((0.5, "p50"), (0.95, "p95")):
         panel = series(*_both(partial(load.percentile, quantile=quantile)))
         page.add(
-            draw_limit(set_colours(panel, _COLOURS), selection.MAX_SECONDS),
+            draw_limit(logarithmic(set_colours(panel, _COLOURS)), selection.MAX_SECONDS),
             name,
             f"{name} of the last 10 s, from the start of each test. The dashed line is the limit.",
             "s",

@@ -17,6 +17,7 @@ from grafana.src.panels import (
     draw_dashed,
     draw_limit,
     heat_map,
+    logarithmic,
     number,
     rows,
     series,
@@ -132,7 +133,7 @@ def _rates(page: Page) -> None:
         Query(load.created_virtual_users(TESTS), "allocated"),
     )
     page.add(
-        draw_dashed(users, "allocated"),
+        draw_dashed(users, "allocated").axis_label("virtual users"),
         "Virtual users",
         "Virtual users in use, and those that k6 has allocated. A rising number at a constant rate "
         "means longer response times.",
@@ -153,7 +154,7 @@ def _times(page: Page) -> None:
         *(Query(load.percentile(TESTS, p / 100), f"p{p}") for p in (50, 95, 99)),
     )
     page.add(
-        draw_limit(percentiles, selection.MAX_SECONDS),
+        draw_limit(logarithmic(percentiles), selection.MAX_SECONDS),
         "Response times",
         "Percentiles of the last 10 s, from k6's native histograms, accurate to one bucket (10 %). "
         "The dashed line is the limit.",

@@ -15,6 +15,7 @@ from grafana_foundation_sdk.models.common import (
     GraphTresholdsStyleMode,
     LegendDisplayMode,
     LegendPlacement,
+    ScaleDistribution,
     StackingMode,
     TooltipDisplayMode,
     VisibilityMode,
@@ -35,6 +36,8 @@ GOOD, BAD, NEUTRAL = "green", "red", "text"
 LIMIT = "orange"
 # Smallest top of an axis of ratios: an axis with only zeros would reach up to 10,000 %.
 SMALL_SHARE = 0.05
+# Lowest value of a logarithmic axis of seconds: no response takes less.
+SHORTEST_SECONDS = 0.0001
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,12 @@ def place_legend_right(panel: timeseries.Panel) -> timeseries.Panel:
     return panel.legend(_legend(LegendPlacement.RIGHT, "max"))
 
 
+def logarithmic(panel: Any) -> Any:
+    """Draw response times on a logarithmic axis: they range from 1 ms to a minute."""
+    scale = common.ScaleDistributionConfig().type(ScaleDistribution.LOG).log(10)
+    return panel.scale_distribution(scale).min(SHORTEST_SECONDS)
+
+
 def draw_limit(panel: Any, limit: float) -> Any:
     """Add a dashed line at a limit."""
     panel.thresholds(steps((None, "transparent"), (limit, BAD)))
@@ -90,8 +99,14 @@ def draw_dashed(panel: Any, pattern: str) -> Any:
 
 
 def add_right_axis(panel: Any, name: str, unit: str, colour: str | None = None) -> Any:
-    """Give the series `name` a separate axis on the right."""
+    """Give the series `name` a separate axis on the right; logarithmic for seconds."""
+    log = {"type": ScaleDistribution.LOG, "log": 10}
+    seconds = [
+        DynamicConfigValue("custom.scaleDistribution", log),
+        DynamicConfigValue("min", SHORTEST_SECONDS),
+    ]
     properties = [
+        *(seconds if unit == "s" else []),
         DynamicConfigValue("unit", unit),
         *([DynamicConfigValue("custom.axisSoftMax", SMALL_SHARE)] if unit == "percentunit" else []),
         DynamicConfigValue("custom.axisPlacement", AxisPlacement.RIGHT),

@@ -29,13 +29,14 @@ def build() -> Dashboard:
 def _usage(page: Page) -> None:
     cpu = series(
         Query(resources.CPU, "{{service}}"),
-        Query(resources.cpu_limits(), "{{service}} limit"),
+        Query(resources.SIDE_CPUS, "{{side}} limit"),
+        Query(resources.cpu_quotas(), "{{service}} limit"),
     )
     page.add(
         draw_dashed(place_legend_right(cpu), _LIMITS),
         "CPU",
-        "Cores in use, by service; `load` is k6. The dashed lines are limits: the container's "
-        "quota, or the CPUs that a service shares with the rest of its side.",
+        "Cores in use, by service; `load` is k6. The dashed lines are limits: the CPUs that the "
+        "services of a side share, and the quotas of containers below that.",
         "cores",
         (12, 12),
     )
@@ -92,7 +93,7 @@ def _saturation(page: Page) -> None:
         "CPU time per response, by service of the target. Rises when work is repeated, and falls "
         "when a cache answers.",
         "s",
-        (8, 10),
+        (6, 10),
     )
     page.add(
         series(
@@ -103,18 +104,20 @@ def _saturation(page: Page) -> None:
         "Share of a container's CPU periods in which its quota throttled it. The native engine has "
         "no quotas.",
         "percentunit",
-        (8, 10),
+        (6, 10),
     )
     page.add(
-        series(
-            Query(resources.host_cpu(), "{{mode}}"),
-            Query(resources.pressure("cpu"), "waited for CPU"),
-            Query(resources.pressure("memory"), "waited for memory"),
-            Query(resources.pressure("io"), "waited for disk"),
+        place_legend_right(
+            series(
+                Query(resources.host_cpu(), "{{mode}}"),
+                Query(resources.pressure("cpu"), "waited for CPU"),
+                Query(resources.pressure("memory"), "waited for memory"),
+                Query(resources.pressure("io"), "waited for disk"),
+            )
         ),
         "Host CPU and pressure",
         "CPU time by mode, as a share of all CPUs; `steal` is time that the hypervisor gave to "
         "others. Where the kernel reports pressure: the share of time in which a process waited.",
         "percentunit",
-        (8, 10),
+        (12, 10),
     )

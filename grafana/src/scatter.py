@@ -1,29 +1,30 @@
-"""XY charts: one metric over another. Grafana 9.4 calls them alpha.
+"""XY charts: one metric over another.
 
-The queries become one data frame with a column each. A chart names its columns in the format of
-Grafana 9.4; later versions convert it when they load the dashboard.
+The queries become one data frame with a column each. The chart names its columns in the format of
+Grafana 11 and later; the SDK has only the older format.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from grafana_foundation_sdk.builders import common
 from grafana_foundation_sdk.builders.prometheus import Dataquery
 from grafana_foundation_sdk.builders.xychart import Panel
-from grafana_foundation_sdk.cog.builder import Builder
+from grafana_foundation_sdk.models import dashboard
 from grafana_foundation_sdk.models.common import (
     AxisPlacement,
-    ColorDimensionConfig,
     LegendDisplayMode,
     LegendPlacement,
-    ScaleDimensionConfig,
 )
 from grafana_foundation_sdk.models.dashboard import DataTransformerConfig, DynamicConfigValue
-from grafana_foundation_sdk.models.xychart import ScatterSeriesConfig, ScatterShow, SeriesMapping
+from grafana_foundation_sdk.models.xychart import ScatterShow
 
-from grafana.src.panels import BAD, GOOD, steps
+from grafana.src.panels import BAD, GOOD, logarithmic, steps
 
 POINT_PIXELS = 5
+# Without a version, Grafana takes the options for those of its version 9 and converts them.
+_PLUGIN_VERSION = "13.0.0"
 
 
 @dataclass(frozen=True)
@@ -39,22 +40,48 @@ class XYSeries:
     line: bool = False
 
 
+@dataclass(frozen=True)
+class Axes:
+    """The labels of both axes, and whether the vertical one is logarithmic."""
+
+    x: str
+    y: str
+    log: bool = False
+
+
+class Scatter(Panel):
+    """A panel with the columns of its series."""
+
+    def __init__(self, plots: Sequence[XYSeries]) -> None:
+        super().__init__()
+        self._plots = plots
+
+    def build(self) -> dashboard.Panel:
+        panel = super().build()
+        options: Any = panel.options
+        panel.plugin_version = _PLUGIN_VERSION
+        panel.options = {
+            "mapping": "manual",
+            "series": [_options(plot) for plot in self._plots],
+            "legend": options.legend,
+            "tooltip": {"mode": "single", "sort": "none"},
+        }
+        return panel
+
+
 def scatter(
-    columns: dict[str, str], plots: Sequence[XYSeries], labels: tuple[str, str], limit: float
-) -> Panel:
-    """Return a chart of `columns` (expression by name), from 0 up on both axes.
+    columns: dict[str, str], plots: Sequence[XYSeries], axes: Axes, limit: float
+) -> Scatter:
+    """Return a chart of `columns` (expression by name), from 0 up on linear axes.
 
     A series with an empty column is not drawn. Points without a colour are red above `limit`.
     """
-    x_label, y_label = labels
-    panel = (
-        Panel()
-        .series_mapping(SeriesMapping.MANUAL)
-        .series([_SeriesBuilder(plot) for plot in plots])
-    )
+    panel = Scatter(plots)
     legend = common.VizLegendOptions().display_mode(LegendDisplayMode.LIST).show_legend(True)
     panel.legend(legend.placement(LegendPlacement.BOTTOM).calcs([])).min(0)
-    panel.axis_label(y_label).thresholds(steps((None, GOOD), (limit, BAD)))
+    panel.axis_label(axes.y).thresholds(steps((None, GOOD), (limit, BAD)))
+    if axes.log:
+        logarithmic(panel)
     for index, (name, expr) in enumerate(columns.items()):
         query = Dataquery().expr(expr).legend_format(name).ref_id(chr(ord("A") + index))
         panel.with_target(query.range().interval("5s"))
@@ -63,7 +90,7 @@ def scatter(
     for plot in plots:
         panel.override_by_name(plot.y, _style(plot))
     for name in dict.fromkeys(plot.x for plot in plots):
-        panel.override_by_name(name, _x_axis(x_label))
+        panel.override_by_name(name, _x_axis(axes.x))
     return panel
 
 
@@ -72,6 +99,7 @@ def _style(plot: XYSeries) -> list[DynamicConfigValue]:
     colour = {"mode": "fixed", "fixedColor": plot.colour}
     return [
         DynamicConfigValue("custom.show", show),
+        DynamicConfigValue("custom.pointSize", {"fixed": POINT_PIXELS}),
         DynamicConfigValue("color", colour if plot.colour else {"mode": "thresholds"}),
         DynamicConfigValue("custom.axisPlacement", AxisPlacement.LEFT),
     ]
@@ -80,34 +108,19 @@ def _style(plot: XYSeries) -> list[DynamicConfigValue]:
 def _x_axis(label: str) -> list[DynamicConfigValue]:
     return [
         DynamicConfigValue("custom.axisLabel", label),
+        DynamicConfigValue("custom.scaleDistribution", {"type": "linear"}),
         DynamicConfigValue("unit", "reqps"),
         DynamicConfigValue("min", 0),
     ]
 
 
-class _FramedSeries(ScatterSeriesConfig):
-    """Series with the data frame that later versions need; without it they count the series."""
-
-    def to_json(self) -> dict[str, object]:
-        return {**super().to_json(), "frame": 0}
-
-
-class _SeriesBuilder(Builder[ScatterSeriesConfig]):
-    def __init__(self, plot: XYSeries) -> None:
-        self._plot = plot
-
-    def build(self) -> ScatterSeriesConfig:
-        size = ScaleDimensionConfig(min_val=1, max_val=20, fixed=POINT_PIXELS)
-        return _FramedSeries(
-            x=self._plot.x,
-            y=self._plot.y,
-            name=self._plot.y,
-            point_color=_point_colour(self._plot),
-            point_size=size,
-        )
+def _options(plot: XYSeries) -> dict[str, object]:
+    # The frame of all columns, after the transformation.
+    frame = {"matcher": {"id": "byIndex", "options": 0}}
+    columns = {"x": _column(plot.x), "y": _column(plot.y)}
+    colour = {} if plot.colour else {"color": _column(plot.y)}
+    return {"name": {"fixed": plot.y}, "frame": frame, **columns, **colour}
 
 
-def _point_colour(plot: XYSeries) -> ColorDimensionConfig:
-    if plot.colour:
-        return ColorDimensionConfig(fixed=plot.colour)
-    return ColorDimensionConfig(field=plot.y)
+def _column(name: str) -> dict[str, object]:
+    return {"matcher": {"id": "byName", "options": name}}

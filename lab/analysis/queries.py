@@ -18,6 +18,7 @@ SCENARIO_START = "k6_lab_scenario_start_seconds"
 CACHE_STATUS = "k6_lab_cache_status_total"
 CACHE_DURATION = "k6_lab_cache_duration_seconds"
 STALENESS = "k6_lab_staleness_seconds"
+STALENESS_UNSEEN = "k6_lab_staleness_unseen_total"
 
 # Requests of setup() are not part of the load.
 LOAD_ONLY = 'name!~"setup_.*"'

@@ -81,7 +81,12 @@ def tree_bytes(roots: Iterable[int]) -> int | None:
     A page that several processes share counts once, divided among them (PSS). None where the size
     is not readable: processes of other users, or not Linux.
     """
-    sizes = [_pss(pid) for root in roots for pid in _tree(root)]
+    return memory_bytes(pid for root in roots for pid in _tree(root))
+
+
+def memory_bytes(pids: Iterable[int]) -> int | None:
+    """Return the memory of these processes, as `tree_bytes` does."""
+    sizes = [_pss(pid) for pid in pids]
     readable = [size for size in sizes if size is not None]
     return sum(readable) if readable and len(readable) == len(sizes) else None
 

@@ -1,19 +1,17 @@
-"""Prerequisites of the exporters: monitoring role, process groups and the backend's metrics."""
+"""Prerequisites of the exporters: monitoring role, targets and the backend's metrics."""
 
 import re
 import socket
 from dataclasses import replace
 
 import httpx
-import psutil
 import psycopg
 import pytest
 
 from lab.errors import LabError
-from lab.paths import State
 from lab.stack.native import backend, preflight
 from lab.stack.native.services import services
-from lab.stack.native.services.exporters import process_groups, scrape_targets
+from lab.stack.native.services.exporters import scrape_targets
 
 
 def _monitor_connection(stack, database):
@@ -61,36 +59,6 @@ def all_services(stack):
     return services(stack.settings(), stack._state)
 
 
-def test_every_service_has_a_mark_in_its_command_line(stack, all_services):
-    pids = stack.pids()
-    for service in all_services:
-        assert service.mark, service.name
-        if service.enabled:
-            # Nginx overwrites its command line with its title, a single string.
-            command_line = " ".join(psutil.Process(pids[service.name]).cmdline())
-            assert f" {service.mark} " in f" {command_line} ", service.name
-
-
-def test_processes_of_another_stack_are_not_counted(stack, all_services):
-    """A second stack's state folder may lie inside the first one's, as in these tests."""
-    outer = services(stack.settings(), State(stack._state.base.parent))
-    ports = {"process-exporter", "node-exporter", "postgres-exporter", "redis-exporter"}
-    # These are distinguished by their ports, which two stacks can't share.
-    outer = [s for s in outer if s.name not in {*ports, "nginx-exporter", "toxiproxy"}]
-    groups = process_groups(outer)["process_names"]
-    patterns = {(g["name"], g["cmdline"][0]) for g in groups if g["name"] != "load"}
-    for service in outer:
-        assert any(re.search(pattern, _command(service)) for _, pattern in patterns)
-    for service in all_services:
-        assert not any(re.search(pattern, _command(service)) for _, pattern in patterns)
-
-
-def _command(service) -> str:
-    """Return the running command line: bin/serve becomes a Python process with the mark."""
-    text = " ".join(service.argv)
-    return text if service.mark in text else f"python {service.mark} -m server"
-
-
 def test_scrape_targets_have_service_and_instance_labels(stack, all_services):
     targets = scrape_targets(all_services, stack.settings())
     labels = {t["labels"]["instance"]: t["labels"]["service"] for t in targets}
@@ -105,7 +73,7 @@ def test_exporter_port_conflict_is_reported_with_its_setting(stack, all_services
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         port = listener.getsockname()[1]
-        exporter = next(service for service in all_services if service.group == "exporters")
+        exporter = next(service for service in all_services if service.name == "node-exporter")
         with pytest.raises(LabError, match=rf"{port} \(LAB_EXPORTERS_PORT\)"):
             preflight._check_ports(unused, [replace(exporter, port=port)])
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from grafana.src.queries.runs import layer_switches
 from lab.paths import ROOT
 from lab.stack.native.programs import require
 
@@ -100,3 +101,30 @@ def test_rule_evaluation_interval_matches_scrape_interval():
         group["interval"] for path in RULES for group in yaml.safe_load(path.read_text())["groups"]
     }
     assert intervals == {config["scrape_interval"]} == {config["evaluation_interval"]}
+
+
+def _settings_series(detail: str, values: str) -> dict[str, str]:
+    return {"series": f'lab_settings_info{{lab_detail="{detail}"}}', "values": values}
+
+
+def test_layer_switch_is_annotated_across_the_gap_of_a_recreated_backend(tmp_path):
+    """From naive to fast with a gap of 45 s, and back without one."""
+    switches = {"fast": 70, "naive": 115}
+    series = [
+        _settings_series("naive", "1x5 stale _x16 1x12"),
+        _settings_series("fast", "_x14 1x8 stale _x12"),
+    ]
+    samples = {
+        at: [{"labels": f'lab_settings_info{{lab_detail="{detail}"}}', "value": 1}]
+        for detail, start in switches.items()
+        for at in (start, start + 5)
+    }
+    # Before the first scrape there is nothing to compare with.
+    tests = [
+        {"expr": layer_switches(), "eval_time": f"{at}s", "exp_samples": samples.get(at, [])}
+        for at in range(0, 180, 5)
+    ]
+    document = {"interval": "5s", "input_series": series, "promql_expr_test": tests}
+    (tmp_path / "switches.yml").write_text(yaml.safe_dump({"rule_files": [], "tests": [document]}))
+    result = _promtool("test", "rules", "switches.yml", cwd=tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr

@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 
 import httpx
-import psutil
 import pytest
 
 from lab.settings import load_settings
 from lab.stack import database
-from lab.stack.native.services import BACKEND, services
+from lab.stack.native.services import BACKEND
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +31,9 @@ def test_setting_enables_the_workbench(stack, workbench):
     assert workbench.get("/layer-hello/").json()["worker"] == stack.pids()["backend-worker"]
 
 
-def test_worker_has_its_mark(stack, workbench):
-    """Metrics identify the worker by its mark, as bin/serve is no longer in its command line."""
-    _check_mark(stack, "backend-worker")
-
-
-def test_second_server_has_mark_and_survives_changes_of_nginx_settings(lab, stack):
+def test_second_server_survives_changes_of_nginx_settings(lab, stack):
     assert lab("set", "LAB_SECOND_SERVER=uvicorn").code == 0
     try:
-        _check_mark(stack, "backend-beside")
         before = stack.pids()["backend-beside"]
         assert lab("set", "LAB_NGINX_POST_RATE=190").code == 0
         assert stack.pids()["backend-beside"] == before
@@ -48,12 +41,6 @@ def test_second_server_has_mark_and_survives_changes_of_nginx_settings(lab, stac
         assert stack.pids()["backend-beside"] != before
     finally:
         lab("set", "LAB_SECOND_SERVER=off", "LAB_NGINX_POST_RATE=200", "LAB_DETAIL=naive")
-
-
-def _check_mark(stack, name):
-    (service,) = (s for s in services(stack.settings(), stack._state) if s.name == name)
-    command_line = " ".join(psutil.Process(stack.pids()[name]).cmdline())
-    assert f" {service.mark} " in f" {command_line} "
 
 
 def test_worker_is_healthy_while_it_answers_or_is_off(stack, workbench):

@@ -20,6 +20,7 @@ from tests.support.dashboards import (
 TESTS = variable_matcher()
 # The table of all expressions that may have no result, with the reasons.
 DOCKER_ONLY = {
+    resources.cpu_quotas(): "docker engine only: processes have no quota",
     resources.THROTTLED: "docker engine only: processes have no quota",
     resources.MEMORY_LIMIT: "docker engine only: processes have no limit",
 }
@@ -30,6 +31,7 @@ MAY_BE_EMPTY = {
     **{resources.pressure(kind): "not every kernel tells it" for kind in ("cpu", "memory", "io")},
     caches.staleness(TESTS, 0.5): "needs SCENARIO=staleness",
     caches.staleness(TESTS, 0.99): "needs SCENARIO=staleness",
+    caches.unseen_bookings(TESTS): "needs SCENARIO=staleness",
     load.errors_by_status(TESTS): "there were no errors",
     knee.knee(TESTS): "no bound was broken",
     backend.rejected_requests(): "nothing was refused",

@@ -2,7 +2,7 @@
 
 from grafana.src.queries.load import counter_rate
 from grafana.src.queries.selection import K6_WINDOW, WINDOW
-from lab.analysis.queries import CACHE_DURATION, CACHE_STATUS, STALENESS
+from lab.analysis.queries import CACHE_DURATION, CACHE_STATUS, STALENESS, STALENESS_UNSEEN
 
 # Nginx answered these without the backend, or after the backend confirmed the cached page.
 _NGINX_HITS = 'cache=~"HIT|STALE|UPDATING|REVALIDATED"'
@@ -62,6 +62,11 @@ def cache_statuses(tests: str) -> str:
 def duration_by_status(tests: str) -> str:
     rate = f"sum by (cache_status) (rate({CACHE_DURATION}{{{tests}}}[{K6_WINDOW}]))"
     return f"histogram_quantile(0.95, {rate})"
+
+
+def unseen_bookings(tests: str) -> str:
+    """Return bookings/s that no page showed within the limit of the staleness probe."""
+    return counter_rate(STALENESS_UNSEEN, tests)
 
 
 def staleness(tests: str, quantile: float) -> str:

@@ -5,6 +5,7 @@ from lab.analysis.queries import REQUESTS
 
 CPU = "service:cpu_cores:rate"
 CPU_LIMIT = "service:cpu_cores:limit"
+SIDE = "service:side:info"
 MEMORY = "service:memory_bytes"
 MEMORY_LIMIT = "service:memory_bytes:limit"
 NETWORK = "service:network_bytes:rate"
@@ -21,9 +22,15 @@ def cpu_per_request(tests: str) -> str:
     return f'{CPU}{{service=~"{_TARGET_SERVICES}"}} / on () group_left () ({responses} > 0)'
 
 
-def cpu_limits() -> str:
-    """Return the CPU limits of the services whose limit matters to a test."""
-    return f'{CPU_LIMIT}{{service=~"{_TARGET_SERVICES}|load"}}'
+# CPUs of each side, which its services share.
+SIDE_CPUS = "max by (side) (lab_cpus)"
+
+
+def cpu_quotas() -> str:
+    """Return the quotas of containers, where they are below the CPUs of their side."""
+    quotas = f'{CPU_LIMIT}{{service=~"{_TARGET_SERVICES}|load"}}'
+    with_side = f"{quotas} * on (service) group_left (side) {SIDE}"
+    return f"{with_side} < on (side) group_left () {SIDE_CPUS}"
 
 
 def without_quota() -> str:

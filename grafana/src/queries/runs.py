@@ -17,6 +17,8 @@ def newest_planned_tests(past: str) -> str:
 
 RUNNING = "test:running"
 SETTINGS = "lab_settings_info"
+# After a longer gap, a change of settings is not a switch during the test.
+_LONGEST_GAP = "5m"
 
 
 def test_starts(tests: str) -> str:
@@ -29,10 +31,12 @@ def test_ends(tests: str) -> str:
 
 
 def layer_switches() -> str:
-    """Return the last scrape's settings that no scrape in the previous 15 s had, if there was one.
+    """Return the last scrape's settings, if they differ from those of the scrape before it.
 
-    Uses ranges: after a restart of Prometheus an instant selector still finds samples 5 min old.
+    The scrape before can be minutes old: a recreated backend has no series for 20 to 45 s.
     """
     now = f"last_over_time({SETTINGS}[6s])"
-    before = f"last_over_time({SETTINGS}[15s] offset 6s)"
-    return f"({now} unless {before}) and on () {before}"
+    # The time of each series' last sample; an instant selector ends at a gap.
+    times = f"max_over_time(timestamp({SETTINGS})[{_LONGEST_GAP}:1s] offset 6s)"
+    before = f"{times} == on () group_left () max({times})"
+    return f"({now} unless ({before})) and on () ({times})"

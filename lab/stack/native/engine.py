@@ -179,7 +179,6 @@ class NativeEngine:
         render.write_nginx(settings, state)
         render.write_metrics_ingress(settings, state)
         render.write_prometheus(all_services, settings, state)
-        render.write_process_exporter(all_services, state)
         redis_service.write_exporters_password(settings, state)
         render.write_supervisor(all_services, choose_cpus(settings), state)
         save(settings, state)

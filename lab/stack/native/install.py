@@ -59,7 +59,7 @@ PACKAGED_PROGRAMS = (
     Program("promtool", "prometheus"),
     *(
         Program(f"prometheus-{name}-exporter", f"prometheus-{name}-exporter")
-        for name in ("node", "process", "postgres", "redis", "nginx")
+        for name in ("node", "postgres", "redis", "nginx")
     ),
     Program("mtail", "mtail"),
     Program("wrk", "wrk"),

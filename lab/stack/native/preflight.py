@@ -7,6 +7,7 @@ from lab.errors import LabError
 from lab.paths import State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.render import OPEN_FILES
+from lab.stack.native.services.exporters import MONITORED_SERVICES
 from lab.stack.native.services.service import Service
 from lab.stack.native.supervision import port_is_open
 
@@ -30,7 +31,7 @@ def _check_ports(settings: Settings, services: list[Service]) -> None:
     hosts = {service.port: service.host for service in services if service.port}
     hosts[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
     hosts[settings.delayed_postgres_port] = hosts[settings.delayed_backend_port] = LOOPBACK
-    names = {s.port: "LAB_EXPORTERS_PORT" for s in services if s.group == "exporters"}
+    names = {s.port: "LAB_EXPORTERS_PORT" for s in services if s.name in MONITORED_SERVICES}
     delayed = (settings.delayed_postgres_port, settings.delayed_backend_port)
     names |= dict.fromkeys(delayed, "LAB_TOXIPROXY_PORT")
     names |= {int(v): k for k, v in settings.as_env().items() if k.endswith("_PORT")}

@@ -11,7 +11,7 @@ from lab.host.cpus import Cpus, choose_cpus, expand
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.services import metrics_ingress
-from lab.stack.native.services.exporters import process_groups, scrape_targets
+from lab.stack.native.services.exporters import scrape_targets
 from lab.stack.native.services.service import Service, pinned_command
 
 _VARIABLE = re.compile(r"\$\{(LAB_\w+)\}")
@@ -79,12 +79,6 @@ def write_prometheus(services: list[Service], settings: Settings, state: State) 
     shutil.copytree(ROOT / "prometheus/rules", folder / "rules")
     targets = scrape_targets(services, settings)
     (folder / "targets/native.yml").write_text(yaml.safe_dump(targets))
-
-
-def write_process_exporter(services: list[Service], state: State) -> None:
-    """Write which processes belong to which service."""
-    groups = yaml.safe_dump(process_groups(services))
-    (state.run / "process-exporter.yml").write_text(groups)
 
 
 def write_supervisor(services: list[Service], cpus: Cpus, state: State) -> None:

@@ -93,7 +93,6 @@ def _postgres(settings: Settings, state: State) -> Service:
     return Service(
         name="postgres",
         argv=[str(require("postgres")), "-D", str(state.postgres), *flags],
-        mark=f"-D {state.postgres}",
         port=settings.LAB_POSTGRES_PORT,
         url=f"postgresql://hotel@{LOOPBACK}:{settings.LAB_POSTGRES_PORT}/hotel",
         env=library_env(),
@@ -108,8 +107,6 @@ def _backend(settings: Settings, state: State) -> Service:
     return Service(
         name="backend",
         argv=[str(BACKEND / "bin/serve"), "backend", str(state.base)],
-        # In the command line that bin/serve executes (backend/config/server/start.py).
-        mark=f"-X lab-backend={state.base}",
         port=settings.LAB_BACKEND_PORT,
         url=settings.backend_url,
         env=backend_env(settings, state) | toxiproxy.server_env(settings),
@@ -123,7 +120,6 @@ def _second_server(settings: Settings, state: State) -> Service:
     return Service(
         name="backend-beside",
         argv=[str(BACKEND / "bin/serve"), "beside", str(state.base)],
-        mark=f"-X lab-beside={state.base}",
         port=settings.LAB_SECOND_SERVER_PORT,
         url=url,
         env=backend_env(settings, state),
@@ -139,7 +135,6 @@ def _worker(settings: Settings, state: State) -> Service:
     return Service(
         name="backend-worker",
         argv=[str(BACKEND / "bin/serve"), "worker", str(state.base)],
-        mark=f"-X lab-worker={state.base}",
         # It receives its messages from Redis, and is ready once the backend returns a response from
         # it.
         port=0,
@@ -155,7 +150,6 @@ def _backend_metrics(settings: Settings, state: State) -> Service:
     return Service(
         name="backend-metrics",
         argv=[sys.executable, "-m", "observability.metrics_server", str(state.base)],
-        mark=f"observability.metrics_server {state.base}",
         port=settings.LAB_METRICS_PORT,
         url=f"http://{LOOPBACK}:{settings.LAB_METRICS_PORT}/metrics",
         env=backend_env(settings, state),
@@ -175,7 +169,6 @@ def _nginx(settings: Settings, state: State) -> Service:
             *("-c", str(state.run / "nginx.conf")),
             *("-g", globals_),
         ],
-        mark=f"-c {state.run / 'nginx.conf'}",
         port=settings.LAB_HTTP_PORT,
         host=settings.LAB_BIND,
         url=settings.target_url,
@@ -201,7 +194,6 @@ def _prometheus(settings: Settings, state: State) -> Service:
             "--web.enable-remote-write-receiver",
             "--enable-feature=native-histograms",
         ],
-        mark=f"--storage.tsdb.path={state.data / 'prometheus'}",
         port=settings.LAB_PROMETHEUS_PORT,
         url=settings.prometheus_url,
         side="load",

@@ -3,7 +3,7 @@
 They use the ports from LAB_EXPORTERS_PORT on, in this order.
 """
 
-import re
+import sys
 from typing import Any
 
 from lab.paths import ROOT, State
@@ -42,8 +42,6 @@ def _exporter(name: str, port: int, argv: list[str], env: dict[str, str] | None 
     return Service(
         name=name,
         argv=[str(require(program)), *(flag.format(address=address) for flag in flags)],
-        mark=f"--web.listen-address={address}",
-        group="exporters",
         port=port,
         url=f"http://{address}/metrics",
         side="load",
@@ -63,14 +61,14 @@ def _node(_settings: Settings, _state: State, port: int) -> Service:
 
 
 def _process(_settings: Settings, state: State, port: int) -> Service:
-    flags = [
-        "--web.listen-address={address}",
-        f"--config.path={state.run / 'process-exporter.yml'}",
-        "--threads=false",
-        # Without it, a process that was seen between fork and exec would never be measured.
-        "--recheck",
-    ]
-    return _exporter("process-exporter", port, ["prometheus-process-exporter", *flags])
+    module = "lab.stack.native.process_exporter"
+    return Service(
+        name="process-exporter",
+        argv=[sys.executable, "-m", module, str(port), str(state.base)],
+        port=port,
+        url=f"http://{LOOPBACK}:{port}/metrics",
+        side="load",
+    )
 
 
 def _postgres(settings: Settings, state: State, port: int) -> Service:
@@ -117,30 +115,11 @@ def _access_log(_settings: Settings, state: State, port: int) -> Service:
     return Service(
         name="mtail",
         argv=argv,
-        mark=f"--logs {state.logs / 'nginx-access.log'}",
-        group="exporters",
         port=port,
         url=f"http://{LOOPBACK}:{port}/metrics",
         side="load",
         env=library_env(),
     )
-
-
-# Every k6 on this machine is load, started by hand or by the lab.
-_K6 = {"name": "load", "exe": ["k6"], "cmdline": [r"(^|\s)run(\s|$)"]}
-
-
-def process_groups(services: list[Service]) -> dict[str, Any]:
-    """Return the configuration of process-exporter: a group per service, children with their
-    parents.
-
-    https://github.com/ncabatoff/process-exporter#using-a-config-file
-    """
-    groups = [
-        {"name": service.group or service.name, "cmdline": [_whole_words(service.mark)]}
-        for service in services
-    ]
-    return {"process_names": [*groups, _K6]}
 
 
 def scrape_targets(services: list[Service], settings: Settings) -> list[dict[str, Any]]:
@@ -163,8 +142,3 @@ def scrape_targets(services: list[Service], settings: Settings) -> list[dict[str
         }
         for instance, (service, port) in ports.items()
     ]
-
-
-def _whole_words(mark: str) -> str:
-    """Return a pattern for `mark` as whole words: one stack's folder may be inside another's."""
-    return rf"(^|\s){re.escape(mark)}(\s|$)"

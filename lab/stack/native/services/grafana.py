@@ -55,7 +55,6 @@ def service(settings: Settings, state: State, program: Installation) -> Service:
             *("--homepath", str(program.home), "--config", str(FOLDER / "grafana.ini")),
             f"cfg:paths.data={data}",
         ],
-        mark=f"cfg:paths.data={data}",
         port=port,
         url=f"http://{LOOPBACK}:{port}",
         side="load",

@@ -24,7 +24,6 @@ def service(settings: Settings, state: State) -> Service:
             *("-c", str(config)),
             *("-g", globals_),
         ],
-        mark=f"-c {config}",
         port=settings.LAB_PUSH_PORT,
         host=host,
         url=f"http://{host}:{settings.LAB_PUSH_PORT}/api/v1/write",

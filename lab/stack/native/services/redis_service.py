@@ -34,7 +34,6 @@ def service(settings: Settings, state: State) -> Service:
             str(ROOT / "redis/redis.conf"),
             *(part for name, value in flags.items() for part in (f"--{name}", str(value))),
         ],
-        mark=f"--dir {state.run}",
         port=settings.LAB_REDIS_PORT,
         url=url(settings),
         env=library_env(),

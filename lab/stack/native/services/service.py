@@ -25,11 +25,6 @@ class Service:
     user: str | None = None
     cwd: Path = ROOT
     stop_signal: str = "TERM"
-    # The part of its command line that no other process has, also not in another stack: it
-    # identifies the service's processes in measurements (lab/stack/native/services/exporters.py).
-    mark: str = ""
-    # The name in measurements, if it differs from the service's name.
-    group: str = ""
     # The URL that returns 200 once the service is ready; without one, an open port is enough.
     alive_url: str = ""
     # Whether the settings enable it; otherwise it is listed, but not started.

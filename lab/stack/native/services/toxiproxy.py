@@ -16,8 +16,6 @@ def service(settings: Settings, _state: State) -> Service:
     return Service(
         name="toxiproxy",
         argv=[str(require("toxiproxy-server")), "-host", LOOPBACK, "-port", str(port)],
-        # The only argument that differs from another stack's.
-        mark=f"-port {port}",
         port=port,
         url=f"http://{LOOPBACK}:{port}/proxies",
     )
