@@ -27,6 +27,12 @@ def signals(stack, push_url, prometheus):
     return signals
 
 
+def test_metrics_of_the_nginx_exporter_itself_are_dropped(stack, signals, prometheus):
+    if "alloy" in stack.missing:
+        pytest.skip(f"without alloy: {stack.missing['alloy']}")
+    assert prometheus.instant('count({service="nginx",__name__=~"(go|process)_.+"})') is None
+
+
 @pytest.mark.parametrize("signal", TABLE, ids=str)
 def test_signal_arrives_within_a_minute(signal, stack, signals):
     if "docker" in signal.missing:

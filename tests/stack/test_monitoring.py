@@ -2,12 +2,15 @@
 
 import re
 import socket
+import struct
+import time
 from dataclasses import replace
 
 import httpx
 import psycopg
 import pytest
 
+from lab.analysis.prometheus import Prometheus
 from lab.errors import LabError
 from lab.stack.native import backend, preflight
 from lab.stack.native.services import services
@@ -109,3 +112,31 @@ def _metric(stack, name: str) -> float:
     text = httpx.get(stack.settings().metrics_url).text
     (value,) = re.findall(rf"^{name} (\S+)$", text, re.MULTILINE)
     return float(value)
+
+
+def test_retried_push_is_stored_after_a_newer_one(stack):
+    now = time.time()
+    name = f"late_{int(now)}"
+    for at in (now, now - 20):
+        assert _push(stack.settings().push_url, name, at) == httpx.codes.NO_CONTENT
+    prometheus = Prometheus(stack.settings().prometheus_url)
+    assert prometheus.instant(f"count_over_time({name}[1m])") == 2
+
+
+def _push(url: str, name: str, at: float) -> int:
+    """Send one sample by remote write: protobuf, in a Snappy block without compression."""
+    label = _field(1, _field(1, b"__name__") + _field(2, name.encode()))
+    sample = _field(2, b"\x09" + struct.pack("<d", 1) + b"\x10" + _varint(int(at * 1000)))
+    body = _field(1, label + sample)
+    headers = {"Content-Encoding": "snappy", "X-Prometheus-Remote-Write-Version": "0.1.0"}
+    block = _varint(len(body)) + bytes([60 << 2, len(body) - 1]) + body
+    return httpx.post(url, content=block, headers=headers).status_code
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    low, rest = value & 127, value >> 7
+    return bytes([low | 128]) + _varint(rest) if rest else bytes([low])
