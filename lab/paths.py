@@ -6,6 +6,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab_settings.secret_files import SecretError, read_secret
+
 from lab.errors import LabError
 
 
@@ -48,8 +50,15 @@ class State:
         return self.base / "secrets"
 
     def secret(self, name: str) -> str:
-        """Return a secret that backend/config/secrets.py created."""
-        return (self.secrets / name).read_text().strip()
+        """Return a secret that backend/config/secrets.py created.
+
+        Raises:
+            LabError: it is empty or cut.
+        """
+        try:
+            return read_secret(self.secrets / name)
+        except SecretError as error:
+            raise LabError(str(error)) from None
 
     @property
     def run(self) -> Path:

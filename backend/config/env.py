@@ -11,6 +11,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 from lab_settings.declaration import Declaration
 from lab_settings.messages import SettingsError, parse
+from lab_settings.secret_files import SecretError, read_secret
 
 
 class EnvError(ImproperlyConfigured):
@@ -82,11 +83,13 @@ def secret(name: str) -> str:
     """Return the secret `name` from its file in BACKEND_SECRETS_DIR. It has no default.
 
     Raises:
-        EnvError: the file can't be read.
+        EnvError: the file can't be read, or is empty or cut.
     """
     folder = text("BACKEND_SECRETS_DIR")
     try:
-        return Path(folder, name).read_text().strip()
+        return read_secret(Path(folder, name))
+    except SecretError as error:
+        raise EnvError(str(error)) from None
     except OSError as error:
         raise EnvError(
             f"The secret {name} can't be read in BACKEND_SECRETS_DIR={folder} ({error.strerror}). "

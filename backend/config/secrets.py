@@ -14,6 +14,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab_settings.secret_files import SecretError, read_secret
+
 NAMES = (
     *("secret_key", "lab_token", "postgres_password", "hotel_password", "monitor_password"),
     *("redis_password", "grafana_password", "push_password"),
@@ -46,14 +48,20 @@ READERS = {
 
 
 def make_secrets(folder: Path) -> list[str]:
-    """Create the secrets that are missing in `folder`. Return their names."""
+    """Create the secrets that are missing in `folder`. Return their names.
+
+    Raises:
+        SecretError: an existing one is empty or cut.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # The root folder of a volume exists already, and everyone can read it.
     if folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
     missing = [name for name in NAMES if not (folder / name).exists()]
     for name in missing:
-        _write(folder / name, secrets.token_urlsafe(48))
+        _update(folder / name, secrets.token_urlsafe(48))
+    for name in NAMES:
+        read_secret(folder / name)
     for name, text in _hash_files(folder).items():
         _update(folder / name, text)
     return missing
@@ -69,7 +77,7 @@ def distribute_secrets(folder: Path, readers: Path) -> None:
         if target.stat().st_uid != reader.uid:
             os.chown(target, reader.uid, -1)
         for secret in reader.names:
-            _update(target / secret, _read(folder / secret), reader.uid)
+            _update(target / secret, (folder / secret).read_text().strip(), reader.uid)
 
 
 def _hash_files(folder: Path) -> dict[str, str]:
@@ -77,9 +85,10 @@ def _hash_files(folder: Path) -> dict[str, str]:
 
     Unsalted, fast hashes are sufficient, since a secret is 48 random bytes.
     """
-    redis = hashlib.sha256(_read(folder / "redis_password").encode()).hexdigest()
+    redis = hashlib.sha256(read_secret(folder / "redis_password").encode()).hexdigest()
     # SHA-1 is the fastest that every Nginx supports; Nginx checks it on each push.
-    push = hashlib.sha1(_read(folder / "push_password").encode(), usedforsecurity=False).digest()
+    password = read_secret(folder / "push_password").encode()
+    push = hashlib.sha1(password, usedforsecurity=False).digest()
     return {
         # https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/
         "redis.acl": f"user default on #{redis} ~* &* +@all\n",
@@ -88,13 +97,11 @@ def _hash_files(folder: Path) -> dict[str, str]:
     }
 
 
-def _read(path: Path) -> str:
-    """Return the file's text without the newline at the end that editors add."""
-    return path.read_text().strip()
-
-
 def _update(path: Path, text: str, uid: int | None = None) -> None:
-    """Write `text` to the file atomically, unless the file has it already."""
+    """Write `text` to the file, unless the file has it already.
+
+    On the disk before it gets its name, so that a full disk or a crash leaves no part of it.
+    """
     if path.exists() and path.read_text() == text:
         return
     temporary = path.with_name(f".{path.name}.new")
@@ -109,6 +116,8 @@ def _write(path: Path, text: str) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w") as file:
         file.write(text)
+        file.flush()
+        os.fsync(handle)
 
 
 def main() -> None:
@@ -116,9 +125,12 @@ def main() -> None:
         count = len(sys.argv) - 1
         sys.exit(f"usage: python -m config.secrets DIRECTORY [READERS] (found {count} arguments)")
     folder, *readers = map(Path, sys.argv[1:])
-    created = make_secrets(folder)
-    for reader_folder in readers:
-        distribute_secrets(folder, reader_folder)
+    try:
+        created = make_secrets(folder)
+        for reader_folder in readers:
+            distribute_secrets(folder, reader_folder)
+    except (SecretError, OSError) as error:
+        sys.exit(f"error: {error}")
     print(f"Created in {folder}: {', '.join(created) or 'nothing, all secrets exist'}.")
 
 

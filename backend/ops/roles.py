@@ -20,6 +20,7 @@ def prepare(connection: psycopg.Connection) -> None:
     """Create what is missing in the database `postgres`, and update what exists."""
     connection.autocommit = True
     _make_role(connection, "hotel", env.secret("hotel_password"))
+    _repair_databases(connection)
     if not connection.execute("SELECT 1 FROM pg_database WHERE datname = 'hotel'").fetchone():
         connection.execute("CREATE DATABASE hotel OWNER hotel")
     connection.execute(EXTENSION)
@@ -28,6 +29,19 @@ def prepare(connection: psycopg.Connection) -> None:
     connection.execute("GRANT pg_monitor TO lab_monitor")
     # A query that takes longer than a scrape is useless for it.
     connection.execute("ALTER ROLE lab_monitor SET statement_timeout = '3s'")
+
+
+def _repair_databases(connection: psycopg.Connection) -> None:
+    """Repair what a killed `lab` left (lab/stack/database.py): databases that accept no
+    connections, as older versions made them while they copied, and unfinished copies.
+    """
+    names = "SELECT quote_ident(datname) FROM pg_database WHERE datname ~ %s AND {}"
+    closed = names.format("NOT datallowconn")
+    for (name,) in connection.execute(closed, ["^hotel(_|$)"]).fetchall():
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+    scratch = names.format("datname <> 'hotel_pristine'")
+    for (name,) in connection.execute(scratch, ["^hotel_"]).fetchall():
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _make_role(connection: psycopg.Connection, name: str, password: str) -> None:

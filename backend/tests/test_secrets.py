@@ -1,13 +1,21 @@
 """Secrets: created once, private to their owner, copied per reader; Postgres gets hashes."""
 
 import os
+import resource
+import signal
 import stat
+import subprocess
+import sys
 
 import psycopg
 import pytest
 from config import env
 from config.secrets import NAMES, READERS, distribute_secrets, make_secrets
+from lab_settings.secret_files import SecretError
 from ops import roles
+
+from lab.errors import LabError
+from lab.paths import ROOT, State
 
 
 def _mode(path):
@@ -40,13 +48,79 @@ def test_two_stacks_share_no_secret_value(tmp_path):
 def test_hash_follows_a_replaced_secret_without_revealing_it(tmp_path):
     make_secrets(tmp_path)
     before = _text(tmp_path)
-    (tmp_path / "redis_password").write_text("another, from an editor\n")
+    (tmp_path / "redis_password").write_text("another, from an editor" * 3 + "\n")
     assert make_secrets(tmp_path) == []
     after = _text(tmp_path)
     changed = {name for name in after if after[name] != before[name]}
     assert changed == {"redis_password", "redis.acl"}
     assert "another" not in after["redis.acl"]
     assert before["push_password"] not in after["push.htpasswd"]
+
+
+@pytest.mark.parametrize("text", ["", "\n", "3f9a0c" * 9])
+@pytest.mark.parametrize("name", NAMES)
+def test_empty_or_cut_secret_is_refused_everywhere(name, text, tmp_path, monkeypatch):
+    make_secrets(tmp_path / "secrets")
+    (tmp_path / "secrets" / name).write_text(text)
+    monkeypatch.setenv("BACKEND_SECRETS_DIR", str(tmp_path / "secrets"))
+    readers = {
+        SecretError: lambda: make_secrets(tmp_path / "secrets"),
+        env.EnvError: lambda: env.secret(name),
+        LabError: lambda: State(tmp_path).secret(name),
+    }
+    for error, read in readers.items():
+        with pytest.raises(
+            error, match=rf"{name} is (cut|empty): .* remove the file and run `lab up`"
+        ):
+            read()
+
+
+def test_cut_secret_ends_the_setup_with_one_message(tmp_path):
+    make_secrets(tmp_path)
+    (tmp_path / "lab_token").write_text("")
+    process = _setup(tmp_path)
+    assert process.returncode == 1
+    assert process.stderr.startswith("error: The secret in")
+    assert "Traceback" not in process.stderr
+
+
+def test_cut_hash_is_written_anew(tmp_path):
+    make_secrets(tmp_path)
+    before = _text(tmp_path)
+    for name in ("redis.acl", "push.htpasswd"):
+        (tmp_path / name).write_text("")
+    make_secrets(tmp_path)
+    assert _text(tmp_path) == before
+
+
+def test_full_disk_leaves_no_part_of_a_secret(tmp_path):
+    """A limit on the size of files stands for the full disk."""
+    process = _setup(tmp_path, limit=20)
+    assert process.returncode == 1
+    assert "Traceback" not in process.stderr
+    assert [name for name in NAMES if (tmp_path / name).exists()] == []
+    assert make_secrets(tmp_path) == list(NAMES)
+
+
+def _setup(folder, limit=resource.RLIM_INFINITY):
+    def limit_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
+    return subprocess.run(
+        [sys.executable, "-B", "-m", "config.secrets", str(folder)],
+        cwd=ROOT / "backend",
+        capture_output=True,
+        text=True,
+        preexec_fn=limit_files,
+    )
+
+
+def test_empty_token_opens_nothing(settings, client):
+    settings.LAB_TOKEN = ""
+    for path in ("/lab/settings", "/lab/latency"):
+        for headers in ({}, {"X-Lab-Token": ""}):
+            assert client.get(path, headers=headers).status_code == 404
 
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another")

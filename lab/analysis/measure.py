@@ -10,7 +10,7 @@ from lab.analysis.breakpoint import MIN_SECONDS
 from lab.analysis.completeness import Completeness, measure_completeness
 from lab.analysis.prometheus import Prometheus, PrometheusUnavailable
 from lab.analysis.result import PrometheusRange, Result, Staleness, WebSockets
-from lab.analysis.verdict import verdict_of
+from lab.analysis.verdict import interrupted_verdict, verdict_of
 from lab.analysis.windows import (
     PUSH_SECONDS,
     WINDOW_SECONDS,
@@ -48,6 +48,8 @@ def read_result(engine: Engine, run: Run, bounds: Bounds) -> Result:
         summary = summary.until(run.stopped_at)
     data = _collect(run, summary, Prometheus(run.settings.prometheus_url), bounds)
     metrics = metrics_of(run, summary, data)
+    if run.interrupted:
+        return metrics.model_copy(update=vars(interrupted_verdict(metrics)))
     verdict = verdict_of(metrics, summary.plan, bounds, thresholds_failed=run.thresholds_failed)
     return metrics.model_copy(update=vars(verdict))
 
@@ -108,7 +110,7 @@ def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds)
 def _start_of_load(run: Run, summary: Summary) -> float:
     if summary.started is None:
         raise LabError(f"k6 sent nothing: {run.load.profile} has no arrival in its duration.")
-    if summary.plan is not None and summary.plan.seconds < MIN_SECONDS:
+    if summary.plan and summary.plan.seconds < MIN_SECONDS and not run.interrupted:
         raise LabError(
             f"The load lasted {summary.plan.seconds:.0f} s: too short to judge. Its counts are in "
             f"{run.summary_file}. Give it --duration {MIN_SECONDS}s or more."

@@ -33,10 +33,10 @@ from lab.host.sampler import CpuUse
 # 5: `rate` of a break point: the sustained rate; `offered`: the offered rate at its detection.
 # 6: `failed_ratio`, `hotels`, `unit`, `cache`, `services_cpu`, `memory_peak_bytes`, `prometheus`,
 #    until then only in the cells of experiments; `dropped` of a break point.
-# 7: `stopped_after`; `unfinished` also for ramps.
+# 7: `stopped_after`; `unfinished` also for ramps; outcome `interrupted`.
 SCHEMA_VERSION = 7
 
-Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded"]
+Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded", "interrupted"]
 LimitedBy = Literal["target", "generator_cpu", "vu_cap", "none"]
 # Why a rate is a lower bound: the target was not the limit, or the load ended first.
 LowerBound = Literal["generator_cpu", "vu_cap", "load"]

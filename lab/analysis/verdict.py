@@ -63,6 +63,12 @@ def _closed_verdict(result: Result, thresholds_failed: bool) -> Verdict:
     return Verdict(outcome, "none", text)
 
 
+def interrupted_verdict(result: Result) -> Verdict:
+    """Return the verdict on a run that a signal ended: its counts, and no judgement."""
+    text = f"interrupted after {result.seconds:.0f} s, so not judged: {_counts(result)}"
+    return Verdict("interrupted", "none", text)
+
+
 def _unrecorded_verdict(result: Result) -> Verdict:
     """Return a verdict from k6's summary, which has no time series to find a break point in. A k6
     that lacks CPU time also stops pushing.

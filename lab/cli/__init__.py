@@ -2,15 +2,27 @@
 
 import signal
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from lab import __version__
 from lab.cli import experiments, loads, results, stack, suites
 from lab.errors import LabError
+from lab.interrupts import interruptible
+
+
+class Commands(TyperGroup):
+    """The commands, which Ctrl-C, TERM and HUP end with a message."""
+
+    def invoke(self, context: Any) -> Any:
+        with interruptible():
+            return super().invoke(context)
+
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     # Rich's help costs as much CPU as all the rest of `lab --help`, and folds the names of values.
     rich_markup_mode=None,

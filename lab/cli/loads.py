@@ -41,6 +41,7 @@ def k6(
     from lab.cli.output import run as output
     from lab.load.k6 import Load, new_testid
     from lab.load.k6_options import validate_options
+    from lab.stack.locks import measurement_lock
     from lab.suites.single_run import run_once
 
     if duration is not None:
@@ -56,7 +57,8 @@ def k6(
         k6_options=validate_options(k6_options or []),
     )
     bounds = Bounds(p95, max_errors, min_achieved)
-    single_run = run_once(current_engine(), load, bounds, early_stop=early_stop)
+    with measurement_lock():
+        single_run = run_once(current_engine(), load, bounds, early_stop=early_stop)
     print_result(single_run.document(), as_json, lambda _: output.run(single_run))
     _exit_unless_passed(single_run.result)
 
@@ -74,9 +76,12 @@ def profile(
     from lab.cli.output import run as output
     from lab.profiling.profile import ProfileOptions
     from lab.profiling.profile import profile as record_profile
+    from lab.stack.locks import measurement_lock
 
     profile_options = ProfileOptions(scenario, whole_seconds(duration, 1, 600), rate)
-    print_result(record_profile(current_engine(), profile_options), as_json, output.profile)
+    with measurement_lock():
+        document = record_profile(current_engine(), profile_options)
+    print_result(document, as_json, output.profile)
 
 
 def demo(as_json: Json = False) -> None:

@@ -5,12 +5,15 @@ Each command imports what it needs when it runs: `lab --help` reads this module,
 
 import subprocess
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lab.cli.options import Json, Preset, current_engine, print_result
 from lab.errors import LabError, UsageError
+
+if TYPE_CHECKING:
+    from lab.stack.engine import Engine
 
 
 def up(as_json: Json = False) -> None:
@@ -18,20 +21,36 @@ def up(as_json: Json = False) -> None:
     from lab.cli.output import stack as output
     from lab.settings import load_settings
     from lab.stack.choice import choose_engine
+    from lab.stack.inspect import wait_for_api
+    from lab.stack.locks import change_lock, require_no_measurement
     from lab.stack.status import stack_status
 
     settings = load_settings()
-    engine = choose_engine(settings)
-    engine.up(settings)
+    with change_lock():
+        require_no_measurement()
+        engine = choose_engine(settings)
+        _stop_load(engine)
+        engine.up(settings)
+    wait_for_api(settings)
     print_result(stack_status(engine), as_json, output.status)
+
+
+def _stop_load(engine: "Engine") -> None:
+    """Stop the load that a killed `lab` left, and report it."""
+    from lab.console import note
+
+    if engine.stop_load():
+        note("Stopped the load that a killed `lab` had left running.")
 
 
 def down(as_json: Json = False) -> None:
     """Stop the stack; its data stays."""
     from lab.cli.output import stack as output
+    from lab.stack.locks import change_lock
 
-    engine = current_engine()
-    engine.down()
+    with change_lock():
+        engine = current_engine()
+        engine.down()
     print_result({"engine": engine.name, "state": "down"}, as_json, output.down)
 
 
@@ -57,18 +76,22 @@ def set_(
     from lab.cli.output import stack as output
     from lab.settings import load_settings, update_settings
     from lab.settings.presets import preset_assignments
+    from lab.stack.locks import change_lock
     from lab.stack.status import stack_status
 
     changes = [*(preset_assignments(preset) if preset else []), *(assignments or [])]
     if not changes:
         raise UsageError("Nothing to set. Write NAME=VALUE, or --preset best.")
-    engine = current_engine()
-    settings = engine.settings()
-    if settings is None:
-        # A wrong name or value is the more useful message.
-        update_settings(load_settings(), changes)
-        raise LabError("The stack is not running. Start it: lab up. Or write the setting to .env.")
-    engine.apply(update_settings(settings, changes))
+    with change_lock():
+        engine = current_engine()
+        settings = engine.settings()
+        if settings is None:
+            # A wrong name or value is the more useful message.
+            update_settings(load_settings(), changes)
+            raise LabError(
+                "The stack is not running. Start it: lab up. Or write the setting to .env."
+            )
+        engine.apply(update_settings(settings, changes))
     print_result(stack_status(engine), as_json, output.status)
 
 

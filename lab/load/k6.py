@@ -94,6 +94,7 @@ class Run:
 
     `cpu_speed` is the speed of the target's CPUs just before and just after, see lab/host/noise.py.
     `stopped_at` is when the lab stopped the run early (Unix time); None when it ran to its end.
+    `interrupted`: Ctrl-C, TERM or HUP was the reason.
     """
 
     load: Load
@@ -105,10 +106,19 @@ class Run:
     settings: Settings
     cpu_speed: float | None = None
     stopped_at: float | None = None
+    interrupted: bool = False
 
     @property
     def summary_file(self) -> Path:
         return self.folder / "k6-summary.json"
+
+
+class InterruptedRun(Interrupted):
+    """A signal ended `run`; k6 has written its summary."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(f"The test was interrupted. What k6 counted is in {run.folder}.")
+        self.run = run
 
 
 def new_testid(profile: str) -> str:
@@ -160,12 +170,13 @@ def run_k6(
 
     Raises:
         UsageError: k6 rejects a name or a value.
-        Interrupted: Ctrl-C was pressed.
+        InterruptedRun: Ctrl-C, TERM or HUP arrived.
         LabError: the stack or its data is missing, or k6 failed.
     """
     settings = _settings_of_ready_stack(engine, load)
     log = folder / "k6.log" if folder else None
     folder = folder or _new_folder(load.testid)
+    engine.stop_load()
     command = engine.k6(settings, k6_env(engine, settings, load, folder))
     plan = inspect_load(command)
     check_options(command, load.k6_options)
@@ -187,6 +198,7 @@ def run_k6(
         settings=settings,
         cpu_speed=sampler.speed(),
         stopped_at=end.stopped_at,
+        interrupted=end.interrupted,
     )
     _check_outcome(end, run, f"see {log}" if log else "its message stands above")
     return run
@@ -255,8 +267,8 @@ def _verification(engine: Engine, settings: Settings) -> dict[str, str]:
 
 def _check_outcome(end: End, run: Run, where: str) -> None:
     code = end.code
-    if code == _INTERRUPTED and end.stopped_at is None:
-        raise Interrupted(f"The test was interrupted. What k6 counted is in {run.folder}.")
+    if end.interrupted:
+        raise InterruptedRun(run)
     if code not in (0, _THRESHOLDS_FAILED, _INTERRUPTED):
         raise LabError(f"k6 ended with exit code {code}; {where}.")
     if not run.summary_file.exists():

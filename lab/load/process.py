@@ -5,18 +5,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from lab.console import note
-from lab.errors import UsageError
+from lab.errors import LabError, UsageError
+from lab.interrupts import handling
 from lab.load.plan import Plan, parse_plan
 from lab.stack.engine import K6Command
 
 _POLL_SECONDS = 1.0
 _SECONDS_BETWEEN_NOTES = 10
+# Time for k6's summary after an interrupt.
+_SUMMARY_SECONDS = 120
 _LOG_BYTES = 1024**2
 # Logged by k6/main.js when setup is done.
 _LOAD_BEGINS = "the load begins"
@@ -80,10 +84,13 @@ def _error_message(log: str) -> str:
 
 @dataclass(frozen=True)
 class End:
-    """How k6 ended: its exit code, and when the lab stopped it (Unix time), if it did."""
+    """How k6 ended: its exit code; when the lab stopped it (Unix time), if it did; and whether a
+    signal to the lab was the reason.
+    """
 
     code: int
     stopped_at: float | None = None
+    interrupted: bool = False
 
 
 def never() -> bool:
@@ -104,6 +111,15 @@ def execute(
     # Without a terminal, k6's progress bar would print two lines per second.
     quiet = [] if log.isatty() else ["--quiet"]
     argv = [*command.argv, "run", *quiet, *k6_options, "main.js"]
+    with _counting_signals() as signals, _process(command, argv, log) as process:
+        progress = bool(quiet) and log is sys.stderr
+        return _wait(process, command.interrupt, should_stop, signals, progress=progress)
+
+
+@contextmanager
+def _process(
+    command: K6Command, argv: list[str], log: IO[str]
+) -> Iterator["subprocess.Popen[bytes]"]:
     process = subprocess.Popen(
         argv,
         cwd=command.cwd,
@@ -115,38 +131,52 @@ def execute(
         start_new_session=True,
     )
     try:
-        progress = bool(quiet) and log is sys.stderr
-        return _wait(process, command.interrupt, should_stop, progress=progress)
+        yield process
     finally:
         # After any error here, k6 must stop loading the stack.
-        process.kill()
+        if process.poll() is None:
+            _kill(process, command.kill)
+
+
+@contextmanager
+def _counting_signals() -> Iterator[list[int]]:
+    """Collect Ctrl-C, TERM and HUP in the block, so that k6 can write its summary whenever they
+    arrive.
+    """
+    signals: list[int] = []
+
+    def handle(number: int, _frame: object) -> None:
+        signals.append(number)
+        note("Interrupted; k6 writes its summary.")
+
+    with handling(handle):
+        yield signals
 
 
 def _wait(
-    process: subprocess.Popen[bytes],
+    process: "subprocess.Popen[bytes]",
     interrupt: tuple[str, ...],
     should_stop: Callable[[], bool],
+    signals: list[int],
     *,
     progress: bool,
 ) -> End:
     started = last_note = time.monotonic()
-    stopped_at, interrupted = None, False
+    stopped_at, deadline = None, None
     while True:
-        try:
-            return End(process.wait(_POLL_SECONDS), None if interrupted else stopped_at)
-        except subprocess.TimeoutExpired:
-            now = time.monotonic()
-            if progress and now - last_note >= _SECONDS_BETWEEN_NOTES:
-                last_note = now
-                note(f"  k6 runs, {now - started:.0f} s")
-            if not (stopped_at or interrupted) and should_stop():
-                # Only once: at a second signal k6 exits without a summary.
-                stopped_at = time.time()
-                _interrupt(process, interrupt)
-        except KeyboardInterrupt:
-            interrupted = True
+        with suppress(subprocess.TimeoutExpired):
+            code = process.wait(_POLL_SECONDS)
+            return End(code, stopped_at, interrupted=bool(signals))
+        now = time.monotonic()
+        if deadline and now > deadline:
+            raise LabError(f"k6 did not end within {_SUMMARY_SECONDS} s of the interrupt.")
+        if progress and now - last_note >= _SECONDS_BETWEEN_NOTES:
+            last_note = now
+            note(f"  k6 runs, {now - started:.0f} s")
+        # Only once: at a second signal k6 exits without a summary.
+        if not stopped_at and (signals or should_stop()):
+            stopped_at, deadline = time.time(), now + _SUMMARY_SECONDS
             _interrupt(process, interrupt)
-            note("Interrupted; k6 writes its summary.")
 
 
 def _interrupt(process: subprocess.Popen[bytes], argv: tuple[str, ...]) -> None:
@@ -154,6 +184,13 @@ def _interrupt(process: subprocess.Popen[bytes], argv: tuple[str, ...]) -> None:
     if argv and subprocess.run(argv, capture_output=True, check=False).returncode == 0:
         return
     process.send_signal(signal.SIGINT)
+
+
+def _kill(process: "subprocess.Popen[bytes]", argv: tuple[str, ...]) -> None:
+    if argv:
+        subprocess.run(argv, capture_output=True, check=False)
+    process.kill()
+    process.wait()
 
 
 def has_begun(log: Path) -> bool:

@@ -25,6 +25,8 @@ from lab.stack.engine import (
 
 # Label of the containers of an old stack; its value is the compose project that they run with.
 LEGACY_LABEL = "load-lab.legacy"
+# Label of k6's container; its value is the compose project that it loads.
+LOAD_LABEL = "load-lab.load"
 
 # These services exit when they are done.
 _ONE_SHOT = {"secrets", "init", "latency"}
@@ -75,6 +77,7 @@ class DockerEngine:
         with step("docker compose down"):
             # These containers would keep the stack's network in use.
             remove_legacy(self._project())
+            self.stop_load()
             self._compose(["down"], self.settings())
             _run(compose_argv("docker-compose.load.yml"), ["down"], self.settings())
         self._state.settings.unlink(missing_ok=True)
@@ -85,6 +88,9 @@ class DockerEngine:
         with step("Recreating what changed; it refuses for some seconds"):
             self._compose(["up", "-d", "--wait"], settings)
         save(settings, self._state)
+
+    def stop_load(self) -> int:
+        return _remove_containers(f"{LOAD_LABEL}={self._project()}")
 
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
         return self._run(["exec", "-T", service, *argv], self.settings())
@@ -101,8 +107,9 @@ class DockerEngine:
 
     def token(self) -> str:
         result = self.exec("backend", ["cat", "/run/lab-secrets/lab_token"])
-        if result.returncode:
-            raise LabError(f"The backend's token can't be read: {result.stderr.strip()}")
+        if result.returncode or not result.stdout.strip():
+            reason = result.stderr.strip() or "it is empty"
+            raise LabError(f"The backend's token can't be read: {reason}. See `lab logs backend`.")
         return result.stdout.strip()
 
     @contextmanager
@@ -191,12 +198,16 @@ class DockerEngine:
         flags = [part for name in variables for part in ("-e", name)]
         # Run as the calling user, who owns results/.
         flags += ["--user", f"{os.getuid()}:{os.getgid()}"]
+        flags += ["--label", f"{LOAD_LABEL}={self._project()}"]
         name = f"load-lab-k6-{secrets.token_hex(4)}"
         run = ["run", "--rm", "--name", name, *flags, "load", "k6"]
         argv = [*compose_argv("docker-compose.load.yml"), *run, *NO_REST_API]
-        interrupt = ("docker", "kill", "--signal", "INT", name)
         return K6Command(
-            argv, ROOT, {**os.environ, **_compose_env(settings), **variables}, interrupt
+            argv,
+            ROOT,
+            {**os.environ, **_compose_env(settings), **variables},
+            interrupt=("docker", "kill", "--signal", "INT", name),
+            kill=("docker", "kill", name),
         )
 
     def _project(self) -> str:
@@ -221,11 +232,18 @@ def _run(
 
 def remove_legacy(project: str) -> None:
     """Remove leftover containers of old stacks (lab/experiments/old_stacks)."""
-    flags = ["--all", "--quiet", "--filter", f"label={LEGACY_LABEL}={project}"]
+    _remove_containers(f"{LEGACY_LABEL}={project}")
+
+
+def _remove_containers(label: str) -> int:
+    """Remove the containers with a label, and return their number."""
+    flags = ["--all", "--quiet", "--filter", f"label={label}"]
     result = subprocess.run(["docker", "ps", *flags], capture_output=True, text=True, check=False)
-    if result.stdout.split():
-        argv = ["docker", "rm", "--force", "--volumes", *result.stdout.split()]
+    names = result.stdout.split()
+    if names:
+        argv = ["docker", "rm", "--force", "--volumes", *names]
         subprocess.run(argv, capture_output=True, check=False)
+    return len(names)
 
 
 def _compose_env(settings: Settings) -> dict[str, str]:

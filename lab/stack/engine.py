@@ -28,13 +28,15 @@ NO_REST_API = ("--address", "")
 class K6Command:
     """How to run k6: the arguments up to k6's subcommand, the folder and the environment.
 
-    `interrupt` is the command that sends SIGINT to k6, if `argv` starts another process than k6.
+    `interrupt` and `kill` are the commands that send SIGINT and SIGKILL to k6, if `argv` starts
+    another process than k6.
     """
 
     argv: list[str]
     cwd: Path
     env: dict[str, str]
     interrupt: tuple[str, ...] = ()
+    kill: tuple[str, ...] = ()
 
 
 class Engine(Protocol):
@@ -57,6 +59,9 @@ class Engine(Protocol):
         restarts other servers, and docker recreates containers: both refuse connections for
         seconds.
         """
+
+    def stop_load(self) -> int:
+        """Stop the k6 that a killed `lab` left running; return the number of processes."""
 
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
         """Run a command where `service` runs."""

@@ -1,6 +1,5 @@
 """Exclusive use of the running stack for a measurement; afterwards it is as before."""
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,10 +7,10 @@ from dataclasses import dataclass
 from lab.console import note, step
 from lab.errors import LabError
 from lab.interrupts import interruptible, uninterrupted
-from lab.paths import RESULTS
 from lab.settings import Settings, load_settings, restart_settings
 from lab.stack import database
 from lab.stack.engine import Engine
+from lab.stack.locks import change_lock, measurement_lock
 
 
 @dataclass
@@ -30,18 +29,19 @@ def exclusive_use(engine: Engine, *, keep_settings: bool = False) -> Iterator[Ex
 
     Raises:
         LabError: another `lab` measures, or the stack does not start.
-        Interrupted: Ctrl-C was pressed in the block.
+        Interrupted: Ctrl-C, TERM or HUP arrived in the block.
     """
-    with _exclusive_lock(), interruptible():
+    with measurement_lock(), interruptible():
         before = engine.settings()
         own = before if before is None or keep_settings else restart_settings(before)
         stack = ExclusiveUse(own or load_settings())
         try:
             if before is None:
-                engine.up(stack.base)
+                with change_lock():
+                    engine.up(stack.base)
             yield stack
         finally:
-            with uninterrupted("Cleaning up first; a moment."):
+            with uninterrupted("Cleaning up first; a moment."), change_lock():
                 _restore_stack(engine, stack, before)
 
 
@@ -75,17 +75,3 @@ def _restore_data(engine: Engine, stack: ExclusiveUse) -> None:
     if stack.prepared:
         with engine.empty_caches():
             database.restore(engine)
-
-
-@contextmanager
-def _exclusive_lock() -> Iterator[None]:
-    """Lock the stack: two measurements at once would distort each other."""
-    RESULTS.mkdir(exist_ok=True)
-    with (RESULTS / ".run.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LabError(
-                "Another `lab` measures on this stack. Wait for it, or stop it."
-            ) from None
-        yield

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from lab import http
 from lab.errors import LabError
@@ -39,6 +40,29 @@ def query_nginx(settings: Settings) -> dict[str, Any]:
         LabError: it does not respond.
     """
     return _fetch_json(f"{settings.nginx_status_url}/settings")
+
+
+def wait_for_api(settings: Settings, seconds: float = 60) -> None:
+    """Wait until the API answers a request for the list of hotels.
+
+    Raises:
+        LabError: it did not answer within `seconds`.
+    """
+    poll = Retrying(
+        retry=retry_if_exception_type(httpx.HTTPError),
+        wait=wait_fixed(0.1),
+        stop=stop_after_delay(seconds),
+        reraise=True,
+    )
+    url = f"{settings.target_url}/api/hotel/"
+    try:
+        poll(lambda: http.get(url, timeout=5).raise_for_status())
+    except httpx.HTTPError as error:
+        reason = str(error).splitlines()[0]
+        raise LabError(
+            f"The API does not answer at {url} within {seconds:.0f} s ({reason}). See `lab status` "
+            "and `lab logs backend`."
+        ) from None
 
 
 def _fetch_json(

@@ -16,12 +16,13 @@ from lab.analysis.result import LimitedBy, Result
 from lab.analysis.windows import Bounds, Window
 from lab.console import note, step
 from lab.errors import Interrupted, LabError
-from lab.interrupts import interruptible
+from lab.interrupts import interruptible, uninterrupted
 from lab.load import Profile, Scenario
 from lab.load.k6 import Load, new_testid
 from lab.settings import Settings, update_live_settings
 from lab.stack.engine import Engine
 from lab.stack.exclusive import exclusive_use
+from lab.stack.locks import change_lock
 from lab.suites.single_run import SingleRun, run_once
 
 # Limit on p95: this multiple of a single client's response time, and at least a second.
@@ -115,11 +116,13 @@ def _running_stack(engine: Engine, settings: Settings) -> Iterator[None]:
     previous = engine.settings()
     try:
         with interruptible():
-            engine.up(previous or settings)
+            with change_lock():
+                engine.up(previous or settings)
             yield
     except Interrupted:
         if previous is None:
-            engine.down()
+            with uninterrupted("Stopping the stack first; a moment."), change_lock():
+                engine.down()
         raise Interrupted("The demo was interrupted. Start it again: lab demo") from None
 
 

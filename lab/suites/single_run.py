@@ -1,5 +1,6 @@
 """One run of `lab k6`: measured, stored in results/ and drawn."""
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from lab.analysis.result import SCHEMA_VERSION, Result
 from lab.analysis.windows import PUSH_SECONDS, Bounds
 from lab.console import step
 from lab.errors import LabError, UsageError
-from lab.load.k6 import Load, Run, run_k6
+from lab.interrupts import uninterrupted
+from lab.load.k6 import InterruptedRun, Load, Run, run_k6
 from lab.load.plan import Plan
 from lab.load.summary import read_summary
 from lab.paths import RESULTS, ROOT
@@ -85,22 +87,32 @@ def run_once(
 
     Raises:
         LabError: the run failed, or could not be read back; k6's files are preserved.
+        Interrupted: a signal arrived; what was counted until then is stored.
     """
     delays = latency.measure_running(engine)
     should_stop = _early_stop(engine, load, bounds) if early_stop else None
-    run = run_k6(engine, load, RESULTS / load.testid if quiet else None, should_stop=should_stop)
+    folder = RESULTS / load.testid if quiet else None
+    try:
+        run = run_k6(engine, load, folder, should_stop=should_stop)
+    except InterruptedRun as interrupted:
+        with (
+            uninterrupted("Storing what was counted first; a moment."),
+            suppress(LabError, OSError),
+        ):
+            _store(engine, interrupted.run, bounds, delays)
+        raise
+    single_run = _store(engine, run, bounds, delays)
+    check_target_survived(engine, run)
+    return single_run
+
+
+def _store(engine: Engine, run: Run, bounds: Bounds, delays: dict[str, Any] | None) -> SingleRun:
     with step("Reading the run back from Prometheus"):
         result = read_result(engine, run, bounds)
-        single_run = SingleRun(
-            result,
-            _files(run, result, bounds),
-            bounds,
-            run.settings,
-            host(run.settings, engine.name),
-            delays,
-        )
+        files = _files(run, result, bounds)
+        machine = host(run.settings, engine.name)
+        single_run = SingleRun(result, files, bounds, run.settings, machine, delays)
         write_json(run.folder / "result.json", single_run.document())
-    check_target_survived(engine, run)
     return single_run
 
 

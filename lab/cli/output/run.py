@@ -43,12 +43,18 @@ def profile(document: dict[str, Any]) -> RenderableType:
     return Group(f"[bold]{escape(cost)}[/bold]", table, files)
 
 
+def _early_end(result: Result) -> str:
+    if not result.stopped_after or result.outcome == "interrupted":
+        return ""
+    return ", stopped early, soon after the break"
+
+
 def _metrics(single_run: SingleRun) -> dict[str, str]:
     result, host = single_run.result, single_run.host
     pinned = f"target on CPU {host['target_cpus']}, load on CPU {host['load_cpus']}"
     metrics = {
         METRICS["requests"].label: f"{result.requests} in {result.seconds} s ({result.rps}/s)"
-        + (", stopped early, soon after the break" if result.stopped_after else ""),
+        + _early_end(result),
         METRICS["successes"].label: _successes(result),
         METRICS["goodput"].label: (
             f"at best {result.goodput}/s, on average {result.goodput_mean}/s, "

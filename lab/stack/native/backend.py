@@ -13,8 +13,9 @@ from lab.console import note, step
 from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings
+from lab.stack.native import tether
 from lab.stack.native.services import BACKEND, backend_env
-from lab.stack.native.supervision import Supervision, is_alive, wait_for
+from lab.stack.native.supervision import Supervision, is_alive, mark, wait_for
 
 # Most old workers have ended by then.
 _SECONDS_BEFORE_FREEING = 2
@@ -33,14 +34,19 @@ def python(
     With `show`, its output goes to the lab's standard error: progress is for the user, while
     standard output belongs to the result of the calling command.
     """
-    environ = {**os.environ, **backend_env(settings, state), **(env or {})}
+    environ = {**os.environ, **backend_env(settings, state), **mark(state), **(env or {})}
     # The file would override `settings`, which the running stack may not have yet.
     del environ["BACKEND_SETTINGS_FILE"]
     output = (
         {"stdout": sys.stderr} if show else {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     )
     return subprocess.run(
-        [sys.executable, *argv], cwd=BACKEND, env=environ, text=True, check=False, **output
+        [*tether.argv_prefix(), sys.executable, *argv],
+        cwd=BACKEND,
+        env=environ,
+        text=True,
+        check=False,
+        **output,
     )
 
 

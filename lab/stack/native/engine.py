@@ -4,15 +4,14 @@ import os
 import subprocess
 from contextlib import AbstractContextManager
 
-import httpx
-
-from lab import http
 from lab.console import note, step
 from lab.errors import LabError, UsageError
 from lab.host.cpus import choose_cpus
+from lab.interrupts import uninterrupted
 from lab.paths import ROOT, State, make_open
 from lab.settings import Settings, is_live, running_settings, save
 from lab.stack.engine import NO_REST_API, K6Command, ServiceStatus
+from lab.stack.inspect import wait_for_api
 from lab.stack.native import (
     backend,
     latency,
@@ -21,6 +20,7 @@ from lab.stack.native import (
     render,
     scheduling,
     supervision,
+    tether,
 )
 from lab.stack.native.change import Change
 from lab.stack.native.programs import program_versions, require
@@ -36,8 +36,10 @@ from lab.stack.native.services.service import Service
 from lab.stack.native.starting import start
 from lab.stack.native.supervision import (
     Supervision,
+    mark,
     remove_socket,
     stop_leftovers,
+    stop_loads,
     wait_for,
 )
 
@@ -65,7 +67,8 @@ class NativeEngine:
             self._start(settings)
         except BaseException:
             # A partly started stack would occupy its ports and not respond.
-            self.down()
+            with uninterrupted("Stopping what was started first; a moment."):
+                self.down()
             raise
 
     def down(self) -> None:
@@ -87,10 +90,15 @@ class NativeEngine:
 
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
         settings = self._running_settings()
-        env = {**os.environ, **backend_env(settings, self._state)}
+        env = {**os.environ, **backend_env(settings, self._state), **mark(self._state)}
         folder = BACKEND if service == "backend" else ROOT
         return subprocess.run(
-            argv, cwd=folder, env=env, capture_output=True, text=True, check=False
+            [*tether.argv_prefix(), *argv],
+            cwd=folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     def services(self) -> list[ServiceStatus]:
@@ -144,7 +152,11 @@ class NativeEngine:
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         self._truncate_logs()
         pinned = ["taskset", "-c", choose_cpus(settings).load, str(require("k6")), *NO_REST_API]
-        return K6Command([*scheduling.ARGV_PREFIX, *pinned], ROOT / "k6", {**os.environ, **env})
+        argv = [*tether.argv_prefix(), *scheduling.ARGV_PREFIX, *pinned]
+        return K6Command(argv, ROOT / "k6", {**os.environ, **mark(self._state, load=True), **env})
+
+    def stop_load(self) -> int:
+        return stop_loads(self._state)
 
     def _truncate_logs(self) -> None:
         """Truncate Nginx's logs between tests: Nginx appends, so only old lines are lost."""
@@ -154,16 +166,29 @@ class NativeEngine:
                 os.truncate(log, 0)
 
     def _resume(self, settings: Settings) -> None:
-        """Start the stopped services of a running stack, and make the settings active."""
+        """Start the stopped services of a running stack, and make the settings active.
+
+        A killed `lab` may have left the start unfinished, or the database closed.
+        """
         current = self._running_settings()
+        is_complete = self._supervision.states().get("backend") == "running"
         for group in start_groups(services(current, self._state)):
             self._start_group(group, current)
+            if group[0].name == "postgres" and not (is_complete and self._has_data(current)):
+                backend.load(current, self._state)
         self.apply(settings)
+
+    def _has_data(self, settings: Settings) -> bool:
+        query = ("SELECT 1 FROM hotels_hotel LIMIT 1",)
+        try:
+            return bool(postgres.run("hotel", query, settings, self._state))
+        except LabError:
+            return False
 
     def _clear_leftovers(self) -> None:
         count = stop_leftovers(self._state)
         if count:
-            note(f"Stopped {count} processes that a killed supervisor had left running.")
+            note(f"Stopped {count} processes that a killed `lab` or killed supervisor had left.")
         remove_socket(self._state)
 
     def _prepare(self, settings: Settings) -> None:
@@ -190,20 +215,13 @@ class NativeEngine:
             if group[0].name == "postgres":
                 backend.load(settings, self._state)
         with step("Waiting for the API's first answer"):
-            wait_for(lambda: self._is_ready(settings), seconds=60, what="the API's first response")
+            wait_for_api(settings)
             wait_for(self._all_running, seconds=10, what="the last service")
 
     def _start_group(self, group: list[Service], settings: Settings) -> None:
         start(group, self._supervision, settings, self._state)
         if group[0].name == "toxiproxy":  # It starts without proxies.
             latency.apply(settings, self._state)
-
-    def _is_ready(self, settings: Settings) -> bool:
-        try:
-            response = http.get(f"{settings.target_url}/api/hotel/", timeout=5)
-        except httpx.HTTPError:
-            return False
-        return response.status_code == 200
 
     def _all_running(self) -> bool:
         """Return whether all services run: supervisor reports a service as running after one

@@ -1,5 +1,6 @@
 """Control of supervisor: start it, query it, and find its leftover processes."""
 
+import os
 import shutil
 import signal
 import socket
@@ -55,7 +56,11 @@ class Supervision:
         program = Path(sys.executable).parent / "supervisord"
         config = self._state.run / "supervisord.conf"
         result = subprocess.run(
-            [str(program), "-c", str(config)], capture_output=True, text=True, check=False
+            [str(program), "-c", str(config)],
+            env={**os.environ, **mark(self._state)},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if result.returncode:
             raise LabError(f"supervisord did not start: {(result.stderr or result.stdout).strip()}")
@@ -162,9 +167,29 @@ def leftovers(state: State) -> list[psutil.Process]:
     return [p for p in psutil.process_iter() if _belongs_to_stack(p, state)]
 
 
+def mark(state: State, *, load: bool = False) -> dict[str, str]:
+    """Return the variables by which this stack's processes are found again; `load`: a generator."""
+    return {"LAB_STACK": str(state.base), **({"LAB_LOAD": "on"} if load else {})}
+
+
 def stop_leftovers(state: State) -> int:
-    """Stop what a killed supervisor left running; return the number of processes."""
-    processes = leftovers(state)
+    """Stop what a killed supervisor or `lab` left running; return the number of processes."""
+    return _stop(leftovers(state))
+
+
+def stop_loads(state: State) -> int:
+    """Stop the load generators that a killed `lab` left running; return their number."""
+    return _stop([process for process in leftovers(state) if _is_load(process)])
+
+
+def _is_load(process: psutil.Process) -> bool:
+    try:
+        return "LAB_LOAD" in process.environ()
+    except (psutil.Error, OSError):
+        return False
+
+
+def _stop(processes: list[psutil.Process]) -> int:
     for process in processes:
         # Any of them may end by itself, most of all when its parent was just stopped.
         with suppress(psutil.NoSuchProcess):

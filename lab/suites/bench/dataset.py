@@ -14,7 +14,13 @@ from lab.console import step
 from lab.errors import LabError
 from lab.interrupts import uninterrupted
 from lab.paths import current_state
-from lab.stack.database import DATABASE, TEMPLATE, copy_database
+from lab.stack.database import (
+    DATABASE,
+    TEMPLATE,
+    copy_database,
+    drop_databases,
+    rename_databases,
+)
 from lab.stack.engine import Engine
 from lab.suites.bench.sample import Sample
 
@@ -163,31 +169,19 @@ def large_database(engine: Engine, size: Size, tenfold_hotel: str) -> Iterator[N
 def swap(engine: Engine) -> None:
     """Exchange the two databases by renaming them, without a copy."""
     with uninterrupted("Exchanging the databases first; a moment."), engine.empty_caches():
-        for old, new in (
+        rename_databases(
+            engine,
             (DATABASE, _SPARE_DATABASE),
             (LARGE_DATABASE, DATABASE),
             (_SPARE_DATABASE, LARGE_DATABASE),
-        ):
-            _rename(engine, old, new)
-
-
-def _rename(engine: Engine, old: str, new: str) -> None:
-    """Rename a database, after closing its connections, as Postgres requires."""
-    engine.sql(
-        "postgres",
-        f"ALTER DATABASE {old} ALLOW_CONNECTIONS false",
-        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{old}'",  # noqa: S608
-        f"ALTER DATABASE {old} RENAME TO {new}",
-        f"ALTER DATABASE {new} ALLOW_CONNECTIONS true",
-    )
+        )
 
 
 def _restore(engine: Engine) -> None:
     """Restore the stack's database as loaded, and remove the other databases."""
     # A copy, since an exchange may have been interrupted at any point.
     copy_database(engine, TEMPLATE, DATABASE)
-    for name in (LARGE_DATABASE, _SPARE_DATABASE):
-        engine.sql("postgres", f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    drop_databases(engine, LARGE_DATABASE, _SPARE_DATABASE)
 
 
 def _fill(engine: Engine, size: Size, tenfold_hotel: str) -> None:

@@ -16,7 +16,9 @@ from lab.paths import current_state
 from lab.settings import LOOPBACK, Settings
 from lab.stack.database import DATABASE
 from lab.stack.engine import Engine
+from lab.stack.native import tether
 from lab.stack.native.programs import library_env, require
+from lab.stack.native.supervision import mark
 from lab.suites.bench.busy import Busy, BusyMeter
 from lab.suites.bench.dataset import Slots
 from lab.suites.bench.sample import Sample
@@ -153,6 +155,7 @@ def _fill_placeholders(statement: str, values: dict[str, str]) -> str:
 
 def _argv(scripts: list[Path], cpus: str, clients: int, seconds: float) -> list[str]:
     return [
+        *tether.argv_prefix(),
         *("taskset", "-c", cpus, str(require("pgbench"))),
         *("--client", str(clients), "--jobs", str(_THREADS), "--protocol", _PROTOCOL),
         # Without VACUUM of pgbench's own tables, which do not exist here.
@@ -165,7 +168,12 @@ def _argv(scripts: list[Path], cpus: str, clients: int, seconds: float) -> list[
 def _run(argv: list[str], settings: Settings, seconds: float) -> str:
     process = subprocess.run(
         argv,
-        env={**os.environ, **library_env(), **_connection(settings)},
+        env={
+            **os.environ,
+            **library_env(),
+            **mark(current_state(), load=True),
+            **_connection(settings),
+        },
         capture_output=True,
         text=True,
         check=False,

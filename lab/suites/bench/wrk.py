@@ -11,7 +11,10 @@ from typing import Any
 
 from lab.errors import LabError
 from lab.host.cpus import Cpus
+from lab.paths import current_state
+from lab.stack.native import tether
 from lab.stack.native.programs import library_env, require
+from lab.stack.native.supervision import mark
 from lab.suites.bench.busy import BusyMeter
 from lab.suites.bench.sample import Sample
 
@@ -76,6 +79,7 @@ def _wrong(report: dict[str, Any]) -> str:
 def _run(load: Load, cpus: Cpus) -> str:
     process = subprocess.run(
         [
+            *tether.argv_prefix(),
             *("taskset", "-c", cpus.load, str(require("wrk"))),
             *("-t", str(_THREADS), "-c", str(load.connections)),
             *("-d", f"{max(round(load.seconds), 1)}s", "--timeout", f"{_TIMEOUT_SECONDS}s"),
@@ -86,6 +90,7 @@ def _run(load: Load, cpus: Cpus) -> str:
         env={
             **os.environ,
             **library_env(),
+            **mark(current_state(), load=True),
             **load.env,
             "BENCH_REPORT": str(_SCRIPTS / "report.lua"),
         },
