@@ -44,6 +44,11 @@ test-slow: setup-dev ## Long soaks, large data, every server and old stack (30 m
 test-faults: setup-dev ## Break one service after the other under load, overload, soak (8 minutes); JSON=FILE for the values
 	FAULTS_JSON="$(JSON)" $(BIN)/pytest -m "not slow" tests/faults
 
+.PHONY: test-kills
+test-kills: export KILLS = 40
+test-kills: setup-dev ## Kill commands and services at 40 moments; `lab up` must repair each (test-faults: 8)
+	$(BIN)/pytest tests/faults/kills
+
 # mypy's plugin loads Django's settings with every app, which need a database's address but no
 # database.
 lint: export PYTHONPATH = backend
