@@ -93,8 +93,10 @@ def demo(as_json: Json = False) -> None:
     from lab.cli.output import demo as output
     from lab.settings import load_settings
     from lab.stack.choice import choose_engine
+    from lab.stack.locks import require_no_measurement
     from lab.suites.demo import run as run_demo
 
+    require_no_measurement()
     settings = load_settings()
     print_result(run_demo(choose_engine(settings), settings), as_json, output.demo)
 

@@ -11,8 +11,8 @@ COUNT = 40
 
 @dataclass(frozen=True)
 class Moment:
-    """`seconds` after a line of the command's output that contains `line`; after the command's start
-    if `line` is empty.
+    """`seconds` after a line of the command's output that contains `line`; without a `line`, after
+    the command's start.
     """
 
     line: str
