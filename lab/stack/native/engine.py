@@ -90,7 +90,7 @@ class NativeEngine:
 
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
         settings = self._running_settings()
-        env = {**os.environ, **backend_env(settings, self._state), **mark(self._state)}
+        env = {**os.environ, **backend_env(settings, self._state)}
         folder = BACKEND if service == "backend" else ROOT
         return subprocess.run(
             [*tether.argv_prefix(), *argv],
@@ -171,6 +171,8 @@ class NativeEngine:
         A killed `lab` may have left the start unfinished, or the database closed.
         """
         current = self._running_settings()
+        if count := self._supervision.stop_orphans():
+            note(f"Stopped {count} processes that a killed process had left running.")
         is_complete = self._supervision.states().get("backend") == "running"
         for group in start_groups(services(current, self._state)):
             self._start_group(group, current)

@@ -112,6 +112,15 @@ class Supervision:
         """Send a signal to the main process of one service."""
         self._call("signalProcess", name, signum.name.removeprefix("SIG"))
 
+    def stop_orphans(self) -> int:
+        """Stop this stack's processes that supervisor does not run; return their number.
+
+        Nginx's workers outlive a killed master, and occupy its port for ever.
+        """
+        candidates = leftovers(self._state)
+        family = _process_tree(self._call("getPID"))
+        return _stop([process for process in candidates if process not in family])
+
     def states(self) -> dict[str, ServiceState]:
         """Return the state of every service, in the order of the configuration file."""
         return {p["name"]: _STATES.get(p["statename"], "failed") for p in self._processes()}
