@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from lab import http
 from lab.errors import LabError
@@ -49,20 +49,25 @@ def wait_for_api(settings: Settings, seconds: float = 60) -> None:
         LabError: it did not answer within `seconds`.
     """
     poll = Retrying(
-        retry=retry_if_exception_type(httpx.HTTPError),
+        retry=retry_if_result(bool),
         wait=wait_fixed(0.1),
         stop=stop_after_delay(seconds),
-        reraise=True,
+        retry_error_callback=lambda state: state.outcome and state.outcome.result(),
     )
-    url = f"{settings.target_url}/api/hotel/"
-    try:
-        poll(lambda: http.get(url, timeout=5).raise_for_status())
-    except httpx.HTTPError as error:
-        reason = str(error).splitlines()[0]
+    if problem := poll(api_problem, settings):
         raise LabError(
-            f"The API does not answer at {url} within {seconds:.0f} s ({reason}). See `lab status` "
-            "and `lab logs backend`."
-        ) from None
+            f"The API does not answer at {settings.target_url} within {seconds:.0f} s ({problem}). "
+            "See `lab status` and `lab logs backend`."
+        )
+
+
+def api_problem(settings: Settings) -> str:
+    """Return why the API does not answer a request for the list of hotels; empty if it does."""
+    try:
+        http.get(f"{settings.target_url}/api/hotel/", timeout=5).raise_for_status()
+    except httpx.HTTPError as error:
+        return (str(error) or type(error).__name__).splitlines()[0]
+    return ""
 
 
 def _fetch_json(

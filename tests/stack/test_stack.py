@@ -10,6 +10,7 @@ import psutil
 from config import secrets
 
 from lab.paths import State
+from lab.stack.inspect import api_problem
 from lab.stack.native.services import grafana
 from lab.stack.native.supervision import is_alive, leftovers, shared_memory_prefix, wait_for
 
@@ -96,14 +97,14 @@ def test_killed_worker_and_killed_server_are_restarted(stack):
         lambda: (
             # A request wakes the orphans, which then detect their dead master. Without a request
             # they check after half of LAB_TIMEOUT.
-            stack._is_ready(stack.settings())
+            not api_problem(stack.settings())
             and stack._supervision.pid("backend") not in (0, master.pid)
             and not any(map(is_alive, orphans))
         ),
         seconds=30,
         what="A new server",
     )
-    wait_for(lambda: stack._is_ready(stack.settings()), seconds=30, what="Its first answer")
+    wait_for(lambda: not api_problem(stack.settings()), seconds=30, what="Its first answer")
 
 
 def test_down_stops_all_processes_and_up_finds_the_data(lab, stack):

@@ -9,6 +9,7 @@ import pytest
 
 from lab.errors import LabError
 from lab.settings import update_settings
+from lab.stack.inspect import api_problem
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ def test_repeating_a_failed_set_applies_it(lab, stack, restore_article):
     assert lab("set", *DAPHNE, "LAB_NGINX_CACHE=basic").code == 0
     settings = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
     assert settings["LAB_NGINX_CACHE"] == "basic"
-    assert stack._is_ready(stack.settings())
+    assert not api_problem(stack.settings())
 
 
 def test_settings_that_cannot_be_applied_leave_stack_unchanged(stack):
@@ -138,5 +139,5 @@ def test_settings_that_cannot_be_applied_leave_stack_unchanged(stack):
     with pytest.raises(LabError, match="Toxiproxy does not answer"), stack.empty_caches(settings):
         pass
     assert stack.settings() == before
-    assert stack._is_ready(before)
+    assert not api_problem(before)
     stack.up(before)
