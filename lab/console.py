@@ -65,7 +65,7 @@ class Progress(AbstractContextManager["Progress"]):
     While it is shown, it displays the steps of `console.step`.
     """
 
-    def __init__(self, total_seconds: float) -> None:
+    def __init__(self, total_seconds: float = 0.0) -> None:
         self._total = total_seconds
         self._elapsed = 0.0
         self._expected = 0.0
@@ -80,9 +80,17 @@ class Progress(AbstractContextManager["Progress"]):
         self._bar = Bar(*columns, console=err, transient=True)
         self._task = self._bar.add_task("", total=total_seconds)
 
-    def begin(self, what: str, expected_seconds: float) -> None:
-        """Begin the next task; the previous one counts with its expected duration."""
+    def begin(
+        self, what: str, expected_seconds: float, remaining_seconds: float | None = None
+    ) -> None:
+        """Begin the next task; the previous one counts with its expected duration.
+
+        `remaining_seconds` is a new estimate for this task and all later ones.
+        """
         self._elapsed += self._expected
+        if remaining_seconds is not None:
+            self._total = self._elapsed + remaining_seconds
+            self._bar.update(self._task, total=self._total)
         self._expected, self._task_started, self._what = expected_seconds, time.monotonic(), what
         if not err.is_terminal:
             note(f"{what} ({self.remaining_time()})")

@@ -26,7 +26,8 @@ CACHE_ANSWERS = Counter(
     ["layer", "outcome"],
 )
 SHED_REQUESTS = Counter(
-    "lab_shed_requests_total", "Requests rejected because they had waited too long (LAB_SHED)."
+    "lab_shed_requests_total",
+    "Requests rejected because they waited too long (LAB_SHED), or would wait too long for a page.",
 )
 IN_FLIGHT = Gauge(
     "lab_http_requests_in_flight", "Requests in progress.", multiprocess_mode="livesum"

@@ -129,6 +129,16 @@ def test_shed_request_is_not_logged(api, shedding, pages, caplog):
     assert caplog.records == []
 
 
+def test_fetch_for_nginx_is_rejected_if_its_page_would_come_too_late(api, caches, pages):
+    caches.on(LAB_REDIS_CACHE=RedisCache.VERSIONED)
+    before = _shed_count()
+    late = api.get(pages[1], headers={"X-Fetch-Start": f"{time.time() - 60:.3f} 55"})
+    # Only Nginx sees this status, and returns a 503.
+    assert (late.status_code, late.headers["Retry-After"]) == (529, "1")
+    assert _shed_count() == before + 1
+    assert api.get(pages[1], headers={"X-Fetch-Start": f"{time.time():.3f} 55"}).status_code == 200
+
+
 def test_off_answers_every_request(api, caches, pages):
     caches.on(LAB_SHED=Switch.OFF)
     assert api.get(pages[1], headers=_since(60)).status_code == 200

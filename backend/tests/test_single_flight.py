@@ -12,7 +12,7 @@ import pytest
 from config.settings import BASE_DIR
 from django.core.cache import caches as django_caches
 from hotels.caching import single_flight
-from hotels.caching.single_flight import HIT, MISS, get_or_build
+from hotels.caching.single_flight import HIT, MISS, StillBuildingError, get_or_build
 
 SETTINGS_MODULE = "config.settings"
 CLIENTS = 8
@@ -124,10 +124,13 @@ def test_slow_builder_renews_its_lock(caches, monkeypatch):
     assert build.builds == 1
 
 
-def test_waiting_request_builds_body_after_timeout(caches, monkeypatch):
+def test_waiting_request_is_rejected_after_timeout_and_builds_nothing(caches, monkeypatch):
     monkeypatch.setattr(single_flight, "WAIT_SECONDS", 0.2)
     _dead_builder(caches, "x")
-    assert get_or_build("x", Builder(0)) == (BODY, MISS)
+    build = Builder(0)
+    with pytest.raises(StillBuildingError):
+        get_or_build("x", build)
+    assert build.builds == 0
     # It did not wait for the lock to expire.
     assert len(caches.redis.keys(f"{caches.prefix}*lock")) == 1
 

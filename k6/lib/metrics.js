@@ -23,9 +23,11 @@ export const REQUESTS = {
   booking: 'booking_create',
 };
 
-// Values of Nginx's X-Cache-Status; NONE is the lab's own, for a response without the header.
+// Values of Nginx's X-Cache-Status, and two of the lab's own: REFUSED, a 503 for a page that could
+// not be built in time; NONE, a response without the header.
 export const CACHE_STATUSES = [
-  ...['HIT', 'MISS', 'EXPIRED', 'STALE', 'UPDATING', 'REVALIDATED', 'BYPASS', 'SCARCE', 'NONE'],
+  ...['HIT', 'MISS', 'EXPIRED', 'STALE', 'UPDATING', 'REVALIDATED', 'BYPASS', 'SCARCE'],
+  ...['REFUSED', 'NONE'],
 ];
 
 const cacheStatus = new Counter('lab_cache_status');

@@ -24,6 +24,7 @@ function buildLines(lab, { metrics }) {
   return [
     `requests    ${requestsText(metrics, scenario, lab.load_seconds || 0)}`,
     `failed      ${failedText(metrics, scenario)}`,
+    ...refusedLines(metrics),
     `in time     ${inTimeText(metrics, lab)}`,
     `all         ${durationText(metrics[`http_req_duration{${scenario}}`])}`,
     `successful  ${durationText(metrics[`http_req_duration{${scenario},expected_response:true}`])}`,
@@ -61,6 +62,15 @@ function failedText(metrics, scenario) {
   const failed = metrics[`http_req_failed{${scenario}}`];
   // For a rate that counts failures, k6's `passes` are the failures.
   return `${percent(valueOf(failed, 'rate'))} (${valueOf(failed, 'passes')})`;
+}
+
+/**
+ * k6 counts a refusal as failed; the lab's result does not.
+ * @param {Metrics} metrics
+ */
+function refusedLines(metrics) {
+  const refused = valueOf(metrics['lab_cache_status{cache_status:REFUSED}'], 'count');
+  return refused ? [`refused     ${refused} of the failed, by Nginx's cache`] : [];
 }
 
 /**

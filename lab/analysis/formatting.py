@@ -5,6 +5,8 @@ from statistics import median
 from typing import NamedTuple
 
 NO_VALUE = "–"
+# The goodput of a run in which no response met the limit.
+NONE_IN_TIME = "none in time"
 
 
 class Spread(NamedTuple):
@@ -29,6 +31,10 @@ def rate(value: float | None) -> str:
     if value == 0 or value >= 100:
         return f"{value:,.0f}"
     return f"{value:.2f}" if value < 1 else f"{value:.1f}"
+
+
+def goodput(value: float | None) -> str:
+    return NONE_IN_TIME if value == 0 else rate(value)
 
 
 def whole(value: float | None) -> str:

@@ -140,7 +140,9 @@ def read_totals(testid: str, started: float, seconds: float, prometheus: Prometh
 def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
     """Return every metric of a run, without a verdict."""
     requests = int(summary.value("http_reqs", "count"))
-    failed = int(summary.value("http_req_failed", "passes"))
+    cache = _nginx_answers(summary)
+    refused = cache.get("nginx", {}).get("REFUSED", 0)
+    failed = int(summary.value("http_req_failed", "passes")) - refused
     in_time = summary.value("lab_answers_in_time", "count") / summary.seconds
     goodput = max((window.goodput for window in data.windows), default=in_time)
     planned, completeness = summary.planned_seconds, data.completeness
@@ -153,12 +155,13 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         seconds=round(summary.seconds, 1),
         stopped_after=None if stopped is None else round(stopped - data.started, 1),
         requests=requests,
-        successes=requests - failed,
+        successes=requests - failed - refused,
         failed=failed,
+        refused=refused,
         retries=int(summary.value("lab_retries", "count")),
         unfinished=_unfinished(summary),
         rps=round(requests / summary.seconds, 2),
-        answers_per_second=round((requests - failed) / planned, 2) if planned else None,
+        answers_per_second=round((requests - failed - refused) / planned, 2) if planned else None,
         goodput=round(goodput, 2),
         goodput_mean=round(in_time, 2),
         max_rps=None if data.max_rps is None else round(data.max_rps, 2),
@@ -176,7 +179,7 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         unit=summary.plan.unit if summary.plan else None,
         failed_ratio=round(failed / max(requests, 1), 4),
         missing_in_prometheus=completeness.k6 - (completeness.prometheus or 0),
-        cache=_nginx_answers(summary),
+        cache=cache,
         services_cpu=_mean_cores(run.cpu),
         memory_peak_bytes=memory_peak(run.cpu),
         prometheus=PrometheusRange(

@@ -14,6 +14,7 @@ from lab.analysis.breakpoint import BreakPoint
 from lab.analysis.completeness import Completeness
 from lab.analysis.formatting import (
     Spread,
+    goodput,
     mebibytes,
     median_and_range,
     milliseconds,
@@ -34,7 +35,8 @@ from lab.host.sampler import CpuUse
 # 6: `failed_ratio`, `hotels`, `unit`, `cache`, `services_cpu`, `memory_peak_bytes`, `prometheus`,
 #    until then only in the cells of experiments; `dropped` of a break point.
 # 7: `stopped_after`; `unfinished` also for ramps; outcome `interrupted`.
-SCHEMA_VERSION = 7
+# 8: `refused`, until then part of `failed`.
+SCHEMA_VERSION = 8
 
 Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded", "interrupted"]
 LimitedBy = Literal["target", "generator_cpu", "vu_cap", "none"]
@@ -130,6 +132,7 @@ _ANSWERS = ComparedMetric(
 _GOODPUT = ComparedMetric(
     "goodput",
     "per s",
+    goodput,
     full_name="Goodput",
     phrase="answers in time per second",
     axis="goodput (answers in time/s)",
@@ -221,6 +224,8 @@ class Result(_Part):
     requests: Annotated[int, Metric("requests", form=whole)] = 0
     successes: Annotated[int, _SUCCESSES] = 0
     failed: Annotated[int, Metric("failed requests", form=whole)] = 0
+    # Answered 503 at once by Nginx's cache, because the page could not be built in time.
+    refused: Annotated[int, Metric("refused requests", form=whole)] = 0
     retries: Annotated[int | None, Metric("sent again", form=whole)] = None
     # In flight when the load ended, neither successful nor failed; None where k6 waits for all.
     unfinished: Annotated[int | None, Metric("unfinished at stop", form=whole)] = None

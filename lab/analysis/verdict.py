@@ -85,7 +85,8 @@ def _unrecorded_verdict(result: Result) -> Verdict:
 
 def _counts(result: Result) -> str:
     late = "" if result.p95_ms is None else f", p95 {result.p95_ms:.0f} ms"
-    return f"{result.requests} requests, {result.failed} failed{late}"
+    refused = f", {result.refused} refused" if result.refused else ""
+    return f"{result.requests} requests, {result.failed} failed{refused}{late}"
 
 
 def _held_verdict(result: Result, plan: Plan, bounds: Bounds) -> Verdict:
@@ -113,8 +114,9 @@ def _violations(windows: list[Window]) -> str:
 def _break_verdict(result: Result, plan: Plan, point: BreakPoint) -> Verdict:
     use = _cpu_at_break(result, point)
     limited = _limited_by(use, point.dropped)
+    goodput = f"goodput {point.goodput:.1f}/s" if point.goodput else "no response in time"
     text = (
-        f"broke at {point.rate:.1f} {plan.unit}/s (goodput {point.goodput:.1f}/s, "
+        f"broke at {point.rate:.1f} {plan.unit}/s ({goodput}, "
         f"offered {point.offered:.1f}/s): {' and '.join(point.reasons)}; "
         f"limited by {_LIMITS[limited]}"
     )

@@ -35,6 +35,7 @@ def run(
     """
     from lab.cli.output import experiments
     from lab.experiments import command
+    from lab.settings import load_settings
 
     if resume and (quick or repeat or only or dry_run):
         raise UsageError("--resume takes no other option: a run goes on as it began.")
@@ -43,7 +44,8 @@ def run(
         return
     plan = command.plan_of(name, only=only or [], repeats=repeat, quick=quick)
     if dry_run:
-        print_result(experiments.plan_document(plan), as_json, experiments.plan)
+        document = experiments.plan_document(plan, command.target_slowness(load_settings()))
+        print_result(document, as_json, experiments.plan)
         return
     _finish(name, *command.start(current_engine(), plan), as_json)
 

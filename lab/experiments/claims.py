@@ -18,7 +18,10 @@ HOLDS, HOLDS_NOT, NOT_MEASURED = "holds", "does not hold", "not measured"
 _ROUTES = ("hotel_list", "hotel_detail")
 _BACKEND_OUTCOMES = ("hit", "miss", "unavailable")
 _OUTCOMES = {
-    "nginx": ("HIT", "MISS", "EXPIRED", "STALE", "UPDATING", "REVALIDATED", "BYPASS", "NONE"),
+    "nginx": (
+        *("HIT", "MISS", "EXPIRED", "STALE", "UPDATING", "REVALIDATED", "BYPASS"),
+        *("REFUSED", "NONE"),
+    ),
     "redis": _BACKEND_OUTCOMES,
     "local": _BACKEND_OUTCOMES,
 }

@@ -15,6 +15,8 @@ from lab.experiments.runner import Plan, close, header, make_plan, run_plan
 from lab.experiments.schema import Experiment
 from lab.experiments.store import Store, new_store, stores
 from lab.host import preflight
+from lab.host.cpus import choose_cpus, expand
+from lab.host.noise import slowness
 from lab.load.k6 import check
 from lab.paths import RESULTS
 from lab.settings import Settings, load_settings, update_live_settings
@@ -85,7 +87,7 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: ExclusiveUse) -> l
         stack.prepared = True
         with closing(LegacyBench(engine, stack.base, BOUNDS)) as legacy:
             bench = CombinedBench(StackBench(engine, stack.base, BOUNDS), legacy)
-            failures = run_plan(plan, store, bench, unavailable)
+            failures = run_plan(plan, store, bench, unavailable, target_slowness(stack.base))
         state = "incomplete" if failures or unavailable else "finished"
     except (Interrupted, KeyboardInterrupt):
         raise Interrupted(
@@ -95,6 +97,11 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: ExclusiveUse) -> l
     finally:
         close(store, state)
     return failures
+
+
+def target_slowness(settings: Settings) -> float:
+    """Return how many times as slow as an idle reference machine the target's CPUs are now."""
+    return slowness(expand(choose_cpus(settings).target))
 
 
 def _find_unavailable(engine: Engine, plan: Plan, base: Settings) -> dict[str, str]:

@@ -19,10 +19,15 @@ from lab.experiments.schema import (
     Workload,
 )
 
-# Time for a cell in addition to its load: settings, database, caches, verification, readback.
+# Time for a cell in addition to its load: settings, database, caches, verification, readback. This
+# and the next three are for an idle machine; they grow with its slowness.
 OVERHEAD_SECONDS = 8
 # Additional time to copy the database.
 RESET_SECONDS = 5
+# Time to build one hotel's detail, by LAB_DETAIL.
+BUILD_SECONDS = {"naive": 0.8, "fast": 0.05}
+# Details that are built besides the load's: to verify a cache, and to visit or book every hotel.
+VERIFIED_DETAILS, ALL_DETAILS = 3, 20
 # Round trips with the cell's latency before its load: to start the stack, and to measure the delay.
 LATENCY_TRIPS = 60
 
@@ -46,15 +51,36 @@ class Cell:
     reset: Literal["database", "nothing"] = "database"
 
     @property
-    def expected_seconds(self) -> float:
-        """Return the expected duration of the whole cell."""
+    def load_seconds(self) -> float:
+        """Return the duration of its loads and delays, the same on every machine."""
         warm = seconds(self.warm.duration) if isinstance(self.warm, Workload) else 0
         # The article's warm profile has an additional first minute.
         stage = 60 if self.workload.profile == "article-breakpoint-warm" else 0
-        reset = RESET_SECONDS if self.reset == "database" else 0
         delays = LATENCY_TRIPS * int(self.settings.get("LAB_LATENCY_MS", 0)) / 1000
-        load = seconds(self.workload.duration)
-        return OVERHEAD_SECONDS + reset + delays + warm + stage + load
+        return delays + warm + stage + seconds(self.workload.duration)
+
+    @property
+    def work_seconds(self) -> float:
+        """Return the expected duration of everything else, on an idle machine."""
+        reset = RESET_SECONDS if self.reset == "database" else 0
+        build = BUILD_SECONDS[self.settings.get("LAB_DETAIL", "naive")]
+        return OVERHEAD_SECONDS + reset + build * self._details
+
+    @property
+    def _details(self) -> int:
+        """Return how many details are built besides the load's."""
+        names = ("LAB_LOCAL_CACHE", "LAB_REDIS_CACHE", "LAB_NGINX_CACHE")
+        is_cached = any(self.settings.get(name, "off") != "off" for name in names)
+        books = self.workload.scenario in ("journey", "booking")
+        return (
+            (VERIFIED_DETAILS if is_cached else 0)
+            + (ALL_DETAILS if self.warm == "pages" else 0)
+            + (ALL_DETAILS if books else 0)
+        )
+
+    def expected_seconds(self, slowness: float = 1.0) -> float:
+        """Return the expected duration of the whole cell, on a machine `slowness` times as slow."""
+        return self.load_seconds + slowness * self.work_seconds
 
 
 def cells(experiment: Experiment) -> list[Cell]:

@@ -31,9 +31,30 @@ class Plan:
     quick: bool
     repeats: int
 
+    def seconds(self, slowness: float) -> float:
+        """Return the expected duration on a machine of that slowness."""
+        return sum(cell.expected_seconds(slowness) for cell, _ in self.todo)
+
+
+class Slowness:
+    """How many times as long as on an idle reference machine work takes, corrected by each cell.
+
+    The first estimate has the weight of one cell.
+    """
+
+    def __init__(self, estimate: float) -> None:
+        self._first = estimate
+        self._actual = self._expected = 0.0
+
+    def correct(self, cell: Cell, seconds: float) -> None:
+        """Add a measured cell, which took that long."""
+        self._actual += seconds - cell.load_seconds
+        self._expected += cell.work_seconds
+
     @property
-    def seconds(self) -> float:
-        return sum(cell.expected_seconds for cell, _ in self.todo)
+    def value(self) -> float:
+        weight = matrix.OVERHEAD_SECONDS
+        return max((self._first * weight + self._actual) / (weight + self._expected), 0.0)
 
 
 def make_plan(
@@ -88,7 +109,11 @@ def _undecided_claims(
 
 
 def run_plan(
-    plan: Plan, store: Store, bench: Bench, unavailable: Mapping[str, str] | None = None
+    plan: Plan,
+    store: Store,
+    bench: Bench,
+    unavailable: Mapping[str, str] | None = None,
+    slowness: float = 1.0,
 ) -> list[str]:
     """Measure the cells that are not measured yet; returns a line for each failed cell.
 
@@ -107,8 +132,8 @@ def run_plan(
     remaining = [
         entry for entry in remaining if not _skip_unavailable(*entry, store, unavailable or {})
     ]
-    with Progress(sum(cell.expected_seconds for _, cell, _ in remaining)) as progress:
-        return _run_cells(remaining, len(plan.todo), store, bench, progress)
+    with Progress() as progress:
+        return _run_cells(remaining, len(plan.todo), store, bench, progress, Slowness(slowness))
 
 
 def _skip_unavailable(
@@ -125,15 +150,24 @@ def _skip_unavailable(
 
 
 def _run_cells(
-    cells: list[tuple[int, Cell, int]], count: int, store: Store, bench: Bench, progress: Progress
+    cells: list[tuple[int, Cell, int]],
+    count: int,
+    store: Store,
+    bench: Bench,
+    progress: Progress,
+    slowness: Slowness,
 ) -> list[str]:
     failures: list[str] = []
     consecutive = 0
-    for index, cell, repeat in cells:
+    for position, (index, cell, repeat) in enumerate(cells):
         preflight.check_disk()
-        progress.begin(f"{index}/{count} {cell.name}, repeat {repeat}", cell.expected_seconds)
+        started = time.monotonic()
+        seconds = [each.expected_seconds(slowness.value) for _, each, _ in cells[position:]]
+        progress.begin(f"{index}/{count} {cell.name}, repeat {repeat}", seconds[0], sum(seconds))
         folder = store.cell_folder(index, cell.name, repeat)
         error = measure_cell(bench, cell, repeat, store, folder, progress.show_step)
+        if not error:
+            slowness.correct(cell, time.monotonic() - started)
         consecutive = consecutive + 1 if error else 0
         if error:
             failures.append(f"  {cell.name}, repeat {repeat}: {error}")

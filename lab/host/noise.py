@@ -14,6 +14,8 @@ from lab.host.cpus import bind
 # From this ratio on, cells differ as much by the machine as by what is compared.
 UNSTEADY_RATIO = 1.15
 _TURNS = 100_000
+# Speed of the idle machine on which the durations of cells were measured, in million turns/s.
+_REFERENCE_SPEED = 15.0
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,15 @@ def cpu_speed(cpus: Iterable[int], seconds: float = 0.5) -> float:
         return pool.submit(_measure, set(cpus), seconds).result()
 
 
+def slowness(cpus: Iterable[int], seconds: float = 1.0) -> float:
+    """Return how many times as long as on the reference machine work takes on `cpus` now.
+
+    By the clock, so it includes what other programs use.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        return _REFERENCE_SPEED / pool.submit(_measure_by_clock, set(cpus), seconds).result()
+
+
 def extremes(speeds: Iterable[tuple[float | None, str]]) -> Extremes | None:
     """Return the slowest and the fastest of (speed, name); None without values."""
     values = [(speed, name) for speed, name in speeds if speed]
@@ -56,6 +67,15 @@ def _measure(cpus: set[int], seconds: float) -> float:
     while not rates or time.monotonic() < ends:
         rates.append(_TURNS / _cpu_seconds() / 1e6)
     return fmean(rates)
+
+
+def _measure_by_clock(cpus: set[int], seconds: float) -> float:
+    bind(cpus)
+    started, turns = time.monotonic(), 0
+    while (elapsed := time.monotonic() - started) < seconds or not turns:
+        _cpu_seconds()
+        turns += _TURNS
+    return turns / elapsed / 1e6
 
 
 def _cpu_seconds() -> float:

@@ -229,7 +229,9 @@ def _settings_of_ready_stack(engine: Engine, load: Load) -> Settings:
 
 def _require_ready_backend(settings: Settings) -> None:
     try:
-        response = http.get(f"{settings.backend_url}/readyz", timeout=10)
+        # On a slow machine the backend may still work off the requests of the warm-up.
+        url, timeout = f"{settings.backend_url}/readyz", settings.LAB_CLIENT_TIMEOUT
+        response = http.get(url, timeout=timeout)
     except httpx.HTTPError as error:
         raise LabError(
             f"The backend does not answer at {settings.backend_url} ({error}). "

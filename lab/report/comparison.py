@@ -170,7 +170,8 @@ def _row(report: Report, cell: Cell, domain: tuple[float, float], log: bool) -> 
         }
     ends = [max(significant(v) or 0.0, domain[0]) for v in value[:3]]
     limit, text = _limit(report, cell), metric.form(value.median)
-    label = f"≥ {text} · {SHORT_LIMITS[limit]}" if limit else text
+    mark = "≥ " if limit and value.median else ""
+    label = f"{mark}{text} · {SHORT_LIMITS[limit]}" if limit else text
     right = _share(ends[0], domain, log) > _LEFT_LABEL_SHARE
     return {
         **row,
@@ -181,7 +182,7 @@ def _row(report: Report, cell: Cell, domain: tuple[float, float], log: bool) -> 
         "right": right,
         "edge": ends[1 if right else 2],
         "open": limit is not None,
-        "value": ("≥ " if limit else "") + metric.text(value),
+        "value": mark + metric.text(value),
         "note": f"lower bound, {LIMITS[limit]}" if limit else metric.axis,
     }
 

@@ -62,6 +62,10 @@ class Cell:
         """Return a metric over the repeats as text."""
         return METRICS[name].text(self.spread(name))
 
+    def marked_text(self, name: str) -> str:
+        """Return a metric as text, with ≥ if it is a lower bound; a bound of 0 says nothing."""
+        return ("≥ " if self.limit and self.median(name) else "") + self.text(name)
+
     def median(self, name: str) -> float | None:
         spread = self.spread(name)
         return None if spread is None else spread.median

@@ -37,6 +37,7 @@ _OUTCOMES = {
     "EXPIRED": ORANGE,
     "MISS": VERMILLION,
     "BYPASS": PURPLE,
+    "REFUSED": "#882255",
     "UNAVAILABLE": "#882255",
     "NONE": GREY,
 }

@@ -95,8 +95,11 @@ def _prefix(series: str, panel: str) -> str:
 
 
 def _amount(cell: Cell, metric: ComparedMetric) -> str:
+    value = cell.median(metric.name)
+    if value == 0:
+        return "no"
     prefix = "at least " if metric.bounded and cell.limit else ""
-    return prefix + metric.form(cell.median(metric.name))
+    return prefix + metric.form(value)
 
 
 def _step(cell: Cell, base: Cell, metric: ComparedMetric) -> str:

@@ -115,25 +115,27 @@ def metric_entry(cell: Cell | None, metric: ComparedMetric) -> Entry:
     if value is None:
         return Entry("failed" if cell.state == "failed" else "not measured", "unsure")
     if cell.limit and metric.bounded:
-        return Entry(f"≥ {metric.text(value)}, {LIMITS[cell.limit]}", "unsure")
+        return Entry(f"{cell.marked_text(metric.name)}, {LIMITS[cell.limit]}", "unsure")
     return Entry(metric.text(value))
 
 
 # The columns of the table of all cells, and those that are omitted if no cell has a value.
 _COLUMNS = (
     *("requests", "successes", "max_rps", "answers_per_second", "rps", "failed_ratio"),
-    *("unfinished", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations"),
+    *("refused", "unfinished", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations"),
     *("memory_peak_bytes", "cpu_speed"),
 )
 _OPTIONAL = {
     *("successes", "max_rps", "answers_per_second", "unfinished", "p90_ms"),
     *("memory_peak_bytes", "cpu_speed"),
 }
+# Omitted if all cells have zero.
+_RARE = {"refused"}
 
 
 def cells(report: Report) -> Table:
     """Return every planned cell with all of its metrics."""
-    names = [n for n in _COLUMNS if n not in _OPTIONAL or any(c.spread(n) for c in report.cells)]
+    names = [name for name in _COLUMNS if _has_column(report, name)]
     titles = columns(
         *("cell", "state", "#repeats", _heading("goodput"), _heading("broke_at"), "limited by"),
         *(_heading(name) for name in names),
@@ -148,6 +150,12 @@ def cells(report: Report) -> Table:
     )
 
 
+def _has_column(report: Report, name: str) -> bool:
+    if name in _RARE:
+        return any(cell.median(name) for cell in report.cells)
+    return name not in _OPTIONAL or any(cell.spread(name) for cell in report.cells)
+
+
 def _heading(name: str) -> str:
     return f"#{METRICS[name].title}"
 
@@ -159,7 +167,7 @@ def _cell(cell: Cell, names: list[str]) -> tuple[Entry, ...]:
         cell.name,
         Entry(state, tone),
         f"{len(cell.runs)} of {max(cell.planned, len(cell.runs))}",
-        ("≥ " if cell.limit else "") + cell.text("goodput"),
+        cell.marked_text("goodput"),
         cell.text("broke_at"),
         _limited_by(cell),
         *(cell.text(name) for name in names),

@@ -103,12 +103,18 @@ def test_client_headers_and_body_do_not_reach_the_backend(client, backend):
     evil = {
         **{"Host": "evil.example", "Accept": "text/html", "Cookie": "a=b", "Range": "bytes=0-3"},
         **{"X-Forwarded-Host": "evil.example", "Authorization": "Basic eA==", "X-Lab-Token": "x"},
-        **{"X-Request-Start": "1.000", "If-None-Match": '"v1"', "X-HTTP-Method-Override": "PUT"},
+        **{
+            "X-Request-Start": "1.000",
+            "X-Fetch-Start": "1.000 1",
+            "If-None-Match": '"v1"',
+            "X-HTTP-Method-Override": "PUT",
+        },
     }
     client.request("GET", f"{LIST}?format=api", headers=evil, content=b"body")
     headers = {name.lower(): value for name, value in backend.requests[0][2].items()}
     # X-Request-Start is not sent either, as refreshes must not be shed.
-    assert set(headers) == {"host", "accept", "x-request-id"}
+    assert set(headers) == {"host", "accept", "x-request-id", "x-fetch-start"}
+    assert headers["x-fetch-start"] != "1.000 1"
     assert headers["host"] == "localhost"
     assert headers["accept"] == "application/json"
     assert _twice(client) == ["HIT", "HIT"]

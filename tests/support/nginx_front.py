@@ -7,11 +7,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
+from ops.deadline import BuildTimes
 
 from lab.paths import ROOT
 from lab.settings import defaults
@@ -48,8 +49,12 @@ class Backend:
         self.status, self.delay, self.version, self.headers = 200, 0.0, 1, []
         # Extra content that makes a page as large as a real one.
         self.padding = ""
-        # Versions of the built pages; a 304 is not a build.
+        # Versions of the built pages, and their paths; a 304 is not a build.
         self.builds: list[int] = []
+        self.built_paths: list[str] = []
+        # With `limit_workers`: requests wait for a worker, which rejects them as the backend does.
+        self._workers: threading.Semaphore | None = None
+        self._build_times = BuildTimes()
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.in_flight = self.max_in_flight = 0
         self._lock = threading.Lock()
@@ -62,6 +67,25 @@ class Backend:
         if reverse:
             self.headers.reverse()
         return self
+
+    def limit_workers(self, count: int) -> "Backend":
+        """Process `count` requests at once. Like gunicorn's sync workers, they do not notice that a
+        client has given up.
+        """
+        self._workers = threading.Semaphore(count)
+        return self
+
+    @contextmanager
+    def worker(self, request: BaseHTTPRequestHandler) -> Iterator[bool]:
+        """Yield whether the page comes before Nginx's timeout, after the time that it takes."""
+        with self._workers or nullcontext():
+            start = request.headers.get("X-Fetch-Start", "")
+            if self._workers and self._build_times.is_too_late("page", start, time.time()):
+                yield False
+                return
+            with self._build_times.measure("page"):
+                time.sleep(self.delay)
+            yield True
 
     def start(self) -> None:
         handler = type("Handler", (_Handler,), {"backend": self})
@@ -105,8 +129,8 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             # The page's data is read at the start, as in a slow serializer.
             status, version = backend.status, backend.version
-            time.sleep(backend.delay)
-            self._answer(status, version)
+            with backend.worker(self) as is_in_time:
+                self._answer(status if is_in_time else 529, version)
         except (BrokenPipeError, ConnectionResetError):
             pass
         finally:
@@ -120,6 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
             status = 304
         if status == 200:
             self.backend.builds.append(version)
+            self.backend.built_paths.append(self.path)
         body = json.dumps({"version": version, "padding": self.backend.padding}).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

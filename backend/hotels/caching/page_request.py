@@ -1,17 +1,24 @@
 """A request to the cache layers, and the response if no layer has the page."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from config.http import errors
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from observability import metrics
+from ops.deadline import BuildTimes
 from ops.token import has_lab_token
 
 from hotels.caching import tokens
 
 JSON = "application/json"
+# Set by Nginx when it fetches a page for its cache.
+_FETCH_START = "HTTP_X_FETCH_START"
+
+_build_times = BuildTimes()
 
 
 class UncacheableError(Exception):
@@ -47,14 +54,33 @@ class PageRequest:
         return self.read_version(**self.ids)
 
     def build(self) -> HttpResponse:
-        """Return the page as the view renders it from Postgres's rows."""
-        response = self.view(self.request, **self.ids)
-        if hasattr(response, "render"):
-            response.render()
+        """Return the page as the view renders it from Postgres's rows, or a rejection if Nginx
+        would not wait for it.
+        """
+        start = self.request.META.get(_FETCH_START, "")
+        if _build_times.is_too_late(self.route, start, time.time()):
+            return self.reject()
+        with _build_times.measure(self.route):
+            response = self.view(self.request, **self.ids)
+            if hasattr(response, "render"):
+                response.render()
         # The lab's own requests are not part of a load.
         if response.status_code == 200 and not has_lab_token(self.request):
             metrics.BODY_BUILDS.labels(self.route).inc()
         return response
+
+    def reject(self) -> HttpResponse:
+        """Return 503, because the page can't be built in time.
+
+        Nginx's queue gets a 529 and returns the 503 itself: it shares rejections by their status,
+        and an unavailable database is a 503, too.
+        """
+        metrics.SHED_REQUESTS.inc()
+        return JsonResponse(
+            errors.body("overloaded", errors.OVERLOADED),
+            status=529 if _FETCH_START in self.request.META else 503,
+            headers={"Retry-After": str(errors.RETRY_AFTER_SECONDS)},
+        )
 
     def count(self, layer: str, outcome: str) -> None:
         """Count the outcome, once per request and layer."""

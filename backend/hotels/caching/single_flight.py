@@ -6,7 +6,7 @@ A lock in Redis makes it work across threads, processes and hosts.
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import cast
 
 from django.core.cache import caches
@@ -24,12 +24,16 @@ LIFETIME_SECONDS = 3600
 # can take longer.
 LOCK_SECONDS = 2.0
 RENEWAL_SECONDS = 0.5
-# A request that has waited this long renders without the lock. For gzip it can wait twice, for the
-# compressed body and for the plain one, so LAB_TIMEOUT must be longer than both waits.
+# A request that has waited this long for a live lock is rejected. For gzip it can wait twice, for
+# the compressed body and for the plain one, so LAB_TIMEOUT must be longer than both waits.
 WAIT_SECONDS = 10.0
 # Between two GETs: short at first, since fast rendering takes 40 ms.
 FIRST_PAUSE_SECONDS = 0.005
 MAX_PAUSE_SECONDS = 0.05
+
+
+class StillBuildingError(Exception):
+    """Another request has been rendering the body for longer than WAIT_SECONDS."""
 
 
 def get_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
@@ -37,6 +41,9 @@ def get_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
     outcome.
 
     Without Redis every request calls `build`. Errors of `build` are raised, and nothing is cached.
+
+    Raises:
+        StillBuildingError: another request renders the body, for too long.
     """
     redis, key = get_redis_connection(), caches["default"].make_key(name)
     try:
@@ -45,7 +52,9 @@ def get_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
         return build(), UNAVAILABLE
     if body is not None:
         return body, HIT
-    with _renewal(lock) if lock else nullcontext():
+    if lock is None:
+        raise StillBuildingError
+    with _renewal(lock):
         return _store(redis, key, build()), MISS
 
 

@@ -12,7 +12,7 @@ from django.utils.cache import patch_vary_headers
 from hotels.caching import tokens
 from hotels.caching.coding import coding_for, compress
 from hotels.caching.page_request import JSON, PageRequest, UncacheableError
-from hotels.caching.single_flight import get_or_build
+from hotels.caching.single_flight import StillBuildingError, get_or_build
 
 
 def answer(page_request: PageRequest) -> HttpResponse:
@@ -26,6 +26,8 @@ def answer(page_request: PageRequest) -> HttpResponse:
         response = _answer(page_request, version, coding, tag)
     except UncacheableError as error:
         return error.response
+    except StillBuildingError:
+        return page_request.reject()
     patch_vary_headers(response, ["Accept-Encoding"])
     return response
 

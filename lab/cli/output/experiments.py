@@ -6,13 +6,14 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from lab.analysis.formatting import NONE_IN_TIME
 from lab.experiments.runner import Plan
 
 _COLOURS = {"holds": "green", "does not hold": "red", "not measured": "dim"}
 
 
-def plan_document(plan: Plan) -> dict[str, Any]:
-    """Return the document of `--dry-run`."""
+def plan_document(plan: Plan, slowness: float) -> dict[str, Any]:
+    """Return the document of `--dry-run`, with durations for a machine of that slowness."""
     cells = [
         {
             "name": cell.name,
@@ -20,11 +21,16 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             "settings": cell.settings,
             "workload": cell.workload.model_dump(exclude_none=True),
             "warm": cell.warm if isinstance(cell.warm, str) else cell.warm.model_dump(),
-            "expected_seconds": cell.expected_seconds,
+            "expected_seconds": round(cell.expected_seconds(slowness), 1),
         }
         for cell, repeat in plan.todo
     ]
-    return {"experiment": plan.name, "cells": cells, "expected_seconds": plan.seconds}
+    return {
+        "experiment": plan.name,
+        "cells": cells,
+        "expected_seconds": round(plan.seconds(slowness), 1),
+        "slowness": round(slowness, 2),
+    }
 
 
 def plan(document: dict[str, Any]) -> RenderableType:
@@ -45,8 +51,10 @@ def plan(document: dict[str, Any]) -> RenderableType:
             str(cell["repeat"]),
         )
     minutes = document["expected_seconds"] / 60
+    speed = f"The machine is now {document['slowness']:.1f} times as slow as an idle reference."
     return Group(
-        table, f"{len(document['cells'])} cells, about {minutes:.0f} minutes. Nothing was run."
+        table,
+        f"{len(document['cells'])} cells, about {minutes:.0f} minutes. {speed} Nothing was run.",
     )
 
 
@@ -98,7 +106,7 @@ def _metrics(cell: dict[str, Any]) -> list[str]:
         colour = "red" if cell["state"] == "failed" else "dim"
         return [*[""] * 6, f"[{colour}]{reason}[/{colour}]"]
     return [
-        f"{cell['goodput']:,g}",
+        f"{cell['goodput']:,g}" if cell["goodput"] else NONE_IN_TIME,
         f"{cell['rps']:,g}",
         "" if cell.get("successes") is None else f"{cell['successes']:,}",
         f"{cell['failed_ratio']:.1%}",

@@ -56,10 +56,7 @@ def _metrics(single_run: SingleRun) -> dict[str, str]:
         METRICS["requests"].label: f"{result.requests} in {result.seconds} s ({result.rps}/s)"
         + _early_end(result),
         METRICS["successes"].label: _successes(result),
-        METRICS["goodput"].label: (
-            f"at best {result.goodput}/s, on average {result.goodput_mean}/s, "
-            f"within {single_run.bounds.p95_ms:.0f} ms"
-        ),
+        METRICS["goodput"].label: _goodput(single_run),
         METRICS["failed_ratio"].label: _failed(result),
         "response time": _times(p50=result.p50_ms, p95=result.p95_ms, p99=result.p99_ms),
         METRICS["dropped_iterations"].label: str(result.dropped_iterations),
@@ -73,6 +70,13 @@ def _metrics(single_run: SingleRun) -> dict[str, str]:
     )
 
 
+def _goodput(single_run: SingleRun) -> str:
+    result, limit = single_run.result, f"within {single_run.bounds.p95_ms:.0f} ms"
+    if not result.goodput:
+        return f"none: no request succeeded {limit}"
+    return f"at best {result.goodput}/s, on average {result.goodput_mean}/s, {limit}"
+
+
 def _successes(result: Result) -> str:
     if result.max_rps is None:
         return str(result.successes)
@@ -81,6 +85,8 @@ def _successes(result: Result) -> str:
 
 def _failed(result: Result) -> str:
     parts = [str(result.failed)]
+    if result.refused:
+        parts.append(f"{result.refused} more refused, since their page could not be built in time")
     if result.retries:
         parts.append(f"{result.retries} of them sent again")
     if result.unfinished is not None:

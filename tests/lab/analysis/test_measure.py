@@ -51,3 +51,10 @@ def test_answers_per_second_are_successes_over_planned_time():
     # 4 s were planned; the last answer came after 5.
     assert (result.rps, result.answers_per_second, result.p95_ms) == (22, 22.5, 7.1)
     assert (result.requests, result.successes, result.failed) == (110, 90, 20)
+
+
+def test_refused_requests_are_not_failures():
+    counts = {"http_reqs": {"count": 110}, "http_req_failed": {"passes": 20}}
+    result = _result(**counts, **{"lab_cache_status{cache_status:REFUSED}": {"count": 18}})
+    assert (result.successes, result.failed, result.refused) == (90, 2, 18)
+    assert result.failed_ratio == round(2 / 110, 4)

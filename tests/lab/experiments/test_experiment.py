@@ -4,7 +4,7 @@ import pytest
 
 from lab.errors import UsageError
 from lab.experiments import files, matrix
-from lab.experiments.runner import make_plan
+from lab.experiments.runner import Slowness, make_plan
 from lab.paths import ROOT
 from lab.settings import load_settings
 
@@ -143,7 +143,30 @@ def test_published_values_per_five_seconds_become_per_second():
 
 def test_expected_seconds_include_warm_up():
     plain, _, nginx, _ = matrix.cells(parse())
-    assert nginx.expected_seconds - plain.expected_seconds == 120
+    assert nginx.load_seconds - plain.load_seconds == 120
+
+
+def test_estimate_grows_with_slowness_except_for_loads():
+    cell, *_ = matrix.cells(parse())
+    assert cell.expected_seconds(3) - cell.expected_seconds(1) == pytest.approx(
+        2 * cell.work_seconds
+    )
+    assert cell.expected_seconds(0) == cell.load_seconds
+
+
+def test_estimate_is_corrected_by_measured_cells():
+    """The machine is four times as slow as was estimated at the start."""
+    cell, *_ = matrix.cells(parse())
+    slowness = Slowness(1)
+    for _ in range(3):
+        slowness.correct(cell, cell.expected_seconds(4))
+    assert cell.expected_seconds(slowness.value) == pytest.approx(
+        cell.expected_seconds(4), rel=0.25
+    )
+    # An early stop makes a cell shorter than its load; the estimate never becomes negative.
+    for _ in range(30):
+        slowness.correct(cell, 0)
+    assert slowness.value == 0
 
 
 @pytest.mark.parametrize(

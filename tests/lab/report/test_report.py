@@ -80,6 +80,14 @@ def test_ramp_that_held_is_marked_as_lower_bound():
     assert "| none | no cache | *≥ 1.8, held to the end of the load* |" in _markdown(header, cells)
 
 
+def test_cell_without_a_response_in_time_says_so():
+    header, cells = load()
+    find_cell(cells, "naive/none/detail").update(goodput=0.0)
+    text = _markdown(header, cells)
+    assert "| none | no cache | none in time |" in text
+    assert "none gave no answers in time per second" in text
+
+
 def test_repeats_show_median_and_range(sample):
     assert "| 60.7 (57.8–63.6) |" in sample
     assert "| naive/redis-page/detail | measured | 2 of 2 | 60.7 (57.8–63.6) |" in sample

@@ -1,0 +1,67 @@
+"""LAB_NGINX_CACHE=protected on a slow machine: many cold pages, few workers, long builds.
+
+Promise: if pages × time of a build ÷ workers is below Nginx's timeout, no request fails and each
+page is built once. Beyond that, requests are refused, and still each page is built once.
+"""
+
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.support.nginx_cases import run_parallel
+from tests.support.nginx_front import Backend
+
+TIMEOUT, BUILD, WORKERS = 4, 0.5, 2
+# 3.5 s of builds per worker, and 10 s.
+WITHIN, BEYOND = 14, 40
+
+
+def _paths(count):
+    return [f"/api/hotel/0190c6a5-0000-4000-8000-{number:012x}/" for number in range(count)]
+
+
+def _read(client, path, until):
+    """Request one page again and again; return its responses."""
+    responses = []
+    while time.monotonic() < until:
+        responses.append(client.get(path))
+        time.sleep(0.3)
+    return responses
+
+
+def _case(pages, seconds):
+    def read(client, _backend):
+        until = time.monotonic() + seconds
+        with ThreadPoolExecutor(pages) as pool:
+            answers = pool.map(lambda path: _read(client, path, until), _paths(pages))
+            return [response for responses in answers for response in responses]
+
+    return read
+
+
+def test_each_page_is_built_once_and_late_requests_are_refused(tmp_path):
+    backends = {name: Backend().set_lifetimes(ttl=60) for name in ("within", "beyond")}
+    for backend in backends.values():
+        backend.limit_workers(WORKERS).delay = BUILD
+    cases = {
+        "within": (backends["within"], _case(WITHIN, 5)),
+        "beyond": (backends["beyond"], _case(BEYOND, 14)),
+    }
+    settings = {"LAB_NGINX_CACHE": "protected", "LAB_PROXY_TIMEOUT": str(TIMEOUT)}
+    with run_parallel(tmp_path, cases, **settings) as futures:
+        within, beyond = (futures[name].result() for name in cases)
+    assert {response.status_code for response in within} == {200}
+    assert Counter(backends["within"].built_paths) == Counter(_paths(WITHIN))
+    _check_refusals(beyond)
+    assert Counter(backends["beyond"].built_paths) == Counter(_paths(BEYOND))
+
+
+def _check_refusals(responses):
+    """Check that each request without a page was refused, and none failed or timed out."""
+    refused = [response for response in responses if response.status_code != 200]
+    assert refused, "nothing was refused, so the test is void"
+    for response in refused:
+        assert response.status_code == 503
+        assert response.headers["Retry-After"] == "1"
+        assert response.headers["X-Cache-Status"] == "REFUSED"
+        assert response.json()["error"]["code"] == "overloaded"
