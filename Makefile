@@ -1,5 +1,7 @@
 # Every target that a person or CI calls. `make help` prints them.
 .DEFAULT_GOAL := help
+# Whatever the locale: the project's files are UTF-8.
+export PYTHONUTF8 := 1
 SHELL := /bin/bash
 
 PYTHON ?= python3

@@ -258,5 +258,9 @@ LOGGING = {
             "callback": lambda record: getattr(record, "status_code", None) != 503,
         }
     },
-    "loggers": {"django.request": {"level": "ERROR", "filters": ["not_503"]}},
+    "loggers": {
+        "django.request": {"level": "ERROR", "filters": ["not_503"]},
+        # A malformed Host header is an error of its client. Default: a traceback for each.
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
+    },
 }

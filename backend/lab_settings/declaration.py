@@ -6,7 +6,7 @@ The lab and the backend parse their settings with it; `.env.example` is generate
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from lab_settings.kinds import (
     Direction,
@@ -20,7 +20,16 @@ from lab_settings.kinds import (
     Switch,
     Views,
 )
-from lab_settings.types import Address, CpuList, PoolSize, Port, PortOfSeveral, Seconds, Ttl
+from lab_settings.types import (
+    Address,
+    CpuList,
+    PoolSize,
+    Port,
+    PortOfSeveral,
+    Seconds,
+    Ttl,
+    is_whole_number,
+)
 
 
 def _setting(default: Any, description: str, *, backend: bool = False) -> Any:
@@ -228,7 +237,7 @@ class Declaration(BaseModel):
         19100,
         "The first port of the native engine's exporters, which use one port each; up to 65500.",
     )
-    LAB_DATA_SEED: Annotated[int, Field(ge=0)] = _setting(
+    LAB_DATA_SEED: Annotated[int, Field(ge=0, le=2**63 - 1)] = _setting(
         2026,
         "Seed of the data that `load_db` creates at the first start. The same seed and "
         "sizes give the same rows.",
@@ -254,6 +263,15 @@ class Declaration(BaseModel):
         1_000_000,
         "Posts of the workbench: 1,000,000 as in the source.",
     )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_digits(cls, value: Any, info: ValidationInfo) -> Any:
+        """Reject what pydantic also reads as an integer, but other programs do not: 1_000, 5.0."""
+        is_integer = cls.model_fields[str(info.field_name)].annotation is int
+        if is_integer and isinstance(value, str) and not is_whole_number(value):
+            raise ValueError("a valid integer of at most 18 digits, such as 100")
+        return value
 
     def as_env(self) -> dict[str, str]:
         return {name: str(value) for name, value in self.model_dump().items()}

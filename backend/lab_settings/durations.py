@@ -2,7 +2,8 @@
 
 import re
 
-_PART = r"(\d+(?:\.\d+)?)(h|ms|m|s)"
+# Only ASCII digits, and as many as a duration in years needs.
+_PART = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(h|ms|m|s)"
 PATTERN = rf"^({_PART})+$"
 
 _UNIT_SECONDS = {"h": 3600, "m": 60, "s": 1, "ms": 0.001}

@@ -10,6 +10,8 @@ from pydantic import ValidationError
 from lab_settings.declaration import REMOVED_SETTINGS, Declaration
 
 _Model = TypeVar("_Model", bound=Declaration)
+# The longest part of a value that a message shows.
+_MAX_SHOWN = 60
 _HINT = "Change it in the shell, in .env or with `lab set`. .env.example describes each setting."
 
 
@@ -39,8 +41,16 @@ def removal_message(name: str) -> str:
     return f"{name} is no longer a setting. {REMOVED_SETTINGS[name]}."
 
 
+def shorten(value: object) -> str:
+    """Return the value for a message, on one line and not longer than it."""
+    text = str(value)
+    shown = text if text.isprintable() else ascii(text)
+    return shown if len(shown) <= _MAX_SHOWN else f"{shown[:_MAX_SHOWN]}… ({len(text)} characters)"
+
+
 def _message(error: Any) -> str:
-    name = str(error["loc"][0]) if error["loc"] else ""
+    name = shorten(error["loc"][0]) if error["loc"] else ""
+    value = shorten(error["input"])
     match error["type"]:
         case "extra_forbidden" if name in REMOVED_SETTINGS:
             return removal_message(name)
@@ -48,14 +58,14 @@ def _message(error: Any) -> str:
             return f"There is no setting {name}. Known: {', '.join(Declaration.model_fields)}."
         case "enum":
             allowed = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ")
-            return f"{name}={error['input']} is invalid. Allowed: {allowed}. {_HINT}"
+            return f"{name}={value} is invalid. Allowed: {allowed}. {_HINT}"
         case "value_error" if not name:
             return f"{error['ctx']['error']}. {_HINT}"
         case "value_error":
             allowed = error["ctx"]["error"]
-            return f"{name}={error['input']} is invalid. Allowed: {allowed}. {_HINT}"
+            return f"{name}={value} is invalid. Allowed: {allowed}. {_HINT}"
         case _:
-            return f"{name}={error['input']} is invalid: {problem(error)}. {_HINT}"
+            return f"{name}={value} is invalid: {problem(error)}. {_HINT}"
 
 
 if __name__ == "__main__":

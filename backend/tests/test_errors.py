@@ -44,6 +44,13 @@ def test_unknown_host_is_400_in_the_error_format(api):
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("host", ["a b", "[::1", "x" * 300, "evil.example", "\udcff"])
+def test_malformed_host_writes_nothing_to_the_log(api, caplog, host):
+    assert api.get("/api/hotel/", headers={"Host": host}).status_code == 400
+    assert caplog.records == []
+
+
+@pytest.mark.django_db
 def test_lab_settings_without_a_database_are_503(api, monkeypatch, settings):
     from ops import apis
 

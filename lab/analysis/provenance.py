@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import from_json
 
 from lab.console import note
 from lab.errors import LabError
@@ -25,6 +27,24 @@ from lab.stack.inspect import query_backend
 # History of the format:
 # 1: first.
 SCHEMA_VERSION = 1
+
+# No metric is larger. A larger number in a file would only fail when it is formatted or drawn.
+_MAX_NUMBER = 1e18
+
+
+class Host(BaseModel):
+    """The machine of a result, and how target and generator share it."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    engine: str | None = None
+    cpus: int | None = None
+    memory_bytes: int | None = None
+    system: str | None = None
+    target_cpus: str | None = None
+    load_cpus: str | None = None
+    shared_cpus: bool = False
+    commit: str | None = None
 
 
 @contextmanager
@@ -106,6 +126,32 @@ def _commit() -> str | None:
 def relative(path: Path) -> str:
     """Return the path relative to the project's folder."""
     return str(path.relative_to(ROOT))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object of a file.
+
+    Raises:
+        ValueError: the file can't be read, or is not a JSON object; the message has the reason.
+    """
+    try:
+        document = from_json(path.read_bytes(), allow_inf_nan=False)
+    except OSError as error:
+        raise ValueError(str(error.strerror)) from None
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise ValueError("not a JSON object")
+    _check_numbers(document)
+    return document
+
+
+def _check_numbers(value: Any) -> None:
+    if isinstance(value, int | float) and abs(value) > _MAX_NUMBER:
+        raise ValueError(f"a number is larger than {_MAX_NUMBER:g}")
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            _check_numbers(each)
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:

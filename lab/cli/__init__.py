@@ -1,7 +1,10 @@
 """The `lab` command. Commands stay thin: they call an engine or a suite, and print."""
 
+import locale
+import os
 import signal
 import sys
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -71,6 +74,8 @@ app.command(context_settings=_PASS_ARGUMENTS)(stack.manage)
 
 def main() -> None:
     """Run the command; print each LabError as one message, and exit with its code."""
+    _use_utf8()
+    _prepare_streams()
     # A shell lets its background jobs ignore Ctrl-C, and k6 gets it from us alone.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -81,6 +86,28 @@ def main() -> None:
     except OSError as error:
         _print_error(f"{error}. Check the disk and its permissions.")
         sys.exit(LabError.exit_code)
+
+
+def _use_utf8() -> None:
+    """Start Python again in UTF-8 mode where the locale has another encoding: files are UTF-8."""
+    if sys.flags.utf8_mode or locale.getencoding().lower() in ("utf-8", "utf8"):
+        return
+    # For the processes that the lab starts.
+    os.environ["PYTHONUTF8"] = "1"
+    os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
+
+
+def _prepare_streams() -> None:
+    """Replace closed standard streams, and let no character end the command."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # The lowest free descriptor, so that no socket gets the stream's.
+            stream = open(os.devnull, mode)  # noqa: PTH123, SIM115
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _print_error(text: str) -> None:

@@ -121,7 +121,7 @@ def check_duration(duration: str) -> float:
     """
     from lab_settings import durations
 
-    if not re.match(durations.PATTERN, duration):
+    if not re.fullmatch(durations.PATTERN, duration):
         raise UsageError(f"--duration {duration} is not a duration. Write it like 20s or 5m.")
     return durations.seconds(duration)
 

@@ -46,7 +46,6 @@ def list_(
 def show(name: options.Run, export: options.Export = None, as_json: Json = False) -> None:
     """Print the result of a stored run again."""
     from lab.cli.output import experiments
-    from lab.cli.output import results as output
     from lab.cli.output import run as single_run
     from lab.report.results import find_run
 
@@ -59,7 +58,19 @@ def show(name: options.Run, export: options.Export = None, as_json: Json = False
     elif run.kind == "experiment":
         print_result(_experiment(run.name), as_json, experiments.report)
     else:
+        _print_suite(run, as_json)
+
+
+def _print_suite(run: "StoredRun", as_json: bool) -> None:
+    """Print the result of a suite. Its document has no schema: only its own suite reads it."""
+    from rich.errors import ConsoleError
+
+    from lab.cli.output import results as output
+
+    try:
         print_result(run.document(), as_json, lambda document: output.suite(run.kind, document))
+    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, ConsoleError) as e:
+        raise run.damaged(f"it lacks {e}" if isinstance(e, KeyError) else str(e)) from None
 
 
 def report(

@@ -1,10 +1,14 @@
 """Evaluation of a source's claims for the measured cells. Pure functions."""
 
-from collections.abc import Callable, Mapping
+import ast
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from itertools import takewhile
 from statistics import median
 from typing import Any
 
+from lab_settings.messages import shorten
 from simpleeval import InvalidExpression, simple_eval
 
 from lab.analysis.breakpoint import BreakPoint
@@ -31,10 +35,18 @@ _AGGREGATES: dict[str, Callable[..., float]] = {
     "max": max,
     "sum": lambda *values: sum(values),
 }
+_HOLDS_FUNCTIONS = {"abs": abs, **_AGGREGATES}
 
 
 class _NotMeasured(Exception):
     """A cell in an expression has no value."""
+
+
+# What an expression can raise. ArithmeticError depends on the measured values.
+_ERRORS = (
+    *(InvalidExpression, SyntaxError, TypeError, ValueError, AttributeError, LookupError),
+    *(RecursionError, MemoryError),
+)
 
 
 # The measured runs of each cell, by the cell's name.
@@ -62,43 +74,88 @@ def problems(claims: list[dict[str, Any]], names: set[str]) -> list[str]:
     errors = []
     for claim in claims:
         cell_names: list[str] = []
-        functions = _functions(_TrialCells(), cell_names)
         try:
-            values = {k: simple_eval(v, functions=functions) for k, v in claim["measures"].items()}
-            _holds(claim, values)
-        except ZeroDivisionError:
-            pass  # with the trial's values; those of a run may differ
-        except (InvalidExpression, SyntaxError, TypeError, ValueError) as error:
+            for value in _TRIAL_VALUES:
+                _try(claim, _TrialCells(value), cell_names)
+        except _ERRORS as error:
             errors.append(f"claim {claim['id']}: {error}")
         errors += [
-            f"claim {claim['id']}: no cell {name}" for name in cell_names if name not in names
+            f"claim {claim['id']}: no cell {shorten(name)}"
+            for name in dict.fromkeys(cell_names)
+            if name not in names
         ]
     return errors
 
 
+# Every metric of the synthetic cells of a trial.
+_TRIAL_VALUES = (0, 1, 1000)
+
+
 class _TrialCells(dict[str, list[CellRun]]):
-    """A measured run for every cell, for a trial."""
+    """A measured run for every cell, each of whose metrics is `value`."""
+
+    def __init__(self, value: int) -> None:
+        super().__init__()
+        self._runs = [_trial_run(value)]
 
     def get(self, _name: str, _default: object = None) -> Any:
-        metrics: dict[str, Any] = {n: 1 for n, metric in METRICS.items() if metric.path == (n,)}
-        sockets = WebSockets(**dict.fromkeys(WebSockets.model_fields, 1))
-        window = Window(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
-        result = Result(
-            **metrics,
-            websockets=sockets,
-            windows=[window],
-            break_point=BreakPoint(1.0, 1.0, 1.0, 1.0, ()),
-            cpu=[CpuUse(1.0, 1.0, 1.0)],
-        )
-        return [CellRun(name="any", state="measured", result=result)]
+        return self._runs
+
+
+def _trial_run(value: int) -> CellRun:
+    metrics: dict[str, Any] = {n: value for n, metric in METRICS.items() if metric.path == (n,)}
+    sockets = WebSockets.model_validate(dict.fromkeys(WebSockets.model_fields, value))
+    result = Result(
+        **metrics,
+        websockets=sockets,
+        windows=[Window(value, value, value, value, value, value, value, value)],
+        break_point=BreakPoint(value, value, value, value, ()),
+        cpu=[CpuUse(value, value, value)],
+    )
+    return CellRun(name="any", state="measured", result=result)
+
+
+def _try(claim: dict[str, Any], cells: _Cells, cell_names: list[str]) -> None:
+    """Evaluate a claim and each part of it: a run can take the branch that a trial does not."""
+    functions = _functions(cells, cell_names)
+    for expression in claim["measures"].values():
+        for part in _parts(expression):
+            _try_part(part, functions=functions)
+        _value(expression, functions)
+    values = {name: _value(text, functions) for name, text in claim["measures"].items()}
+    if None in values.values():
+        return
+    for part in _parts(claim["holds"]):
+        _try_part(part, names=values, functions=_HOLDS_FUNCTIONS)
+
+
+def _parts(expression: str) -> Iterator[str]:
+    """Yield the expression, and every expression in it but the names of functions."""
+    tree = ast.parse(expression.strip(), mode="eval")
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.expr)]
+    functions = [node.func for node in nodes if isinstance(node, ast.Call)]
+    yield from (ast.unparse(node) for node in nodes if node not in functions)
+
+
+def _try_part(expression: str, **scope: Any) -> None:
+    # A division by zero, for example: the values of a run differ from the trial's.
+    with suppress(ArithmeticError):
+        simple_eval(expression, **scope)
 
 
 def _claim(claim: dict[str, Any], cells: _Cells, errors: Mapping[str, str]) -> dict[str, Any]:
     cell_names: list[str] = []
     functions = _functions(cells, cell_names)
-    values = {k: _value(v, functions) for k, v in claim["measures"].items()}
-    gaps = _undecided(cell_names, cells, errors)
-    verdict, reasons = (NOT_MEASURED, gaps) if gaps else _verdict(claim, values)
+    values: dict[str, float | None] = {}
+    try:
+        for name, expression in claim["measures"].items():
+            values[name] = None
+            values[name] = _value(expression, functions)
+        gaps = _undecided(cell_names, cells, errors)
+        verdict, reasons = (NOT_MEASURED, gaps) if gaps else _verdict(claim, values)
+    except _ERRORS as error:
+        # A stored claim that was edited, or that an older lab did not check.
+        verdict, reasons, cell_names = NOT_MEASURED, [f"It can't be evaluated: {error}"], []
     notes = [*reasons, *_notes(cell_names, cells)]
     return {**claim, "verdict": verdict, "measured": values, "notes": notes}
 
@@ -108,25 +165,32 @@ def _verdict(claim: dict[str, Any], values: dict[str, float | None]) -> tuple[st
         return NOT_MEASURED, []
     try:
         return (HOLDS if _holds(claim, values) else HOLDS_NOT), []
-    except (InvalidExpression, TypeError, ZeroDivisionError) as error:
+    except (*_ERRORS, ArithmeticError) as error:
         return NOT_MEASURED, [f"`{claim['holds']}` can't be judged: {error}"]
 
 
 def _holds(claim: dict[str, Any], values: Mapping[str, Any]) -> bool:
-    return bool(
-        simple_eval(claim["holds"], names=dict(values), functions={"abs": abs, **_AGGREGATES})
-    )
+    return bool(simple_eval(claim["holds"], names=dict(values), functions=_HOLDS_FUNCTIONS))
 
 
 def _value(expression: str, functions: dict[str, Callable[..., Any]]) -> float | None:
+    """Return the value of an expression; None if a cell in it has none, or it is not finite."""
     try:
-        return round(float(simple_eval(expression, functions=functions)), 4)
-    except (_NotMeasured, ZeroDivisionError):
+        value = float(_number(simple_eval(expression, functions=functions)))
+    except (_NotMeasured, ArithmeticError):
         return None
+    return round(value, 4) if math.isfinite(value) else None
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float):
+        raise TypeError(f"{shorten(value)!r} is not a number")
+    return value
 
 
 def _functions(cells: _Cells, cell_names: list[str]) -> dict[str, Callable[..., Any]]:
-    """Return functions such as `rps("detail/naive/none")`; each call adds its cell to `asked`."""
+    """Return functions such as `rps("detail/naive/none")`; each call adds its cell to
+    `cell_names`."""
 
     def median_of(read: _Reader) -> Callable[[str], float]:
         return lambda name: _median(read, name, cells, cell_names)
@@ -146,6 +210,8 @@ def _median(read: _Reader, name: str, cells: _Cells, cell_names: list[str]) -> f
     Raises:
         _NotMeasured: no repeat has a value.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"{shorten(name)} is not the name of a cell")
     cell_names.append(name)
     results = [run.result for run in cells.get(name, []) if run.result]
     values = [value for result in results if (value := read(result)) is not None]

@@ -2,8 +2,9 @@
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
-from lab_settings.messages import problem
+from lab_settings.messages import problem, shorten
 from pydantic import ValidationError
 
 from lab.errors import UsageError
@@ -29,14 +30,23 @@ def definition(name: str) -> tuple[str, str]:
     """
     path = Path(name)
     if path.suffix == ".toml" and path.is_file():
-        return path.stem, path.read_text()
+        return path.stem, _text(path)
     if name not in names():
         known = ", ".join(names()) or "none"
         raise UsageError(
             f"There is no experiment {name}. Known: {known} (in experiments/). One of your own is "
             "named by its path, which ends in .toml."
         )
-    return name, (EXPERIMENTS / f"{name}.toml").read_text()
+    return name, _text(EXPERIMENTS / f"{name}.toml")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"{path} is not UTF-8 (byte {error.start}). Save the file as UTF-8."
+        ) from None
 
 
 def parse(name: str, text: str) -> Experiment:
@@ -47,14 +57,22 @@ def parse(name: str, text: str) -> Experiment:
     """
     file = f"{name}.toml"
     try:
-        return Experiment.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{file} is not TOML: {error}.") from None
+        return Experiment.model_validate(_document(file, text))
     except ValidationError as error:
         errors = "\n".join(f"  {_place(e['loc'])}: {problem(e)}" for e in error.errors())
         raise UsageError(
             f"{file} does not follow the schema (docs/experiments/README.md):\n{errors}"
         ) from None
+
+
+def _document(file: str, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise UsageError(f"{file} is nested too deeply.") from None
+    except ValueError as error:
+        # Also of an integer with thousands of digits, which is no TOMLDecodeError.
+        raise UsageError(f"{file} is not TOML: {error}.") from None
 
 
 def checked_cells(name: str, experiment: Experiment, base: Settings) -> list[Cell]:
@@ -78,4 +96,4 @@ def checked_cells(name: str, experiment: Experiment, base: Settings) -> list[Cel
 
 
 def _place(location: tuple[str | int, ...]) -> str:
-    return ".".join(map(str, location)) or "the whole"
+    return ".".join(shorten(part) for part in location) or "the whole"

@@ -1,13 +1,18 @@
 """Schema of an experiment's file. docs/experiments/README.md describes it for authors."""
 
+import math
 from typing import Annotated, Any, Literal
 
 from lab_settings.durations import PATTERN
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from lab.analysis.result import COMPARED
+from lab.load import Profile, Scenario
 
 SCHEMA_VERSION = 1
+
+# A week of cells of a minute: a larger product of axes is a mistake, and would fill the memory.
+_MAX_CELLS = 10_000
 
 
 def _as_list(value: Any) -> Any:
@@ -27,12 +32,14 @@ def _check_metric(name: str) -> str:
 
 # The metric by which a report compares its cells.
 MetricName = Annotated[str, AfterValidator(_check_metric)]
+# Of a claim; lab/experiments/claims.py evaluates it.
+Expression = Annotated[str, Field(max_length=2000)]
 # Positions by axis: {layer = ["none", "local"], load = "detail"}.
 When = dict[str, Annotated[list[str], BeforeValidator(_as_list)]]
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class _Options(_Table):
@@ -47,7 +54,7 @@ class _Options(_Table):
     # only makes it slower.
     max_vus: Annotated[int, Field(ge=1, le=50_000)] | None = None
     # For the scenario `workbench`: its route.
-    route: str | None = None
+    route: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] | None = None
     # For the scenario `availability`: the number of WebSockets.
     connections: Annotated[int, Field(ge=1, le=20_000)] | None = None
     # Maximum number of retries of a failed request.
@@ -64,8 +71,8 @@ Entry = Literal["nginx", "server", "async"]
 class Workload(_Options):
     """A load of k6/main.js. A ramp needs a duration, so that the run's length is known."""
 
-    profile: str
-    scenario: str
+    profile: Profile
+    scenario: Scenario
     duration: Duration
     entry: Entry = "nginx"
 
@@ -73,8 +80,8 @@ class Workload(_Options):
 class Parts(_Options):
     """Parts of a workload; the axes and tunes of a cell together make a complete one."""
 
-    profile: str | None = None
-    scenario: str | None = None
+    profile: Profile | None = None
+    scenario: Scenario | None = None
     duration: Duration | None = None
     entry: Entry | None = None
 
@@ -107,7 +114,7 @@ class Variant(_Table):
 
 class Axis(_Table):
     name: Name
-    positions: dict[Name, Variant]
+    positions: Annotated[dict[Name, Variant], Field(min_length=1)]
 
 
 class Exclusion(_Table):
@@ -148,7 +155,7 @@ class PublishedResult(_Table):
     @classmethod
     def _per_second(cls, fields: Any) -> Any:
         """Convert `per_5s`, the unit of some sources, to answers per second."""
-        if isinstance(fields, dict) and "per_5s" in fields:
+        if isinstance(fields, dict) and isinstance(fields.get("per_5s"), int | float):
             rest = {name: value for name, value in fields.items() if name != "per_5s"}
             return {**rest, "answers_per_second": fields["per_5s"] / 5}
         return fields
@@ -160,8 +167,8 @@ class Claim(_Table):
     id: Name
     text: str
     published: str | None = None
-    measures: dict[Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$")], str]
-    holds: str
+    measures: dict[Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$")], Expression]
+    holds: Expression
 
 
 class Quick(_Table):
@@ -198,6 +205,16 @@ class Experiment(_Table):
     claims: list[Claim] = []
     quick: Quick | None = None
     report: Layout = Layout()
+
+    @model_validator(mode="after")
+    def _axes_are_distinct(self) -> "Experiment":
+        names = [axis.name for axis in self.axis]
+        if repeated := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"two axes are named {repeated[0]}")
+        count = math.prod(len(axis.positions) for axis in self.axis)
+        if count > _MAX_CELLS:
+            raise ValueError(f"the axes make {count:,} cells; at most {_MAX_CELLS:,} are possible")
+        return self
 
     @model_validator(mode="after")
     def _positions_are_known(self) -> "Experiment":

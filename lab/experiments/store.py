@@ -1,21 +1,21 @@
 """A run's folder, written step by step, so that no measurement is lost."""
 
-import json
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from lab_settings.messages import problem
-from pydantic import BaseModel, ConfigDict, ValidationError
+from lab_settings.messages import problem, shorten
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from lab.analysis.provenance import write_json
+from lab.analysis.provenance import Host, read_json, write_json
 from lab.analysis.result import Result
+from lab.analysis.windows import Bounds
 from lab.errors import LabError, UsageError
-from lab.experiments.schema import Parts
+from lab.experiments.schema import Claim, Layout, Parts, PublishedResult
 from lab.paths import RESULTS
 
 # History of the format:
@@ -24,8 +24,83 @@ SCHEMA_VERSION = 1
 
 _HEADERS = "*/experiment.json"
 _NAME = re.compile(r"(?P<experiment>.+)-(?P<stamp>\d{8}-\d{6}-[0-9a-f]{4})")
-_HEADER = ("experiment", "definition", "plan", "claims", "axes", "quick", "repeats", "host")
-_CELL = ("name", "repeat", "state", "axes")
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class _Entry(BaseModel):
+    """An object of a stored document; unknown fields may be of another version."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class _Planned(_Entry):
+    name: str
+    repeat: int
+
+
+class _Position(_Entry):
+    name: str
+    title: str = ""
+
+
+class _Axis(_Entry):
+    name: str
+    positions: Annotated[list[_Position], Field(min_length=1)]
+
+
+class _Excluded(_Entry):
+    cells: list[str]
+    because: str
+
+
+class Header(_Entry):
+    """The content of experiment.json: what was planned, where and how."""
+
+    run: str = ""
+    experiment: str
+    title: str = ""
+    question: str = ""
+    source: str = ""
+    # UTC, in ISO format.
+    started: str | None = None
+    ended: str | None = None
+    state: str = ""
+    quick: bool
+    repeats: Annotated[int, Field(ge=1)]
+    definition: str
+    axes: list[_Axis]
+    plan: list[_Planned]
+    excluded: list[_Excluded] = []
+    bounds: Bounds = Bounds()
+    engine: str | None = None
+    limits: dict[str, Any] | None = None
+    versions: dict[str, Any] | None = None
+    postgres_auth: str | None = None
+    warnings: list[str] = []
+    published: list[PublishedResult] = []
+    claims: list[Claim]
+    host: Host
+    report: Layout | None = None
+
+
+def _check_legacy(facts: dict[str, Any]) -> dict[str, Any]:
+    for name in ("stack", "layer_cpus_shared_with"):
+        if not isinstance(facts.get(name), str | None):
+            raise ValueError(f"{name} is not text")
+    return facts
+
+
+def _check_delays(delays: dict[str, Any]) -> dict[str, Any]:
+    for name, value in delays.items():
+        if name.endswith(("_ms", "_delays")) and not isinstance(value, int | float | None):
+            raise ValueError(f"{name} is not a number")
+    return delays
+
+
+# An old stack's report about itself.
+LegacyFacts = Annotated[dict[str, Any], AfterValidator(_check_legacy)]
+# As measured by lab/stack/latency.py.
+Delays = Annotated[dict[str, Any], AfterValidator(_check_delays)]
 
 
 class CellRun(BaseModel):
@@ -44,8 +119,8 @@ class CellRun(BaseModel):
     settings: dict[str, str] = {}
     workload: Parts = Parts()
     warm: Literal["none", "pages"] | Parts | None = None
-    legacy: dict[str, Any] | None = None
-    latency: dict[str, Any] | None = None
+    legacy: LegacyFacts | None = None
+    latency: Delays | None = None
     # UTC, in ISO format.
     began: str = ""
     cell_seconds: float | None = None
@@ -59,7 +134,8 @@ class CellRun(BaseModel):
         if document.get("state") != "measured":
             return cls.model_validate({**document, "result": None})
         # A result's profile is the workload's; the first results stored it only once.
-        profile = (document.get("workload") or {}).get("profile", "")
+        workload = document.get("workload")
+        profile = workload.get("profile", "") if isinstance(workload, dict) else ""
         return cls.model_validate({**document, "result": {"profile": profile, **document}})
 
     def document(self) -> dict[str, Any]:
@@ -94,7 +170,7 @@ class Store:
         Raises:
             UsageError: it is not a run, or its format is unknown.
         """
-        return _read(self.header_file, _HEADER)
+        return _validate(self.header_file, Header.model_validate).model_dump(mode="json")
 
     def write_header(self, header: dict[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -109,7 +185,9 @@ class Store:
 
     def cells(self) -> list[CellRun]:
         """Return every cell so far, measured or failed, in the order of the plan."""
-        return [_read_cell(path) for path in sorted(self.folder.glob("cells/*/cell.json"))]
+        return [
+            _validate(path, CellRun.of) for path in sorted(self.folder.glob("cells/*/cell.json"))
+        ]
 
 
 def new_store(experiment: str) -> Store:
@@ -152,32 +230,43 @@ def _has_header(name: str) -> bool:
     return (RESULTS / name / "experiment.json").exists()
 
 
-def _read(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
+def _validate(path: Path, parse: Callable[[dict[str, Any]], _Model]) -> _Model:
+    """Return the document of a file, parsed.
+
+    Raises:
+        LabError: the file is not a document of `lab run`, or of another version.
+    """
+    document = _read(path)
     try:
-        document = json.loads(path.read_text())
-        version = document["schema_version"]
-        missing = [key for key in keys if key not in document]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _unreadable_error(path, f"{type(error).__name__}: {error}") from None
+        return parse(document)
+    except ValidationError as error:
+        raise _unreadable_error(path, _reason(error)) from None
+
+
+def _reason(error: ValidationError) -> str:
+    """Return the missing fields; else the first invalid one."""
+    errors = error.errors()
+    missing = [str(each["loc"][0]) for each in errors if each["type"] == "missing"]
+    if missing and all(len(each["loc"]) == 1 for each in errors):
+        return f"it lacks {', '.join(missing)}"
+    place = ".".join(map(str, errors[0]["loc"]))
+    return f"{place}: {problem(errors[0])}"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = read_json(path)
+    except ValueError as error:
+        raise _unreadable_error(path, str(error)) from None
+    if "schema_version" not in document:
+        raise _unreadable_error(path, "it has no schema_version")
+    version = document.pop("schema_version")
     if version != SCHEMA_VERSION:
         raise UsageError(
-            f"{path} has schema version {version}; this lab reads {SCHEMA_VERSION}. Nothing was "
-            "changed. Use the lab that wrote it: its commit stands in the file."
+            f"{path} has schema version {shorten(version)}; this lab reads {SCHEMA_VERSION}. "
+            "Nothing was changed. Use the lab that wrote it: its commit stands in the file."
         )
-    if missing:
-        raise _unreadable_error(path, f"it lacks {', '.join(missing)}")
-    return dict(document)
-
-
-def _read_cell(path: Path) -> CellRun:
-    document = _read(path, _CELL)
-    try:
-        return CellRun.of(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise _unreadable_error(
-            path, f"{'.'.join(map(str, first['loc']))}: {problem(first)}"
-        ) from None
+    return document
 
 
 def _unreadable_error(path: Path, reason: str) -> LabError:

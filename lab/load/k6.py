@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 
 import httpx
-from dotenv import dotenv_values
 
 from lab import http
 from lab.errors import Interrupted, LabError, UsageError
@@ -23,6 +22,7 @@ from lab.load.plan import Plan
 from lab.load.process import End, check_options, execute, inspect_load, never, truncate_log
 from lab.paths import RESULTS, ROOT
 from lab.settings import Settings
+from lab.settings.env_file import read_env_file
 from lab.stack.engine import Engine, K6Command
 
 # k6's exit codes, https://pkg.go.dev/go.k6.io/k6/errext/exitcodes
@@ -242,7 +242,7 @@ def _require_ready_backend(settings: Settings) -> None:
 
 
 def k6_env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict[str, str]:
-    push = {name: value or "" for name, value in dotenv_values(ROOT / "k6/push.env").items()}
+    push = read_env_file(ROOT / "k6/push.env")
     return {
         **push,
         "K6_PROMETHEUS_RW_SERVER_URL": engine.push_url(settings),

@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 from lab.errors import LabError
 from lab.load import Profile, Scenario
@@ -27,17 +28,26 @@ def _scenarios() -> list[Entry]:
 
 def _experiments() -> list[Entry]:
     files = sorted(EXPERIMENTS.glob("*.toml"))
-    titles = (tomllib.loads(path.read_text()).get("title", "") for path in files)
-    return [{"name": path.stem, "about": title} for path, title in zip(files, titles, strict=True)]
+    return [{"name": path.stem, "about": _title(path)} for path in files]
+
+
+def _title(path: Path) -> str:
+    """Return the title of an experiment; "damaged" for a file that is not TOML."""
+    try:
+        return str(tomllib.loads(path.read_text(encoding="utf-8")).get("title", ""))
+    except (ValueError, RecursionError):
+        return "damaged"
 
 
 def _presets() -> list[Entry]:
     files = sorted(PRESETS.glob("*.env"))
-    return [{"name": path.stem, "about": _comment(path.read_text())} for path in files]
+    return [{"name": path.stem, "about": _comment(path)} for path in files]
 
 
-def _comment(text: str) -> str:
-    return text.splitlines()[0].lstrip("# ")
+def _comment(path: Path) -> str:
+    """Return the first line of a preset, which describes it."""
+    first, _, _ = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+    return first.lstrip("# ")
 
 
 def _runs() -> list[Entry]:

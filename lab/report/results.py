@@ -1,12 +1,12 @@
 """The contents of results/: runs of `lab k6`, of experiments and of suites, by name."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from lab.analysis.provenance import read_json
 from lab.errors import LabError, UsageError
 from lab.paths import RESULTS, ROOT
 
@@ -31,10 +31,10 @@ class StoredRun:
             LabError: it is not the JSON document of a run.
         """
         try:
-            document = json.loads(self.path.read_text())
-        except (OSError, ValueError) as error:
+            document = read_json(self.path)
+        except ValueError as error:
             raise self.damaged(str(error)) from None
-        if not isinstance(document, dict) or "schema_version" not in document:
+        if "schema_version" not in document:
             raise self.damaged("it has no schema_version")
         return document
 
@@ -48,7 +48,7 @@ class StoredRun:
 
 def stored_runs() -> Iterator[StoredRun]:
     """Yield every stored run, newest first by the time of its file."""
-    files = [path for pattern in _FILES for path in RESULTS.glob(pattern)]
+    files = [path for pattern in _FILES for path in RESULTS.glob(pattern) if path.is_file()]
     for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True):
         run = _run_of(path)
         if run:

@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dotenv import dotenv_values
 from lab_settings import rules
 from lab_settings.declaration import Declaration, defaults
 from lab_settings.messages import SettingsError, parse
@@ -13,6 +12,7 @@ from pydantic import model_validator
 
 from lab.errors import UsageError
 from lab.paths import ROOT, State
+from lab.settings.env_file import read_env_file
 
 # Variables with the prefix LAB_ that are not settings: the state directory, and what the lab passes
 # to its own programs.
@@ -87,10 +87,12 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     defaults.
 
     Raises:
-        UsageError: a name or a value is unknown.
+        UsageError: a name or a value is unknown, or `.env` can't be read.
     """
     shell = os.environ if environ is None else environ
-    return _validate({**defaults(), **_lab_settings(_read(ROOT / ".env")), **_lab_settings(shell)})
+    return _validate(
+        {**defaults(), **_lab_settings(read_env_file(ROOT / ".env")), **_lab_settings(shell)}
+    )
 
 
 def restart_settings(running: Settings) -> Settings:
@@ -105,7 +107,7 @@ def running_settings(state: State) -> Settings | None:
     """Return the settings of the running stack; None when none was started."""
     if not state.settings.exists():
         return None
-    return known_settings(_read(state.settings))
+    return known_settings(read_env_file(state.settings))
 
 
 def known_settings(stored: Mapping[str, Any]) -> Settings:
@@ -164,10 +166,6 @@ def _lab_settings(values: Mapping[str, str]) -> dict[str, str]:
         for name, value in values.items()
         if name.startswith("LAB_") and name not in NOT_SETTINGS and not name.endswith("_IMAGE")
     }
-
-
-def _read(path: os.PathLike[str]) -> dict[str, str]:
-    return {name: value or "" for name, value in dotenv_values(path, interpolate=False).items()}
 
 
 def _validate(values: Mapping[str, Any]) -> Settings:

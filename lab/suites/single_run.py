@@ -5,11 +5,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from lab_settings.messages import problem, shorten
+from pydantic import BaseModel, ValidationError
+
 from lab.analysis import queries
 from lab.analysis.early_stop import EarlyStop
 from lab.analysis.measure import check_target_survived, read_result
 from lab.analysis.prometheus import Prometheus
-from lab.analysis.provenance import host, relative, write_json
+from lab.analysis.provenance import Host, host, relative, write_json
 from lab.analysis.result import SCHEMA_VERSION, Result
 from lab.analysis.windows import PUSH_SECONDS, Bounds
 from lab.console import step
@@ -53,6 +56,16 @@ class SingleRun:
         }
 
 
+class _Conditions(BaseModel):
+    """The fields of result.json next to the result's."""
+
+    files: dict[str, str]
+    bounds: Bounds
+    settings: dict[str, str | int]
+    host: Host
+    latency: dict[str, Any] | None = None
+
+
 def parse_single_run(document: dict[str, Any]) -> SingleRun:
     """Return the run of a stored result.json, of this format or an older one.
 
@@ -63,20 +76,23 @@ def parse_single_run(document: dict[str, Any]) -> SingleRun:
     version = document["schema_version"]
     if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
         raise UsageError(
-            f"The result has schema version {version}; this lab reads 1 to {SCHEMA_VERSION}. "
-            "Use the lab that wrote it: its commit stands in the file."
+            f"The result has schema version {shorten(version)}; this lab reads 1 to "
+            f"{SCHEMA_VERSION}. Use the lab that wrote it: its commit stands in the file."
         )
     try:
-        return SingleRun(
-            Result.model_validate(document),
-            files=document["files"],
-            bounds=Bounds(**document["bounds"]),
-            settings=known_settings(document["settings"]),
-            host=document["host"],
-            latency=document.get("latency"),
-        )
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{type(error).__name__}: {error}") from None
+        result = Result.model_validate(document)
+        conditions = _Conditions.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {problem(first)}") from None
+    return SingleRun(
+        result,
+        conditions.files,
+        conditions.bounds,
+        known_settings(conditions.settings),
+        conditions.host.model_dump(),
+        conditions.latency,
+    )
 
 
 def run_once(

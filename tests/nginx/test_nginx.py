@@ -13,7 +13,17 @@ from lab.stack.native.supervision import wait_for
 from tests.support.nginx_front import raw
 
 CLOSED = (
-    *("/healthz", "/readyz", "/metrics", "/lab/settings", "/lab/latency", "/lab/", "/lab/x"),
+    *(
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/lab/settings",
+        "/ws",
+        "/async",
+        "/lab/latency",
+        "/lab/",
+        "/lab/x",
+    ),
     # Through the routes of the second server.
     *("/async/../lab/settings", "/async/%2e%2e/lab/latency"),
 )

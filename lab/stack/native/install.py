@@ -13,11 +13,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from dotenv import dotenv_values
-
 from lab.console import note, step
 from lab.errors import LabError
 from lab.paths import BIN, PROGRAMS, ROOT
+from lab.settings.env_file import read_env_file
 from lab.stack.native.programs import find, find_browser
 
 K6_VERSION = "1.8.1"
@@ -163,7 +162,7 @@ def _run(argv: list[str], env: dict[str, str] | None = None) -> None:
 
 def _engine() -> str | None:
     """Return LAB_ENGINE; an installation does not require the other settings to be valid."""
-    return os.environ.get("LAB_ENGINE") or dotenv_values(ROOT / ".env").get("LAB_ENGINE")
+    return os.environ.get("LAB_ENGINE") or read_env_file(ROOT / ".env").get("LAB_ENGINE")
 
 
 def main() -> None:

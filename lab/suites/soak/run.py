@@ -46,7 +46,7 @@ def validate_options(scenario: str, duration: str, rate: int | None) -> Options:
     Raises:
         UsageError: the duration is invalid, or too short to distinguish growth from a start.
     """
-    if not re.match(durations.PATTERN, duration):
+    if not re.fullmatch(durations.PATTERN, duration):
         raise UsageError(f"--duration {duration} is none. Write it like 180s, 3m or 1h.")
     seconds = durations.seconds(duration)
     if seconds < MIN_SECONDS:
