@@ -72,7 +72,7 @@ def test_application_does_not_send_password_to_impostor(impostor):
 
 
 def test_superuser_login_does_not_send_password_to_impostor(impostor, monkeypatch, tmp_path):
-    (tmp_path / "postgres_password").write_text("secret")
+    (tmp_path / "postgres_password").write_text("secret" * 11)
     monkeypatch.setenv("BACKEND_SECRETS_DIR", str(tmp_path))
     monkeypatch.setenv("PGHOST", "127.0.0.1")
     monkeypatch.setenv("PGPORT", str(impostor.port))

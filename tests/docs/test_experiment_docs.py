@@ -18,7 +18,7 @@ _ROW = re.compile(
 
 def _plan(name, quick=""):
     plan = command.plan_of(name, only=[], repeats=None, quick=bool(quick))
-    return len(plan.todo), round(plan.seconds / 60)
+    return len(plan.todo), round(plan.seconds(slowness=1) / 60)
 
 
 def _documented(text):

@@ -111,7 +111,7 @@ def test_export_into_missing_folder_is_one_message(lab, stored_run, tmp_path):
         ("[]", 1, "is damaged"),
         ('{"schema_version": 7}', 1, "is damaged"),
         ('{"schema_version": 7, "requests": "many", "files": {}, "bounds": {}}', 1, "is damaged"),
-        ('{"schema_version": 99}', 2, "has schema version 99; this lab reads 1 to 7"),
+        ('{"schema_version": 99}', 2, "has schema version 99; this lab reads 1 to 8"),
     ],
 )
 @pytest.mark.parametrize("command", ["show", "report"])
