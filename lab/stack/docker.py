@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import subprocess
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ from lab.stack.engine import (
     ServiceStatus,
     version_in,
 )
+
+# Of Docker Engine 25, the first with `start_interval` of health checks.
+_START_INTERVAL_API = (1, 44)
 
 # Label of the containers of an old stack; its value is the compose project that they run with.
 LEGACY_LABEL = "load-lab.legacy"
@@ -56,6 +60,20 @@ def compose_argv(*files: str) -> list[str]:
     """
     flags = [part for name in files for part in ("-f", str(ROOT / name))]
     return ["docker", "compose", "--project-directory", str(ROOT), *flags]
+
+
+def compose_files(api_version: str) -> list[str]:
+    """Return the target's compose files for an engine with that API version."""
+    api = tuple(map(int, re.findall(r"\d+", api_version)))
+    own = [name for name in ("docker-compose.override.yml",) if (ROOT / name).exists()]
+    old = ["docker-compose.old-engine.yml"] if api and api < _START_INTERVAL_API else []
+    return ["docker-compose.yml", *own, *old]
+
+
+def api_version() -> str:
+    """Return the API version of the running engine; "" if none is running."""
+    argv = ["docker", "version", "--format", "{{.Server.APIVersion}}"]
+    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
 
 
 class DockerEngine:
@@ -227,6 +245,9 @@ def _run(
     compose: list[str], argv: list[str], settings: Settings | None
 ) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, **(_compose_env(settings) if settings else {})}
+    if "COMPOSE_FILE" not in env:
+        files = compose_files(api_version())
+        env["COMPOSE_FILE"] = os.pathsep.join(str(ROOT / name) for name in files)
     return subprocess.run([*compose, *argv], env=env, capture_output=True, text=True, check=False)
 
 

@@ -44,6 +44,8 @@ def stack(report):
             report(f"Image {image.name}: {image.origin}")
         for service, reason in compose_stack.missing.items():
             report(f"Left out: {service}, since {reason}")
+        if os.environ.get("COMPOSE_IMAGES") == "all":
+            assert not compose_stack.missing, "COMPOSE_IMAGES=all, but services are left out"
         try:
             report("docker compose up -d --wait")
             compose_stack.compose("up", "-d", "--wait", "--build")

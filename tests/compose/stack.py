@@ -1,6 +1,7 @@
 """The compose stack of these tests: its files, its environment and the omitted services."""
 
 import json
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ from commands import STATE, check_output, run
 from standins import Image, provide
 
 from lab.paths import ROOT
+from lab.stack.docker import compose_files
 
 PROJECT = "load-lab-test"
 LOAD_FILE = "docker-compose.load.yml"
@@ -61,4 +63,7 @@ class Stack:
             receiver = "http://prometheus:9090/api/v1/write"
             services["push-gate"] = {"environment": {"LAB_PUSH_RECEIVER": receiver}}
         override.write_text(yaml.safe_dump({"services": services}))
-        self.environ["COMPOSE_FILE"] = f"{ROOT / 'docker-compose.yml'}:{override}"
+        argv = ("docker", "version", "--format", "{{.Server.APIVersion}}")
+        version = check_output(*argv)
+        files = [*(str(ROOT / name) for name in compose_files(version)), str(override)]
+        self.environ["COMPOSE_FILE"] = os.pathsep.join(files)

@@ -1,10 +1,12 @@
 """Images for the compose stack: local ones, official ones if they can be pulled, otherwise
-stand-ins built from the distribution's packages.
+stand-ins built from packages of Debian.
 
-A stand-in has the official name and the part of the official image's interface that the project
-uses. It tests the compose files, not the official images, whose versions and start scripts differ.
+A stand-in has the official name, and the official image's users, paths, variables and start steps.
+Its label `load-lab.differs` has the rest.
 """
 
+import json
+import platform
 import shutil
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,13 +16,15 @@ from commands import STATE, check_output, run
 
 from lab.experiments.old_stacks.environment import MissingRequirement, find_python
 from lab.paths import PROGRAMS
+from lab.stack.engine import version_in
 from lab.stack.native.programs import require
 
 FOLDER = Path(__file__).parent / "standins"
 PREFIX = "load-lab-standin/"
-BASE = f"{PREFIX}base"
+# The release with the major versions of the official images; older debootstraps do not know it.
+SUITE, _SCRIPT = "forky", "sid"
+BASE = f"{PREFIX}{SUITE}"
 LABEL = "load-lab.stand-in"
-_SUITE = "bookworm"
 
 # Folder in standins/ by image name without the tag.
 _FOLDERS = {
@@ -49,7 +53,7 @@ class Image:
 def provide(name: str) -> Image:
     """Provide the image `name`: local, pulled, or a stand-in."""
     if run("docker", "image", "inspect", name).returncode == 0:
-        return Image(name, "stand-in" if name in standins() else "was here")
+        return _describe(name) if name in standins() else Image(name, "was here")
     if run("docker", "pull", "--quiet", name).returncode == 0:
         return Image(name, "official, pulled")
     folder = _FOLDERS.get(name.rpartition(":")[0])
@@ -61,7 +65,18 @@ def provide(name: str) -> Image:
     if run("docker", "image", "inspect", standin).returncode:
         _build(standin, context)
     check_output("docker", "tag", standin, name)
-    return Image(name, "stand-in")
+    return _describe(name)
+
+
+def _describe(name: str) -> Image:
+    """Return a stand-in with its version, and how it differs from the official image."""
+    argv = ("docker", "image", "inspect", "--format", "{{json .Config.Labels}}", name)
+    labels = json.loads(check_output(*argv))
+    entrypoint, *flags = labels["load-lab.version"].split()
+    result = run("docker", "run", "--rm", "--entrypoint", entrypoint, name, *flags)
+    version, tag = version_in(result.stdout + result.stderr), version_in(name.rpartition(":")[2])
+    other = "" if version.split(".")[0] == tag.split(".")[0] else ", ANOTHER MAJOR VERSION"
+    return Image(name, f"stand-in, version {version}{other}; {labels['load-lab.differs']}")
 
 
 def provide_old_python(name: str) -> Image:
@@ -70,7 +85,7 @@ def provide_old_python(name: str) -> Image:
     The stand-in contains this machine's Python of that version.
     """
     if run("docker", "image", "inspect", name).returncode == 0:
-        return Image(name, "stand-in" if name in standins() else "was here")
+        return _describe(name) if name in standins() else Image(name, "was here")
     if run("docker", "pull", "--quiet", name).returncode == 0:
         return Image(name, "official, pulled")
     version = ".".join(name.partition(":")[2].split(".")[:2])
@@ -83,11 +98,11 @@ def provide_old_python(name: str) -> Image:
     shutil.copytree(prefix, context / "prefix", symlinks=True)
     _build(name, context, "--build-arg", f"PREFIX={prefix}")
     shutil.rmtree(context)
-    return Image(name, "stand-in")
+    return _describe(name)
 
 
 def _digest(folder: Path) -> str:
-    files = sorted(path for path in folder.iterdir() if path.is_file())
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
     return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
@@ -123,13 +138,13 @@ def _build(name: str, context: Path, *flags: str) -> None:
 
 
 def _make_base() -> None:
-    """Build the base image: the distribution's minimal system with this machine's certificates."""
+    """Build the base image: Debian's minimal system with this machine's certificates."""
     root = STATE / "root"
     shutil.rmtree(root, ignore_errors=True)
-    flags = ("--variant=minbase", "--include=ca-certificates", _SUITE, str(root), _mirror())
+    flags = ("--variant=minbase", "--include=ca-certificates", SUITE, str(root))
     scripts = PROGRAMS / "usr/share/debootstrap"
     variables = {"DEBOOTSTRAP_DIR": str(scripts)} if scripts.is_dir() else {}
-    check_output("debootstrap", *flags, **variables)
+    check_output("debootstrap", *flags, _mirror(), _SCRIPT, **variables)
     _adapt(root)
     check_output("tar", "-C", str(root), "-cf", f"{root}.tar", ".")
     check_output("docker", "import", f"{root}.tar", BASE)
@@ -138,13 +153,14 @@ def _make_base() -> None:
 
 
 def _mirror() -> str:
-    """Return the package mirror that this machine uses."""
+    """Return the Debian mirror that this machine uses, which has every release."""
     output = check_output("apt-get", "indextargets", "--format", "$(CODENAME) $(REPO_URI)")
+    own = platform.freedesktop_os_release().get("VERSION_CODENAME")
     for line in output.splitlines():
         suite, _, address = line.partition(" ")
-        if suite == _SUITE:
+        if suite == own:
             return address
-    raise RuntimeError(f"apt knows no mirror of Debian {_SUITE}, of which stand-ins are made.")
+    raise RuntimeError(f"apt knows no mirror of Debian {own}, from which to get Debian {SUITE}.")
 
 
 def _adapt(root: Path) -> None:

@@ -23,6 +23,14 @@ def test_every_service_runs_and_is_healthy(stack):
     assert set(states.values()) == {("running", "healthy")}, states
 
 
+def test_redis_has_no_module_and_nginx_a_worker_per_cpu_of_the_target(stack):
+    password = "REDISCLI_AUTH=$(cat /run/lab-secrets/redis_password) redis-cli module list"
+    assert stack.compose("exec", "-T", "redis", "sh", "-c", password).split() == []
+    rendered = stack.compose("exec", "-T", "nginx", "cat", "/run/nginx/nginx.conf")
+    cpus = stack.compose("exec", "-T", "nginx", "nproc").strip()
+    assert f"worker_processes {cpus};" in rendered
+
+
 def test_data_is_loaded(stack, target):
     hotels = _hotel_list(target).json()
     assert len(hotels) == load_settings().LAB_DATA_HOTELS

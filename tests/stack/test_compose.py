@@ -8,12 +8,17 @@ from urllib.parse import urlsplit
 import pytest
 
 from lab.paths import ROOT
+from lab.stack.docker import compose_files
 from lab.stack.native.install import TOXIPROXY_VERSION
 from lab.stack.native.render import OPEN_FILES
 from lab.suites.limits import MEMORY_LIMITS
 from tests.support.compose import config
 
 ONE_SHOT = {"secrets", "init", "latency"}
+_MONITORING = {
+    *("backend-metrics", "prometheus", "alloy", "push-gate", "docker-socket", "nginx-exporter"),
+    *("grafana", "generator-metrics"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +28,7 @@ def target():
 
 @pytest.fixture(scope="module")
 def load():
-    return config("docker-compose.load.yml")
+    return config("docker-compose.load.yml", COMPOSE_PROFILES="remote")
 
 
 def test_compose_file_is_complete_without_env_file(target):
@@ -43,10 +48,31 @@ def test_running_services_have_health_checks_and_init_is_awaited(target):
     assert condition == "service_completed_successfully"
 
 
-def test_every_service_has_limits(target, load):
-    for services in (target, load):
-        for name, service in services.items():
-            assert set(service["deploy"]["resources"]["limits"]) >= {"cpus", "memory"}, name
+def test_every_service_has_a_memory_limit_and_only_monitoring_a_cpu_limit(target, load):
+    """A CPU limit of the target would be the measured break point, and Docker rejects a limit above
+    the machine's CPUs.
+    """
+    limits = {n: each["deploy"]["resources"]["limits"] for n, each in (target | load).items()}
+    assert all("memory" in limit for limit in limits.values()), limits
+    cpus = {name: float(limit.get("cpus") or 0) for name, limit in limits.items()}
+    assert {name for name, limit in cpus.items() if limit} == _MONITORING
+    assert max(cpus.values()) <= 1
+
+
+@pytest.mark.parametrize(
+    ("version", "starts_quickly"),
+    [("1.44", True), ("1.52", True), ("1.43", False), ("1.41", False)],
+)
+def test_health_checks_fit_the_engine(version, starts_quickly):
+    checks = [
+        service["healthcheck"]
+        for service in config(*compose_files(version)).values()
+        if "healthcheck" in service
+    ]
+    assert {"start_interval" in check for check in checks} == {starts_quickly}
+    intervals = {"30s"} if starts_quickly else {"5s", "10s"}
+    assert {check["interval"] for check in checks} == intervals
+    assert {check["start_period"] for check in checks} == {"2m0s"}
 
 
 def test_overload_memory_limits_match_container_limits(target):
@@ -159,11 +185,12 @@ def test_delay_setting_reaches_every_service_involved():
 )
 def test_nginx_uses_delayed_upstream_only_with_a_delay(environ, upstream):
     names = {"LAB_BACKEND_UPSTREAM": "straight", "LAB_DELAYED_UPSTREAM": "delayed"}
-    script = ROOT / "nginx/upstream.envsh"
+    script = ROOT / "nginx/settings.envsh"
     # The image skips scripts that are not executable.
     assert os.access(script, os.X_OK)
     argv = ["sh", "-euc", f'. {script}; printf %s "$LAB_BACKEND_UPSTREAM"']
-    result = subprocess.run(argv, env=names | environ, capture_output=True, text=True, check=True)
+    env = {**names, **environ, "PATH": os.environ["PATH"]}
+    result = subprocess.run(argv, env=env, capture_output=True, text=True, check=True)
     assert result.stdout == upstream
 
 
