@@ -9,7 +9,7 @@ import pytest
 
 from lab.paths import ROOT
 from lab.stack.docker import compose_files
-from lab.stack.native.install import TOXIPROXY_VERSION
+from lab.stack.native.install import K6_VERSION, TOXIPROXY_VERSION
 from lab.stack.native.render import OPEN_FILES
 from lab.suites.limits import MEMORY_LIMITS
 from tests.support.compose import config
@@ -157,8 +157,12 @@ def test_images_have_exact_tags_and_can_be_replaced(target, name):
     assert services[service]["image"] == "mirror/it:1"
 
 
-def test_toxiproxy_version_matches_native_engine(target):
+def test_versions_match_native_engine_and_dockerfile(target, load):
     assert target["toxiproxy"]["image"].endswith(f":{TOXIPROXY_VERSION}")
+    assert load["load"]["image"].endswith(f":{K6_VERSION}")
+    assert load["generator-metrics"]["image"] == target["alloy"]["image"]
+    base = target["backend"]["build"]["args"]["BASE_IMAGE"]
+    assert f"ARG BASE_IMAGE={base}\n" in (ROOT / "backend/Dockerfile").read_text()
 
 
 def test_delay_setting_reaches_every_service_involved():
