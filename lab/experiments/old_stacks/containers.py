@@ -118,7 +118,9 @@ class DockerRunner:
         """Return a Redis for the channel layer: it keeps all messages, while the cache evicts."""
         flags = ["--save", "", "--appendonly", "no", "--protected-mode", "no"]
         image = self._compose["services"]["redis"]["image"]
-        return [*self._network(), "--cpuset-cpus", cpus, image, "redis-server", *flags]
+        # As in docker-compose.yml: the image's entrypoint would load modules.
+        command = ["--user", "999:999", "--entrypoint", "redis-server", image, *flags]
+        return [*self._network(), "--cpuset-cpus", cpus, *command]
 
 
 @dataclass
