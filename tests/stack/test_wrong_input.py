@@ -102,7 +102,8 @@ def test_load_that_is_too_short_is_not_evaluated(lab, stack):
 def test_data_created_with_other_secrets_is_reported(lab, second_stack):
     assert lab("up", **second_stack).code == 0
     assert lab("down", **second_stack).code == 0
-    (State(Path(second_stack["LAB_STATE_DIR"])).secrets / "postgres_password").write_text("another" * 10)
+    secrets = State(Path(second_stack["LAB_STATE_DIR"])).secrets
+    (secrets / "postgres_password").write_text("another" * 10)
     result = lab("up", **second_stack)
     assert result.is_one_message(1)
     assert "another password" in result.err
