@@ -108,7 +108,9 @@ def test_shared_memory_counts_once(supervised, collector):
 def test_exporters_are_one_group_and_other_processes_are_not_counted(supervised, collector):
     with supervised.run("mtail"), supervised.run("nginx-exporter"), supervised.run("unknown"):
         del supervised.processes["unknown"]
-        assert set(_values(collector, "lab_process_memory_bytes")) == {"exporters"}
+        groups = set(_values(collector, "lab_process_memory_bytes"))
+        # A k6 of another test counts as load: whoever started it, it uses this machine's CPU.
+        assert groups - {"load"} == {"exporters"}
         supervised.processes["unknown"] = None
 
 
