@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 
 import httpx
@@ -13,6 +12,7 @@ import pytest
 from lab.paths import ROOT
 from lab.stack.native.programs import library_env, require
 from lab.stack.native.supervision import wait_for
+from tests.support.ports import free_port
 
 # A line as Nginx writes it; the path comes from the client.
 LINE = {
@@ -44,9 +44,7 @@ class Log:
     def __init__(self, folder) -> None:
         self.path = folder / "access.log"
         self.path.touch()
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
 
     def append(self, *lines: str) -> None:
         with self.path.open("a") as file:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from django.db import connection
 from websockets.exceptions import ConnectionClosed
 
 from lab.stack.native.supervision import port_is_open, wait_for
+from tests.support.ports import free_port
 
 SECONDS = 10
 COMMANDS = {
@@ -24,9 +24,7 @@ COMMANDS = {
 @contextmanager
 def serve(name, **environ):
     """Start a server on the test database; yield its address without the scheme."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     env = {**os.environ, "PGDATABASE": connection.settings_dict["NAME"], **environ}
     env |= {"DJANGO_SETTINGS_MODULE": "config.settings", "BACKEND_ALLOWED_HOSTS": "*"}
     process = subprocess.Popen(

@@ -19,6 +19,7 @@ from lab.settings import defaults
 from lab.stack.native.programs import library_env, require
 from lab.stack.native.render import write_templates
 from lab.stack.native.supervision import wait_for
+from tests.support.ports import free_port
 
 LIST = "/api/hotel/"
 DETAIL = "/api/hotel/0190c6a5-0000-4000-8000-00000000beef/"
@@ -33,12 +34,6 @@ def raw(client: httpx.Client, target: str, *headers: str, method: str = "GET") -
         connection.sendall("\r\n".join([*lines, "", ""]).encode())
         with connection.makefile("rb") as response:
             return response.read().decode()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Backend:
