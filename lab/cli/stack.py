@@ -5,7 +5,8 @@ Each command imports what it needs when it runs: `lab --help` reads this module,
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,17 +14,18 @@ from lab.cli.options import Json, Preset, current_engine, print_result
 from lab.errors import LabError, UsageError
 
 if TYPE_CHECKING:
+    from lab.analysis.missing_series import MissingSeries
     from lab.stack.engine import Engine
 
 
 def up(as_json: Json = False) -> None:
     """Start the stack, load its data, and wait until it is ready."""
+    from lab.analysis.missing_series import wait_for_series
     from lab.cli.output import stack as output
     from lab.settings import load_settings
     from lab.stack.choice import choose_engine
     from lab.stack.inspect import wait_for_api
     from lab.stack.locks import change_lock, require_no_measurement
-    from lab.stack.status import stack_status
 
     settings = load_settings()
     with change_lock():
@@ -32,7 +34,16 @@ def up(as_json: Json = False) -> None:
         _stop_load(engine)
         engine.up(settings)
     wait_for_api(settings)
-    print_result(stack_status(engine), as_json, output.status)
+    missing = wait_for_series(engine.services(), settings.prometheus_url)
+    print_result(_document(engine, missing), as_json, output.status)
+    if missing.cpu or missing.memory:
+        raise LabError(f"The stack runs, but is not measured whole. {missing.text}")
+
+
+def _document(engine: "Engine", missing: "MissingSeries") -> dict[str, Any]:
+    from lab.stack.status import stack_status
+
+    return stack_status(engine) | {"missing_series": asdict(missing) | {"text": missing.text}}
 
 
 def _stop_load(engine: "Engine") -> None:
@@ -56,10 +67,13 @@ def down(as_json: Json = False) -> None:
 
 def status(as_json: Json = False) -> None:
     """Show every service, and the settings that are active."""
+    from lab.analysis.missing_series import MissingSeries, find_missing_series
     from lab.cli.output import stack as output
-    from lab.stack.status import stack_status
 
-    print_result(stack_status(current_engine()), as_json, output.status)
+    engine = current_engine()
+    settings = engine.settings()
+    missing = find_missing_series(engine.services(), settings.prometheus_url) if settings else None
+    print_result(_document(engine, missing or MissingSeries()), as_json, output.status)
 
 
 def set_(

@@ -14,10 +14,13 @@ ServiceState = Literal["running", "starting", "stopped", "failed", "missing"]
 
 @dataclass(frozen=True)
 class ServiceStatus:
+    """One service; `group` is its name in measurements if it shares one with others."""
+
     name: str
     state: ServiceState
     url: str | None = None
     detail: str = ""
+    group: str = ""
 
 
 # No REST API of k6: at 127.0.0.1:6565, any user of this machine could stop or change a run.

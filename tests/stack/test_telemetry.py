@@ -31,5 +31,7 @@ def test_signal_without_sender_does_not_arrive(prometheus):
 
 
 def test_healthy_stack_fires_no_alert(signals, prometheus):
-    names = "BackendDown|ServiceDown|ScrapeTargetDown|NoContainerSeries|ErrorRatio"
+    names = (
+        "BackendDown|ServiceDown|ScrapeTargetDown|NoContainerSeries|ServiceWithoutSeries|ErrorRatio"
+    )
     assert prometheus.instant(f'ALERTS{{alertname=~"{names}",alertstate="firing"}}') is None

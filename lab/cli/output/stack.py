@@ -4,6 +4,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 _COLOURS = {"running": "green", "starting": "yellow", "missing": "dim"}
 
@@ -24,8 +25,13 @@ def status(document: dict[str, Any]) -> RenderableType:
         state = f"[{colour}]{service['state']}[/{colour}]"
         address = " ".join(filter(None, (service["url"], service["detail"])))
         services.add_row(service["name"], state, address)
-    parts = [services, _settings(document["settings"])]
-    return Group(*parts, *([_latency(latency)] if (latency := document["latency"]) else []))
+    parts: list[RenderableType] = [services, _settings(document["settings"])]
+    if latency := document["latency"]:
+        parts.append(_latency(latency))
+    # `lab set` does not look for them.
+    if missing := document.get("missing_series", {}).get("text"):
+        parts.append(Text(f"Not measured whole: {missing}", style="red"))
+    return Group(*parts)
 
 
 def _latency(latency: dict[str, Any]) -> Table:

@@ -32,6 +32,7 @@ from lab.stack.native.services import (
     services,
     start_groups,
 )
+from lab.stack.native.services.exporters import measured_group
 from lab.stack.native.services.service import Service
 from lab.stack.native.starting import start
 from lab.stack.native.supervision import (
@@ -107,7 +108,9 @@ class NativeEngine:
             return []
         states = self._supervision.states() if self._supervision.alive else {}
         statuses = [
-            ServiceStatus(s.name, states.get(s.name, "stopped"), s.url)
+            ServiceStatus(
+                s.name, states.get(s.name, "stopped"), s.url, group=measured_group(s.name)
+            )
             if s.enabled
             else ServiceStatus(s.name, "missing", None, _DISABLED)
             for s in services(settings, self._state)

@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 from lab.host.processes import memory_bytes
 from lab.paths import State
 from lab.settings import LOOPBACK
-from lab.stack.native.services.exporters import MONITORED_SERVICES
+from lab.stack.native.services.exporters import measured_group
 from lab.stack.native.supervision import Supervision
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -102,14 +102,14 @@ class ProcessCollector(Collector):
             memory = self._memory.read(trees)
         for index, (name, text) in enumerate(_COUNTERS.items()):
             counter = CounterMetricFamily(name, text, labels=["group"])
-            for group in sorted({group for _, group in trees}):
-                counter.add_metric([group], self._totals[group][index])
+            for service in sorted({name for _, name in trees}):
+                counter.add_metric([service], self._totals[service][index])
             yield counter
         gauge = GaugeMetricFamily(
             "lab_process_memory_bytes", "Proportional set size.", labels=["group"]
         )
-        for group, size in memory.items():
-            gauge.add_metric([group], size)
+        for service, size in memory.items():
+            gauge.add_metric([service], size)
         yield gauge
 
     def _trees(self, table: dict[int, Process]) -> Trees:
@@ -129,7 +129,7 @@ class ProcessCollector(Collector):
         children = {pid for pid, process in table.items() if process.parent == self._supervisor}
         if children != self._children:
             pids = self._supervision.pids()
-            self._supervised = {pid: _group(name) for name, pid in pids.items()}
+            self._supervised = {pid: measured_group(name) for name, pid in pids.items()}
             self._children = children
         return self._supervised
 
@@ -196,10 +196,6 @@ def _disk_bytes(pid: int) -> tuple[int, int]:
         return 0, 0
     values = dict(line.split(": ") for line in text.splitlines())
     return int(values["read_bytes"]), int(values["write_bytes"])
-
-
-def _group(service: str) -> str:
-    return "exporters" if service in MONITORED_SERVICES else service
 
 
 def _is_load(process: Process) -> bool:

@@ -29,6 +29,11 @@ _HOST = (
 )
 
 
+def measured_group(service: str) -> str:
+    """Return the service's name in measurements: the exporters share one."""
+    return "exporters" if service in MONITORED_SERVICES else service
+
+
 def exporters(settings: Settings, state: State) -> list[Service]:
     """Return every exporter; they are independent of each other."""
     builders = (_node, _process, _postgres, _redis, _nginx, _access_log)
