@@ -50,6 +50,9 @@ def _facts(running, ports):
     return running.facts
 
 
+# Slow: it builds a second old environment. test_channels_2016_arm_answers makes the same promise of
+# the native engine, tests/compose/test_legacy.py of Django 3.0.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "interface"), [("gunicorn-5", "wsgi"), ("uvicorn-5", "asgi"), ("daphne-1", "asgi")]
 )

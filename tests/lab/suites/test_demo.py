@@ -95,7 +95,7 @@ def _interrupt(stack, number, rung):
     ("rung", "number"),
     [
         (1, signal.SIGINT),
-        (1, signal.SIGTERM),
+        pytest.param(1, signal.SIGTERM, marks=pytest.mark.slow),
         pytest.param(2, signal.SIGTERM, marks=pytest.mark.slow),
         pytest.param(3, signal.SIGINT, marks=pytest.mark.slow),
     ],
