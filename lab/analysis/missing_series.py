@@ -17,11 +17,9 @@ _PATIENCE_SECONDS = 15
 _TIMEOUT_SECONDS = 3
 # Programs that read CPU and memory of the services, of the docker and the native engine.
 _COLLECTORS = {"alloy", "process-exporter"}
-# By kind, the metric of the docker and of the native engine. Recorded series arrive later.
-_SERIES = {
-    "cpu": ("container_cpu_usage_seconds_total", "lab_process_cpu_seconds_total"),
-    "memory": ("container_memory_working_set_bytes", "lab_process_memory_bytes"),
-}
+# The metric of the docker and of the native engine. Recorded series arrive later.
+_CPU = ("container_cpu_usage_seconds_total", "lab_process_cpu_seconds_total")
+_MEMORY = ("container_memory_working_set_bytes", "lab_process_memory_bytes")
 
 
 @dataclass(frozen=True)
@@ -62,13 +60,11 @@ def find_missing_series(services: Iterable[ServiceStatus], prometheus_url: str) 
     prometheus = Prometheus(prometheus_url, _TIMEOUT_SECONDS)
     names = {service.group or service.name for service in running}
     try:
-        missing = {
-            kind: tuple(sorted(names - _measured(prometheus, *metrics)))
-            for kind, metrics in _SERIES.items()
-        }
+        cpu = names - _measured(prometheus, *_CPU)
+        memory = names - _measured(prometheus, *_MEMORY)
     except PrometheusUnavailable as error:
         return MissingSeries(problem=str(error))
-    return MissingSeries(**missing)
+    return MissingSeries(tuple(sorted(cpu)), tuple(sorted(memory)))
 
 
 def _measured(prometheus: Prometheus, container_metric: str, process_metric: str) -> set[str]:

@@ -10,7 +10,7 @@ from lab.load.plan import Plan
 
 # CPU utilization of the generator. From the first value on its CPUs are full, and it measures its
 # own queue. From the second value on it also queues, so it is the limit if the target is less busy.
-_FULL, _NEARLY_FULL = 0.9, 0.75
+GENERATOR_FULL, _NEARLY_FULL = 0.9, 0.75
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,17 @@ def _counts(result: Result) -> str:
 
 
 def _held_verdict(result: Result, plan: Plan, bounds: Bounds) -> Verdict:
-    limited = _limited_by(_cpu_of_load(result), result.dropped_iterations)
+    # Without a break, the lab stops a ramp only because of its generator.
+    stopped = result.stopped_after is not None
+    use = _cpu_of_load(result)
+    limited: LimitedBy = "generator_cpu" if stopped else _limited_by(use, result.dropped_iterations)
     text = (
         f"held: up to {plan.top_rate:.1f} {plan.unit}/s no limit was exceeded "
         f"(p95 {bounds.p95_ms:.0f} ms, errors {bounds.error_ratio:.0%}, "
         f"achieved {bounds.achieved_ratio:.0%}){_violations(result.windows)}"
     )
+    if stopped:
+        text += f"; limited by {_GENERATOR}"
     return Verdict("held", "none" if limited == "target" else limited, text)
 
 
@@ -158,4 +163,4 @@ def _limited_by(use: CpuUse | None, dropped: float) -> LimitedBy:
 def _generator_queued(use: CpuUse | None) -> bool:
     if use is None:
         return False
-    return use.load >= _FULL or (use.load >= _NEARLY_FULL and use.load > use.target)
+    return use.load >= GENERATOR_FULL or (use.load >= _NEARLY_FULL and use.load > use.target)

@@ -159,14 +159,14 @@ def run_k6(
     load: Load,
     folder: Path | None = None,
     pids: dict[str, int] | None = None,
-    should_stop: Callable[[Plan], bool] | None = None,
+    should_stop: Callable[[Plan, list[CpuUse]], bool] | None = None,
 ) -> Run:
     """Run k6 on the running stack and wait for its end.
 
     With a `folder`, the run's files are written there, and k6's messages to its k6.log. The CPU use
     of `pids` is sampled in addition to the stack's. If the profile may stop early, `should_stop` is
-    called with its plan every second; once it returns true, k6 is interrupted and writes its
-    summary. Requests in flight are then cut off.
+    called every second with its plan and the CPU use so far; once it returns true, k6 is
+    interrupted and writes its summary. Requests in flight are then cut off.
 
     Raises:
         UsageError: k6 rejects a name or a value.
@@ -180,10 +180,10 @@ def run_k6(
     command = engine.k6(settings, k6_env(engine, settings, load, folder))
     plan = inspect_load(command)
     check_options(command, load.k6_options)
-    stop = partial(should_stop, plan) if should_stop and plan else never
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "k6-summary.json").unlink(missing_ok=True)
     sampler = CpuSampler(settings, engine.pids() | (pids or {}))
+    stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
     with sampler:
         started = time.time()
         end = _execute(command, load.k6_options, log, stop)

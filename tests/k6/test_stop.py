@@ -69,6 +69,6 @@ def test_ramp_runs_to_its_end_if_prometheus_is_unreachable(stack, tmp_path):
 def test_hold_never_stops_early(stack, tmp_path):
     load = Load("hold", "list", rate=5, duration="8s", testid=new_testid("hold"))
     calls = []
-    run = run_k6(stack, load, tmp_path, should_stop=calls.append)
+    run = run_k6(stack, load, tmp_path, should_stop=lambda *arguments: calls.append(arguments))
     assert run.stopped_at is None
     assert not calls

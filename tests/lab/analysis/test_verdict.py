@@ -52,6 +52,13 @@ def test_target_is_limit_when_generator_had_spare_cpu():
     assert "broke at 27.5 requests/s" in verdict.verdict
 
 
+def test_generator_is_limit_of_a_ramp_that_was_stopped_without_a_break():
+    # Full only at its end, so its mean says nothing.
+    verdict = _judge(_result(0.5, slow_from=99, stopped_after=60))
+    assert (verdict.outcome, verdict.limited_by) == ("held", "generator_cpu")
+    assert "limited by the load generator's CPU" in verdict.verdict
+
+
 def test_verdict_and_document_show_same_rounded_rate():
     """Separate rounding of 24.254 gives 24.3 in the verdict; rounding 24.25 again gives 24.2."""
     rates = {"achieved": 24.254, "offered": 24.254, "goodput": 24.254, "error_ratio": 0}

@@ -1,0 +1,45 @@
+"""Full and read-only disks: one message without a traceback, and a stack that goes on."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from lab.paths import RESULTS
+
+LAB = Path(sys.executable).parent / "lab"
+SMOKE = ("k6", "smoke", "--duration", "5s")
+# A file system of its own, seen by this command alone.
+_MOUNT = 'mount -t tmpfs -o "$1" tmpfs "$2" && shift 2 && exec "$@"'
+
+
+@pytest.fixture
+def lab_on_disk():
+    """Return a function that runs `lab` with results/ on a file system with these options."""
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("This user may not mount file systems.")
+    RESULTS.mkdir(exist_ok=True)
+
+    def run(options, *argv):
+        script = ["unshare", "--mount", "bash", "-c", _MOUNT, "bash", options, str(RESULTS)]
+        return subprocess.run(
+            [*script, str(LAB), *argv], capture_output=True, text=True, check=False
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [("ro", "Read-only file system"), ("size=16k", "No space left on device")],
+)
+def test_disk_of_results_is_named(stack, lab_on_disk, options, reason):
+    result = lab_on_disk(options, *SMOKE)
+    assert result.returncode == 1
+    assert "Traceback" not in result.stdout + result.stderr
+    assert reason in result.stderr
+    assert "results" in result.stderr
+    assert stack.stop_load() == 0
+    assert httpx.get(f"{stack.settings().target_url}/api/hotel/").status_code == 200
