@@ -1,10 +1,12 @@
 """The `lab` command. Commands stay thin: they call an engine or a suite, and print."""
 
+import errno
 import locale
 import os
 import signal
 import sys
 from io import TextIOWrapper
+from shutil import disk_usage
 from typing import Annotated, Any
 
 import typer
@@ -84,8 +86,19 @@ def main() -> None:
         _print_error(str(error))
         sys.exit(error.exit_code)
     except OSError as error:
-        _print_error(f"{error}. Check the disk and its permissions.")
+        _print_error(_disk_message(error))
         sys.exit(LabError.exit_code)
+
+
+def _disk_message(error: OSError) -> str:
+    """Say what failed; for a full disk with the free space, since a failed write names no file."""
+    from lab.paths import RESULTS, current_state
+
+    if error.errno != errno.ENOSPC:
+        return f"{error}. Check the disk and its permissions."
+    folders = [folder for folder in (RESULTS, current_state().base) if folder.exists()]
+    free = [f"{disk_usage(folder).free / 1e9:.2f} GB at {folder}" for folder in folders]
+    return f"{error}. Free: {', '.join(free)}. Make room, and run the command again."
 
 
 def _use_utf8() -> None:
