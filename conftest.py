@@ -116,7 +116,7 @@ def _set_environment() -> None:
 
     from lab.paths import State
     from lab.settings import load_settings
-    from lab.stack.native.services import backend_env
+    from lab.stack.native.services.start_order import backend_env
 
     django = backend_env(load_settings(), State(STATE))
     # Django rereads the settings file of a running stack; here no stack runs yet.

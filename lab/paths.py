@@ -6,7 +6,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab_settings.secret_files import SecretError, read_secret
+from lab_settings.secret_reader import SecretError, read_secret
 
 from lab.errors import LabError
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 from lab_settings.declaration import Declaration
 from lab_settings.messages import SettingsError, parse
-from lab_settings.secret_files import SecretError, read_secret
+from lab_settings.secret_reader import SecretError, read_secret
 
 
 class EnvError(ImproperlyConfigured):

@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab_settings.secret_files import SecretError, read_secret
+from lab_settings.secret_reader import SecretError, read_secret
 
 NAMES = (
     *("secret_key", "lab_token", "postgres_password", "hotel_password", "monitor_password"),

@@ -12,7 +12,7 @@ from lab_settings.declaration import REMOVED_SETTINGS, Declaration
 _Model = TypeVar("_Model", bound=Declaration)
 # The longest part of a value that a message shows.
 _MAX_SHOWN = 60
-_HINT = "Change it in the shell, in .env or with `lab set`. .env.example describes each setting."
+_HINT = "Change it where you set it: shell, .env or `lab set`. .env.example describes each setting."
 
 
 class SettingsError(ValueError):
@@ -64,6 +64,10 @@ def _message(error: Any) -> str:
         case "value_error":
             allowed = error["ctx"]["error"]
             return f"{name}={value} is invalid. Allowed: {allowed}. {_HINT}"
+        case "greater_than_equal":
+            return f"{name}={value} is invalid. Allowed: {error['ctx']['ge']} or more. {_HINT}"
+        case "less_than_equal":
+            return f"{name}={value} is invalid. Allowed: {error['ctx']['le']} or less. {_HINT}"
         case _:
             return f"{name}={value} is invalid: {problem(error)}. {_HINT}"
 

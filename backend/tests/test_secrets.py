@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from config import env
 from config.secrets import NAMES, READERS, distribute_secrets, make_secrets
-from lab_settings.secret_files import SecretError
+from lab_settings.secret_reader import SecretError
 from ops import roles
 
 from lab.errors import LabError

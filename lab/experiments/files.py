@@ -31,6 +31,8 @@ def definition(name: str) -> tuple[str, str]:
     path = Path(name)
     if path.suffix == ".toml" and path.is_file():
         return path.stem, _text(path)
+    if path.suffix == ".toml":
+        raise UsageError(f"There is no file {name}. Known experiments: {', '.join(names())}.")
     if name not in names():
         known = ", ".join(names()) or "none"
         raise UsageError(

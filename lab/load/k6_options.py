@@ -2,7 +2,7 @@
 
 from lab.errors import UsageError
 
-_PLAN_REASON = "the profile plans the load; use --rate, --duration and --vus of `lab k6`"
+_PLAN_REASON = "the profile plans the load; write --rate, --duration or --vus before the --"
 _TAG_REASON = "the lab reads the run back by them"
 _REFUSED = {
     "--vus": _PLAN_REASON,

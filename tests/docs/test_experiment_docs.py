@@ -12,7 +12,7 @@ _COMMAND = re.compile(
     r"^lab run (\S+)( --quick)? +# (\d+) cells.*?about (\d+) minutes", re.MULTILINE
 )
 _ROW = re.compile(
-    r"^\| \[([a-z0-9-]+)\]\(docs/experiments/.*\| (\d+), (\d+) minutes \|$", re.MULTILINE
+    r"^\| \[([a-z0-9-]+)\]\(docs/experiments/.*\| (\d+); (\d+) minutes \|$", re.MULTILINE
 )
 
 

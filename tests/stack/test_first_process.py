@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from lab.settings import update_settings
-from lab.stack.native.services import BACKEND, backend_env
+from lab.stack.native.services.start_order import BACKEND, backend_env
 from lab.stack.native.supervision import is_alive, wait_for
 
 UNSHARE = ["unshare", "--pid", "--fork", "--kill-child"]

@@ -13,8 +13,8 @@ import pytest
 from lab.analysis.prometheus import Prometheus
 from lab.errors import LabError
 from lab.stack.native import backend, preflight
-from lab.stack.native.services import services
 from lab.stack.native.services.exporters import scrape_targets
+from lab.stack.native.services.start_order import services
 
 
 def _monitor_connection(stack, database):

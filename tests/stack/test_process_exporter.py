@@ -10,7 +10,7 @@ import pytest
 
 from lab.host.processes import cpu_seconds, wait_until_idle
 from lab.stack.native.process_exporter import ProcessCollector
-from lab.stack.native.services import services
+from lab.stack.native.services.start_order import services
 
 MEGABYTE = 1024**2
 # Limits of an idle stack, in cores, by the side that a service runs on.

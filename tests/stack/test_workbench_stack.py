@@ -10,7 +10,7 @@ import pytest
 
 from lab.settings import load_settings
 from lab.stack import database
-from lab.stack.native.services import BACKEND
+from lab.stack.native.services.start_order import BACKEND
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings
 from lab.stack.native import tether
-from lab.stack.native.services import BACKEND, backend_env
+from lab.stack.native.services.start_order import BACKEND, backend_env
 from lab.stack.native.supervision import Supervision, is_alive, mark, wait_for
 
 # Most old workers have ended by then.

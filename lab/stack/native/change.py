@@ -16,7 +16,8 @@ from lab.paths import State
 from lab.settings import Settings, running_settings, save
 from lab.stack.inspect import query_nginx
 from lab.stack.native import backend, latency, postgres, render
-from lab.stack.native.services import redis_service, services
+from lab.stack.native.services import redis_service
+from lab.stack.native.services.start_order import services
 from lab.stack.native.starting import is_ready, start
 from lab.stack.native.supervision import Supervision, wait_for
 

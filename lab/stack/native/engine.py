@@ -24,16 +24,15 @@ from lab.stack.native import (
 )
 from lab.stack.native.change import Change
 from lab.stack.native.programs import program_versions, require
-from lab.stack.native.services import (
+from lab.stack.native.services import grafana, redis_service
+from lab.stack.native.services.exporters import measured_group
+from lab.stack.native.services.service import Service
+from lab.stack.native.services.start_order import (
     BACKEND,
     backend_env,
-    grafana,
-    redis_service,
     services,
     start_groups,
 )
-from lab.stack.native.services.exporters import measured_group
-from lab.stack.native.services.service import Service
 from lab.stack.native.starting import start
 from lab.stack.native.supervision import (
     Supervision,

@@ -16,7 +16,7 @@ from lab.errors import LabError
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.programs import library_env, require
-from lab.stack.native.services import postgres_user
+from lab.stack.native.services.start_order import postgres_user
 
 
 def make_cluster(state: State) -> None:

@@ -101,6 +101,8 @@ def kill_command(kill: Kill, log: Path) -> KilledCommand:
             stdout=output,
             stderr=output,
             start_new_session=True,
+            # Under nohup, the tests and all that they start would ignore it.
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         )
     try:
         wait_for(

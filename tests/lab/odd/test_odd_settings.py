@@ -50,7 +50,7 @@ BAD_VALUES = {
     "arabic-address": ("LAB_BIND", "١٢٧.0.0.1", "an IPv4 address"),
     "shell-command": ("LAB_BIND", "$(reboot)", "an IPv4 address"),
     "not-utf-8": ("LAB_SERVER", "\udcff", "LAB_SERVER='\\udcff' is invalid"),
-    "port-range": ("LAB_HTTP_PORT", "70000", "less than or equal to 65535"),
+    "port-range": ("LAB_HTTP_PORT", "70000", "Allowed: 65535 or less"),
 }
 
 
