@@ -1,8 +1,7 @@
 """Faults that work the same on both engines, whose services listen on the same ports."""
 
 import re
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import httpx
@@ -11,29 +10,12 @@ import psycopg
 
 from lab.settings import LOOPBACK, update_settings
 from lab.stack.engine import Engine
+from tests.support.background import repeat_in_thread
 
 BACKEND = "backend"
 _OURS = "FROM pg_stat_activity WHERE application_name = 'load-lab'"
 # Postgres's messages when its connections are used up.
 _NO_CONNECTIONS = re.compile("connection slots are reserved|too many clients")
-
-
-@contextmanager
-def _repeat_in_thread(action: Callable[[], object]) -> Iterator[None]:
-    """Repeat `action` ten times a second in a separate thread."""
-    stop = threading.Event()
-
-    def repeat() -> None:
-        while not stop.wait(0.1):
-            action()
-
-    thread = threading.Thread(target=repeat)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 class SharedInjector:
@@ -77,7 +59,7 @@ class SharedInjector:
             while not self._is_exhausted(connections, superuser):
                 pass
             # The exporter connects and disconnects; the backend could take the free connection.
-            with _repeat_in_thread(lambda: self._is_exhausted(connections, superuser)):
+            with repeat_in_thread(lambda: self._is_exhausted(connections, superuser)):
                 yield
 
     @contextmanager

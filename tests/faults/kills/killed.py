@@ -4,10 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
@@ -20,6 +19,7 @@ from lab.paths import State
 from lab.stack.native import NativeEngine
 from lab.stack.native.supervision import leftovers, wait_for
 from tests.faults.kills.catalogue import COMMANDS, SIGNALS, Kill
+from tests.support.background import repeat_in_thread
 from tests.support.booking_load import FIRST_NIGHT, NIGHTS
 
 LAB = Path(sys.executable).parent / "lab"
@@ -51,22 +51,12 @@ class Clients:
     @contextmanager
     def booking(self) -> Iterator[None]:
         """Book all the time during the block; failures are what a killed service causes."""
-        stop = threading.Event()
-
-        def repeat() -> None:
-            while not stop.wait(0.05):
-                try:
-                    self.book()
-                except httpx.HTTPError:
-                    continue
-
-        thread = threading.Thread(target=repeat)
-        thread.start()
-        try:
+        with repeat_in_thread(self._try_to_book, pause=0.05):
             yield
-        finally:
-            stop.set()
-            thread.join()
+
+    def _try_to_book(self) -> None:
+        with suppress(httpx.HTTPError):
+            self.book()
 
 
 def kill_service(name: str, engine: NativeEngine, state: State) -> None:
