@@ -6,6 +6,14 @@ set -eu
 python=$1
 cd "$(dirname "$0")/.."
 
+# Nginx, supervisor and pip write paths into files where these have a meaning of their own.
+special='[][[:space:];%$"'"'"'\\`{}#:*?()&|<>!]'
+if printf '%s' "$PWD" | grep -q "$special"; then
+    echo "error: The path $PWD contains a space or one of ; % \$ \" ' \\ \` { } # : * ? [ ] ( ) & | < > !" >&2
+    echo "Move the project to a folder without them." >&2
+    exit 1
+fi
+
 command -v "$python" >/dev/null || {
     echo "error: $python is not on the PATH. Install Python 3.11 or newer, or: make PYTHON=/path/to/python" >&2
     exit 1

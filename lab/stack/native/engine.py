@@ -197,6 +197,7 @@ class NativeEngine:
 
     def _prepare(self, settings: Settings) -> None:
         state = self._state
+        preflight.check_paths(state)
         for folder in (state.base, state.run, state.logs, state.data):
             make_open(folder)
         (state.run / "metrics").mkdir(exist_ok=True)

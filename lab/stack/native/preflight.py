@@ -1,10 +1,11 @@
 """Checks before the stack is started."""
 
+import re
 import resource
 import shutil
 
 from lab.errors import LabError
-from lab.paths import State
+from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.render import OPEN_FILES
 from lab.stack.native.services.exporters import MONITORED_SERVICES
@@ -14,6 +15,8 @@ from lab.stack.native.supervision import port_is_open
 # Data, WAL (up to 4 GB in a long run, see postgresql.conf) and Prometheus's blocks of a first run
 # use about 1 GB.
 MIN_FREE_BYTES = 2 * 1024**3
+# In a path, Nginx or supervisor reads these as something else; the same list: native/make-venv.sh.
+_SPECIAL = re.compile(r"""[\s;%$"'\\`{}#:*?\[\]()&|<>!]""")
 
 
 def check(settings: Settings, state: State, services: list[Service]) -> None:
@@ -25,6 +28,20 @@ def check(settings: Settings, state: State, services: list[Service]) -> None:
     _check_ports(settings, services)
     _check_disk(state)
     _check_open_files()
+
+
+def check_paths(state: State) -> None:
+    """Check the project's and the state's path.
+
+    Raises:
+        LabError: the services would read one as something else.
+    """
+    for path, remedy in ((ROOT, "Move the project"), (state.base, "Choose another LAB_STATE_DIR")):
+        if special := _SPECIAL.search(str(path)):
+            raise LabError(
+                f"The native engine can't run in {path}: the path contains {special[0]!r}. Nothing "
+                f"was started. {remedy}: letters, digits and . _ - + , @ = ~ are fine."
+            )
 
 
 def _check_ports(settings: Settings, services: list[Service]) -> None:
