@@ -60,6 +60,8 @@ def test_custom_experiment_is_named_by_its_path(tmp_path, monkeypatch):
     assert files.definition(str(path)) == ("mine", path.read_text())
     monkeypatch.chdir(tmp_path)
     assert files.definition("mine.toml")[0] == "mine"
-    for unknown in ("mine", str(tmp_path / "other.toml"), str(tmp_path)):
+    for unknown in ("mine", str(tmp_path)):
         with pytest.raises(UsageError, match=r"no experiment .* ends in \.toml"):
             files.definition(unknown)
+    with pytest.raises(UsageError, match=r"no file .*other\.toml\. Known experiments: "):
+        files.definition(str(tmp_path / "other.toml"))
