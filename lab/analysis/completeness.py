@@ -12,6 +12,11 @@ from lab.analysis.prometheus import Prometheus, PrometheusUnavailable
 # k6 pushes every second; a shorter gap can't look like a break (BREAK_WINDOWS in a row).
 _MAX_GAP_SECONDS = 3
 
+# Windows are seconds long, so a smaller jump can't move an answer into a wrong one. A clock that is
+# slowly corrected (NTP: at most 0.5 ms per second) moves less than that within a window.
+_MAX_CLOCK_JUMP_SECONDS = 0.5
+_MAX_CLOCK_DRIFT = 0.001
+
 # With a write-ahead log in front of Prometheus, the last pushes arrive late. Polling ends when
 # nothing arrives for _QUIET_SECONDS, at the latest after _TIMEOUT_SECONDS.
 _QUIET_SECONDS = 3
@@ -24,18 +29,24 @@ class Completeness:
     """Requests, setup's included, as counted by k6 and as stored in Prometheus.
 
     `prometheus` is None when Prometheus does not respond. `seconds_missing` is the part of the
-    load's `seconds` without any push in Prometheus.
+    load's `seconds` without any push in Prometheus. `clock_jump`: by how many seconds the machine's
+    clock was set forward during the load, negative if back; then no sample's time is certain.
     """
 
     k6: int
     prometheus: int | None
     seconds: float
     seconds_missing: float
+    clock_jump: float = 0.0
 
     @property
     def readable(self) -> bool:
-        """Return whether Prometheus has data for every second of the run."""
-        return self.prometheus is not None and not self.seconds_missing
+        """Return whether Prometheus has data for every second of the run, under its true time."""
+        return self.prometheus is not None and not self.seconds_missing and not self._clock_was_set
+
+    @property
+    def _clock_was_set(self) -> bool:
+        return abs(self.clock_jump) > _MAX_CLOCK_JUMP_SECONDS + _MAX_CLOCK_DRIFT * self.seconds
 
     @property
     def complete(self) -> bool:
@@ -46,6 +57,10 @@ class Completeness:
         """Describe what Prometheus has, or what is missing."""
         if self.prometheus is None:
             return f"Prometheus does not answer; k6 counted {self.k6} requests, setup's included"
+        if self._clock_was_set:
+            direction = "forward" if self.clock_jump > 0 else "back"
+            seconds = f"{abs(self.clock_jump):.1f} s"
+            return f"the machine's clock was set {direction} by {seconds} during the run"
         of_requests = f"Prometheus has {self.prometheus} of {self.k6} requests, setup's included"
         if not self.seconds_missing:
             return of_requests

@@ -120,9 +120,10 @@ def _start_of_load(run: Run, summary: Summary) -> float:
 
 def _completeness(run: Run, summary: Summary, started: float) -> Completeness:
     prometheus = Prometheus(run.settings.prometheus_url, _POLL_TIMEOUT_SECONDS)
-    return measure_completeness(
+    completeness = measure_completeness(
         run.load.testid, summary.all_requests, started, summary.seconds, prometheus
     )
+    return replace(completeness, clock_jump=run.clock_jump)
 
 
 def read_totals(testid: str, started: float, seconds: float, prometheus: Prometheus) -> Totals:

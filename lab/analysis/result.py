@@ -36,7 +36,8 @@ from lab.host.sampler import CpuUse
 #    until then only in the cells of experiments; `dropped` of a break point.
 # 7: `stopped_after`; `unfinished` also for ramps; outcome `interrupted`.
 # 8: `refused`, until then part of `failed`.
-SCHEMA_VERSION = 8
+# 9: `clock_jump` of `recorded`.
+SCHEMA_VERSION = 9
 
 Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded", "interrupted"]
 LimitedBy = Literal["target", "generator_cpu", "vu_cap", "none"]

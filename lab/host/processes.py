@@ -30,6 +30,16 @@ def cpu_seconds(roots: dict[str, int]) -> dict[str, float]:
     return total
 
 
+def listener(port: int) -> str:
+    """Describe the program that listens on a port; only root sees those of other users."""
+    for connection in psutil.net_connections("tcp"):
+        address = connection.laddr
+        listens = connection.status == psutil.CONN_LISTEN and address and address.port == port
+        if listens and connection.pid is not None:
+            return f"{psutil.Process(connection.pid).name()} (process {connection.pid})"
+    return "another program"
+
+
 def cores_used(roots: dict[str, int], seconds: float = _SAMPLE_SECONDS) -> float:
     """Return the CPU seconds per second that the trees use in the next `seconds`."""
     started, before = time.monotonic(), sum(cpu_seconds(roots).values())

@@ -94,7 +94,8 @@ class Run:
 
     `cpu_speed` is the speed of the target's CPUs just before and just after, see lab/host/noise.py.
     `stopped_at` is when the lab stopped the run early (Unix time); None when it ran to its end.
-    `interrupted`: Ctrl-C, TERM or HUP was the reason.
+    `interrupted`: Ctrl-C, TERM or HUP was the reason. `clock_jump`: by how many seconds the
+    machine's clock was set forward during the run, negative if back.
     """
 
     load: Load
@@ -107,6 +108,7 @@ class Run:
     cpu_speed: float | None = None
     stopped_at: float | None = None
     interrupted: bool = False
+    clock_jump: float = 0.0
 
     @property
     def summary_file(self) -> Path:
@@ -185,9 +187,10 @@ def run_k6(
     sampler = CpuSampler(settings, engine.pids() | (pids or {}))
     stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
     with sampler:
-        started = time.time()
+        started, steady = time.time(), time.monotonic()
         end = _execute(command, load.k6_options, log, stop)
         ended = time.time()
+        clock_jump = ended - started - (time.monotonic() - steady)
     run = Run(
         load,
         folder,
@@ -199,6 +202,7 @@ def run_k6(
         cpu_speed=sampler.speed(),
         stopped_at=end.stopped_at,
         interrupted=end.interrupted,
+        clock_jump=round(clock_jump, 3),
     )
     _check_outcome(end, run, f"see {log}" if log else "its message stands above")
     return run

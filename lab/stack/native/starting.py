@@ -7,6 +7,7 @@ import httpx
 from lab import http
 from lab.console import step
 from lab.errors import LabError
+from lab.host.processes import listener
 from lab.paths import State
 from lab.settings import Settings
 from lab.stack.native import postgres
@@ -31,14 +32,15 @@ def start(group: list[Service], supervision: Supervision, settings: Settings, st
     """Start the enabled services of `group` together, and wait for each.
 
     Raises:
-        LabError: one exited (the message has the end of its log), or does not respond.
+        LabError: one exited (the message has the end of its log), or does not respond, or another
+            program took its port.
     """
     enabled = [service for service in group if service.enabled]
     if not enabled:
         return
     with step(f"Starting {', '.join(service.name for service in enabled)}"):
         for service in enabled:
-            supervision.start_service(service.name)
+            _start(service, supervision)
         for service in enabled:
             pids: list[int] = []
             wait_for(
@@ -46,6 +48,16 @@ def start(group: list[Service], supervision: Supervision, settings: Settings, st
                 seconds=_SECONDS,
                 what=f"An answer of {service.name}",
             )
+
+
+def _start(service: Service, supervision: Supervision) -> None:
+    stopped = supervision.states().get(service.name) in ("stopped", "failed")
+    if stopped and service.port and port_is_open(service.host, service.port):
+        raise LabError(
+            f"{service.name} can't start: {listener(service.port)} listens on its port "
+            f"{service.port}. Stop that program, then repeat the command."
+        )
+    supervision.start_service(service.name)
 
 
 def _has_started(

@@ -1,0 +1,64 @@
+"""What a machine does to a stack: memory runs out, and another program takes a free port."""
+
+import os
+import signal
+import socket
+
+import httpx
+import psutil
+import pytest
+
+from lab.paths import current_state
+from lab.stack.native.services.start_order import services
+from lab.stack.native.supervision import wait_for
+from tests.faults.kills.catalogue import SERVICES
+from tests.faults.kills.killed import Clients
+
+# The others have one process, so the kernel kills that one, like test_kills.py does.
+_WITH_CHILDREN = ("postgres", "backend", "backend-metrics", "nginx")
+_WITH_PORT = tuple(name for name in SERVICES if name not in ("supervisord", "mtail"))
+
+
+@pytest.mark.parametrize("service", _WITH_CHILDREN)
+def test_service_survives_the_kill_of_its_largest_process(service, lab, stack):
+    """The kernel kills it when memory runs out."""
+    assert lab("up").code == 0
+    clients = Clients(stack.settings().target_url)
+    clients.book(3)
+    largest = _largest_process(stack.pids()[service])
+    with clients.booking():
+        os.kill(largest.pid, signal.SIGKILL)
+        wait_for(lambda: not _runs(largest), seconds=5, what="the end of the process")
+    result = lab("up")
+    assert result.code == 0, result.err
+    names = ", ".join(f"'{booking}'" for booking in clients.acknowledged)
+    count = stack.sql("hotel", f"SELECT count(*) FROM hotels_booking WHERE id IN ({names})")
+    assert count == [str(len(clients.acknowledged))]
+    clients.book()
+
+
+def _largest_process(pid):
+    master = psutil.Process(pid)
+    family = [master, *master.children(recursive=True)]
+    return max(family, key=lambda process: process.memory_full_info().uss)
+
+
+def _runs(process):
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.parametrize("service", _WITH_PORT)
+def test_taken_port_is_named_and_up_repairs_once_it_is_free(service, lab, stack):
+    assert lab("up").code == 0
+    (port,) = [s.port for s in services(stack.settings(), current_state()) if s.name == service]
+    stack._supervision.stop_service(service)
+    with socket.socket() as other_program:
+        other_program.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other_program.bind(("127.0.0.1", port))
+        other_program.listen()
+        result = lab("up")
+        assert result.is_one_message(1)
+        assert f"(process {os.getpid()}) listens on its port {port}." in result.err
+    result = lab("up")
+    assert result.code == 0, result.err
+    assert httpx.get(f"{stack.settings().target_url}/api/hotel/", timeout=10).status_code == 200

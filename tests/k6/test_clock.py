@@ -1,0 +1,43 @@
+"""The machine's clock is set during a run: its samples have two kinds of times."""
+
+import time
+
+import pytest
+
+from lab.analysis.completeness import Completeness
+from lab.analysis.windows import Bounds
+from lab.load.k6 import Load, new_testid
+from lab.suites.single_run import run_once
+
+
+@pytest.fixture
+def set_clock_later(monkeypatch):
+    """Return a function that lets this process' clock jump by `jump` seconds, `after` so many."""
+    real, begin = time.time, time.monotonic()
+
+    def set_later(jump, after):
+        monkeypatch.setattr(
+            time, "time", lambda: real() + (jump if time.monotonic() - begin > after else 0)
+        )
+
+    return set_later
+
+
+@pytest.mark.parametrize(("jump", "text"), [(3600, "forward by 3600.0 s"), (-2, "back by 2.0 s")])
+def test_run_in_which_the_clock_was_set_is_not_judged(jump, text, stack, set_clock_later):
+    load = Load("hold", "list", rate=5, duration="10s", testid=new_testid("hold"))
+    set_clock_later(jump, after=6)
+    result = run_once(stack, load, Bounds()).result
+    assert result.outcome == "unrecorded"
+    assert f"the machine's clock was set {text} during the run" in result.verdict
+    assert result.windows == []
+    assert result.requests >= 49
+
+
+@pytest.mark.parametrize(("jump", "readable"), [(0.4, True), (0.6, False), (-0.6, False)])
+def test_only_a_jump_makes_a_record_unreadable(jump, readable):
+    assert Completeness(10, 10, 60, 0, clock_jump=jump).readable is readable
+
+
+def test_clock_that_is_slowly_corrected_makes_no_record_unreadable():
+    assert Completeness(10, 10, 3600, 0, clock_jump=1.8).readable
