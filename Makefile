@@ -43,7 +43,7 @@ test-slow: setup-dev ## Long soaks, large data, every server and old stack (30 m
 	$(BIN)/pytest -m slow tests backend/tests tests/faults tests/compose
 
 .PHONY: test-faults
-test-faults: setup-dev ## Break one service after the other under load, overload, soak (8 minutes); JSON=FILE for the values
+test-faults: setup-dev ## Break one service after the other under load, overload, soak (13 minutes); JSON=FILE for the values
 	FAULTS_JSON="$(JSON)" $(BIN)/pytest -m "not slow" tests/faults
 
 .PHONY: test-kills

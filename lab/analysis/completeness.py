@@ -12,10 +12,8 @@ from lab.analysis.prometheus import Prometheus, PrometheusUnavailable
 # k6 pushes every second; a shorter gap can't look like a break (BREAK_WINDOWS in a row).
 _MAX_GAP_SECONDS = 3
 
-# Windows are seconds long, so a smaller jump can't move an answer into a wrong one. A clock that is
-# slowly corrected (NTP: at most 0.5 ms per second) moves less than that within a window.
-_MAX_CLOCK_JUMP_SECONDS = 0.5
-_MAX_CLOCK_DRIFT = 0.001
+# In a window of 5 s, a smaller jump changes the rate by less than 2 %: too little for a break.
+_MAX_CLOCK_JUMP_SECONDS = 0.1
 
 # With a write-ahead log in front of Prometheus, the last pushes arrive late. Polling ends when
 # nothing arrives for _QUIET_SECONDS, at the latest after _TIMEOUT_SECONDS.
@@ -30,7 +28,7 @@ class Completeness:
 
     `prometheus` is None when Prometheus does not respond. `seconds_missing` is the part of the
     load's `seconds` without any push in Prometheus. `clock_jump`: by how many seconds the machine's
-    clock was set forward during the load, negative if back; then no sample's time is certain.
+    clock was set forward during the run, negative if back; then no sample's time is certain.
     """
 
     k6: int
@@ -41,12 +39,12 @@ class Completeness:
 
     @property
     def readable(self) -> bool:
-        """Return whether Prometheus has data for every second of the run, under its true time."""
+        """Return whether Prometheus has data for every second of the run, with correct times."""
         return self.prometheus is not None and not self.seconds_missing and not self._clock_was_set
 
     @property
     def _clock_was_set(self) -> bool:
-        return abs(self.clock_jump) > _MAX_CLOCK_JUMP_SECONDS + _MAX_CLOCK_DRIFT * self.seconds
+        return abs(self.clock_jump) > _MAX_CLOCK_JUMP_SECONDS
 
     @property
     def complete(self) -> bool:

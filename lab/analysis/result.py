@@ -36,7 +36,7 @@ from lab.host.sampler import CpuUse
 #    until then only in the cells of experiments; `dropped` of a break point.
 # 7: `stopped_after`; `unfinished` also for ramps; outcome `interrupted`.
 # 8: `refused`, until then part of `failed`.
-# 9: `clock_jump` of `recorded`.
+# 9: `clock_jump` of `recorded`: the seconds by which the clock was set during the run.
 SCHEMA_VERSION = 9
 
 Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded", "interrupted"]

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -32,11 +33,12 @@ def cpu_seconds(roots: dict[str, int]) -> dict[str, float]:
 
 def listener(port: int) -> str:
     """Describe the program that listens on a port; only root sees those of other users."""
-    for connection in psutil.net_connections("tcp"):
-        address = connection.laddr
-        listens = connection.status == psutil.CONN_LISTEN and address and address.port == port
-        if listens and connection.pid is not None:
-            return f"{psutil.Process(connection.pid).name()} (process {connection.pid})"
+    with suppress(psutil.Error):
+        for connection in psutil.net_connections("tcp"):
+            address = connection.laddr
+            listens = connection.status == psutil.CONN_LISTEN and address and address.port == port
+            if listens and connection.pid is not None:
+                return f"{psutil.Process(connection.pid).name()} (process {connection.pid})"
     return "another program"
 
 

@@ -190,6 +190,7 @@ def run_k6(
         started, steady = time.time(), time.monotonic()
         end = _execute(command, load.k6_options, log, stop)
         ended = time.time()
+        # NTP's slow corrections change both clocks; only a jump is in their difference.
         clock_jump = ended - started - (time.monotonic() - steady)
     run = Run(
         load,

@@ -22,6 +22,7 @@ from lab.stack.native.supervision import (
 # A server's first response takes this long where its workers import Django on a busy machine. With
 # a shorter timeout, a slow machine would look like a broken server.
 _SECONDS = 60
+_PORT_SECONDS = 5
 _NEXT_STEP = (
     "Fix the cause and repeat the command, or restore the setting: lab set NAME=VALUE. "
     "`lab status` shows what runs."
@@ -32,8 +33,8 @@ def start(group: list[Service], supervision: Supervision, settings: Settings, st
     """Start the enabled services of `group` together, and wait for each.
 
     Raises:
-        LabError: one exited (the message has the end of its log), or does not respond, or another
-            program took its port.
+        LabError: one exited (the message has the end of its log) or does not respond, or another
+            program listens on its port.
     """
     enabled = [service for service in group if service.enabled]
     if not enabled:
@@ -51,13 +52,26 @@ def start(group: list[Service], supervision: Supervision, settings: Settings, st
 
 
 def _start(service: Service, supervision: Supervision) -> None:
-    stopped = supervision.states().get(service.name) in ("stopped", "failed")
-    if stopped and service.port and port_is_open(service.host, service.port):
+    is_stopped = supervision.states().get(service.name) in ("stopped", "failed")
+    if is_stopped and service.port:
+        _require_free_port(service)
+    supervision.start_service(service.name)
+
+
+def _require_free_port(service: Service) -> None:
+    """Check the port before the start: another program on it would pass for the service."""
+    try:
+        # The service's own workers may end later than its main process.
+        wait_for(
+            lambda: not port_is_open(service.host, service.port),
+            seconds=_PORT_SECONDS,
+            what=f"port {service.port}",
+        )
+    except LabError:
         raise LabError(
             f"{service.name} can't start: {listener(service.port)} listens on its port "
             f"{service.port}. Stop that program, then repeat the command."
-        )
-    supervision.start_service(service.name)
+        ) from None
 
 
 def _has_started(

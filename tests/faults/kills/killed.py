@@ -1,6 +1,5 @@
 """Kill a command or a service while clients book, and find what it left."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import psutil
 
 from lab.paths import State
 from lab.stack.native import NativeEngine
-from lab.stack.native.supervision import leftovers, wait_for
+from lab.stack.native.supervision import is_alive, leftovers, wait_for
 from tests.faults.kills.catalogue import COMMANDS, SIGNALS, Kill
 from tests.support.background import repeat_in_thread
 from tests.support.booking_load import FIRST_NIGHT, NIGHTS
@@ -59,20 +58,24 @@ class Clients:
             self.book()
 
 
+def lost_bookings(engine: NativeEngine, acknowledged: list[str]) -> set[str]:
+    """Return the acknowledged bookings that the database lacks."""
+    names = ", ".join(f"'{booking}'" for booking in acknowledged) or "NULL"
+    stored = engine.sql("hotel", f"SELECT id FROM hotels_booking WHERE id IN ({names})")
+    return set(acknowledged) - set(stored)
+
+
 def kill_service(name: str, engine: NativeEngine, state: State) -> None:
     if name == "supervisord":
         pid = int((state.run / "supervisord.pid").read_text())
     else:
         pid = engine.pids()[name]
-    os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not _is_running(pid), seconds=5, what=f"the end of {name}")
+    kill_process(psutil.Process(pid))
 
 
-def _is_running(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+def kill_process(process: psutil.Process) -> None:
+    process.kill()
+    wait_for(lambda: not is_alive(process), seconds=5, what=f"the end of process {process.pid}")
 
 
 @dataclass(frozen=True)

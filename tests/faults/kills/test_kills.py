@@ -9,7 +9,14 @@ import pytest
 
 from lab.paths import RESULTS, current_state
 from tests.faults.kills.catalogue import COMMANDS, choose_kills
-from tests.faults.kills.killed import LAB, Clients, kill_command, kill_service, strangers
+from tests.faults.kills.killed import (
+    LAB,
+    Clients,
+    kill_command,
+    kill_service,
+    lost_bookings,
+    strangers,
+)
 
 # All of them in `make test-kills`.
 KILLS = choose_kills(count=int(os.environ.get("KILLS", "8")))
@@ -40,7 +47,7 @@ def test_up_restores_the_stack_after_a_kill(kill, lab, stack, tmp_path, clean_re
     assert result.code == 0, result.err
     assert httpx.get(f"{clients.url}/api/hotel/", timeout=10).status_code == 200
     assert strangers(stack, state) == []
-    assert _lost(stack, clients.acknowledged) == set()
+    assert lost_bookings(stack, clients.acknowledged) == set()
     clients.book()
 
 
@@ -58,12 +65,6 @@ def _kill_command(kill, lab, log, clients):
         assert ended.code == 1, ended.output
         assert "nterrupted" in ended.output.splitlines()[-1]
         assert "Traceback" not in ended.output
-
-
-def _lost(stack, bookings):
-    names = ", ".join(f"'{booking}'" for booking in bookings) or "NULL"
-    stored = stack.sql("hotel", f"SELECT id FROM hotels_booking WHERE id IN ({names})")
-    return set(bookings) - set(stored)
 
 
 def test_two_starts_at_once_both_end_with_a_running_stack(lab, stack):
