@@ -1,9 +1,7 @@
 """Fixtures of the lab's tests: the `lab` command as a user runs it."""
 
-import json
 import os
 import shutil
-import subprocess
 import sys
 import threading
 from dataclasses import dataclass
@@ -14,25 +12,9 @@ import pytest
 
 from lab.paths import State
 from lab.stack.native.supervision import leftovers
+from tests.support.lab_command import CommandResult, run_lab
 
 LAB = Path(sys.executable).parent / "lab"
-
-
-@dataclass(frozen=True)
-class CommandResult:
-    """Result of a command: exit code, standard output and standard error."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    def is_one_message(self, code: int) -> bool:
-        """Return whether the command ended with one message, no traceback and exit code `code`."""
-        return self.code == code and "error" in self.err.lower() and "Traceback" not in self.err
 
 
 @pytest.fixture(scope="session")
@@ -40,17 +22,9 @@ def lab():
     """Return a function that runs `lab`; keyword arguments are environment variables."""
 
     def run(*argv: str, **environ: str) -> CommandResult:
-        process = subprocess.run(
-            [str(LAB), *argv],
-            env={**os.environ, **environ},
-            capture_output=True,
-            text=True,
-            check=False,
-            # Limit for a command that hangs: on containers a run of three cells takes 280 s on a
-            # quiet machine, and over 600 s in parallel with other work.
-            timeout=1200,
-        )
-        return CommandResult(process.returncode, process.stdout, process.stderr)
+        # Limit for a command that hangs: on containers a run of three cells takes 280 s on a quiet
+        # machine, and over 600 s in parallel with other work.
+        return run_lab(argv, {**os.environ, **environ}, timeout=1200)
 
     return run
 
