@@ -1,6 +1,5 @@
 """Build the result of a k6 run."""
 
-import socket
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from statistics import fmean
@@ -25,7 +24,6 @@ from lab.host.noise import mean_share
 from lab.host.sampler import CpuUse, memory_peak
 from lab.load.k6 import Run
 from lab.load.summary import Summary, read_summary
-from lab.settings import LOOPBACK
 from lab.stack.engine import Engine
 
 # Completeness is polled; with this timeout, a hanging Prometheus does not block a poll for long.
@@ -54,24 +52,16 @@ def read_result(engine: Engine, run: Run, bounds: Bounds) -> Result:
     return metrics.model_copy(update=vars(verdict))
 
 
-def check_target_survived(engine: Engine, run: Run) -> None:
-    """Check that the target still listens: a crash is not a break under load.
+def check_target_survived(run: Run) -> None:
+    """Check that the target still answers: a crash is not a break under load.
 
     Raises:
-        LabError: the backend's port refuses connections.
+        LabError: it went down.
     """
-    settings = run.settings
     try:
-        # Connect only: an overloaded target would answer a request after minutes.
-        socket.create_connection((LOOPBACK, settings.LAB_BACKEND_PORT), timeout=5).close()
-    except ConnectionRefusedError:
-        down = ", ".join(s.name for s in engine.services() if s.state in ("failed", "stopped"))
-        raise LabError(
-            f"The target went down during the test (not running: {down or 'the backend'}). What "
-            f"was measured is in {run.folder}. See `lab status` and `lab logs backend`."
-        ) from None
-    except OSError:
-        return
+        run.target.require_alive()
+    except LabError as error:
+        raise LabError(f"{error} What was measured is in {run.folder}.") from None
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ def k6(
     from lab.load.k6_options import validate_options
     from lab.stack.locks import measurement_lock
     from lab.suites.single_run import run_once
+    from lab.targets.reference import ReferenceApp
 
     if duration is not None:
         check_duration(duration)
@@ -58,7 +59,8 @@ def k6(
     )
     bounds = Bounds(p95, max_errors, min_achieved)
     with measurement_lock():
-        single_run = run_once(current_engine(), load, bounds, early_stop=early_stop)
+        engine = current_engine()
+        single_run = run_once(engine, ReferenceApp(engine), load, bounds, early_stop=early_stop)
     print_result(single_run.document(), as_json, lambda _: output.run(single_run))
     _exit_unless_passed(single_run.result)
 

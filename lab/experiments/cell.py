@@ -20,6 +20,7 @@ from lab.stack import database, latency
 from lab.stack.engine import Engine
 from lab.stack.inspect import read_counters
 from lab.stack.verify import LIST, target_of, verify
+from lab.targets.reference import ReferenceApp
 
 
 @dataclass(frozen=True)
@@ -153,16 +154,16 @@ class StackBench:
         if cell.warm == "pages":
             self._visit_each_page()
         elif isinstance(cell.warm, Workload):
-            run_k6(self.engine, self._load(cell.warm), folder / "warm")
+            self._load(cell.warm, folder / "warm")
 
     def measure(self, cell: Cell, folder: Path) -> Measurement:
         before = read_counters(self._settings)
-        run = run_k6(self.engine, self._load(cell.workload), folder)
+        run = self._load(cell.workload, folder)
         counts = read_counters(self._settings).since(before)
         if counts.total_builds < 0:
             raise LabError("The backend was restarted during the load: its counters began anew.")
         result = result_of(self.engine, run, self.bounds)
-        check_target_survived(self.engine, run)
+        check_target_survived(run)
         backend = {
             "builds": {route: int(count) for route, count in counts.builds.items()},
             "cache": result.cache | counts.by_layer(),
@@ -176,20 +177,15 @@ class StackBench:
         for path in (LIST, *target.hotels()):
             target.get(self._settings.target_url, path)
 
-    def _load(self, workload: Workload) -> Load:
-        return load_of(workload, self._settings, new_testid(workload.profile))
+    def _load(self, workload: Workload, folder: Path) -> Run:
+        target = ReferenceApp(self.engine, workload.entry)
+        return run_k6(self.engine, target, load_of(workload), folder)
 
 
-def load_of(workload: Workload, settings: Settings, testid: str) -> Load:
-    """Return k6's load for the workload, on a stack with these settings."""
+def load_of(workload: Workload) -> Load:
+    """Return k6's load for the workload, with a new name."""
     options = workload.model_dump(exclude={"entry"}, exclude_none=True)
-    return Load(**options, base_url=_entry(workload, settings), testid=testid)
-
-
-def _entry(workload: Workload, settings: Settings) -> str | None:
-    """Return k6's base URL; None for Nginx's address."""
-    urls = {"server": settings.server_url, "async": f"{settings.target_url}/async"}
-    return urls.get(workload.entry)
+    return Load(**options, testid=new_testid(workload.profile))
 
 
 def result_of(engine: Engine, run: Run, bounds: Bounds) -> Result:

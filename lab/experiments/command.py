@@ -25,6 +25,7 @@ from lab.stack.engine import Engine
 from lab.stack.exclusive import ExclusiveUse, exclusive_use
 from lab.stack.inspect import query_backend
 from lab.stack.latency import postgres_auth
+from lab.targets.reference import ReferenceApp
 
 BOUNDS = Bounds()
 
@@ -52,7 +53,7 @@ def start(engine: Engine, plan: Plan) -> tuple[Store, list[str]]:
     with exclusive_use(engine) as stack:
         warnings = preflight.warnings(stack.base)
         machine = _describe_machine(engine, stack.base)
-        _check_loads(engine, plan, stack.base)
+        _check_loads(engine, plan)
         store.write_header(header(plan, store, BOUNDS, machine, warnings))
         return store, _measure(engine, plan, store, stack)
 
@@ -179,12 +180,12 @@ def _describe_machine(engine: Engine, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _check_loads(engine: Engine, plan: Plan, base: Settings) -> None:
+def _check_loads(engine: Engine, plan: Plan) -> None:
     """Let k6 check each load, before a run of hours."""
     loads = {cell.workload.model_dump_json(): cell.workload for cell, _ in plan.todo}
     with step("Checking the loads"):
         for workload in loads.values():
-            check(engine, load_of(workload, base, "check"))
+            check(engine, ReferenceApp(engine, workload.entry), load_of(workload))
 
 
 def _check_same_machine(run: str, document: dict[str, Any], machine: dict[str, Any]) -> None:

@@ -1,9 +1,10 @@
 """Cells whose load an old stack's arm serves; the backend is idle during the load."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from lab.analysis.measure import check_target_survived
 from lab.analysis.windows import Bounds
 from lab.errors import LabError, UsageError
 from lab.experiments.cell import Bench, Measurement, load_of, result_of
@@ -13,7 +14,7 @@ from lab.experiments.old_stacks.runner import RunningArm
 from lab.experiments.old_stacks.stacks import find
 from lab.experiments.schema import Legacy, Workload
 from lab.host.processes import cores_used
-from lab.load.k6 import Run, new_testid, run_k6
+from lab.load.k6 import Run, run_k6
 from lab.settings import Settings, update_live_settings, update_settings
 from lab.stack.engine import Engine
 
@@ -100,7 +101,7 @@ class LegacyBench:
     def measure(self, cell: Cell, folder: Path) -> Measurement:
         with self._exit_stack:
             run = self._load(cell.workload, folder)
-            self._running.check()
+            check_target_survived(run)
         result = result_of(self.engine, run, self.bounds)
         _check_idle(result.services_cpu)
         return Measurement(result, self._settings.as_env(), legacy=self._running.facts)
@@ -110,9 +111,7 @@ class LegacyBench:
         self._exit_stack.close()
 
     def _load(self, workload: Workload, folder: Path) -> Run:
-        default = load_of(workload, self._settings, new_testid(workload.profile))
-        load = replace(default, base_url=self._running.base_url, verified=False)
-        return run_k6(self.engine, load, folder, self._running.pids)
+        return run_k6(self.engine, self._running.target, load_of(workload), folder)
 
 
 @dataclass

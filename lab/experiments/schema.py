@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from lab.analysis.result import COMPARED
 from lab.load import Profile, Scenario
+from lab.targets.reference import Entry
 
 SCHEMA_VERSION = 1
 
@@ -61,11 +62,6 @@ class _Options(_Table):
     retries: Annotated[int, Field(ge=0, le=10)] | None = None
     # A slower response is of no use; a ramp breaks when p95 exceeds this. Default: 1000.
     bound_ms: Annotated[int, Field(ge=1, le=3_600_000)] | None = None
-
-
-# k6's target: Nginx; the server behind it, as in sources without a proxy; or Nginx's /async/, which
-# LAB_SECOND_SERVER serves if there is one.
-Entry = Literal["nginx", "server", "async"]
 
 
 class Workload(_Options):

@@ -1,7 +1,7 @@
 """CPU time and memory of process trees."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_result, stop_after_delay
 _IDLE_CORES, _SAMPLE_SECONDS = 0.2, 0.2
 
 
-def cpu_seconds(roots: dict[str, int]) -> dict[str, float]:
+def cpu_seconds(roots: Mapping[str, int]) -> dict[str, float]:
     """Return the CPU seconds of each process tree so far; `roots` maps names to root processes.
 
     An ended process that was waited for counts in its parent.
@@ -42,7 +42,7 @@ def listener(port: int) -> str:
     return "another program"
 
 
-def cores_used(roots: dict[str, int], seconds: float = _SAMPLE_SECONDS) -> float:
+def cores_used(roots: Mapping[str, int], seconds: float = _SAMPLE_SECONDS) -> float:
     """Return the CPU seconds per second that the trees use in the next `seconds`."""
     started, before = time.monotonic(), sum(cpu_seconds(roots).values())
     time.sleep(seconds)
@@ -50,7 +50,7 @@ def cores_used(roots: dict[str, int], seconds: float = _SAMPLE_SECONDS) -> float
     return used / (time.monotonic() - started)
 
 
-def wait_until_idle(roots: dict[str, int], seconds: float = 30) -> None:
+def wait_until_idle(roots: Mapping[str, int], seconds: float = 30) -> None:
     """Wait, at most `seconds`, until the trees have finished the work of an ended load.
 
     A generator that stops leaves a request on each of its connections. A sync worker answers them

@@ -12,9 +12,6 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-import httpx
-
-from lab import http
 from lab.errors import Interrupted, LabError, UsageError
 from lab.host.cpus import choose_cpus, expand
 from lab.host.sampler import CpuSampler, CpuUse
@@ -23,7 +20,8 @@ from lab.load.process import End, check_options, execute, inspect_load, never, t
 from lab.paths import RESULTS, ROOT
 from lab.settings import Settings
 from lab.settings.env_file import read_env_file
-from lab.stack.engine import Engine, K6Command
+from lab.stack.engine import Engine, K6Command, settings_of
+from lab.targets.target import Target
 
 # k6's exit codes, https://pkg.go.dev/go.k6.io/k6/errext/exitcodes
 _THRESHOLDS_FAILED = 99
@@ -32,22 +30,13 @@ _INTERRUPTED = 105
 # delays every response that arrives while it runs (docs/measured/calibration.md). With four or more
 # threads, virtual users that start together delay the first requests of a load.
 MIN_THREADS = 2
-# Settings that decide which code responds: k6 stops unless the backend reports the same values.
-_VERIFIED = (
-    *("LAB_SERVER", "LAB_WORKERS", "LAB_THREADS", "LAB_DETAIL", "LAB_BOOKING", "LAB_LOCAL_CACHE"),
-    *("LAB_REDIS_CACHE", "LAB_NGINX_CACHE", "LAB_NGINX_CACHE_TTL", "LAB_SHED", "LAB_DB_POOL"),
-    *("LAB_CONN_MAX_AGE", "LAB_VIEWS", "LAB_WORKBENCH", "LAB_WEBSOCKETS", "LAB_SECOND_SERVER"),
-    *("LAB_LATENCY_MS", "LAB_LATENCY_DIRECTION"),
-)
 
 
 @dataclass(frozen=True)
 class Load:
     """Options of a k6 run; an option that is not set has the profile's default.
 
-    `base_url` is the target, if it is not the stack. Without `verified`, k6 does not check the
-    target's settings: the target is another program than the lab's backend. `k6_options` are added
-    to `k6 run`.
+    `k6_options` are added to `k6 run`.
     """
 
     profile: str
@@ -63,8 +52,6 @@ class Load:
     start_rate: float | None = None
     journey_hotels: int | None = None
     testid: str = field(default="")
-    base_url: str | None = None
-    verified: bool = True
     k6_options: tuple[str, ...] = ()
 
     def env(self) -> dict[str, str]:
@@ -81,7 +68,6 @@ class Load:
             "CONNECTIONS": self.connections,
             "JOURNEY_HOTELS": self.journey_hotels,
             "RETRIES": self.retries,
-            "BASE_URL": self.base_url,
             "RESPONSE_TIME_BOUND": self.bound_ms,
             "TESTID": self.testid,
         }
@@ -99,6 +85,7 @@ class Run:
     """
 
     load: Load
+    target: Target
     folder: Path
     started: float
     ended: float
@@ -146,45 +133,46 @@ def _new_folder(testid: str) -> Path:
     return folder
 
 
-def check(engine: Engine, load: Load) -> None:
+def check(engine: Engine, target: Target, load: Load) -> None:
     """Check a load that will run later, like `inspect_load`.
 
     Raises:
         UsageError: k6 rejects a name or a value.
     """
-    settings = _settings_of_ready_stack(engine, load)
-    inspect_load(engine.k6(settings, k6_env(engine, settings, load, ROOT)))
+    target.require_ready()
+    inspect_load(engine.k6(settings_of(engine), k6_env(engine, target, load, ROOT)))
 
 
 def run_k6(
     engine: Engine,
+    target: Target,
     load: Load,
     folder: Path | None = None,
-    pids: dict[str, int] | None = None,
     should_stop: Callable[[Plan, list[CpuUse]], bool] | None = None,
 ) -> Run:
-    """Run k6 on the running stack and wait for its end.
+    """Load the target with the running stack's k6 and wait for its end.
 
-    With a `folder`, the run's files are written there, and k6's messages to its k6.log. The CPU use
-    of `pids` is sampled in addition to the stack's. If the profile may stop early, `should_stop` is
-    called every second with its plan and the CPU use so far; once it returns true, k6 is
-    interrupted and writes its summary. Requests in flight are then cut off.
+    With a `folder`, the run's files are written there, and k6's messages to its k6.log. If the
+    profile may stop early, `should_stop` is called every second with its plan and the CPU use so
+    far; once it returns true, k6 is interrupted and writes its summary. Requests in flight are then
+    cut off.
 
     Raises:
         UsageError: k6 rejects a name or a value.
         InterruptedRun: Ctrl-C, TERM or HUP arrived.
-        LabError: the stack or its data is missing, or k6 failed.
+        LabError: the stack is not running, the target is not ready, or k6 failed.
     """
-    settings = _settings_of_ready_stack(engine, load)
+    settings = settings_of(engine)
+    target.require_ready()
     log = folder / "k6.log" if folder else None
     folder = folder or _new_folder(load.testid)
     engine.stop_load()
-    command = engine.k6(settings, k6_env(engine, settings, load, folder))
+    command = engine.k6(settings, k6_env(engine, target, load, folder))
     plan = inspect_load(command)
     check_options(command, load.k6_options)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "k6-summary.json").unlink(missing_ok=True)
-    sampler = CpuSampler(settings, engine.pids() | (pids or {}))
+    sampler = CpuSampler(settings, engine.pids() | dict(target.pids))
     stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
     with sampler:
         started, steady = time.time(), time.monotonic()
@@ -194,6 +182,7 @@ def run_k6(
         clock_jump = ended - started - (time.monotonic() - steady)
     run = Run(
         load,
+        target,
         folder,
         started,
         ended,
@@ -223,38 +212,26 @@ def _execute(
     return end
 
 
-def _settings_of_ready_stack(engine: Engine, load: Load) -> Settings:
-    settings = engine.settings()
-    if settings is None:
-        raise LabError("The stack is not running. Start it: lab up")
-    if load.verified:
-        _require_ready_backend(settings)
-    return settings
+def k6_env(engine: Engine, target: Target, load: Load, folder: Path) -> dict[str, str]:
+    """Return the environment of k6, which writes its summary into `folder`.
 
-
-def _require_ready_backend(settings: Settings) -> None:
-    try:
-        # On a slow machine the backend may still work off the requests of the warm-up.
-        url, timeout = f"{settings.backend_url}/readyz", settings.LAB_CLIENT_TIMEOUT
-        response = http.get(url, timeout=timeout)
-    except httpx.HTTPError as error:
-        raise LabError(
-            f"The backend does not answer at {settings.backend_url} ({error}). "
-            "See `lab status` and `lab logs backend`."
-        ) from None
-    if response.status_code != httpx.codes.OK:
-        raise LabError(f"The stack is not ready: {response.text}")
-
-
-def k6_env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict[str, str]:
+    Raises:
+        UsageError: BASE_URL is set: its user expects another target.
+    """
+    if url := os.environ.get("BASE_URL"):
+        raise UsageError(
+            f"BASE_URL={url} is set, but this command loads {target.url}. Remove it: unset "
+            "BASE_URL. To load another server with k6 alone: cd k6 && k6 run main.js"
+        )
+    settings = settings_of(engine)
     push = read_env_file(ROOT / "k6/push.env")
     return {
         **push,
         "K6_PROMETHEUS_RW_SERVER_URL": engine.push_url(settings),
-        "BASE_URL": settings.target_url,
+        "BASE_URL": target.url,
         "GOMAXPROCS": os.environ.get("GOMAXPROCS") or str(_threads(settings)),
         "CLIENT_TIMEOUT": str(settings.LAB_CLIENT_TIMEOUT),
-        **(_verification(engine, settings) if load.verified else {}),
+        **target.k6_env(),
         "SUMMARY_PATH": str(folder / "k6-summary.json"),
         **load.env(),
     }
@@ -262,14 +239,6 @@ def k6_env(engine: Engine, settings: Settings, load: Load, folder: Path) -> dict
 
 def _threads(settings: Settings) -> int:
     return max(MIN_THREADS, len(expand(choose_cpus(settings).load)))
-
-
-def _verification(engine: Engine, settings: Settings) -> dict[str, str]:
-    return {
-        "SETTINGS_URL": f"{settings.backend_url}/lab/settings",
-        "LAB_TOKEN": engine.token(),
-        "EXPECT_SETTINGS": ",".join(f"{name}={settings.as_env()[name]}" for name in _VERIFIED),
-    }
 
 
 def _check_outcome(end: End, run: Run, where: str) -> None:

@@ -15,7 +15,8 @@ from lab.paths import RESULTS
 from lab.profiling.flamegraph import HotFunction, hottest
 from lab.profiling.recorder import RATE, Recorder, check_permission
 from lab.settings import Settings
-from lab.stack.engine import Engine
+from lab.stack.engine import Engine, settings_of
+from lab.targets.reference import ReferenceApp
 
 _COUNT = 10
 # With fewer samples the ten functions would be random.
@@ -56,18 +57,16 @@ def profile(engine: Engine, options: ProfileOptions) -> dict[str, Any]:
         UsageError: k6 rejects the arguments.
         LabError: the stack is not running, py-spy may not attach, or the backend was idle.
     """
-    settings = engine.settings()
-    if settings is None:
-        raise LabError("The stack is not running. Start it: lab up")
-    load = options.load(settings)
-    check(engine, load)
+    load = options.load(settings_of(engine))
+    target = ReferenceApp(engine)
+    check(engine, target, load)
     pid = backend_pid(engine)
     check_permission(pid)
     folder = RESULTS / load.testid
     recorder = Recorder(pid, folder / "profile.svg", partial(has_begun, folder / "k6.log"))
     with step(f"Recording {options.seconds} s of {options.scenario} under load"), recorder:
-        run = run_k6(engine, load, folder)
-    check_target_survived(engine, run)
+        run = run_k6(engine, target, load, folder)
+    check_target_survived(run)
     return _write_document(run, recorder, options, engine)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from lab.errors import LabError
 from lab.settings import Settings
 
 ServiceState = Literal["running", "starting", "stopped", "failed", "missing"]
@@ -108,6 +109,18 @@ class Engine(Protocol):
 
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         """Return the command that runs k6 with `env`, on the load generator's CPUs."""
+
+
+def settings_of(engine: Engine) -> Settings:
+    """Return the settings of the running stack.
+
+    Raises:
+        LabError: it is not running.
+    """
+    settings = engine.settings()
+    if settings is None:
+        raise LabError("The stack is not running. Start it: lab up")
+    return settings
 
 
 # By service. Nginx prints its version to standard error.

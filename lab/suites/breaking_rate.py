@@ -9,6 +9,7 @@ from lab.errors import LabError
 from lab.load.k6 import Load, new_testid
 from lab.stack.engine import Engine
 from lab.suites.single_run import run_once
+from lab.targets.reference import ReferenceApp
 
 # Enough for a few workers more than two, few enough that responses stay fast.
 _FULL_VUS, _FULL_SECONDS = 8, 6
@@ -76,7 +77,7 @@ def _closed_loop_rate(engine: Engine, scenario: str) -> float:
         duration=f"{_FULL_SECONDS}s",
         testid=new_testid("capacity"),
     )
-    rate = run_once(engine, full, Bounds()).result.answers_per_second
+    rate = run_once(engine, ReferenceApp(engine), full, Bounds()).result.answers_per_second
     if not rate:
         raise LabError(f"No request of {full.testid} was answered. See `lab logs backend`.")
     return rate
@@ -90,7 +91,7 @@ def _ramp_to(engine: Engine, scenario: str, rate: float) -> Result:
         duration=f"{_RAMP_SECONDS}s",
         testid=new_testid("breakpoint"),
     )
-    return run_once(engine, ramp, Bounds()).result
+    return run_once(engine, ReferenceApp(engine), ramp, Bounds()).result
 
 
 def limit_of(result: Result) -> Limit:

@@ -24,6 +24,7 @@ from lab.stack.engine import Engine
 from lab.stack.exclusive import exclusive_use
 from lab.stack.locks import change_lock
 from lab.suites.single_run import SingleRun, run_once
+from lab.targets.reference import ReferenceApp
 
 # Limit on p95: this multiple of a single client's response time, and at least a second.
 _SINGLE_CLIENT_FACTOR = 4
@@ -140,7 +141,7 @@ def _smoke(engine: Engine, base: Settings) -> tuple[float, SingleRun]:
         Profile.SMOKE, duration="1s", vus=1, journey_hotels=2, testid=new_testid(Profile.SMOKE)
     )
     with step("Smoke test of the three routes"):
-        smoke = run_once(engine, load, Bounds(), quiet=True)
+        smoke = run_once(engine, ReferenceApp(engine), load, Bounds(), quiet=True)
     if smoke.result.outcome == "failed":
         raise LabError(f"The smoke test {smoke.result.verdict}. See `lab logs backend`.")
     return single_client_ms, smoke
@@ -171,7 +172,7 @@ def _rungs(engine: Engine, base: Settings, bounds: Bounds, first_rate: float) ->
         with step(
             f"{number} of {len(VARIANTS)}: {variant.name}, {load.start_rate:,} requests/s up"
         ):
-            result = run_once(engine, load, bounds, quiet=True).result
+            result = run_once(engine, ReferenceApp(engine), load, bounds, quiet=True).result
         previous = _rung(variant, result, previous)
         note(f"  {previous.sentence}")
         yield previous

@@ -29,6 +29,7 @@ from lab.paths import RESULTS
 from lab.settings import Settings, load_settings, update_settings
 from lab.stack.choice import choose_engine
 from lab.stack.engine import Engine
+from lab.targets.reference import ReferenceApp
 
 MIN_RATIO = 0.95
 
@@ -122,7 +123,7 @@ def _run(engine: Engine, settings: Settings, options: Namespace, *, push: bool) 
 def _summary(engine: Engine, settings: Settings, load: Load, *, push: bool) -> dict[str, Any]:
     """Return k6's own summary of one run, whose files are removed."""
     with tempfile.TemporaryDirectory(dir=RESULTS, prefix="overhead-") as folder:
-        env = k6_env(engine, settings, load, Path(folder))
+        env = k6_env(engine, ReferenceApp(engine), load, Path(folder))
         if not push:
             env = {name: value for name, value in env.items() if name != "K6_OUT"}
         process = capture_output(engine.k6(settings, env), "run", "--quiet")

@@ -20,6 +20,7 @@ from lab.suites import breaking_rate
 from lab.suites.breaking_rate import Limit, find_limit
 from lab.suites.limits import LimitCheck, at_least, at_most, memory_checks, peaks
 from lab.suites.single_run import SingleRun, plan_and_start, responses_by_status, run_once
+from lab.targets.reference import ReferenceApp
 
 FACTOR = 2
 # Limits: share of the best goodput before the break; p95 of accepted requests; recovery time.
@@ -73,7 +74,7 @@ def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]
         Progress(_estimate_seconds(seconds)) as progress,
     ):
         # Before the data is loaded again, so that a wrong name fails early.
-        check(engine, _load(scenario, 1, seconds, "on"))
+        check(engine, ReferenceApp(engine), _load(scenario, 1, seconds, "on"))
         prepare(engine, stack)
         with facts(engine, stack.base) as provenance:
             progress.begin("break point", breaking_rate.SECONDS + _AROUND_SECONDS)
@@ -118,7 +119,7 @@ def _arms(
     for shed in ("on", "off"):
         progress.begin(f"overload, LAB_SHED={shed}", seconds + _AROUND_SECONDS)
         settings = _apply(engine, stack, shed)
-        run = run_once(engine, _load(scenario, rate, seconds, shed), Bounds())
+        run = run_once(engine, ReferenceApp(engine), _load(scenario, rate, seconds, shed), Bounds())
         yield _arm(shed, rate, limit, run, Prometheus(settings.prometheus_url))
 
 

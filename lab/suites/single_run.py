@@ -25,6 +25,7 @@ from lab.paths import RESULTS, ROOT
 from lab.settings import Settings, known_settings
 from lab.stack import latency
 from lab.stack.engine import Engine
+from lab.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,13 @@ def parse_single_run(document: dict[str, Any]) -> SingleRun:
 
 
 def run_once(
-    engine: Engine, load: Load, bounds: Bounds, *, early_stop: bool = True, quiet: bool = False
+    engine: Engine,
+    target: Target,
+    load: Load,
+    bounds: Bounds,
+    *,
+    early_stop: bool = True,
+    quiet: bool = False,
 ) -> SingleRun:
     """Run k6, read the run back, and store its result. A ramp ends soon after its break, unless
     `early_stop` is false. With `quiet` k6's messages go to k6.log in the run's folder.
@@ -109,7 +116,7 @@ def run_once(
     should_stop = _early_stop(engine, load, bounds) if early_stop else None
     folder = RESULTS / load.testid if quiet else None
     try:
-        run = run_k6(engine, load, folder, should_stop=should_stop)
+        run = run_k6(engine, target, load, folder, should_stop)
     except InterruptedRun as interrupted:
         with (
             uninterrupted("Storing what was counted first; a moment."),
@@ -118,7 +125,7 @@ def run_once(
             _store(engine, interrupted.run, bounds, delays)
         raise
     single_run = _store(engine, run, bounds, delays)
-    check_target_survived(engine, run)
+    check_target_survived(run)
     return single_run
 
 
@@ -144,19 +151,9 @@ def _files(run: Run, result: Result, bounds: Bounds) -> dict[str, str]:
         # Altair takes half a second to import, which would delay every other command.
         from lab.charts.run import draw
 
-        title = _title(result, run.settings)
+        title = f"{result.profile} of {result.scenario}; {run.target.description}"
         files["picture"] = draw(result, bounds, title, run.folder / run.load.profile)
     return {name: relative(path) for name, path in files.items()}
-
-
-def _title(result: Result, settings: Settings) -> str:
-    """Return the load and its settings: a chart must be clear without its document."""
-    return (
-        f"{result.profile} of {result.scenario}; "
-        f"{settings.LAB_SERVER} × {settings.LAB_WORKERS}, detail {settings.LAB_DETAIL}, "
-        f"booking {settings.LAB_BOOKING}, Redis cache {settings.LAB_REDIS_CACHE}, "
-        f"Nginx cache {settings.LAB_NGINX_CACHE}"
-    )
 
 
 def plan_and_start(run: SingleRun) -> tuple[Plan, float]:

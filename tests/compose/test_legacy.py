@@ -57,7 +57,7 @@ def test_arm_answers_and_leaves_no_container(
 ):
     with arm(engine, provide_base(name), arm_name) as running:
         assert running.facts["server"] == server
-        assert len(running.pids) == processes
-        response = httpx.get(f"{running.base_url}/workbench/{route}/", timeout=20)
+        assert len(running.target.pids) == processes
+        response = httpx.get(f"{running.target.url}/workbench/{route}/", timeout=20)
         assert response.status_code == 200, response.text
     assert run("docker", "ps", "--all", "--quiet", "--filter", f"label={LEGACY_LABEL}").stdout == ""

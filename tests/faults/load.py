@@ -13,6 +13,7 @@ from lab.load.k6 import Load, k6_env, new_testid
 from lab.paths import ROOT
 from lab.stack.engine import Engine
 from lab.stack.native.supervision import wait_for
+from lab.targets.reference import ReferenceApp
 from tests.faults.catalogue import Fault
 from tests.faults.evaluation import FaultResult, Outage, StoredBookings, evaluate
 from tests.faults.injector import FaultInjector
@@ -100,7 +101,8 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 def _start_k6(engine, seconds, folder, ledger, log) -> "subprocess.Popen[bytes]":
     load = Load("hold", "faults", rate=RATE, duration=f"{seconds}s", testid=new_testid("faults"))
     settings = engine.settings()
-    env = k6_env(engine, settings, load, folder) | {"CLIENT_TIMEOUT": str(CLIENT_TIMEOUT)}
+    env = k6_env(engine, ReferenceApp(engine), load, folder)
+    env["CLIENT_TIMEOUT"] = str(CLIENT_TIMEOUT)
     command = engine.k6(settings, env)
     # Relative to the scripts, because the project's folder has another name in a container.
     console = os.path.relpath(ledger, ROOT / "k6")

@@ -8,6 +8,7 @@ from lab.analysis.completeness import Completeness
 from lab.analysis.windows import Bounds
 from lab.load.k6 import Load, new_testid
 from lab.suites.single_run import run_once
+from lab.targets.reference import ReferenceApp
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def set_clock_later(monkeypatch):
 def test_run_in_which_the_clock_was_set_is_not_judged(jump, text, stack, set_clock_later):
     load = Load("hold", "list", rate=5, duration="10s", testid=new_testid("hold"))
     set_clock_later(jump, after=6)
-    result = run_once(stack, load, Bounds()).result
+    result = run_once(stack, ReferenceApp(stack), load, Bounds()).result
     assert result.outcome == "unrecorded"
     assert f"the machine's clock was set {text} during the run" in result.verdict
     assert result.windows == []

@@ -11,6 +11,7 @@ from lab.load.k6 import Load, k6_env
 from lab.paths import RESULTS
 from lab.settings import load_settings
 from lab.stack.native import scheduling
+from lab.targets.reference import ReferenceApp
 
 # Prints the CPU slice of its own process, read with sched_getattr(2).
 _READ_BACK = """
@@ -67,5 +68,5 @@ def test_k6_has_a_second_thread_for_its_garbage_collector(
     monkeypatch.delenv("GOMAXPROCS", raising=False)
     if setting:
         monkeypatch.setenv("GOMAXPROCS", setting)
-    env = k6_env(stack, stack.settings(), Load("smoke"), RESULTS / "x")
+    env = k6_env(stack, ReferenceApp(stack), Load("smoke"), RESULTS / "x")
     assert env["GOMAXPROCS"] == threads

@@ -11,6 +11,7 @@ from lab.analysis.windows import Bounds
 from lab.load.k6 import Load, new_testid, run_k6
 from lab.paths import ROOT
 from lab.suites.single_run import run_once
+from lab.targets.reference import ReferenceApp
 
 # No response is that fast, so every window violates the limit.
 IMPOSSIBLE = Bounds(p95_ms=0.001)
@@ -22,7 +23,7 @@ def _ramp(rate=20, duration="60s"):
 
 @pytest.fixture(scope="module")
 def stopped_run(stack):
-    return run_once(stack, _ramp(), IMPOSSIBLE)
+    return run_once(stack, ReferenceApp(stack), _ramp(), IMPOSSIBLE)
 
 
 def test_ramp_stops_soon_after_its_break(stopped_run):
@@ -52,7 +53,9 @@ def test_stopped_ramp_has_the_break_point_of_its_stored_windows(stopped_run):
 
 
 def test_ramp_without_early_stop_runs_to_its_end(stack):
-    result = run_once(stack, _ramp(duration="15s"), IMPOSSIBLE, early_stop=False).result
+    result = run_once(
+        stack, ReferenceApp(stack), _ramp(duration="15s"), IMPOSSIBLE, early_stop=False
+    ).result
     assert result.outcome == "broke"
     assert (result.stopped_after, result.unfinished) == (None, 0)
     assert result.windows[-1].end == 15
@@ -61,7 +64,7 @@ def test_ramp_without_early_stop_runs_to_its_end(stack):
 def test_ramp_runs_to_its_end_if_prometheus_is_unreachable(stack, tmp_path):
     load = _ramp(duration="15s")
     unreachable = EarlyStop(load.testid, "http://127.0.0.1:1", IMPOSSIBLE)
-    run = run_k6(stack, load, tmp_path, should_stop=unreachable)
+    run = run_k6(stack, ReferenceApp(stack), load, tmp_path, should_stop=unreachable)
     assert run.stopped_at is None
     assert run.ended - run.started > 15
 
@@ -69,6 +72,12 @@ def test_ramp_runs_to_its_end_if_prometheus_is_unreachable(stack, tmp_path):
 def test_hold_never_stops_early(stack, tmp_path):
     load = Load("hold", "list", rate=5, duration="8s", testid=new_testid("hold"))
     calls = []
-    run = run_k6(stack, load, tmp_path, should_stop=lambda *arguments: calls.append(arguments))
+    run = run_k6(
+        stack,
+        ReferenceApp(stack),
+        load,
+        tmp_path,
+        should_stop=lambda *arguments: calls.append(arguments),
+    )
     assert run.stopped_at is None
     assert not calls

@@ -12,6 +12,7 @@ from config.secrets import NAMES
 from lab.load.k6 import Load, k6_env
 from lab.paths import RESULTS, State
 from lab.stack.docker import DockerEngine
+from lab.targets.reference import ReferenceApp
 
 TESTID = "keeps-secrets"
 
@@ -125,8 +126,11 @@ def test_process_environments_contain_no_secret(run, secrets, stack):
 def test_docker_engine_passes_the_token_in_the_environment(stack, monkeypatch):
     monkeypatch.setattr(DockerEngine, "token", lambda _: "the-token")
     monkeypatch.setattr(DockerEngine, "push_url", lambda *_: "http://127.0.0.1:1")
-    engine, settings = DockerEngine(), stack.settings()
-    command = engine.k6(settings, k6_env(engine, settings, Load("smoke"), RESULTS / "x"))
+    settings = stack.settings()
+    monkeypatch.setattr(DockerEngine, "settings", lambda _: settings)
+    engine = DockerEngine()
+    env = k6_env(engine, ReferenceApp(engine), Load("smoke"), RESULTS / "x")
+    command = engine.k6(settings, env)
     assert command.env["LAB_TOKEN"] == "the-token"
     assert not [word for word in command.argv if "the-token" in word]
     names = [command.argv[n + 1] for n, word in enumerate(command.argv) if word == "-e"]

@@ -85,6 +85,12 @@ def test_k6_environment_variables_in_the_shell_are_rejected(lab, stack):
     assert "K6_VUS" in result.err
 
 
+def test_another_target_in_the_shell_is_rejected(lab, stack):
+    result = lab("k6", "smoke", BASE_URL="http://127.0.0.1:8000")
+    assert result.is_one_message(2)
+    assert "BASE_URL=http://127.0.0.1:8000 is set" in result.err
+
+
 @pytest.mark.parametrize("argv", [("k6", "smoke"), ("set", "LAB_DETAIL=fast")])
 def test_commands_without_running_stack_report_how_to_start_it(lab, second_stack, argv):
     result = lab(*argv, **second_stack)

@@ -18,7 +18,7 @@ from lab.experiments.old_stacks.stacks import Arm, Stack, find, stack
 from lab.host.processes import wait_until_idle
 from lab.paths import current_state
 from lab.settings import Settings
-from lab.stack.engine import Engine
+from lab.stack.engine import Engine, settings_of
 
 _START_SECONDS, _POLL_SECONDS = 60, 0.1
 # Processes that still import their code use the CPU; when that ends, all of them are ready.
@@ -42,7 +42,7 @@ def arm(engine: Engine, stack_name: str, arm_name: str) -> Iterator[RunningArm]:
         LabError: it did not start, or its versions are not the pinned ones.
     """
     stack, arm = find(stack_name, arm_name)
-    runner = runner_for(engine, _settings(engine))
+    runner = runner_for(engine, settings_of(engine))
     runner.make(stack)
     if stack.database:
         _make_database(engine)
@@ -50,19 +50,12 @@ def arm(engine: Engine, stack_name: str, arm_name: str) -> Iterator[RunningArm]:
     with runner.running(stack, arm) as running:
         with step(f"Starting {arm.title}"):
             response = _first_response(running)
-            wait_until_idle(running.pids, _IDLE_SECONDS)
-            running.check()
+            wait_until_idle(running.target.pids, _IDLE_SECONDS)
+            running.target.require_alive()
         report = _check_versions(response, stack, arm)
         names = {"stack": stack.name, "arm": arm_name, "title": f"{stack.title}: {arm.title}"}
         running.facts.update(names | report)
         yield running
-
-
-def _settings(engine: Engine) -> Settings:
-    settings = engine.settings()
-    if settings is None:
-        raise LabError("The stack is not running. Start it: lab up")
-    return settings
 
 
 def _make_database(engine: Engine) -> None:
@@ -77,7 +70,7 @@ def _first_response(running: RunningArm) -> httpx.Response:
     Raises:
         LabError: none arrived in time, or a process ended.
     """
-    url = f"{running.base_url}/lab/verify"
+    url = f"{running.target.url}/lab/verify"
     retry = Retrying(
         retry=retry_if_exception_type((httpx.HTTPError, _NotReadyError)),
         wait=wait_fixed(_POLL_SECONDS),
@@ -97,7 +90,7 @@ class _NotReadyError(Exception):
 
 
 def _get(running: RunningArm, url: str) -> httpx.Response:
-    running.check()
+    running.target.require_ready()
     response = http.get(url, timeout=5)
     if response.status_code != httpx.codes.OK:
         raise _NotReadyError(f"{response.status_code}: {response.text[:200]}")

@@ -25,6 +25,7 @@ from lab.experiments.old_stacks.stacks import FOLDER, Arm, Stack
 from lab.settings import LOOPBACK, Settings
 from lab.stack.docker import LEGACY_LABEL, compose_argv, remove_legacy
 from lab.stack.native.render import OPEN_FILES
+from lab.targets.target import PlainServer
 
 # Ports and path inside the containers.
 _PORT, _REDIS_PORT, _SECRETS = 8000, 6379, "/run/lab-secrets"
@@ -74,9 +75,9 @@ class DockerRunner:
                 web = self._web_flags(arm, name, port, containers.project)
                 containers.run(name, *web, *shared, _image(stack), *argv)
             facts = address_facts(arm, cpus, port, _REDIS_PORT)
-            yield RunningArm(
-                f"http://{LOOPBACK}:{port}", containers.pids(), containers.check, facts
-            )
+            url = f"http://{LOOPBACK}:{port}"
+            server = PlainServer(url, arm.title, containers.pids(), containers.check)
+            yield RunningArm(server, facts)
         finally:
             remove_legacy(containers.project)
 

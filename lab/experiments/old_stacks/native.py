@@ -27,6 +27,7 @@ from lab.stack.native import supervision
 from lab.stack.native.programs import library_env, require
 from lab.stack.native.render import OPEN_FILES
 from lab.stack.native.supervision import last_lines
+from lab.targets.target import PlainServer
 
 # A server waits for its running requests; after this time it is killed.
 _STOP_SECONDS = 5
@@ -151,7 +152,8 @@ class NativeRunner:
             for name, argv in arm.commands(LOOPBACK, port):
                 group.start(Process(name, argv, cpus.server, stack.project_folder, env))
             facts = address_facts(arm, cpus, port, layer_port)
-            yield RunningArm(f"http://{LOOPBACK}:{port}", group.pids, group.check, facts)
+            url = f"http://{LOOPBACK}:{port}"
+            yield RunningArm(PlainServer(url, arm.title, group.pids, group.check), facts)
 
     def _env(self, stack: Stack, programs: Path) -> dict[str, str]:
         """Return the environment of the stack's programs, without the lab's Python variables."""

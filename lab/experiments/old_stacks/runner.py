@@ -1,6 +1,5 @@
 """Runners of an old stack's arm: as processes or as containers, by the active engine."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -10,6 +9,7 @@ from lab.experiments.old_stacks.stacks import Arm, Stack
 from lab.host.cpus import choose_cpus, expand, usable_cpus
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.supervision import port_is_open
+from lab.targets.target import PlainServer
 
 # CPUs for Daphne and a worker: the layer's CPU must not be one of them.
 _MIN_SERVER_CPUS = 2
@@ -52,14 +52,9 @@ DATABASE = "legacy"
 
 @dataclass(frozen=True)
 class RunningArm:
-    """A started arm. The verification adds to `facts`.
+    """A started arm. The verification adds to `facts`."""
 
-    `check` raises LabError if one of its processes has ended, with the end of its log.
-    """
-
-    base_url: str
-    pids: dict[str, int]
-    check: Callable[[], None]
+    target: PlainServer
     facts: dict[str, Any] = field(default_factory=dict)
 
 

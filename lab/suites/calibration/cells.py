@@ -41,7 +41,7 @@ class Cell:
     # Maximum number of measurements until the machine is quiet enough for response times.
     tries: int = 1
 
-    def load(self, url: str, testid: str) -> Load:
+    def load(self, testid: str) -> Load:
         """Return the load for k6."""
         return Load(
             self.profile,
@@ -51,8 +51,6 @@ class Cell:
             vus=self.vus,
             max_vus=self.max_vus,
             testid=testid,
-            base_url=url,
-            verified=False,
         )
 
     def quick(self) -> "Cell":

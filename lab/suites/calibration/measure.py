@@ -25,6 +25,7 @@ from lab.suites.calibration.cells import Cell
 from lab.suites.calibration.checks import SHARES, Measurement
 from lab.suites.calibration.noise import ForeignMeter, Noise
 from lab.suites.calibration.reference import Reference, reference_server, round_trip_ms
+from lab.targets.target import PlainServer
 
 
 def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Measurement:
@@ -62,8 +63,9 @@ def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Mea
 
 
 def _run(engine: Engine, cell: Cell, server: Reference, folder: Path) -> Run:
-    load = cell.load(server.url, new_testid(f"calibrate-{cell.name}"))
-    return run_k6(engine, load, folder, {"reference": server.pid})
+    target = PlainServer(server.url, "the reference server", {"reference": server.pid})
+    load = cell.load(new_testid(f"calibrate-{cell.name}"))
+    return run_k6(engine, target, load, folder)
 
 
 @contextmanager

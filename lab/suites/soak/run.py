@@ -25,6 +25,7 @@ from lab.suites.limits import memory_checks, peaks
 from lab.suites.single_run import SingleRun, plan_and_start, responses_by_status, run_once
 from lab.suites.soak.growth import load_checks, sample_checks
 from lab.suites.soak.sampler import Sampler
+from lab.targets.reference import ReferenceApp
 
 SHARE = 0.5
 MIN_SECONDS = 60
@@ -73,7 +74,7 @@ def run(engine: Engine, options: Options) -> dict[str, Any]:
     seconds = breaking_rate.SECONDS + options.seconds + 90
     with exclusive_use(engine, keep_settings=True) as stack, Progress(seconds) as progress:
         # Before the data is loaded again, so that a wrong name fails early.
-        check(engine, _load(options, rate=1))
+        check(engine, ReferenceApp(engine), _load(options, rate=1))
         prepare(engine, stack)
         with facts(engine, stack.base) as provenance:
             limit = _limit(engine, options, progress)
@@ -105,7 +106,7 @@ def _measure(engine: Engine, options: Options, load: Load, settings: Settings) -
     step = max(1.0, options.seconds / SAMPLES)
     start = time.time()
     with Sampler(engine, current_state(), step) as sampler, _store_on_interrupt(sampler):
-        single_run = run_once(engine, load, Bounds())
+        single_run = run_once(engine, ReferenceApp(engine), load, Bounds())
     result = single_run.result
     memory, statuses = _query_prometheus(single_run, settings, start, step)
     checks = [

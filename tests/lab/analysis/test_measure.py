@@ -7,6 +7,9 @@ from lab.analysis.measure import RunData, metrics_of
 from lab.load.k6 import Load, Run
 from lab.load.summary import parse_summary
 from lab.settings import load_settings
+from lab.targets.target import PlainServer
+
+TARGET = PlainServer("http://localhost", "a server")
 
 
 def _result(**metrics):
@@ -14,7 +17,7 @@ def _result(**metrics):
     summary_metrics = {name: {"values": values} for name, values in metrics.items()}
     lab = {"scenario": "workbench", "load_seconds": 5, "duration_seconds": 4}
     summary = parse_summary({"lab": lab, "metrics": summary_metrics})
-    run = Run(Load("closed"), Path(), 0, 5, False, [], load_settings({}))
+    run = Run(Load("closed"), TARGET, Path(), 0, 5, False, [], load_settings({}))
     return metrics_of(run, summary, RunData(0, Completeness(7, 7, 5, 0), []))
 
 

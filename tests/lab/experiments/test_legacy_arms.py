@@ -64,7 +64,7 @@ def test_django_3_0_arm_answers_its_routes(stack, leftover_ports, name, interfac
         assert (facts["interface"], facts["thread_sensitive"]) == (interface, True)
         # Servers differ in how they call the views, not in the views.
         routes = stack_named(DJANGO_3).routes if interface == "wsgi" else []
-        urls = [f"{running.base_url}/workbench/{name.replace('_', '-')}/" for name in routes]
+        urls = [f"{running.target.url}/workbench/{name.replace('_', '-')}/" for name in routes]
         with ThreadPoolExecutor() as pool:
             for response in pool.map(lambda url: httpx.get(url, timeout=20), urls):
                 assert response.status_code == 200, response.text
@@ -87,11 +87,11 @@ def test_channels_2016_arm_answers(stack, leftover_ports, name, server, layer, p
         facts = _facts(running, leftover_ports)
         assert (facts["server"], facts.get("layer")) == (server, layer)
         assert facts["python"].startswith("3.6.")
-        assert running.pids.keys() == processes
-        response = httpx.get(f"{running.base_url}/workbench/hello/", timeout=20)
+        assert running.target.pids.keys() == processes
+        response = httpx.get(f"{running.target.url}/workbench/hello/", timeout=20)
         assert response.json() == {"hello": "world"}
         if layer == "asgi_redis":
-            redis = psutil.Process(running.pids["legacy-redis"])
+            redis = psutil.Process(running.target.pids["legacy-redis"])
             assert redis.cpu_affinity() == [int(facts["layer_cpus"])]
             assert facts["layer_cpus_shared_with"] in ("nobody", "the load generator")
 

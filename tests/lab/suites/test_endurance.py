@@ -109,7 +109,7 @@ def test_sustained_ramp_is_followed_by_higher_ramp(monkeypatch, ramps, rates):
     results = iter([Result(answers_per_second=200.0), *ramps])
     loads = []
 
-    def run_once(_engine, load, _bounds):
+    def run_once(_engine, _target, load, _bounds):
         loads.append(load)
         return SimpleNamespace(result=next(results))
 

@@ -1,0 +1,1 @@
+"""What is loaded: the lab's reference app, or another server."""

@@ -1,0 +1,88 @@
+"""The lab's own hotel API, behind Nginx."""
+
+import socket
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import httpx
+
+from lab import http
+from lab.errors import LabError
+from lab.settings import LOOPBACK
+from lab.stack.engine import Engine, settings_of
+
+# What k6 addresses: Nginx; the server behind it, as in sources without a proxy; or Nginx's /async/,
+# which LAB_SECOND_SERVER serves if there is one.
+Entry = Literal["nginx", "server", "async"]
+
+# Settings that decide which code responds: k6 stops unless the backend reports the same values.
+_VERIFIED = (
+    *("LAB_SERVER", "LAB_WORKERS", "LAB_THREADS", "LAB_DETAIL", "LAB_BOOKING", "LAB_LOCAL_CACHE"),
+    *("LAB_REDIS_CACHE", "LAB_NGINX_CACHE", "LAB_NGINX_CACHE_TTL", "LAB_SHED", "LAB_DB_POOL"),
+    *("LAB_CONN_MAX_AGE", "LAB_VIEWS", "LAB_WORKBENCH", "LAB_WEBSOCKETS", "LAB_SECOND_SERVER"),
+    *("LAB_LATENCY_MS", "LAB_LATENCY_DIRECTION"),
+)
+
+
+@dataclass(frozen=True)
+class ReferenceApp:
+    """The hotel API of the running stack."""
+
+    engine: Engine
+    entry: Entry = "nginx"
+    # The engine knows its processes.
+    pids: ClassVar[dict[str, int]] = {}
+
+    @property
+    def url(self) -> str:
+        settings = settings_of(self.engine)
+        if self.entry == "server":
+            return settings.server_url
+        return settings.target_url + ("/async" if self.entry == "async" else "")
+
+    @property
+    def description(self) -> str:
+        settings = settings_of(self.engine)
+        return (
+            f"{settings.LAB_SERVER} × {settings.LAB_WORKERS}, detail {settings.LAB_DETAIL}, "
+            f"booking {settings.LAB_BOOKING}, Redis cache {settings.LAB_REDIS_CACHE}, "
+            f"Nginx cache {settings.LAB_NGINX_CACHE}"
+        )
+
+    def require_ready(self) -> None:
+        settings = settings_of(self.engine)
+        try:
+            # On a slow machine the backend may still work off the requests of the warm-up.
+            url, timeout = f"{settings.backend_url}/readyz", settings.LAB_CLIENT_TIMEOUT
+            response = http.get(url, timeout=timeout)
+        except httpx.HTTPError as error:
+            raise LabError(
+                f"The backend does not answer at {settings.backend_url} ({error}). "
+                "See `lab status` and `lab logs backend`."
+            ) from None
+        if response.status_code != httpx.codes.OK:
+            raise LabError(f"The stack is not ready: {response.text}")
+
+    def require_alive(self) -> None:
+        port = settings_of(self.engine).LAB_BACKEND_PORT
+        try:
+            # Connect only: an overloaded target would answer a request after minutes.
+            socket.create_connection((LOOPBACK, port), timeout=5).close()
+        except ConnectionRefusedError:
+            services = self.engine.services()
+            down = ", ".join(s.name for s in services if s.state in ("failed", "stopped"))
+            raise LabError(
+                f"The target went down during the test (not running: {down or 'the backend'}). "
+                "See `lab status` and `lab logs backend`."
+            ) from None
+        except OSError:
+            return
+
+    def k6_env(self) -> dict[str, str]:
+        settings = settings_of(self.engine)
+        values = settings.as_env()
+        return {
+            "SETTINGS_URL": f"{settings.backend_url}/lab/settings",
+            "LAB_TOKEN": self.engine.token(),
+            "EXPECT_SETTINGS": ",".join(f"{name}={values[name]}" for name in _VERIFIED),
+        }

@@ -1,0 +1,53 @@
+"""The interface of a target, and a server of which the lab knows nothing but its processes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class Target(Protocol):
+    """What k6 loads."""
+
+    @property
+    def url(self) -> str:
+        """Where k6 sends its requests."""
+
+    @property
+    def description(self) -> str:
+        """What it is, for the title of a chart."""
+
+    @property
+    def pids(self) -> Mapping[str, int]:
+        """The main process of each of its services, beside those of the stack."""
+
+    def require_ready(self) -> None:
+        """Raise LabError unless it can be loaded."""
+
+    def require_alive(self) -> None:
+        """Raise LabError if it went down: a crash is not a break under load."""
+
+    def k6_env(self) -> dict[str, str]:
+        """Return what k6 needs in addition to the address, as environment variables."""
+
+
+def _nothing() -> None:
+    """Check nothing."""
+
+
+@dataclass(frozen=True)
+class PlainServer:
+    """A server that the lab started itself; `check` raises LabError if one of `pids` has ended."""
+
+    url: str
+    description: str
+    pids: Mapping[str, int] = field(default_factory=dict)
+    check: Callable[[], None] = _nothing
+
+    def require_ready(self) -> None:
+        self.check()
+
+    def require_alive(self) -> None:
+        self.check()
+
+    def k6_env(self) -> dict[str, str]:
+        return {}
