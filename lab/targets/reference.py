@@ -23,6 +23,9 @@ _VERIFIED = (
     *("LAB_LATENCY_MS", "LAB_LATENCY_DIRECTION"),
 )
 
+# On a slow machine the backend may still work off the requests of the warm-up, for minutes.
+_READY_SECONDS = 300
+
 
 @dataclass(frozen=True)
 class ReferenceApp:
@@ -52,9 +55,7 @@ class ReferenceApp:
     def require_ready(self) -> None:
         settings = settings_of(self.engine)
         try:
-            # On a slow machine the backend may still work off the requests of the warm-up.
-            url, timeout = f"{settings.backend_url}/readyz", settings.LAB_CLIENT_TIMEOUT
-            response = http.get(url, timeout=timeout)
+            response = http.get(f"{settings.backend_url}/readyz", timeout=_READY_SECONDS)
         except httpx.HTTPError as error:
             raise LabError(
                 f"The backend does not answer at {settings.backend_url} ({error}). "
