@@ -26,8 +26,9 @@ OVERHEAD_SECONDS = 8
 RESET_SECONDS = 5
 # Time to build one hotel's detail, by LAB_DETAIL.
 BUILD_SECONDS = {"naive": 0.8, "fast": 0.05}
-# Details that are built besides the load's: to verify a cache, and to visit or book every hotel.
-VERIFIED_DETAILS, ALL_DETAILS = 3, 20
+# Details that are built to verify a cache, to visit or book every hotel, and by a load that warms a
+# cache: some of them twice, as long as the cache is cold.
+VERIFIED_DETAILS, ALL_DETAILS, WARM_DETAILS = 3, 20, 40
 # Round trips with the cell's latency before its load: to start the stack, and to measure the delay.
 LATENCY_TRIPS = 60
 
@@ -50,25 +51,27 @@ class Cell:
     # Whether the load writes, so that the database must be restored.
     reset: Literal["database", "nothing"] = "database"
 
-    @property
-    def load_seconds(self) -> float:
-        """Return the duration of its loads and delays, the same on every machine."""
-        warm = seconds(self.warm.duration) if isinstance(self.warm, Workload) else 0
+    def expected_seconds(self, slowness: float = 1.0) -> float:
+        """Return the expected duration, on a machine `slowness` times as slow as an idle one."""
+        build = slowness * BUILD_SECONDS[self.settings.get("LAB_DETAIL", "naive")]
+        delays = LATENCY_TRIPS * int(self.settings.get("LAB_LATENCY_MS", 0)) / 1000
+        # A slow machine works off what a load has left before the next step begins.
+        loads = sum(max(length, build * details) for length, details in self._loads())
+        reset = RESET_SECONDS if self.reset == "database" else 0
+        return delays + loads + slowness * (OVERHEAD_SECONDS + reset) + build * self._details
+
+    def _loads(self) -> Iterator[tuple[float, int]]:
+        """Yield the length of each load in seconds, and how many details it has built."""
+        if isinstance(self.warm, Workload):
+            yield seconds(self.warm.duration), WARM_DETAILS
         # The article's warm profile has an additional first minute.
         stage = 60 if self.workload.profile == "article-breakpoint-warm" else 0
-        delays = LATENCY_TRIPS * int(self.settings.get("LAB_LATENCY_MS", 0)) / 1000
-        return delays + warm + stage + seconds(self.workload.duration)
-
-    @property
-    def work_seconds(self) -> float:
-        """Return the expected duration of everything else, on an idle machine."""
-        reset = RESET_SECONDS if self.reset == "database" else 0
-        build = BUILD_SECONDS[self.settings.get("LAB_DETAIL", "naive")]
-        return OVERHEAD_SECONDS + reset + build * self._details
+        is_cold = self.warm == "none" and self.workload.scenario == "detail"
+        yield stage + seconds(self.workload.duration), ALL_DETAILS if is_cold else 0
 
     @property
     def _details(self) -> int:
-        """Return how many details are built besides the load's."""
+        """Return how many details are built besides the loads'."""
         names = ("LAB_LOCAL_CACHE", "LAB_REDIS_CACHE", "LAB_NGINX_CACHE")
         is_cached = any(self.settings.get(name, "off") != "off" for name in names)
         books = self.workload.scenario in ("journey", "booking")
@@ -77,10 +80,6 @@ class Cell:
             + (ALL_DETAILS if self.warm == "pages" else 0)
             + (ALL_DETAILS if books else 0)
         )
-
-    def expected_seconds(self, slowness: float = 1.0) -> float:
-        """Return the expected duration of the whole cell, on a machine `slowness` times as slow."""
-        return self.load_seconds + slowness * self.work_seconds
 
 
 def cells(experiment: Experiment) -> list[Cell]:

@@ -18,6 +18,8 @@ from lab.host import preflight
 
 # After this many failures in a row the cause is the stack, not a cell.
 _GIVE_UP_AFTER = 3
+# The search for the slowness.
+_SLOWEST, _PRECISION = 1000.0, 0.01
 
 
 @dataclass(frozen=True)
@@ -39,22 +41,30 @@ class Plan:
 class Slowness:
     """How many times as long as on an idle reference machine work takes, corrected by each cell.
 
-    The first estimate has the weight of one cell.
+    The first estimate has the weight of the work around one cell.
     """
 
     def __init__(self, estimate: float) -> None:
-        self._first = estimate
-        self._actual = self._expected = 0.0
+        self._actual = matrix.OVERHEAD_SECONDS * estimate
+        self._cells: list[Cell] = []
 
     def correct(self, cell: Cell, seconds: float) -> None:
         """Add a measured cell, which took that long."""
-        self._actual += seconds - cell.load_seconds
-        self._expected += cell.work_seconds
+        self._cells.append(cell)
+        self._actual += seconds
 
     @property
     def value(self) -> float:
-        weight = matrix.OVERHEAD_SECONDS
-        return max((self._first * weight + self._actual) / (weight + self._expected), 0.0)
+        """Return the slowness with which the measured cells are expected to take their time."""
+        low, high = 0.0, _SLOWEST
+        while high - low > _PRECISION:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._expected(middle) < self._actual else (low, middle)
+        return high
+
+    def _expected(self, slowness: float) -> float:
+        cells = sum(cell.expected_seconds(slowness) for cell in self._cells)
+        return matrix.OVERHEAD_SECONDS * slowness + cells
 
 
 def make_plan(
