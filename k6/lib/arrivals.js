@@ -24,13 +24,13 @@ export function targetRateAt(plan, elapsedSeconds) {
   return 0;
 }
 
-// A closed load without pauses has no plan; no target of the lab makes more bookings per second.
+// A closed load without pauses has no plan; no target of the lab creates more objects per second.
 const MAX_CLOSED_RATE = 2000;
 
 /**
  * Return the maximum number of iterations that the profile can start.
  * @param {Profile} profile
- * @param {number} pauseSeconds after each request of a visitor: the shortest iteration
+ * @param {number} pauseSeconds after each request of a user: the shortest iteration
  */
 export function plannedIterations(profile, pauseSeconds) {
   if (profile.plan === null && profile.unit === 'requests') {
@@ -83,6 +83,3 @@ export const PAUSE_SECONDS = 1;
 export function pause() {
   sleep(PAUSE_SECONDS);
 }
-
-// Time limit for opening all WebSockets together: a server accepts about a hundred per second.
-export const OPENING_TIMEOUT_MS = 60000;

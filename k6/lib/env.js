@@ -2,41 +2,10 @@
 // The only module that reads the environment. It takes the variables as an object, so that tests
 // can pass their own. Every mistake stops k6 before the first request.
 
-import { ROUTES } from './workbench.js';
-
 /** @param {number} value k6 accepts fractions: 1.5s */
 export function seconds(value) {
   return `${value}s`;
 }
-
-export const SCENARIOS = [
-  ...['journey', 'list', 'detail', 'booking', 'staleness', 'workbench', 'availability', 'faults'],
-];
-
-// Scenarios that require a particular profile, and the reason.
-/** @type {Record<string, { profile: string, because: string }>} */
-const REQUIRED_PROFILES = {
-  staleness: {
-    profile: 'smoke',
-    because:
-      'it polls until the page shows the booking, so it has no planned rate. Run the load in a second k6',
-  },
-  availability: {
-    profile: 'hold',
-    because: 'it sends bookings at RATE, whatever happens to the sockets',
-  },
-  faults: { profile: 'hold', because: 'it continues at RATE during the fault' },
-};
-
-// Variables that only one scenario reads.
-/** @type {Record<string, string>} */
-const SCENARIO_VARIABLES = {
-  STALENESS_BOUND: 'staleness',
-  ROUTE: 'workbench',
-  RETRIES: 'workbench',
-  CONNECTIONS: 'availability',
-  JOURNEY_HOTELS: 'journey',
-};
 
 // If one of these is set, k6 replaces the script's scenarios with its own shortcut.
 const K6_SHORTCUTS = ['K6_VUS', 'K6_DURATION', 'K6_ITERATIONS', 'K6_STAGES'];
@@ -52,45 +21,42 @@ const DURATION_UNITS = { h: 3600, m: 60, s: 1, ms: 0.001 };
  * @property {string} baseUrl without a trailing slash
  * @property {number} clientTimeoutMs
  * @property {number} boundMs time limit: a slower response is of no use to a visitor
- * @property {number} stalenessBoundMs time limit: after it a booking counts as unseen
- * @property {string} route of the workbench; empty in other scenarios
- * @property {number} retries maximum number of retries of a failed request
- * @property {number} connections number of open WebSockets
- * @property {number} journeyHotels hotels that a visitor opens, at most; 0: all
  * @property {string} testid
  * @property {string} summaryPath empty: no file is written
  * @property {string} settingsUrl empty: the settings are not read
  * @property {string} labToken
  * @property {Record<string, string>} expectSettings
+ * @property {any} options values of the scenario's own variables
  */
+
+/** @typedef {import('./scenario').Scenario} Scenario */
+/** @typedef {Record<string, () => Scenario>} Scenarios modules by name; the first is the default */
 
 /**
  * @param {Variables} variables
  * @param {string[]} profiles
+ * @param {Scenarios} scenarios
  * @returns {Env}
  */
-export function readEnv(variables, profiles) {
+export function readEnv(variables, profiles, scenarios) {
   rejectK6Shortcuts(variables);
+  const names = Object.keys(scenarios);
   const profile = readChoice(variables, 'PROFILE', profiles, 'smoke');
-  const scenario = readChoice(variables, 'SCENARIO', SCENARIOS, 'journey');
-  checkScenario(variables, profile, scenario);
+  const scenario = readChoice(variables, 'SCENARIO', names, names[0]);
+  const { requiredProfile, readOptions } = scenarios[scenario]();
+  checkProfile(profile, scenario, requiredProfile);
   const env = {
     profile,
     scenario,
     baseUrl: readUrl(variables, 'BASE_URL', 'http://127.0.0.1:8080').replace(/\/+$/, ''),
     clientTimeoutMs: readInteger(variables, 'CLIENT_TIMEOUT', 60, 1, 3600) * 1000,
     boundMs: readInteger(variables, 'RESPONSE_TIME_BOUND', 1000, 1, 3600000),
-    // At most 100 s: the smoke profile's gracefulStop is 2 min.
-    stalenessBoundMs: readInteger(variables, 'STALENESS_BOUND', 10, 1, 100) * 1000,
-    route: scenario === 'workbench' ? readChoice(variables, 'ROUTE', Object.keys(ROUTES), '') : '',
-    retries: readInteger(variables, 'RETRIES', 0, 0, 10),
-    connections: readInteger(variables, 'CONNECTIONS', 100, 1, 20000),
-    journeyHotels: readInteger(variables, 'JOURNEY_HOTELS', 0, 1, 100000),
     testid: variables.TESTID || defaultTestid(profile, scenario, new Date()),
     summaryPath: variables.SUMMARY_PATH || '',
     settingsUrl: readUrl(variables, 'SETTINGS_URL', ''),
     labToken: variables.LAB_TOKEN || '',
     expectSettings: parseSettings(variables.EXPECT_SETTINGS || ''),
+    options: readOptions ? readOptions(variables) : {},
   };
   checkSettingsSource(env);
   return env;
@@ -112,7 +78,7 @@ function rejectK6Shortcuts(variables) {
  * @param {string[]} allowed
  * @param {string} fallback
  */
-function readChoice(variables, name, allowed, fallback) {
+export function readChoice(variables, name, allowed, fallback) {
   const value = variables[name] || fallback;
   if (allowed.includes(value)) return value;
   throw new Error(`${name}=${value} is unknown. Set it to one of: ${allowed.join(', ')}.`);
@@ -160,21 +126,26 @@ export function readDecimal(variables, name, fallback, min, max) {
 }
 
 /**
- * @param {Variables} variables
  * @param {string} profile
  * @param {string} scenario
+ * @param {Scenario['requiredProfile']} required
  */
-function checkScenario(variables, profile, scenario) {
-  const requirement = REQUIRED_PROFILES[scenario];
-  if (requirement && profile !== requirement.profile) {
-    throw new Error(
-      `SCENARIO=${scenario} requires PROFILE=${requirement.profile}: ${requirement.because}.`,
-    );
-  }
-  for (const [name, owner] of Object.entries(SCENARIO_VARIABLES)) {
-    if (variables[name] && scenario !== owner) {
-      throw new Error(`${name} applies to SCENARIO=${owner} only. Unset it.`);
-    }
+function checkProfile(profile, scenario, required) {
+  if (!required || profile === required.name) return;
+  throw new Error(`SCENARIO=${scenario} requires PROFILE=${required.name}: ${required.because}.`);
+}
+
+/**
+ * Reject variables of other scenarios. Loads every scenario's module.
+ * @param {Variables} variables
+ * @param {string} scenario
+ * @param {Scenarios} scenarios
+ */
+export function rejectForeignVariables(variables, scenario, scenarios) {
+  for (const [owner, load] of Object.entries(scenarios)) {
+    const foreign = owner === scenario ? [] : load().variables || [];
+    const name = foreign.find((each) => variables[each]);
+    if (name) throw new Error(`${name} applies to SCENARIO=${owner} only. Unset it.`);
   }
 }
 

@@ -1,5 +1,5 @@
 // @ts-check
-// Names of requests and of the lab's own metrics. k6's remote write adds `k6_` before the name of a
+// The lab's own metrics. k6's remote write adds `k6_` before the name of a
 // metric and `_total` after a counter's. A trend as a native histogram gets `_seconds`, otherwise
 // one gauge per statistic (`_p95`, also in seconds). In Prometheus the metrics are:
 //   k6_lab_cache_status_total{cache_status, name}      responses by X-Cache-Status
@@ -7,24 +7,15 @@
 //   k6_lab_answers_in_time_total{name}                 successful, within the time limit: goodput
 //   k6_lab_scenario_start_seconds                      start of the plan, Unix time
 //   k6_lab_target_rate{unit}                           planned arrivals/s at this moment
-//   k6_lab_staleness_seconds                           from a booking's 201 to a page that shows it
-//   k6_lab_staleness_unseen_total                      bookings that no page showed in time
-//   k6_lab_bookings_created_total, k6_lab_bookings_conflicted_total
 //   k6_lab_begun_total                                 started requests, if k6 may cut off the last
 //   k6_lab_retries_total{name}                         retries of failed requests
-// WebSocket metrics: sockets.js.
+// A scenario's own metrics stand next to it.
 import exec from 'k6/execution';
 import { Counter, Gauge, Trend } from 'k6/metrics';
 import { targetRateAt } from './arrivals.js';
 
-export const REQUESTS = {
-  list: 'hotel_list',
-  detail: 'hotel_detail',
-  booking: 'booking_create',
-};
-
 // Values of Nginx's X-Cache-Status, and two of the lab's own: REFUSED, a 503 for a page that could
-// not be built in time; NONE, a response without the header.
+// not be built in time; NONE, a response without the header, or with another value.
 export const CACHE_STATUSES = [
   ...['HIT', 'MISS', 'EXPIRED', 'STALE', 'UPDATING', 'REVALIDATED', 'BYPASS', 'SCARCE'],
   ...['REFUSED', 'NONE'],
@@ -35,10 +26,6 @@ const cacheDuration = new Trend('lab_cache_duration', true);
 const answersInTime = new Counter('lab_answers_in_time');
 const scenarioStart = new Gauge('lab_scenario_start_seconds');
 const targetRate = new Gauge('lab_target_rate');
-const staleness = new Trend('lab_staleness', true);
-const stalenessUnseen = new Counter('lab_staleness_unseen');
-const bookingsCreated = new Counter('lab_bookings_created');
-const bookingsConflicted = new Counter('lab_bookings_conflicted');
 const starts = new Counter('lab_begun');
 const retries = new Counter('lab_retries');
 
@@ -56,22 +43,26 @@ let lastPulse = 0;
  * @param {import('k6/http').Response} response
  * @param {string} name
  * @param {number} boundMs
+ * @param {boolean} [success] default: by the status
  */
-export function recordResponse(response, name, boundMs) {
-  const tags = cacheTagsFor(name, response.headers['X-Cache-Status'] || 'NONE');
+export function recordResponse(response, name, boundMs, success = isSuccess(response.status)) {
+  const { headers, timings } = response;
+  const tags = cacheTagsFor(name, headers['X-Cache-Status'] || 'NONE');
   cacheStatus.add(1, tags);
-  cacheDuration.add(response.timings.duration, tags);
-  recordInTime(response, name, boundMs);
+  cacheDuration.add(timings.duration, tags);
+  recordInTime(name, success && timings.duration <= boundMs);
+}
+
+/** @param {number} status */
+export function isSuccess(status) {
+  return status >= 200 && status < 400;
 }
 
 /**
- * @param {import('k6/http').Response} response
  * @param {string} name
- * @param {number} boundMs
- * @param {number} waitedMs that the user has already waited for failed attempts
+ * @param {boolean} inTime whether the user got a successful response within the time limit
  */
-export function recordInTime({ status, timings }, name, boundMs, waitedMs = 0) {
-  const inTime = status >= 200 && status < 400 && waitedMs + timings.duration <= boundMs;
+export function recordInTime(name, inTime) {
   // Adding 0 starts the series before the first success, so that its rate is correct.
   answersInTime.add(inTime ? 1 : 0, nameTagsFor(name));
 }
@@ -98,20 +89,8 @@ function nameTagsFor(name) {
  */
 function cacheTagsFor(name, status) {
   const byStatus = cacheTags[name] || (cacheTags[name] = {});
-  return byStatus[status] || (byStatus[status] = { cache_status: status, name });
-}
-
-/** @param {number} status of the response to a booking */
-export function recordBooking(status) {
-  if (status === 201) bookingsCreated.add(1);
-  if (status === 409) bookingsConflicted.add(1);
-}
-
-/** @param {number | null} ms until the booking was seen; null if it was not */
-export function recordStaleness(ms) {
-  // Adding 0 starts the series before the first unseen booking.
-  stalenessUnseen.add(ms === null ? 1 : 0);
-  if (ms !== null) staleness.add(ms);
+  const known = CACHE_STATUSES.includes(status) ? status : 'NONE';
+  return byStatus[status] || (byStatus[status] = { cache_status: known, name });
 }
 
 /**

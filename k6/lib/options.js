@@ -1,13 +1,12 @@
 // @ts-check
-import { CACHE_STATUSES, REQUESTS } from './metrics.js';
-import { workbenchName } from './workbench.js';
+import { CACHE_STATUSES } from './metrics.js';
 
 /** @typedef {import('./env.js').Env} Env */
 /** @typedef {import('./profiles.js').Profile} Profile */
 /** @typedef {import('k6/options').Options} Options */
 
-// k6's defaults without url (a series for each hotel's id), and without group, proto, tls_version,
-// subproto and error, which add nothing here to status and error_code.
+// k6's defaults without url (a series for each address), and without group, proto, tls_version, subproto
+// and error, which add nothing here to status and error_code.
 const SYSTEM_TAGS = [
   'status',
   'method',
@@ -18,31 +17,21 @@ const SYSTEM_TAGS = [
   'check',
 ];
 
-/** @type {Record<string, string[]>} */
-const SCENARIO_REQUESTS = {
-  journey: Object.values(REQUESTS),
-  list: [REQUESTS.list],
-  detail: [REQUESTS.detail],
-  booking: [REQUESTS.booking],
-  staleness: [REQUESTS.detail, REQUESTS.booking],
-  availability: [REQUESTS.booking],
-  faults: [REQUESTS.detail, REQUESTS.booking],
-};
-
 /**
  * @param {Env} env
  * @param {Profile} profile
+ * @param {string[]} names values of the tag `name` that the summary reports separately
  * @returns {Options}
  */
-export function buildOptions(env, profile) {
+export function buildOptions(env, profile, names) {
   return {
     scenarios: { [env.scenario]: buildScenario(env, profile) },
-    thresholds: { ...submetrics(env), ...thresholdsFor(profile) },
+    thresholds: { ...submetrics(env.scenario, names), ...thresholdsFor(profile) },
     tags: { testid: env.testid },
     systemTags: /** @type {any} */ (SYSTEM_TAGS),
     summaryTrendStats: ['min', 'avg', 'p(50)', 'p(90)', 'p(95)', 'p(99)', 'max', 'count'],
     discardResponseBodies: true,
-    // setup() reads up to 50 hotels' details, each in seconds with the slowest settings.
+    // setup() sends up to some hundred requests, each of which may take seconds.
     setupTimeout: '5m',
   };
 }
@@ -81,11 +70,11 @@ function thresholdsFor(profile) {
 /**
  * Return empty thresholds, which never fail: k6's summary contains a metric by tag only if a
  * threshold names it. The tag `scenario` excludes setup's requests.
- * @param {Env} env
+ * @param {string} scenario
+ * @param {string[]} names
  * @returns {Record<string, string[]>}
  */
-function submetrics({ scenario, route }) {
-  const names = SCENARIO_REQUESTS[scenario] || [workbenchName(route)];
+function submetrics(scenario, names) {
   const tags = [`scenario:${scenario}`, ...names.map((name) => `name:${name}`)];
   const keys = tags.flatMap((tag) => [
     `http_reqs{${tag}}`,
@@ -93,8 +82,6 @@ function submetrics({ scenario, route }) {
     `http_req_duration{${tag}}`,
   ]);
   keys.push(`http_req_duration{scenario:${scenario},expected_response:true}`);
-  if (scenario !== 'workbench') {
-    keys.push(...CACHE_STATUSES.map((status) => `lab_cache_status{cache_status:${status}}`));
-  }
+  keys.push(...CACHE_STATUSES.map((status) => `lab_cache_status{cache_status:${status}}`));
   return Object.fromEntries(keys.map((key) => [key, []]));
 }

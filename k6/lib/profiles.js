@@ -1,7 +1,6 @@
 // @ts-check
 // The named loads. A profile defines how arrivals grow; SCENARIO defines which requests arrive.
 
-import { OPENING_TIMEOUT_MS } from './arrivals.js';
 import { readDecimal, readDuration, readInteger, seconds } from './env.js';
 
 // Options of a profile with arrivals: rate, duration and number of VUs.
@@ -296,6 +295,42 @@ export function buildClosedRamp(variables) {
   };
 }
 
+// Recorded arrivals: a log decides what arrives, and when.
+
+// A thousand VUs need half a second to start; the first arrivals would be late.
+const LEAD_SECONDS = 1;
+// For late arrivals and the last responses, in addition to gracefulStop.
+const TIMES_OVERHEAD = 60;
+
+/**
+ * Send each arrival of a log at its time. The rate is not planned, so there is no break point.
+ * @param {Variables} variables
+ * @param {Recording | null} recording
+ * @returns {Load}
+ */
+export function buildTimes(variables, recording) {
+  const speed = readDecimal(variables, 'SPEED', 1, 0.01, 1000);
+  if (!recording) {
+    throw new Error(
+      'PROFILE=times requires SCENARIO=replay, and a MIX with the times of a log. This one has none.',
+    );
+  }
+  const [preAllocated] = defaultVus(Math.ceil(recording.peakRate * speed));
+  const vus = readInteger(variables, 'VUS', preAllocated, 1, 1000);
+  const durationSeconds = recording.seconds / speed;
+  const maxDuration = seconds(durationSeconds + TIMES_OVERHEAD);
+  return {
+    unit: 'requests',
+    plan: null,
+    maxVUs: vus,
+    durationSeconds,
+    checkBodies: false,
+    speed,
+    leadSeconds: LEAD_SECONDS,
+    executor: { executor: 'per-vu-iterations', vus, iterations: 1, maxDuration },
+  };
+}
+
 /**
  * One stage of the plan, in arrivals per second; the rate changes linearly.
  * @typedef {{ duration_seconds: number, from: number, to: number }} PlanStage
@@ -310,20 +345,27 @@ export function buildClosedRamp(variables) {
  * @property {number} durationSeconds
  * @property {boolean} [cutsOff] the load ends after its duration; running requests are cut off
  * @property {boolean} [mayStopEarly] the load may end soon after the break without loss of data
+ * @property {number} [speed] of recorded arrivals; set if each VU sends a part of them
+ * @property {number} [leadSeconds] from the start of the VUs to the first arrival
  * @property {boolean} checkBodies read and check bodies; only where load does not matter
  * @property {import('k6/options').Scenario} executor the k6 scenario, without its exec
  */
 
 /** @typedef {Omit<Profile, 'name'>} Load */
+/** @typedef {import('./mix.js').Recording} Recording */
 
-/** @typedef {{ build: (variables: Variables) => Load, options: string[] }} Builder */
+/**
+ * @typedef {object} Builder
+ * @property {(variables: Variables, recording: Recording | null) => Load} build
+ * @property {string[]} options
+ */
 
 const GEOMETRIC_VARIABLES = [
   'START_RATE',
   ...ARRIVAL_VARIABLES.filter((name) => name !== 'DURATION'),
 ];
 
-const PROFILE_VARIABLES = ['VUS', 'START_RATE', ...ARRIVAL_VARIABLES];
+const PROFILE_VARIABLES = ['VUS', 'SPEED', 'START_RATE', ...ARRIVAL_VARIABLES];
 
 /** @type {Record<string, Builder>} */
 const BUILDERS = {
@@ -336,6 +378,7 @@ const BUILDERS = {
   'closed-ramp': { build: buildClosedRamp, options: ['VUS', 'DURATION'] },
   'article-breakpoint': { build: buildArticle, options: ARRIVAL_VARIABLES },
   'article-breakpoint-warm': { build: buildWarmArticle, options: ARRIVAL_VARIABLES },
+  times: { build: buildTimes, options: ['VUS', 'SPEED'] },
 };
 
 export const PROFILES = Object.keys(BUILDERS);
@@ -343,9 +386,10 @@ export const PROFILES = Object.keys(BUILDERS);
 /**
  * @param {string} name one of PROFILES
  * @param {Variables} variables
+ * @param {Recording | null} [recording] arrivals of a log, if the scenario has them
  * @returns {Profile}
  */
-export function buildProfile(name, variables) {
+export function buildProfile(name, variables, recording = null) {
   const { build, options } = BUILDERS[name];
   const unused = PROFILE_VARIABLES.filter(
     (option) => variables[option] && !options.includes(option),
@@ -356,33 +400,28 @@ export function buildProfile(name, variables) {
         `PROFILE=${name} uses ${options.join(', ')}.`,
     );
   }
-  return { name, ...build(variables) };
+  return { name, ...build(variables, recording) };
 }
-
-// These scenarios send the arrivals themselves, from one VU.
-const SINGLE_VU_SCENARIOS = ['availability', 'faults'];
 
 /**
  * Return the profile as the scenario needs it.
  * @param {import('./env.js').Env} env
+ * @param {import('./scenario').Scenario} scenario
  * @param {Variables} variables
  * @returns {Profile}
  */
-export function profileFor(env, variables) {
-  const profile = buildProfile(env.profile, variables);
-  if (!SINGLE_VU_SCENARIOS.includes(env.scenario)) return profile;
+export function profileFor(env, { singleVuOverhead, recordingOf }, variables) {
+  const recording = recordingOf ? recordingOf(env) : null;
+  const profile = buildProfile(env.profile, variables, recording);
+  if (!singleVuOverhead) return profile;
   if (variables.MAX_VUS || variables.PRE_ALLOCATED_VUS) {
     throw new Error(`SCENARIO=${env.scenario} has one VU. Unset MAX_VUS and PRE_ALLOCATED_VUS.`);
   }
-  const maxDuration = seconds(profile.durationSeconds + overheadSeconds(env.clientTimeoutMs));
+  const maxSeconds = profile.durationSeconds + env.clientTimeoutMs / 1000 + singleVuOverhead;
   const executor = /** @type {const} */ ('per-vu-iterations');
-  return { ...profile, maxVUs: 1, executor: { executor, vus: 1, iterations: 1, maxDuration } };
-}
-
-/**
- * Return the seconds, at most, for sockets to open, last responses and messages, and closing.
- * @param {number} clientTimeoutMs
- */
-function overheadSeconds(clientTimeoutMs) {
-  return (OPENING_TIMEOUT_MS + clientTimeoutMs) / 1000 + 60;
+  return {
+    ...profile,
+    maxVUs: 1,
+    executor: { executor, vus: 1, iterations: 1, maxDuration: seconds(maxSeconds) },
+  };
 }

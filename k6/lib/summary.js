@@ -7,19 +7,23 @@
 
 /**
  * @param {LabPart} lab
+ * @param {Setup} setup
  * @param {any} data k6's summary
  */
-export function summaryText(lab, data) {
+function summaryText(lab, setup, data) {
   const heading = `${lab.profile}, ${lab.scenario}, on ${lab.base_url} (testid ${lab.testid})`;
-  const lines = lab.setup_completed ? buildLines(lab, data) : ['setup stopped: no load was sent'];
+  const lines = lab.setup_completed
+    ? buildLines(lab, setup, data)
+    : ['setup stopped: no load was sent'];
   return ['', heading, ...lines].join('\n  ') + '\n\n';
 }
 
 /**
  * @param {LabPart} lab
+ * @param {Setup} setup
  * @param {any} data
  */
-function buildLines(lab, { metrics }) {
+function buildLines(lab, setup, { metrics }) {
   const scenario = `scenario:${lab.scenario}`;
   return [
     `requests    ${requestsText(metrics, scenario, lab.load_seconds || 0)}`,
@@ -31,17 +35,11 @@ function buildLines(lab, { metrics }) {
     `dropped     ${valueOf(metrics.dropped_iterations, 'count')} ${lab.unit} of the plan`,
     `VUs         ${valueOf(metrics.vus_max, 'max')} allocated, maximum ${lab.max_vus}`,
     `checks      ${checksText(metrics)}`,
-    ...(lab.hotels ? hotelLines(metrics) : []),
-    ...stalenessLines(metrics),
+    ...cacheLines(metrics),
     ...retryLines(metrics),
     ...unfinishedLines(metrics, scenario),
-    ...socketLines(metrics),
+    ...(setup.summaryLines ? setup.summaryLines(metrics) : []),
   ];
-}
-
-/** @param {Metrics} metrics */
-function hotelLines(metrics) {
-  return [`bookings    ${bookingsText(metrics)}`, `caches      ${cachesText(metrics)}`];
 }
 
 /**
@@ -84,7 +82,7 @@ function inTimeText({ lab_answers_in_time }, { load_seconds, response_time_bound
 }
 
 /** @param {Metrics[string]} trend */
-function durationText(trend) {
+export function durationText(trend) {
   const stats = ['p(50)', 'p(95)', 'p(99)', 'max'];
   return stats.map((stat) => `${stat} ${valueOf(trend, stat).toFixed(1)} ms`).join(', ');
 }
@@ -94,25 +92,15 @@ function checksText({ checks }) {
   return `${percent(valueOf(checks, 'rate'))} passed, ${valueOf(checks, 'fails')} failed`;
 }
 
-/** @param {Metrics} metrics */
-function bookingsText(metrics) {
-  const created = valueOf(metrics.lab_bookings_created, 'count');
-  return `${created} created, ${valueOf(metrics.lab_bookings_conflicted, 'count')} conflicted`;
-}
-
-/** @param {Metrics} metrics */
-function cachesText(metrics) {
+/**
+ * Return the responses by cache status, if the scenario records it.
+ * @param {Metrics} metrics
+ */
+function cacheLines(metrics) {
   const parts = Object.keys(metrics)
     .filter((key) => key.startsWith('lab_cache_status{') && valueOf(metrics[key], 'count') > 0)
     .map((key) => `${key.replace(/.*:(.*)}/, '$1')} ${valueOf(metrics[key], 'count')}`);
-  return parts.join(', ') || 'no response';
-}
-
-/** @param {Metrics} metrics */
-function stalenessLines({ lab_staleness, lab_staleness_unseen }) {
-  if (!lab_staleness_unseen) return [];
-  const unseen = `${valueOf(lab_staleness_unseen, 'count')} bookings not visible in time`;
-  return [`staleness   ${lab_staleness ? `${durationText(lab_staleness)}; ` : ''}${unseen}`];
+  return parts.length > 0 ? [`caches      ${parts.join(', ')}`] : [];
 }
 
 /** @param {Metrics} metrics */
@@ -133,23 +121,11 @@ function unfinishedLines({ lab_begun, lab_retries, ...metrics }, scenario) {
   return [`unfinished  ${unfinished} requests in flight at the end, not included above`];
 }
 
-/** @param {Metrics} metrics */
-function socketLines(metrics) {
-  if (!metrics.lab_ws_lost) return [];
-  const count = (/** @type {string} */ name) => valueOf(metrics[`lab_ws_${name}`], 'count');
-  const connections = valueOf(metrics.lab_ws_connections, 'max');
-  return [
-    `WebSockets  ${connections} open at once, ${count('closed')} closed early`,
-    `messages    ${count('expected')} due, ${count('lost')} lost, ${count('doubled')} duplicates`,
-    `delay       ${durationText(metrics.lab_ws_delay)} from commit to message`,
-  ];
-}
-
 /**
  * @param {Metrics[string]} metric
  * @param {string} stat
  */
-function valueOf(metric, stat) {
+export function valueOf(metric, stat) {
   return (metric && metric.values[stat]) || 0;
 }
 
@@ -160,18 +136,20 @@ function percent(rate) {
 
 /** @typedef {import('./env.js').Env} Env */
 /** @typedef {import('./profiles.js').Profile} Profile */
+/** @typedef {import('./scenario').Setup} Setup */
 /** @typedef {ReturnType<typeof describeLab>} LabPart */
 
 /**
  * @param {Env} env
  * @param {Profile} profile
+ * @param {Setup} setup
  * @param {any} data k6's summary; almost empty if setup stopped
  * @returns {Record<string, string>} text by destination
  */
-export function buildSummary(env, profile, data) {
-  const lab = describeLab(env, profile, data);
+export function buildSummary(env, profile, setup, data) {
+  const lab = describeLab(env, profile, setup, data);
   /** @type {Record<string, string>} */
-  const outputs = { stdout: summaryText(lab, data) };
+  const outputs = { stdout: summaryText(lab, setup, data) };
   if (env.summaryPath) {
     const { metrics, state } = data;
     outputs[env.summaryPath] = JSON.stringify({ lab, metrics, state }, null, 2) + '\n';
@@ -182,15 +160,15 @@ export function buildSummary(env, profile, data) {
 /**
  * @param {Env} env
  * @param {Profile} profile
+ * @param {Setup} setup
  * @param {any} data
  */
-export function describeLab(env, profile, data) {
+export function describeLab(env, profile, setup, data) {
   const prepared = data.setup_data || null;
   return {
     testid: prepared ? prepared.testid : env.testid,
     profile: profile.name,
     scenario: env.scenario,
-    route: env.route || null,
     base_url: env.baseUrl,
     unit: profile.unit,
     plan: profile.plan,
@@ -199,10 +177,10 @@ export function describeLab(env, profile, data) {
     client_timeout_seconds: env.clientTimeoutMs / 1000,
     response_time_bound_ms: env.boundMs,
     started_at_seconds: startedAt(data),
-    load_seconds: prepared ? loadSeconds(data) : null,
-    hotels: (prepared && prepared.hotels.length) || null,
+    load_seconds: prepared ? loadSeconds(data) - (profile.leadSeconds || 0) : null,
     settings: prepared ? prepared.settings : null,
     setup_completed: prepared !== null,
+    ...(setup.describe ? setup.describe(env, prepared) : {}),
   };
 }
 

@@ -1,29 +1,114 @@
 // @ts-check
-// One route of the server experiments.
+// One route of the server experiments, requested as one user would: with RETRIES, a failed request
+// is retried.
+
+import { check, sleep } from 'k6';
 import exec from 'k6/execution';
-import { pause } from '../lib/arrivals.js';
-import { buildWorkbench } from '../lib/workbench.js';
+import http from 'k6/http';
+import { readChoice, readInteger } from '../lib/env.js';
+import { isSuccess, recordInTime, recordRetry } from '../lib/metrics.js';
 
-/** @typedef {import('../lib/prepare.js').Prepared} Prepared */
-/** @typedef {import('../lib/scenario.js').Tools} Tools */
-
-/** @type {import('../lib/workbench.js').Workbench | undefined} */
-let workbench;
+// The workbench's routes, as named in ROUTE.
 
 /**
- * @param {Tools} tools
- * @param {Prepared} data
+ * `query` makes setup's request cheap.
+ * @typedef {{ method: 'GET' | 'POST', expected: number, query?: string }} Route
  */
-export function request({ env }, data) {
-  workbench = workbench || buildWorkbench(env);
-  workbench.use(`${exec.scenario.iterationInTest} of ${data.testid}`);
+
+/** @type {Record<string, Route>} */
+export const ROUTES = {
+  cpu: { method: 'GET', expected: 200, query: '?n=1' },
+  io_read: { method: 'GET', expected: 200 },
+  io_create: { method: 'POST', expected: 201 },
+  sleep: { method: 'GET', expected: 200, query: '?seconds=0' },
+  read_sleep: { method: 'GET', expected: 200, query: '?seconds=0' },
+  row_lock: { method: 'GET', expected: 200 },
+  random_row_lock: { method: 'GET', expected: 200 },
+  pg_sleep: { method: 'GET', expected: 200 },
+  hello: { method: 'GET', expected: 200 },
+  layer_hello: { method: 'GET', expected: 200 },
+};
+
+export const variables = ['ROUTE', 'RETRIES'];
+
+/** @param {import('../lib/env.js').Variables} values */
+export function readOptions(values) {
+  return {
+    route: readChoice(values, 'ROUTE', Object.keys(ROUTES), ''),
+    // Of a failed request, at most.
+    retries: readInteger(values, 'RETRIES', 0, 0, 10),
+  };
+}
+
+export const loadSetup = () => require('./setup/workbench.js');
+
+/** @type {import('../lib/scenario').Build<import('../lib/prepare.js').Prepared>} */
+export function build(env) {
+  const name = `workbench_${env.options.route}`;
+  const use = buildUser(env, name);
+  return {
+    names: [name],
+    request: ({ testid }) => use(`${exec.scenario.iterationInTest} of ${testid}`),
+  };
 }
 
 /**
- * @param {Tools} tools
- * @param {Prepared} data
+ * @param {string} baseUrl
+ * @param {string} route
  */
-export function iteration(tools, data) {
-  request(tools, data);
-  pause();
+export function workbenchUrl(baseUrl, route) {
+  return `${baseUrl}/workbench/${route.replace(/_/g, '-')}/`;
+}
+
+// Before the second attempt; doubled before each further one.
+const FIRST_PAUSE_SECONDS = 0.1;
+
+/**
+ * Return a function that requests the route like one user, and takes the unique title of a post.
+ * @param {import('../lib/env.js').Env} env
+ * @param {string} name
+ * @returns {(title: string) => void}
+ */
+function buildUser({ baseUrl, options, boundMs, clientTimeoutMs }, name) {
+  const { route, retries } = options;
+  const url = workbenchUrl(baseUrl, route);
+  const { method, expected } = ROUTES[route];
+  const params = {
+    tags: { name },
+    timeout: clientTimeoutMs,
+    redirects: 0,
+    responseCallback: http.expectedStatuses(expected),
+  };
+  const checks = {
+    [`${name}: status is ${expected}`]: (/** @type {{ status: number }} */ { status }) =>
+      status === expected,
+  };
+
+  /**
+   * @param {string} title
+   * @param {number} waitedMs
+   * @returns {number} the status; 0 without a response
+   */
+  function send(title, waitedMs) {
+    const form = method === 'POST' ? { title, content: 'A post of the load.' } : null;
+    const response = http.request(method, url, form, params);
+    const { status, timings } = response;
+    recordInTime(name, isSuccess(status) && waitedMs + timings.duration <= boundMs);
+    check(response, checks);
+    return status;
+  }
+
+  return (title) => {
+    const startedAt = Date.now();
+    for (let attempt = 1; isRetryable(send(title, Date.now() - startedAt)); attempt++) {
+      if (attempt > retries) return;
+      recordRetry(name);
+      sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1));
+    }
+  };
+}
+
+/** @param {number} status a client error is not retried */
+function isRetryable(status) {
+  return status === 0 || status >= 500;
 }

@@ -1,7 +1,14 @@
 // @ts-check
 // The journey's steps, and leases of nights that no other run books.
-import { dateOf, dayOf, nightsFor, pickCandidates, slotBooking, takeLease } from '../lib/slots.js';
-import { journeyStep } from '../scenarios/journey.js';
+import { journeyStep } from '../hotel/scenarios/journey.js';
+import {
+  dateOf,
+  dayOf,
+  nightsFor,
+  pickCandidates,
+  slotBooking,
+  takeLease,
+} from '../hotel/slots.js';
 import { expectEqual, expectError } from './expect.js';
 
 export const cases = [journeyRatio, slotsUnique, slotsEnd, leaseRanges, leaseCandidates];
@@ -22,7 +29,7 @@ function journeyRatio() {
 /**
  * @param {number} firstDay
  * @param {number} nights
- * @returns {import('../lib/slots.js').Lease}
+ * @returns {import('../hotel/slots.js').Lease}
  */
 function leaseOf(firstDay, nights) {
   const suites = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((id, i) => ({ id, guests: 1 + (i % 2) }));

@@ -1,15 +1,37 @@
 // @ts-check
 // Input of a run: variables, settings and setup's source. Output: its summary.
-import { defaultTestid, parseDuration, parseSettings, readEnv } from '../lib/env.js';
-import { chooseSource, settingDifferences } from '../lib/prepare.js';
-import { PROFILES, buildProfile } from '../lib/profiles.js';
+import { buildSetup, chooseSource } from '../hotel/setup.js';
+import {
+  defaultTestid,
+  parseDuration,
+  parseSettings,
+  readEnv,
+  rejectForeignVariables,
+} from '../lib/env.js';
+import { PROFILES, buildProfile, profileFor } from '../lib/profiles.js';
+import { settingDifferences } from '../lib/settings.js';
 import { buildSummary } from '../lib/summary.js';
+import { SCENARIOS } from '../scenarios/index.js';
 import { expectEqual, expectError } from './expect.js';
 
 export const cases = [envDefaultsAndErrors, durationsAndSettings, setupSource, runSummary];
 
+// k6 loads modules only before the tests.
+const modules = Object.entries(SCENARIOS).map(([name, load]) => [name, load()]);
+const scenarios = Object.fromEntries(modules.map(([name, module]) => [name, () => module]));
+
 /** @param {Record<string, string>} variables */
-export const env = (variables) => readEnv(variables, PROFILES);
+export function env(variables) {
+  const result = readEnv(variables, PROFILES, scenarios);
+  rejectForeignVariables(variables, result.scenario, scenarios);
+  return result;
+}
+
+/** @param {Record<string, string>} variables */
+export function profile(variables) {
+  const result = env(variables);
+  return profileFor(result, scenarios[result.scenario](), variables);
+}
 
 function envDefaultsAndErrors() {
   const defaults = env({});
@@ -87,8 +109,9 @@ function setupSource() {
 
 function runSummary() {
   const variables = { PROFILE: 'hold', SUMMARY_PATH: 'out.json', TESTID: 't', LAB_TOKEN: 'hidden' };
+  const setup = buildSetup({ books: 'nothing' });
   const stopped = { metrics: {}, state: { testRunDurationMs: 0 } };
-  const outputs = buildSummary(env(variables), buildProfile('hold', {}), stopped);
+  const outputs = buildSummary(env(variables), buildProfile('hold', {}), setup, stopped);
   const { lab } = JSON.parse(outputs['out.json']);
   expectEqual('summary: plan', lab.plan, [{ duration_seconds: 300, from: 50, to: 50 }]);
   expectEqual('summary: stopped', [lab.testid, lab.setup_completed], ['t', false]);
@@ -100,8 +123,9 @@ function runSummary() {
   expectEqual('summary: no token', outputs['out.json'].includes('hidden'), false);
   const setup_data = { testid: 'tag', setupSeconds: 4, hotels: ['h'], settings: null };
   const completed = { metrics: {}, setup_data, state: { testRunDurationMs: 14000 } };
-  const text = buildSummary(env({}), buildProfile('smoke', {}), completed);
+  const text = buildSummary(env({}), buildProfile('smoke', {}), setup, completed);
   expectEqual('summary: only text by default', Object.keys(text), ['stdout']);
+  expectEqual('summary: hotels', text.stdout.includes('bookings    0 created'), true);
   expectEqual('summary: excludes setup', text.stdout.includes('in 10.0 s'), true);
   expectEqual('summary: active testid', text.stdout.includes('testid tag'), true);
 }

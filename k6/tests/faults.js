@@ -1,27 +1,18 @@
 // @ts-check
 // Clients that retry, and the age of pages.
-import { readEnv } from '../lib/env.js';
-import { PROFILES, profileFor } from '../lib/profiles.js';
-import { buildMemory, isRetryable, pauseMs } from '../scenarios/faults.js';
+import { buildMemory, isRetryable, pauseMs } from '../hotel/scenarios/faults.js';
+import { env, profile } from './env.js';
 import { expectEqual, expectError } from './expect.js';
 
 export const cases = [faultsLoad, retryableResponses, retryPauses, pageStaleness];
 
 function faultsLoad() {
   const variables = { SCENARIO: 'faults', PROFILE: 'hold', RATE: '10' };
-  const profile = profileFor(readEnv(variables, PROFILES), variables);
-  expectEqual(
-    'faults: one VU',
-    [profile.maxVUs, profile.executor.executor],
-    [1, 'per-vu-iterations'],
-  );
-  expectError('faults: requires a rate', () => readEnv({ SCENARIO: 'faults' }, PROFILES), [
-    'PROFILE=hold',
-  ]);
+  const { maxVUs, executor } = profile(variables);
+  expectEqual('faults: one VU', [maxVUs, executor.executor], [1, 'per-vu-iterations']);
+  expectError('faults: requires a rate', () => env({ SCENARIO: 'faults' }), ['PROFILE=hold']);
   const withVus = { ...variables, MAX_VUS: '2' };
-  expectError('faults: rejects more VUs', () => profileFor(readEnv(withVus, PROFILES), withVus), [
-    'faults has one',
-  ]);
+  expectError('faults: rejects more VUs', () => profile(withVus), ['faults has one']);
 }
 
 function retryableResponses() {

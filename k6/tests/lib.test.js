@@ -4,6 +4,7 @@ import * as bookings from './bookings.js';
 import * as env from './env.js';
 import { runTest } from './expect.js';
 import * as faults from './faults.js';
+import * as mix from './mix.js';
 import * as profiles from './profiles.js';
 import * as servers from './servers.js';
 import * as staleness from './staleness.js';
@@ -11,6 +12,6 @@ import * as staleness from './staleness.js';
 export const options = { thresholds: { checks: ['rate==1.00'] } };
 
 export default function () {
-  const all = [env, profiles, bookings, staleness, servers, faults];
+  const all = [env, profiles, bookings, staleness, servers, faults, mix];
   all.flatMap(({ cases }) => cases).forEach(runTest);
 }

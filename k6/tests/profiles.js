@@ -115,7 +115,7 @@ function planArithmetic() {
 
 function k6Options() {
   const hold = { PROFILE: 'hold', SCENARIO: 'list', CLIENT_TIMEOUT: '7' };
-  const built = buildOptions(env(hold), buildProfile('hold', {}));
+  const built = buildOptions(env(hold), buildProfile('hold', {}), ['a']);
   const scenario = /** @type {any} */ (built.scenarios).list;
   expectEqual(
     'options: scenario',
@@ -123,9 +123,10 @@ function k6Options() {
     ['constant-arrival-rate', '8000ms'],
   );
   expectEqual('options: no url tag', JSON.stringify(built.systemTags).includes('url'), false);
+  expectEqual('options: metrics by name', 'http_reqs{name:a}' in (built.thresholds || {}), true);
   const thresholds = Object.values(built.thresholds || {});
   expectEqual('options: no thresholds in a measurement', thresholds.flat(), []);
-  const smoke = buildOptions(env({}), buildProfile('smoke', {}));
+  const smoke = buildOptions(env({}), buildProfile('smoke', {}), []);
   expectEqual('options: thresholds of the smoke test', (smoke.thresholds || {}).checks, [
     'rate==1',
   ]);

@@ -1,11 +1,12 @@
 // @ts-check
 // Server experiments: the workbench, the closed ramp, and the message count of the sockets.
+import { buildTally, rotateHotels, socketUrl } from '../hotel/sockets.js';
 import { buildOptions } from '../lib/options.js';
-import { buildProfile, profileFor } from '../lib/profiles.js';
-import { buildTally, rotateHotels, socketUrl } from '../lib/sockets.js';
+import { buildProfile } from '../lib/profiles.js';
 import { buildSummary } from '../lib/summary.js';
-import { ROUTES, workbenchUrl } from '../lib/workbench.js';
-import { env } from './env.js';
+import * as setup from '../scenarios/setup/workbench.js';
+import { ROUTES, build, workbenchUrl } from '../scenarios/workbench.js';
+import { env, profile } from './env.js';
 import { expectEqual, expectError } from './expect.js';
 
 export const cases = [
@@ -18,11 +19,7 @@ export const cases = [
 
 function workbenchVariables() {
   const variables = { SCENARIO: 'workbench', ROUTE: 'io_read', RETRIES: '3' };
-  expectEqual(
-    'workbench: variables',
-    [env(variables).route, env(variables).retries],
-    ['io_read', 3],
-  );
+  expectEqual('workbench: variables', env(variables).options, { route: 'io_read', retries: 3 });
   const routes = Object.keys(ROUTES);
   expectError('route: unknown', () => env({ ...variables, ROUTE: 'io-read' }), [
     '=io-read',
@@ -43,16 +40,15 @@ function workbenchVariables() {
   ]);
   const url = 'http://a:1/workbench/random-row-lock/';
   expectEqual('workbench: address', workbenchUrl('http://a:1', 'random_row_lock'), url);
-  const built = buildOptions(env(variables), buildProfile('closed', {}));
-  const hasMetric = 'http_reqs{name:workbench_io_read}' in (built.thresholds || {});
-  expectEqual('workbench: metrics by name', hasMetric, true);
+  const { names } = build(env(variables), buildProfile('closed', {}));
+  expectEqual('workbench: name', names, ['workbench_io_read']);
 }
 
 function closedRamp() {
   const published = buildProfile('closed-ramp', {});
   expectEqual('ramp: published', [published.maxVUs, published.durationSeconds], [500, 180]);
   const short = buildProfile('closed-ramp', { VUS: '20', DURATION: '9s' });
-  const options = buildOptions(env({ PROFILE: 'closed-ramp', SCENARIO: 'list' }), short);
+  const options = buildOptions(env({ PROFILE: 'closed-ramp', SCENARIO: 'list' }), short, []);
   const scenario = /** @type {any} */ (options.scenarios).list;
   const stages = [
     { duration: '5000ms', target: 20 },
@@ -74,7 +70,7 @@ function closedRamp() {
  * @param {number} retries
  */
 function unfinishedText(starts, attempts, retries) {
-  const setup_data = { testid: 't', setupSeconds: 0, hotels: [], settings: null };
+  const setup_data = { testid: 't', setupSeconds: 0, settings: null };
   const count = (/** @type {number} */ value) => ({ values: { count: value } });
   const metrics = {
     lab_begun: count(starts),
@@ -83,26 +79,26 @@ function unfinishedText(starts, attempts, retries) {
   };
   const data = { metrics, setup_data, state: { testRunDurationMs: 9000 } };
   const variables = env({ SCENARIO: 'workbench', ROUTE: 'hello', SUMMARY_PATH: 'out' });
-  const outputs = buildSummary(variables, buildProfile('closed-ramp', {}), data);
-  expectEqual('summary: no hotels', JSON.parse(outputs.out).lab.hotels, null);
+  const outputs = buildSummary(variables, buildProfile('closed-ramp', {}), setup, data);
+  const { route, hotels = 'none' } = JSON.parse(outputs.out).lab;
+  expectEqual('summary: of the route', [route, hotels], ['hello', 'none']);
   return outputs.stdout.includes(`unfinished  ${starts - attempts + retries} requests`);
 }
 
 function availabilityVariables() {
   const variables = { SCENARIO: 'availability', PROFILE: 'hold', CONNECTIONS: '7', RATE: '2' };
-  expectEqual('sockets: variables', env(variables).connections, 7);
+  expectEqual('sockets: variables', env(variables).options.connections, 7);
   expectError('sockets: other scenario', () => env({ CONNECTIONS: '7' }), [
     'SCENARIO=availability',
   ]);
   expectError('sockets: hold', () => env({ ...variables, PROFILE: 'closed' }), ['PROFILE=hold']);
-  const profile = profileFor(env(variables), { RATE: '2', DURATION: '30s' });
-  const executor = /** @type {any} */ (profile.executor);
-  const built = [executor.vus, executor.iterations, executor.maxDuration, profile.maxVUs];
+  const load = { SCENARIO: 'availability', PROFILE: 'hold', RATE: '2', DURATION: '30s' };
+  const { executor, maxVUs, plan } = profile(load);
+  const { vus, iterations, maxDuration } = /** @type {any} */ (executor);
+  const built = [vus, iterations, maxDuration, maxVUs];
   expectEqual('sockets: one VU', built, [1, 1, '210s', 1]);
-  expectEqual('sockets: plan', profile.plan, [{ duration_seconds: 30, from: 2, to: 2 }]);
-  expectError('sockets: no more VUs', () => profileFor(env(variables), { MAX_VUS: '9' }), [
-    'MAX_VUS',
-  ]);
+  expectEqual('sockets: plan', plan, [{ duration_seconds: 30, from: 2, to: 2 }]);
+  expectError('sockets: no more VUs', () => profile({ ...load, MAX_VUS: '9' }), ['MAX_VUS']);
   expectEqual('sockets: in turn', rotateHotels(['a', 'b'], 5), ['a', 'b', 'a', 'b', 'a']);
   expectEqual('sockets: address', socketUrl('https://h/x', 'i'), 'wss://h/x/ws/hotel/i/');
 }

@@ -1,18 +1,14 @@
 // @ts-check
 // How long a booking stays invisible.
-import { readEnv } from '../lib/env.js';
-import { PROFILES } from '../lib/profiles.js';
-import { timeUntilVisible } from '../scenarios/staleness.js';
+import { timeUntilVisible } from '../hotel/scenarios/staleness.js';
+import { env } from './env.js';
 import { expectEqual, expectError } from './expect.js';
 
 export const cases = [stalenessVariables, stalenessLimit];
 
-/** @param {Record<string, string>} variables */
-const env = (variables) => readEnv(variables, PROFILES);
-
 function stalenessVariables() {
   const probe = { SCENARIO: 'staleness', STALENESS_BOUND: '3' };
-  expectEqual('staleness: limit in ms', env(probe).stalenessBoundMs, 3000);
+  expectEqual('staleness: limit in ms', env(probe).options.stalenessBoundMs, 3000);
   expectError('staleness: closed', () => env({ ...probe, PROFILE: 'hold' }), ['PROFILE=smoke']);
   expectError('staleness: other scenario', () => env({ STALENESS_BOUND: '3' }), [
     'SCENARIO=staleness',

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -36,7 +36,8 @@ MIN_THREADS = 2
 class Load:
     """Options of a k6 run; an option that is not set has the profile's default.
 
-    `k6_options` are added to `k6 run`.
+    `only` is a pattern of names of operations, for the scenario `replay`; `speed` is for the
+    profile `times`. `k6_options` are added to `k6 run`.
     """
 
     profile: str
@@ -51,8 +52,25 @@ class Load:
     max_vus: int | None = None
     start_rate: float | None = None
     journey_hotels: int | None = None
+    only: str | None = None
+    speed: float | None = None
     testid: str = field(default="")
     k6_options: tuple[str, ...] = ()
+
+    def capped(self, rate: int) -> "Load":
+        """Return the load with at most `rate` requests/s, whatever the profile.
+
+        Raises:
+            UsageError: it has a higher rate.
+        """
+        if self.rate is not None and self.rate > rate:
+            raise UsageError(
+                f"--rate {self.rate} is too high for a host that is not on your network. Allowed: "
+                f"up to {rate}."
+            )
+        has_rate = self.profile not in ("smoke", "closed", "closed-ramp", "times")
+        highest = rate if self.rate is None and has_rate else self.rate
+        return replace(self, rate=highest, k6_options=(*self.k6_options, "--rps", str(rate)))
 
     def env(self) -> dict[str, str]:
         """Return the variables that k6/main.js reads."""
@@ -67,6 +85,8 @@ class Load:
             "ROUTE": self.route,
             "CONNECTIONS": self.connections,
             "JOURNEY_HOTELS": self.journey_hotels,
+            "ONLY": self.only,
+            "SPEED": self.speed,
             "RETRIES": self.retries,
             "RESPONSE_TIME_BOUND": self.bound_ms,
             "TESTID": self.testid,
@@ -172,7 +192,7 @@ def run_k6(
     check_options(command, load.k6_options)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "k6-summary.json").unlink(missing_ok=True)
-    sampler = CpuSampler(settings, engine.pids() | dict(target.pids))
+    sampler = CpuSampler(settings, engine.pids(), lambda: target.pids)
     stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
     with sampler:
         started, steady = time.time(), time.monotonic()

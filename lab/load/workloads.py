@@ -1,4 +1,4 @@
-"""Names of k6's profiles and scenarios (k6/lib), each with one line of description.
+"""Names of k6's profiles and scenarios (k6/), each with one line of description.
 
 k6's script defines them (k6/README.md); a test compares the names. This module imports only the
 standard library, because every `lab --help` imports it.
@@ -34,6 +34,7 @@ class Profile(_Choice):
     CLOSED_RAMP = "closed-ramp", "like closed, with a growing number of virtual users"
     ARTICLE_BREAKPOINT = "article-breakpoint", "the published load of cache-ladder"
     ARTICLE_BREAKPOINT_WARM = "article-breakpoint-warm", "the same, after a minute of warm-up"
+    TIMES = "times", "requests at the times of a log (scenario replay only)"
 
 
 class Scenario(_Choice):
@@ -47,6 +48,7 @@ class Scenario(_Choice):
     WORKBENCH = "workbench", "one route of the workbench, named by --route"
     AVAILABILITY = "availability", "WebSockets that wait for bookings (hold only)"
     FAULTS = "faults", "bookings that are retried, and pages that must show them (hold only)"
+    REPLAY = "replay", "the requests of a mix, in its shares or at the times of a log"
 
 
 class ApiScenario(_Choice):

@@ -29,6 +29,8 @@ _START_INTERVAL_API = (1, 44)
 
 # Label of the containers of an old stack; its value is the compose project that they run with.
 LEGACY_LABEL = "load-lab.legacy"
+# Where k6's container has the mix of a load.
+_MIX_IN_CONTAINER = "/mix.json"
 # Label of k6's container; its value is the compose project that it loads.
 LOAD_LABEL = "load-lab.load"
 
@@ -86,6 +88,11 @@ class DockerEngine:
         self._state = State(current_state().base / "docker")
 
     def up(self, settings: Settings) -> None:
+        if settings.LAB_REFERENCE_APP == "off":
+            raise UsageError(
+                "LAB_REFERENCE_APP=off needs the native engine: k6 in a container does not reach "
+                "your app at 127.0.0.1. Start it so: LAB_ENGINE=native lab up"
+            )
         self._state.base.mkdir(parents=True, exist_ok=True)
         with step("docker compose up (builds and pulls the first time)"):
             self._compose(["up", "-d", "--wait", "--build"], settings)
@@ -211,12 +218,15 @@ class DockerEngine:
         # In the container, results/ is at the root, and with the host's network the target's URL is
         # the same.
         variables = {**env, "SUMMARY_PATH": env["SUMMARY_PATH"].replace(str(ROOT), "")}
+        if mix := env.get("MIX"):
+            variables["MIX"] = _MIX_IN_CONTAINER
         # Passed by name: values on the command line, such as the lab's token, are readable by every
         # user of this machine.
         flags = [part for name in variables for part in ("-e", name)]
         # Run as the calling user, who owns results/.
         flags += ["--user", f"{os.getuid()}:{os.getgid()}"]
         flags += ["--label", f"{LOAD_LABEL}={self._project()}"]
+        flags += ["--volume", f"{mix}:{_MIX_IN_CONTAINER}:ro"] if mix else []
         name = f"load-lab-k6-{secrets.token_hex(4)}"
         run = ["run", "--rm", "--name", name, *flags, "load", "k6"]
         argv = [*compose_argv("docker-compose.load.yml"), *run, *NO_REST_API]

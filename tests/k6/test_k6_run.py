@@ -56,6 +56,9 @@ def test_smoke_passes_without_a_failed_request(smoke):
     assert smoke["verdict"].startswith("passed")
     assert smoke["limited_by"] == "none"
     assert smoke["successes"] == smoke["requests"]
+    assert sum(each["requests"] for each in smoke["by_operation"]) == smoke["requests"]
+    assert smoke["target"]["name"] == "hotel"
+    assert smoke["cpu_ms_per_request"]["backend"] > 0.1
     # The best 5 s are at least as fast as the mean; a push may arrive slightly late.
     assert 0.9 * smoke["rps"] < smoke["max_rps"] < 3 * smoke["rps"]
     assert (smoke["retries"], smoke["unfinished"], smoke["websockets"]) == (0, None, None)

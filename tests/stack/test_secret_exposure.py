@@ -123,16 +123,33 @@ def test_process_environments_contain_no_secret(run, secrets, stack):
     assert _find_secrets(environments, secrets) == []
 
 
-def test_docker_engine_passes_the_token_in_the_environment(stack, monkeypatch):
+@pytest.fixture
+def k6_command(stack, monkeypatch):
+    """Return a function that builds the docker engine's k6 command of a load."""
+    settings = stack.settings()
     monkeypatch.setattr(DockerEngine, "token", lambda _: "the-token")
     monkeypatch.setattr(DockerEngine, "push_url", lambda *_: "http://127.0.0.1:1")
-    settings = stack.settings()
     monkeypatch.setattr(DockerEngine, "settings", lambda _: settings)
     engine = DockerEngine()
-    env = k6_env(engine, ReferenceApp(engine), Load("smoke"), RESULTS / "x")
-    command = engine.k6(settings, env)
+
+    def build(**environ):
+        env = k6_env(engine, ReferenceApp(engine), Load("smoke"), RESULTS / "x")
+        return engine.k6(settings, env | environ)
+
+    return build
+
+
+def test_docker_engine_passes_the_token_in_the_environment(k6_command):
+    command = k6_command()
     assert command.env["LAB_TOKEN"] == "the-token"
     assert not [word for word in command.argv if "the-token" in word]
     names = [command.argv[n + 1] for n, word in enumerate(command.argv) if word == "-e"]
     assert "LAB_TOKEN" in names
     assert set(names) <= set(command.env) | set(os.environ)
+
+
+def test_docker_engine_gives_k6_the_file_of_a_mix(k6_command):
+    command = k6_command(MIX="/some/where/mix.json")
+    assert command.env["MIX"] == "/mix.json"
+    volume = command.argv[command.argv.index("--volume") + 1]
+    assert volume == "/some/where/mix.json:/mix.json:ro"

@@ -1,0 +1,158 @@
+// @ts-check
+// The requests of a mix: in its shares, or at the times of a log (PROFILE=times).
+
+import { check, sleep } from 'k6';
+import exec from 'k6/execution';
+import http from 'k6/http';
+import { Counter } from 'k6/metrics';
+import { recordPulse, recordResponse } from '../lib/metrics.js';
+import { loadMix, operationAt, requestAt } from '../lib/mix.js';
+
+/** @typedef {import('../lib/env.js').Env} Env */
+/** @typedef {import('../lib/env.js').Variables} Variables */
+/** @typedef {import('../lib/mix.js').Mix} Mix */
+/** @typedef {import('../lib/prepare.js').Prepared} Prepared */
+/** @typedef {import('../lib/profiles.js').Profile} Profile */
+
+export const variables = ['MIX', 'ONLY', 'TARGET_HEADERS', 'TARGET_EXPIRES'];
+
+/** @param {Variables} values */
+export function readOptions(values) {
+  const headers = readHeaders(values.TARGET_HEADERS);
+  const mix = loadMix(values.MIX || '', values.ONLY || '');
+  return { mix, headers, expires: Number(values.TARGET_EXPIRES) || Infinity };
+}
+
+/**
+ * Return the headers of every request. They may be secret, so no message contains a part of them.
+ * @param {string} [text]
+ * @returns {Record<string, string>}
+ */
+export function readHeaders(text) {
+  try {
+    const headers = JSON.parse(text || '{}');
+    const isObject = headers !== null && typeof headers === 'object' && !Array.isArray(headers);
+    if (isObject && Object.values(headers).every((value) => typeof value === 'string')) {
+      return headers;
+    }
+  } catch (_) {
+    // JSON.parse's message contains a part of the text.
+  }
+  throw new Error(
+    'TARGET_HEADERS is not a JSON object of texts (its value is not shown). ' +
+      `Set it like TARGET_HEADERS='{"Authorization": "Token …"}'.`,
+  );
+}
+
+/** @param {Env} env */
+export const recordingOf = ({ options }) => options.mix.recording;
+
+export const loadSetup = () => require('./setup/replay.js');
+
+/** @type {import('../lib/scenario').Build<Prepared>} */
+export function build(env, profile) {
+  const client = buildClient(env);
+  // Without names: a submetric for each operation would cost k6 CPU time at every request.
+  if (profile.speed) return { names: [], sendAll: () => sendRecorded(env, profile, client) };
+  return { names: [], request: () => client.sendNext(exec.scenario.iterationInTest) };
+}
+
+// Longer names would be long labels in Prometheus.
+const NAME_LENGTH = 120;
+
+/** @typedef {ReturnType<typeof buildOperation>} Operation */
+
+/**
+ * Return what is the same for all requests of an operation.
+ * @param {Env} env
+ * @param {import('../lib/mix.js').Part} part
+ */
+export function buildOperation(env, { name: fullName, method, expect, headers, first, count }) {
+  const name = fullName.slice(0, NAME_LENGTH);
+  const family = Math.floor(expect / 100);
+  const isExpected = (/** @type {number} */ status) => Math.floor(status / 100) === family;
+  const params = {
+    tags: { name },
+    timeout: env.clientTimeoutMs,
+    headers: { ...headers, ...env.options.headers },
+    // One arrival is one request, and no other host gets the headers.
+    redirects: 0,
+    responseCallback: http.expectedStatuses({ min: family * 100, max: family * 100 + 99 }),
+  };
+  const checks = {
+    [`${name}: status is ${family}xx`]: (/** @type {{ status: number }} */ { status }) =>
+      isExpected(status),
+  };
+  return { name, method, family, first, count, isExpected, params, checks };
+}
+
+/** @typedef {ReturnType<typeof buildClient>} Client */
+
+/** @param {Env} env */
+function buildClient(env) {
+  /** @type {Mix} */
+  const mix = env.options.mix;
+  /** @type {Operation[]} built at the first request of each */
+  const operations = [];
+
+  /** @param {number} index */
+  function operationOf(index) {
+    const known = operations[index];
+    return known || (operations[index] = buildOperation(env, mix.operations[index]));
+  }
+
+  /**
+   * @param {Operation} operation
+   * @param {number} index of one of its requests
+   * @param {{ jar?: import('k6/http').CookieJar }} [options]
+   */
+  function send({ name, method, first, isExpected, params, checks }, index, options) {
+    const { path, body } = mix.requests[first + index];
+    const url = env.baseUrl + path;
+    const all = options ? { ...params, ...options } : params;
+    const response = http.request(method, url, body || null, all);
+    recordResponse(response, name, env.boundMs, isExpected(response.status));
+    check(response, checks);
+  }
+
+  return {
+    /** @param {number} iteration */
+    sendNext(iteration) {
+      const operation = operationOf(operationAt(mix.shares, iteration));
+      send(operation, requestAt(operation.count, iteration));
+    },
+
+    /** @param {import('../lib/mix.js').Arrival} arrival */
+    sendArrival({ operation, request }) {
+      // k6 empties a VU's cookies after each iteration, and here all requests are in one.
+      send(operationOf(operation), request, { jar: new http.CookieJar() });
+    },
+  };
+}
+
+// PROFILE=times: VU v of n sends every n-th arrival, from the v-th on. An arrival whose VU still
+// waits for an earlier response is late, and dropped after MAX_LATE_MS, like k6's own executors
+// drop an arrival without a free VU.
+
+const MAX_LATE_MS = 1000;
+const dropped = new Counter('dropped_iterations');
+
+/**
+ * @param {Env} env
+ * @param {Profile} profile
+ * @param {Client} client
+ */
+function sendRecorded({ options }, profile, client) {
+  const { maxVUs, speed = 1, leadSeconds = 0 } = profile;
+  const startTime = exec.scenario.startTime + leadSeconds * 1000;
+  const { arrivals } = options.mix;
+  for (let i = exec.vu.idInTest - 1; i < arrivals.length; i += maxVUs) {
+    const arrival = arrivals[i];
+    const dueAt = startTime + (arrival.at * 1000) / speed;
+    const earlyMs = dueAt - Date.now();
+    if (earlyMs > 0) sleep(earlyMs / 1000);
+    recordPulse(profile, startTime);
+    if (-earlyMs > MAX_LATE_MS) dropped.add(1);
+    else client.sendArrival(arrival);
+  }
+}
