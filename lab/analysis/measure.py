@@ -1,14 +1,22 @@
 """Build the result of a k6 run."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from statistics import fmean
 
 from lab.analysis import queries
 from lab.analysis.breakpoint import MIN_SECONDS
 from lab.analysis.completeness import Completeness, measure_completeness
+from lab.analysis.operations import operation_results
 from lab.analysis.prometheus import Prometheus, PrometheusUnavailable
-from lab.analysis.result import PrometheusRange, Result, Staleness, WebSockets
+from lab.analysis.result import (
+    OperationResult,
+    PrometheusRange,
+    Result,
+    Staleness,
+    TargetName,
+    WebSockets,
+)
 from lab.analysis.verdict import interrupted_verdict, verdict_of
 from lab.analysis.windows import (
     PUSH_SECONDS,
@@ -77,6 +85,7 @@ class RunData:
     completeness: Completeness
     windows: list[Window]
     max_rps: float | None = None
+    operations: list[OperationResult] = field(default_factory=list)
 
 
 def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds) -> RunData:
@@ -91,10 +100,14 @@ def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds)
         return RunData(started, completeness, [])
     try:
         totals = read_totals(run.load.testid, started, summary.seconds, prometheus)
+        operations = operation_results(
+            run.load.testid, started, summary.seconds, bounds, prometheus
+        )
     except PrometheusUnavailable:
         return RunData(started, replace(completeness, prometheus=None), [])
     load_windows = windows(summary.plan, totals.at, bounds) if summary.plan else []
-    return RunData(started, completeness, load_windows, totals.max_rps(summary.seconds))
+    max_rps = totals.max_rps(summary.seconds)
+    return RunData(started, completeness, load_windows, max_rps, operations)
 
 
 def _start_of_load(run: Run, summary: Summary) -> float:
@@ -172,6 +185,11 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         missing_in_prometheus=completeness.k6 - (completeness.prometheus or 0),
         cache=cache,
         services_cpu=_mean_cores(run.cpu),
+        cpu_ms_per_request=_cpu_per_request(run.cpu, requests),
+        target=TargetName(
+            name=run.target.name, url=run.target.url, observed=run.target.is_observed
+        ),
+        by_operation=data.operations,
         memory_peak_bytes=memory_peak(run.cpu),
         prometheus=PrometheusRange(
             start=data.started,
@@ -227,5 +245,15 @@ def _nginx_answers(summary: Summary) -> dict[str, dict[str, int]]:
 
 
 def _mean_cores(cpu: list[CpuUse]) -> dict[str, float]:
-    names = cpu[0].services if cpu else {}
-    return {name: round(fmean(use.services.get(name, 0.0) for use in cpu), 3) for name in names}
+    return {
+        name: round(fmean(use.services.get(name, 0.0) for use in cpu), 3)
+        for name in sorted({name for use in cpu for name in use.services})
+    }
+
+
+def _cpu_per_request(cpu: list[CpuUse], requests: int) -> dict[str, float]:
+    """Return the CPU time of each service in ms per request; a sample is for one second."""
+    if not requests:
+        return {}
+    seconds = {name: cores * len(cpu) for name, cores in _mean_cores(cpu).items()}
+    return {name: round(used * 1000 / requests, 3) for name, used in seconds.items()}

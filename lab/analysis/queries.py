@@ -11,7 +11,7 @@ VIRTUAL_USERS = "k6_vus"
 VIRTUAL_USERS_MAX = "k6_vus_max"
 # A gauge, cumulative since the run's start: the share of checks that passed.
 CHECKS = "k6_checks_rate"
-# Custom metrics: k6/lib/metrics.js.
+# Custom metrics: k6/lib/metrics.js and k6/hotel/metrics.js.
 IN_TIME = "k6_lab_answers_in_time_total"
 TARGET_RATE = "k6_lab_target_rate"
 SCENARIO_START = "k6_lab_scenario_start_seconds"
@@ -67,6 +67,32 @@ def percentile_of_successes(testid: str, quantile: float, seconds: int) -> str:
 def requests_by_status(testid: str) -> str:
     """Return the query of the requests so far, by `status`; status 0 means no response."""
     return f"sum by (status) ({_last_value(REQUESTS, selector(testid))})"
+
+
+def requests_by_operation(testid: str) -> str:
+    """Return the query of the requests so far, by `name`."""
+    return f"sum by (name) ({_last_value(REQUESTS, selector(testid))})"
+
+
+def failures_by_operation(testid: str) -> str:
+    """Return the query of the failed requests so far, by `name`."""
+    failed = f'{selector(testid)},expected_response="false"'
+    return f"sum by (name) ({_last_value(REQUESTS, failed)})"
+
+
+def percentile_by_operation(testid: str, quantile: float, seconds: int) -> str:
+    """Like `percentile`, by `name`."""
+    rate = f"sum by (name) (rate({DURATION}{{{selector(testid)}}}[{seconds}s]))"
+    return f"histogram_quantile({quantile}, {rate})"
+
+
+def error_ratio_by_operation(testid: str, seconds: int) -> str:
+    """Return the query of the share of failed requests in the last `seconds`, by `name`; nothing
+    for an operation without a failure.
+    """
+    load = selector(testid)
+    failed = f'sum by (name) (rate({REQUESTS}{{{load},expected_response="false"}}[{seconds}s]))'
+    return f"{failed} / sum by (name) (rate({REQUESTS}{{{load}}}[{seconds}s]))"
 
 
 def queries(testid: str, seconds: int) -> dict[str, str]:

@@ -37,12 +37,13 @@ from lab.host.sampler import CpuUse
 # 7: `stopped_after`; `unfinished` also for ramps; outcome `interrupted`.
 # 8: `refused`, until then part of `failed`.
 # 9: `clock_jump` of `recorded`: the seconds by which the clock was set during the run.
-SCHEMA_VERSION = 9
+# 10: `target`, `by_operation`, `cpu_ms_per_request`; limited_by `others` and `unseen`.
+SCHEMA_VERSION = 10
 
 Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded", "interrupted"]
-LimitedBy = Literal["target", "generator_cpu", "vu_cap", "none"]
+LimitedBy = Literal["target", "generator_cpu", "vu_cap", "others", "unseen", "none"]
 # Why a rate is a lower bound: the target was not the limit, or the load ended first.
-LowerBound = Literal["generator_cpu", "vu_cap", "load"]
+LowerBound = Literal["generator_cpu", "vu_cap", "others", "load"]
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,27 @@ class WebSockets(_Part):
         return bool(self.expected) and not (self.lost or self.doubled or self.closed)
 
 
+class OperationResult(_Part):
+    """One operation of a load: its `name` label. `exceeded_after`: seconds into the load when it
+    had exceeded a limit in several windows in a row; None if it did not.
+    """
+
+    name: str
+    requests: int
+    failed: int = 0
+    p95_ms: float | None = None
+    exceeded_after: float | None = None
+
+
+class TargetName(_Part):
+    """What was loaded."""
+
+    name: str
+    url: str
+    # Whether its processes were seen.
+    observed: bool = True
+
+
 class PrometheusRange(_Part):
     """Time range of the load (Unix time), and the queries that read its windows back."""
 
@@ -260,8 +282,12 @@ class Result(_Part):
     builds: dict[str, int] = {}
     # Cache lookups by layer (nginx, redis, local) and outcome.
     cache: dict[str, dict[str, int]] = {}
-    # Mean number of CPU cores used by each service.
+    # Mean number of CPU cores used by each service, and its CPU time per request.
     services_cpu: dict[str, float] = {}
+    cpu_ms_per_request: dict[str, float] = {}
+    target: TargetName | None = None
+    # The first to exceed a limit first, then the slowest.
+    by_operation: list[OperationResult] = []
     memory_peak_bytes: Annotated[int | None, Metric("memory", "MiB", mebibytes)] = None
     prometheus: PrometheusRange | None = None
     windows: list[Window] = Field(default=[], repr=False)
@@ -300,7 +326,7 @@ class Result(_Part):
 
         Also None for a constant rate that held: it gives no information about higher rates.
         """
-        if self.limited_by in ("generator_cpu", "vu_cap"):
+        if self.limited_by in ("generator_cpu", "vu_cap", "others"):
             return self.limited_by
         return "load" if "breakpoint" in self.profile and self.outcome == "held" else None
 

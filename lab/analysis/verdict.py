@@ -57,9 +57,9 @@ def _closed_verdict(result: Result, thresholds_failed: bool) -> Verdict:
     success: Outcome = "passed" if result.profile == "smoke" else "measured"
     outcome = "failed" if thresholds_failed or not result.requests else success
     text = f"{outcome}: {_counts(result)}"
-    if outcome == "measured" and _generator_queued(_cpu_of_load(result)):
-        text += f"; limited by {_LIMITS['generator_cpu']}"
-        return Verdict(outcome, "generator_cpu", text)
+    limited = _limit_of_cpu(_cpu_of_load(result))
+    if outcome == "measured" and limited in ("generator_cpu", "others"):
+        return Verdict(outcome, limited, f"{text}; limited by {_LIMITS[limited]}")
     return Verdict(outcome, "none", text)
 
 
@@ -78,8 +78,9 @@ def _unrecorded_verdict(result: Result) -> Verdict:
         f"not recorded, so not judged: {completeness}. No break point can be found from it. By "
         f"k6's own count: {_counts(result)}"
     )
-    if _generator_queued(_cpu_of_load(result)):
-        return Verdict("unrecorded", "generator_cpu", f"{text}; limited by {_GENERATOR}")
+    limited = _limit_of_cpu(_cpu_of_load(result))
+    if limited in ("generator_cpu", "others"):
+        return Verdict("unrecorded", limited, f"{text}; limited by {_LIMITS[limited]}")
     return Verdict("unrecorded", "none", text)
 
 
@@ -93,14 +94,16 @@ def _held_verdict(result: Result, plan: Plan, bounds: Bounds) -> Verdict:
     # Without a break, the lab stops a ramp only because of its generator.
     stopped = result.stopped_after is not None
     use = _cpu_of_load(result)
-    limited: LimitedBy = "generator_cpu" if stopped else _limited_by(use, result.dropped_iterations)
+    limited = _limited_by(use, result.dropped_iterations)
+    if stopped and limited != "others":
+        limited = "generator_cpu"
     text = (
         f"held: up to {plan.top_rate:.1f} {plan.unit}/s no limit was exceeded "
         f"(p95 {bounds.p95_ms:.0f} ms, errors {bounds.error_ratio:.0%}, "
         f"achieved {bounds.achieved_ratio:.0%}){_violations(result.windows)}"
     )
     if stopped:
-        text += f"; limited by {_GENERATOR}"
+        text += f"; limited by {_LIMITS[limited]}"
     return Verdict("held", "none" if limited == "target" else limited, text)
 
 
@@ -119,6 +122,8 @@ def _violations(windows: list[Window]) -> str:
 def _break_verdict(result: Result, plan: Plan, point: BreakPoint) -> Verdict:
     use = _cpu_at_break(result, point)
     limited = _limited_by(use, point.dropped)
+    if limited == "target" and result.target and not result.target.observed:
+        limited = "unseen"
     goodput = f"goodput {point.goodput:.1f}/s" if point.goodput else "no response in time"
     text = (
         f"broke at {point.rate:.1f} {plan.unit}/s ({goodput}, "
@@ -145,19 +150,38 @@ def _cpu_of_load(result: Result) -> CpuUse | None:
     return busy_between(result.cpu, result.prometheus.start, result.prometheus.end)
 
 
-_GENERATOR = "the load generator's CPU, so this is no limit of the target"
 _LIMITS: dict[LimitedBy, str] = {
     "target": "the target",
-    "generator_cpu": _GENERATOR,
+    "generator_cpu": "the load generator's CPU, so this is no limit of the target",
+    "others": "other programs, which took the CPUs, so this is no limit of the target",
+    "unseen": "the target or the way to it: its processes are not visible from here",
     "vu_cap": "the number of virtual users, all held by a slow target",
     "none": "nothing",
 }
 
 
 def _limited_by(use: CpuUse | None, dropped: float) -> LimitedBy:
-    if _generator_queued(use):
-        return "generator_cpu"
+    limited = _limit_of_cpu(use)
+    if limited != "none":
+        return limited
     return "vu_cap" if dropped > 0 else "target"
+
+
+def _limit_of_cpu(use: CpuUse | None) -> LimitedBy:
+    """Return who took the CPUs; "none" if that was not the limit, or they were the target's own."""
+    if use is None:
+        return "none"
+    if _generator_queued(use):
+        # Whoever used most of the generator's CPUs: a target without CPUs of its own may, too.
+        users: dict[LimitedBy, float] = {
+            "generator_cpu": use.lab,
+            "others": use.others,
+            "target": use.sharing,
+        }
+        return max(users, key=lambda name: users[name])
+    if use.target >= GENERATOR_FULL and use.others > sum(use.services.values()):
+        return "others"
+    return "none"
 
 
 def _generator_queued(use: CpuUse | None) -> bool:

@@ -57,6 +57,7 @@ _Reader = Callable[[Result], float | None]
 _LOWER_BOUNDS: dict[LowerBound, str] = {
     "generator_cpu": "is limited by the generator's CPU",
     "vu_cap": "is limited by the number of virtual users",
+    "others": "is limited by other programs",
     "load": "held to the end of its ramp",
 }
 # As in the reported CPUs of old stacks (lab/experiments/old_stacks).

@@ -46,7 +46,7 @@ class _Table(BaseModel):
 class _Options(_Table):
     """Options of a load. k6/README.md lists which of them a profile or scenario accepts.
 
-    The ranges are those of k6/lib, so that a file is rejected before anything starts.
+    The ranges are those of k6/, so that a file is rejected before anything starts.
     """
 
     rate: Annotated[int, Field(ge=1, le=100_000)] | None = None

@@ -79,12 +79,15 @@ _NO_SERVERS = {"backend-metrics", "backend-worker", "legacy-redis"}
 _PSS = "Pss:"
 
 
-def server_pids(pids: dict[str, int]) -> list[int]:
-    """Return the main processes that answer requests: an old stack's if one runs, else the
-    backend's.
+def server_pids(pids: Mapping[str, int]) -> list[int]:
+    """Return the main processes that answer requests: a declared target's or an old stack's if
+    there is one, else the backend's.
     """
-    old = [pid for name, pid in pids.items() if _is_server(name, "legacy-")]
-    return old or [pid for name, pid in pids.items() if _is_server(name, "backend")]
+    by_kind = (
+        [pid for name, pid in pids.items() if _is_server(name, prefix)]
+        for prefix in ("target", "legacy-", "backend")
+    )
+    return next(filter(None, by_kind), [])
 
 
 def tree_bytes(roots: Iterable[int]) -> int | None:

@@ -1,7 +1,10 @@
 """Sample CPU utilization and the backend's memory every second under load."""
 
+import os
 import threading
 import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -22,6 +25,10 @@ class CpuUse:
     `services` has the cores (CPU seconds per second) of each service in that second. `memory_bytes`
     is the memory of the service that answers requests; None where it is not readable. `steal` is
     the share of all CPU time that the hypervisor gave to other guests.
+
+    In cores, on both sides' CPUs: `lab` is what the lab, its k6 and the services on the generator's
+    CPUs used, `sharing` what a target without CPUs of its own used, `others` what other programs
+    and the kernel used.
     """
 
     at: float
@@ -30,31 +37,57 @@ class CpuUse:
     services: dict[str, float] = field(default_factory=dict)
     memory_bytes: int | None = None
     steal: float = 0.0
+    lab: float = 0.0
+    others: float = 0.0
+    sharing: float = 0.0
+
+
+# The lab's own process tree, beside the services.
+_LAB = ""
+# An app that opens its connections on demand shows its database only under load.
+_SECOND_LOOK_SECONDS = 2
 
 
 class _ServiceMeter:
     """Cores that each service used since the last call."""
 
-    def __init__(self, pids: dict[str, int]) -> None:
-        self._pids = pids
+    def __init__(self, pids: Mapping[str, int]) -> None:
+        self.pids = {_LAB: os.getpid(), **pids}
         self._at = time.monotonic()
-        self._seconds = dict.fromkeys(pids, 0.0)
+        self._seconds: dict[str, float] = {}
+
+    def add(self, pids: Mapping[str, int]) -> None:
+        self.pids |= pids
 
     def cores(self) -> dict[str, float]:
-        now, seconds = time.monotonic(), cpu_seconds(self._pids)
+        now, seconds = time.monotonic(), cpu_seconds(self.pids)
         elapsed = now - self._at
-        # A process that ends between two samples reduces the sum.
-        used = {name: max(seconds[name] - self._seconds[name], 0) / elapsed for name in seconds}
+        # A process that ends between two samples reduces the sum; a new one has no earlier value.
+        used = {
+            name: max(value - self._seconds.get(name, value), 0) / elapsed
+            for name, value in seconds.items()
+        }
         self._at, self._seconds = now, seconds
         return used
 
 
 class CpuSampler:
-    """Sample in a background thread inside a `with` block."""
+    """Sample in a background thread inside a `with` block.
 
-    def __init__(self, settings: Settings, pids: dict[str, int]) -> None:
-        self._meter = _ServiceMeter(pids)
-        self._server_pids = server_pids(pids)
+    `pids` has the main process of each service of the stack; `find_target` returns those of a
+    target beside it.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        pids: Mapping[str, int],
+        find_target: Callable[[], Mapping[str, int]],
+    ) -> None:
+        self._find_target = find_target
+        self._target = dict(find_target())
+        self._meter = _ServiceMeter({**pids, **self._target})
+        self._server_pids = server_pids({**pids, **self._target})
         cpus = choose_cpus(settings)
         self._sides = (expand(cpus.target), expand(cpus.load))
         self._stop = threading.Event()
@@ -83,10 +116,31 @@ class CpuSampler:
         steal = StealMeter()
         while not self._stop.wait(_STEP_SECONDS):
             busy = psutil.cpu_percent(percpu=True)
-            target, load = (sum(busy[i] for i in side) / len(side) / 100 for side in self._sides)
             memory = tree_bytes(self._server_pids)
-            cores = self._meter.cores()
-            self.uses.append(CpuUse(time.time(), target, load, cores, memory, steal.share()))
+            self.uses.append(self._use(busy, memory, steal.share()))
+            if len(self.uses) == _SECOND_LOOK_SECONDS:
+                self._target |= self._find_target()
+                self._meter.add(self._target)
+
+    def _use(self, busy: list[float], memory: int | None, steal: float) -> CpuUse:
+        """Return a sample; `busy` has the utilization of each CPU in percent."""
+        target, load = (sum(busy[i] for i in side) / len(side) / 100 for side in self._sides)
+        all_cores = self._meter.cores()
+        both = sum(busy[i] for i in {*self._sides[0], *self._sides[1]}) / 100
+        others = max(both - sum(all_cores.values()), 0.0)
+        on_load = {name: cores for name, cores in all_cores.items() if self._may_run_on_load(name)}
+        sharing = sum(on_load.pop(name, 0.0) for name in self._target)
+        del all_cores[_LAB]
+        lab = sum(on_load.values())
+        return CpuUse(time.time(), target, load, all_cores, memory, steal, lab, others, sharing)
+
+    def _may_run_on_load(self, name: str) -> bool:
+        # macOS has no CPU affinity.
+        with suppress(psutil.Error, AttributeError):
+            return not self._sides[1].isdisjoint(
+                psutil.Process(self._meter.pids[name]).cpu_affinity()
+            )
+        return True
 
 
 def memory_peak(uses: list[CpuUse]) -> int | None:
@@ -99,5 +153,13 @@ def busy_between(uses: list[CpuUse], start: float, end: float) -> CpuUse | None:
     span = [use for use in uses if start <= use.at <= end + _STEP_SECONDS]
     if not span:
         return None
-    services = {name: fmean(use.services[name] for use in span) for name in span[0].services}
-    return CpuUse(end, fmean(use.target for use in span), fmean(use.load for use in span), services)
+    names = {name for use in span for name in use.services}
+    return CpuUse(
+        end,
+        fmean(use.target for use in span),
+        fmean(use.load for use in span),
+        {name: fmean(use.services.get(name, 0.0) for use in span) for name in sorted(names)},
+        lab=fmean(use.lab for use in span),
+        others=fmean(use.others for use in span),
+        sharing=fmean(use.sharing for use in span),
+    )

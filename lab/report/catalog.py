@@ -1,4 +1,4 @@
-"""Catalogs: profiles, scenarios, experiments, presets and stored runs."""
+"""Catalogs: profiles, scenarios, experiments, presets, targets and stored runs."""
 
 import tomllib
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab.errors import LabError
 from lab.load import Profile, Scenario
-from lab.paths import EXPERIMENTS, PRESETS
+from lab.paths import EXPERIMENTS, PRESETS, TARGETS
 from lab.report.results import StoredRun, stored_runs
 
 Entry = dict[str, str]
@@ -32,9 +32,12 @@ def _experiments() -> list[Entry]:
 
 
 def _title(path: Path) -> str:
-    """Return the title of an experiment; "damaged" for a file that is not TOML."""
+    """Return the title of an experiment or target, else its address; "damaged" for a file that is
+    not TOML.
+    """
     try:
-        return str(tomllib.loads(path.read_text(encoding="utf-8")).get("title", ""))
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        return str(document.get("title") or document.get("url", ""))
     except (ValueError, RecursionError):
         return "damaged"
 
@@ -48,6 +51,10 @@ def _comment(path: Path) -> str:
     """Return the first line of a preset, which describes it."""
     first, _, _ = path.read_text(encoding="utf-8", errors="replace").partition("\n")
     return first.lstrip("# ")
+
+
+def _targets() -> list[Entry]:
+    return [{"name": path.stem, "about": _title(path)} for path in sorted(TARGETS.glob("*.toml"))]
 
 
 def _runs() -> list[Entry]:
@@ -76,5 +83,6 @@ _KINDS: dict[str, Callable[[], list[Entry]]] = {
     "scenarios": _scenarios,
     "experiments": _experiments,
     "presets": _presets,
+    "targets": _targets,
     "runs": _runs,
 }

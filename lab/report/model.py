@@ -15,11 +15,13 @@ Document = dict[str, Any]
 LIMITS: dict[LowerBound, str] = {
     "generator_cpu": "limited by the generator",
     "vu_cap": "limited by the number of virtual users",
+    "others": "limited by other programs",
     "load": "held to the end of the load",
 }
 SHORT_LIMITS: dict[LowerBound, str] = {
     "generator_cpu": "generator",
     "vu_cap": "VU cap",
+    "others": "other programs",
     "load": "end of load",
 }
 

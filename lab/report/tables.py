@@ -179,7 +179,12 @@ def _cell(cell: Cell, names: list[str]) -> tuple[Entry, ...]:
 
 
 def _limited_by(cell: Cell) -> str:
-    labels = {"generator_cpu": "generator", "vu_cap": "VU cap", "none": "nothing: it held"}
+    labels = {
+        "generator_cpu": "generator",
+        "vu_cap": "VU cap",
+        "others": "other programs",
+        "none": "nothing: it held",
+    }
     # A closed load slows down with the target, so it exceeds no limit and sustains no rate.
     results = [result for result in cell.results if result.outcome != "measured"]
     limits = dict.fromkeys(result.limited_by for result in results)

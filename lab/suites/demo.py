@@ -225,6 +225,8 @@ _LIMITS: dict[LimitedBy, str] = {
     "target": "the target is the limit",
     "generator_cpu": "limited by the load generator",
     "vu_cap": "limited by the number of virtual users",
+    "others": "limited by other programs",
+    "unseen": "limited by what is not visible from here",
     "none": "the ramp ended first",
 }
 

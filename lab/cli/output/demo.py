@@ -13,6 +13,8 @@ _LIMITS = {
     "target": "the target",
     "generator_cpu": "the load generator",
     "vu_cap": "the virtual users",
+    "others": "other programs",
+    "unseen": "not visible from here",
     "none": "the end of the ramp",
 }
 

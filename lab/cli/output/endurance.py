@@ -55,6 +55,7 @@ def half_of(limit: dict[str, Any] | None) -> str:
     reasons = {
         "none": "which it sustained without breaking",
         "generator_cpu": "that k6 could offer: the stack can sustain more",
+        "others": "that it reached beside other programs: the stack can sustain more",
     }
     return f", half of the {limit['rate']:.0f}/s {reasons.get(limit['by'], 'at which it broke')}"
 

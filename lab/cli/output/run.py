@@ -8,9 +8,13 @@ from rich.table import Table
 
 from lab.analysis.breakpoint import BreakPoint
 from lab.analysis.completeness import Completeness
+from lab.analysis.operations import first_exceeded
 from lab.analysis.result import METRICS, Result, Staleness, WebSockets
 from lab.host.noise import NOISY_SHARE
 from lab.suites.single_run import SingleRun
+
+# A service that costs less per request is left to the JSON document.
+_SHOWN_COST_MS = 0.05
 
 
 def run(single_run: SingleRun) -> RenderableType:
@@ -62,12 +66,32 @@ def _metrics(single_run: SingleRun) -> dict[str, str]:
         METRICS["dropped_iterations"].label: str(result.dropped_iterations),
         "in Prometheus": _completeness(result.recorded),
         "limited by": result.limited_by + _cpu_at_break(result.break_point),
+        **_first_exceeded(result),
+        **_cpu_per_request(result),
         "machine": f"{host['cpus']} CPUs; {pinned}{' (shared!)' if host['shared_cpus'] else ''}"
         + _steal(result.steal),
     }
     return (
         metrics | _staleness(result.staleness) | _websockets(result.websockets) | single_run.files
     )
+
+
+def _first_exceeded(result: Result) -> dict[str, str]:
+    """Say which of several operations exceeded a limit first."""
+    first = first_exceeded(result.by_operation)
+    if first is None or len(result.by_operation) == 1:
+        return {}
+    p95 = "no p95" if first.p95_ms is None else f"p95 {first.p95_ms:.0f} ms"
+    return {
+        "first over a limit": f"{escape(first.name)}, after {first.exceeded_after:.0f} s ({p95}; "
+        f"{first.failed} of {first.requests} failed)"
+    }
+
+
+def _cpu_per_request(result: Result) -> dict[str, str]:
+    costs = sorted(result.cpu_ms_per_request.items(), key=lambda item: -item[1])
+    shown = [f"{escape(name)} {cost:.1f} ms" for name, cost in costs if cost >= _SHOWN_COST_MS]
+    return {"CPU per request": ", ".join(shown)} if shown else {}
 
 
 def _goodput(single_run: SingleRun) -> str:

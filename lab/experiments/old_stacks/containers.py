@@ -76,7 +76,7 @@ class DockerRunner:
                 containers.run(name, *web, *shared, _image(stack), *argv)
             facts = address_facts(arm, cpus, port, _REDIS_PORT)
             url = f"http://{LOOPBACK}:{port}"
-            server = PlainServer(url, arm.title, containers.pids(), containers.check)
+            server = PlainServer(stack.name, url, arm.title, containers.pids(), containers.check)
             yield RunningArm(server, facts)
         finally:
             remove_legacy(containers.project)

@@ -153,7 +153,9 @@ class NativeRunner:
                 group.start(Process(name, argv, cpus.server, stack.project_folder, env))
             facts = address_facts(arm, cpus, port, layer_port)
             url = f"http://{LOOPBACK}:{port}"
-            yield RunningArm(PlainServer(url, arm.title, group.pids, group.check), facts)
+            yield RunningArm(
+                PlainServer(stack.name, url, arm.title, group.pids, group.check), facts
+            )
 
     def _env(self, stack: Stack, programs: Path) -> dict[str, str]:
         """Return the environment of the stack's programs, without the lab's Python variables."""

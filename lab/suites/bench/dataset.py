@@ -54,7 +54,7 @@ class Slots:
 
 
 def free_slots(engine: Engine, hotel: str | None = None, excluded: Iterable[str] = ()) -> Slots:
-    """Return slots after every booked night, including k6's leases (k6/lib/slots.js).
+    """Return slots after every booked night, including k6's leases (k6/hotel/slots.js).
 
     With a `hotel` only its suites, and never those of the `excluded` hotels.
 

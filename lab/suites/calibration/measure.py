@@ -63,7 +63,9 @@ def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Mea
 
 
 def _run(engine: Engine, cell: Cell, server: Reference, folder: Path) -> Run:
-    target = PlainServer(server.url, "the reference server", {"reference": server.pid})
+    target = PlainServer(
+        "calibration", server.url, "the calibration's server", {"reference": server.pid}
+    )
     load = cell.load(new_testid(f"calibrate-{cell.name}"))
     return run_k6(engine, target, load, folder)
 

@@ -9,7 +9,7 @@ from lab.load.summary import parse_summary
 from lab.settings import load_settings
 from lab.targets.target import PlainServer
 
-TARGET = PlainServer("http://localhost", "a server")
+TARGET = PlainServer("server", "http://localhost", "a server")
 
 
 def _result(**metrics):

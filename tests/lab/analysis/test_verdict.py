@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lab.analysis.completeness import Completeness
-from lab.analysis.result import PrometheusRange, Result, WebSockets
+from lab.analysis.result import PrometheusRange, Result, TargetName, WebSockets
 from lab.analysis.verdict import Verdict, verdict_of
 from lab.analysis.windows import Bounds, Counters, windows
 from lab.host.sampler import CpuUse
@@ -72,6 +72,32 @@ def test_verdict_and_document_show_same_rounded_rate():
 
 def test_full_generator_is_always_the_limit():
     assert _judge(_result(0.95, dropped=1)).limited_by == "generator_cpu"
+
+
+@pytest.mark.parametrize(
+    ("cores", "limit"),
+    [
+        ({"lab": 0.08, "others": 1.9}, "others"),
+        ({"lab": 0.9, "others": 0.2}, "generator_cpu"),
+        # A target without CPUs of its own fills the generator's.
+        ({"lab": 0.3, "sharing": 1.6}, "target"),
+    ],
+)
+def test_full_cpus_are_limit_of_whoever_used_most_of_them(cores, limit):
+    uses = [CpuUse(float(second), 0.99, 0.99, **cores) for second in range(61)]
+    assert _judge(_result(0.99, cpu=uses)).limited_by == limit
+
+
+def test_others_on_the_targets_cpus_are_the_limit():
+    uses = [CpuUse(float(second), 0.99, 0.3, {"backend": 0.1}, others=0.9) for second in range(61)]
+    assert _judge(_result(0.3, cpu=uses)).limited_by == "others"
+
+
+def test_target_that_can_not_be_seen_is_never_the_limit():
+    unseen = TargetName(name="shop", url="http://shop", observed=False)
+    verdict = _judge(_result(0.5, target=unseen))
+    assert verdict.limited_by == "unseen"
+    assert "its processes are not visible" in verdict.verdict
 
 
 @pytest.mark.parametrize(("target", "limit"), [(0.5, "generator_cpu"), (0.97, "target")])

@@ -1,0 +1,83 @@
+"""The operations of a load one by one: how many, how slow, and which exceeded a limit first."""
+
+import math
+from collections.abc import Sequence
+
+from lab.analysis import queries
+from lab.analysis.breakpoint import BREAK_WINDOWS
+from lab.analysis.prometheus import Prometheus, Series
+from lab.analysis.result import OperationResult
+from lab.analysis.windows import STEP_SECONDS, WINDOW_SECONDS, Bounds
+
+
+def operation_results(
+    testid: str, started: float, seconds: float, bounds: Bounds, prometheus: Prometheus
+) -> list[OperationResult]:
+    """Return the load's operations, the first to exceed a limit first, then the slowest.
+
+    `started` is Unix time. A limit counts as exceeded like the whole load's break point: in
+    BREAK_WINDOWS windows in a row.
+    """
+    end = started + seconds + 1
+    totals = prometheus.instant_by_label(queries.requests_by_operation(testid), "name", end)
+    failed = prometheus.instant_by_label(queries.failures_by_operation(testid), "name", end)
+    slowest = prometheus.instant_by_label(
+        queries.percentile_by_operation(testid, 0.95, math.ceil(seconds)), "name", end
+    )
+    # A load that is shorter than a window has none.
+    ranges = (started + WINDOW_SECONDS, started + max(seconds, WINDOW_SECONDS), STEP_SECONDS)
+    times = prometheus.by_label(
+        queries.percentile_by_operation(testid, 0.95, WINDOW_SECONDS), "name", *ranges
+    )
+    errors = prometheus.by_label(
+        queries.error_ratio_by_operation(testid, WINDOW_SECONDS), "name", *ranges
+    )
+    results = [
+        OperationResult(
+            name=name,
+            requests=round(requests),
+            failed=round(failed.get(name, 0)),
+            p95_ms=_milliseconds(slowest.get(name)),
+            exceeded_after=exceeded_after(
+                times.get(name, {}), errors.get(name, {}), bounds, started
+            ),
+        )
+        for name, requests in totals.items()
+    ]
+    return sorted(results, key=_order)
+
+
+def exceeded_after(
+    p95_seconds: Series, error_ratios: Series, bounds: Bounds, started: float
+) -> float | None:
+    """Return the seconds into the load at the end of the first of BREAK_WINDOWS windows in a row
+    that exceeded a limit; None if there are none. Both series map Unix time to a window's value.
+    """
+    moments = sorted({*p95_seconds, *error_ratios})
+    broken = [
+        p95_seconds.get(at, 0) * 1000 > bounds.p95_ms
+        or error_ratios.get(at, 0) > bounds.error_ratio
+        for at in moments
+    ]
+    first = _first_run(broken)
+    return None if first is None else round(moments[first] - started, 1)
+
+
+def _first_run(broken: Sequence[bool]) -> int | None:
+    """Return where the first BREAK_WINDOWS true values in a row begin."""
+    starts = range(len(broken) - BREAK_WINDOWS + 1)
+    return next((n for n in starts if all(broken[n : n + BREAK_WINDOWS])), None)
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * 1000, 1)
+
+
+def _order(result: OperationResult) -> tuple[float, float]:
+    exceeded = float("inf") if result.exceeded_after is None else result.exceeded_after
+    return exceeded, -(result.p95_ms or 0)
+
+
+def first_exceeded(operations: Sequence[OperationResult]) -> OperationResult | None:
+    """Return the operation that exceeded a limit first."""
+    return operations[0] if operations and operations[0].exceeded_after is not None else None
