@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
 EXPERIMENTS = ROOT / "experiments"
 PRESETS = ROOT / "presets"
+TARGETS = ROOT / "targets"
 PROGRAMS = open_to_all(ROOT / ".lab") / "programs"
 BIN = ROOT / ".lab" / "bin"
 

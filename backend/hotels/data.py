@@ -1,7 +1,7 @@
 """The lab's dataset: the same rows for the same seed and sizes.
 
 No value in a response depends on today's date. Stays are in the years 2026 to 2029; the load
-generator books the nights from 2030 on (k6/lib/slots.js).
+generator books the nights from 2030 on (k6/hotel/slots.js).
 """
 
 import random

@@ -46,6 +46,11 @@ class Declaration(BaseModel):
         EngineChoice.AUTO,
         "auto uses docker if its engine is running and the images are available.",
     )
+    LAB_REFERENCE_APP: Switch = _setting(
+        Switch.ON,
+        "off: without the hotel API, its Nginx, Postgres and Redis. Only what measures runs, for a "
+        "target of your own (docs/own-app.md; native engine).",
+    )
     LAB_SERVER: Server = _setting(
         Server.GUNICORN_SYNC,
         "Django's server. The first two use WSGI, the others ASGI.",

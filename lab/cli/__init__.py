@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from lab import __version__
-from lab.cli import experiments, loads, results, stack, suites
+from lab.cli import experiments, loads, results, stack, suites, targets
 from lab.errors import LabError
 from lab.interrupts import interruptible
 
@@ -59,6 +59,8 @@ app.command()(stack.down)
 app.command()(stack.status)
 app.command("set")(stack.set_)
 app.command()(loads.k6)
+app.add_typer(targets.target, name="target")
+app.add_typer(targets.mix, name="mix")
 app.command()(loads.profile)
 app.command()(loads.demo)
 app.command()(experiments.run)

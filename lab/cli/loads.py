@@ -9,7 +9,8 @@ import typer
 
 from lab.cli import options
 from lab.cli.options import Json, check_duration, current_engine, print_result, whole_seconds
-from lab.load import ApiScenario, Profile
+from lab.errors import UsageError
+from lab.load import ApiScenario, Profile, Scenario
 
 if TYPE_CHECKING:
     from lab.analysis.result import Result
@@ -31,9 +32,13 @@ def k6(
     max_errors: options.MaxErrors = 0.01,
     min_achieved: options.MinAchieved = 0.95,
     early_stop: options.EarlyStop = True,
+    target: options.Target = None,
+    only: options.Only = None,
+    speed: options.Speed = None,
+    yes_load: options.YesLoad = None,
     as_json: Json = False,
 ) -> None:
-    """Load the running stack with k6 and print the verdict.
+    """Load the running stack, or a target of your own, with k6 and print the verdict.
 
     Exit code 0: passed, held, or broke where the profile is meant to. 1: failed or did not hold.
     """
@@ -43,10 +48,16 @@ def k6(
     from lab.load.k6_options import validate_options
     from lab.stack.locks import measurement_lock
     from lab.suites.single_run import run_once
+    from lab.targets.declared import PUBLIC_RATE, find_allowed, is_public
     from lab.targets.reference import ReferenceApp
 
     if duration is not None:
         check_duration(duration)
+    if target and scenario not in (None, Scenario.REPLAY):
+        raise UsageError(
+            f"--scenario {scenario} is one of the hotel API. Leave it out: a target's "
+            "requests come from its mix; --only selects some."
+        )
     load = Load(
         profile,
         scenario,
@@ -54,13 +65,18 @@ def k6(
         *(route, connections, retries),
         bound_ms=p95,
         start_rate=start_rate,
+        only=only,
+        speed=speed,
         testid=testid or new_testid(profile),
         k6_options=validate_options(k6_options or []),
     )
     bounds = Bounds(p95, max_errors, min_achieved)
+    engine = current_engine()
+    loaded = find_allowed(target, yes_load) if target else ReferenceApp(engine)
+    if is_public(loaded.url):
+        load = load.capped(PUBLIC_RATE)
     with measurement_lock():
-        engine = current_engine()
-        single_run = run_once(engine, ReferenceApp(engine), load, bounds, early_stop=early_stop)
+        single_run = run_once(engine, loaded, load, bounds, early_stop=early_stop)
     print_result(single_run.document(), as_json, lambda _: output.run(single_run))
     _exit_unless_passed(single_run.result)
 

@@ -34,6 +34,10 @@ def _runs(incomplete: str) -> list[str]:
     return _with_prefix(incomplete, (path.stem for path in paths.RESULTS.glob("[!.]*")))
 
 
+def _targets(incomplete: str) -> list[str]:
+    return _with_prefix(incomplete, (path.stem for path in paths.TARGETS.glob("*.toml")))
+
+
 def _with_prefix(incomplete: str, names: Any) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
 
@@ -98,6 +102,23 @@ NewestRun = Annotated[
 Export = Annotated[
     tuple[ExportFormat, Path] | None,
     typer.Option(help="Also write the metrics to a file: --export csv metrics.csv"),
+]
+Only = Annotated[
+    str | None, typer.Option(help="Operations of --target to send: 'GET /api/orders/*'.")
+]
+Speed = Annotated[
+    float | None, typer.Option(min=0.01, max=1000, help="How much faster than the log: times.")
+]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        help="A target of your own (lab list targets). Default: the hotel API.",
+        autocompletion=_targets,
+    ),
+]
+YesLoad = Annotated[
+    str | None,
+    typer.Option(metavar="HOST", help="Allow load on this host, which is not on your network."),
 ]
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
 K6Options = Annotated[

@@ -28,6 +28,7 @@ class CatalogKind(StrEnum):
     SCENARIOS = "scenarios"
     EXPERIMENTS = "experiments"
     PRESETS = "presets"
+    TARGETS = "targets"
     RUNS = "runs"
 
 
@@ -35,7 +36,7 @@ def list_(
     what: Annotated[CatalogKind | None, typer.Argument(help="Default: all but the runs.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List profiles, scenarios, experiments, presets, runs."""
+    """List profiles, scenarios, experiments, presets, targets, runs."""
     from lab.cli.output import results as output
     from lab.report.catalog import catalog
 

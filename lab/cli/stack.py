@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lab.cli.options import Json, Preset, current_engine, print_result
+from lab.cli.options import Json, Preset, Target, current_engine, print_result
 from lab.errors import LabError, UsageError
 
 if TYPE_CHECKING:
@@ -18,16 +18,23 @@ if TYPE_CHECKING:
     from lab.stack.engine import Engine
 
 
-def up(as_json: Json = False) -> None:
-    """Start the stack, load its data, and wait until it is ready."""
+def up(target: Target = None, as_json: Json = False) -> None:
+    """Start the stack, load its data, and wait until it is ready.
+
+    With --target only what measures is started, once that target answers.
+    """
     from lab.analysis.missing_series import wait_for_series
     from lab.cli.output import stack as output
-    from lab.settings import load_settings
+    from lab.settings import load_settings, update_settings
     from lab.stack.choice import choose_engine
     from lab.stack.inspect import wait_for_api
     from lab.stack.locks import change_lock, require_no_measurement
+    from lab.targets.declared import find_target
 
     settings = load_settings()
+    if target:
+        find_target(target).require_ready()
+        settings = update_settings(settings, ["LAB_REFERENCE_APP=off"])
     with change_lock():
         require_no_measurement()
         engine = choose_engine(settings)

@@ -19,7 +19,7 @@ from lab.settings.env_file import read_env_file
 NOT_SETTINGS = {"LAB_STATE_DIR", "LAB_STACK", "LAB_TOKEN", "LAB_K6_CPUS"}
 
 # Settings that can't change while the stack runs: engine, address, ports, CPUs and data.
-_FIXED_SETTINGS = re.compile(r"LAB_(ENGINE|BIND|\w+_PORT|\w+_CPUS|DATA_\w+)")
+_FIXED_SETTINGS = re.compile(r"LAB_(ENGINE|REFERENCE_APP|BIND|\w+_PORT|\w+_CPUS|DATA_\w+)")
 
 # Listen address of all services that are not public: all but Nginx and the metrics ingress.
 LOOPBACK = "127.0.0.1"

@@ -123,6 +123,15 @@ def settings_of(engine: Engine) -> Settings:
     return settings
 
 
+def require_reference_app(settings: Settings) -> None:
+    """Raise LabError if the stack runs without the hotel API."""
+    if settings.LAB_REFERENCE_APP == "off":
+        raise LabError(
+            "The stack runs without the hotel API (LAB_REFERENCE_APP=off). Name a target of your "
+            "own: --target NAME. Or start the stack with it: lab down, then lab up"
+        )
+
+
 # By service. Nginx prints its version to standard error.
 VERSION_COMMANDS = {
     "postgres": ["postgres", "--version"],

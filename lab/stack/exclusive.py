@@ -9,7 +9,7 @@ from lab.errors import LabError
 from lab.interrupts import interruptible, uninterrupted
 from lab.settings import Settings, load_settings, restart_settings
 from lab.stack import database
-from lab.stack.engine import Engine
+from lab.stack.engine import Engine, require_reference_app
 from lab.stack.locks import change_lock, measurement_lock
 
 
@@ -35,6 +35,7 @@ def exclusive_use(engine: Engine, *, keep_settings: bool = False) -> Iterator[Ex
         before = engine.settings()
         own = before if before is None or keep_settings else restart_settings(before)
         stack = ExclusiveUse(own or load_settings())
+        require_reference_app(stack.base)
         try:
             if before is None:
                 with change_lock():

@@ -61,7 +61,7 @@ def verify(settings: Settings, token: str) -> dict[str, Any]:
 def measure_running(engine: Engine) -> dict[str, Any] | None:
     """Return the current delays of the running stack; None when nothing runs or responds."""
     settings = engine.settings()
-    if settings is None:
+    if settings is None or settings.LAB_REFERENCE_APP == "off":
         return None
     try:
         return measure(settings, engine.token())

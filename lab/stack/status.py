@@ -29,6 +29,8 @@ def active_settings(engine: Engine) -> dict[str, Any]:
     if settings is None:
         return {}
     start_settings = settings.model_dump()
+    if settings.LAB_REFERENCE_APP == "off":
+        return start_settings
     try:
         active: dict[str, Any] = query_backend(settings, engine.token())["settings"]
         active |= query_nginx(settings)

@@ -9,7 +9,7 @@ import httpx
 from lab import http
 from lab.errors import LabError
 from lab.settings import LOOPBACK
-from lab.stack.engine import Engine, settings_of
+from lab.stack.engine import Engine, require_reference_app, settings_of
 
 # What k6 addresses: Nginx; the server behind it, as in sources without a proxy; or Nginx's /async/,
 # which LAB_SECOND_SERVER serves if there is one.
@@ -33,6 +33,8 @@ class ReferenceApp:
 
     engine: Engine
     entry: Entry = "nginx"
+    name: ClassVar[str] = "hotel"
+    is_observed: ClassVar[bool] = True
     # The engine knows its processes.
     pids: ClassVar[dict[str, int]] = {}
 
@@ -54,6 +56,7 @@ class ReferenceApp:
 
     def require_ready(self) -> None:
         settings = settings_of(self.engine)
+        require_reference_app(settings)
         try:
             response = http.get(f"{settings.backend_url}/readyz", timeout=_READY_SECONDS)
         except httpx.HTTPError as error:

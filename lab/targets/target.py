@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 
 class Target(Protocol):
     """What k6 loads."""
+
+    @property
+    def name(self) -> str:
+        """Its name in results."""
 
     @property
     def url(self) -> str:
@@ -19,6 +23,10 @@ class Target(Protocol):
     @property
     def pids(self) -> Mapping[str, int]:
         """The main process of each of its services, beside those of the stack."""
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether the lab sees its processes, and so the CPU time that it uses."""
 
     def require_ready(self) -> None:
         """Raise LabError unless it can be loaded."""
@@ -38,10 +46,12 @@ def _nothing() -> None:
 class PlainServer:
     """A server that the lab started itself; `check` raises LabError if one of `pids` has ended."""
 
+    name: str
     url: str
     description: str
     pids: Mapping[str, int] = field(default_factory=dict)
     check: Callable[[], None] = _nothing
+    is_observed: ClassVar[bool] = True
 
     def require_ready(self) -> None:
         self.check()

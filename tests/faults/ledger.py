@@ -1,4 +1,4 @@
-"""The log of the load during a fault: lines written by k6/scenarios/faults.js."""
+"""The log of the load during a fault: lines written by k6/hotel/scenarios/faults.js."""
 
 import json
 from dataclasses import dataclass, field

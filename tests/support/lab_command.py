@@ -62,6 +62,9 @@ def _main(argv: tuple[str, ...], environ: dict[str, str], cwd: Path, out: Path, 
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), stream.fileno())
     sys.argv = ["lab", *argv]
 
+    from lab import console
     from lab.cli import main
 
+    # Its width was chosen when it was imported, before the environment was set.
+    console.out.width = console._width() or int(environ["COLUMNS"])
     main()

@@ -10,7 +10,7 @@ from lab.host.cpus import choose_cpus
 from lab.interrupts import uninterrupted
 from lab.paths import ROOT, State, make_open
 from lab.settings import Settings, is_live, running_settings, save
-from lab.stack.engine import NO_REST_API, K6Command, ServiceStatus
+from lab.stack.engine import NO_REST_API, K6Command, ServiceStatus, require_reference_app
 from lab.stack.inspect import wait_for_api
 from lab.stack.native import (
     backend,
@@ -81,7 +81,7 @@ class NativeEngine:
         self._state.settings.unlink(missing_ok=True)
 
     def apply(self, settings: Settings) -> None:
-        before = self._running_settings()
+        before = self._reference_settings()
         differences = _differences(before, settings)
         _reject_fixed(differences)
         change = Change(before, settings, self._supervision, self._state)
@@ -123,7 +123,7 @@ class NativeEngine:
         return self._state.secret("lab_token")
 
     def empty_caches(self, settings: Settings | None = None) -> AbstractContextManager[None]:
-        before = self._running_settings()
+        before = self._reference_settings()
         after = settings or before
         _reject_fixed(_differences(before, after))
         return Change(before, after, self._supervision, self._state).empty_caches()
@@ -178,9 +178,13 @@ class NativeEngine:
         is_complete = self._supervision.states().get("backend") == "running"
         for group in start_groups(services(current, self._state)):
             self._start_group(group, current)
-            if group[0].name == "postgres" and not (is_complete and self._has_data(current)):
+            is_database = group[0].name == "postgres" and group[0].enabled
+            if is_database and not (is_complete and self._has_data(current)):
                 backend.load(current, self._state)
-        self.apply(settings)
+        if current.LAB_REFERENCE_APP == "on":
+            self.apply(settings)
+        else:
+            _reject_fixed(_differences(current, settings))
 
     def _has_data(self, settings: Settings) -> bool:
         query = ("SELECT 1 FROM hotels_hotel LIMIT 1",)
@@ -204,9 +208,10 @@ class NativeEngine:
         all_services = services(settings, state)
         preflight.check(settings, state, all_services)
         backend.manage(["-m", "config.secrets", str(state.secrets)], settings, state)
-        postgres.make_cluster(state)
-        postgres.configure(settings, state)
-        render.write_nginx(settings, state)
+        if settings.LAB_REFERENCE_APP == "on":
+            postgres.make_cluster(state)
+            postgres.configure(settings, state)
+            render.write_nginx(settings, state)
         render.write_metrics_ingress(settings, state)
         render.write_prometheus(all_services, settings, state)
         redis_service.write_exporters_password(settings, state)
@@ -217,15 +222,15 @@ class NativeEngine:
         self._supervision.start()
         for group in start_groups(services(settings, self._state)):
             self._start_group(group, settings)
-            if group[0].name == "postgres":
+            if group[0].name == "postgres" and group[0].enabled:
                 backend.load(settings, self._state)
-        with step("Waiting for the API's first answer"):
+        with step("Waiting for the first answer"):
             wait_for_api(settings)
             wait_for(self._all_running, seconds=10, what="the last service")
 
     def _start_group(self, group: list[Service], settings: Settings) -> None:
         start(group, self._supervision, settings, self._state)
-        if group[0].name == "toxiproxy":  # It starts without proxies.
+        if group[0].name == "toxiproxy" and group[0].enabled:  # It starts without proxies.
             latency.apply(settings, self._state)
 
     def _all_running(self) -> bool:
@@ -240,6 +245,12 @@ class NativeEngine:
         settings = self.settings()
         if settings is None or not self._supervision.alive:
             raise LabError("The stack is not running. Start it: lab up")
+        return settings
+
+    def _reference_settings(self) -> Settings:
+        """Return the settings of a stack with the reference app."""
+        settings = self._running_settings()
+        require_reference_app(settings)
         return settings
 
 

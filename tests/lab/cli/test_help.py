@@ -89,7 +89,7 @@ def test_version_is_printed(lab):
 
 def test_list_shows_profiles_scenarios_experiments_and_presets(lab):
     document = lab("list", "--json").json
-    assert set(document) == {"profiles", "scenarios", "experiments", "presets"}
+    assert set(document) == {"profiles", "scenarios", "experiments", "presets", "targets"}
     assert {entry["name"] for entry in document["presets"]} == {"article", "best"}
     assert all(entry["about"] for entries in document.values() for entry in entries)
     assert "cache-ladder" in lab("list", "experiments").out

@@ -131,14 +131,9 @@ def scrape_targets(services: list[Service], settings: Settings) -> list[dict[str
     """Return Prometheus's targets; `instance` is the service that responds, `service` the measured
     one.
     """
+    measured = MONITORED_SERVICES | {"backend-metrics": "backend", "prometheus": "prometheus"}
     ports = {
-        "backend-metrics": ("backend", settings.LAB_METRICS_PORT),
-        "prometheus": ("prometheus", settings.LAB_PROMETHEUS_PORT),
-    }
-    ports |= {
-        s.name: (MONITORED_SERVICES[s.name], s.port)
-        for s in services
-        if s.name in MONITORED_SERVICES
+        s.name: (measured[s.name], s.port) for s in services if s.enabled and s.name in measured
     }
     return [
         {

@@ -3,6 +3,7 @@
 import os
 import pwd
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from lab.host.cpus import choose_cpus
@@ -19,6 +20,11 @@ from lab.stack.native.services.exporters import exporters
 from lab.stack.native.services.service import Service
 
 BACKEND = ROOT / "backend"
+
+# What runs without the reference app (LAB_REFERENCE_APP=off).
+_MEASURING_SERVICES = {
+    *("prometheus", "metrics-ingress", "node-exporter", "process-exporter", "grafana"),
+}
 
 
 def services(settings: Settings, state: State) -> list[Service]:
@@ -37,7 +43,14 @@ def services(settings: Settings, state: State) -> list[Service]:
     )
     all_services = [*(build(settings, state) for build in builders), *exporters(settings, state)]
     program = grafana.find_installation()
-    return [*all_services, grafana.service(settings, state, program)] if program else all_services
+    if program:
+        all_services.append(grafana.service(settings, state, program))
+    if settings.LAB_REFERENCE_APP == "on":
+        return all_services
+    return [
+        each if each.name in _MEASURING_SERVICES else replace(each, enabled=False)
+        for each in all_services
+    ]
 
 
 def start_groups(all_services: list[Service]) -> list[list[Service]]:

@@ -1,0 +1,57 @@
+"""Targets and mixes for the terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+# More rows would hide the summary; the file has them all.
+_MOST_ROWS = 30
+
+
+def added(document: Mapping[str, Any]) -> RenderableType:
+    name = document["target"]
+    return f"{name} answers. Its file: {escape(document['file'])}. Next: lab mix make {name}"
+
+
+def mix(document: Mapping[str, Any]) -> RenderableType:
+    """Return the operations, what is left out and why, and the coverage."""
+    count, out = len(document["operations"]), len(document["left_out"])
+    parts: list[RenderableType] = [
+        _operations(document["operations"]),
+        *([_left_out(document["left_out"])] if out else []),
+        f"[bold]{count} of {count + out} operations[/bold] are in {escape(document['file'])}. "
+        f"Next: lab k6 breakpoint --target {escape(document['target'])}",
+    ]
+    return Group(*parts)
+
+
+def _operations(operations: list[Mapping[str, Any]]) -> Table:
+    table = _table("operations", "operation", "addresses", "weight", "status")
+    for each in operations[:_MOST_ROWS]:
+        numbers = (each["addresses"], each["weight"], each["expect"])
+        table.add_row(escape(each["name"]), *(f"{number:g}" for number in numbers))
+    return _with_rest(table, operations)
+
+
+def _left_out(left_out: list[Mapping[str, Any]]) -> Table:
+    table = _table("left out", "operation", "status", "reason")
+    for each in left_out[:_MOST_ROWS]:
+        status = "" if each["status"] is None else str(each["status"])
+        table.add_row(escape(each["name"]), status, escape(each["reason"]))
+    return _with_rest(table, left_out)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _with_rest(table: Table, rows: list[Mapping[str, Any]]) -> Table:
+    if len(rows) > _MOST_ROWS:
+        table.caption = f"and {len(rows) - _MOST_ROWS} more"
+    return table

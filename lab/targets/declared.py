@@ -1,0 +1,169 @@
+"""A target of the user's own, as its file declares it."""
+
+import ipaddress
+import json
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
+from lab import http
+from lab.errors import LabError, UsageError
+from lab.targets.credentials import Credentials, credentials
+from lab.targets.file import TargetFile, read_target, target_path
+from lab.targets.mix import read_mix
+from lab.targets.observation import observe
+
+_POLL_SECONDS = 0.2
+_HINTS = {
+    401: "Give it a header: [headers] or [auth] in the target file.",
+    403: "The header's token may not read it, or ready has the wrong path.",
+    404: "Set ready in the target file to a path that answers 200.",
+}
+
+
+class _NotReadyError(Exception):
+    """The response is not a 200."""
+
+
+@dataclass(frozen=True)
+class DeclaredTarget:
+    """See `lab.targets.target.Target`. `name` is what the user typed."""
+
+    name: str
+    file: TargetFile
+    path: Path
+
+    @property
+    def url(self) -> str:
+        return self.file.url
+
+    @property
+    def description(self) -> str:
+        return self.file.title or self.path.stem
+
+    @property
+    def pids(self) -> Mapping[str, int]:
+        return observe(self.url)
+
+    @property
+    def is_observed(self) -> bool:
+        return bool(self.pids)
+
+    @property
+    def folder(self) -> Path:
+        """Where the commands of the target file run: beside it."""
+        return self.path.resolve().parent
+
+    @property
+    def mix_path(self) -> Path:
+        return self.folder / (self.file.mix or f"{self.path.stem}.mix.json")
+
+    @cached_property
+    def credentials(self) -> Credentials:
+        return credentials(self.file, self.folder)
+
+    def require_ready(self) -> None:
+        """Wait until `ready` answers 200.
+
+        Raises:
+            LabError: it does not within `ready_seconds`.
+        """
+        retry = Retrying(
+            retry=retry_if_exception_type((httpx.TransportError, _NotReadyError)),
+            wait=wait_fixed(_POLL_SECONDS),
+            stop=stop_after_delay(self.file.ready_seconds),
+            reraise=True,
+        )
+        try:
+            retry(self._ask)
+        except (httpx.TransportError, _NotReadyError) as error:
+            raise LabError(
+                f"{self.url}{self.file.ready} gave no 200 within {self.file.ready_seconds:g} s: "
+                f"{error}. Start the target, or change url, ready or ready_seconds in {self.path}."
+            ) from None
+
+    def require_alive(self) -> None:
+        parts = urlsplit(self.url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        try:
+            # Connect only: an overloaded target would answer a request after minutes.
+            socket.create_connection((parts.hostname or "", port), timeout=5).close()
+        except ConnectionRefusedError:
+            raise LabError(
+                f"The target {self.name} went down during the test: {self.url} refuses "
+                "connections. See its log."
+            ) from None
+        except OSError:
+            return
+
+    def k6_env(self) -> dict[str, str]:
+        # A missing or foreign mix is reported before k6 starts.
+        read_mix(self.mix_path)
+        known = self.credentials
+        expiry = {} if known.expires is None else {"TARGET_EXPIRES": str(known.expires)}
+        return {
+            "SCENARIO": "replay",
+            "MIX": str(self.mix_path),
+            "TARGET_HEADERS": json.dumps(dict(known.headers)),
+            **expiry,
+        }
+
+    def _ask(self) -> None:
+        response = http.get(
+            self.url + self.file.ready,
+            timeout=self.file.ready_seconds,
+            headers=self.credentials.headers,
+        )
+        if response.status_code in (401, 403, 404):
+            raise LabError(
+                f"{self.url}{self.file.ready} answers {response.status_code}. "
+                f"{_HINTS[response.status_code]} The file: {self.path}"
+            )
+        if response.status_code != httpx.codes.OK:
+            raise _NotReadyError(f"it answers {response.status_code}")
+
+
+def find_target(name: str) -> DeclaredTarget:
+    """Return the declared target of this name or path.
+
+    Raises:
+        UsageError: there is none, or its file is invalid.
+    """
+    return DeclaredTarget(name, read_target(name), target_path(name))
+
+
+# The highest rate on a host that is not the user's own network.
+PUBLIC_RATE = 50
+
+
+def is_public(url: str) -> bool:
+    """Return whether the address is neither loopback nor private; an unknown name is public."""
+    host = urlsplit(url).hostname or ""
+    try:
+        found = socket.getaddrinfo(host, None, proto=socket.IPPROTO_TCP)
+    except OSError:
+        return True
+    addresses = [ipaddress.ip_address(str(address[0]).partition("%")[0]) for *_, address in found]
+    return not all(address.is_private for address in addresses)
+
+
+def find_allowed(name: str, allowed_host: str | None) -> DeclaredTarget:
+    """Return the declared target of this name, if it may be loaded.
+
+    Raises:
+        UsageError: there is none, or its host is public and not `allowed_host`.
+    """
+    target = find_target(name)
+    host = urlsplit(target.url).hostname
+    if is_public(target.url) and allowed_host != host:
+        raise UsageError(
+            f"{host} is not on this machine or a private network. Load only what is yours. If it "
+            f"is: --yes-load {host}. At most {PUBLIC_RATE} requests/s are then sent."
+        )
+    return target

@@ -1,0 +1,208 @@
+"""Make the mix of a target: from its OpenAPI document, Django's routes, a log or a HAR file."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import httpx
+
+from lab import http
+from lab.console import note, step
+from lab.errors import LabError, UsageError
+from lab.targets.declared import DeclaredTarget, find_allowed
+from lab.targets.mix import Mix, write_mix
+from lab.targets.sources.access_log import read_access_log
+from lab.targets.sources.explorer import explore
+from lab.targets.sources.har import read_har
+from lab.targets.sources.openapi import ApiOperation, Parameter, read_operations
+from lab.targets.sources.placeholders import parameter_names
+from lab.targets.sources.routes import read_routes, route_templates
+from lab.targets.sources.templates import Template
+
+Source = Literal["openapi", "routes", "log", "har"]
+
+# A large API's document takes seconds to be written.
+_DOCUMENT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class MixOptions:
+    """`source` None: the OpenAPI document if the target file has one, else Django's routes. `file`
+    is the log or HAR file.
+    """
+
+    source: Source | None = None
+    file: Path | None = None
+    most: int = 20
+    seed: int = 0
+    named: tuple[str, ...] = ()
+    keep_times: bool = False
+
+
+@dataclass(frozen=True)
+class MadeMix:
+    """A mix that was written to `path`."""
+
+    target: str
+    path: Path
+    mix: Mix
+
+    def document(self) -> dict[str, Any]:
+        """Return the mix as JSON data, without its addresses: they can be secrets."""
+        operations = [
+            {**each.model_dump(exclude={"requests", "headers"}), "addresses": len(each.requests)}
+            for each in self.mix.operations
+        ]
+        return {
+            "target": self.target,
+            "file": str(self.path),
+            "source": self.mix.source,
+            "operations": operations,
+            "left_out": [each.model_dump() for each in self.mix.left_out],
+            "arrivals": len(self.mix.arrivals),
+        }
+
+
+def make_mix(name: str, options: MixOptions, allowed_host: str | None = None) -> MadeMix:
+    """Find the requests of a target, and write its mix.
+
+    Raises:
+        UsageError: the target or the source is unknown or invalid, or may not be loaded.
+        LabError: the target does not answer.
+    """
+    target = find_allowed(name, allowed_host)
+    source = options.source or _default_source(target)
+    mix = _MAKERS[source](target, options)
+    write_mix(mix, target.mix_path)
+    return MadeMix(name, target.mix_path, mix)
+
+
+def _default_source(target: DeclaredTarget) -> Source:
+    if target.file.openapi:
+        return "openapi"
+    if target.file.manage:
+        return "routes"
+    raise UsageError(
+        f'{target.path} names no source of requests. Add openapi = "/api/schema/", or manage = '
+        f'["venv/bin/python", "manage.py"]. Or name a file: lab mix make {target.name} --log FILE'
+    )
+
+
+def _from_openapi(target: DeclaredTarget, options: MixOptions) -> Mix:
+    operations, source = _described(target)
+    return _explored(target, operations, source, options)
+
+
+def _from_routes(target: DeclaredTarget, options: MixOptions) -> Mix:
+    operations = [_operation(each) for each in _templates(target)]
+    return _explored(target, operations, "Django's routes", options)
+
+
+def _from_log(target: DeclaredTarget, options: MixOptions) -> Mix:
+    templates = _known_templates(target)
+    with step(f"Reading {options.file}"):
+        log = read_access_log(
+            options.file or Path(),
+            templates=templates,
+            most=options.most,
+            named=options.named,
+            keep_times=options.keep_times,
+        )
+    if log.broken_lines:
+        note(f"{log.broken_lines} of {log.lines} lines could not be read.")
+    if log.has_whole_seconds:
+        note("The log has whole seconds: its requests are spread evenly over each.")
+    return log.mix
+
+
+def _from_har(target: DeclaredTarget, options: MixOptions) -> Mix:
+    return read_har(
+        options.file or Path(),
+        urlsplit(target.url).netloc,
+        templates=_known_templates(target),
+        most=options.most,
+        named=options.named,
+    )
+
+
+_MAKERS: dict[Source, Callable[[DeclaredTarget, MixOptions], Mix]] = {
+    "openapi": _from_openapi,
+    "routes": _from_routes,
+    "log": _from_log,
+    "har": _from_har,
+}
+
+
+def _operation(template: Template) -> ApiOperation:
+    """Return a route as an operation without a description: its values come from answers alone."""
+    path = template.path_template
+    parameters = tuple(map(Parameter, parameter_names(path)))
+    return ApiOperation(template.method, path, template.name, parameters, (), ())
+
+
+def _known_templates(target: DeclaredTarget) -> list[str | Template]:
+    """Return the templates that name the paths of a log; without one, their shape does."""
+    if target.file.openapi:
+        return [each.template for each in _described(target)[0]]
+    return list(_templates(target)) if target.file.manage else []
+
+
+def _templates(target: DeclaredTarget) -> list[Template]:
+    if not target.file.manage:
+        raise UsageError(
+            f'{target.path} does not say how to read the routes. Add manage = ["venv/bin/python", '
+            '"manage.py"]; the command runs in the folder of that file.'
+        )
+    with step("Reading Django's routes"):
+        return route_templates(read_routes(target.file.manage, target.folder, os.environ))
+
+
+def _explored(
+    target: DeclaredTarget, operations: list[ApiOperation], source: str, options: MixOptions
+) -> Mix:
+    """Send each operation's requests, and keep those that are answered with 2xx."""
+    target.require_ready()
+    headers = dict(target.credentials.headers)
+    with (
+        step(f"Asking {len(operations)} operations of {target.url}"),
+        httpx.Client(base_url=target.url, headers=headers, verify=http.certificates()) as client,
+    ):
+        found, left_out = explore(
+            operations, client, most=options.most, seed=options.seed, named=options.named
+        )
+    return Mix(source=source, operations=found, left_out=left_out)
+
+
+def _described(target: DeclaredTarget) -> tuple[list[ApiOperation], str]:
+    """Return the operations of the target's OpenAPI document, and where that is."""
+    location = target.file.openapi or ""
+    if location.startswith("/"):
+        location = target.url + location
+    with step(f"Reading {location}"):
+        text = _fetch(location, target) if "://" in location else _read(target.folder / location)
+        return list(read_operations(text, location)), location
+
+
+def _fetch(url: str, target: DeclaredTarget) -> str:
+    is_own = urlsplit(url).netloc == urlsplit(target.url).netloc
+    headers = target.credentials.headers if is_own else {}
+    try:
+        response = http.get(url, timeout=_DOCUMENT_SECONDS, headers=headers)
+    except httpx.HTTPError as error:
+        raise LabError(f"{url} does not answer ({error}). Start the target.") from None
+    if response.status_code != httpx.codes.OK:
+        raise UsageError(
+            f"{url} answers {response.status_code}. Correct openapi in {target.path}, or its "
+            "[headers]."
+        )
+    return response.text
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} can't be read: {error}.") from None

@@ -1,0 +1,132 @@
+"""A mix: the operations of a target that a load sends, with their shares and addresses.
+
+A source (sources/) finds operations, `lab mix make` writes them, k6/lib/mix.js reads them.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from lab_settings.messages import problem, shorten
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lab.errors import UsageError
+
+MIX_VERSION: Final = 1
+
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+
+# A GET may write, and words in its path or name say so. Such an operation is left out unless the
+# user names it.
+WRITING_WORDS = frozenset(
+    {
+        *("activate", "archive", "cancel", "confirm", "delete", "destroy", "disable", "logout"),
+        *("ping", "purge", "remove", "reset", "revoke", "signout", "subscribe", "unsubscribe"),
+    }
+)
+
+# Headers of a source's request that a mix may have: what decides the form of an answer. Never one
+# that says who asks.
+KEPT_HEADERS = frozenset(
+    {"accept", "accept-language", "content-type", "prefer", "x-requested-with"}
+)
+
+Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Request(_Part):
+    """One concrete request: path and query string, and the body as text."""
+
+    path: str = Field(pattern="^/")
+    body: str | None = None
+
+
+class Operation(_Part):
+    """Requests of one name: `GET /api/hotel/{id}/`. `weight` is its share, in any unit; `expect`
+    the status that it answers with.
+    """
+
+    name: str
+    method: Method
+    weight: float = Field(gt=0, allow_inf_nan=False)
+    expect: int = Field(ge=100, le=599)
+    headers: dict[str, str] = {}
+    requests: tuple[Request, ...] = Field(min_length=1)
+
+
+class LeftOut(_Part):
+    """An operation that is not in the mix, and why. `status`: what it answered, if it was asked."""
+
+    name: str
+    status: int | None = None
+    reason: str
+
+
+class Arrival(_Part):
+    """When a request of a log arrived: seconds after its first one, and its place in the mix."""
+
+    at: float = Field(ge=0, allow_inf_nan=False)
+    operation: int = Field(ge=0)
+    request: int = Field(ge=0)
+
+
+class Mix(_Part):
+    """What `source` (an address or a file) says of a target. `arrivals` is empty unless the times
+    of a log were kept.
+    """
+
+    mix_version: Literal[1] = MIX_VERSION
+    source: str
+    operations: tuple[Operation, ...] = Field(min_length=1)
+    left_out: tuple[LeftOut, ...] = ()
+    arrivals: tuple[Arrival, ...] = ()
+
+
+def read_mix(path: Path) -> Mix:
+    """Read a mix.
+
+    Raises:
+        UsageError: there is none, it is not a mix, or one of another version.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"There is no mix {path}. Make it: lab mix make TARGET") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not JSON ({error}). Make it again: lab mix make") from None
+    version = document.get("mix_version") if isinstance(document, dict) else None
+    if version != MIX_VERSION:
+        raise UsageError(
+            f"{path} has mix version {shorten(version)}; this lab reads {MIX_VERSION}. Make it "
+            "again: lab mix make"
+        )
+    try:
+        return Mix.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{path} is no valid mix: {shorten(place)}: {problem(first)}.") from None
+
+
+def write_mix(mix: Mix, path: Path) -> None:
+    """Write the mix whole: a reader never sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    document = mix.model_dump(exclude_defaults=True) | {"mix_version": mix.mix_version}
+    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def writing_word(text: str, named: Sequence[str] = ()) -> str | None:
+    """Return the word that says that a GET of this path or name writes; None if there is none, or
+    if `named` (names that the user allows) contains the text.
+    """
+    if text in named:
+        return None
+    words = "".join(c if c.isalnum() else " " for c in text.lower()).split()
+    return next((word for word in words if word in WRITING_WORDS), None)

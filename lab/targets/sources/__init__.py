@@ -1,0 +1,1 @@
+"""Where the operations of a mix come from."""

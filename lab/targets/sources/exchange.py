@@ -1,0 +1,84 @@
+"""One request to a target, and what came back: limited in time and size."""
+
+import time
+from dataclasses import dataclass
+
+import httpx
+from lab_settings.messages import shorten
+
+from lab.errors import LabError
+from lab.targets.mix import Method
+
+# Seconds for a request with its answer.
+_TIMEOUT = 10.0
+# Bytes of an answer that are read: the items at the beginning of a long list are not worth more.
+_MOST_BYTES = 16_000_000
+# Errors of a connection that the target closed while it was idle.
+_CLOSED = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The answer to a request. `status` is None if there was none; `problem` is empty if it was
+    2xx; `body` is empty unless it is JSON; `challenge` is the scheme of WWW-Authenticate.
+    """
+
+    status: int | None = None
+    problem: str = ""
+    body: bytes = b""
+    challenge: str = ""
+
+
+def send(client: httpx.Client, method: Method, path: str) -> Exchange:
+    """Send a request. Cookies of the answer are not stored: in a load, each client is new.
+
+    Raises:
+        LabError: the target accepts no connection.
+    """
+    cookies = httpx.Cookies(client.cookies)
+    try:
+        return _send_again_if_closed(client, method, path)
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        raise LabError(
+            f"{client.base_url} accepts no connection for {method} {shorten(path)} ({error}). "
+            "Start the target, or correct its address."
+        ) from None
+    except httpx.TimeoutException:
+        return Exchange(problem=f"no complete answer within {_TIMEOUT:.0f} s")
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return Exchange(problem=f"no valid answer ({type(error).__name__}: {shorten(error)})")
+    finally:
+        client.cookies = cookies
+
+
+def _send_again_if_closed(client: httpx.Client, method: Method, path: str) -> Exchange:
+    try:
+        return _send(client, method, path)
+    except _CLOSED:
+        return _send(client, method, path)
+
+
+def _send(client: httpx.Client, method: Method, path: str) -> Exchange:
+    deadline = time.monotonic() + _TIMEOUT
+    with client.stream(method, path, timeout=_TIMEOUT, follow_redirects=False) as response:
+        body = _read(response, deadline)
+    status = response.status_code
+    if response.is_success:
+        is_json = "json" in response.headers.get("content-type", "")
+        return Exchange(status, body=body if is_json else b"")
+    if response.has_redirect_location:
+        return Exchange(status, f"redirects to {shorten(response.headers['location'])}")
+    challenge = response.headers.get("www-authenticate", "").partition(" ")[0]
+    return Exchange(status, f"answered {status}", challenge=challenge)
+
+
+def _read(response: httpx.Response, deadline: float) -> bytes:
+    """Read the body up to the limit. An endless one (server-sent events) ends with the time."""
+    body = bytearray()
+    for chunk in response.iter_bytes():
+        body += chunk
+        if len(body) >= _MOST_BYTES:
+            break
+        if time.monotonic() > deadline:
+            raise httpx.ReadTimeout("The answer does not end.")
+    return bytes(body)

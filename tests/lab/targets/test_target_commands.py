@@ -1,0 +1,158 @@
+"""`lab target`, `lab mix` and loads of a target of the user's own, as a user runs them."""
+
+import json
+import secrets
+import subprocess
+
+import pytest
+
+from lab.paths import RESULTS, ROOT, TARGETS
+from tests.support.small_api import DOCUMENT, TOKEN, SmallApi, serve_api
+
+HEADER = ("--header", "Authorization: ${SMALL_TOKEN}")
+
+
+class DescribedApi(SmallApi):
+    """The small API, which also serves its OpenAPI document and a home page."""
+
+    def answer(self, path, query):
+        pages = {"/": {}, "/schema/": DOCUMENT}
+        return (200, pages[path]) if path in pages else super().answer(path, query)
+
+
+@pytest.fixture(scope="module")
+def api():
+    with serve_api(DescribedApi(needs_token=True)) as served:
+        yield served
+
+
+@pytest.fixture
+def name():
+    """Return the name of a new target; its files are removed afterwards."""
+    chosen = f"test-{secrets.token_hex(4)}"
+    yield chosen
+    for path in TARGETS.glob(f"{chosen}*"):
+        path.unlink()
+
+
+@pytest.fixture
+def target(lab, api, name):
+    """Add the small API as a target, with its mix."""
+    added = lab("target", "add", name, api.url, "--openapi", "/schema/", *HEADER, SMALL_TOKEN=TOKEN)
+    assert added.code == 0, added.err
+    assert TOKEN not in (TARGETS / f"{name}.toml").read_text()
+    made = lab("mix", "make", name, "--json", SMALL_TOKEN=TOKEN)
+    assert made.code == 0, made.err
+    assert len(made.json["operations"]) == 14
+    assert {each["status"] for each in made.json["left_out"]} == {None, 301, 403, 404, 500}
+    return name
+
+
+def test_load_of_own_target_is_judged_and_its_token_is_nowhere(lab, stack, api, target):
+    canary = TOKEN.split()[1]
+    run = lab("k6", "smoke", "--target", target, "--json", SMALL_TOKEN=TOKEN)
+    assert run.code == 0, run.err
+    document = run.json
+    assert document["target"] == {"name": target, "url": api.url, "observed": True}
+    assert document["recorded"]["k6"] == document["recorded"]["prometheus"] > 100
+    assert len(document["by_operation"]) == 14
+    assert document["cpu_ms_per_request"]["target"] > 0
+    texts = [run.out, run.err, *_texts(RESULTS / document["testid"]), *_texts(TARGETS)]
+    found = subprocess.run(
+        ["grep", "-rlaF", canary, str(ROOT / ".lab"), "--include=*.log", "--include=0*"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert [text for text in texts if canary in text] == []
+    assert found.stdout == ""
+
+
+def test_ramp_of_own_target_has_a_verdict(lab, stack, target):
+    ramp = ("--rate", "3000", "--duration", "20s", "--p95", "20", "--json")
+    run = lab("k6", "breakpoint", "--target", target, *ramp, SMALL_TOKEN=TOKEN)
+    assert run.code == 0, run.err
+    document = run.json
+    assert document["outcome"] == "broke"
+    assert (ROOT / document["files"]["picture"]).exists()
+    assert document["by_operation"][0]["exceeded_after"] is not None
+
+
+def test_operation_that_fails_before_the_load_is_named(lab, stack, target):
+    path = TARGETS / f"{target}.mix.json"
+    mix = json.loads(path.read_text())
+    mix["operations"][2]["requests"] = [{"path": "/api/hotels/9/"}]
+    path.write_text(json.dumps(mix))
+    run = lab("k6", "smoke", "--target", target, SMALL_TOKEN=TOKEN)
+    assert run.is_one_message(1)
+    assert "GET /api/hotels/{id}/" in run.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "environ", "code", "message"),
+    [
+        (("x y", "{url}"), {}, 2, "can't name a target"),
+        (("{name}", "ftp://x"), {}, 2, "is not an address"),
+        (("{name}", "http://127.0.0.1:1", "--ready", "x"), {}, 2, "ready"),
+        (("{name}", "{url}", "--header", "Authorization: Token abc"), {}, 2, "into a variable"),
+        (("{name}", "{url}", "--header", "Authorization"), {}, 2, "is written 'Name: value'"),
+        (("{name}", "{url}", *HEADER), {}, 2, "SMALL_TOKEN, which is not set"),
+        (("{name}", "{url}", *HEADER), {"SMALL_TOKEN": "wrong"}, 1, "answers 401"),
+    ],
+)
+def test_target_is_added_only_if_it_answers(lab, api, name, argv, environ, code, message):
+    argv = [word.format(name=name, url=api.url) if word[0] == "{" else word for word in argv]
+    result = lab("target", "add", *argv, **environ)
+    assert result.is_one_message(code)
+    assert message in result.err
+    assert "abc" not in result.err
+    assert list(TARGETS.glob(f"{name}*")) == []
+
+
+def test_target_that_exists_is_replaced_only_on_request(lab, api, target):
+    argv = ("target", "add", target, api.url, *HEADER)
+    refused = lab(*argv, SMALL_TOKEN=TOKEN)
+    assert refused.is_one_message(2)
+    assert "--replace" in refused.err
+    assert lab(*argv, "--replace", SMALL_TOKEN=TOKEN).code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("url = 1", "url"),
+        ('url = "http://127.0.0.1:1"\nlink = "/"', "link"),
+        ("url = ", "is not TOML"),
+        ('url = "http://127.0.0.1:1"\n[auth]\ncommand = []', "auth.command"),
+    ],
+)
+@pytest.mark.parametrize("argv", [("mix", "make"), ("k6", "smoke", "--target")])
+def test_invalid_target_file_is_one_message(lab, tmp_path, argv, content, message):
+    path = tmp_path / "shop.toml"
+    path.write_text(content)
+    result = lab(*argv, str(path))
+    assert result.is_one_message(2)
+    assert message in result.err
+
+
+def test_public_host_needs_the_users_word(lab, tmp_path):
+    path = tmp_path / "shop.toml"
+    path.write_text('url = "http://192.0.2.1.nip.invalid"')
+    result = lab("k6", "smoke", "--target", str(path))
+    assert result.is_one_message(2)
+    assert "--yes-load 192.0.2.1.nip.invalid" in result.err
+
+
+def test_stack_for_own_target_starts_only_what_measures(lab, api, target, second_stack):
+    up = lab("up", "--target", target, "--json", SMALL_TOKEN=TOKEN, **second_stack)
+    assert up.code == 0, up.err
+    running = {each["name"] for each in up.json["services"] if each["state"] == "running"}
+    assert running - {"grafana"} == {"prometheus", "node-exporter", "process-exporter"}
+    refused = lab("k6", "smoke", **second_stack)
+    assert refused.is_one_message(1)
+    assert "without the hotel API" in refused.err
+    assert lab("down", **second_stack).code == 0
+
+
+def _texts(folder):
+    return [path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file()]
