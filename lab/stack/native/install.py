@@ -141,7 +141,7 @@ def _require_go() -> None:
     if shutil.which("go") is None:
         raise LabError(
             "Go is not on the PATH; k6 and toxiproxy are built with it. "
-            f"Install Go {minimum} or newer."
+            f"Install Go {minimum} or newer, or put both programs on the PATH."
         )
     version = subprocess.run(
         ["go", "env", "GOVERSION"], capture_output=True, text=True, check=False
