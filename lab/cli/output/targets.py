@@ -9,6 +9,8 @@ from rich.table import Table
 
 # More rows would hide the summary; the file has them all.
 _MOST_ROWS = 30
+# Reasons of a large API's hundreds of operations that write: counted, not listed.
+_WRITES = {f"not safe: {method}" for method in ("POST", "PUT", "PATCH", "DELETE")}
 
 
 def added(document: Mapping[str, Any]) -> RenderableType:
@@ -18,11 +20,15 @@ def added(document: Mapping[str, Any]) -> RenderableType:
 
 def mix(document: Mapping[str, Any]) -> RenderableType:
     """Return the operations, what is left out and why, and the coverage."""
-    count, out = len(document["operations"]), len(document["left_out"])
+    count = len(document["operations"])
+    reads = [each for each in document["left_out"] if each["reason"] not in _WRITES]
+    writes = len(document["left_out"]) - len(reads)
     parts: list[RenderableType] = [
         _operations(document["operations"]),
-        *([_left_out(document["left_out"])] if out else []),
-        f"[bold]{count} of {count + out} operations[/bold] are in {escape(document['file'])}. "
+        *([_left_out(reads)] if reads else []),
+        *([f"Not sent, because they write: {writes} operations."] if writes else []),
+        f"[bold]{count} of {count + len(reads)} operations that read[/bold] are in "
+        f"{escape(document['file'])}. "
         f"Next: lab k6 breakpoint --target {escape(document['target'])}",
     ]
     return Group(*parts)
