@@ -50,6 +50,16 @@ def injector(request):
             injector.remove()
 
 
+@pytest.fixture(scope="module")
+def stack():
+    """Yield the native engine with all services running, for one module: `injector` stops it."""
+    engine = NativeEngine(current_state())
+    engine.down()
+    engine.up(load_settings())
+    yield engine
+    engine.down()
+
+
 def _require_docker():
     if os.geteuid() != 0:
         pytest.skip("on the docker engine: a container's process can be killed by root alone")
