@@ -3,6 +3,7 @@
 Each command imports what it needs when it runs: `lab --help` reads this module, not k6's.
 """
 
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -73,12 +74,27 @@ def k6(
     bounds = Bounds(p95, max_errors, min_achieved)
     engine = current_engine()
     loaded = find_allowed(target, yes_load) if target else ReferenceApp(engine)
+    _require_own_url(loaded.url)
     if is_public(loaded.url):
         load = load.capped(PUBLIC_RATE)
     with measurement_lock():
         single_run = run_once(engine, loaded, load, bounds, early_stop=early_stop)
     print_result(single_run.document(), as_json, lambda _: output.run(single_run))
     _exit_unless_passed(single_run.result)
+
+
+def _require_own_url(url: str) -> None:
+    """Reject the address of another server in the shell: k6's script reads it, the lab does not.
+
+    Raises:
+        UsageError: BASE_URL is set to it.
+    """
+    other = os.environ.get("BASE_URL", "").rstrip("/")
+    if other and other != url:
+        raise UsageError(
+            f"BASE_URL={other} is set, but this command loads {url}. Remove it: unset BASE_URL. To "
+            f"load that server: lab target add NAME {other}"
+        )
 
 
 def profile(

@@ -233,16 +233,7 @@ def _execute(
 
 
 def k6_env(engine: Engine, target: Target, load: Load, folder: Path) -> dict[str, str]:
-    """Return the environment of k6, which writes its summary into `folder`.
-
-    Raises:
-        UsageError: BASE_URL is set: its user expects another target.
-    """
-    if url := os.environ.get("BASE_URL"):
-        raise UsageError(
-            f"BASE_URL={url} is set, but this command loads {target.url}. Remove it: unset "
-            "BASE_URL. To load another server with k6 alone: cd k6 && k6 run main.js"
-        )
+    """Return the environment of k6, which writes its summary into `folder`."""
     settings = settings_of(engine)
     push = read_env_file(ROOT / "k6/push.env")
     return {
