@@ -4,7 +4,7 @@
 import { check, sleep } from 'k6';
 import exec from 'k6/execution';
 import http from 'k6/http';
-import { Counter } from 'k6/metrics';
+import { Counter, Trend } from 'k6/metrics';
 import { recordPulse, recordResponse } from '../lib/metrics.js';
 import { loadMix, operationAt, requestAt } from '../lib/mix.js';
 
@@ -56,6 +56,10 @@ export function build(env, profile) {
   if (profile.speed) return { names: [], sendAll: () => sendRecorded(env, profile, client) };
   return { names: [], request: () => client.sendNext(exec.scenario.iterationInTest) };
 }
+
+// Of all operations together: a rate needs two pushes of a series, and one of hundreds of operations
+// has a request every few seconds.
+const duration = new Trend('lab_duration', true);
 
 // Longer names would be long labels in Prometheus.
 const NAME_LENGTH = 120;
@@ -112,6 +116,7 @@ function buildClient(env) {
     const all = options ? { ...params, ...options } : params;
     const response = http.request(method, url, body || null, all);
     recordResponse(response, name, env.boundMs, isExpected(response.status));
+    duration.add(response.timings.duration);
     check(response, checks);
   }
 
