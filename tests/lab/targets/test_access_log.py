@@ -60,6 +60,7 @@ def nginx_log(request, tmp_path_factory):
         client.post("/api/hotel/", json={})
         client.get("/api/hotel/1/ping/")
         client.get("/missing/")
+        raw(client, '/api/hotel/"q"/')
         raw(client, f"http://user:{CANARY}@lab/api/hotel/")
         raw(client, "/", method="\x16\x03")
     return request.param, folder / "access.log"
@@ -76,7 +77,7 @@ def test_operations_of_a_log_that_nginx_wrote(nginx_log):
         ["/api/hotel/1/", "/api/hotel/2/?b=%C3%A9&c", "/api/hotel/caf%C3%A9/"]
         if has_query
         else ["/api/hotel/1/", "/api/hotel/2/"]
-    ) + ["/api/hotel/a%20b%3F%22/"]
+    ) + ["/api/hotel/a%20b%3F%22/", "/api/hotel/%22q%22/"]
     assert addresses["GET /api/hotel/{value}.svg"] == ["/api/hotel/badge-3.svg"]
     assert addresses["HEAD /api/hotel/"] == ["/api/hotel/"]
     assert operations["GET /api/hotel/"].weight == (3 if has_query else 4)
@@ -126,6 +127,14 @@ def test_paths_without_a_template_are_named_by_their_shape(log):
     }
     mix = read_access_log(log(combined(*(f"GET {path}" for path in paths)))).mix
     assert {op.requests[0].path: op.name.removeprefix("GET ") for op in mix.operations} == paths
+
+
+def test_the_template_with_the_fewest_parameters_names_a_path(log):
+    templates = ["/{any}/{id}/", "/hotel/{id}/", "/hotel/new/", "/{any}/{other}/"]
+    content = combined("GET /hotel/new/", "GET /hotel/1/", "GET /suite/1/")
+    mix = read_access_log(log(content), templates=templates).mix
+    names = [op.name for op in mix.operations]
+    assert names == ["GET /hotel/new/", "GET /hotel/{id}/", "GET /{any}/{id}/"]
 
 
 def test_more_unnamed_paths_than_operations_are_left_out(log):
@@ -229,6 +238,7 @@ def test_an_arrival_has_the_drawn_request_before_it(log):
     mix = read_access_log(log(combined(*requests)), most=10, keep_times=True).mix
     numbers = [int(request.path.rpartition("=")[2]) for request in mix.operations[0].requests]
     assert numbers == sorted(numbers)
+    assert numbers[0] < 400 < 600 < numbers[-1]
     sent = [numbers[arrival.request] for arrival in mix.arrivals]
     before = [max((n for n in numbers if n <= i), default=numbers[0]) for i in range(1000)]
     assert sent == before
@@ -262,6 +272,17 @@ def test_broken_lines_are_counted_and_gzip_is_read(log):
         (combined("GET /a/", status=404).encode(), "GET /a/: answered 4xx (1 requests)"),
         (combined("GET /b/").encode() + b"other\nlines\n", "first other line: other"),
     ],
+    ids=(
+        "empty",
+        "blank",
+        "syslog",
+        "json-without-request",
+        "binary",
+        "gzip-cut",
+        "gzip-broken",
+        "failures-only",
+        "failures-and-other-lines",
+    ),
 )
 def test_a_file_without_a_usable_line_is_a_usage_error(content, message, log):
     with pytest.raises(UsageError) as error:

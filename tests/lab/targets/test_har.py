@@ -54,7 +54,7 @@ def har(tmp_path):
 SESSION = [
     entry("/"),
     entry("/hotel/1/?page=2#top", headers=JSON),
-    entry("/hotel/2/", headers=JSON, status=304),
+    entry("/hotel/2/", headers=JSON, status=304, body="ignored"),
     entry("/hotel/2/", headers=[("Accept", "text/html")]),
     entry("/hotel/café/", headers=JSON),
     entry(f"/hotel/?access_token={CANARY}"),
