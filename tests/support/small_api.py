@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-TOKEN = "Token k3y"
+TOKEN = "Token canary-8e1f53b9d07c"
 HOTELS = [{"id": i, "name": f"Hotel {i}", "city": f"City/{i % 3}"} for i in range(101, 141)]
 PAGE = 30
 # No list has them: they are in links, in other answers, or in the document.
