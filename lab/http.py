@@ -3,6 +3,7 @@
 import ssl
 from collections.abc import Mapping
 from functools import cache
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -24,3 +25,9 @@ def get(
 ) -> httpx.Response:
     """Like httpx.get, with the CA certificates loaded once."""
     return httpx.get(url, timeout=timeout, headers=headers, params=params, verify=certificates())
+
+
+def address(url: str) -> tuple[str, int]:
+    """Return the host and the port of an http or https address."""
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lab.cli.options import ExperimentName, Json, Quick, Repeats, current_engine, print_result
+from lab.cli.options import (
+    ExperimentName,
+    Json,
+    Quick,
+    Repeats,
+    YesLoad,
+    current_engine,
+    print_result,
+)
 from lab.errors import LabError, UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +35,7 @@ def run(
     only: Annotated[
         list[str] | None, typer.Option(help="Cells to measure: 'detail/naive/*'.")
     ] = None,
+    yes_load: YesLoad = None,
     as_json: Json = False,
 ) -> None:
     """Measure an experiment cell by cell, and report it.
@@ -40,9 +49,11 @@ def run(
     if resume and (quick or repeat or only or dry_run):
         raise UsageError("--resume takes no other option: a run goes on as it began.")
     if resume:
-        _finish(name, *command.resume(current_engine(), name), as_json)
+        _finish(name, *command.resume(current_engine(), name, yes_load), as_json)
         return
-    plan = command.plan_of(name, only=only or [], repeats=repeat, quick=quick)
+    plan = command.plan_of(
+        name, only=only or [], repeats=repeat, quick=quick, allowed_host=yes_load
+    )
     if dry_run:
         document = experiments.plan_document(plan, command.target_slowness(load_settings()))
         print_result(document, as_json, experiments.plan)

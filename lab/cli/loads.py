@@ -4,6 +4,7 @@ Each command imports what it needs when it runs: `lab --help` reads this module,
 """
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,8 @@ from lab.load import ApiScenario, Profile, Scenario
 
 if TYPE_CHECKING:
     from lab.analysis.result import Result
+    from lab.stack.engine import Engine
+    from lab.targets.target import Target
 
 
 def k6(
@@ -49,8 +52,6 @@ def k6(
     from lab.load.k6_options import validate_options
     from lab.stack.locks import measurement_lock
     from lab.suites.single_run import run_once
-    from lab.targets.declared import PUBLIC_RATE, find_allowed, is_public
-    from lab.targets.reference import ReferenceApp
 
     if duration is not None:
         check_duration(duration)
@@ -73,14 +74,28 @@ def k6(
     )
     bounds = Bounds(p95, max_errors, min_achieved)
     engine = current_engine()
-    loaded = find_allowed(target, yes_load) if target else ReferenceApp(engine)
-    _require_own_url(loaded.url)
-    if is_public(loaded.url):
-        load = load.capped(PUBLIC_RATE)
-    with measurement_lock():
+    with measurement_lock(), _loaded(engine, target, yes_load) as loaded:
         single_run = run_once(engine, loaded, load, bounds, early_stop=early_stop)
     print_result(single_run.document(), as_json, lambda _: output.run(single_run))
     _exit_unless_passed(single_run.result)
+
+
+def _loaded(
+    engine: "Engine", name: str | None, allowed_host: str | None
+) -> "AbstractContextManager[Target]":
+    """Return what is loaded: the target of that name, or the hotel API."""
+    from lab.stack.engine import settings_of
+    from lab.targets.declared import find_allowed
+    from lab.targets.reference import ReferenceApp
+    from lab.targets.starting import ready
+
+    if name is None:
+        hotel = ReferenceApp(engine)
+        _require_own_url(hotel.url)
+        return nullcontext(hotel)
+    target = find_allowed(name, allowed_host)
+    _require_own_url(target.url)
+    return ready(target, settings_of(engine))
 
 
 def _require_own_url(url: str) -> None:

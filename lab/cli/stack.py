@@ -29,11 +29,10 @@ def up(target: Target = None, as_json: Json = False) -> None:
     from lab.stack.choice import choose_engine
     from lab.stack.inspect import wait_for_api
     from lab.stack.locks import change_lock, require_no_measurement
-    from lab.targets.declared import find_target
 
     settings = load_settings()
     if target:
-        find_target(target).require_ready()
+        _require_startable(target)
         settings = update_settings(settings, ["LAB_REFERENCE_APP=off"])
     with change_lock():
         require_no_measurement()
@@ -45,6 +44,15 @@ def up(target: Target = None, as_json: Json = False) -> None:
     print_result(_document(engine, missing), as_json, output.status)
     if missing.cpu or missing.memory:
         raise LabError(f"The stack runs, but is not measured whole. {missing.text}")
+
+
+def _require_startable(name: str) -> None:
+    """Check that the target is ready, unless the lab starts it for each load."""
+    from lab.targets.declared import find_target
+
+    target = find_target(name)
+    if target.file.start is None:
+        target.require_ready()
 
 
 def _document(engine: "Engine", missing: "MissingSeries") -> dict[str, Any]:

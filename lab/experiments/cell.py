@@ -20,19 +20,21 @@ from lab.stack import database, latency
 from lab.stack.engine import Engine
 from lab.stack.inspect import read_counters
 from lab.stack.verify import LIST, target_of, verify
+from lab.targets.file import Variation
 from lab.targets.reference import ReferenceApp
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A cell's result, its settings, the delays in ms just before its load, and an old stack's
-    report about itself.
+    """A cell's result, its settings, the delays in ms just before its load, an old stack's report
+    about itself, and the variant of a target with the hash of its commit.
     """
 
     result: Result
     settings: dict[str, str]
     latency: dict[str, Any] | None = None
     legacy: dict[str, Any] | None = None
+    variant: Variation | None = None
 
 
 class Bench(Protocol):
@@ -91,6 +93,7 @@ def describe(cell: Cell, repeat: int, start: float) -> CellRun:
         workload=_parts(cell.workload),
         warm=cell.warm if isinstance(cell.warm, str) else _parts(cell.warm),
         legacy=cell.legacy.model_dump() if cell.legacy else None,
+        variant=cell.target,
         began=datetime.fromtimestamp(start, UTC).isoformat(timespec="seconds"),
         cell_seconds=round(time.time() - start, 1),
         state="not measured",

@@ -1,6 +1,7 @@
 """The steps of `lab run` around its cells: stack, checks, folder and clean-up."""
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import Any
 
 from lab.analysis.provenance import host
@@ -8,12 +9,13 @@ from lab.analysis.windows import Bounds
 from lab.console import note, step
 from lab.errors import Interrupted, LabError, UsageError
 from lab.experiments import files
-from lab.experiments.cell import StackBench, load_of
+from lab.experiments.cell import Bench, StackBench, load_of
 from lab.experiments.old_stack_cell import CombinedBench, LegacyBench
 from lab.experiments.old_stacks import arms
 from lab.experiments.runner import Plan, close, header, make_plan, run_plan
 from lab.experiments.schema import Experiment
 from lab.experiments.store import Store, new_store, stores
+from lab.experiments.target_cell import TargetBench
 from lab.host import preflight
 from lab.host.cpus import choose_cpus, expand
 from lab.host.noise import slowness
@@ -21,25 +23,40 @@ from lab.load.k6 import check
 from lab.paths import RESULTS
 from lab.settings import Settings, load_settings, update_live_settings
 from lab.stack import database
-from lab.stack.engine import Engine
+from lab.stack.engine import Engine, settings_of
 from lab.stack.exclusive import ExclusiveUse, exclusive_use
 from lab.stack.inspect import query_backend
 from lab.stack.latency import postgres_auth
+from lab.targets.declared import DeclaredTarget, find_allowed
+from lab.targets.file import Variation
 from lab.targets.reference import ReferenceApp
+from lab.targets.starting import put_data_back, running
+from lab.targets.variants import vary
 
 BOUNDS = Bounds()
 
 
-def plan_of(name_or_path: str, *, only: list[str], repeats: int | None, quick: bool) -> Plan:
+def plan_of(
+    name_or_path: str,
+    *,
+    only: list[str],
+    repeats: int | None,
+    quick: bool,
+    allowed_host: str | None = None,
+) -> Plan:
     """Return the plan of a new run.
 
     Raises:
-        UsageError: the experiment, a pattern, a setting or a claim is invalid.
+        UsageError: the experiment, a pattern, a setting or a claim is invalid, or its target is
+            public and not on `allowed_host`.
     """
     name, text = files.definition(name_or_path)
     experiment = files.parse(name, text)
-    cells = files.checked_cells(name, experiment, load_settings())
-    return make_plan(name, text, experiment, cells, only=only, repeats=repeats, quick=quick)
+    target = find_allowed(experiment.target, allowed_host) if experiment.target else None
+    cells = files.checked_cells(name, experiment, load_settings(), target)
+    return make_plan(
+        name, text, experiment, cells, only=only, repeats=repeats, quick=quick, target=target
+    )
 
 
 def start(engine: Engine, plan: Plan) -> tuple[Store, list[str]]:
@@ -50,25 +67,25 @@ def start(engine: Engine, plan: Plan) -> tuple[Store, list[str]]:
         Interrupted: the user pressed Ctrl-C.
     """
     store = new_store(plan.name)
-    with exclusive_use(engine) as stack:
+    with exclusive_use(engine, hotel=plan.target is None) as stack:
         warnings = preflight.warnings(stack.base)
-        machine = _describe_machine(engine, stack.base)
+        machine = _describe_machine(engine, stack.base, plan.target)
         _check_loads(engine, plan)
         store.write_header(header(plan, store, BOUNDS, machine, warnings))
         return store, _measure(engine, plan, store, stack)
 
 
-def resume(engine: Engine, name: str) -> tuple[Store, list[str]]:
+def resume(engine: Engine, name: str, allowed_host: str | None = None) -> tuple[Store, list[str]]:
     """Continue the newest run of `name` that has unmeasured cells.
 
     Raises:
         UsageError: there is none, or its machine, programs or file differ.
     """
-    store, plan = _find_unfinished(name)
-    with exclusive_use(engine) as stack:
+    store, plan = _find_unfinished(name, allowed_host)
+    with exclusive_use(engine, hotel=plan.target is None) as stack:
         document = store.header()
         warnings = [*document["warnings"], *preflight.warnings(stack.base)]
-        _check_same_machine(store.run, document, _describe_machine(engine, stack.base))
+        _check_same_machine(store.run, document, _describe_machine(engine, stack.base, plan.target))
         state = {"state": "running", "ended": None, "warnings": list(dict.fromkeys(warnings))}
         store.write_header(document | state)
         return store, _measure(engine, plan, store, stack)
@@ -82,13 +99,9 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: ExclusiveUse) -> l
     state = "interrupted"
     try:
         unavailable = _find_unavailable(engine, plan, stack.base)
-        stack.base = _shared_settings(stack.base, plan.experiment)
-        engine.apply(stack.base)
-        database.prepare_template(engine, stack.base)
-        stack.prepared = True
-        with closing(LegacyBench(engine, stack.base, BOUNDS)) as legacy:
-            bench = CombinedBench(StackBench(engine, stack.base, BOUNDS), legacy)
-            failures = run_plan(plan, store, bench, unavailable, target_slowness(stack.base))
+        slowness_now = target_slowness(stack.base)
+        with _bench(engine, plan, stack) as bench:
+            failures = run_plan(plan, store, bench, unavailable, slowness_now)
         state = "incomplete" if failures or unavailable else "finished"
     except (Interrupted, KeyboardInterrupt):
         raise Interrupted(
@@ -98,6 +111,30 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: ExclusiveUse) -> l
     finally:
         close(store, state)
     return failures
+
+
+def _bench(engine: Engine, plan: Plan, stack: ExclusiveUse) -> AbstractContextManager[Bench]:
+    if plan.target:
+        return _target_bench(engine, plan.target)
+    return _hotel_bench(engine, plan, stack)
+
+
+@contextmanager
+def _hotel_bench(engine: Engine, plan: Plan, stack: ExclusiveUse) -> Iterator[Bench]:
+    stack.base = _shared_settings(stack.base, plan.experiment)
+    engine.apply(stack.base)
+    database.prepare_template(engine, stack.base)
+    stack.prepared = True
+    with closing(LegacyBench(engine, stack.base, BOUNDS)) as legacy:
+        yield CombinedBench(StackBench(engine, stack.base, BOUNDS), legacy)
+
+
+@contextmanager
+def _target_bench(engine: Engine, target: DeclaredTarget) -> Iterator[Bench]:
+    """Yield the bench; afterwards the target is stopped, and its data are back."""
+    with closing(TargetBench(engine, target, BOUNDS)) as bench:
+        yield bench
+    put_data_back(target)
 
 
 def target_slowness(settings: Settings) -> float:
@@ -121,7 +158,7 @@ def _shared_settings(base: Settings, experiment: Experiment) -> Settings:
     )
 
 
-def _find_unfinished(name_or_path: str) -> tuple[Store, Plan]:
+def _find_unfinished(name_or_path: str, allowed_host: str | None) -> tuple[Store, Plan]:
     name, text = files.definition(name_or_path)
     experiment: Experiment = files.parse(name, text)
     for store in stores(name):
@@ -133,7 +170,7 @@ def _find_unfinished(name_or_path: str) -> tuple[Store, Plan]:
                 f"{name}.toml has changed since {store.run} began: its cells would not "
                 f"be one experiment. Start a new run: lab run {name_or_path}"
             )
-        return store, _remake_plan(name, text, experiment, document)
+        return store, _remake_plan(name, text, experiment, document, allowed_host)
     raise UsageError(f"No run of {name} has cells left. Start a new one: lab run {name_or_path}")
 
 
@@ -151,8 +188,15 @@ def _unfinished_header(store: Store) -> dict[str, Any] | None:
     return document if remaining else None
 
 
-def _remake_plan(name: str, text: str, experiment: Experiment, document: dict[str, Any]) -> Plan:
-    cells = files.checked_cells(name, experiment, load_settings())
+def _remake_plan(
+    name: str,
+    text: str,
+    experiment: Experiment,
+    document: dict[str, Any],
+    allowed_host: str | None,
+) -> Plan:
+    target = find_allowed(experiment.target, allowed_host) if experiment.target else None
+    cells = files.checked_cells(name, experiment, load_settings(), target)
     names = list(dict.fromkeys(entry["name"] for entry in document["plan"]))
     return make_plan(
         name,
@@ -162,20 +206,32 @@ def _remake_plan(name: str, text: str, experiment: Experiment, document: dict[st
         only=names,
         repeats=document["repeats"],
         quick=document["quick"],
+        target=target,
     )
 
 
-def _describe_machine(engine: Engine, settings: Settings) -> dict[str, Any]:
-    status = query_backend(settings, engine.token())
-    if status["debug"]:
-        raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
-    versions = engine.versions() | status["versions"]
-    return {
+def _describe_machine(
+    engine: Engine, settings: Settings, target: DeclaredTarget | None
+) -> dict[str, Any]:
+    machine = {
         "engine": engine.name,
         "host": host(settings, engine.name),
         "limits": engine.limits(),
+    }
+    versions = engine.versions()
+    if target:
+        file = target.path.read_text(encoding="utf-8")
+        return machine | {"versions": versions, "target": {"name": target.name, "file": file}}
+    return machine | _describe_hotel(engine, settings, versions)
+
+
+def _describe_hotel(engine: Engine, settings: Settings, versions: dict[str, str]) -> dict[str, Any]:
+    status = query_backend(settings, engine.token())
+    if status["debug"]:
+        raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
+    return {
         "data": {n: v for n, v in settings.as_env().items() if n.startswith("LAB_DATA_")},
-        "versions": versions,
+        "versions": versions | status["versions"],
         "postgres_auth": postgres_auth(settings, engine.token()),
     }
 
@@ -183,9 +239,17 @@ def _describe_machine(engine: Engine, settings: Settings) -> dict[str, Any]:
 def _check_loads(engine: Engine, plan: Plan) -> None:
     """Let k6 check each load, before a run of hours."""
     loads = {cell.workload.model_dump_json(): cell.workload for cell, _ in plan.todo}
-    with step("Checking the loads"):
+    with _first_variant(engine, plan) as target, step("Checking the loads"):
         for workload in loads.values():
-            check(engine, ReferenceApp(engine, workload.entry), load_of(workload))
+            check(engine, target or ReferenceApp(engine, workload.entry), load_of(workload))
+
+
+def _first_variant(engine: Engine, plan: Plan) -> AbstractContextManager[DeclaredTarget | None]:
+    """Return the target as the first cell has it: its token may come from itself."""
+    if plan.target is None:
+        return nullcontext()
+    first, _ = plan.todo[0]
+    return running(vary(plan.target, first.target or Variation()), settings_of(engine))
 
 
 def _check_same_machine(run: str, document: dict[str, Any], machine: dict[str, Any]) -> None:
@@ -210,5 +274,5 @@ def _comparable(machine: dict[str, Any]) -> dict[str, Any]:
     """Return the facts that must be the same for all cells of a run."""
     names = ("cpus", "memory_bytes", "system", "target_cpus", "load_cpus", "commit")
     host_facts = {name: machine["host"].get(name) for name in names}
-    others = ("engine", "versions", "limits", "postgres_auth", "data")
+    others = ("engine", "versions", "limits", "postgres_auth", "data", "target")
     return host_facts | {name: machine.get(name) for name in others}

@@ -11,8 +11,10 @@ from lab.errors import UsageError
 from lab.experiments.matrix import Cell, cells
 from lab.experiments.old_stack_cell import check_legacy
 from lab.experiments.schema import Experiment
+from lab.experiments.target_cell import check_target_cell
 from lab.paths import EXPERIMENTS
 from lab.settings import Settings, update_live_settings
+from lab.targets.declared import DeclaredTarget
 
 
 def names() -> list[str]:
@@ -77,8 +79,10 @@ def _document(file: str, text: str) -> dict[str, Any]:
         raise UsageError(f"{file} is not TOML: {error}.") from None
 
 
-def checked_cells(name: str, experiment: Experiment, base: Settings) -> list[Cell]:
-    """Return the experiment's cells, with checked settings.
+def checked_cells(
+    name: str, experiment: Experiment, base: Settings, target: DeclaredTarget | None = None
+) -> list[Cell]:
+    """Return the experiment's cells, with checked settings and variants of its target.
 
     Raises:
         UsageError: a cell has no workload, a setting or value is unknown, or no cell is left.
@@ -89,7 +93,10 @@ def checked_cells(name: str, experiment: Experiment, base: Settings) -> list[Cel
         raise UsageError(f"{name}.toml: {error}.") from None
     for cell in all_cells:
         try:
-            check_legacy(cell, update_live_settings(base, cell.settings))
+            if target:
+                check_target_cell(cell, target)
+            else:
+                check_legacy(cell, update_live_settings(base, cell.settings))
         except UsageError as error:
             raise UsageError(f"{name}.toml, cell {cell.name}: {error}") from None
     if not all_cells:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import reduce
 from itertools import product
 from typing import Any, Literal
 
@@ -18,6 +19,8 @@ from lab.experiments.schema import (
     When,
     Workload,
 )
+from lab.load import Scenario
+from lab.targets.file import Variation
 
 # Time for a cell in addition to its load: settings, database, caches, verification, readback. This
 # and the next three are for an idle machine; they grow with its slowness.
@@ -48,6 +51,8 @@ class Cell:
     warm: Warm
     # The old stack's arm that serves the load; None for the current stack.
     legacy: Legacy | None = None
+    # What it changes of a target of the user's own; None for the hotel API.
+    target: Variation | None = None
     # Whether the load writes, so that the database must be restored.
     reset: Literal["database", "nothing"] = "database"
 
@@ -153,19 +158,33 @@ def _cell(experiment: Experiment, combination: dict[str, str]) -> Cell:
         title=", ".join(variant.title for variant in variants),
         axes=combination,
         settings={key: str(value) for key, value in settings.items()},
-        workload=_workload(name, variants, tunes),
+        workload=_workload(name, variants, tunes, Scenario.REPLAY if experiment.target else None),
         warm=_warm(variants, tunes),
         legacy=_legacy(name, variants),
-        reset=next((p.reset for p in reversed(variants) if p.reset), "database"),
+        target=_variation(variants) if experiment.target else None,
+        reset=_reset(experiment, variants),
     )
 
 
-def _workload(name: str, variants: list[Variant], tunes: list[Tune]) -> Workload:
+def _variation(variants: list[Variant]) -> Variation:
+    parts = [variant.target for variant in variants if variant.target]
+    return reduce(Variation.then, parts, Variation())
+
+
+def _reset(experiment: Experiment, variants: list[Variant]) -> Literal["database", "nothing"]:
+    if experiment.target:
+        return "nothing"
+    return next((p.reset for p in reversed(variants) if p.reset), "database")
+
+
+def _workload(
+    name: str, variants: list[Variant], tunes: list[Tune], scenario: Scenario | None
+) -> Workload:
     """Merge the workload: later axes override earlier ones, and tunes override the axes."""
     workloads = [p.workload for p in variants if p.workload]
     if not workloads:
         raise ValueError(f"cell {name} has no workload: give one to a position of some axis")
-    parts: dict[str, Any] = {}
+    parts: dict[str, Any] = {"scenario": scenario} if scenario else {}
     for override in (*workloads, *tunes):
         parts |= override.model_dump(exclude_none=True, exclude={"when", "warm"})
     missing = [key for key in ("profile", "scenario", "duration") if key not in parts]

@@ -15,6 +15,7 @@ from lab.experiments.matrix import Cell
 from lab.experiments.schema import Axis, Experiment, Quick
 from lab.experiments.store import Store
 from lab.host import preflight
+from lab.targets.declared import DeclaredTarget
 
 # After this many failures in a row the cause is the stack, not a cell.
 _GIVE_UP_AFTER = 3
@@ -32,6 +33,8 @@ class Plan:
     todo: list[tuple[Cell, int]]
     quick: bool
     repeats: int
+    # The user's own; None for the hotel API.
+    target: DeclaredTarget | None = None
 
     def seconds(self, slowness: float) -> float:
         """Return the expected duration on a machine of that slowness."""
@@ -76,6 +79,7 @@ def make_plan(
     only: list[str],
     repeats: int | None,
     quick: bool,
+    target: DeclaredTarget | None = None,
 ) -> Plan:
     """Return the plan of a run.
 
@@ -88,7 +92,8 @@ def make_plan(
     selection = _select(cells, only or (quick_cells.only if quick_cells else []))
     rounds = repeats or (1 if quick_cells else experiment.repeats)
     short_cells = [matrix.shorten(cell, quick_cells) for cell in selection] if quick else selection
-    return Plan(name, text, experiment, matrix.order(short_cells, rounds), quick, rounds)
+    todo = matrix.order(short_cells, rounds)
+    return Plan(name, text, experiment, todo, quick, rounds, target)
 
 
 def _check(name: str, experiment: Experiment, cells: list[Cell]) -> None:

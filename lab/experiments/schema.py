@@ -8,9 +8,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from lab.analysis.result import COMPARED
 from lab.load import Profile, Scenario
+from lab.targets.file import Variation
 from lab.targets.reference import Entry
 
 SCHEMA_VERSION = 1
+
+# Keys of a position that only the hotel API has.
+_HOTEL_KEYS = frozenset({"settings", "legacy", "reset"})
 
 # A week of cells of a minute: a larger product of axes is a mistake, and would fill the memory.
 _MAX_CELLS = 10_000
@@ -60,6 +64,9 @@ class _Options(_Table):
     connections: Annotated[int, Field(ge=1, le=20_000)] | None = None
     # Maximum number of retries of a failed request.
     retries: Annotated[int, Field(ge=0, le=10)] | None = None
+    # For a target: a pattern of names of operations, and the speed of a log with times.
+    only: Annotated[str, Field(min_length=1)] | None = None
+    speed: Annotated[float, Field(gt=0, le=1000)] | None = None
     # A slower response is of no use; a ramp breaks when p95 exceeds this. Default: 1000.
     bound_ms: Annotated[int, Field(ge=1, le=3_600_000)] | None = None
 
@@ -104,6 +111,8 @@ class Variant(_Table):
     workload: Parts | None = None
     warm: Warm | None = None
     legacy: Legacy | None = None
+    # How it differs from the experiment's target.
+    target: Variation | None = None
     # What to restore after the load: the database, or nothing if the load writes nothing.
     reset: Literal["database", "nothing"] | None = None
 
@@ -192,6 +201,8 @@ class Experiment(_Table):
     title: str
     question: str
     source: str
+    # A target of the user's own, by name or path; without one, the hotel API is measured.
+    target: Annotated[str, Field(min_length=1)] | None = None
     repeats: Annotated[int, Field(ge=1, le=100)] = 1
     settings: dict[str, str | int] = {}
     axis: Annotated[list[Axis], Field(min_length=1)]
@@ -210,6 +221,21 @@ class Experiment(_Table):
         count = math.prod(len(axis.positions) for axis in self.axis)
         if count > _MAX_CELLS:
             raise ValueError(f"the axes make {count:,} cells; at most {_MAX_CELLS:,} are possible")
+        return self
+
+    @model_validator(mode="after")
+    def _keys_fit_the_target(self) -> "Experiment":
+        used = {
+            f"axis {axis.name}, position {name}: {key}"
+            for axis in self.axis
+            for name, variant in axis.positions.items()
+            for key in variant.model_fields_set & (_HOTEL_KEYS if self.target else {"target"})
+        }
+        if self.target and self.settings:
+            used.add("settings")
+        if used:
+            owner = "the hotel API" if self.target else "a target: name it with target = …"
+            raise ValueError(f"{min(used)} is for {owner}")
         return self
 
     @model_validator(mode="after")

@@ -17,6 +17,7 @@ from lab.analysis.windows import Bounds
 from lab.errors import LabError, UsageError
 from lab.experiments.schema import Claim, Layout, Parts, PublishedResult
 from lab.paths import RESULTS
+from lab.targets.file import Variation
 
 # History of the format:
 # 1: first.
@@ -121,6 +122,8 @@ class CellRun(BaseModel):
     warm: Literal["none", "pages"] | Parts | None = None
     legacy: LegacyFacts | None = None
     latency: Delays | None = None
+    # Of a target of the user's own.
+    variant: Variation | None = None
     # UTC, in ISO format.
     began: str = ""
     cell_seconds: float | None = None

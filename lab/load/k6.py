@@ -21,6 +21,7 @@ from lab.paths import RESULTS, ROOT
 from lab.settings import Settings
 from lab.settings.env_file import read_env_file
 from lab.stack.engine import Engine, K6Command, settings_of
+from lab.targets.declared import PUBLIC_RATE, is_public
 from lab.targets.target import Target
 
 # k6's exit codes, https://pkg.go.dev/go.k6.io/k6/errext/exitcodes
@@ -159,8 +160,18 @@ def check(engine: Engine, target: Target, load: Load) -> None:
     Raises:
         UsageError: k6 rejects a name or a value.
     """
-    target.require_ready()
-    inspect_load(engine.k6(settings_of(engine), k6_env(engine, target, load, ROOT)))
+    inspect_load(
+        engine.k6(settings_of(engine), k6_env(engine, target, _allowed(target, load), ROOT))
+    )
+
+
+def _allowed(target: Target, load: Load) -> Load:
+    """Return the load with what a host on a public network may get.
+
+    Raises:
+        UsageError: its rate is higher.
+    """
+    return load.capped(PUBLIC_RATE) if is_public(target.url) else load
 
 
 def run_k6(
@@ -184,6 +195,7 @@ def run_k6(
     """
     settings = settings_of(engine)
     target.require_ready()
+    load = _allowed(target, load)
     log = folder / "k6.log" if folder else None
     folder = folder or _new_folder(load.testid)
     engine.stop_load()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lab.console import note, step
 from lab.errors import LabError
 from lab.interrupts import interruptible, uninterrupted
-from lab.settings import Settings, load_settings, restart_settings
+from lab.settings import Settings, load_settings, restart_settings, update_settings
 from lab.stack import database
 from lab.stack.engine import Engine, require_reference_app
 from lab.stack.locks import change_lock, measurement_lock
@@ -22,10 +22,13 @@ class ExclusiveUse:
 
 
 @contextmanager
-def exclusive_use(engine: Engine, *, keep_settings: bool = False) -> Iterator[ExclusiveUse]:
+def exclusive_use(
+    engine: Engine, *, keep_settings: bool = False, hotel: bool = True
+) -> Iterator[ExclusiveUse]:
     """Use the stack exclusively, started if necessary; afterwards restore its settings and data.
 
     Its settings are those of a new start (`restart_settings`); with `keep_settings`, its own.
+    Without `hotel`, the hotel API is not needed: only what measures is started.
 
     Raises:
         LabError: another `lab` measures, or the stack does not start.
@@ -34,8 +37,9 @@ def exclusive_use(engine: Engine, *, keep_settings: bool = False) -> Iterator[Ex
     with measurement_lock(), interruptible():
         before = engine.settings()
         own = before if before is None or keep_settings else restart_settings(before)
-        stack = ExclusiveUse(own or load_settings())
-        require_reference_app(stack.base)
+        stack = ExclusiveUse(own or _start_settings(hotel))
+        if hotel:
+            require_reference_app(stack.base)
         try:
             if before is None:
                 with change_lock():
@@ -44,6 +48,11 @@ def exclusive_use(engine: Engine, *, keep_settings: bool = False) -> Iterator[Ex
         finally:
             with uninterrupted("Cleaning up first; a moment."), change_lock():
                 _restore_stack(engine, stack, before)
+
+
+def _start_settings(hotel: bool) -> Settings:
+    settings = load_settings()
+    return settings if hotel else update_settings(settings, ["LAB_REFERENCE_APP=off"])
 
 
 def prepare(engine: Engine, stack: ExclusiveUse) -> None:

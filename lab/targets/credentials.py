@@ -37,8 +37,7 @@ def credentials(target: TargetFile, folder: Path) -> Credentials:
         UsageError: a variable is not set, or a value can't be a header.
         LabError: the command failed, or printed no token.
     """
-    variables = read_env_file(ROOT / ".env") | dict(os.environ)
-    headers = {name: _filled(name, value, variables) for name, value in target.headers.items()}
+    headers = {name: _header(name, value) for name, value in target.headers.items()}
     if target.auth is None:
         return Credentials(headers)
     token = _token(target.auth, folder)
@@ -46,17 +45,27 @@ def credentials(target: TargetFile, folder: Path) -> Credentials:
     return Credentials(headers, _expiry(token))
 
 
-def _filled(header: str, value: str, variables: Mapping[str, str]) -> str:
-    missing = [name for name in VARIABLE.findall(value) if not variables.get(name)]
+def _header(name: str, value: str) -> str:
+    filled = fill_variables(value, f"The header {name}")
+    if not filled.isprintable() or not filled.isascii():
+        raise UsageError(f"The header {name} has characters that a header can't have.")
+    return filled
+
+
+def fill_variables(text: str, what: str) -> str:
+    """Return the text with the value of each ${VARIABLE}, from the shell or .env.
+
+    Raises:
+        UsageError: one is not set.
+    """
+    variables = read_env_file(ROOT / ".env") | dict(os.environ)
+    missing = [name for name in VARIABLE.findall(text) if not variables.get(name)]
     if missing:
         raise UsageError(
-            f"The header {header} needs {missing[0]}, which is not set. Set it: "
-            f"export {missing[0]}=…, or a line in .env."
+            f"{what} needs {missing[0]}, which is not set. Set it: export {missing[0]}=…, or a "
+            "line in .env."
         )
-    filled = VARIABLE.sub(lambda match: variables[match[1]], value)
-    if not filled.isprintable() or not filled.isascii():
-        raise UsageError(f"The header {header} has characters that a header can't have.")
-    return filled
+    return VARIABLE.sub(lambda match: variables[match[1]], text)
 
 
 def _token(auth: Auth, folder: Path) -> str:

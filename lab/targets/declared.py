@@ -3,7 +3,7 @@
 import ipaddress
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from lab.targets.credentials import Credentials, credentials
 from lab.targets.file import TargetFile, read_target, target_path
 from lab.targets.mix import read_mix
 from lab.targets.observation import observe
+from lab.targets.target import no_check
 
 _POLL_SECONDS = 0.2
 _HINTS = {
@@ -33,11 +34,16 @@ class _NotReadyError(Exception):
 
 @dataclass(frozen=True)
 class DeclaredTarget:
-    """See `lab.targets.target.Target`. `name` is what the user typed."""
+    """See `lab.targets.target.Target`. `name` is what the user typed; `check` raises LabError if a
+    process that the lab started for it has ended; `commit` is the one whose code runs, None for the
+    folder as it is.
+    """
 
     name: str
     file: TargetFile
     path: Path
+    check: Callable[[], None] = no_check
+    commit: str | None = None
 
     @property
     def url(self) -> str:
@@ -59,6 +65,18 @@ class DeclaredTarget:
     def folder(self) -> Path:
         """Where the commands of the target file run: beside it."""
         return self.path.resolve().parent
+
+    @property
+    def start_folder(self) -> Path:
+        """Where the command of [start] runs.
+
+        Raises:
+            UsageError: it does not exist.
+        """
+        folder = self.folder / (self.file.start.folder if self.file.start else ".")
+        if not folder.is_dir():
+            raise UsageError(f"The folder of [start] in {self.path} does not exist: {folder}")
+        return folder
 
     @property
     def mix_path(self) -> Path:
@@ -89,11 +107,10 @@ class DeclaredTarget:
             ) from None
 
     def require_alive(self) -> None:
-        parts = urlsplit(self.url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+        self.check()
         try:
             # Connect only: an overloaded target would answer a request after minutes.
-            socket.create_connection((parts.hostname or "", port), timeout=5).close()
+            socket.create_connection(http.address(self.url), timeout=5).close()
         except ConnectionRefusedError:
             raise LabError(
                 f"The target {self.name} went down during the test: {self.url} refuses "
@@ -115,6 +132,7 @@ class DeclaredTarget:
         }
 
     def _ask(self) -> None:
+        self.check()
         response = http.get(
             self.url + self.file.ready,
             timeout=self.file.ready_seconds,

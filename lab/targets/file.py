@@ -46,12 +46,49 @@ class Auth(_Part):
     value: str = "Bearer {token}"
 
 
+# What a variant sets: a number is written as text in the command line and the environment.
+Texts = dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str | int]
+
+
 class Start(_Part):
-    """How the lab starts the target: a command in a folder, pinned to the target's CPUs."""
+    """How the lab starts the target. `{name}` in the command is the value of an option; `prepare`
+    is a command that runs before each start. Both run in `folder`, which is relative to the file.
+    """
 
     command: Command
+    prepare: Command | None = None
     folder: str = "."
-    env: dict[str, str] = {}
+    options: Texts = {}
+    env: Texts = {}
+
+
+class Reset(_Part):
+    """A command that puts the target's data back; it runs in the folder of the target's file."""
+
+    command: Command
+
+
+class Expect(_Part):
+    """A path whose response has this text: a proof that the variant is active."""
+
+    path: UrlPath
+    contains: Annotated[str, Field(min_length=1)]
+
+
+class Variation(_Part):
+    """What a variant changes. `git` is the commit whose code runs, by any name that git knows."""
+
+    options: Texts = {}
+    env: Texts = {}
+    command: Command | None = None
+    git: Annotated[str, Field(min_length=1, pattern="^[^-]")] | None = None
+    expect: Expect | None = None
+
+    def then(self, later: "Variation") -> "Variation":
+        """Return both; where both set the same, the later one wins."""
+        fields = {name: getattr(later, name) for name in later.model_fields_set}
+        merged = {"options": self.options | later.options, "env": self.env | later.env}
+        return self.model_copy(update=fields | merged)
 
 
 class TargetFile(_Part):
@@ -68,6 +105,7 @@ class TargetFile(_Part):
     headers: dict[str, str] = {}
     auth: Auth | None = None
     start: Start | None = None
+    reset: Reset | None = None
     openapi: str | None = None
     manage: Command | None = None
     named: tuple[str, ...] = ()

@@ -8,9 +8,10 @@ import ipaddress
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
-from urllib.parse import urlsplit
 
 import psutil
+
+from lab.http import address
 
 # The name of the service that answers the address itself.
 SERVER = "target"
@@ -20,9 +21,8 @@ def observe(url: str) -> dict[str, int]:
     """Return the main process of each service by name; none if the address is of another host, or
     its processes are another user's.
     """
-    parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    listeners = _listeners() if _is_here(parts.hostname or "") else {}
+    host, port = address(url)
+    listeners = _listeners() if _is_here(host) else {}
     found: dict[str, int] = {}
     # A proxy is connected to the server, the server to its database.
     waiting = [port] if port in listeners else []

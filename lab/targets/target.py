@@ -38,7 +38,7 @@ class Target(Protocol):
         """Return what k6 needs in addition to the address, as environment variables."""
 
 
-def _nothing() -> None:
+def no_check() -> None:
     """Check nothing."""
 
 
@@ -50,7 +50,7 @@ class PlainServer:
     url: str
     description: str
     pids: Mapping[str, int] = field(default_factory=dict)
-    check: Callable[[], None] = _nothing
+    check: Callable[[], None] = no_check
     is_observed: ClassVar[bool] = True
 
     def require_ready(self) -> None:

@@ -39,7 +39,7 @@ def leftover_ports(stack):
     """Check that no process, port or shared memory of an arm is left."""
     ports = []
     yield ports
-    processes = [p for p in leftovers(current_state()) if "LAB_LEGACY" in p.environ()]
+    processes = [p for p in leftovers(current_state()) if "LAB_STARTED" in p.environ()]
     assert processes == []
     assert not any(port_is_open(LOOPBACK, port) for port in ports)
     assert list(Path("/dev/shm").glob("*load-lab-*")) == []

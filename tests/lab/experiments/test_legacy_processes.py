@@ -11,9 +11,9 @@ import pytest
 
 from lab.errors import LabError
 from lab.experiments.old_stacks import environment, native, stacks
-from lab.experiments.old_stacks.native import Process, processes
 from lab.paths import ROOT, State
 from lab.settings import load_settings
+from lab.stack.native.processes import Process, processes
 from lab.stack.native.supervision import shared_memory_prefix, wait_for
 
 
@@ -85,7 +85,7 @@ def test_shared_memory_is_removed_after_processes_end(state, monkeypatch):
 
 def test_leftover_process_is_killed_before_next_arm(state):
     argv = [sys.executable, "-c", "import time; time.sleep(600)"]
-    env = {**os.environ, "LAB_STACK": str(state.base), "LAB_LEGACY": "legacy-web"}
+    env = {**os.environ, "LAB_STACK": str(state.base), "LAB_STARTED": "legacy-web"}
     leftover = subprocess.Popen(argv, env=env)
     other = subprocess.Popen(argv, env=env | {"LAB_STACK": "/another"})
     try:
@@ -104,4 +104,4 @@ def test_leftover_process_is_killed_before_next_arm(state):
 
 
 def _has_environment(process):
-    return "LAB_LEGACY" in psutil.Process(process.pid).environ()
+    return "LAB_STARTED" in psutil.Process(process.pid).environ()

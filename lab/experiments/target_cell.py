@@ -1,0 +1,74 @@
+"""Cells of an experiment with a target of the user's own."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from lab.analysis.measure import check_target_survived
+from lab.analysis.windows import Bounds
+from lab.errors import UsageError
+from lab.experiments.cell import Measurement, load_of, result_of
+from lab.experiments.matrix import Cell
+from lab.experiments.schema import Workload
+from lab.load.k6 import Run, run_k6
+from lab.stack.engine import Engine, settings_of
+from lab.targets.declared import DeclaredTarget
+from lab.targets.file import Variation
+from lab.targets.starting import put_data_back, running
+from lab.targets.variants import require_expected, vary
+
+
+def check_target_cell(cell: Cell, target: DeclaredTarget) -> None:
+    """Check that the target can run the cell.
+
+    Raises:
+        UsageError: it has no such variant, or the cell needs the hotel API.
+    """
+    vary(target, cell.target or Variation())
+    if cell.workload.scenario != "replay" or cell.workload.entry != "nginx":
+        raise UsageError("a target's load has no scenario and no entry: its mix says what is sent.")
+    if cell.warm == "pages":
+        raise UsageError('warm = "pages" is for the hotel API. Warm a target with a workload.')
+
+
+@dataclass
+class TargetBench:
+    """See `lab.experiments.cell.Bench`. The target runs from `verify` to the end of `measure`."""
+
+    engine: Engine
+    target: DeclaredTarget
+    bounds: Bounds
+    _exit_stack: ExitStack = field(default_factory=ExitStack)
+
+    def apply(self, cell: Cell) -> None:
+        self.close()
+        self._variation = cell.target or Variation()
+        self._variant = vary(self.target, self._variation)
+
+    def reset(self) -> None:
+        put_data_back(self.target)
+
+    def verify(self) -> None:
+        settings = settings_of(self.engine)
+        self._running = self._exit_stack.enter_context(running(self._variant, settings))
+        if self._variation.expect:
+            require_expected(self._running, self._variation.expect)
+
+    def warm(self, cell: Cell, folder: Path) -> None:
+        if isinstance(cell.warm, Workload):
+            self._load(cell.warm, folder / "warm")
+
+    def measure(self, cell: Cell, folder: Path) -> Measurement:
+        with self._exit_stack:
+            run = self._load(cell.workload, folder)
+            check_target_survived(run)
+        variant = self._variation.model_copy(update={"git": self._variant.commit})
+        return Measurement(result_of(self.engine, run, self.bounds), {}, variant=variant)
+
+    def close(self) -> None:
+        """Stop the target of a cell whose measurement was aborted."""
+        self._exit_stack.close()
+
+    def _load(self, workload: Workload, folder: Path) -> Run:
+        # A new object for each load: a token is fetched once for each.
+        return run_k6(self.engine, replace(self._running), load_of(workload), folder)

@@ -1,0 +1,146 @@
+"""Start a declared target on the target's CPUs, and stop it after its loads."""
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from lab import http
+from lab.console import step
+from lab.errors import LabError
+from lab.host.cpus import choose_cpus
+from lab.host.processes import listener
+from lab.paths import current_state
+from lab.settings import Settings
+from lab.stack.native.processes import Process, processes
+from lab.stack.native.supervision import port_is_open
+from lab.stack.native.tether import argv_prefix
+from lab.targets.commits import checkout
+from lab.targets.credentials import fill_variables
+from lab.targets.declared import DeclaredTarget
+from lab.targets.file import Command, Start, Texts
+
+# For commands around a start: they may install packages, or copy a database.
+_COMMAND_SECONDS = 1800
+_LAST_LINES = 10
+# `docker run` and `docker compose up` stop their containers within 10 s.
+_STOP_SECONDS = 15
+
+
+def ready(target: DeclaredTarget, settings: Settings) -> AbstractContextManager[DeclaredTarget]:
+    """Return the target as it runs; only if it does not run yet, it is started for the block."""
+    if target.file.start and not is_open(target):
+        return running(target, settings)
+    target.require_ready()
+    return nullcontext(target)
+
+
+@contextmanager
+def running(target: DeclaredTarget, settings: Settings) -> Iterator[DeclaredTarget]:
+    """Yield the target once it is ready. One with [start] runs for the block only.
+
+    Raises:
+        UsageError: a variable or an option is missing.
+        LabError: it does not start, or something else listens at its address.
+    """
+    start = target.file.start
+    if start is None:
+        target.require_ready()
+        yield target
+        return
+    _require_free(target)
+    cpus = choose_cpus(settings).target
+    with _code(target) as folder, processes(current_state(), _STOP_SECONDS) as group:
+        env = _environment(start)
+        if start.prepare:
+            with step(f"Preparing {target.name}"):
+                _run(start.prepare, "The command prepare of [start]", folder, env)
+        argv = [*argv_prefix(), *_argv(start, target, folder)]
+        group.start(Process(f"target-{target.path.stem}", argv, cpus, folder, env))
+        started = replace(target, check=group.check)
+        with step(f"Starting {target.name}"):
+            started.require_ready()
+        yield started
+
+
+def _code(target: DeclaredTarget) -> AbstractContextManager[Path]:
+    """Return the folder with the target's code: the user's, or that of a commit."""
+    if target.commit:
+        return checkout(target.start_folder, target.commit)
+    return nullcontext(target.start_folder)
+
+
+def is_open(target: DeclaredTarget) -> bool:
+    """Return whether a program listens at the target's address."""
+    return port_is_open(*http.address(target.url))
+
+
+def put_data_back(target: DeclaredTarget) -> None:
+    """Run the command of [reset], if the target's file has one.
+
+    Raises:
+        LabError: it failed.
+    """
+    if target.file.reset:
+        with step(f"Putting the data of {target.name} back"):
+            _run(target.file.reset.command, "The command of [reset]", target.folder, os.environ)
+
+
+def _require_free(target: DeclaredTarget) -> None:
+    if is_open(target):
+        raise LabError(
+            f"The lab starts {target.name} itself ([start] in {target.path}), but "
+            f"{listener(http.address(target.url)[1])} listens at {target.url}. Stop that first."
+        )
+
+
+def _environment(start: Start) -> dict[str, str]:
+    values = {
+        name: fill_variables(str(value), f"The variable {name} of [start]")
+        for name, value in start.env.items()
+    }
+    return dict(os.environ) | values
+
+
+def _argv(start: Start, target: DeclaredTarget, folder: Path) -> list[str]:
+    """Return the command with the values of its options. A program of the target's folder also runs
+    the code of another commit: environments are rarely committed.
+    """
+    words = [_with_options(word, start.options) for word in start.command]
+    own = target.start_folder / words[0]
+    if "/" in words[0] and not (folder / words[0]).exists() and own.exists():
+        words[0] = str(own)
+    return words
+
+
+def _with_options(word: str, options: Texts) -> str:
+    for name, value in options.items():
+        word = word.replace(f"{{{name}}}", str(value))
+    return word
+
+
+def _run(command: Command, what: str, folder: Path, env: Mapping[str, str]) -> None:
+    try:
+        process = subprocess.run(
+            command,
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_COMMAND_SECONDS,
+        )
+    except OSError as error:
+        raise LabError(f"{what}, {command[0]}, can't be run in {folder}: {error}.") from None
+    except subprocess.TimeoutExpired:
+        raise LabError(f"{what}, {command[0]}, did not end within {_COMMAND_SECONDS} s.") from None
+    if process.returncode:
+        lines = (process.stderr or process.stdout).strip().splitlines()[-_LAST_LINES:]
+        raise LabError(
+            f"{what}, {command[0]}, ended with exit code {process.returncode}:\n"
+            + "\n".join(f"    {line}" for line in lines)
+        )
