@@ -12,6 +12,11 @@ const ADVICE = 'Make it again: lab mix make NAME.';
  */
 
 /**
+ * What creates an operation's object: the name of a POST, and the field of its answer with the id.
+ * @typedef {{ operation: string, id_from: string }} CreatedBy
+ */
+
+/**
  * Requests of one name. `weight` is its share, in any unit.
  * @typedef {object} Operation
  * @property {string} name
@@ -19,6 +24,7 @@ const ADVICE = 'Make it again: lab mix make NAME.';
  * @property {number} weight
  * @property {number} expect status of its responses
  * @property {Record<string, string>} [headers]
+ * @property {CreatedBy} [created_by] set if each request has an object that a load creates first
  * @property {Request[]} requests
  */
 
@@ -27,7 +33,10 @@ const ADVICE = 'Make it again: lab mix make NAME.';
  * @typedef {{ at: number, operation: number, request: number }} Arrival
  */
 
-/** @typedef {{ operations: Operation[], arrivals?: Arrival[] }} Document */
+/**
+ * `creators` are the operations that create objects for the others.
+ * @typedef {{ operations: Operation[], arrivals?: Arrival[], creators?: Operation[] }} Document
+ */
 
 // The file.
 
@@ -91,7 +100,7 @@ function parse(path, text) {
  * @returns {Document}
  */
 export function selectOperations({ operations, arrivals = [] }, only) {
-  if (!only) return { operations, arrivals };
+  if (!only) return { operations, arrivals, creators: creatorsOf(operations, operations) };
   const parts = only.split('*').map((text) => text.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
   const pattern = new RegExp(`^${parts.join('.*')}$`, 's');
   const selected = operations.filter(({ name }) => pattern.test(name));
@@ -105,7 +114,17 @@ export function selectOperations({ operations, arrivals = [] }, only) {
   const remaining = arrivals
     .map((arrival) => ({ ...arrival, operation: indexes[arrival.operation] }))
     .filter(({ operation }) => operation >= 0);
-  return { operations: selected, arrivals: remaining };
+  const creators = creatorsOf(selected, operations);
+  return { operations: selected, arrivals: remaining, creators };
+}
+
+/**
+ * @param {Operation[]} selected
+ * @param {Operation[]} all
+ */
+function creatorsOf(selected, all) {
+  const names = selected.map(({ created_by }) => created_by && created_by.operation);
+  return all.filter(({ name }) => names.includes(name));
 }
 
 // The mix in memory: one copy for all VUs. k6 parses an element at each access, so they are small.
@@ -116,6 +135,7 @@ export function selectOperations({ operations, arrivals = [] }, only) {
  * @property {string} method
  * @property {number} expect
  * @property {Record<string, string>} headers
+ * @property {CreatedBy | null} createdBy
  * @property {number} first index of its first request in the mix
  * @property {number} count number of its requests
  */
@@ -125,7 +145,8 @@ export function selectOperations({ operations, arrivals = [] }, only) {
 /**
  * @typedef {object} Mix
  * @property {readonly Part[]} operations
- * @property {readonly Request[]} requests of all operations
+ * @property {readonly Part[]} creators
+ * @property {readonly Request[]} requests of all operations and creators
  * @property {readonly number[]} shares where each operation's part of 0..1 ends
  * @property {readonly Arrival[]} arrivals in the order of their times
  * @property {Recording | null} recording null without arrivals
@@ -135,17 +156,20 @@ export function selectOperations({ operations, arrivals = [] }, only) {
  * @param {Document} document
  * @returns {Mix}
  */
-export function buildMix({ operations, arrivals = [] }) {
+export function buildMix({ operations, arrivals = [], creators = [] }) {
   let first = 0;
-  const parts = operations.map(({ name, method, expect, headers = {}, requests }) => {
-    const part = { name, method, expect, headers, first, count: requests.length };
-    first += requests.length;
+  const parts = [...operations, ...creators].map((operation) => {
+    const { name, method, expect, headers = {}, created_by = null, requests } = operation;
+    const count = requests.length;
+    const part = { name, method, expect, headers, createdBy: created_by, first, count };
+    first += count;
     return part;
   });
   const ordered = [...arrivals].sort((a, b) => a.at - b.at);
   return {
-    operations: parts,
-    requests: operations.flatMap(({ requests }) => requests),
+    operations: parts.slice(0, operations.length),
+    creators: parts.slice(operations.length),
+    requests: [...operations, ...creators].flatMap(({ requests }) => requests),
     shares: cumulatedShares(operations.map(({ weight }) => weight)),
     arrivals: ordered,
     recording: ordered.length > 0 ? describeArrivals(ordered) : null,
@@ -192,6 +216,7 @@ export function loadMix(path, only) {
   ]);
   return {
     operations: share('operations', ({ operations }) => operations),
+    creators: share('creators', ({ creators }) => creators),
     requests: share('requests', ({ requests }) => requests),
     arrivals: share('arrivals', ({ arrivals }) => arrivals),
     shares,
@@ -231,4 +256,34 @@ export function operationAt(shares, iteration) {
  */
 export function requestAt(count, iteration) {
   return Math.floor(((iteration * BY_ADDRESS) % 1) * count);
+}
+
+// What a request is sent with. A mix has placeholders (lab/targets/mix.py) where requests must differ.
+const UNIQUE = '${lab.n}';
+const OBJECT = '${lab.id}';
+
+/**
+ * @param {Request} request
+ * @param {string} unique a text that no other request has
+ * @param {string} [id] of the object that the request is for
+ * @returns {{ path: string, body: string | null }}
+ */
+export function fillRequest({ path, body }, unique, id = '') {
+  const fill = (/** @type {string} */ text, /** @type {string} */ value) =>
+    text.split(UNIQUE).join(unique).split(OBJECT).join(value);
+  return { path: fill(path, encodeURIComponent(id)), body: body ? fill(body, id) : null };
+}
+
+const RADIX = 36;
+const RUN_DIGITS = 5;
+
+/**
+ * Return a text of at most 12 letters and digits that no other request has, in any run since a year.
+ * @param {number} startMs start of the run, Unix time in ms
+ * @param {'i' | 's'} kind an iteration's request, or one of setup()
+ * @param {number} index
+ */
+export function uniqueText(startMs, kind, index) {
+  const run = Math.floor(startMs / 1000) % RADIX ** RUN_DIGITS;
+  return `${run.toString(RADIX).padStart(RUN_DIGITS, '0')}${kind}${index.toString(RADIX)}`;
 }

@@ -31,8 +31,8 @@ export function buildOptions(env, profile, names) {
     systemTags: /** @type {any} */ (SYSTEM_TAGS),
     summaryTrendStats: ['min', 'avg', 'p(50)', 'p(90)', 'p(95)', 'p(99)', 'max', 'count'],
     discardResponseBodies: true,
-    // setup() sends up to some hundred requests, each of which may take seconds.
-    setupTimeout: '5m',
+    // setup() may create thousands of objects, each of which may take a second.
+    setupTimeout: '60m',
   };
 }
 

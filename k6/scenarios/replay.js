@@ -6,12 +6,13 @@ import exec from 'k6/execution';
 import http from 'k6/http';
 import { Counter, Trend } from 'k6/metrics';
 import { recordPulse, recordResponse } from '../lib/metrics.js';
-import { loadMix, operationAt, requestAt } from '../lib/mix.js';
+import { fillRequest, loadMix, operationAt, requestAt, uniqueText } from '../lib/mix.js';
+import { loadPlan, objectAt } from '../lib/objects.js';
 
 /** @typedef {import('../lib/env.js').Env} Env */
 /** @typedef {import('../lib/env.js').Variables} Variables */
 /** @typedef {import('../lib/mix.js').Mix} Mix */
-/** @typedef {import('../lib/prepare.js').Prepared} Prepared */
+/** @typedef {import('../lib/prepare.js').Prepared & { objects: string[] }} Prepared */
 /** @typedef {import('../lib/profiles.js').Profile} Profile */
 
 export const variables = ['MIX', 'ONLY', 'TARGET_HEADERS', 'TARGET_EXPIRES'];
@@ -51,10 +52,14 @@ export const loadSetup = () => require('./setup/replay.js');
 
 /** @type {import('../lib/scenario').Build<Prepared>} */
 export function build(env, profile) {
+  // setup() needs it too, where no SharedArray can be made.
+  env.options.plan = loadPlan(env.options.mix, profile);
   const client = buildClient(env);
   // Without names: a submetric for each operation would cost k6 CPU time at every request.
   if (profile.speed) return { names: [], sendAll: () => sendRecorded(env, profile, client) };
-  return { names: [], request: () => client.sendNext(exec.scenario.iterationInTest) };
+  const request = (/** @type {Prepared} */ { objects }) =>
+    client.sendNext(exec.scenario.iterationInTest, objects);
+  return { names: [], request };
 }
 
 // Of all operations together: a rate needs two pushes of a series, and one of hundreds of operations
@@ -71,7 +76,8 @@ const NAME_LENGTH = 120;
  * @param {Env} env
  * @param {import('../lib/mix.js').Part} part
  */
-export function buildOperation(env, { name: fullName, method, expect, headers, first, count }) {
+export function buildOperation(env, part) {
+  const { name: fullName, method, expect, headers, createdBy, first, count } = part;
   const name = fullName.slice(0, NAME_LENGTH);
   const family = Math.floor(expect / 100);
   const isExpected = (/** @type {number} */ status) => Math.floor(status / 100) === family;
@@ -87,7 +93,7 @@ export function buildOperation(env, { name: fullName, method, expect, headers, f
     [`${name}: status is ${family}xx`]: (/** @type {{ status: number }} */ { status }) =>
       isExpected(status),
   };
-  return { name, method, family, first, count, isExpected, params, checks };
+  return { name, method, family, createdBy, first, count, isExpected, params, checks };
 }
 
 /** @typedef {ReturnType<typeof buildClient>} Client */
@@ -96,6 +102,8 @@ export function buildOperation(env, { name: fullName, method, expect, headers, f
 function buildClient(env) {
   /** @type {Mix} */
   const mix = env.options.mix;
+  /** @type {import('../lib/objects.js').Plan | null} */
+  const plan = env.options.plan;
   /** @type {Operation[]} built at the first request of each */
   const operations = [];
 
@@ -107,11 +115,10 @@ function buildClient(env) {
 
   /**
    * @param {Operation} operation
-   * @param {number} index of one of its requests
+   * @param {import('../lib/mix.js').Request} request one of its requests
    * @param {{ jar?: import('k6/http').CookieJar }} [options]
    */
-  function send({ name, method, first, isExpected, params, checks }, index, options) {
-    const { path, body } = mix.requests[first + index];
+  function send({ name, method, isExpected, params, checks }, { path, body }, options) {
     const url = env.baseUrl + path;
     const all = options ? { ...params, ...options } : params;
     const response = http.request(method, url, body || null, all);
@@ -121,18 +128,44 @@ function buildClient(env) {
   }
 
   return {
-    /** @param {number} iteration */
-    sendNext(iteration) {
+    /**
+     * @param {number} iteration
+     * @param {string[]} objects ids of the created objects
+     */
+    sendNext(iteration, objects) {
       const operation = operationOf(operationAt(mix.shares, iteration));
-      send(operation, requestAt(operation.count, iteration));
+      const request = mix.requests[operation.first + requestAt(operation.count, iteration)];
+      const object = operation.createdBy && plan ? objectAt(plan.turns, iteration) : undefined;
+      // A closed load of an unexpected speed: there are no more objects.
+      if (object === -1) dropped.add(1);
+      else
+        send(
+          operation,
+          filled(request, iteration, object === undefined ? object : objects[object]),
+        );
     },
 
-    /** @param {import('../lib/mix.js').Arrival} arrival */
-    sendArrival({ operation, request }) {
+    /**
+     * @param {import('../lib/mix.js').Arrival} arrival
+     * @param {number} index of the arrival
+     */
+    sendArrival({ operation: number, request }, index) {
+      const operation = operationOf(number);
+      const recorded = filled(mix.requests[operation.first + request], index);
       // k6 empties a VU's cookies after each iteration, and here all requests are in one.
-      send(operationOf(operation), request, { jar: new http.CookieJar() });
+      send(operation, recorded, { jar: new http.CookieJar() });
     },
   };
+}
+
+/**
+ * @param {import('../lib/mix.js').Request} request
+ * @param {number} index number of the iteration or arrival
+ * @param {string} [id]
+ */
+function filled(request, index, id) {
+  if (!request.body && id === undefined) return request;
+  return fillRequest(request, uniqueText(exec.scenario.startTime, 'i', index), id);
 }
 
 // PROFILE=times: VU v of n sends every n-th arrival, from the v-th on. An arrival whose VU still
@@ -158,6 +191,6 @@ function sendRecorded({ options }, profile, client) {
     if (earlyMs > 0) sleep(earlyMs / 1000);
     recordPulse(profile, startTime);
     if (-earlyMs > MAX_LATE_MS) dropped.add(1);
-    else client.sendArrival(arrival);
+    else client.sendArrival(arrival, i);
   }
 }

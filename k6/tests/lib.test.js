@@ -5,6 +5,7 @@ import * as env from './env.js';
 import { runTest } from './expect.js';
 import * as faults from './faults.js';
 import * as mix from './mix.js';
+import * as objects from './objects.js';
 import * as profiles from './profiles.js';
 import * as servers from './servers.js';
 import * as staleness from './staleness.js';
@@ -12,6 +13,6 @@ import * as staleness from './staleness.js';
 export const options = { thresholds: { checks: ['rate==1.00'] } };
 
 export default function () {
-  const all = [env, profiles, bookings, staleness, servers, faults, mix];
+  const all = [env, profiles, bookings, staleness, servers, faults, mix, objects];
   all.flatMap(({ cases }) => cases).forEach(runTest);
 }

@@ -163,7 +163,8 @@ function replayVariables() {
 function replayOperation() {
   const target = { ...env({}), options: { headers: { Authorization: 'Token x' } } };
   const headers = { accept: 'text/html' };
-  const part = { name: 'n'.repeat(200), method: 'GET', expect: 302, headers, first: 0, count: 1 };
+  const place = { createdBy: null, first: 0, count: 1 };
+  const part = { name: 'n'.repeat(200), method: 'GET', expect: 302, headers, ...place };
   const { name, isExpected, params, checks } = buildOperation(target, part);
   expectEqual('operation: length of its name', name.length, 120);
   expectEqual('operation: status class', [302, 304, 200, 0].map(isExpected), [

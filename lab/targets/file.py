@@ -94,7 +94,7 @@ class Variation(_Part):
 class TargetFile(_Part):
     """The content of a target file. `ready` must answer 200 within `ready_seconds` before each
     load; the first request may import for long. `named` are operations that a mix may have although
-    a word in their name says that they write.
+    a word in their name says that they write. With `writes`, a mix has writing methods too.
     """
 
     url: Url
@@ -109,6 +109,7 @@ class TargetFile(_Part):
     openapi: str | None = None
     manage: Command | None = None
     named: tuple[str, ...] = ()
+    writes: bool = False
 
 
 def target_path(name: str) -> Path:

@@ -1,7 +1,7 @@
 """Make the mix of a target: from its OpenAPI document, Django's routes, a log or a HAR file."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,14 +13,16 @@ from lab import http
 from lab.console import note, step
 from lab.errors import LabError, UsageError
 from lab.targets.declared import DeclaredTarget, find_allowed
-from lab.targets.mix import Mix, write_mix
+from lab.targets.mix import SAFE_METHODS, Mix, Operation, write_mix
 from lab.targets.sources.access_log import read_access_log
-from lab.targets.sources.explorer import explore
+from lab.targets.sources.answers import Answers
+from lab.targets.sources.explorer import explore, templates_of
 from lab.targets.sources.har import read_har
 from lab.targets.sources.openapi import ApiOperation, Parameter, read_operations
 from lab.targets.sources.placeholders import parameter_names
 from lab.targets.sources.routes import read_routes, route_templates
 from lab.targets.sources.templates import Template
+from lab.targets.sources.writes import Writes, explore_writes
 
 Source = Literal["openapi", "routes", "log", "har"]
 
@@ -93,7 +95,7 @@ def _default_source(target: DeclaredTarget) -> Source:
 
 def _from_openapi(target: DeclaredTarget, options: MixOptions) -> Mix:
     operations, source = _described(target)
-    return _explored(target, operations, source, options)
+    return _explored(target, operations, source, options, writes=target.file.writes)
 
 
 def _from_routes(target: DeclaredTarget, options: MixOptions) -> Mix:
@@ -161,19 +163,72 @@ def _templates(target: DeclaredTarget) -> list[Template]:
 
 
 def _explored(
-    target: DeclaredTarget, operations: list[ApiOperation], source: str, options: MixOptions
+    target: DeclaredTarget,
+    operations: list[ApiOperation],
+    source: str,
+    options: MixOptions,
+    *,
+    writes: bool = False,
 ) -> Mix:
     """Send each operation's requests, and keep those that are answered with 2xx."""
     target.require_ready()
-    headers = dict(target.credentials.headers)
     with (
         step(f"Asking {len(operations)} operations of {target.url}"),
-        httpx.Client(base_url=target.url, headers=headers, verify=http.certificates()) as client,
+        _client(target, httpx.Limits()) as client,
     ):
+        answers = Answers(templates_of(operations), client.base_url)
         found, left_out = explore(
-            operations, client, most=options.most, seed=options.seed, named=options.named
+            operations,
+            client,
+            most=options.most,
+            seed=options.seed,
+            named=options.named,
+            answers=answers,
         )
+    if writes:
+        written = _written(target, operations, answers, found, options)
+        unsent = [each for each in left_out if each.name not in _names(operations)]
+        found, left_out = found + written.operations, (*unsent, *written.left_out)
     return Mix(source=source, operations=found, left_out=left_out)
+
+
+def _written(
+    target: DeclaredTarget,
+    operations: list[ApiOperation],
+    answers: Answers,
+    reads: Sequence[Operation],
+    options: MixOptions,
+) -> Writes:
+    """Send the operations that write, to objects that are created for it."""
+    # A request that writes is sent once, so no connection may be one that the target closes.
+    with (
+        step(f"Writing to {target.url}"),
+        _client(target, httpx.Limits(max_keepalive_connections=0)) as client,
+    ):
+        written = explore_writes(operations, client, answers, reads, named=options.named)
+    if written.remaining:
+        note(_remaining(written.remaining))
+    return written
+
+
+def _remaining(counts: Mapping[str, int]) -> str:
+    """Return which objects stay, without the names of all operations of a large API."""
+    name, count = max(counts.items(), key=lambda each: each[1])
+    others = sum(counts.values()) - count
+    rest = f", and {others} of {len(counts) - 1} other operations" if others else ""
+    return f"{count} objects of {name} remain{rest}: no DELETE of them was accepted."
+
+
+def _client(target: DeclaredTarget, limits: httpx.Limits) -> httpx.Client:
+    headers = dict(target.credentials.headers)
+    return httpx.Client(
+        base_url=target.url, headers=headers, verify=http.certificates(), limits=limits
+    )
+
+
+def _names(operations: Iterable[ApiOperation]) -> set[str]:
+    """Return the names of the operations that write."""
+    return {each.name for each in operations if each.method not in SAFE_METHODS}
 
 
 def _described(target: DeclaredTarget) -> tuple[list[ApiOperation], str]:

@@ -6,16 +6,21 @@ A source (sources/) finds operations, `lab mix make` writes them, k6/lib/mix.js 
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 from lab_settings.messages import problem, shorten
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lab.errors import UsageError
 
 MIX_VERSION: Final = 1
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})
+
+# In a path or body, k6 replaces the first with a text that no other request has, and the second
+# with the id of an object that it created before the load.
+UNIQUE: Final = "${lab.n}"
+OBJECT: Final = "${lab.id}"
 
 # A GET may write, and words in its path or name say so. Such an operation is left out unless the
 # user names it.
@@ -46,9 +51,18 @@ class Request(_Part):
     body: str | None = None
 
 
+class CreatedBy(_Part):
+    """Where the object of an operation comes from: `operation` is the POST's name, `id_from` the
+    field of its answer that has the id (`data.id`: within another), or the header `Location`.
+    """
+
+    operation: str
+    id_from: str
+
+
 class Operation(_Part):
     """Requests of one name: `GET /api/hotel/{id}/`. `weight` is its share, in any unit; `expect`
-    the status that it answers with.
+    the status that it answers with. With `created_by`, each request has an object of its own.
     """
 
     name: str
@@ -56,6 +70,7 @@ class Operation(_Part):
     weight: float = Field(gt=0, allow_inf_nan=False)
     expect: int = Field(ge=100, le=599)
     headers: dict[str, str] = {}
+    created_by: CreatedBy | None = None
     requests: tuple[Request, ...] = Field(min_length=1)
 
 
@@ -85,6 +100,14 @@ class Mix(_Part):
     operations: tuple[Operation, ...] = Field(min_length=1)
     left_out: tuple[LeftOut, ...] = ()
     arrivals: tuple[Arrival, ...] = ()
+
+    @model_validator(mode="after")
+    def _creators_are_known(self) -> Self:
+        creators = {each.name for each in self.operations if each.created_by is None}
+        for each in self.operations:
+            if each.created_by and each.created_by.operation not in creators:
+                raise ValueError(f"{each.name} needs {each.created_by.operation}, which is missing")
+        return self
 
 
 def read_mix(path: Path) -> Mix:

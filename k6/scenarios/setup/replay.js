@@ -1,35 +1,53 @@
 // @ts-check
-// Setup and summary of the scenario `replay`: every operation must respond as the mix says.
+// Setup and summary of the scenario `replay`: every operation must respond as the mix says, and the
+// load's objects are created.
 
 import exec from 'k6/execution';
 import http from 'k6/http';
+import { fillRequest, uniqueText } from '../../lib/mix.js';
+import { readId } from '../../lib/objects.js';
 import { buildOperation } from '../replay.js';
 
 /** @typedef {import('../../lib/env.js').Env} Env */
 /** @typedef {import('../../lib/mix.js').Mix} Mix */
+/** @typedef {import('../../lib/mix.js').Part} Part */
+/** @typedef {import('../../lib/objects.js').Plan} Plan */
 /** @typedef {import('../../lib/profiles.js').Profile} Profile */
 /** @typedef {import('../replay.js').Operation} Operation */
 
 // Requests at the same time.
 const BATCH = 4;
 const NAMED_FAILURES = 5;
+// Created objects after which the progress is reported.
+const REPORTED = 100;
 
 /**
+ * Return the ids of the objects that the load changes or deletes.
  * @param {Env} env
  * @param {Profile} profile
+ * @returns {{ objects: string[] }}
  */
 export function prepare(env, profile) {
   rejectHttpDebug(env);
   rejectExpiry(env, profile);
   /** @type {Mix} */
-  const { operations } = env.options.mix;
-  const failures = [];
-  for (let first = 0; first < operations.length; first += BATCH) {
-    const batch = operations.slice(first, first + BATCH).map((part) => buildOperation(env, part));
-    failures.push(...requestBatch(env, batch));
-  }
-  if (failures.length > 0) throw new Error(failureMessage(failures, operations.length));
-  return {};
+  const mix = env.options.mix;
+  /** @type {Plan | null} */
+  const plan = env.options.plan;
+  const operations = [...mix.operations];
+  const sender = buildSender(env);
+  requireExpected(
+    sender,
+    operations.filter(({ createdBy }) => !createdBy).map((part) => [part]),
+  );
+  if (!plan) return { objects: [] };
+  const objects = createObjects(env, sender, plan);
+  /** @type {[Part, string][]} */
+  const trials = operations.flatMap((part, i) =>
+    part.createdBy ? [[part, objects[plan.trials[i]]]] : [],
+  );
+  requireExpected(sender, trials);
+  return { objects };
 }
 
 /** @param {Env} env */
@@ -55,35 +73,104 @@ function rejectExpiry({ options }, { durationSeconds }) {
   );
 }
 
+/** @typedef {ReturnType<typeof buildSender>} Sender */
+
+/** @param {Env} env */
+function buildSender(env) {
+  const startMs = Date.now();
+  let sent = 0;
+
+  /**
+   * @param {Operation} operation
+   * @param {string} [id] of its object
+   * @returns {import('k6/http').ObjectBatchRequest}
+   */
+  function setupRequest({ method, first, params }, id) {
+    const unique = uniqueText(startMs, 's', sent++);
+    const { path, body } = fillRequest(env.options.mix.requests[first], unique, id);
+    const tags = { name: 'setup_operation' };
+    const responseType = /** @type {const} */ ('text');
+    const all = { ...params, tags, responseType, jar: new http.CookieJar() };
+    return { method, url: env.baseUrl + path, body, params: all };
+  }
+
+  return {
+    /**
+     * Send the first request of each operation, at the same time.
+     * @param {[Part, string?][]} batch operations with the ids of their objects
+     */
+    send(batch) {
+      const operations = batch.map(([part]) => buildOperation(env, part));
+      const requests = operations.map((operation, i) => setupRequest(operation, batch[i][1]));
+      const responses = http.batch(requests);
+      return operations.map((operation, i) => ({ operation, response: responses[i] }));
+    },
+  };
+}
+
 /**
- * Send the first request of each operation.
- * @param {Env} env
- * @param {Operation[]} batch
- * @returns {string[]} a text for each unexpected response
+ * Send the first request of each operation. Throws an error if one is not answered as expected.
+ * @param {Sender} sender
+ * @param {[Part, string?][]} trials
  */
-function requestBatch(env, batch) {
-  const responses = http.batch(batch.map((operation) => setupRequest(env, operation)));
-  return batch.flatMap(({ name, family, isExpected }, i) => {
-    const { status, error } = responses[i];
-    if (isExpected(status)) return [];
-    return [`${name}: ${status || `no response (${error})`}, expected ${family}xx`];
-  });
+function requireExpected(sender, trials) {
+  const failures = [];
+  for (let first = 0; first < trials.length; first += BATCH) {
+    const answered = sender.send(trials.slice(first, first + BATCH));
+    failures.push(...answered.flatMap(({ operation, response }) => failure(operation, response)));
+  }
+  if (failures.length > 0) throw new Error(failureMessage(failures, trials.length));
+}
+
+/**
+ * @param {Operation} operation
+ * @param {import('k6/http').Response} response
+ * @returns {string[]} a text if the response is unexpected
+ */
+function failure({ name, family, isExpected }, { status, error }) {
+  if (isExpected(status)) return [];
+  return [`${name}: ${status || `no response (${error})`}, expected ${family}xx`];
 }
 
 /**
  * @param {Env} env
- * @param {Operation} operation
- * @returns {import('k6/http').ObjectBatchRequest}
+ * @param {Sender} sender
+ * @param {Plan} plan
+ * @returns {string[]} ids of the plan's objects
  */
-function setupRequest({ baseUrl, options }, { method, first, params }) {
-  const { path, body } = options.mix.requests[first];
-  const tags = { name: 'setup_operation' };
-  return {
-    method,
-    url: baseUrl + path,
-    body: body || null,
-    params: { ...params, tags, jar: new http.CookieJar() },
-  };
+function createObjects(env, sender, { objects }) {
+  /** @type {Mix} */
+  const { creators } = env.options.mix;
+  const byName = new Map([...creators].map((part) => [part.name, part]));
+  const wanted = [...objects];
+  /** @type {string[]} */
+  const ids = [];
+  for (let first = 0; first < wanted.length; first += BATCH) {
+    const batch = wanted.slice(first, first + BATCH);
+    const answered = sender.send(
+      batch.map(({ operation }) => [/** @type {Part} */ (byName.get(operation))]),
+    );
+    ids.push(...answered.map(({ operation, response }, i) => idOf(operation, response, batch[i])));
+    if (Math.floor(ids.length / REPORTED) > Math.floor(first / REPORTED)) {
+      console.info(`${ids.length} of ${wanted.length} objects are created`);
+    }
+  }
+  return ids;
+}
+
+/**
+ * @param {Operation} operation
+ * @param {import('k6/http').Response} response
+ * @param {import('../../lib/mix.js').CreatedBy} createdBy
+ */
+function idOf(operation, response, { id_from }) {
+  const failures = failure(operation, response);
+  const id = failures.length > 0 ? '' : readId(response, id_from);
+  if (id) return id;
+  const [problem = `${operation.name}: its answer has no ${id_from}`] = failures;
+  throw new Error(
+    `An object for the load could not be created: ${problem}. Make the mix again: lab mix make NAME.`,
+  );
 }
 
 /**

@@ -21,13 +21,15 @@ def added(document: Mapping[str, Any]) -> RenderableType:
 def mix(document: Mapping[str, Any]) -> RenderableType:
     """Return the operations, what is left out and why, and the coverage."""
     count = len(document["operations"])
+    has_writes = any(f"not safe: {each['method']}" in _WRITES for each in document["operations"])
+    kind = "operations" if has_writes else "operations that read"
     reads = [each for each in document["left_out"] if each["reason"] not in _WRITES]
     writes = len(document["left_out"]) - len(reads)
     parts: list[RenderableType] = [
         _operations(document["operations"]),
         *([_left_out(reads)] if reads else []),
         *([f"Not sent, because they write: {writes} operations."] if writes else []),
-        f"[bold]{count} of {count + len(reads)} operations that read[/bold] are in "
+        f"[bold]{count} of {count + len(reads)} {kind}[/bold] are in "
         f"{escape(document['file'])}. "
         f"Next: lab k6 breakpoint --target {escape(document['target'])}",
     ]

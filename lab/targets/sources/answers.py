@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from lab.targets.sources.document import Json
 from lab.targets.sources.placeholders import Shapes, prefixes, shape, shape_above
+from lab.targets.sources.samples import Samples
 
 # Limits for what one answer, or all of them, can add.
 _MOST_ITEMS = 500
@@ -36,6 +38,7 @@ class Answers:
     """Values for parameters. `base`: the target's address; those of other hosts are ignored."""
 
     def __init__(self, templates: Shapes, base: httpx.URL) -> None:
+        self.samples = Samples()
         self._templates = templates
         self._host = base.netloc.decode()
         self._base_path = base.path.rstrip("/")
@@ -46,9 +49,11 @@ class Answers:
     def learn(self, template: str, values: Values, body: bytes) -> None:
         """Take what a successful answer contains; `values` are those of the request's path."""
         self._learn_values(template, values)
-        document = _parse(body)
+        document = parse(body)
+        found = _items(document)[:_MOST_ITEMS]
+        self.samples.learn(shape(template), found, document)
         items = self._items[shape(template)]
-        for each in _items(document)[:_MOST_ITEMS]:
+        for each in found:
             fields = dict(_fields(each))
             if len(items) < _MOST_VALUES and fields:
                 items.append(Item(values, fields))
@@ -70,13 +75,17 @@ class Answers:
         """Return the values of fields that have this name, in any answer."""
         return list(self._fields.get(plain(name), ()))
 
+    def match(self, address: str) -> tuple[str, Values] | None:
+        """Return the shape and the values of an address on the target."""
+        path = self._path(address)
+        return self._templates.match(path) if path else None
+
     def _learn_values(self, template: str, values: Values) -> None:
         for i, prefix in enumerate(prefixes(template), start=1):
             _add(self._known[prefix], values[:i])
 
     def _learn_address(self, text: str) -> None:
-        path = self._path(text)
-        if path and (match := self._templates.match(path)):
+        if match := self.match(text):
             self._learn_values(*match)
 
     def _path(self, text: str) -> str | None:
@@ -103,7 +112,8 @@ def _add(values: dict[_T, None], value: _T) -> None:
         values[value] = None
 
 
-def _parse(body: bytes) -> Any:
+def parse(body: bytes) -> Json:
+    """Return the JSON of a body; None if it is none."""
     try:
         return json.loads(body) if body else None
     except (ValueError, RecursionError):

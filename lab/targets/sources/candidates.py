@@ -43,9 +43,9 @@ def find_candidates(operation: ApiOperation, answers: Answers, seed: int) -> Ite
     """Yield the candidates of an operation from each place, the most certain first. The first
     candidates are spread evenly over all of the place; another seed begins elsewhere.
     """
-    queries = list(islice(_queries(operation, answers), _MOST_COMBINED))
+    found = list(islice(queries(operation, answers), _MOST_COMBINED))
     for origin, values in _values(operation, answers):
-        pairs = list(product(dict.fromkeys(values), queries))
+        pairs = list(product(dict.fromkeys(values), found))
         yield Finding(origin, _candidates(operation, _spread(pairs, seed)))
 
 
@@ -79,7 +79,7 @@ def _values(operation: ApiOperation, answers: Answers) -> Iterator[tuple[str, It
     *before, last = operation.path
     yield ADDRESSES, answers.known(operation.template, len(operation.path))
     items = answers.items_above(operation.template)
-    for field in _identifiers(last.name):
+    for field in identifiers(last.name):
         yield f"items {field}", [(*i.outer, i.fields[field]) for i in items if field in i.fields]
     outer = answers.known(operation.template, len(before)) or _combined(before, answers)
     outer = list(islice(outer, _MOST_COMBINED))
@@ -88,7 +88,7 @@ def _values(operation: ApiOperation, answers: Answers) -> Iterator[tuple[str, It
     yield "fields", [(*values, value) for values in outer for value in fields]
 
 
-def _identifiers(name: str) -> tuple[str, ...]:
+def identifiers(name: str) -> tuple[str, ...]:
     """Return the fields of an item that may be the value of a parameter: its whole name, the last
     word of it (`slug` of `hotel_slug`), then the usual ones.
     """
@@ -105,7 +105,7 @@ def _pool(parameter: Parameter, answers: Answers) -> list[str]:
     return [*parameter.values, *answers.fields(parameter.name)]
 
 
-def _queries(operation: ApiOperation, answers: Answers) -> Iterator[str]:
+def queries(operation: ApiOperation, answers: Answers) -> Iterator[str]:
     """Yield query strings that have the required parameters."""
     names = [parameter.name for parameter in operation.query]
     for values in _combined(operation.query, answers):

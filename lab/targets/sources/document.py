@@ -5,7 +5,7 @@ import gc
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias, cast
 from urllib.parse import unquote
 
 import yaml
@@ -16,6 +16,8 @@ from lab.errors import UsageError
 # A larger integer is no value of a parameter, and Python refuses to print it.
 _MOST_BITS = 64
 _MOST_LEVELS = 500
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 
 class Node:
@@ -60,6 +62,14 @@ class Node:
                 return self._value.isoformat()
             case _:
                 return ""
+
+    def json(self) -> Json:
+        """Return the part as it is; YAML's dates as text."""
+        return cast(Json, json.loads(json.dumps(self._value, default=str)))
+
+    @property
+    def exists(self) -> bool:
+        return self._value is not None
 
     def texts(self) -> list[str]:
         """Return the texts of a list's elements, or of the value itself."""

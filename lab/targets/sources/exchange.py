@@ -1,13 +1,14 @@
 """One request to a target, and what came back: limited in time and size."""
 
 import time
+from contextlib import closing
 from dataclasses import dataclass
 
 import httpx
 from lab_settings.messages import shorten
 
 from lab.errors import LabError
-from lab.targets.mix import Method
+from lab.targets.mix import SAFE_METHODS, Method
 
 # Seconds for a request with its answer.
 _TIMEOUT = 10.0
@@ -20,24 +21,40 @@ _CLOSED = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 @dataclass(frozen=True)
 class Exchange:
     """The answer to a request. `status` is None if there was none; `problem` is empty if it was
-    2xx; `body` is empty unless it is JSON; `challenge` is the scheme of WWW-Authenticate.
+    2xx; `body` is empty unless it is JSON; `challenge` is the scheme of WWW-Authenticate, and
+    `location` the header of that name.
     """
 
     status: int | None = None
     problem: str = ""
     body: bytes = b""
     challenge: str = ""
+    location: str = ""
 
 
-def send(client: httpx.Client, method: Method, path: str) -> Exchange:
+@dataclass(frozen=True)
+class Content:
+    """The body of a request."""
+
+    media_type: str
+    text: str
+
+
+def send(
+    client: httpx.Client, method: Method, path: str, content: Content | None = None
+) -> Exchange:
     """Send a request. Cookies of the answer are not stored: in a load, each client is new.
+
+    One that writes is sent once, even if the connection was closed: it may have been received.
 
     Raises:
         LabError: the target accepts no connection.
     """
     cookies = httpx.Cookies(client.cookies)
     try:
-        return _send_again_if_closed(client, method, path)
+        if method in SAFE_METHODS:
+            return _send_again_if_closed(client, method, path)
+        return _send(client, method, path, content)
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         raise LabError(
             f"{client.base_url} accepts no connection for {method} {shorten(path)} ({error}). "
@@ -58,18 +75,30 @@ def _send_again_if_closed(client: httpx.Client, method: Method, path: str) -> Ex
         return _send(client, method, path)
 
 
-def _send(client: httpx.Client, method: Method, path: str) -> Exchange:
+def _send(
+    client: httpx.Client, method: Method, path: str, content: Content | None = None
+) -> Exchange:
     deadline = time.monotonic() + _TIMEOUT
-    with client.stream(method, path, timeout=_TIMEOUT, follow_redirects=False) as response:
+    request = client.build_request(
+        method,
+        path,
+        content=content.text.encode() if content else None,
+        headers={"Content-Type": content.media_type} if content else None,
+        timeout=_TIMEOUT,
+    )
+    response = client.send(request, stream=True, follow_redirects=False)
+    with closing(response):
         body = _read(response, deadline)
     status = response.status_code
+    location = response.headers.get("location", "")
+    is_json = "json" in response.headers.get("content-type", "")
+    body = body if is_json else b""
     if response.is_success:
-        is_json = "json" in response.headers.get("content-type", "")
-        return Exchange(status, body=body if is_json else b"")
+        return Exchange(status, body=body, location=location)
     if response.has_redirect_location:
-        return Exchange(status, f"redirects to {shorten(response.headers['location'])}")
+        return Exchange(status, f"redirects to {shorten(location)}")
     challenge = response.headers.get("www-authenticate", "").partition(" ")[0]
-    return Exchange(status, f"answered {status}", challenge=challenge)
+    return Exchange(status, f"answered {status}", body, challenge)
 
 
 def _read(response: httpx.Response, deadline: float) -> bytes:

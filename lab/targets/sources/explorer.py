@@ -55,6 +55,7 @@ def explore(
     seed: int = 0,
     named: Collection[str] = (),
     report: Callable[[str], None] = lambda _: None,
+    answers: Answers | None = None,
 ) -> tuple[tuple[Operation, ...], tuple[LeftOut, ...]]:
     """Return the operations that the target answers with 2xx, and those that are left out.
 
@@ -62,7 +63,7 @@ def explore(
     up to `most` of them, spread evenly over those that were found; another `seed` finds others.
     The client has the target's address and headers. `named` are names, templates or ids of
     operations that are sent although a word in them says that they write. `report` receives the
-    progress.
+    progress, `answers` what the answers contain.
 
     Raises:
         UsageError: every answer was 401 or 403.
@@ -70,13 +71,20 @@ def explore(
     """
     reasons = {operation: unsafe_reason(operation, named) for operation in operations}
     entries = [_Entry(each, is_named(each, named)) for each in operations if not reasons[each]]
-    exploration = _Exploration(operations, client, seed, report)
+    exploration = _Exploration(operations, client, seed, report, answers)
     exploration.run(entries, most)
     left_out = [LeftOut(name=each.name, reason=why) for each, why in reasons.items() if why]
     left_out += [exploration.left_out(entry) for entry in entries if not entry.paths]
     if not any(entry.paths for entry in entries):
         require_success(left_out, client, list(_credentials(entries)))
     return tuple(_operation(entry) for entry in entries if entry.paths), tuple(left_out)
+
+
+def templates_of(operations: Sequence[ApiOperation]) -> Shapes:
+    """Return the templates, also of operations that are never sent: `/users/logout/` would fit
+    `/users/{id}/`.
+    """
+    return Shapes(operation.template for operation in operations)
 
 
 class _Exploration:
@@ -88,11 +96,11 @@ class _Exploration:
         client: httpx.Client,
         seed: int,
         report: Callable[[str], None],
+        answers: Answers | None,
     ) -> None:
         self._client, self._seed, self._report = client, seed, report
-        # Also of operations that are never sent: `/users/logout/` would fit `/users/{id}/`.
-        self._templates = Shapes(operation.template for operation in operations)
-        self._answers = Answers(self._templates, client.base_url)
+        self._templates = templates_of(operations)
+        self._answers = answers or Answers(self._templates, client.base_url)
 
     def run(self, entries: Sequence[_Entry], most: int) -> None:
         """Find one address of each operation first: its answer may have values for others."""

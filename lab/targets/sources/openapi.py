@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, get_args
 from urllib.parse import urljoin, urlsplit
 
@@ -29,7 +29,7 @@ class ApiOperation:
 
     `template` begins with the path of the document's server; `path` has the parameters in its
     order; `query` has the required ones. `credentials` are the headers that may authenticate a
-    request, as in "Authorization: Bearer …".
+    request, as in "Authorization: Bearer …". `body` is the description of the request's body.
     """
 
     method: Method
@@ -38,6 +38,7 @@ class ApiOperation:
     path: tuple[Parameter, ...]
     query: tuple[Parameter, ...]
     credentials: tuple[str, ...]
+    body: Node = field(default=Node(None, None), compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -101,6 +102,7 @@ def _operations(template: str, item: Node, root: Node, source: str) -> Iterator[
                 ),
                 query=tuple(p for (place, _), p in required.items() if place == "query"),
                 credentials=_credentials(operation, root),
+                body=operation.at("requestBody"),
             )
 
 
