@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +13,7 @@ import httpx
 from lab import http
 from lab.console import note, step
 from lab.errors import LabError, UsageError
+from lab.settings import load_settings
 from lab.targets.declared import DeclaredTarget, find_allowed
 from lab.targets.mix import SAFE_METHODS, Mix, Operation, write_mix
 from lab.targets.sources.access_log import read_access_log
@@ -23,6 +25,7 @@ from lab.targets.sources.placeholders import parameter_names
 from lab.targets.sources.routes import read_routes, route_templates
 from lab.targets.sources.templates import Template
 from lab.targets.sources.writes import Writes, explore_writes
+from lab.targets.starting import ready
 
 Source = Literal["openapi", "routes", "log", "har"]
 
@@ -77,7 +80,9 @@ def make_mix(name: str, options: MixOptions, allowed_host: str | None = None) ->
     """
     target = find_allowed(name, allowed_host)
     source = options.source or _default_source(target)
-    mix = _MAKERS[source](target, options)
+    is_started = target.file.start is not None
+    with ready(target, load_settings()) if is_started else nullcontext(target) as running:
+        mix = _MAKERS[source](running, options)
     write_mix(mix, target.mix_path)
     return MadeMix(name, target.mix_path, mix)
 
