@@ -28,6 +28,14 @@ _HINTS = {
 }
 
 
+@dataclass(frozen=True)
+class Front:
+    """The Nginx in front of a target."""
+
+    url: str
+    pid: int
+
+
 class _NotReadyError(Exception):
     """The response is not a 200."""
 
@@ -36,7 +44,7 @@ class _NotReadyError(Exception):
 class DeclaredTarget:
     """See `lab.targets.target.Target`. `name` is what the user typed; `check` raises LabError if a
     process that the lab started for it has ended; `commit` is the one whose code runs, None for the
-    folder as it is.
+    folder as it is; `front` is the cache that k6 asks instead of the target itself.
     """
 
     name: str
@@ -44,6 +52,7 @@ class DeclaredTarget:
     path: Path
     check: Callable[[], None] = no_check
     commit: str | None = None
+    front: Front | None = None
 
     @property
     def url(self) -> str:
@@ -55,7 +64,7 @@ class DeclaredTarget:
 
     @property
     def pids(self) -> Mapping[str, int]:
-        return observe(self.url)
+        return observe(self.url) | ({"cache": self.front.pid} if self.front else {})
 
     @property
     def is_observed(self) -> bool:
@@ -129,6 +138,7 @@ class DeclaredTarget:
             "MIX": str(self.mix_path),
             "TARGET_HEADERS": json.dumps(dict(known.headers)),
             **expiry,
+            **({"BASE_URL": self.front.url} if self.front else {}),
         }
 
     def _ask(self) -> None:

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from lab_settings.messages import problem, shorten
@@ -68,6 +68,19 @@ class Reset(_Part):
     command: Command
 
 
+CacheMode = Literal["off", "basic", "protected"]
+
+
+class Cache(_Part):
+    """The lab's Nginx in front of the target; it stores the answers of these GET operations."""
+
+    mode: CacheMode = "off"
+    seconds: int = Field(default=1, ge=1, le=86_400)
+    operations: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^GET /\S*$")], ...], Field(min_length=1)
+    ]
+
+
 class Expect(_Part):
     """A path whose response has this text: a proof that the variant is active."""
 
@@ -81,6 +94,7 @@ class Variation(_Part):
     options: Texts = {}
     env: Texts = {}
     command: Command | None = None
+    cache: CacheMode | None = None
     git: Annotated[str, Field(min_length=1, pattern="^[^-]")] | None = None
     expect: Expect | None = None
 
@@ -106,6 +120,7 @@ class TargetFile(_Part):
     auth: Auth | None = None
     start: Start | None = None
     reset: Reset | None = None
+    cache: Cache | None = None
     openapi: str | None = None
     manage: Command | None = None
     named: tuple[str, ...] = ()

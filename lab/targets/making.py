@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -80,11 +80,18 @@ def make_mix(name: str, options: MixOptions, allowed_host: str | None = None) ->
     """
     target = find_allowed(name, allowed_host)
     source = options.source or _default_source(target)
-    is_started = target.file.start is not None
-    with ready(target, load_settings()) if is_started else nullcontext(target) as running:
+    with _started(target) as running:
         mix = _MAKERS[source](running, options)
     write_mix(mix, target.mix_path)
     return MadeMix(name, target.mix_path, mix)
+
+
+def _started(target: DeclaredTarget) -> AbstractContextManager[DeclaredTarget]:
+    """Return the target, which runs for the block if the lab starts it; without its cache."""
+    if target.file.start is None:
+        return nullcontext(target)
+    file = target.file.model_copy(update={"cache": None})
+    return ready(replace(target, file=file), load_settings())
 
 
 def _default_source(target: DeclaredTarget) -> Source:

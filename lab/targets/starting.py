@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from lab import http
 from lab.console import step
@@ -14,13 +15,15 @@ from lab.host.cpus import choose_cpus
 from lab.host.processes import listener
 from lab.paths import current_state
 from lab.settings import Settings
-from lab.stack.native.processes import Process, processes
-from lab.stack.native.supervision import port_is_open
+from lab.stack.native.processes import Process, Processes, processes
+from lab.stack.native.supervision import port_is_open, wait_for
 from lab.stack.native.tether import argv_prefix
 from lab.targets.commits import checkout
 from lab.targets.credentials import fill_variables
-from lab.targets.declared import DeclaredTarget
+from lab.targets.declared import DeclaredTarget, Front
 from lab.targets.file import Command, Start, Texts
+from lab.targets.front import FrontPlan, check_cache, plan_front
+from lab.targets.mix import read_mix
 
 # For commands around a start: they may install packages, or copy a database.
 _COMMAND_SECONDS = 1800
@@ -30,39 +33,59 @@ _STOP_SECONDS = 15
 
 
 def ready(target: DeclaredTarget, settings: Settings) -> AbstractContextManager[DeclaredTarget]:
-    """Return the target as it runs; only if it does not run yet, it is started for the block."""
-    if target.file.start and not is_open(target):
-        return running(target, settings)
-    target.require_ready()
-    return nullcontext(target)
+    """Return the target as `running` does, but one that runs already is not started."""
+    if is_open(target):
+        target = replace(target, file=target.file.model_copy(update={"start": None}))
+    return running(target, settings)
 
 
 @contextmanager
 def running(target: DeclaredTarget, settings: Settings) -> Iterator[DeclaredTarget]:
-    """Yield the target once it is ready. One with [start] runs for the block only.
+    """Yield the target once it is ready; for the block, what [start] and [cache] say runs.
 
     Raises:
-        UsageError: a variable or an option is missing.
+        UsageError: a variable, an option or an operation is missing.
         LabError: it does not start, or something else listens at its address.
     """
-    start = target.file.start
-    if start is None:
-        target.require_ready()
-        yield target
-        return
-    _require_free(target)
-    cpus = choose_cpus(settings).target
-    with _code(target) as folder, processes(current_state(), _STOP_SECONDS) as group:
-        env = _environment(start)
-        if start.prepare:
-            with step(f"Preparing {target.name}"):
-                _run(start.prepare, "The command prepare of [start]", folder, env)
-        argv = [*argv_prefix(), *_argv(start, target, folder)]
-        group.start(Process(f"target-{target.path.stem}", argv, cpus, folder, env))
+    cache, start = target.file.cache, target.file.start
+    if cache:
+        check_cache(target.file, cache, read_mix(target.mix_path), target.path)
+    with (
+        _code(target) as folder,
+        TemporaryDirectory() as pages,
+        processes(current_state(), _STOP_SECONDS) as group,
+    ):
         started = replace(target, check=group.check)
-        with step(f"Starting {target.name}"):
+        if start:
+            _require_free(target)
+            group.start(_process(start, target, folder, settings))
+        with step(f"Waiting for {target.name}"):
             started.require_ready()
+        if cache:
+            plan = plan_front(target.file, cache, settings, Path(pages))
+            started = replace(started, front=_start_front(plan, group))
         yield started
+
+
+def _start_front(plan: FrontPlan, group: Processes) -> Front:
+    def is_up() -> bool:
+        group.check()
+        return port_is_open(*http.address(plan.url))
+
+    group.start(plan.process)
+    wait_for(is_up, seconds=10, what="the cache in front of the target")
+    return Front(plan.url, group.pids[plan.process.name])
+
+
+def _process(start: Start, target: DeclaredTarget, folder: Path, settings: Settings) -> Process:
+    """Return the target's process; its command `prepare` has run."""
+    env = _environment(start)
+    if start.prepare:
+        with step(f"Preparing {target.name}"):
+            _run(start.prepare, "The command prepare of [start]", folder, env)
+    argv = [*argv_prefix(), *_argv(start, target, folder)]
+    cpus = choose_cpus(settings).target
+    return Process(f"target-{target.path.stem}", argv, cpus, folder, env)
 
 
 def _code(target: DeclaredTarget) -> AbstractContextManager[Path]:

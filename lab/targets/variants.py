@@ -11,6 +11,8 @@ from lab.errors import LabError, UsageError
 from lab.targets.commits import find_commit
 from lab.targets.declared import DeclaredTarget
 from lab.targets.file import Expect, Start, Variation
+from lab.targets.front import check_cache
+from lab.targets.mix import read_mix
 
 
 def vary(target: DeclaredTarget, variation: Variation) -> DeclaredTarget:
@@ -19,8 +21,9 @@ def vary(target: DeclaredTarget, variation: Variation) -> DeclaredTarget:
     Raises:
         UsageError: the lab does not start the target, or there is no such option or commit.
     """
-    if not variation.model_fields_set - {"expect"}:
-        return target
+    cached = _with_cache(target, variation)
+    if not variation.model_fields_set - {"expect", "cache"}:
+        return cached
     start = target.file.start
     if start is None:
         raise UsageError(
@@ -35,9 +38,24 @@ def vary(target: DeclaredTarget, variation: Variation) -> DeclaredTarget:
         }
     )
     _check_options(changed, variation, target.path)
-    file = target.file.model_copy(update={"start": changed})
+    file = cached.file.model_copy(update={"start": changed})
     commit = find_commit(target.start_folder, variation.git) if variation.git else None
     return replace(target, file=file, commit=commit)
+
+
+def _with_cache(target: DeclaredTarget, variation: Variation) -> DeclaredTarget:
+    """Return the target with the variation's mode of its cache."""
+    cache = target.file.cache
+    if variation.cache and cache is None:
+        raise UsageError(
+            f"{target.path} has no [cache]. Add it with the operations that may be stored: "
+            'operations = ["GET /…"].'
+        )
+    if cache is None:
+        return target
+    changed = cache.model_copy(update={"mode": variation.cache or cache.mode})
+    check_cache(target.file, changed, read_mix(target.mix_path), target.path)
+    return replace(target, file=target.file.model_copy(update={"cache": changed}))
 
 
 def _check_options(start: Start, variation: Variation, path: Path) -> None:
@@ -65,6 +83,6 @@ def require_expected(target: DeclaredTarget, expect: Expect) -> None:
         raise LabError(f"{url} does not answer ({error}).") from None
     if response.status_code != httpx.codes.OK or expect.contains not in response.text:
         raise LabError(
-            f"{url} answers {response.status_code} without {shorten(expect.contains)}, which "
-            f"proves the variant. It begins: {shorten(response.text)}"
+            f"{url} answers {response.status_code} without {shorten(expect.contains)}, so "
+            f"it is not the variant. It begins: {shorten(response.text)}"
         )

@@ -96,6 +96,8 @@ class Processes:
 def processes(state: State, stop_seconds: float = _STOP_SECONDS) -> Iterator[Processes]:
     """Yield an empty `Processes`; afterwards stop every process that was started in it."""
     stop_abandoned(state)
+    for folder in (state.logs, state.run):
+        folder.mkdir(parents=True, exist_ok=True)
     group = Processes(state, stop_seconds)
     try:
         yield group

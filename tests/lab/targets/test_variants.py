@@ -54,6 +54,11 @@ title = "an older commit"
 workload = {{ profile = "hold", rate = 20, duration = "7s" }}
 target = {{ git = "first", expect = {{ path = "/version", contains = "old one no" }} }}
 
+[axis.positions.cached]
+title = "a cache in front"
+workload = {{ profile = "hold", rate = 20, duration = "7s" }}
+target = {{ cache = "protected" }}
+
 [axis.positions.wrong]
 title = "not what it says"
 workload = {{ profile = "hold", rate = 20, duration = "7s" }}
@@ -83,6 +88,7 @@ def app(tmp_path):
         f'[start]\ncommand = ["{sys.executable}", "server.py", "{{port}}", "{{word}}"]\n'
         'prepare = ["touch", "prepared"]\noptions = { word = "one", port = 0 }\n'
         '[reset]\ncommand = ["sh", "-c", "echo again >> resets"]\n'
+        '[cache]\nseconds = 60\noperations = ["GET /version"]\n'
     )
     text = (folder / "shop.toml").read_text()
     port = text.split(":")[2].split('"')[0]
@@ -97,16 +103,18 @@ def test_experiment_measures_variants_of_a_target(lab, stack, app, tmp_path):
     run = lab("run", str(file), "--json", SHOP_WORD="secret-word")
     assert run.code == 1
     assert "wrong, repeat 1: " in run.err
-    assert "without newest, which proves the variant" in run.err
+    assert "without newest, so it is not the variant" in run.err
     folder = max(RESULTS.glob("my-variants-*"), key=lambda path: path.stat().st_mtime)
     cells = [json.loads(path.read_text()) for path in sorted(folder.glob("cells/*/cell.json"))]
-    assert [cell["state"] for cell in cells] == ["measured"] * 3 + ["failed"]
+    assert [cell["state"] for cell in cells] == ["measured"] * 4 + ["failed"]
     assert cells[1]["variant"]["options"] == {"word": "two"}
     assert cells[2]["variant"]["git"] == _git(app, "rev-parse", "first")
-    assert all(cell["cpu_ms_per_request"]["target"] > 0 for cell in cells[:3])
+    assert all(cell["cpu_ms_per_request"]["target"] > 0 for cell in cells[:4])
+    assert [cell["cache"].get("HIT", 0) > 130 for cell in cells[:4]] == [False] * 3 + [True]
+    assert cells[3]["cpu_ms_per_request"]["cache"] > 0
     assert [claim["verdict"] for claim in run.json["claims"]] == ["holds"]
     # Once before each cell, and once at the end.
-    assert (app / "resets").read_text().count("again") == 5
+    assert (app / "resets").read_text().count("again") == 6
     assert _git(app, "worktree", "list").count("\n") == 0
     assert "secret-word" not in "".join(p.read_text(errors="replace") for p in _files(folder))
 
