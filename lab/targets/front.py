@@ -41,8 +41,8 @@ def check_cache(file: TargetFile, cache: Cache, mix: Mix, path: Path) -> None:
     """
     if cache.mode == "basic" and (file.headers or file.auth):
         raise UsageError(
-            f'mode = "basic" of [cache] in {path} stores answers whoever asks, and the target '
-            "knows its users by [headers] or [auth]: one would get the answer of another. Use "
+            f'mode = "basic" of [cache] in {path} ignores who asks, and the target knows its '
+            "users by [headers] or [auth]: one would get the answer of another. Use "
             '"protected".'
         )
     known = [each.name for each in mix.operations if each.method == "GET"]
