@@ -141,12 +141,27 @@ class DeclaredTarget:
             **({"BASE_URL": self.front.url} if self.front else {}),
         }
 
+    def _first_credentials(self) -> Credentials:
+        """Return the credentials. A command that logs in fails while the lab starts the target.
+
+        Raises:
+            _NotReadyError: it failed.
+        """
+        try:
+            return self.credentials
+        except UsageError:
+            raise
+        except LabError as error:
+            if self.file.start is None:
+                raise
+            raise _NotReadyError(str(error)) from None
+
     def _ask(self) -> None:
         self.check()
         response = http.get(
             self.url + self.file.ready,
             timeout=self.file.ready_seconds,
-            headers=self.credentials.headers,
+            headers=self._first_credentials().headers,
         )
         if response.status_code in (401, 403, 404):
             raise LabError(
