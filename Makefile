@@ -46,6 +46,11 @@ test-slow: setup-dev ## Long soaks, large data, every server and old stack (30 m
 test-faults: setup-dev ## Break one service after the other under load, overload, soak (13 minutes); JSON=FILE for the values
 	FAULTS_JSON="$(JSON)" $(BIN)/pytest -m "not slow" tests/faults
 
+.PHONY: test-apps
+test-apps: setup-dev ## Apps that the lab does not know, Nautobot among them; k6 beside wrk and vegeta (30 minutes)
+	$(BIN)/python -m lab.stack.native.install --with-vegeta
+	$(BIN)/pytest -s tests/apps tests/lab/targets/test_ninja.py tests/lab/targets/test_plain_django.py
+
 .PHONY: test-kills
 test-kills: export KILLS = 40
 test-kills: setup-dev ## Kill commands and services at 40 moments; `lab up` must repair each (test-faults: 8)

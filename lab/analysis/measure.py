@@ -189,6 +189,7 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         target=TargetName(
             name=run.target.name, url=run.target.url, observed=run.target.is_observed
         ),
+        restarted=list(run.restarted),
         by_operation=data.operations,
         memory_peak_bytes=memory_peak(run.cpu),
         prometheus=PrometheusRange(

@@ -37,7 +37,7 @@ from lab.host.sampler import CpuUse
 # 7: `stopped_after`; `unfinished` also for ramps; outcome `interrupted`.
 # 8: `refused`, until then part of `failed`.
 # 9: `clock_jump` of `recorded`: the seconds by which the clock was set during the run.
-# 10: `target`, `by_operation`, `cpu_ms_per_request`; limited_by `others` and `unseen`.
+# 10: `target`, `by_operation`, `cpu_ms_per_request`, `restarted`; limited_by `others` and `unseen`.
 SCHEMA_VERSION = 10
 
 Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded", "interrupted"]
@@ -286,6 +286,8 @@ class Result(_Part):
     services_cpu: dict[str, float] = {}
     cpu_ms_per_request: dict[str, float] = {}
     target: TargetName | None = None
+    # Services whose main process was replaced during the load.
+    restarted: list[str] = []
     # The first to exceed a limit first, then the slowest.
     by_operation: list[OperationResult] = []
     memory_peak_bytes: Annotated[int | None, Metric("memory", "MiB", mebibytes)] = None

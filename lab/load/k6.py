@@ -5,8 +5,8 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -102,7 +102,8 @@ class Run:
     `cpu_speed` is the speed of the target's CPUs just before and just after, see lab/host/noise.py.
     `stopped_at` is when the lab stopped the run early (Unix time); None when it ran to its end.
     `interrupted`: Ctrl-C, TERM or HUP was the reason. `clock_jump`: by how many seconds the
-    machine's clock was set forward during the run, negative if back.
+    machine's clock was set forward during the run, negative if back. `restarted` names the services
+    whose main process was replaced during the run.
     """
 
     load: Load
@@ -117,6 +118,7 @@ class Run:
     stopped_at: float | None = None
     interrupted: bool = False
     clock_jump: float = 0.0
+    restarted: tuple[str, ...] = ()
 
     @property
     def summary_file(self) -> Path:
@@ -204,6 +206,7 @@ def run_k6(
     check_options(command, load.k6_options)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "k6-summary.json").unlink(missing_ok=True)
+    before = {**engine.pids(), **target.pids}
     sampler = CpuSampler(settings, engine.pids(), lambda: target.pids)
     stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
     with sampler:
@@ -225,9 +228,19 @@ def run_k6(
         stopped_at=end.stopped_at,
         interrupted=end.interrupted,
         clock_jump=round(clock_jump, 3),
+        restarted=_restarted(before, engine, target),
     )
     _check_outcome(end, run, f"see {log}" if log else "its message stands above")
     return run
+
+
+def _restarted(before: Mapping[str, int], engine: Engine, target: Target) -> tuple[str, ...]:
+    """Return the services whose main process is another one than before."""
+    after: dict[str, int] = {}
+    # Of a stack or a target that went down, another check tells more.
+    with suppress(LabError):
+        after = {**engine.pids(), **target.pids}
+    return tuple(name for name, pid in before.items() if after.get(name, pid) != pid)
 
 
 def _execute(

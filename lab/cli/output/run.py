@@ -68,6 +68,7 @@ def _metrics(single_run: SingleRun) -> dict[str, str]:
         "limited by": result.limited_by + _cpu_at_break(result.break_point),
         **_first_exceeded(result),
         **_cpu_per_request(result),
+        **({"restarted": ", ".join(result.restarted)} if result.restarted else {}),
         "machine": f"{host['cpus']} CPUs; {pinned}{' (shared!)' if host['shared_cpus'] else ''}"
         + _steal(result.steal),
     }

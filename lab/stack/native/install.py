@@ -21,6 +21,7 @@ from lab.stack.native.programs import find, find_browser
 
 K6_VERSION = "1.8.1"
 TOXIPROXY_VERSION = "2.12.0"
+VEGETA_VERSION = "12.12.0"
 MIN_GO = (1, 25)
 
 # With `auto`, go downloads a newer toolchain, which fails without that network.
@@ -89,6 +90,15 @@ def _build_toxiproxy() -> None:
         _run(["go", "install", version_flag, *packages], {**_GO_ENV, "GOBIN": folder})
         for name in ("server", "cli"):
             Path(folder, name).rename(BIN / f"toxiproxy-{name}")
+
+
+def install_vegeta() -> None:
+    """Build vegeta, with which `make test-apps` compares k6."""
+    if find("vegeta") is None:
+        _require_go()
+        with step(f"Building vegeta {VEGETA_VERSION} (about 20 s, the first time)"):
+            package = f"github.com/tsenart/vegeta/v12@v{VEGETA_VERSION}"
+            _run(["go", "install", package], {**_GO_ENV, "GOBIN": str(BIN)})
 
 
 def install_browser() -> None:
@@ -175,6 +185,8 @@ def main() -> None:
             install_compose()
         if "--with-browser" in sys.argv[1:]:
             install_browser()
+        if "--with-vegeta" in sys.argv[1:]:
+            install_vegeta()
         if "--with-docker" in sys.argv[1:]:
             install_docker()
     except LabError as error:

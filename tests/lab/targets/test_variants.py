@@ -127,6 +127,18 @@ def test_single_load_starts_the_target_and_stops_it(lab, stack, app):
     assert not port_is_open("127.0.0.1", int(run.json["target"]["url"].rsplit(":")[-1]))
 
 
+def test_restart_of_the_target_is_reported(lab, stack, app):
+    file = app / "shop.toml"
+    loop = f'["sh", "-c", "while :; do {sys.executable} server.py {{port}} {{word}} 60; done"]'
+    text = file.read_text()
+    command = text[text.index("command = ") : text.index("\nprepare")]
+    file.write_text(text.replace(command, f"command = {loop}"))
+    hold = ("k6", "hold", "--rate", "20", "--duration", "8s", "--json")
+    run = lab(*hold, "--target", str(file))
+    assert run.json["restarted"] == ["target"]
+    assert run.json["failed"] > 0
+
+
 @pytest.mark.parametrize(
     ("old", "new", "code", "message"),
     [
