@@ -36,7 +36,7 @@ def test_api_with_login_and_writes_is_loaded(lab, stack, target):
     made = lab("mix", "make", target, "--json")
     assert made.code == 0, made.err
     names = {each["name"] for each in made.json["operations"]}
-    reads = ("health", "me", "articles", "articles/{slug}", "articles/{slug}/comments")
+    reads = ("health", "report", "me", "articles", "articles/{slug}", "articles/{slug}/comments")
     writes = ("POST /api/articles", "PUT /api/articles/{slug}", "DELETE /api/articles/{slug}")
     assert names >= {*(f"GET /api/{path}" for path in reads), *writes}
     run = lab("k6", "hold", "--rate", "40", "--duration", "10s", "--target", target, "--json")

@@ -52,6 +52,12 @@ def health(request):
     return {"state": "ready"}
 
 
+@api.get("/report")
+def report(request):
+    """Take some milliseconds of CPU time, so that the server is the limit of any load."""
+    return {"sum": sum(i * i for i in range(60_000))}
+
+
 @api.post("/login")
 def login(request, data: Login):
     if data.password != "secret":
