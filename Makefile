@@ -47,7 +47,7 @@ test-faults: setup-dev ## Break one service after the other under load, overload
 	FAULTS_JSON="$(JSON)" $(BIN)/pytest -m "not slow" tests/faults
 
 .PHONY: test-apps
-test-apps: setup-dev ## Apps that the lab does not know, Nautobot among them; k6 beside wrk and vegeta (30 minutes)
+test-apps: setup-dev ## Apps that the lab does not know, Nautobot among them; k6 compared with wrk and vegeta (30 minutes)
 	$(BIN)/python -m lab.stack.native.install --with-vegeta
 	$(BIN)/pytest -s tests/apps tests/lab/targets/test_ninja.py tests/lab/targets/test_plain_django.py
 

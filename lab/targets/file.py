@@ -82,7 +82,7 @@ class Cache(_Part):
 
 
 class Expect(_Part):
-    """A path whose response has this text: a proof that the variant is active."""
+    """A path whose response has this text: it shows that the variant runs."""
 
     path: UrlPath
     contains: Annotated[str, Field(min_length=1)]

@@ -1,8 +1,8 @@
 """Make the mix of a target: from its OpenAPI document, Django's routes, a log or a HAR file."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from lab import http
 from lab.console import note, step
 from lab.errors import LabError, UsageError
 from lab.settings import load_settings
+from lab.stack.locks import measurement_lock
 from lab.targets.declared import DeclaredTarget, find_allowed
 from lab.targets.mix import SAFE_METHODS, Mix, Operation, write_mix
 from lab.targets.sources.access_log import read_access_log
@@ -86,12 +87,16 @@ def make_mix(name: str, options: MixOptions, allowed_host: str | None = None) ->
     return MadeMix(name, target.mix_path, mix)
 
 
-def _started(target: DeclaredTarget) -> AbstractContextManager[DeclaredTarget]:
-    """Return the target, which runs for the block if the lab starts it; without its cache."""
+@contextmanager
+def _started(target: DeclaredTarget) -> Iterator[DeclaredTarget]:
+    """Yield the target, which runs for the block if the lab starts it; without its cache."""
     if target.file.start is None:
-        return nullcontext(target)
+        yield target
+        return
     file = target.file.model_copy(update={"cache": None})
-    return ready(replace(target, file=file), load_settings())
+    # A measurement may have started a target, which a second start would stop.
+    with measurement_lock(), ready(replace(target, file=file), load_settings()) as running:
+        yield running
 
 
 def _default_source(target: DeclaredTarget) -> Source:

@@ -1,6 +1,7 @@
 """Start a declared target on the target's CPUs, and stop it after its loads."""
 
 import os
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -28,6 +29,7 @@ from lab.targets.mix import read_mix
 # For commands around a start: they may install packages, or copy a database.
 _COMMAND_SECONDS = 1800
 _LAST_LINES = 10
+_CONNECT_SECONDS = 0.5
 # `docker run` and `docker compose up` stop their containers within 10 s.
 _STOP_SECONDS = 15
 
@@ -96,8 +98,12 @@ def _code(target: DeclaredTarget) -> AbstractContextManager[Path]:
 
 
 def is_open(target: DeclaredTarget) -> bool:
-    """Return whether a program listens at the target's address."""
-    return port_is_open(*http.address(target.url))
+    """Return whether a program listens at the target's address; not if the host is unknown."""
+    try:
+        socket.create_connection(http.address(target.url), timeout=_CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 def put_data_back(target: DeclaredTarget) -> None:

@@ -69,7 +69,7 @@ def _check_options(start: Start, variation: Variation, path: Path) -> None:
 
 
 def require_expected(target: DeclaredTarget, expect: Expect) -> None:
-    """Check that the response has the text that proves the variant.
+    """Check that the response has the text by which the variant is known.
 
     Raises:
         LabError: it has not.

@@ -1,13 +1,13 @@
 """A small API with an OpenAPI document, and the faults that an exploration meets."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.support.http_server import QuietHandler, serve_http
 
 TOKEN = "Token canary-8e1f53b9d07c"
 HOTELS = [{"id": i, "name": f"Hotel {i}", "city": f"City/{i % 3}"} for i in range(101, 141)]
@@ -145,25 +145,12 @@ DOCUMENT: dict[str, Any] = {
 @contextmanager
 def serve_api(api: SmallApi) -> Iterator[SmallApi]:
     """Serve the API at `api.url` during the block."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(api))
-    server.daemon_threads = True
-    api.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    with serve_http(_handler(api)) as api.url:
         yield api
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
-def _handler(api: SmallApi) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        # Else the body waits 40 ms for the acknowledgement of the headers.
-        disable_nagle_algorithm = True
-
+def _handler(api: SmallApi) -> type[QuietHandler]:
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             api.paths.append(f"{self.command} {self.path}")
             api.cookies += self.headers.get_all("Cookie", [])
@@ -188,8 +175,5 @@ def _handler(api: SmallApi) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
 
     return Handler

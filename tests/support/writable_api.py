@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
+
+from tests.support.http_server import QuietHandler, serve_http
 
 CITIES = [{"id": 7, "name": "Bern"}, {"id": 8, "name": "Rome"}]
 HOTELS = {i: {"id": i, "name": f"Hotel {i}", "city": 7 + i % 2, "stars": 3} for i in range(1, 6)}
@@ -225,10 +226,7 @@ DOCUMENT: dict[str, Any] = {
 def serve_writable_api(api: WritableApi) -> Iterator[WritableApi]:
     """Serve the API at `api.url` during the block; its document is at /schema/."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
+    class Handler(QuietHandler):
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
             if self.path in ("/", "/schema/"):
@@ -248,17 +246,5 @@ def serve_writable_api(api: WritableApi) -> Iterator[WritableApi]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    api.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    with serve_http(Handler) as api.url:
         yield api
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

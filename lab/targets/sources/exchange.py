@@ -1,6 +1,8 @@
 """One request to a target, and what came back: limited in time and size."""
 
+import re
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -16,6 +18,11 @@ _TIMEOUT = 10.0
 _MOST_BYTES = 16_000_000
 # Errors of a connection that the target closed while it was idle.
 _CLOSED = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
+
+# What a failure shows of an answer, and the shortest header value that may be a secret in it.
+_MOST_CHARACTERS = 200
+_SHORTEST_SECRET = 6
+_JSON_WEB_TOKEN = re.compile(r"eyJ[\w-]+(\.[\w-]+)*")
 
 
 @dataclass(frozen=True)
@@ -111,3 +118,16 @@ def _read(response: httpx.Response, deadline: float) -> bytes:
         if time.monotonic() > deadline:
             raise httpx.ReadTimeout("The answer does not end.")
     return bytes(body)
+
+
+def failure_text(exchange: Exchange, sent: Iterable[str]) -> str:
+    """Return the problem with the beginning of the answer, without the values of the headers that
+    were sent: a target may echo them.
+    """
+    text = " ".join(exchange.body.decode(errors="replace").split())
+    words = {word for value in sent for word in (value, *value.split())}
+    for word in sorted(words, key=len, reverse=True):
+        if len(word) >= _SHORTEST_SECRET:
+            text = text.replace(word, "…")
+    text = _JSON_WEB_TOKEN.sub("…", text)[:_MOST_CHARACTERS]
+    return f"{exchange.problem}: {text}" if text else exchange.problem

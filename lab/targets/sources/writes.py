@@ -12,8 +12,7 @@ from lab.targets.mix import SAFE_METHODS, CreatedBy, LeftOut, Operation, Request
 from lab.targets.sources.answers import Answers, plain
 from lab.targets.sources.candidates import missing_values, queries
 from lab.targets.sources.created import Identifier, filled, find_identifiers, object_path
-from lab.targets.sources.exchange import Exchange, send
-from lab.targets.sources.failures import failure_text
+from lab.targets.sources.exchange import Exchange, failure_text, send
 from lab.targets.sources.openapi import ApiOperation
 from lab.targets.sources.placeholders import shape, shape_above
 from lab.targets.sources.safety import forbidden_reason

@@ -1,10 +1,8 @@
 """The cache in front of a target: real Nginx, a server that answers with who asks."""
 
 import json
-import threading
 from contextlib import contextmanager
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
 import httpx
@@ -14,6 +12,7 @@ from lab.errors import UsageError
 from lab.settings import load_settings
 from lab.targets.declared import find_target
 from lab.targets.starting import running
+from tests.support.http_server import QuietHandler, serve_http
 
 WHO = ("Authorization", "Cookie", "X-Api-Key")
 NAMED = ("GET /items/", "GET /items/{id}/", "GET /special/{kind}/")
@@ -28,11 +27,9 @@ SPECIAL = {
 }
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(QuietHandler):
     """Answers with who asks, the method, the path, the body, and the number of the request."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
     seen: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
@@ -49,17 +46,11 @@ class Handler(BaseHTTPRequestHandler):
 
     do_POST = do_GET
 
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
-
 
 @pytest.fixture(scope="module")
 def server():
-    served = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=served.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{served.server_port}"
-    served.shutdown()
-    served.server_close()
+    with serve_http(Handler) as url:
+        yield url
 
 
 @pytest.fixture

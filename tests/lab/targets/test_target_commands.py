@@ -143,6 +143,14 @@ def test_public_host_needs_the_users_word(lab, tmp_path):
     assert "--yes-load 192.0.2.1.nip.invalid" in result.err
 
 
+def test_host_that_can_not_be_found_is_one_message(lab, stack, tmp_path):
+    path = tmp_path / "shop.toml"
+    path.write_text('url = "http://shop.invalid"\nready_seconds = 0.5')
+    result = lab("k6", "smoke", "--target", str(path), "--yes-load", "shop.invalid")
+    assert result.is_one_message(1)
+    assert "gave no 200 within 0.5 s" in result.err
+
+
 def test_stack_for_own_target_starts_only_what_measures(lab, api, target, second_stack):
     up = lab("up", "--target", target, "--json", SMALL_TOKEN=TOKEN, **second_stack)
     assert up.code == 0, up.err
