@@ -1,6 +1,5 @@
 """The operations of a load one by one: how many, how slow, and which exceeded a limit first."""
 
-import math
 from collections.abc import Sequence
 
 from lab.analysis import queries
@@ -8,6 +7,9 @@ from lab.analysis.breakpoint import BREAK_WINDOWS
 from lab.analysis.prometheus import Prometheus, Series
 from lab.analysis.result import OperationResult
 from lab.analysis.windows import STEP_SECONDS, WINDOW_SECONDS, Bounds
+
+# At which Prometheus is asked for a percentile so far.
+_MOMENTS = 200
 
 
 def operation_results(
@@ -21,9 +23,7 @@ def operation_results(
     end = started + seconds + 1
     totals = prometheus.instant_by_label(queries.requests_by_operation(testid), "name", end)
     failed = prometheus.instant_by_label(queries.failures_by_operation(testid), "name", end)
-    slowest = prometheus.instant_by_label(
-        queries.percentile_by_operation(testid, 0.95, math.ceil(seconds)), "name", end
-    )
+    slowest = _percentiles_so_far(testid, started, seconds, prometheus)
     # A load that is shorter than a window has none.
     ranges = (started + WINDOW_SECONDS, started + max(seconds, WINDOW_SECONDS), STEP_SECONDS)
     times = prometheus.by_label(
@@ -45,6 +45,19 @@ def operation_results(
         for name, requests in totals.items()
     ]
     return sorted(results, key=_order)
+
+
+def _percentiles_so_far(
+    testid: str, started: float, seconds: float, prometheus: Prometheus
+) -> dict[str, float]:
+    """Return the p95 of all responses by operation, in seconds. One request is enough: a rate needs
+    two pushes of a series, and an operation of a large mix may have one.
+    """
+    # The last moment before k6 marks its series stale, which is about when the load ends.
+    step = max(1, seconds / _MOMENTS)
+    query = queries.percentile_so_far_by_operation(testid, 0.95)
+    found = prometheus.by_label(query, "name", started, started + seconds, step)
+    return {name: series[max(series)] for name, series in found.items() if series}
 
 
 def exceeded_after(

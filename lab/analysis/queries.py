@@ -113,6 +113,11 @@ def percentile_so_far(testid: str, quantile: float, moment: float) -> str:
     return f"histogram_quantile({quantile}, sum({histogram}))"
 
 
+def percentile_so_far_by_operation(testid: str, quantile: float) -> str:
+    """Return the query of a percentile of all responses so far, by `name`, while the load runs."""
+    return f"histogram_quantile({quantile}, sum by (name) ({DURATION}{{{selector(testid)}}}))"
+
+
 def requests_of_load(testid: str) -> str:
     """Return the query of all requests of a run except setup's."""
     return f"sum({_last_value(REQUESTS, selector(testid))})"

@@ -307,20 +307,30 @@ def _arrivals(speed):
 @pytest.mark.parametrize("speed", [1, 10])
 def test_recorded_arrivals_are_sent_at_their_times(tmp_path, speed):
     log = _arrivals(speed)
+    due = [arrival.at / speed for arrival in log]
+    # Other programs can only add to the errors; a wrong replay has them each time.
+    for _attempt in range(3):
+        sent = _sent_times(tmp_path, log, speed)
+        errors = [abs(a - b) for a, b in zip(_gaps(due), _gaps(sent), strict=True)]
+        if statistics.quantiles(errors, n=20)[-1] <= 0.005:
+            break
+    assert statistics.quantiles(errors, n=20)[-1] <= 0.005
+    assert statistics.correlation(_per_second(due), _per_second(sent)) >= 0.99
+
+
+def _sent_times(folder, log, speed):
+    """Replay a log; return when its requests arrived, in seconds after the first."""
     # The server starts a thread for each VU's connection.
     load = Load("times", "replay", vus=50, speed=speed, testid="times")
     with serving(Server(ANSWERS)) as server:
-        run = _run(tmp_path, server, load, arrivals=log)
+        run = _run(folder, server, load, arrivals=log)
     assert run.code == 0, run.output
     requests = sorted(_load_requests(run), key=lambda request: request.at)
     paths = [request.path for request in OPERATIONS[0].requests]
     assert Counter(r.path for r in requests) == Counter(paths[a.request] for a in log)
     assert run.count("http_reqs{scenario:replay}") == len(log)
-    due, sent = [a.at / speed for a in log], [r.at - requests[0].at for r in requests]
-    errors = [abs(a - b) for a, b in zip(_gaps(due), _gaps(sent), strict=True)]
-    assert statistics.quantiles(errors, n=20)[-1] <= 0.005
-    assert statistics.correlation(_per_second(due), _per_second(sent)) >= 0.99
     assert not any("Cookie" in request.headers for request in requests)
+    return [request.at - requests[0].at for request in requests]
 
 
 def _gaps(times):

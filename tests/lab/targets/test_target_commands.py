@@ -3,6 +3,7 @@
 import json
 import secrets
 import subprocess
+from dataclasses import dataclass
 
 import pytest
 
@@ -12,10 +13,19 @@ from tests.support.small_api import DOCUMENT, TOKEN, SmallApi, serve_api
 HEADER = ("--header", "Authorization: ${SMALL_TOKEN}")
 
 
+@dataclass
 class DescribedApi(SmallApi):
-    """The small API, which also serves its OpenAPI document and a home page."""
+    """The small API, which also serves its OpenAPI document and a home page.
+
+    The path `failing` answers 500 after this many requests to it.
+    """
+
+    failing: str = ""
+    good_requests: int = 0
 
     def answer(self, path, query):
+        if path == self.failing and self.paths.count(f"GET {path}") > self.good_requests:
+            return 500, {}
         pages = {"/": {}, "/schema/": DOCUMENT}
         return (200, pages[path]) if path in pages else super().answer(path, query)
 
@@ -56,6 +66,7 @@ def test_load_of_own_target_is_judged_and_its_token_is_nowhere(lab, stack, api, 
     assert document["target"] == {"name": target, "url": api.url, "observed": True}
     assert document["recorded"]["k6"] == document["recorded"]["prometheus"] > 100
     assert len(document["by_operation"]) == 14
+    assert all(each["p95_ms"] > 0 for each in document["by_operation"])
     assert document["cpu_ms_per_request"]["target"] > 0
     texts = [run.out, run.err, *_texts(RESULTS / document["testid"]), *_texts(TARGETS)]
     found = subprocess.run(
@@ -76,6 +87,20 @@ def test_ramp_of_own_target_has_a_verdict(lab, stack, target):
     assert document["outcome"] == "broke"
     assert (ROOT / document["files"]["picture"]).exists()
     assert document["by_operation"][0]["exceeded_after"] is not None
+
+
+def test_operation_that_starts_to_fail_is_named(lab, stack, api, target, monkeypatch):
+    path = "/api/guests/me/"
+    monkeypatch.setattr(api, "failing", path)
+    monkeypatch.setattr(api, "good_requests", api.paths.count(f"GET {path}") + 30)
+    ramp = ("--rate", "300", "--duration", "20s", "--json")
+    run = lab("k6", "breakpoint", "--target", target, *ramp, SMALL_TOKEN=TOKEN)
+    assert run.code == 0, run.err
+    first, *others = run.json["by_operation"]
+    assert run.json["outcome"] == "broke"
+    assert first["name"] == f"GET {path}"
+    assert first["failed"] == run.json["failed"] > 30
+    assert {each["failed"] for each in others} == {0}
 
 
 def test_operation_that_fails_before_the_load_is_named(lab, stack, target):

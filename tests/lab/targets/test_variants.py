@@ -141,6 +141,17 @@ def test_restart_of_the_target_is_reported(lab, stack, app):
     assert run.json["failed"] > 0
 
 
+def test_target_that_dies_under_load_is_one_message(lab, stack, app):
+    file = app / "shop.toml"
+    file.write_text(file.read_text().replace('"{word}"]', '"{word}", "60"]'))
+    hold = ("k6", "hold", "--rate", "20", "--duration", "8s")
+    run = lab(*hold, "--target", str(file))
+    assert run.code == 1
+    assert "ended with exit code 1. Its log, " in run.err
+    assert "What was measured is in " in run.err
+    assert "Traceback" not in run.err
+
+
 @pytest.mark.parametrize(
     ("old", "new", "code", "message"),
     [
