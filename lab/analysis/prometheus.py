@@ -5,8 +5,8 @@ from typing import Any
 
 import httpx
 
-from lab import http
 from lab.errors import LabError
+from lab.stack import http
 
 Series = dict[float, float]
 

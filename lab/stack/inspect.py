@@ -7,9 +7,9 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from lab import http
 from lab.errors import LabError
 from lab.settings import Settings
+from lab.stack import http
 
 
 def query_backend(settings: Settings, token: str) -> dict[str, Any]:

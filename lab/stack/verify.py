@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import httpx
 
 from lab.errors import LabError
-from lab.http import certificates
 from lab.settings import Settings
 from lab.stack.engine import Engine
+from lab.stack.http import certificates
 from lab.stack.inspect import Counters, query_backend, query_nginx, read_counters
 
 LIST = "/api/hotel/"

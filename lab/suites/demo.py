@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 
-from lab import http
 from lab.analysis.formatting import milliseconds, rate, times
 from lab.analysis.provenance import host, store_result
 from lab.analysis.result import LimitedBy, Result
@@ -20,6 +19,7 @@ from lab.interrupts import interruptible, uninterrupted
 from lab.load import Profile, Scenario
 from lab.load.k6 import Load, new_testid
 from lab.settings import Settings, update_live_settings
+from lab.stack import http
 from lab.stack.engine import Engine
 from lab.stack.exclusive import exclusive_use
 from lab.stack.locks import change_lock

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from lab import http
 from lab.errors import LabError, UsageError
+from lab.stack import http
 from lab.targets.credentials import Credentials, credentials
 from lab.targets.file import TargetFile, read_target, target_path
 from lab.targets.mix import read_mix

@@ -9,11 +9,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from lab import http
 from lab.errors import UsageError
 from lab.host.cpus import choose_cpus, expand
 from lab.paths import ROOT, current_state
 from lab.settings import LOOPBACK, Settings
+from lab.stack import http
 from lab.stack.native.processes import Process
 from lab.stack.native.programs import library_env, require
 from lab.stack.native.render import render

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from lab import http
 from lab.console import note, step
 from lab.errors import LabError, UsageError
 from lab.settings import load_settings
+from lab.stack import http
 from lab.stack.locks import measurement_lock
 from lab.targets.declared import DeclaredTarget, find_allowed
 from lab.targets.mix import SAFE_METHODS, Mix, Operation, write_mix

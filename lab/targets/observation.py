@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import psutil
 
-from lab.http import address
+from lab.stack.http import address
 
 # The name of the service that answers the address itself.
 SERVER = "target"

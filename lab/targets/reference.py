@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 import httpx
 
-from lab import http
 from lab.errors import LabError
 from lab.settings import LOOPBACK
+from lab.stack import http
 from lab.stack.engine import Engine, require_reference_app, settings_of
 
 # What k6 addresses: Nginx; the server behind it, as in sources without a proxy; or Nginx's /async/,

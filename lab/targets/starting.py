@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from lab import http
 from lab.console import step
 from lab.errors import LabError
 from lab.host.cpus import choose_cpus
 from lab.host.processes import listener
 from lab.paths import current_state
 from lab.settings import Settings
+from lab.stack import http
 from lab.stack.native.processes import Process, Processes, processes
 from lab.stack.native.supervision import port_is_open, wait_for
 from lab.stack.native.tether import argv_prefix

@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx
 from lab_settings.messages import shorten
 
-from lab import http
 from lab.errors import LabError, UsageError
+from lab.stack import http
 from lab.targets.commits import find_commit
 from lab.targets.declared import DeclaredTarget
 from lab.targets.file import Expect, Start, Variation

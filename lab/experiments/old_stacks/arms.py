@@ -7,7 +7,6 @@ from typing import Any
 import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from lab import http
 from lab.console import note, step
 from lab.errors import LabError, UsageError
 from lab.experiments.old_stacks.containers import DockerRunner
@@ -18,6 +17,7 @@ from lab.experiments.old_stacks.stacks import Arm, Stack, find, stack
 from lab.host.processes import wait_until_idle
 from lab.paths import current_state
 from lab.settings import Settings
+from lab.stack import http
 from lab.stack.engine import Engine, settings_of
 
 _START_SECONDS, _POLL_SECONDS = 60, 0.1

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import httpx
 import psutil
 
-from lab import http
 from lab.console import step
 from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings, running_settings, save
+from lab.stack import http
 from lab.stack.inspect import query_nginx
 from lab.stack.native import backend, latency, postgres, render
 from lab.stack.native.services import redis_service

@@ -2,9 +2,9 @@
 
 import httpx
 
-from lab import http
 from lab.paths import State
 from lab.settings import LOOPBACK, Settings
+from lab.stack import http
 from lab.stack.native import backend
 from lab.stack.native.services.toxiproxy import toxics_env
 

@@ -4,12 +4,12 @@ from functools import partial
 
 import httpx
 
-from lab import http
 from lab.console import step
 from lab.errors import LabError
 from lab.host.processes import listener
 from lab.paths import State
 from lab.settings import Settings
+from lab.stack import http
 from lab.stack.native import postgres
 from lab.stack.native.services.service import Service
 from lab.stack.native.supervision import (

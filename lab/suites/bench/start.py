@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from lab import http
 from lab.console import step
 from lab.errors import LabError
 from lab.interrupts import uninterrupted
 from lab.paths import ROOT, State
 from lab.settings import Settings, update_settings
+from lab.stack import http
 from lab.suites.bench.rows import START_SECONDS
 from lab.suites.bench.sample import Verdict, compare
 
