@@ -49,7 +49,7 @@ class Declaration(BaseModel):
     LAB_REFERENCE_APP: Switch = _setting(
         Switch.ON,
         "off: without the hotel API, its Nginx, Postgres and Redis. Only what measures runs, for a "
-        "target of your own (docs/own-app.md; native engine).",
+        "target of your own (docs/own-app.md).",
     )
     LAB_SERVER: Server = _setting(
         Server.GUNICORN_SYNC,

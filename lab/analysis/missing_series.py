@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from lab.analysis.prometheus import Prometheus, PrometheusUnavailable
+from lab.settings import Settings
 from lab.stack.engine import ServiceStatus
 
 # The series of a new container: cAdvisor looks for containers every 5 s, scrapes take 5 s more.
@@ -51,13 +52,15 @@ class MissingSeries:
         )
 
 
-def find_missing_series(services: Iterable[ServiceStatus], prometheus_url: str) -> MissingSeries:
+def find_missing_series(services: Iterable[ServiceStatus], settings: Settings) -> MissingSeries:
     """Return the running services that Prometheus has no CPU or no memory series of, now."""
     running = [service for service in services if service.state == "running"]
     if not _COLLECTORS & {service.name for service in running}:
+        if settings.LAB_REFERENCE_APP == "off":
+            return MissingSeries()
         collectors = " or ".join(sorted(_COLLECTORS))
         return MissingSeries(problem=f"Nothing reads CPU and memory: no {collectors} is running.")
-    prometheus = Prometheus(prometheus_url, _TIMEOUT_SECONDS)
+    prometheus = Prometheus(settings.prometheus_url, _TIMEOUT_SECONDS)
     names = {service.group or service.name for service in running}
     try:
         cpu = names - _measured(prometheus, *_CPU)
@@ -72,7 +75,7 @@ def _measured(prometheus: Prometheus, container_metric: str, process_metric: str
     return {*containers, *prometheus.instant_by_label(process_metric, "group")}
 
 
-def wait_for_series(services: Iterable[ServiceStatus], prometheus_url: str) -> MissingSeries:
+def wait_for_series(services: Iterable[ServiceStatus], settings: Settings) -> MissingSeries:
     """Return what is still missing some seconds after the start of the services."""
     poll = Retrying(
         retry=retry_if_result(bool),
@@ -80,4 +83,4 @@ def wait_for_series(services: Iterable[ServiceStatus], prometheus_url: str) -> M
         stop=stop_after_delay(_PATIENCE_SECONDS),
         retry_error_callback=lambda state: state.outcome and state.outcome.result(),
     )
-    return poll(find_missing_series, list(services), prometheus_url)
+    return poll(find_missing_series, list(services), settings)

@@ -40,7 +40,7 @@ def up(target: Target = None, as_json: Json = False) -> None:
         _stop_load(engine)
         engine.up(settings)
     wait_for_api(settings)
-    missing = wait_for_series(engine.services(), settings.prometheus_url)
+    missing = wait_for_series(engine.services(), settings)
     print_result(_document(engine, missing), as_json, output.status)
     if missing.cpu or missing.memory:
         raise LabError(f"The stack runs, but is not measured whole. {missing.text}")
@@ -87,7 +87,7 @@ def status(as_json: Json = False) -> None:
 
     engine = current_engine()
     settings = engine.settings()
-    missing = find_missing_series(engine.services(), settings.prometheus_url) if settings else None
+    missing = find_missing_series(engine.services(), settings) if settings else None
     print_result(_document(engine, missing or MissingSeries()), as_json, output.status)
 
 

@@ -34,6 +34,10 @@ _MIX_IN_CONTAINER = "/mix.json"
 # Label of k6's container; its value is the compose project that it loads.
 LOAD_LABEL = "load-lab.load"
 
+# What runs without the hotel API (LAB_REFERENCE_APP=off). Alloy reads this project's containers
+# only, and waits for Postgres; the lab reads the processes of a target itself.
+_MEASURING_SERVICES = ("prometheus", "grafana")
+
 # These services exit when they are done.
 _ONE_SHOT = {"secrets", "init", "latency"}
 
@@ -88,15 +92,18 @@ class DockerEngine:
         self._state = State(current_state().base / "docker")
 
     def up(self, settings: Settings) -> None:
-        if settings.LAB_REFERENCE_APP == "off":
-            raise UsageError(
-                "LAB_REFERENCE_APP=off needs the native engine: k6 in a container does not reach "
-                "your app at 127.0.0.1. Start it so: LAB_ENGINE=native lab up"
-            )
         self._state.base.mkdir(parents=True, exist_ok=True)
         with step("docker compose up (builds and pulls the first time)"):
-            self._compose(["up", "-d", "--wait", "--build"], settings)
+            self._compose(["up", "-d", "--wait", "--build", *self._started(settings)], settings)
+        if settings.LAB_REFERENCE_APP == "off":
+            self._remove_hotel(settings)
         save(settings, self._state)
+
+    def _remove_hotel(self, settings: Settings) -> None:
+        """Remove what a stack with the hotel API has left running."""
+        running = {service.name for service in self.services()}
+        if others := sorted(running - set(self._started(settings))):
+            self._compose(["rm", "--stop", "--force", *others], settings)
 
     def down(self) -> None:
         with step("docker compose down"):
@@ -111,7 +118,7 @@ class DockerEngine:
         if self.settings() is None:
             raise LabError("The stack is not running. Start it: lab up")
         with step("Recreating what changed; it refuses for some seconds"):
-            self._compose(["up", "-d", "--wait"], settings)
+            self._compose(["up", "-d", "--wait", *self._started(settings)], settings)
         save(settings, self._state)
 
     def stop_load(self) -> int:
@@ -203,8 +210,20 @@ class DockerEngine:
             service, pid = line.split()
             yield service, int(pid)
 
+    def _known(self, settings: Settings | None) -> list[str]:
+        """Return the services of the compose files; compose starts one that is named although its
+        profile is off.
+        """
+        return self._run(["config", "--services"], settings).stdout.split()
+
+    def _started(self, settings: Settings) -> list[str]:
+        """Return what to start; empty for every service."""
+        if settings.LAB_REFERENCE_APP == "on":
+            return []
+        return [name for name in self._known(settings) if name in _MEASURING_SERVICES]
+
     def logs(self, service: str, follow: bool) -> list[str]:
-        known = self._run(["config", "--services"], self.settings()).stdout.split()
+        known = self._known(self.settings())
         if service not in known:
             raise UsageError(f"There is no service '{service}'. Known: {', '.join(known)}.")
         return [*compose_argv(), "logs", "--tail", "200", *(["-f"] if follow else []), service]

@@ -16,6 +16,7 @@ from standins import remove_names
 
 from lab.analysis.prometheus import Prometheus
 from lab.settings import LOOPBACK, load_settings
+from lab.stack.docker import DockerEngine
 
 
 @pytest.fixture(scope="session")
@@ -86,7 +87,23 @@ def prometheus(stack):
 @pytest.fixture(scope="session")
 def lab_on_docker(lab, stack):
     """Return a function that runs `lab` with the docker engine."""
-    return lambda *argv, **environ: lab(*argv, **environment(**stack.environ, **environ))
+    return lambda *argv, **environ: lab(*argv, **environment(**(stack.environ | environ)))
+
+
+@pytest.fixture(scope="module")
+def up(lab_on_docker):
+    """Start the stack with `lab up`, which a later `lab` then finds; return its output."""
+    result = lab_on_docker("up", "--json")
+    assert result.code == 0, result.err
+    return result.json
+
+
+@pytest.fixture
+def engine(up, stack, monkeypatch):
+    """Return the docker engine, in the environment of the stack."""
+    for name, value in environment(**stack.environ).items():
+        monkeypatch.setenv(name, value)
+    return DockerEngine()
 
 
 @pytest.fixture(scope="session")

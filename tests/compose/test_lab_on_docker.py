@@ -7,23 +7,6 @@ import pytest
 
 from lab.analysis.queries import heartbeat
 from lab.load.k6 import new_testid
-from lab.stack.docker import DockerEngine
-
-
-@pytest.fixture(scope="module")
-def up(lab_on_docker):
-    result = lab_on_docker("up", "--json")
-    assert result.code == 0, result.err
-    return result.json
-
-
-@pytest.fixture
-def engine(up, stack, monkeypatch):
-    from commands import environment
-
-    for name, value in environment(**stack.environ).items():
-        monkeypatch.setenv(name, value)
-    return DockerEngine()
 
 
 def test_up_reports_running_services_and_settings(up):

@@ -14,13 +14,6 @@ CELLS = Path(__file__).with_name("containers.toml")
 TRIPLES = [("cached", "beside", "layer"), ("async-views", "sockets", "delayed")]
 
 
-@pytest.fixture(scope="module")
-def up(lab_on_docker):
-    """Start the stack with `lab up`: otherwise the run would stop it at the end."""
-    result = lab_on_docker("up", "--json")
-    assert result.code == 0, result.err
-
-
 def test_triples_contain_every_cell():
     names = tomllib.loads(CELLS.read_text())["axis"][0]["positions"]
     assert sorted(names) == sorted(name for triple in TRIPLES for name in triple)

@@ -10,13 +10,13 @@ COLLECTOR = "process-exporter"
 
 
 def test_every_service_of_a_healthy_stack_has_its_series(stack):
-    missing = wait_for_series(stack.services(), stack.settings().prometheus_url)
+    missing = wait_for_series(stack.services(), stack.settings())
     assert (bool(missing), missing.text) == (False, "")
 
 
 def test_service_without_series_is_named(stack):
     services = [*stack.services(), ServiceStatus("websocket-proxy", "running")]
-    missing = find_missing_series(services, stack.settings().prometheus_url)
+    missing = find_missing_series(services, stack.settings())
     assert missing.cpu == missing.memory == ("websocket-proxy",)
     assert "no CPU series of websocket-proxy and no memory series of" in missing.text
 
