@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from hotels.caching.tokens import detail_version, list_version
 from hotels.models import Booking, Customer, Hotel, Suite
 from hotels.selectors import hotel_detail_fast
+from lab_settings.declaration import Declaration
 
 SMALL = {"hotels": 2, "suites_per_hotel": 3, "bookings_per_suite": 4, "customers": 20}
 
@@ -71,14 +72,15 @@ def test_failed_load_db_leaves_no_rows(monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 def test_default_data_has_the_documented_size(api):
-    call_command(
-        "load_db", hotels=20, suites_per_hotel=100, bookings_per_suite=45, customers=20_000
-    )
-    assert _counts() == [20, 2_000, 20_000, 90_000]
-    sizes = [len(hotel_detail_fast(hotel.pk)) for hotel in Hotel.objects.all()]
-    assert min(sizes) >= 900_000
-    assert max(sizes) <= 1_000_000
-    assert 6_500 <= len(api.get("/api/hotel/").content) <= 7_500
+    """Two of the twenty hotels: each has its whole size."""
+    sizes = {"hotels": 20, "suites_per_hotel": 100, "bookings_per_suite": 45, "customers": 20_000}
+    for name, size in sizes.items():
+        assert Declaration.model_fields[f"LAB_DATA_{name.upper()}"].default == size
+    call_command("load_db", **(sizes | {"hotels": 2}))
+    assert _counts() == [2, 200, 20_000, 9_000]
+    for hotel in Hotel.objects.all():
+        assert 900_000 <= len(hotel_detail_fast(hotel.pk)) <= 1_000_000
+    assert 10 * len(api.get("/api/hotel/").content) == pytest.approx(7_000, abs=500)
     assert Booking.objects.filter(check_out__gt="2030-01-01").count() == 0
 
 

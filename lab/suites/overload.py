@@ -18,7 +18,7 @@ from lab.stack.engine import Engine
 from lab.stack.exclusive import ExclusiveUse, exclusive_use, prepare
 from lab.suites import breaking_rate
 from lab.suites.breaking_rate import Limit, find_limit
-from lab.suites.limits import LimitCheck, at_least, at_most, memory_checks, peaks
+from lab.suites.endurance import LimitCheck, at_least, at_most, memory_checks, peaks
 from lab.suites.single_run import SingleRun, plan_and_start, responses_by_status, run_once
 from lab.targets.reference import ReferenceApp
 

@@ -15,7 +15,7 @@ from lab.paths import ROOT, current_state
 from lab.settings import LOOPBACK, Settings
 from lab.stack import http
 from lab.stack.native.processes import Process
-from lab.stack.native.programs import library_env, require
+from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.render import render
 from lab.stack.native.tether import argv_prefix
 from lab.targets.file import Cache, TargetFile

@@ -13,7 +13,7 @@ import pytest
 from lab.paths import ROOT
 from lab.settings import LOOPBACK
 from lab.stack.engine import settings_of
-from lab.stack.native.programs import library_env, require
+from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.supervision import port_is_open, wait_for
 from tests.support.ports import free_port
 

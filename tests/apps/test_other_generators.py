@@ -12,7 +12,7 @@ from lab.host.cpus import choose_cpus
 from lab.load.k6 import Load, new_testid, run_k6
 from lab.load.summary import read_summary
 from lab.stack.engine import settings_of
-from lab.stack.native.programs import require
+from lab.stack.native.program_paths import require
 from lab.suites.bench import wrk
 from lab.targets.declared import find_target
 from lab.targets.starting import running

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from lab.paths import BIN, PROGRAMS
-from lab.stack.native.programs import library_env
+from lab.stack.native.program_paths import library_env
 
 STATE = PROGRAMS.parent / "compose-test"
 

@@ -17,7 +17,7 @@ from commands import STATE, check_output, run
 from lab.experiments.old_stacks.environment import MissingRequirement, find_python
 from lab.paths import PROGRAMS
 from lab.stack.engine import version_in
-from lab.stack.native.programs import require
+from lab.stack.native.program_paths import require
 
 FOLDER = Path(__file__).parent / "standins"
 PREFIX = "load-lab-standin/"

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from lab.stack.native.programs import browser_env, find_browser
+from lab.stack.native.program_paths import browser_env, find_browser
 from tests.support.browser import browser
 
 PROGRAM = find_browser()

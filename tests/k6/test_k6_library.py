@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from lab.paths import ROOT
-from lab.stack.native.programs import require
+from lab.stack.native.program_paths import require
 
 K6 = ROOT / "k6"
 

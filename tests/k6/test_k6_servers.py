@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from lab.paths import ROOT
-from lab.stack.native.programs import require
+from lab.stack.native.program_paths import require
 from tests.support.small_target import Target, serve
 
 SOCKETS = {

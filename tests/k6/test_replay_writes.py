@@ -10,7 +10,7 @@ import pytest
 
 from lab.load.k6 import Load
 from lab.paths import ROOT
-from lab.stack.native.programs import require
+from lab.stack.native.program_paths import require
 from lab.targets.mix import Mix, write_mix
 from lab.targets.sources.answers import Answers
 from lab.targets.sources.explorer import explore, templates_of

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from lab.paths import ROOT
-from lab.stack.native.programs import library_env, require
+from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.supervision import wait_for
 from tests.support.ports import free_port
 

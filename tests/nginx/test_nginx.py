@@ -7,7 +7,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from lab.stack.native.programs import library_env, require
+from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.render import render
 from lab.stack.native.supervision import wait_for
 from tests.support.nginx_front import raw

@@ -11,7 +11,7 @@ from lab.paths import ROOT
 from lab.stack.docker import compose_files
 from lab.stack.native.install import K6_VERSION, TOXIPROXY_VERSION
 from lab.stack.native.render import OPEN_FILES
-from lab.suites.limits import MEMORY_LIMITS
+from lab.suites.endurance import MEMORY_LIMITS
 from tests.support.compose import config
 
 ONE_SHOT = {"secrets", "init", "latency"}

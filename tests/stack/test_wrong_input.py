@@ -209,7 +209,7 @@ def test_outdated_toolchain_is_reported(tmp_path, program, script, message):
 
 
 def test_missing_program_is_reported_with_the_install_command():
-    code = "from lab.stack.native.programs import require; require('no-such-program')"
+    code = "from lab.stack.native.program_paths import require; require('no-such-program')"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )

@@ -47,7 +47,7 @@ def run_for_dashboards(lab: Callable[..., Any]) -> float:
     start = time.time() - _MARGIN_SECONDS
     layers = ("LAB_REDIS_CACHE=versioned", "LAB_NGINX_CACHE=protected")
     for argv in (
-        ("k6", "breakpoint", "--rate", "100", "--duration", "10s", "--scenario", "detail"),
+        ("k6", "breakpoint", "--rate", "40", "--duration", "10s", "--scenario", "detail"),
         ("set", *layers),
         ("k6", "smoke", "--vus", "3", "--duration", "12s"),
         ("set", "--preset", "article"),

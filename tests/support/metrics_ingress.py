@@ -9,7 +9,7 @@ from config.secrets import PUSH_USER
 from lab.analysis.prometheus import Prometheus
 from lab.paths import ROOT, State
 from lab.settings import Settings
-from lab.stack.native.programs import require
+from lab.stack.native.program_paths import require
 from lab.stack.native.supervision import wait_for
 
 TESTID = "from-elsewhere"

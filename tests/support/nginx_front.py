@@ -16,7 +16,7 @@ from ops.deadline import BuildTimes
 
 from lab.paths import ROOT
 from lab.settings import defaults
-from lab.stack.native.programs import library_env, require
+from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.render import write_templates
 from lab.stack.native.supervision import wait_for
 from tests.support.ports import free_port
@@ -44,9 +44,11 @@ class Backend:
         self.status, self.delay, self.version, self.headers = 200, 0.0, 1, []
         # Extra content that makes a page as large as a real one.
         self.padding = ""
-        # Versions of the built pages, and their paths; a 304 is not a build.
+        # Versions of the built pages, and their paths; a 304 is not a build. `build_seconds`: the
+        # duration of each answer that a worker gave.
         self.builds: list[int] = []
         self.built_paths: list[str] = []
+        self.build_seconds: list[float] = []
         # With `limit_workers`: requests wait for a worker, which rejects them as the backend does.
         self._workers: threading.Semaphore | None = None
         self._build_times = BuildTimes()
@@ -78,8 +80,10 @@ class Backend:
             if self._workers and self._build_times.is_too_late("page", start, time.time()):
                 yield False
                 return
+            began = time.monotonic()
             with self._build_times.measure("page"):
                 time.sleep(self.delay)
+            self.build_seconds.append(time.monotonic() - began)
             yield True
 
     def start(self) -> None:

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from lab.host.noise import NOISY_SHARE, UNSTEADY_RATIO, extremes
-from lab.suites.limits import MIN_RECOVERY_SECONDS
+from lab.suites.endurance import MIN_RECOVERY_SECONDS
 
 _MIB = 1024**2
 

@@ -19,7 +19,7 @@ from lab.paths import State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native import supervision
 from lab.stack.native.processes import Process, processes, stop_abandoned
-from lab.stack.native.programs import library_env, require
+from lab.stack.native.program_paths import library_env, require
 from lab.targets.target import PlainServer
 
 

@@ -23,7 +23,7 @@ from lab.stack.native import (
     tether,
 )
 from lab.stack.native.change import Change
-from lab.stack.native.programs import program_versions, require
+from lab.stack.native.program_paths import program_versions, require
 from lab.stack.native.services import grafana, redis_service
 from lab.stack.native.services.exporters import measured_group
 from lab.stack.native.services.service import Service

@@ -17,7 +17,7 @@ from lab.console import note, step
 from lab.errors import LabError
 from lab.paths import BIN, PROGRAMS, ROOT
 from lab.settings.env_file import read_env_file
-from lab.stack.native.programs import find, find_browser
+from lab.stack.native.program_paths import find, find_browser
 
 K6_VERSION = "1.8.1"
 TOXIPROXY_VERSION = "2.12.0"

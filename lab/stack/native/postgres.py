@@ -15,7 +15,7 @@ import psycopg
 from lab.errors import LabError
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
-from lab.stack.native.programs import library_env, require
+from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.services.start_order import postgres_user
 
 

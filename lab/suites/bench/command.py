@@ -16,7 +16,7 @@ from lab.profiling.recorder import check_permission
 from lab.stack.engine import Engine
 from lab.stack.exclusive import exclusive_use, prepare
 from lab.stack.inspect import read_counters
-from lab.stack.native.programs import require, version_of
+from lab.stack.native.program_paths import require, version_of
 from lab.suites.bench import rows, start
 from lab.suites.bench.busy import Busy
 from lab.suites.bench.dataset import ONE_NIGHT, free_slots

@@ -17,7 +17,7 @@ from lab.settings import LOOPBACK, Settings
 from lab.stack.database import DATABASE
 from lab.stack.engine import Engine
 from lab.stack.native import tether
-from lab.stack.native.programs import library_env, require
+from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.supervision import mark
 from lab.suites.bench.busy import Busy, BusyMeter
 from lab.suites.bench.dataset import Slots

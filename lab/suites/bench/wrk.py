@@ -13,7 +13,7 @@ from lab.errors import LabError
 from lab.host.cpus import Cpus
 from lab.paths import current_state
 from lab.stack.native import tether
-from lab.stack.native.programs import library_env, require
+from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.supervision import mark
 from lab.suites.bench.busy import BusyMeter
 from lab.suites.bench.sample import Sample

@@ -7,7 +7,7 @@ from statistics import median
 from lab.analysis.breakpoint import BREAK_WINDOWS
 from lab.analysis.result import Result
 from lab.analysis.windows import Window
-from lab.suites.limits import LimitCheck, at_least, at_most
+from lab.suites.endurance import LimitCheck, at_least, at_most
 from lab.suites.soak.sampler import Sample, Sampler
 
 _MIB = 1024**2

@@ -21,7 +21,7 @@ from lab.stack.engine import Engine
 from lab.stack.exclusive import exclusive_use, prepare
 from lab.suites import breaking_rate
 from lab.suites.breaking_rate import Limit, find_sustained
-from lab.suites.limits import memory_checks, peaks
+from lab.suites.endurance import memory_checks, peaks
 from lab.suites.single_run import SingleRun, plan_and_start, responses_by_status, run_once
 from lab.suites.soak.growth import load_checks, sample_checks
 from lab.suites.soak.sampler import Sampler

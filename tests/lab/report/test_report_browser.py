@@ -3,7 +3,7 @@
 import pytest
 
 from lab.report.document import write_report
-from lab.stack.native.programs import browser_env, find_browser
+from lab.stack.native.program_paths import browser_env, find_browser
 from tests.support.browser import browser
 from tests.support.report_samples import CLAIMS, ladder, load, runs
 

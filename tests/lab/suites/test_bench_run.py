@@ -65,6 +65,8 @@ def test_profile_shows_cpu_time_of_each_variant(bench_run):
         assert f"({profile['samples']:,} samples" in svg
 
 
+# Slow: the exit code of a missed target is tested without a load in test_bench.py.
+@pytest.mark.slow
 def test_slower_path_fails_check(stack, monkeypatch):
     """The variant that answers 304 builds the page instead."""
     original = rows.row("revalidation")

@@ -44,7 +44,7 @@ def test_large_dataset_is_measured_and_then_removed(stack, monkeypatch, repeats)
     """The dataset is only a little larger here: 10 million bookings take 15 minutes."""
     monkeypatch.setattr(dataset, "_FREE_BYTES", 0)
     monkeypatch.setattr(dataset, "swap", _swap_with_checks(dataset.swap))
-    size = Size(hotels=30, bookings=120_000, tenfold=3)
+    size = Size(hotels=12, bookings=40_000, tenfold=3)
     document = growth.run(stack, repeats=repeats, seconds=1, size=size)
     (ROOT / document["files"]["result"]).unlink()
     verdicts = [row["figures"][0] for row in document["rows"]]

@@ -15,7 +15,7 @@ from lab.errors import LabError, UsageError
 from lab.load.plan import Plan, Stage
 from lab.suites import breaking_rate, overload
 from lab.suites.breaking_rate import Limit, limit_of
-from lab.suites.limits import MEMORY_LIMITS, memory_checks
+from lab.suites.endurance import MEMORY_LIMITS, memory_checks
 from lab.suites.soak import run
 
 _MIB = 1024**2

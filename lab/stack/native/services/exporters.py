@@ -8,7 +8,7 @@ from typing import Any
 
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
-from lab.stack.native.programs import library_env, require
+from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.services import redis_service
 from lab.stack.native.services.service import Service
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
-from lab.stack.native.programs import find
+from lab.stack.native.program_paths import find
 from lab.stack.native.services.service import Service
 
 FOLDER = ROOT / "grafana"

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address
 
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
-from lab.stack.native.programs import library_env, require
+from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.services.service import Service
 
 TEMPLATE = ROOT / "nginx/push-gate/nginx.conf.template"

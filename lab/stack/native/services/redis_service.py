@@ -7,7 +7,7 @@ import redis
 from lab.errors import LabError
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
-from lab.stack.native.programs import library_env, require
+from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.services.service import Service
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from lab.host.cpus import choose_cpus
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
-from lab.stack.native.programs import library_env, require
+from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.services import (
     grafana,
     metrics_ingress,

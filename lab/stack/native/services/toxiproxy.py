@@ -2,7 +2,7 @@
 
 from lab.paths import State
 from lab.settings import LOOPBACK, Settings
-from lab.stack.native.programs import require
+from lab.stack.native.program_paths import require
 from lab.stack.native.services.service import Service
 
 
