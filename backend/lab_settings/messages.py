@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -55,7 +56,7 @@ def _message(error: Any) -> str:
         case "extra_forbidden" if name in REMOVED_SETTINGS:
             return removal_message(name)
         case "extra_forbidden":
-            return f"There is no setting {name}. Known: {', '.join(Declaration.model_fields)}."
+            return f"There is no setting {name}. {_similar(name)}"
         case "enum":
             allowed = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ")
             return f"{name}={value} is invalid. Allowed: {allowed}. {_HINT}"
@@ -70,6 +71,12 @@ def _message(error: Any) -> str:
             return f"{name}={value} is invalid. Allowed: {error['ctx']['le']} or less. {_HINT}"
         case _:
             return f"{name}={value} is invalid: {problem(error)}. {_HINT}"
+
+
+def _similar(name: str) -> str:
+    if similar := get_close_matches(name, Declaration.model_fields, n=1, cutoff=0.8):
+        return f"Did you mean {similar[0]}? .env.example describes each setting."
+    return f"Known: {', '.join(Declaration.model_fields)}."
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from typing import Any
 
 import tomli_w
 
+from lab.console import step
 from lab.errors import UsageError
 from lab.paths import TARGETS
 from lab.targets.declared import DeclaredTarget
@@ -25,7 +26,8 @@ def add_target(name: str, values: dict[str, Any], headers: list[str], *, replace
     path = _new_path(name, replace)
     document = values | ({"headers": dict(map(_header, headers))} if headers else {})
     target = DeclaredTarget(name, parse_target(document, path), path)
-    target.require_ready()
+    with step(f"Waiting for {target.url}{target.file.ready}"):
+        target.require_ready()
     path.parent.mkdir(exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text(tomli_w.dumps(document), encoding="utf-8")

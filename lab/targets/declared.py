@@ -110,9 +110,15 @@ class DeclaredTarget:
         try:
             retry(self._ask)
         except (httpx.TransportError, _NotReadyError) as error:
+            # `lab target add` asks before it writes the file.
+            remedy = (
+                f"change url, ready or ready_seconds in {self.path}"
+                if self.path.exists()
+                else "name another URL or another --ready. Nothing was written"
+            )
             raise LabError(
                 f"{self.url}{self.file.ready} gave no 200 within {self.file.ready_seconds:g} s: "
-                f"{error}. Start the target, or change url, ready or ready_seconds in {self.path}."
+                f"{error}. Start the target, or {remedy}."
             ) from None
 
     def require_alive(self) -> None:

@@ -87,7 +87,7 @@ def test_timeout_longer_than_outer_timeout_is_rejected():
         ("LAB_WEBSOCKETS", "on", "needs an ASGI server"),
         ("LAB_DB_POOL", "60", "2 processes with LAB_DB_POOL=60 need 120 connections"),
         ("LAB_SERVER", "daphne", "LAB_SERVER=daphne runs one process, but LAB_WORKERS=2"),
-        ("LAB_WORKER", "2", "There is no setting LAB_WORKER"),
+        ("LAB_WORKER", "2", "There is no setting LAB_WORKER. Did you mean LAB_WORKERS"),
     ],
 )
 def test_unknown_name_or_value_is_rejected_with_allowed_values(name, value, message):

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from lab.errors import LabError
 from lab.paths import RESULTS, ROOT, TARGETS
+from lab.targets.adding import add_target
 from tests.support.small_api import DOCUMENT, TOKEN, SmallApi, serve_api
 
 HEADER = ("--header", "Authorization: ${SMALL_TOKEN}")
@@ -131,6 +133,13 @@ def test_target_is_added_only_if_it_answers(lab, api, name, argv, environ, code,
     assert result.is_one_message(code)
     assert message in result.err
     assert "abc" not in result.err
+    assert list(TARGETS.glob(f"{name}*")) == []
+
+
+def test_target_that_does_not_answer_is_not_written(name):
+    values = {"url": "http://127.0.0.1:1", "ready_seconds": 0.2}
+    with pytest.raises(LabError, match="or name another URL"):
+        add_target(name, values, [], replace=False)
     assert list(TARGETS.glob(f"{name}*")) == []
 
 
