@@ -1,4 +1,8 @@
-"""Count and time every request by route. By path there would be a time series per hotel."""
+"""Count and time every request by route. By path there would be a time series per hotel.
+
+Three metrics only: a general exporter writes about ten per request, which a response of one
+millisecond would show.
+"""
 
 import time
 from collections.abc import Awaitable, Callable

@@ -11,7 +11,7 @@ import typer
 
 from lab.cli import options
 from lab.cli.options import Json, check_duration, current_engine, print_result, whole_seconds
-from lab.errors import UsageError
+from lab.errors import LabError, UsageError
 from lab.load import ApiScenario, Profile, Scenario
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ def _loaded(
         return nullcontext(hotel)
     target = find_allowed(name, allowed_host)
     _require_own_url(target.url)
+    if engine.settings() is None:
+        raise LabError(f"Prometheus is not running. Start it: lab up --target {name}")
     return ready(target, settings_of(engine))
 
 

@@ -171,7 +171,7 @@ def _find_unfinished(name_or_path: str, allowed_host: str | None) -> tuple[Store
                 f"be one experiment. Start a new run: lab run {name_or_path}"
             )
         return store, _remake_plan(name, text, experiment, document, allowed_host)
-    raise UsageError(f"No run of {name} has cells left. Start a new one: lab run {name_or_path}")
+    raise UsageError(f"There is no unfinished run of {name}. Start one: lab run {name_or_path}")
 
 
 def _unfinished_header(store: Store) -> dict[str, Any] | None:

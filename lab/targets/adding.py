@@ -25,7 +25,8 @@ def add_target(name: str, values: dict[str, Any], headers: list[str], *, replace
     """
     path = _new_path(name, replace)
     document = values | ({"headers": dict(map(_header, headers))} if headers else {})
-    target = DeclaredTarget(name, parse_target(document, path), path)
+    file = parse_target(document, f"{name} was not added, since values are invalid")
+    target = DeclaredTarget(name, file, path)
     with step(f"Waiting for {target.url}{target.file.ready}"):
         target.require_ready()
     path.parent.mkdir(exist_ok=True)

@@ -154,15 +154,20 @@ def read_target(name: str) -> TargetFile:
         raise UsageError(f"{path} is not TOML: {error}.") from None
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}.") from None
-    return parse_target(document, path)
+    return parse_target(document, f"{path} is not a target file")
 
 
-def parse_target(document: dict[str, Any], path: Path) -> TargetFile:
+def parse_target(document: dict[str, Any], complaint: str) -> TargetFile:
+    """Return the target.
+
+    Raises:
+        UsageError: values are invalid; the message is `complaint` with a line for each.
+    """
     try:
         return TargetFile.model_validate(document)
     except ValidationError as error:
         lines = "\n".join(f"  {_place(e['loc'])}: {problem(e)}" for e in error.errors())
-        raise UsageError(f"{path} is not a target file (docs/own-app.md):\n{lines}") from None
+        raise UsageError(f"{complaint} (docs/own-app.md):\n{lines}") from None
 
 
 def _place(location: tuple[str | int, ...]) -> str:

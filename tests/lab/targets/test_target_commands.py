@@ -119,7 +119,7 @@ def test_operation_that_fails_before_the_load_is_named(lab, stack, target):
     ("argv", "environ", "code", "message"),
     [
         (("x y", "{url}"), {}, 2, "can't name a target"),
-        (("{name}", "ftp://x"), {}, 2, "is not an address"),
+        (("{name}", "ftp://x"), {}, 2, "values are invalid (docs/own-app.md):\n  url: ftp://x is"),
         (("{name}", "http://127.0.0.1:1", "--ready", "x"), {}, 2, "ready"),
         (("{name}", "{url}", "--header", "Authorization: Token abc"), {}, 2, "into a variable"),
         (("{name}", "{url}", "--header", "Authorization"), {}, 2, "is written 'Name: value'"),
@@ -186,6 +186,9 @@ def test_host_that_can_not_be_found_is_one_message(lab, stack, tmp_path):
 
 
 def test_stack_for_own_target_starts_only_what_measures(lab, api, target, second_stack):
+    early = lab("k6", "smoke", "--target", target, SMALL_TOKEN=TOKEN, **second_stack)
+    assert early.is_one_message(1)
+    assert f"Start it: lab up --target {target}" in early.err
     up = lab("up", "--target", target, "--json", SMALL_TOKEN=TOKEN, **second_stack)
     assert up.code == 0, up.err
     running = {each["name"] for each in up.json["services"] if each["state"] == "running"}
