@@ -91,6 +91,14 @@ def _group(nodeid: str) -> str:
     return "/".join(parts[:2]) if parts[0] in ("tests", "backend") else parts[0]
 
 
+# Groups with long files begin first, so that all processes end at about the same time.
+LONG_GROUPS = ("tests/stack", "tests/lab", "tests/k6")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: _group(item.nodeid) not in LONG_GROUPS)
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print the duration of each test group, summed over all pytest processes."""
     seconds: Counter[str] = Counter()
