@@ -13,6 +13,7 @@ from uuid import UUID
 from channels.layers import get_channel_layer
 from hotels.services import CreatedBooking
 from observability import metrics
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 logger = logging.getLogger(__name__)
 
@@ -60,8 +61,13 @@ def _message(booking: CreatedBooking, hotel: UUID) -> str:
 
 
 async def _send(group: str, message: dict[str, Any]) -> None:
+    layer = get_channel_layer(LAYER)
     async with asyncio.timeout(TIMEOUT_SECONDS):
-        await get_channel_layer(LAYER).group_send(group, message)
+        try:
+            await layer.group_send(group, message)
+        except RedisConnectionError:
+            # Redis was restarted since the last push: the client now opens a new connection.
+            await layer.group_send(group, message)
 
 
 def _count(future: Future[None]) -> None:

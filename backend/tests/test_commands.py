@@ -1,6 +1,7 @@
 """load_db, table_sizes, lab_config and check --deploy."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from hotels.caching.tokens import detail_version, list_version
 from hotels.models import Booking, Customer, Hotel, Suite
 from hotels.selectors import hotel_detail_fast
 from lab_settings.declaration import Declaration
+from workbench.models import Post
 
 SMALL = {"hotels": 2, "suites_per_hotel": 3, "bookings_per_suite": 4, "customers": 20}
 
@@ -20,8 +22,6 @@ def _counts():
 
 
 def _manage(*argv, **environ):
-    import os
-
     return subprocess.run(
         [sys.executable, "manage.py", *argv],
         cwd=BASE_DIR,
@@ -68,6 +68,16 @@ def test_failed_load_db_leaves_no_rows(monkeypatch):
     with pytest.raises(CommandError, match="Nothing was changed"):
         call_command("load_db", **SMALL)
     assert _counts() == [0, 0, 0, 0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_prepare_db_loads_only_what_is_missing(capsys):
+    call_command("load_db", **SMALL)
+    call_command("prepare_db")
+    assert _counts() == [2, 6, 20, 24]
+    assert Post.objects.count() == int(os.environ["LAB_DATA_POSTS"])
+    output = capsys.readouterr().out
+    assert output.index("Migrating the database") < output.index("The data is already loaded.")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,6 +1,7 @@
 """The operations of a load one by one: how many, how slow, and which exceeded a limit first."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lab.analysis import queries
 from lab.analysis.breakpoint import BREAK_WINDOWS
@@ -18,28 +19,22 @@ def operation_results(
     """Return the load's operations, the first to exceed a limit first, then the slowest.
 
     `started` is Unix time. A limit counts as exceeded like the whole load's break point: in
-    BREAK_WINDOWS windows in a row.
+    BREAK_WINDOWS windows in a row. An operation with too few requests for a window is judged by all
+    its requests so far.
     """
     end = started + seconds + 1
     totals = prometheus.instant_by_label(queries.requests_by_operation(testid), "name", end)
     failed = prometheus.instant_by_label(queries.failures_by_operation(testid), "name", end)
-    slowest = _percentiles_so_far(testid, started, seconds, prometheus)
-    # A load that is shorter than a window has none.
-    ranges = (started + WINDOW_SECONDS, started + max(seconds, WINDOW_SECONDS), STEP_SECONDS)
-    times = prometheus.by_label(
-        queries.percentile_by_operation(testid, 0.95, WINDOW_SECONDS), "name", *ranges
-    )
-    errors = prometheus.by_label(
-        queries.error_ratio_by_operation(testid, WINDOW_SECONDS), "name", *ranges
-    )
+    so_far = _so_far(testid, started, seconds, prometheus)
+    windows = _in_windows(testid, started, seconds, prometheus)
     results = [
         OperationResult(
             name=name,
             requests=round(requests),
             failed=round(failed.get(name, 0)),
-            p95_ms=_milliseconds(slowest.get(name)),
+            p95_ms=_last_milliseconds(so_far.times.get(name)),
             exceeded_after=exceeded_after(
-                times.get(name, {}), errors.get(name, {}), bounds, started
+                *(windows if name in windows.times else so_far).of(name), bounds, started
             ),
         )
         for name, requests in totals.items()
@@ -47,17 +42,38 @@ def operation_results(
     return sorted(results, key=_order)
 
 
-def _percentiles_so_far(
-    testid: str, started: float, seconds: float, prometheus: Prometheus
-) -> dict[str, float]:
-    """Return the p95 of all responses by operation, in seconds. One request is enough: a rate needs
-    two pushes of a series, and an operation of a large mix may have one.
+@dataclass(frozen=True)
+class _Measured:
+    """The p95 in seconds and the share of failed requests over time, by operation."""
+
+    times: dict[str, Series]
+    errors: dict[str, Series]
+
+    def of(self, name: str) -> tuple[Series, Series]:
+        return self.times.get(name, {}), self.errors.get(name, {})
+
+
+def _in_windows(testid: str, started: float, seconds: float, prometheus: Prometheus) -> _Measured:
+    # A load that is shorter than a window has none.
+    ranges = (started + WINDOW_SECONDS, started + max(seconds, WINDOW_SECONDS), STEP_SECONDS)
+    times = queries.percentile_by_operation(testid, 0.95, WINDOW_SECONDS)
+    errors = queries.error_ratio_by_operation(testid, WINDOW_SECONDS)
+    return _Measured(
+        prometheus.by_label(times, "name", *ranges), prometheus.by_label(errors, "name", *ranges)
+    )
+
+
+def _so_far(testid: str, started: float, seconds: float, prometheus: Prometheus) -> _Measured:
+    """Return what the requests since the start give at each moment. One request is enough: a window
+    needs two pushes of a series, and an operation of a large mix may have one.
     """
-    # The last moment before k6 marks its series stale, which is about when the load ends.
-    step = max(1, seconds / _MOMENTS)
-    query = queries.percentile_so_far_by_operation(testid, 0.95)
-    found = prometheus.by_label(query, "name", started, started + seconds, step)
-    return {name: series[max(series)] for name, series in found.items() if series}
+    # Moments until the load's end, since k6 then marks its series stale.
+    ranges = (started, started + seconds, max(1, seconds / _MOMENTS))
+    times = queries.percentile_so_far_by_operation(testid, 0.95)
+    errors = queries.error_ratio_so_far_by_operation(testid)
+    return _Measured(
+        prometheus.by_label(times, "name", *ranges), prometheus.by_label(errors, "name", *ranges)
+    )
 
 
 def exceeded_after(
@@ -82,8 +98,8 @@ def _first_run(broken: Sequence[bool]) -> int | None:
     return next((n for n in starts if all(broken[n : n + BREAK_WINDOWS])), None)
 
 
-def _milliseconds(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds * 1000, 1)
+def _last_milliseconds(seconds: Series | None) -> float | None:
+    return round(seconds[max(seconds)] * 1000, 1) if seconds else None
 
 
 def _order(result: OperationResult) -> tuple[float, float]:

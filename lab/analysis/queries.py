@@ -98,6 +98,11 @@ def error_ratio_by_operation(testid: str, seconds: int) -> str:
     return f"{failed} / sum by (name) (rate({REQUESTS}{{{load}}}[{seconds}s]))"
 
 
+def error_ratio_so_far_by_operation(testid: str) -> str:
+    """Like `error_ratio_by_operation`, of all requests so far."""
+    return f"{failures_by_operation(testid)} / {requests_by_operation(testid)}"
+
+
 def queries(testid: str, seconds: int) -> dict[str, str]:
     """Return every query behind a run's windows, by result."""
     return {**counters(testid), "p95_seconds": percentile(testid, 0.95, seconds)}

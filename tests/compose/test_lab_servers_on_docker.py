@@ -10,16 +10,21 @@ import pytest
 from lab.paths import ROOT
 
 CELLS = Path(__file__).with_name("containers.toml")
-# Three cells per run: a cell takes a minute, most of it in compose, and a run adds a minute.
-TRIPLES = [("cached", "beside", "layer"), ("async-views", "sockets", "delayed")]
+# Three cells per run: a cell takes two minutes, most of it in compose, and a run adds a minute.
+QUICK = ("beside", "layer", "sockets")
+# Held by quicker tests too: caches by test_lab_on_docker.py, async views by the cell "layer", a
+# delay by test_compose_stack.py.
+SLOW = ("cached", "async-views", "delayed")
 
 
 def test_triples_contain_every_cell():
     names = tomllib.loads(CELLS.read_text())["axis"][0]["positions"]
-    assert sorted(names) == sorted(name for triple in TRIPLES for name in triple)
+    assert sorted(names) == sorted(QUICK + SLOW)
 
 
-@pytest.mark.parametrize("triple", TRIPLES, ids="-".join)
+@pytest.mark.parametrize(
+    "triple", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)], ids="-".join
+)
 def test_every_kind_of_server_is_measured(up, lab_on_docker, triple):
     flags = (part for name in triple for part in ("--only", name))
     result = lab_on_docker("run", str(CELLS), *flags, "--json")

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import pairwise
 
 import pytest
 
@@ -21,6 +20,7 @@ from lab.paths import ROOT
 from lab.settings.env_file import read_env_file
 from lab.stack.native.program_paths import require
 from lab.targets.mix import Arrival, Mix, Operation, Request, write_mix
+from tests.support.arrival_times import correlation, gap_errors
 
 TOKEN = "canary-5d81f0c2b97e4a36"
 HEADERS = {"Authorization": f"Token {TOKEN}"}
@@ -308,10 +308,9 @@ def test_recorded_arrivals_are_sent_at_their_times(tmp_path, speed):
     log = _arrivals(speed)
     due = [arrival.at / speed for arrival in log]
     sent = _sent_times(tmp_path, log, speed)
-    errors = [abs(a - b) for a, b in zip(_gaps(due), _gaps(sent), strict=True)]
     # The median, since other tests take CPU time at the same time; `make test-apps` measures p95.
-    assert statistics.median(errors) <= 0.005
-    assert statistics.correlation(_per_second(due), _per_second(sent)) >= 0.99
+    assert statistics.median(gap_errors(due, sent)) <= 0.005
+    assert correlation(due, sent) >= 0.99
 
 
 def _sent_times(folder, log, speed):
@@ -327,15 +326,6 @@ def _sent_times(folder, log, speed):
     assert run.count("http_reqs{scenario:replay}") == len(log)
     assert not any("Cookie" in request.headers for request in requests)
     return [request.at - requests[0].at for request in requests]
-
-
-def _gaps(times):
-    return [later - earlier for earlier, later in pairwise(times)]
-
-
-def _per_second(times):
-    counts = Counter(int(at) for at in times)
-    return [counts[second] for second in range(SECONDS)]
 
 
 def test_recorded_arrivals_have_no_plan_and_late_ones_are_dropped(tmp_path):

@@ -43,9 +43,10 @@ def test_first_process_stops_on_term(stack, argv, setting):
         outer.wait(5)
 
 
-def test_init_fails_if_settings_cannot_be_read(tmp_path):
+@pytest.mark.parametrize("step", ["lab_settings.messages", "ops.roles", "prepare_db"])
+def test_init_fails_if_a_step_fails(tmp_path, step):
     python = tmp_path / "python"
-    python.write_text('#!/bin/sh\ncase "$*" in *lab_config*) exit 3;; esac\n')
+    python.write_text(f'#!/bin/sh\ncase "$*" in *{step}*) exit 3;; esac\n')
     python.chmod(0o755)
     env = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     assert subprocess.run([BACKEND / "bin/init"], env=env, check=False).returncode == 3

@@ -1,5 +1,7 @@
 """What a killed `lab` or a second one could do to a stack."""
 
+import socket
+
 import pytest
 
 from lab.stack.database import copy_database
@@ -41,3 +43,15 @@ def test_second_measurement_is_refused(argv, lab, stack):
     assert result.is_one_message(1)
     assert "measures on this stack" in result.err
     assert "process" in result.err
+
+
+def test_port_that_another_program_took_meanwhile_is_named(lab, stack):
+    port = stack.settings().LAB_REDIS_PORT
+    stack._supervision.stop_service("redis")
+    with socket.create_server(("127.0.0.1", port)):
+        result = lab("up")
+    assert result.is_one_message(1), result.err
+    assert str(port) in result.err
+    assert lab("up").code == 0
+    states = [service.state for service in stack.services() if service.name == "redis"]
+    assert states[0] in ("starting", "running")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import psutil
 
-from lab.console import note, step
+from lab.console import step
 from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings
@@ -72,13 +72,7 @@ def manage(
 def load(settings: Settings, state: State) -> None:
     """Create the roles and the database, and migrate it; load the data when there is none."""
     manage(["-m", "ops.roles"], settings, state)
-    with step("Migrating the database"):
-        manage(["manage.py", "migrate", "--no-input"], settings, state)
-    note("Loading the data, if there is none")
-    load_db = ["manage.py", "load_db", "--if-empty"]
-    manage(load_db, settings, state, show=True)
-    if settings.LAB_WORKBENCH == "on":
-        manage([*load_db, "--workbench"], settings, state, show=True)
+    manage(["manage.py", "prepare_db"], settings, state, show=True)
 
 
 def load_new_data(before: Settings, after: Settings, state: State) -> None:

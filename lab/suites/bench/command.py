@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -70,17 +71,36 @@ def run(engine: Engine, options: Options) -> dict[str, Any]:
     Raises:
         UsageError: the engine is not native.
         LabError: the stack failed.
-        Interrupted: the user pressed Ctrl-C.
+        Interrupted: the user pressed Ctrl-C. The finished rows are stored.
     """
     require_native(engine)
+    documents: list[dict[str, Any]] = []
     with exclusive_use(engine) as stack:
         if options.profile:
             check_permission(backend_pid(engine))
         prepare(engine, stack)
         with facts(engine, stack.base, versions()) as provenance:
-            documents = list(_measure_rows(Bench(engine, stack.base), options))
-    head = {name: value for name, value in asdict(options).items() if name != "names"}
+            head = {name: value for name, value in asdict(options).items() if name != "names"}
+            with _store_on_interrupt({**provenance, **head, "rows": documents}):
+                # One by one, so that an interrupt loses only the row that it ends.
+                for document in _measure_rows(Bench(engine, stack.base), options):
+                    documents.append(document)
     return store_result("bench", {**provenance, **head, "rows": documents})
+
+
+@contextmanager
+def _store_on_interrupt(document: dict[str, Any]) -> Iterator[None]:
+    """Store the rows measured so far if the bench is interrupted: a whole one takes 15 minutes."""
+    try:
+        yield
+    except (Interrupted, KeyboardInterrupt):
+        if not document["rows"]:
+            raise
+        stored = store_result("bench-interrupted", document)
+        raise Interrupted(
+            f"Interrupted. Finished rows ({len(document['rows'])}): {stored['files']['result']}. "
+            "For the others: lab bench --only ROW"
+        ) from None
 
 
 def require_native(engine: Engine) -> None:

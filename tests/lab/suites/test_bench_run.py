@@ -1,11 +1,13 @@
 """`lab bench` on the running stack: measured, stored, missed, and with a full generator."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 
 import pytest
 
+from lab.errors import Interrupted
 from lab.host.cpus import choose_cpus
 from lab.paths import ROOT
 from lab.suites.bench import command, rows, wrk
@@ -82,6 +84,23 @@ def test_slower_path_fails_check(stack, monkeypatch):
     (verdict,) = document["rows"][0]["figures"]
     assert verdict["outcome"] == "missed"
     assert not command.is_reached(document)
+
+
+def test_rows_before_an_interrupt_are_stored(stack, monkeypatch):
+    """Ctrl-C in the second row."""
+    first = {"row": "revalidation", "path": "", "figures": [], "pairs": [], "profiles": []}
+
+    def measure_rows(_bench, _options):
+        yield first
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "_measure_rows", measure_rows)
+    options = command.resolve_options(["revalidation"], repeats=1, seconds=1, check=True)
+    with pytest.raises(Interrupted, match=r"Finished rows \(1\)") as error:
+        command.run(stack, options)
+    path = ROOT / re.search(r"results/\S+\.json", str(error.value))[0]
+    assert json.loads(path.read_text())["rows"] == [first]
+    path.unlink()
 
 
 def test_full_generator_is_detected(stack, tmp_path):

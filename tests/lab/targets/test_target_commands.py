@@ -13,6 +13,8 @@ from lab.targets.adding import add_target
 from tests.support.small_api import DOCUMENT, TOKEN, SmallApi, serve_api
 
 HEADER = ("--header", "Authorization: ${SMALL_TOKEN}")
+# Other tests fill the generator's CPUs, which would stop a ramp before its break.
+WHOLE = ("--no-early-stop",)
 
 
 @dataclass
@@ -82,7 +84,7 @@ def test_load_of_own_target_is_judged_and_its_token_is_nowhere(lab, stack, api, 
 
 
 def test_ramp_of_own_target_has_a_verdict(lab, stack, target):
-    ramp = ("--rate", "3000", "--duration", "20s", "--p95", "20", "--json")
+    ramp = ("--rate", "3000", "--duration", "20s", "--p95", "20", "--json", *WHOLE)
     run = lab("k6", "breakpoint", "--target", target, *ramp, SMALL_TOKEN=TOKEN)
     assert run.code == 0, run.err
     document = run.json
@@ -95,7 +97,7 @@ def test_operation_that_starts_to_fail_is_named(lab, stack, api, target, monkeyp
     path = "/api/guests/me/"
     monkeypatch.setattr(api, "failing", path)
     monkeypatch.setattr(api, "good_requests", api.paths.count(f"GET {path}") + 30)
-    ramp = ("--rate", "300", "--duration", "20s", "--json")
+    ramp = ("--rate", "300", "--duration", "20s", "--json", *WHOLE)
     run = lab("k6", "breakpoint", "--target", target, *ramp, SMALL_TOKEN=TOKEN)
     assert run.code == 0, run.err
     first, *others = run.json["by_operation"]
@@ -103,6 +105,21 @@ def test_operation_that_starts_to_fail_is_named(lab, stack, api, target, monkeyp
     assert first["name"] == f"GET {path}"
     assert first["failed"] == run.json["failed"] > 30
     assert {each["failed"] for each in others} == {0}
+
+
+def test_operation_with_few_requests_that_fails_is_named(lab, stack, api, target, monkeypatch):
+    """Three requests in 12 s: a window of 5 s has too few."""
+    path = "/api/hotels/"
+    monkeypatch.setattr(api, "failing", path)
+    # One more is sent in setup().
+    monkeypatch.setattr(api, "good_requests", api.paths.count(f"GET {path}") + 1)
+    load = ("--rate", "3", "--duration", "12s", "--json")
+    run = lab("k6", "hold", "--target", target, *load, SMALL_TOKEN=TOKEN)
+    assert run.code == 1
+    first, *others = run.json["by_operation"]
+    assert (first["name"], first["failed"]) == (f"GET {path}", first["requests"])
+    assert 0 <= first["exceeded_after"] <= 12
+    assert {each["exceeded_after"] for each in others} == {None}
 
 
 def test_operation_that_fails_before_the_load_is_named(lab, stack, target):
