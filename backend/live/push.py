@@ -66,7 +66,8 @@ async def _send(group: str, message: dict[str, Any]) -> None:
         try:
             await layer.group_send(group, message)
         except RedisConnectionError:
-            # Redis was restarted since the last push: the client now opens a new connection.
+            # Redis closed the connection since the last push, as a restart does. The client now
+            # opens a new one.
             await layer.group_send(group, message)
 
 

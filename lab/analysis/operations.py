@@ -19,8 +19,8 @@ def operation_results(
     """Return the load's operations, the first to exceed a limit first, then the slowest.
 
     `started` is Unix time. A limit counts as exceeded like the whole load's break point: in
-    BREAK_WINDOWS windows in a row. An operation with too few requests for a window is judged by all
-    its requests so far.
+    BREAK_WINDOWS windows in a row. An operation with too few requests for that is judged by all its
+    requests so far.
     """
     end = started + seconds + 1
     totals = prometheus.instant_by_label(queries.requests_by_operation(testid), "name", end)
@@ -33,9 +33,7 @@ def operation_results(
             requests=round(requests),
             failed=round(failed.get(name, 0)),
             p95_ms=_last_milliseconds(so_far.times.get(name)),
-            exceeded_after=exceeded_after(
-                *(windows if name in windows.times else so_far).of(name), bounds, started
-            ),
+            exceeded_after=_exceeded_after(name, windows, so_far, bounds, started),
         )
         for name, requests in totals.items()
     ]
@@ -76,20 +74,44 @@ def _so_far(testid: str, started: float, seconds: float, prometheus: Prometheus)
     )
 
 
+def _exceeded_after(
+    name: str, windows: _Measured, so_far: _Measured, bounds: Bounds, started: float
+) -> float | None:
+    if len(windows.times.get(name, {})) >= BREAK_WINDOWS:
+        return exceeded_after(*windows.of(name), bounds, started)
+    return exceeded_for_good_after(*so_far.of(name), bounds, started)
+
+
 def exceeded_after(
     p95_seconds: Series, error_ratios: Series, bounds: Bounds, started: float
 ) -> float | None:
     """Return the seconds into the load at the end of the first of BREAK_WINDOWS windows in a row
     that exceeded a limit; None if there are none. Both series map Unix time to a window's value.
     """
-    moments = sorted({*p95_seconds, *error_ratios})
-    broken = [
-        p95_seconds.get(at, 0) * 1000 > bounds.p95_ms
+    broken = _broken(p95_seconds, error_ratios, bounds)
+    first = _first_run(list(broken.values()))
+    return None if first is None else round(list(broken)[first] - started, 1)
+
+
+def exceeded_for_good_after(
+    p95_seconds: Series, error_ratios: Series, bounds: Bounds, started: float
+) -> float | None:
+    """Return the seconds into the load from which the values of all requests so far exceeded a
+    limit until its end; None if they did not at the end.
+    """
+    since = None
+    for at, is_broken in _broken(p95_seconds, error_ratios, bounds).items():
+        since = (since or at) if is_broken else None
+    return None if since is None else round(since - started, 1)
+
+
+def _broken(p95_seconds: Series, error_ratios: Series, bounds: Bounds) -> dict[float, bool]:
+    """Return whether a limit was exceeded, by moment and in their order."""
+    return {
+        at: p95_seconds.get(at, 0) * 1000 > bounds.p95_ms
         or error_ratios.get(at, 0) > bounds.error_ratio
-        for at in moments
-    ]
-    first = _first_run(broken)
-    return None if first is None else round(moments[first] - started, 1)
+        for at in sorted({*p95_seconds, *error_ratios})
+    }
 
 
 def _first_run(broken: Sequence[bool]) -> int | None:

@@ -205,7 +205,8 @@ class WebSockets(_Part):
 
 class OperationResult(_Part):
     """One operation of a load: its `name` label. `exceeded_after`: seconds into the load when it
-    had exceeded a limit in several windows in a row; None if it did not.
+    had exceeded a limit in several windows in a row, or for good where it had too few requests for
+    windows; None if it did not.
     """
 
     name: str

@@ -22,9 +22,9 @@ from lab.targets.target import no_check
 
 _POLL_SECONDS = 0.2
 _HINTS = {
-    401: "Give it a header: [headers] or [auth] in the target file.",
+    401: "It needs a header: --header of `lab target add`, or [headers] or [auth] in the file.",
     403: "The header's token may not read it, or ready has the wrong path.",
-    404: "Set ready in the target file to a path that answers 200.",
+    404: "Name a path that answers 200: --ready of `lab target add`, or ready in the file.",
 }
 
 
@@ -53,6 +53,8 @@ class DeclaredTarget:
     check: Callable[[], None] = no_check
     commit: str | None = None
     front: Front | None = None
+    # `lab target add` asks the target before it writes the file.
+    is_written: bool = True
 
     @property
     def url(self) -> str:
@@ -110,10 +112,9 @@ class DeclaredTarget:
         try:
             retry(self._ask)
         except (httpx.TransportError, _NotReadyError) as error:
-            # `lab target add` asks before it writes the file.
             remedy = (
                 f"change url, ready or ready_seconds in {self.path}"
-                if self.path.exists()
+                if self.is_written
                 else "name another URL or another --ready. Nothing was written"
             )
             raise LabError(
@@ -170,9 +171,10 @@ class DeclaredTarget:
             headers=self._first_credentials().headers,
         )
         if response.status_code in (401, 403, 404):
+            file = f"The file: {self.path}" if self.is_written else "Nothing was written."
             raise LabError(
                 f"{self.url}{self.file.ready} answers {response.status_code}. "
-                f"{_HINTS[response.status_code]} The file: {self.path}"
+                f"{_HINTS[response.status_code]} {file}"
             )
         if response.status_code != httpx.codes.OK:
             raise _NotReadyError(f"it answers {response.status_code}")

@@ -61,11 +61,11 @@ def manage(
     """Like `python`, but check the exit code.
 
     Raises:
-        LabError: the command failed; the message has its output.
+        LabError: the command failed; the message has its output, unless it was shown.
     """
     result = python(argv, settings, state, show=show, env=env)
     if result.returncode:
-        output = (result.stderr or result.stdout or "").strip()
+        output = "see above" if show else (result.stderr or result.stdout).strip()
         raise LabError(f"`python {' '.join(argv)}` failed in backend/:\n{output}")
 
 

@@ -2,7 +2,6 @@
 
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -74,33 +73,32 @@ def run(engine: Engine, options: Options) -> dict[str, Any]:
         Interrupted: the user pressed Ctrl-C. The finished rows are stored.
     """
     require_native(engine)
-    documents: list[dict[str, Any]] = []
+    head = {name: value for name, value in asdict(options).items() if name != "names"}
     with exclusive_use(engine) as stack:
         if options.profile:
             check_permission(backend_pid(engine))
         prepare(engine, stack)
         with facts(engine, stack.base, versions()) as provenance:
-            head = {name: value for name, value in asdict(options).items() if name != "names"}
-            with _store_on_interrupt({**provenance, **head, "rows": documents}):
-                # One by one, so that an interrupt loses only the row that it ends.
-                for document in _measure_rows(Bench(engine, stack.base), options):
-                    documents.append(document)
-    return store_result("bench", {**provenance, **head, "rows": documents})
-
-
-@contextmanager
-def _store_on_interrupt(document: dict[str, Any]) -> Iterator[None]:
-    """Store the rows measured so far if the bench is interrupted: a whole one takes 15 minutes."""
-    try:
-        yield
-    except (Interrupted, KeyboardInterrupt):
-        if not document["rows"]:
-            raise
-        stored = store_result("bench-interrupted", document)
+            documents = _until_interrupted(_measure_rows(Bench(engine, stack.base), options))
+    stored = store_result("bench", {**provenance, **head, "rows": documents})
+    if missing := options.names[len(documents) :]:
         raise Interrupted(
-            f"Interrupted. Finished rows ({len(document['rows'])}): {stored['files']['result']}. "
-            "For the others: lab bench --only ROW"
-        ) from None
+            f"Interrupted. Stored: {stored['files']['result']}. Not measured: {', '.join(missing)}"
+        )
+    return stored
+
+
+def _until_interrupted(rows: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows that were measured before Ctrl-C, if there are any."""
+    documents: list[dict[str, Any]] = []
+    try:
+        # One by one, so that an interrupt loses only the row that it ends.
+        for document in rows:
+            documents.append(document)
+    except (Interrupted, KeyboardInterrupt):
+        if not documents:
+            raise
+    return documents
 
 
 def require_native(engine: Engine) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.analysis.operations import exceeded_after
+from lab.analysis.operations import exceeded_after, exceeded_for_good_after
 from lab.analysis.windows import Bounds
 
 STARTED = 1_000.0
@@ -29,4 +29,20 @@ def _series(values):
 )
 def test_limit_is_exceeded_by_three_windows_in_a_row(p95_seconds, errors, seconds):
     found = exceeded_after(_series(p95_seconds), _series(errors), Bounds(), STARTED)
+    assert found == seconds
+
+
+@pytest.mark.parametrize(
+    ("p95_seconds", "errors", "seconds"),
+    [
+        ([0.2, 1.1, 1.1], [], 6),
+        ([1.1, 0.2, 0.2], [], None),
+        ([1.1, 0.2, 1.2], [], 7),
+        # Its one request failed, in the last second.
+        ([None] * 5, [None, None, None, None, 1], 9),
+        ([], [], None),
+    ],
+)
+def test_few_requests_exceed_a_limit_if_they_do_at_the_end(p95_seconds, errors, seconds):
+    found = exceeded_for_good_after(_series(p95_seconds), _series(errors), Bounds(), STARTED)
     assert found == seconds

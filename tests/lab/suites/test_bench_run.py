@@ -10,6 +10,7 @@ import pytest
 from lab.errors import Interrupted
 from lab.host.cpus import choose_cpus
 from lab.paths import ROOT
+from lab.report.results import find_run
 from lab.suites.bench import command, rows, wrk
 from lab.suites.bench.rows import Target, Variant
 from lab.suites.bench.sample import evaluate
@@ -95,11 +96,12 @@ def test_rows_before_an_interrupt_are_stored(stack, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "_measure_rows", measure_rows)
-    options = command.resolve_options(["revalidation"], repeats=1, seconds=1, check=True)
-    with pytest.raises(Interrupted, match=r"Finished rows \(1\)") as error:
+    options = command.resolve_options(["revalidation", "booking"], repeats=1, seconds=1, check=True)
+    with pytest.raises(Interrupted, match=r"Not measured: booking$") as error:
         command.run(stack, options)
     path = ROOT / re.search(r"results/\S+\.json", str(error.value))[0]
     assert json.loads(path.read_text())["rows"] == [first]
+    assert find_run(path.stem).kind == "bench"
     path.unlink()
 
 

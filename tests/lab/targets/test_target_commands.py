@@ -13,6 +13,7 @@ from lab.targets.adding import add_target
 from tests.support.small_api import DOCUMENT, TOKEN, SmallApi, serve_api
 
 HEADER = ("--header", "Authorization: ${SMALL_TOKEN}")
+SET = {"SMALL_TOKEN": TOKEN}
 # Other tests fill the generator's CPUs, which would stop a ramp before its break.
 WHOLE = ("--no-early-stop",)
 
@@ -108,12 +109,13 @@ def test_operation_that_starts_to_fail_is_named(lab, stack, api, target, monkeyp
 
 
 def test_operation_with_few_requests_that_fails_is_named(lab, stack, api, target, monkeypatch):
-    """Three requests in 12 s: a window of 5 s has too few."""
+    """Two requests in 12 s, too few for windows."""
     path = "/api/hotels/"
     monkeypatch.setattr(api, "failing", path)
     # One more is sent in setup().
     monkeypatch.setattr(api, "good_requests", api.paths.count(f"GET {path}") + 1)
-    load = ("--rate", "3", "--duration", "12s", "--json")
+    # The others may be slow beside other tests.
+    load = ("--rate", "3", "--duration", "12s", "--p95", "20000", "--json")
     run = lab("k6", "hold", "--target", target, *load, SMALL_TOKEN=TOKEN)
     assert run.code == 1
     first, *others = run.json["by_operation"]
@@ -141,7 +143,13 @@ def test_operation_that_fails_before_the_load_is_named(lab, stack, target):
         (("{name}", "{url}", "--header", "Authorization: Token abc"), {}, 2, "into a variable"),
         (("{name}", "{url}", "--header", "Authorization"), {}, 2, "is written 'Name: value'"),
         (("{name}", "{url}", *HEADER), {}, 2, "SMALL_TOKEN, which is not set"),
-        (("{name}", "{url}", *HEADER), {"SMALL_TOKEN": "wrong"}, 1, "answers 401"),
+        (
+            ("{name}", "{url}", *HEADER),
+            {"SMALL_TOKEN": "wrong"},
+            1,
+            "401. It needs a header",
+        ),
+        (("{name}", "{url}", *HEADER, "--ready", "/no/"), SET, 1, "Nothing was written"),
     ],
 )
 def test_target_is_added_only_if_it_answers(lab, api, name, argv, environ, code, message):
@@ -158,6 +166,11 @@ def test_target_that_does_not_answer_is_not_written(name):
     with pytest.raises(LabError, match="or name another URL"):
         add_target(name, values, [], replace=False)
     assert list(TARGETS.glob(f"{name}*")) == []
+    earlier = TARGETS / f"{name}.toml"
+    earlier.write_text('url = "http://127.0.0.1:2"')
+    with pytest.raises(LabError, match="or name another URL"):
+        add_target(name, values, [], replace=True)
+    assert earlier.read_text() == 'url = "http://127.0.0.1:2"'
 
 
 def test_target_that_exists_is_replaced_only_on_request(lab, api, target):
