@@ -1,4 +1,4 @@
-"""load_db, table_sizes, lab_config and check --deploy."""
+"""load_db, prepare_db, table_sizes, lab_config and check --deploy."""
 
 import json
 import os

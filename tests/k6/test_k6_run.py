@@ -152,6 +152,8 @@ def test_breakpoint_reports_rate_reasons_and_limiting_resource(ramp):
     # Other tests may use the generator's CPU; the result must then report it.
     if break_point["generator_cpu"] >= 0.9:
         assert ramp["limited_by"] in ("generator_cpu", "others")
+    else:
+        assert ramp["limited_by"] != "generator_cpu"
     assert ramp["limited_by"] != "none"
     assert 0 < break_point["rate"] <= break_point["offered"]
     assert f"broke at {break_point['rate']:.1f} requests/s" in ramp["verdict"]
