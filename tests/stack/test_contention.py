@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.contention import race, race_settings
 
-# 3 rounds take some seconds per booking variant; `make test-input` runs 1,000 rounds.
-ROUNDS = int(os.environ.get("CONTENTION_ROUNDS", "3"))
+# 5 rounds take about ten seconds per booking variant; `make test-input` runs 1,000 rounds.
+ROUNDS = int(os.environ.get("CONTENTION_ROUNDS", "5"))
 
 
 def _deadlocks_logged(stack):
