@@ -1,6 +1,7 @@
 """A real Nginx with the project's configuration, in front of a configurable backend."""
 
 import json
+import math
 import os
 import socket
 import subprocess
@@ -8,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -36,6 +38,25 @@ def raw(client: httpx.Client, target: str, *headers: str, method: str = "GET") -
             return response.read().decode()
 
 
+@dataclass(frozen=True)
+class TimedBuild:
+    """A worker's page. `seconds`: from the decision to build it until it is sent. `seconds_late`:
+    from Nginx's timeout until then, negative if it was in time.
+    """
+
+    path: str
+    seconds: float
+    seconds_late: float
+
+
+def _seconds_late(fetch_start: str) -> float:
+    # Outside the queue nothing waits for this fetch.
+    if not fetch_start:
+        return -math.inf
+    start, timeout = map(float, fetch_start.split())
+    return time.time() - start - timeout
+
+
 class Backend:
     """Backend that answers with `status`, `delay`, `headers` and `version`; records requests."""
 
@@ -44,12 +65,10 @@ class Backend:
         self.status, self.delay, self.version, self.headers = 200, 0.0, 1, []
         # Extra content that makes a page as large as a real one.
         self.padding = ""
-        # Versions of the built pages, and their paths; a 304 is not a build. `build_seconds`: the
-        # duration of each answer that a worker gave.
+        # Versions of the built pages; a 304 is not a build.
         self.builds: list[int] = []
-        self.built_paths: list[str] = []
-        self.build_seconds: list[float] = []
         # With `limit_workers`: requests wait for a worker, which rejects them as the backend does.
+        self.timed_builds: list[TimedBuild] = []
         self._workers: threading.Semaphore | None = None
         self._build_times = BuildTimes()
         self.requests: list[tuple[str, str, dict[str, str]]] = []
@@ -80,11 +99,14 @@ class Backend:
             if self._workers and self._build_times.is_too_late("page", start, time.time()):
                 yield False
                 return
-            began = time.monotonic()
+            began = time.time()
             with self._build_times.measure("page"):
                 time.sleep(self.delay)
-            self.build_seconds.append(time.monotonic() - began)
-            yield True
+            try:
+                yield True
+            finally:
+                build = TimedBuild(request.path, time.time() - began, _seconds_late(start))
+                self.timed_builds.append(build)
 
     def start(self) -> None:
         handler = type("Handler", (_Handler,), {"backend": self})
@@ -143,7 +165,6 @@ class _Handler(BaseHTTPRequestHandler):
             status = 304
         if status == 200:
             self.backend.builds.append(version)
-            self.backend.built_paths.append(self.path)
         body = json.dumps({"version": version, "padding": self.backend.padding}).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
