@@ -76,7 +76,8 @@ def parse_summary(document: dict[str, Any]) -> Summary:
     return Summary(
         scenario=lab["scenario"],
         started=None if started is None else float(started),
-        seconds=float(lab["load_seconds"]),
+        # Null if setup did not complete.
+        seconds=float(lab["load_seconds"] or 0),
         planned_seconds=float(planned) if planned else None,
         plan=parse_plan(lab),
         hotels=lab.get("hotels"),

@@ -6,9 +6,9 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from lab.analysis import queries
@@ -162,15 +162,25 @@ def test_target_failure_during_a_test_is_no_break_point(lab, stack):
     assert "results/" in result.err
 
 
-def test_ctrl_c_during_a_test_preserves_the_k6_summary(stack):
+def _runs_k6(pid):
+    children = psutil.Process(pid).children(recursive=True)
+    return any(child.name() == "k6" and "run" in child.cmdline() for child in children)
+
+
+@pytest.mark.parametrize("scenario", ["list", "booking"])
+@pytest.mark.parametrize("moment", ["setup", "load"])
+def test_ctrl_c_during_a_test_preserves_the_k6_summary(stack, scenario, moment):
     process = subprocess.Popen(
-        [str(Path(sys.executable).parent / "lab"), *("k6", "hold", "--scenario", "list")],
+        [str(Path(sys.executable).parent / "lab"), *("k6", "hold", "--scenario", scenario)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    time.sleep(6)
+    if moment == "load":
+        assert any("the load begins" in line for line in process.stderr)
+    else:
+        wait_for(lambda: _runs_k6(process.pid), seconds=30, what="k6")
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=90)
     assert process.returncode == 1
