@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from lab.load.summary import read_summary
 from lab.paths import ROOT
 from lab.stack.native.program_paths import require
 
@@ -44,6 +45,14 @@ def test_scripts_import_nothing_over_the_network():
     imports = [line for f in scripts for line in f.read_text().splitlines() if " from '" in line]
     assert imports
     assert [line for line in imports if "http://" in line or "https://" in line] == []
+
+
+def test_summary_of_a_stopped_setup_can_be_read(tmp_path):
+    summary = tmp_path / "k6-summary.json"
+    variables = {"PROFILE": "hold", "SCENARIO": "list", "BASE_URL": "http://127.0.0.1:1"}
+    assert _k6("main.js", **variables, SUMMARY_PATH=str(summary)).returncode
+    stopped = read_summary(summary)
+    assert (stopped.started, stopped.seconds, stopped.hotels) == (None, 0, None)
 
 
 def test_plain_run_with_push_env_is_the_smoke_test(stack):

@@ -8,14 +8,16 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
+from ops import deadline
+
 from tests.support.nginx_cases import run_parallel
 from tests.support.nginx_front import Backend
 
 TIMEOUT, BUILD, WORKERS = 4, 0.5, 2
 # 3 s of builds per worker, and 10 s.
 WITHIN, BEYOND = 12, 40
-# A worker expects this much of a build (ops/deadline.py).
-EXPECTED = 1.25 * BUILD
+# The longest build that a worker allows for.
+EXPECTED = deadline._MARGIN * BUILD
 
 
 def _paths(count):

@@ -48,7 +48,7 @@ def test_each_run_has_one_end_annotation_near_its_last_sample(runs):
             marks[one["metric"]["testid"]] = [at for at, _ in one["values"]]
         return len(marks) == 2
 
-    wait_for(has_both_runs, seconds=60, what="a mark of each run")
+    wait_for(has_both_runs, seconds=15, what="a mark of each run")
     last = {testid: _last_sample(runs[0], testid) for testid in marks}
     late = {testid: [at - last[testid] for at in times] for testid, times in marks.items()}
     assert all(len(delays) == 1 and abs(delays[0]) <= 6 for delays in late.values()), late

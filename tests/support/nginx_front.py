@@ -67,8 +67,8 @@ class Backend:
         self.padding = ""
         # Versions of the built pages; a 304 is not a build.
         self.builds: list[int] = []
-        # With `limit_workers`: requests wait for a worker, which rejects them as the backend does.
         self.timed_builds: list[TimedBuild] = []
+        # With `limit_workers`: requests wait for a worker, which rejects them as the backend does.
         self._workers: threading.Semaphore | None = None
         self._build_times = BuildTimes()
         self.requests: list[tuple[str, str, dict[str, str]]] = []
