@@ -162,7 +162,13 @@ TABLE = (
     Signal(
         "backend", "memory limit", 'service:memory_bytes:limit{service="backend"}', _DOCKER_ONLY
     ),
-    Signal("backend", "throttling", 'service:cpu_throttled:ratio{service="backend"}', _DOCKER_ONLY),
+    # Services of the target have no quota.
+    Signal(
+        "prometheus",
+        "throttling",
+        'service:cpu_throttled:ratio{service="prometheus"}',
+        _DOCKER_ONLY,
+    ),
 )
 
 
