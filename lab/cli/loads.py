@@ -90,9 +90,9 @@ def _loaded(
     from lab.targets.starting import ready
 
     if name is None:
-        hotel = ReferenceApp(engine)
-        _require_own_url(hotel.url)
-        return nullcontext(hotel)
+        app = ReferenceApp(engine)
+        _require_own_url(app.url)
+        return nullcontext(app)
     target = find_allowed(name, allowed_host)
     _require_own_url(target.url)
     if engine.settings() is None:

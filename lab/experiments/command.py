@@ -67,7 +67,7 @@ def start(engine: Engine, plan: Plan) -> tuple[Store, list[str]]:
         Interrupted: the user pressed Ctrl-C.
     """
     store = new_store(plan.name)
-    with exclusive_use(engine, hotel=plan.target is None) as stack:
+    with exclusive_use(engine, reference_app=plan.target is None) as stack:
         warnings = preflight.warnings(stack.base)
         machine = _describe_machine(engine, stack.base, plan.target)
         _check_loads(engine, plan)
@@ -82,7 +82,7 @@ def resume(engine: Engine, name: str, allowed_host: str | None = None) -> tuple[
         UsageError: there is none, or its machine, programs or file differ.
     """
     store, plan = _find_unfinished(name, allowed_host)
-    with exclusive_use(engine, hotel=plan.target is None) as stack:
+    with exclusive_use(engine, reference_app=plan.target is None) as stack:
         document = store.header()
         warnings = [*document["warnings"], *preflight.warnings(stack.base)]
         _check_same_machine(store.run, document, _describe_machine(engine, stack.base, plan.target))
@@ -116,11 +116,11 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: ExclusiveUse) -> l
 def _bench(engine: Engine, plan: Plan, stack: ExclusiveUse) -> AbstractContextManager[Bench]:
     if plan.target:
         return _target_bench(engine, plan.target)
-    return _hotel_bench(engine, plan, stack)
+    return _reference_bench(engine, plan, stack)
 
 
 @contextmanager
-def _hotel_bench(engine: Engine, plan: Plan, stack: ExclusiveUse) -> Iterator[Bench]:
+def _reference_bench(engine: Engine, plan: Plan, stack: ExclusiveUse) -> Iterator[Bench]:
     stack.base = _shared_settings(stack.base, plan.experiment)
     engine.apply(stack.base)
     database.prepare_template(engine, stack.base)
@@ -222,10 +222,12 @@ def _describe_machine(
     if target:
         file = target.path.read_text(encoding="utf-8")
         return machine | {"versions": versions, "target": {"name": target.name, "file": file}}
-    return machine | _describe_hotel(engine, settings, versions)
+    return machine | _describe_reference_app(engine, settings, versions)
 
 
-def _describe_hotel(engine: Engine, settings: Settings, versions: dict[str, str]) -> dict[str, Any]:
+def _describe_reference_app(
+    engine: Engine, settings: Settings, versions: dict[str, str]
+) -> dict[str, Any]:
     status = query_backend(settings, engine.token())
     if status["debug"]:
         raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")

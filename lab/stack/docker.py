@@ -34,7 +34,7 @@ _MIX_IN_CONTAINER = "/mix.json"
 # Label of k6's container; its value is the compose project that it loads.
 LOAD_LABEL = "load-lab.load"
 
-# What runs without the hotel API (LAB_REFERENCE_APP=off). Alloy reads this project's containers
+# What runs with LAB_REFERENCE_APP=off. Alloy reads this project's containers
 # only, and waits for Postgres; the lab reads the processes of a target itself.
 _MEASURING_SERVICES = ("prometheus", "grafana")
 
@@ -96,11 +96,11 @@ class DockerEngine:
         with step("docker compose up (builds and pulls the first time)"):
             self._compose(["up", "-d", "--wait", "--build", *self._started(settings)], settings)
         if settings.LAB_REFERENCE_APP == "off":
-            self._remove_hotel(settings)
+            self._remove_reference_app(settings)
         save(settings, self._state)
 
-    def _remove_hotel(self, settings: Settings) -> None:
-        """Remove what a stack with the hotel API has left running."""
+    def _remove_reference_app(self, settings: Settings) -> None:
+        """Remove what a stack with the reference app has left running."""
         running = {service.name for service in self.services()}
         if others := sorted(running - set(self._started(settings))):
             self._compose(["rm", "--stop", "--force", *others], settings)

@@ -23,12 +23,12 @@ class ExclusiveUse:
 
 @contextmanager
 def exclusive_use(
-    engine: Engine, *, keep_settings: bool = False, hotel: bool = True
+    engine: Engine, *, keep_settings: bool = False, reference_app: bool = True
 ) -> Iterator[ExclusiveUse]:
     """Use the stack exclusively, started if necessary; afterwards restore its settings and data.
 
     Its settings are those of a new start (`restart_settings`); with `keep_settings`, its own.
-    Without `hotel`, the hotel API is not needed: only what measures is started.
+    Without `reference_app`, only what measures is started.
 
     Raises:
         LabError: another `lab` measures, or the stack does not start.
@@ -37,8 +37,8 @@ def exclusive_use(
     with measurement_lock(), interruptible():
         before = engine.settings()
         own = before if before is None or keep_settings else restart_settings(before)
-        stack = ExclusiveUse(own or _start_settings(hotel))
-        if hotel:
+        stack = ExclusiveUse(own or _start_settings(reference_app))
+        if reference_app:
             require_reference_app(stack.base)
         try:
             if before is None:
@@ -50,9 +50,9 @@ def exclusive_use(
                 _restore_stack(engine, stack, before)
 
 
-def _start_settings(hotel: bool) -> Settings:
+def _start_settings(reference_app: bool) -> Settings:
     settings = load_settings()
-    return settings if hotel else update_settings(settings, ["LAB_REFERENCE_APP=off"])
+    return settings if reference_app else update_settings(settings, ["LAB_REFERENCE_APP=off"])
 
 
 def prepare(engine: Engine, stack: ExclusiveUse) -> None:

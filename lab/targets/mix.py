@@ -61,7 +61,7 @@ class CreatedBy(_Part):
 
 
 class Operation(_Part):
-    """Requests of one name: `GET /api/hotel/{id}/`. `weight` is its share, in any unit; `expect`
+    """Requests of one name: `GET /api/orders/{id}/`. `weight` is its share, in any unit; `expect`
     the status that it answers with. With `created_by`, each request has an object of its own.
     """
 

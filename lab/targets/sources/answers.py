@@ -68,7 +68,7 @@ class Answers:
         return list(self._known.get(prefixes(template)[count - 1], ())) if count else [()]
 
     def items_above(self, template: str) -> list[Item]:
-        """Return the items of the list above the template: `/hotel/` for `/hotel/{id}/`."""
+        """Return the items of the list above the template: `/orders/` for `/orders/{id}/`."""
         return self._items.get(shape_above(template), [])
 
     def fields(self, name: str) -> list[str]:
@@ -103,7 +103,7 @@ class Answers:
 
 
 def plain(name: str) -> str:
-    """Return a name for comparison: `hotelId`, `hotel_id` and `hotel-id` are one."""
+    """Return a name for comparison: `orderId`, `order_id` and `order-id` are one."""
     return "".join(filter(str.isalnum, name)).lower()
 
 

@@ -90,7 +90,7 @@ def _values(operation: ApiOperation, answers: Answers) -> Iterator[tuple[str, It
 
 def identifiers(name: str) -> tuple[str, ...]:
     """Return the fields of an item that may be the value of a parameter: its whole name, the last
-    word of it (`slug` of `hotel_slug`), then the usual ones.
+    word of it (`slug` of `order_slug`), then the usual ones.
     """
     last_word = re.split(r"[_-]|(?<=[a-z])(?=[A-Z])", name)[-1]
     return tuple(dict.fromkeys((plain(name), plain(last_word), *_IDENTIFIERS)))

@@ -52,7 +52,7 @@ def filled(path: str, identifier: Identifier) -> str:
 
 
 def _object_shape(template: str) -> str:
-    """Return the shape of the object's own address: `/hotel/{}` of `/hotel/{id}/photo/`."""
+    """Return the shape of the object's own address: `/orders/{}` of `/orders/{id}/photo/`."""
     return shape(template).rpartition("{}")[0] + "{}"
 
 

@@ -1,4 +1,4 @@
-"""Path templates: `/api/hotel/{id}/`."""
+"""Path templates: `/api/orders/{id}/`."""
 
 import re
 from collections import defaultdict
@@ -20,19 +20,19 @@ def fill(template: str, values: Sequence[str]) -> str:
 
 
 def shape(template: str) -> str:
-    """Return the template without names and final slash: `/api/hotel/{}`. Shapes of one shape
+    """Return the template without names and final slash: `/api/orders/{}`. Shapes of one shape
     have the same paths.
     """
     return _PLACEHOLDER.sub("{}", template).rstrip("/")
 
 
 def shape_above(template: str) -> str:
-    """Return the shape of what stands before the last placeholder: `/api/hotel`."""
+    """Return the shape of what stands before the last placeholder: `/api/orders`."""
     return shape(template).rpartition("{}")[0].rstrip("/")
 
 
 def prefixes(template: str) -> tuple[str, ...]:
-    """Return the shapes that end with each placeholder: `/hotel/{}`, `/hotel/{}/suite/{}`."""
+    """Return the shapes that end with each placeholder: `/orders/{}`, `/orders/{}/item/{}`."""
     parts = shape(template).split("{}")
     return tuple("{}".join(parts[:i]) + "{}" for i in range(1, len(parts)))
 

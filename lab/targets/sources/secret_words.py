@@ -27,7 +27,7 @@ def credential_in_target(target: str) -> str | None:
     """Return the word that says that path or query string has a credential; None if none does."""
     if "eyJ" in target and _JSON_WEB_TOKEN.search(unquote_plus(target)):
         return "JSON Web Token"
-    # A path may have parameters too: /hotel;jsessionid=…
+    # A path may have parameters too: /orders;jsessionid=…
     _, *parameters = _PARAMETERS.split(target, maxsplit=1)
     return credential_in_form(parameters[0]) if parameters else None
 

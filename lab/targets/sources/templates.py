@@ -1,4 +1,4 @@
-"""Templates of paths, such as `/hotel/{id}/`: which one a path belongs to."""
+"""Templates of paths, such as `/orders/{id}/`: which one a path belongs to."""
 
 import re
 from collections import defaultdict

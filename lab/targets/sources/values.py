@@ -68,8 +68,8 @@ def _values(name: str, schema: Schema, samples: Samples, above: str) -> Iterator
 
 
 def _references(name: str, schema: Schema, samples: Samples) -> Iterator[Json]:
-    """Yield the ids of the items of the list that the field's name refers to: `hotel_id`, `hotels`
-    of `/hotels/`.
+    """Yield the ids of the items of the list that the field's name refers to: `order_id`, `orders`
+    of `/orders/`.
     """
     plurals = _plurals(_compact(re.sub(r"_(ids?|pks?|uuids?)$", "", name)))
     for shape, items in samples.lists().items():
