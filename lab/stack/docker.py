@@ -34,8 +34,8 @@ _MIX_IN_CONTAINER = "/mix.json"
 # Label of k6's container; its value is the compose project that it loads.
 LOAD_LABEL = "load-lab.load"
 
-# What runs with LAB_REFERENCE_APP=off. Alloy reads this project's containers
-# only, and waits for Postgres; the lab reads the processes of a target itself.
+# What runs with LAB_REFERENCE_APP=off. Alloy reads this project's containers only, and waits for
+# Postgres; the lab reads the processes of a target itself.
 _MEASURING_SERVICES = ("prometheus", "grafana")
 
 # These services exit when they are done.

@@ -20,8 +20,8 @@ def fill(template: str, values: Sequence[str]) -> str:
 
 
 def shape(template: str) -> str:
-    """Return the template without names and final slash: `/api/orders/{}`. Shapes of one shape
-    have the same paths.
+    """Return the template without names and final slash: `/api/orders/{}`. Templates of one
+    shape have the same paths.
     """
     return _PLACEHOLDER.sub("{}", template).rstrip("/")
 
