@@ -5,7 +5,7 @@ import http from 'k6/http';
 import { PAUSE_SECONDS, plannedIterations } from '../lib/arrivals.js';
 import { params, readBody, requireStatus } from '../lib/setup_requests.js';
 import { dateOf, nightsFor, pickCandidates, takeLease } from './slots.js';
-import { describe, summaryLines } from './summary.js';
+import { summaryLines } from './summary.js';
 
 // The address from which setup() reads pages, so that the load finds the caches unchanged.
 
@@ -53,7 +53,6 @@ export function chooseSource({ baseUrl, settingsUrl, labToken }, testid) {
 export function buildSetup(needs) {
   return {
     prepare: (env, profile, testid) => prepareHotels(env, profile, needs, testid),
-    describe,
     summaryLines,
   };
 }

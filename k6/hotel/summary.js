@@ -1,17 +1,9 @@
 // @ts-check
-// What the summary of a run reports about hotels, bookings and sockets.
+// What the summary of a run reports about bookings and sockets.
 
 import { durationText, valueOf } from '../lib/summary.js';
 
 /** @typedef {import('../lib/summary.js').Metrics} Metrics */
-
-/**
- * @param {import('../lib/env.js').Env} _env
- * @param {import('./setup.js').HotelData | null} data null if setup stopped
- */
-export function describe(_env, data) {
-  return { hotels: data ? data.hotels.length : null };
-}
 
 /** @param {Metrics} metrics */
 export function summaryLines(metrics) {

@@ -125,7 +125,7 @@ function runSummary() {
   const completed = { metrics: {}, setup_data, state: { testRunDurationMs: 14000 } };
   const text = buildSummary(env({}), buildProfile('smoke', {}), setup, completed);
   expectEqual('summary: only text by default', Object.keys(text), ['stdout']);
-  expectEqual('summary: hotels', text.stdout.includes('bookings    0 created'), true);
+  expectEqual('summary: bookings', text.stdout.includes('bookings    0 created'), true);
   expectEqual('summary: excludes setup', text.stdout.includes('in 10.0 s'), true);
   expectEqual('summary: active testid', text.stdout.includes('testid tag'), true);
 }

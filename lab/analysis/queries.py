@@ -11,7 +11,7 @@ VIRTUAL_USERS = "k6_vus"
 VIRTUAL_USERS_MAX = "k6_vus_max"
 # A gauge, cumulative since the run's start: the share of checks that passed.
 CHECKS = "k6_checks_rate"
-# Custom metrics: k6/lib/metrics.js and k6/hotel/metrics.js.
+# Custom metrics: metrics.js of k6/lib and of the reference app.
 IN_TIME = "k6_lab_answers_in_time_total"
 TARGET_RATE = "k6_lab_target_rate"
 SCENARIO_START = "k6_lab_scenario_start_seconds"

@@ -32,13 +32,14 @@ from lab.host.sampler import CpuUse
 # 4: `successes`, `answers_per_second`, `max_rps`, `p90_ms`, `retries`, `unfinished`, `websockets`,
 #    `steal`, `cpu_speed`, `latency`; times are null without samples.
 # 5: `rate` of a break point: the sustained rate; `offered`: the offered rate at its detection.
-# 6: `failed_ratio`, `hotels`, `unit`, `cache`, `services_cpu`, `memory_peak_bytes`, `prometheus`,
+# 6: `failed_ratio`, `unit`, `cache`, `services_cpu`, `memory_peak_bytes`, `prometheus`,
 #    until then only in the cells of experiments; `dropped` of a break point.
 # 7: `stopped_after`; `unfinished` also for ramps; outcome `interrupted`.
 # 8: `refused`, until then part of `failed`.
 # 9: `clock_jump` of `recorded`: the seconds by which the clock was set during the run.
 # 10: `target`, `by_operation`, `cpu_ms_per_request`, `restarted`; limited_by `others` and `unseen`.
-SCHEMA_VERSION = 10
+# 11: without the number of detail pages, which the settings tell.
+SCHEMA_VERSION = 11
 
 Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded", "interrupted"]
 LimitedBy = Literal["target", "generator_cpu", "vu_cap", "others", "unseen", "none"]
@@ -275,7 +276,6 @@ class Result(_Part):
     steal: Annotated[float, Metric("stolen CPU time", "%", percent)] = 0.0
     # Speed of the target's CPUs, see lab/host/noise.py.
     cpu_speed: Annotated[float | None, Metric("CPU speed", "million turns/s")] = None
-    hotels: Annotated[int | None, Metric("hotels", form=whole)] = None
     unit: Literal["requests", "iterations"] | None = None
     failed_ratio: Annotated[float, Metric("failed", "%", percent)] = 0.0
     missing_in_prometheus: Annotated[int | None, Metric("not in Prometheus", form=whole)] = None

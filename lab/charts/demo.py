@@ -52,7 +52,7 @@ def draw(document: dict[str, Any], path: Path) -> Path:
     layout = {
         "config": CONFIG,
         "padding": 14,
-        "title": title_spec("A hotel's page, three ways", sentences),
+        "title": title_spec("One page, three ways", sentences),
     }
     return save({**spec, **layout}, path)
 

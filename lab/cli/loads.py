@@ -57,7 +57,7 @@ def k6(
         check_duration(duration)
     if target and scenario not in (None, Scenario.REPLAY):
         raise UsageError(
-            f"--scenario {scenario} is one of the hotel API. Leave it out: a target's "
+            f"--scenario {scenario} is one of the reference app. Leave it out: a target's "
             "requests come from its mix; --only selects some."
         )
     load = Load(
@@ -83,10 +83,10 @@ def k6(
 def _loaded(
     engine: "Engine", name: str | None, allowed_host: str | None
 ) -> "AbstractContextManager[Target]":
-    """Return what is loaded: the target of that name, or the hotel API."""
+    """Return what is loaded: the target of that name, or the reference app."""
     from lab.stack.engine import settings_of
     from lab.targets.declared import find_allowed
-    from lab.targets.reference import ReferenceApp
+    from lab.targets.reference.app import ReferenceApp
     from lab.targets.starting import ready
 
     if name is None:
@@ -138,8 +138,8 @@ def profile(
 def demo(as_json: Json = False) -> None:
     """Start the stack and break it three ways (4 minutes).
 
-    A hotel's page with nested serializers, with quick code, and behind the Nginx cache: each is
-    loaded until it breaks. Ends with a table and a chart; the stack keeps running.
+    One page with nested serializers, with quick code, and behind the Nginx cache: each is loaded
+    until it breaks. Ends with a table and a chart; the stack keeps running.
     """
     from lab.cli.output import demo as output
     from lab.settings import load_settings

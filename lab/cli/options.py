@@ -112,7 +112,7 @@ Speed = Annotated[
 Target = Annotated[
     str | None,
     typer.Option(
-        help="A target of your own (lab list targets). Default: the hotel API.",
+        help="A target of your own (lab list targets). Default: the reference app.",
         autocompletion=_targets,
     ),
 ]

@@ -19,9 +19,10 @@ from lab.settings import Settings, update_live_settings, update_settings
 from lab.stack import database, latency
 from lab.stack.engine import Engine
 from lab.stack.inspect import read_counters
-from lab.stack.verify import LIST, target_of, verify
+from lab.stack.reference import LIST
 from lab.targets.file import Variation
-from lab.targets.reference import ReferenceApp
+from lab.targets.reference.app import ReferenceApp
+from lab.targets.reference.verify import target_of, verify
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ class StackBench:
 
     def _visit_each_page(self) -> None:
         target = target_of(self.engine, self._settings)
-        for path in (LIST, *target.hotels()):
+        for path in (LIST, *target.pages()):
             target.get(self._settings.target_url, path)
 
     def _load(self, workload: Workload, folder: Path) -> Run:

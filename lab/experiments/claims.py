@@ -16,10 +16,11 @@ from lab.analysis.result import METRICS, LowerBound, Result, WebSockets
 from lab.analysis.windows import Bounds, Window
 from lab.experiments.store import CellRun
 from lab.host.sampler import CpuUse
+from lab.settings import Settings
+from lab.targets.reference.app import ROUTES
 
 HOLDS, HOLDS_NOT, NOT_MEASURED = "holds", "does not hold", "not measured"
 
-_ROUTES = ("hotel_list", "hotel_detail")
 _BACKEND_OUTCOMES = ("hit", "miss", "unavailable")
 _OUTCOMES = {
     "nginx": (
@@ -29,6 +30,8 @@ _OUTCOMES = {
     "redis": _BACKEND_OUTCOMES,
     "local": _BACKEND_OUTCOMES,
 }
+# Settings that are numbers.
+_NUMBERS = tuple(n for n, field in Settings.model_fields.items() if isinstance(field.default, int))
 # Functions of several values.
 _AGGREGATES: dict[str, Callable[..., float]] = {
     "min": min,
@@ -113,7 +116,9 @@ def _trial_run(value: int) -> CellRun:
         break_point=BreakPoint(value, value, value, value, ()),
         cpu=[CpuUse(value, value, value)],
     )
-    return CellRun(name="any", state="measured", result=result)
+    return CellRun(
+        name="any", settings=dict.fromkeys(_NUMBERS, str(value)), state="measured", result=result
+    )
 
 
 def _try(claim: dict[str, Any], cells: _Cells, cell_names: list[str]) -> None:
@@ -201,8 +206,23 @@ def _functions(cells: _Cells, cell_names: list[str]) -> dict[str, Callable[..., 
         **_AGGREGATES,
         **metrics,
         "errors_from": median_of(_errors_from),
+        "setting": lambda name, variable: _setting(name, variable, cells, cell_names),
         **_parametrized_functions(median_of),
     }
+
+
+def _setting(name: str, variable: str, cells: _Cells, cell_names: list[str]) -> float:
+    """Return the number that a cell ran with as this setting.
+
+    Raises:
+        _NotMeasured: no repeat was measured.
+    """
+    _check_name(variable, _NUMBERS)
+    cell_names.append(name)
+    values = [run.settings[variable] for run in cells.get(name, []) if run.result]
+    if not values:
+        raise _NotMeasured(name)
+    return float(values[0])
 
 
 def _median(read: _Reader, name: str, cells: _Cells, cell_names: list[str]) -> float:
@@ -232,7 +252,7 @@ def _parametrized_functions(
         return median_of(lambda result: _answers(result, layer, outcomes))(name)
 
     def builds(name: str, route: str) -> float:
-        _check_name(route, _ROUTES)
+        _check_name(route, ROUTES)
         return median_of(lambda result: result.builds.get(route, 0))(name)
 
     def rate_within(name: str, milliseconds: float) -> float:

@@ -29,7 +29,7 @@ from lab.stack.inspect import query_backend
 from lab.stack.latency import postgres_auth
 from lab.targets.declared import DeclaredTarget, find_allowed
 from lab.targets.file import Variation
-from lab.targets.reference import ReferenceApp
+from lab.targets.reference.app import ReferenceApp
 from lab.targets.starting import put_data_back, running
 from lab.targets.variants import vary
 

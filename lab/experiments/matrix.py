@@ -27,9 +27,9 @@ from lab.targets.file import Variation
 OVERHEAD_SECONDS = 8
 # Additional time to copy the database.
 RESET_SECONDS = 5
-# Time to build one hotel's detail, by LAB_DETAIL.
+# Time to build one detail page, by LAB_DETAIL.
 BUILD_SECONDS = {"naive": 0.8, "fast": 0.05}
-# Details that are built to verify a cache, to visit or book every hotel, and by a load that warms a
+# Details that are built to verify a cache, to visit or book every page, and by a load that warms a
 # cache: some of them twice, as long as the cache is cold.
 VERIFIED_DETAILS, ALL_DETAILS, WARM_DETAILS = 3, 20, 40
 # Round trips with the cell's latency before its load: to start the stack, and to measure the delay.
@@ -51,7 +51,7 @@ class Cell:
     warm: Warm
     # The old stack's arm that serves the load; None for the current stack.
     legacy: Legacy | None = None
-    # What it changes of a target of the user's own; None for the hotel API.
+    # What it changes of a target of the user's own; None for the reference app.
     target: Variation | None = None
     # Whether the load writes, so that the database must be restored.
     reset: Literal["database", "nothing"] = "database"

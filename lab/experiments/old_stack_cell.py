@@ -44,7 +44,7 @@ def check_legacy(cell: Cell, settings: Settings) -> None:
         )
     _check_delay(stack.name, settings)
     if cell.warm == "pages":
-        raise UsageError(f'{stack.name} has no pages: warm = "pages" is for the hotels.')
+        raise UsageError(f'{stack.name} has no pages: warm = "pages" is for the reference app.')
 
 
 def _check_delay(stack: str, settings: Settings) -> None:

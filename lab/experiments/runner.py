@@ -33,7 +33,7 @@ class Plan:
     todo: list[tuple[Cell, int]]
     quick: bool
     repeats: int
-    # The user's own; None for the hotel API.
+    # The user's own; None for the reference app.
     target: DeclaredTarget | None = None
 
     def seconds(self, slowness: float) -> float:

@@ -9,12 +9,12 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from lab.analysis.result import COMPARED
 from lab.load import Profile, Scenario
 from lab.targets.file import Variation
-from lab.targets.reference import Entry
+from lab.targets.reference.app import Entry
 
 SCHEMA_VERSION = 1
 
-# Keys of a position that only the hotel API has.
-_HOTEL_KEYS = frozenset({"settings", "legacy", "reset"})
+# Keys of a position that only the reference app has.
+_REFERENCE_KEYS = frozenset({"settings", "legacy", "reset"})
 
 # A week of cells of a minute: a larger product of axes is a mistake, and would fill the memory.
 _MAX_CELLS = 10_000
@@ -201,7 +201,7 @@ class Experiment(_Table):
     title: str
     question: str
     source: str
-    # A target of the user's own, by name or path; without one, the hotel API is measured.
+    # A target of the user's own, by name or path; without one, the reference app is measured.
     target: Annotated[str, Field(min_length=1)] | None = None
     repeats: Annotated[int, Field(ge=1, le=100)] = 1
     settings: dict[str, str | int] = {}
@@ -229,12 +229,12 @@ class Experiment(_Table):
             f"axis {axis.name}, position {name}: {key}"
             for axis in self.axis
             for name, variant in axis.positions.items()
-            for key in variant.model_fields_set & (_HOTEL_KEYS if self.target else {"target"})
+            for key in variant.model_fields_set & (_REFERENCE_KEYS if self.target else {"target"})
         }
         if self.target and self.settings:
             used.add("settings")
         if used:
-            owner = "the hotel API" if self.target else "a target: name it with target = …"
+            owner = "the reference app" if self.target else "a target: name it with target = …"
             raise ValueError(f"{min(used)} is for {owner}")
         return self
 

@@ -22,13 +22,13 @@ def check_target_cell(cell: Cell, target: DeclaredTarget) -> None:
     """Check that the target can run the cell.
 
     Raises:
-        UsageError: it has no such variant, or the cell needs the hotel API.
+        UsageError: it has no such variant, or the cell needs the reference app.
     """
     vary(target, cell.target or Variation())
     if cell.workload.scenario != "replay" or cell.workload.entry != "nginx":
         raise UsageError("a target's load has no scenario and no entry: its mix says what is sent.")
     if cell.warm == "pages":
-        raise UsageError('warm = "pages" is for the hotel API. Warm a target with a workload.')
+        raise UsageError('warm = "pages" is for the reference app. Warm a target with a workload.')
 
 
 @dataclass

@@ -52,7 +52,7 @@ class Load:
     bound_ms: int = 1000
     max_vus: int | None = None
     start_rate: float | None = None
-    journey_hotels: int | None = None
+    journey_details: int | None = None
     only: str | None = None
     speed: float | None = None
     testid: str = field(default="")
@@ -85,7 +85,7 @@ class Load:
             "MAX_VUS": self.max_vus,
             "ROUTE": self.route,
             "CONNECTIONS": self.connections,
-            "JOURNEY_HOTELS": self.journey_hotels,
+            "JOURNEY_DETAILS": self.journey_details,
             "ONLY": self.only,
             "SPEED": self.speed,
             "RETRIES": self.retries,

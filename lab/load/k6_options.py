@@ -15,7 +15,7 @@ _REFUSED = {
     "--system-tags": f"the run's metrics are found by their tags; {_TAG_REASON}",
     "--out": f"k6's metrics go to Prometheus; {_TAG_REASON}",
     "--address": "k6's REST API stays closed, or any user of this machine could stop the run",
-    "--no-setup": "setup checks the target's settings and reads the hotels",
+    "--no-setup": "setup checks the target's settings and reads its data",
     "--env": "set the variable in the shell, where the lab reads it too: MAX_VUS=300 lab k6 …",
     "--no-summary": "the result is read from the summary",
 }

@@ -23,7 +23,6 @@ class Summary:
     seconds: float
     planned_seconds: float | None = None
     plan: Plan | None = None
-    hotels: int | None = None
     metrics: Mapping[str, Mapping[str, float | None]] | None = None
 
     def value(self, metric: str, statistic: str) -> float:
@@ -80,6 +79,5 @@ def parse_summary(document: dict[str, Any]) -> Summary:
         seconds=float(lab["load_seconds"] or 0),
         planned_seconds=float(planned) if planned else None,
         plan=parse_plan(lab),
-        hotels=lab.get("hotels"),
         metrics={name: metric["values"] for name, metric in document["metrics"].items()},
     )

@@ -40,9 +40,9 @@ class Profile(_Choice):
 class Scenario(_Choice):
     """Which requests arrive."""
 
-    JOURNEY = "journey", "a visitor: the list, hotel details, a booking"
-    LIST = "list", "the list of hotels"
-    DETAIL = "detail", "a hotel with its suites and bookings"
+    JOURNEY = "journey", "a visitor: the list, details, a booking"
+    LIST = "list", "the list, without details"
+    DETAIL = "detail", "a detail page with suites and bookings"
     BOOKING = "booking", "a booking of free nights"
     STALENESS = "staleness", "time from a booking to the first page that shows it (smoke only)"
     WORKBENCH = "workbench", "one route of the workbench, named by --route"
@@ -52,7 +52,7 @@ class Scenario(_Choice):
 
 
 class ApiScenario(_Choice):
-    """The scenarios of the hotel API that work at any arrival rate."""
+    """The scenarios of the reference app that work at any arrival rate."""
 
     JOURNEY = Scenario.JOURNEY.value, Scenario.JOURNEY.about
     LIST = Scenario.LIST.value, Scenario.LIST.about

@@ -15,7 +15,7 @@ from lab.errors import LabError
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _INFERNO = "{http://github.com/jonhoo/inferno}"
-# Format of py-spy: "View.get (hotels/apis.py:41) (12 samples, 3.40%)".
+# Format of py-spy: "View.get (bookings/apis.py:41) (12 samples, 3.40%)".
 _TITLE = re.compile(r"(.+) \((?:[\d,]+) samples?, [\d.]+%\)")
 _FUNCTION = re.compile(r"(.+) \(([^()]+?)(?::(\d+))?\)")
 

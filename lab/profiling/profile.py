@@ -16,7 +16,7 @@ from lab.profiling.flamegraph import HotFunction, hottest
 from lab.profiling.recorder import RATE, Recorder, check_permission
 from lab.settings import Settings
 from lab.stack.engine import Engine, settings_of
-from lab.targets.reference import ReferenceApp
+from lab.targets.reference.app import ReferenceApp
 
 _COUNT = 10
 # With fewer samples the ten functions would be random.

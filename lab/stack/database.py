@@ -9,13 +9,9 @@ from lab.errors import LabError
 from lab.paths import ROOT
 from lab.settings import Settings
 from lab.stack.engine import Engine
+from lab.stack.reference import DATABASE, NEW_VERSIONS, ROLE
 
-DATABASE = "hotel"
-TEMPLATE = "hotel_pristine"
-
-# A hotel's version must not repeat with other bookings: an ETag of an earlier cell would match the
-# new page.
-_NEW_VERSIONS = "UPDATE hotels_hotel SET version = (extract(epoch FROM now()) * 1000000)::bigint"
+TEMPLATE = f"{DATABASE}_pristine"
 
 
 def prepare_template(engine: Engine, settings: Settings) -> None:
@@ -48,7 +44,7 @@ def _load_db(engine: Engine, *flags: str) -> None:
 def restore(engine: Engine) -> None:
     """Reset the database to the template; bookings since then are lost."""
     copy_database(engine, TEMPLATE, DATABASE)
-    engine.sql(DATABASE, _NEW_VERSIONS, "ANALYZE hotels_hotel", "CHECKPOINT")
+    engine.sql(DATABASE, *NEW_VERSIONS, "CHECKPOINT")
 
 
 def copy_database(engine: Engine, source: str, target: str) -> None:
@@ -61,7 +57,7 @@ def copy_database(engine: Engine, source: str, target: str) -> None:
     drop_databases(engine, replaced)
     # FILE_COPY copies the files between two checkpoints; the default also writes each page to the
     # WAL. For a million posts (248 MB): 1.5 to 2.3 s instead of 4 to 5 s.
-    create = f"CREATE DATABASE {copy} TEMPLATE {source} OWNER hotel STRATEGY FILE_COPY"
+    create = f"CREATE DATABASE {copy} TEMPLATE {source} OWNER {ROLE} STRATEGY FILE_COPY"
     _run_without_connections(engine, [source], _drop(copy), create)
     rename_databases(engine, (target, replaced), (copy, target))
     drop_databases(engine, replaced)

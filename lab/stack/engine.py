@@ -124,11 +124,11 @@ def settings_of(engine: Engine) -> Settings:
 
 
 def require_reference_app(settings: Settings) -> None:
-    """Raise LabError if the stack runs without the hotel API."""
+    """Raise LabError if the stack runs without the reference app."""
     if settings.LAB_REFERENCE_APP == "off":
         raise LabError(
-            "The stack runs without the hotel API (LAB_REFERENCE_APP=off). Name a target of your "
-            "own: --target NAME. Or start the stack with it: lab down, then lab up"
+            "The stack runs without the reference app (LAB_REFERENCE_APP=off). Name a target of "
+            "your own: --target NAME. Or start the stack with it: lab down, then lab up"
         )
 
 

@@ -10,6 +10,7 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 from lab.errors import LabError
 from lab.settings import Settings
 from lab.stack import http
+from lab.stack.reference import LIST
 
 
 def query_backend(settings: Settings, token: str) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def query_nginx(settings: Settings) -> dict[str, Any]:
 
 
 def wait_for_api(settings: Settings, seconds: float = 60) -> None:
-    """Wait until the API, if there is one, answers a request for the list of hotels.
+    """Wait until the reference app, if it runs, answers a request for its list.
 
     Raises:
         LabError: it did not answer within `seconds`.
@@ -64,9 +65,9 @@ def wait_for_api(settings: Settings, seconds: float = 60) -> None:
 
 
 def api_problem(settings: Settings) -> str:
-    """Return why the API does not answer a request for the list of hotels; empty if it does."""
+    """Return why the reference app does not answer a request for its list; empty if it does."""
     try:
-        http.get(f"{settings.target_url}/api/hotel/", timeout=5).raise_for_status()
+        http.get(f"{settings.target_url}{LIST}", timeout=5).raise_for_status()
     except httpx.HTTPError as error:
         return (str(error) or type(error).__name__).splitlines()[0]
     return ""

@@ -9,7 +9,7 @@ from lab.errors import LabError
 from lab.load.k6 import Load, new_testid
 from lab.stack.engine import Engine
 from lab.suites.single_run import run_once
-from lab.targets.reference import ReferenceApp
+from lab.targets.reference.app import ReferenceApp
 
 # Enough for a few workers more than two, few enough that responses stay fast.
 _FULL_VUS, _FULL_SECONDS = 8, 6

@@ -23,8 +23,9 @@ from lab.stack import http
 from lab.stack.engine import Engine
 from lab.stack.exclusive import exclusive_use
 from lab.stack.locks import change_lock
+from lab.stack.reference import LIST
 from lab.suites.single_run import SingleRun, run_once
-from lab.targets.reference import ReferenceApp
+from lab.targets.reference.app import ReferenceApp
 
 # Limit on p95: this multiple of a single client's response time, and at least a second.
 _SINGLE_CLIENT_FACTOR = 4
@@ -38,7 +39,7 @@ _MAX_RATE = 20_000
 
 @dataclass(frozen=True)
 class Variant:
-    """One variant of a hotel's page: its name, and its settings."""
+    """One variant of a page: its name, and its settings."""
 
     name: str
     settings: dict[str, str]
@@ -138,7 +139,7 @@ def _smoke(engine: Engine, base: Settings) -> tuple[float, SingleRun]:
     with step("Measuring one request alone"):
         single_client_ms = _single_client_ms(base)
     load = Load(
-        Profile.SMOKE, duration="1s", vus=1, journey_hotels=2, testid=new_testid(Profile.SMOKE)
+        Profile.SMOKE, duration="1s", vus=1, journey_details=2, testid=new_testid(Profile.SMOKE)
     )
     with step("Smoke test of the three routes"):
         smoke = run_once(engine, ReferenceApp(engine), load, Bounds(), quiet=True)
@@ -148,12 +149,12 @@ def _smoke(engine: Engine, base: Settings) -> tuple[float, SingleRun]:
 
 
 def _single_client_ms(settings: Settings) -> float:
-    """Return a hotel page's response time for a single client: the second request, on a warm
+    """Return a detail page's response time for a single client: the second request, on a warm
     worker.
     """
     try:
-        hotels = http.get(f"{settings.target_url}/api/hotel/", timeout=60).json()
-        url = f"{settings.target_url}/api/hotel/{hotels[0]['id']}/"
+        objects = http.get(f"{settings.target_url}{LIST}", timeout=60).json()
+        url = f"{settings.target_url}{LIST}{objects[0]['id']}/"
         http.get(url, timeout=60)
         start = time.perf_counter()
         http.get(url, timeout=60)

@@ -29,7 +29,7 @@ from lab.paths import RESULTS
 from lab.settings import Settings, load_settings, update_settings
 from lab.stack.choice import choose_engine
 from lab.stack.engine import Engine
-from lab.targets.reference import ReferenceApp
+from lab.targets.reference.app import ReferenceApp
 
 MIN_RATIO = 0.95
 

@@ -20,7 +20,7 @@ from lab.suites import breaking_rate
 from lab.suites.breaking_rate import Limit, find_limit
 from lab.suites.endurance import LimitCheck, at_least, at_most, memory_checks, peaks
 from lab.suites.single_run import SingleRun, plan_and_start, responses_by_status, run_once
-from lab.targets.reference import ReferenceApp
+from lab.targets.reference.app import ReferenceApp
 
 FACTOR = 2
 # Limits: share of the best goodput before the break; p95 of accepted requests; recovery time.

@@ -13,7 +13,7 @@ from lab.load.k6 import Load, k6_env, new_testid
 from lab.paths import ROOT
 from lab.stack.engine import Engine
 from lab.stack.native.supervision import wait_for
-from lab.targets.reference import ReferenceApp
+from lab.targets.reference.app import ReferenceApp
 from tests.faults.catalogue import Fault
 from tests.faults.evaluation import FaultResult, Outage, StoredBookings, evaluate
 from tests.faults.injector import FaultInjector

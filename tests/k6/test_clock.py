@@ -8,7 +8,7 @@ from lab.analysis.completeness import Completeness
 from lab.analysis.windows import Bounds
 from lab.load.k6 import Load, new_testid
 from lab.suites.single_run import run_once
-from lab.targets.reference import ReferenceApp
+from lab.targets.reference.app import ReferenceApp
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from lab.load.k6 import Load, k6_env
 from lab.paths import RESULTS
 from lab.settings import load_settings
 from lab.stack.native import scheduling
-from lab.targets.reference import ReferenceApp
+from lab.targets.reference.app import ReferenceApp
 
 # Prints the CPU slice of its own process, read with sched_getattr(2).
 _READ_BACK = """

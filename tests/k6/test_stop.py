@@ -11,7 +11,7 @@ from lab.analysis.windows import Bounds
 from lab.load.k6 import Load, new_testid, run_k6
 from lab.paths import ROOT
 from lab.suites.single_run import run_once
-from lab.targets.reference import ReferenceApp
+from lab.targets.reference.app import ReferenceApp
 
 # No response is that fast, so every window violates the limit.
 IMPOSSIBLE = Bounds(p95_ms=0.001)

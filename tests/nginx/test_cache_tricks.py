@@ -15,7 +15,7 @@ import pytest
 from redis import Redis
 
 from lab.settings import update_settings
-from lab.stack.database import DATABASE
+from lab.stack.reference import DATABASE
 from tests.support.raw_http import head, send_request
 
 ALLOWED_VALUES = {"vary": {"Accept-Encoding"}, "content-type": {"application/json"}}

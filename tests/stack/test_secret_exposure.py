@@ -12,7 +12,7 @@ from config.secrets import NAMES
 from lab.load.k6 import Load, k6_env
 from lab.paths import RESULTS, State
 from lab.stack.docker import DockerEngine
-from lab.targets.reference import ReferenceApp
+from lab.targets.reference.app import ReferenceApp
 
 TESTID = "keeps-secrets"
 

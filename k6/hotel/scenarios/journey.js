@@ -10,12 +10,12 @@ import { makeBooking } from './booking.js';
 /** @typedef {import('../api.js').Api} Api */
 /** @typedef {import('../setup.js').HotelData} HotelData */
 
-export const variables = ['JOURNEY_HOTELS'];
+export const variables = ['JOURNEY_DETAILS'];
 
 /** @param {import('../../lib/env.js').Variables} values */
 export function readOptions(values) {
   // Hotels that a visitor opens, at most; 0: all.
-  return { journeyHotels: readInteger(values, 'JOURNEY_HOTELS', 0, 1, 100000) };
+  return { journeyDetails: readInteger(values, 'JOURNEY_DETAILS', 0, 1, 100000) };
 }
 
 export const loadSetup = () =>

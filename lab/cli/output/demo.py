@@ -33,9 +33,7 @@ def demo(document: dict[str, Any]) -> RenderableType:
 
 
 def _rungs(document: dict[str, Any]) -> Table:
-    table = Table(
-        title="A hotel's page, three ways", title_justify="left", box=None, padding=(0, 2)
-    )
+    table = Table(title="One page, three ways", title_justify="left", box=None, padding=(0, 2))
     table.add_column("variant")
     for column in ("sustained", "p95 there", "gain"):
         table.add_column(column, justify="right")

@@ -19,6 +19,7 @@ from lab.paths import current_state
 from lab.settings import Settings
 from lab.stack import http
 from lab.stack.engine import Engine, settings_of
+from lab.stack.reference import ROLE
 
 _START_SECONDS, _POLL_SECONDS = 60, 0.1
 # Processes that still import their code use the CPU; when that ends, all of them are ready.
@@ -61,7 +62,7 @@ def arm(engine: Engine, stack_name: str, arm_name: str) -> Iterator[RunningArm]:
 def _make_database(engine: Engine) -> None:
     query = f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'"  # noqa: S608
     if not engine.sql("postgres", query):
-        engine.sql("postgres", f"CREATE DATABASE {DATABASE} OWNER hotel")
+        engine.sql("postgres", f"CREATE DATABASE {DATABASE} OWNER {ROLE}")
 
 
 def _first_response(running: RunningArm) -> httpx.Response:

@@ -25,6 +25,7 @@ from lab.experiments.old_stacks.stacks import FOLDER, Arm, Stack
 from lab.settings import LOOPBACK, Settings
 from lab.stack.docker import LEGACY_LABEL, compose_argv, remove_legacy
 from lab.stack.native.render import OPEN_FILES
+from lab.stack.reference import PASSWORD, ROLE
 from lab.targets.target import PlainServer
 
 # Ports and path inside the containers.
@@ -99,9 +100,9 @@ class DockerRunner:
         if arm and arm.layer:
             env["LEGACY_LAYER"] = arm.layer
         if stack.database:
-            env |= {"PGHOST": "postgres", "PGPORT": "5432", "PGUSER": "hotel"}
+            env |= {"PGHOST": "postgres", "PGPORT": "5432", "PGUSER": ROLE}
             env |= {"PGDATABASE": DATABASE}
-            env |= {"LEGACY_PASSWORD_FILE": f"{_SECRETS}/hotel_password"}
+            env |= {"LEGACY_PASSWORD_FILE": f"{_SECRETS}/{PASSWORD}"}
         secrets = f"{self._compose['volumes']['secrets-legacy']['name']}:{_SECRETS}:ro"
         flags = [part for name, value in env.items() for part in ("--env", f"{name}={value}")]
         return [*self._network(), *flags, "--volume", secrets]

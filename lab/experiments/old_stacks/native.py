@@ -20,6 +20,7 @@ from lab.settings import LOOPBACK, Settings
 from lab.stack.native import supervision
 from lab.stack.native.processes import Process, processes, stop_abandoned
 from lab.stack.native.program_paths import library_env, require
+from lab.stack.reference import PASSWORD, ROLE
 from lab.targets.target import PlainServer
 
 
@@ -62,8 +63,8 @@ class NativeRunner:
             "PGHOST": LOOPBACK,
             "PGPORT": str(self.settings.LAB_POSTGRES_PORT),
             "PGDATABASE": DATABASE,
-            "PGUSER": "hotel",
-            "LEGACY_PASSWORD_FILE": str(self.state.secrets / "hotel_password"),
+            "PGUSER": ROLE,
+            "LEGACY_PASSWORD_FILE": str(self.state.secrets / PASSWORD),
         }
         return {
             **inherited,

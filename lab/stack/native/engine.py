@@ -42,6 +42,7 @@ from lab.stack.native.supervision import (
     stop_loads,
     wait_for,
 )
+from lab.stack.reference import DATABASE, HAS_DATA
 
 # About half a million requests.
 _LOG_BYTES = 200 * 1024**2
@@ -187,9 +188,8 @@ class NativeEngine:
             _reject_fixed(_differences(current, settings))
 
     def _has_data(self, settings: Settings) -> bool:
-        query = ("SELECT 1 FROM hotels_hotel LIMIT 1",)
         try:
-            return bool(postgres.run("hotel", query, settings, self._state))
+            return bool(postgres.run(DATABASE, (HAS_DATA,), settings, self._state))
         except LabError:
             return False
 

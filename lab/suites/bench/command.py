@@ -19,11 +19,11 @@ from lab.stack.inspect import read_counters
 from lab.stack.native.program_paths import require, version_of
 from lab.suites.bench import rows, start
 from lab.suites.bench.busy import Busy
-from lab.suites.bench.dataset import ONE_NIGHT, free_slots
 from lab.suites.bench.profiles import profile_variant
 from lab.suites.bench.rows import Row, Variant
 from lab.suites.bench.sample import Pair, Sample, Verdict, compare, evaluate
 from lab.suites.bench.variants import Bench
+from lab.targets.reference.bookings import ONE_NIGHT, free_slots
 
 _REPEATS, _SECONDS = 5, 5
 _CHECK_REPEATS, _CHECK_SECONDS = 2, 2
@@ -265,9 +265,8 @@ def evaluate_compressions(counts: list[float]) -> Verdict:
 
 
 def _book(bench: Bench) -> None:
-    """Make one booking in the hotel whose page is loaded."""
-    hotel = bench.hotel
-    slots = free_slots(bench.engine, hotel)
+    """Make one booking that changes the page which is loaded."""
+    slots = free_slots(bench.engine, bench.page_id)
     suite, customers = next(iter(slots.suites.items()))
     first = slots.first_night
     booking = {"suite": suite, "customers": customers, "check_in": str(first)}

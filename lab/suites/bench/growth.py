@@ -7,12 +7,13 @@ from lab.analysis.provenance import facts, store_result
 from lab.console import step
 from lab.stack.engine import Engine
 from lab.stack.exclusive import exclusive_use, prepare
-from lab.suites.bench import command, dataset
+from lab.suites.bench import command
 from lab.suites.bench.command import require_native, row_document
-from lab.suites.bench.dataset import Size
 from lab.suites.bench.rows import Target, Variant
 from lab.suites.bench.sample import Pair, Sample, evaluate
-from lab.suites.bench.variants import Bench, hotel_of
+from lab.suites.bench.variants import Bench, id_of
+from lab.targets.reference import large_dataset
+from lab.targets.reference.large_dataset import Size
 
 # Disk use of a neighbour slows bookings down for half a minute, which could be all of three
 # repeats.
@@ -32,11 +33,11 @@ class GrowthRow:
     target: Target
 
 
-# small, grown: the active database; once, tenfold: the bookings of the hotel.
+# small, grown: the active database; once, tenfold: the bookings of the page.
 ROWS = (
     GrowthRow(
         "growth-detail",
-        "hotel detail with ten times the bookings",
+        "detail with ten times the bookings",
         Target("tenfold", "once", 11, 11, metric="time"),
     ),
     GrowthRow(
@@ -45,8 +46,8 @@ ROWS = (
         Target("booking grown", "booking small", 0.8, 0.8),
     ),
     GrowthRow(
-        "growth-hotels",
-        "hotel detail with 2,000 hotels",
+        "growth-pages",
+        "detail with 2,000 pages",
         # Equal, except for the difference between two measurements of the same thing.
         Target("detail grown", "detail small", 0.9, 0.9),
     ),
@@ -66,7 +67,7 @@ def run(
     require_native(engine)
     repeats, seconds = repeats or _REPEATS, seconds or _SECONDS
     with exclusive_use(engine) as stack:
-        dataset.check_disk()
+        large_dataset.check_disk()
         prepare(engine, stack)
         with facts(engine, stack.base, command.versions()) as provenance:
             pairs = _pairs(Bench(engine, stack.base), repeats, seconds, size or Size())
@@ -83,17 +84,17 @@ def run(
 def _pairs(bench: Bench, repeats: int, seconds: int, size: Size) -> list[Pair]:
     """Measure everything `repeats` times; every other time the large dataset comes first."""
     bench.verify_variant(_DETAIL)
-    hotels = sorted(bench.hotels)
-    plain, tenfold = hotels[0], hotels[-1]
-    bench.excluded |= {hotel_of(plain), hotel_of(tenfold)}
-    with dataset.large_database(bench.engine, size, hotel_of(tenfold)):
+    pages = sorted(bench.pages)
+    plain, tenfold = pages[0], pages[-1]
+    bench.excluded |= {id_of(plain), id_of(tenfold)}
+    with large_dataset.large_database(bench.engine, size, id_of(tenfold)):
         pairs, active = list[Pair](), "small"
         for repeat in range(repeats):
             # The active database comes first, which saves an exchange.
             pair = _samples(bench, active, seconds, plain, tenfold, repeat)
             active = _other(active)
             with step(f"Putting the {active} database in place"):
-                dataset.swap(bench.engine)
+                large_dataset.swap(bench.engine)
             pairs.append(pair | _samples(bench, active, seconds, plain, tenfold, repeat))
         return pairs
 

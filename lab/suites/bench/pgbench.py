@@ -14,15 +14,15 @@ from lab.errors import LabError
 from lab.host.cpus import choose_cpus
 from lab.paths import current_state
 from lab.settings import LOOPBACK, Settings
-from lab.stack.database import DATABASE
 from lab.stack.engine import Engine
 from lab.stack.native import tether
 from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.supervision import mark
+from lab.stack.reference import DATABASE, PASSWORD, ROLE
 from lab.suites.bench.busy import Busy, BusyMeter
-from lab.suites.bench.dataset import Slots
 from lab.suites.bench.sample import Sample
 from lab.suites.bench.wrk import cpu_of_children
+from lab.targets.reference.bookings import Slots
 
 # Like the backend on its fast path (backend/config/postgres/prepared.py): parsed once per
 # connection. With the simple protocol, Postgres's capacity would be lower.
@@ -190,8 +190,8 @@ def _connection(settings: Settings) -> dict[str, str]:
         "PGHOST": LOOPBACK,
         "PGPORT": str(settings.LAB_POSTGRES_PORT),
         "PGDATABASE": DATABASE,
-        "PGUSER": DATABASE,
-        "PGPASSWORD": current_state().secret("hotel_password"),
+        "PGUSER": ROLE,
+        "PGPASSWORD": current_state().secret(PASSWORD),
     }
 
 

@@ -101,14 +101,14 @@ def _file(page: Page) -> Variant:
 ROWS = (
     Row(
         "detail-fast",
-        "hotel detail, no cache, `fast`",
+        "detail, no cache, `fast`",
         (Variant("naive", "detail", duration_factor=2), Variant("fast", "detail", _FAST)),
         (Target("fast", "naive", 25, 18),),
         equal=("naive", "fast"),
     ),
     Row(
         "detail-versioned",
-        "hotel detail, Redis `versioned`",
+        "detail, Redis `versioned`",
         (
             Variant("page", "detail", {"LAB_REDIS_CACHE": "page"}),
             Variant("versioned", "detail", _VERSIONED),
@@ -126,7 +126,7 @@ ROWS = (
     ),
     Row(
         "nginx-detail",
-        "hotel detail, Nginx `protected` warm",
+        "detail, Nginx `protected` warm",
         (_warm("protected", "detail"), _file("detail")),
         (Target("protected", "file", 0.75, 0.6),),
         equal=("protected", "file"),

@@ -18,6 +18,7 @@ from lab.interrupts import uninterrupted
 from lab.paths import ROOT, State
 from lab.settings import Settings, update_settings
 from lab.stack import http
+from lab.stack.reference import LIST
 from lab.suites.bench.rows import START_SECONDS
 from lab.suites.bench.sample import Verdict, compare
 
@@ -72,7 +73,7 @@ def _seconds_to_first_answer(settings: Settings, env: dict[str, str]) -> float:
             [str(_LAB), "up"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
         try:
-            end = _first_answer(f"{settings.target_url}/api/hotel/", process)
+            end = _first_answer(f"{settings.target_url}{LIST}", process)
             _, stderr = process.communicate(timeout=_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             raise LabError(f"`lab up` has not ended after {_TIMEOUT_SECONDS} s.") from None

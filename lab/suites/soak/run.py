@@ -25,7 +25,7 @@ from lab.suites.endurance import memory_checks, peaks
 from lab.suites.single_run import SingleRun, plan_and_start, responses_by_status, run_once
 from lab.suites.soak.growth import load_checks, sample_checks
 from lab.suites.soak.sampler import Sampler
-from lab.targets.reference import ReferenceApp
+from lab.targets.reference.app import ReferenceApp
 
 SHARE = 0.5
 MIN_SECONDS = 60

@@ -12,11 +12,11 @@ import psutil
 from lab.errors import LabError
 from lab.host.processes import tree_bytes
 from lab.paths import State
-from lab.stack.database import DATABASE
 from lab.stack.engine import Engine
+from lab.stack.reference import DATABASE
+from lab.targets.reference.bookings import count_bookings
 
 _CONNECTIONS = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{DATABASE}'"  # noqa: S608
-_BOOKINGS = "SELECT count(*) FROM hotels_booking"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Sampler:
         self.bookings = 0
 
     def __enter__(self) -> "Sampler":
-        self.bookings = -self._count_bookings()
+        self.bookings = -count_bookings(self._engine)
         self._start = time.monotonic()
         self._thread.start()
         return self
@@ -62,7 +62,7 @@ class Sampler:
         self._thread.join()
         # After an error in the block, only that error counts: Postgres may be down by now.
         if kind is None:
-            self.bookings += self._count_bookings()
+            self.bookings += count_bookings(self._engine)
 
     def _run(self) -> None:
         while not self._stop.wait(self._step):
@@ -81,9 +81,6 @@ class Sampler:
                 name: sum(map(folder_bytes, paths)) for name, paths in folders(self._state).items()
             },
         )
-
-    def _count_bookings(self) -> int:
-        return int(self._engine.sql(DATABASE, _BOOKINGS)[0])
 
 
 def folders(state: State) -> dict[str, list[Path]]:

@@ -74,6 +74,16 @@ def test_builds_and_answers_are_counted_by_route_and_outcome():
     assert evaluate_one([counts], cells)["verdict"] == "holds"
 
 
+def test_setting_is_the_one_that_the_cell_ran_with():
+    cells = [cell("c", settings={"LAB_DATA_HOTELS": "20"}), cell("older")]
+    assert (
+        evaluate_one([claim("n == 20", n="setting('c', 'LAB_DATA_HOTELS')")], cells)["verdict"]
+        == "holds"
+    )
+    older = evaluate_one([claim("n == 20", n="setting('older', 'LAB_DATA_HOTELS')")], cells)
+    assert older["verdict"] == "not measured"
+
+
 def test_errors_from_is_rate_of_first_window_over_limit():
     windows = [
         {"offered": offered, "error_ratio": errors}
@@ -193,6 +203,7 @@ def test_generator_limit_is_reported():
         (claim("x > 0", x="goodput('none', 'twice')"), "positional argument"),
         (claim("x > 0", x="builds('none', 'hotle_detail')"), "known: hotel_list, hotel_detail"),
         (claim("x > 0", x="answers('none', 'nginx', 'hit')"), "hit is not known here"),
+        (claim("x > 0", x="setting('none', 'LAB_SERVER')"), "LAB_SERVER is not known here"),
         (claim("__import__('os')", x="goodput('none')"), "__import__"),
     ],
 )

@@ -1,16 +1,19 @@
 """`lab bench`: table, verdicts, void values and invalid input."""
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
 from lab.errors import LabError, UsageError
 from lab.paths import ROOT
-from lab.suites.bench import answers, command, dataset, pgbench, rows, wrk
+from lab.suites.bench import answers, command, pgbench, rows, wrk
 from lab.suites.bench.busy import Busy
 from lab.suites.bench.command import pairs
 from lab.suites.bench.rows import Row, Target, Variant
 from lab.suites.bench.sample import Sample, evaluate
+from lab.suites.bench.variants import check_bookings
+from lab.targets.reference.bookings import Slots
 
 TARGET_FULL = Busy(generator=0.4, target=0.99)
 GENERATOR_FULL = Busy(generator=0.97, target=0.5)
@@ -141,8 +144,8 @@ def test_answer_of_wrong_size_is_detected():
 
 def test_answer_without_booking_is_detected():
     result = Sample(100, 1200, 500, 5, TARGET_FULL)
-    assert dataset.check_bookings(result, 502, 4).wrong == ""
-    assert dataset.check_bookings(result, 499, 4).wrong == "500 answers made 499 bookings"
+    assert check_bookings(result, 502, 4).wrong == ""
+    assert check_bookings(result, 499, 4).wrong == "500 answers made 499 bookings"
 
 
 def test_different_bodies_stop_the_row():
@@ -163,7 +166,7 @@ def test_pgbench_rate_and_failures_are_read():
     assert pgbench.sample_of(output.format(2), TARGET_FULL, 3).wrong == "2 failed transactions"
 
 
-SLOTS = dataset.Slots(dataset.date(2031, 1, 1), {"s1": ["c1", "c2"], "s2": ["c3"]}, "k-")
+SLOTS = Slots(date(2031, 1, 1), {"s1": ["c1", "c2"], "s2": ["c3"]}, "k-")
 
 
 def test_pgbench_script_has_suite_and_no_placeholders(tmp_path):

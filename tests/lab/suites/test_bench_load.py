@@ -7,16 +7,17 @@ import pytest
 
 from lab.errors import LabError
 from lab.host.cpus import usable_cpus
-from lab.stack.database import DATABASE
 from lab.stack.native.supervision import wait_for
-from lab.suites.bench import busy, dataset
+from lab.stack.reference import DATABASE
+from lab.suites.bench import busy
+from lab.targets.reference import bookings
 
 
 @pytest.mark.parametrize("last_check_out", ["9500-01-01", "9999-12-31", "10421-01-01"])
 def test_fully_booked_calendar_is_one_message(last_check_out):
     engine = SimpleNamespace(sql=lambda *_: [last_check_out])
     with pytest.raises(LabError, match=f"reach up to {last_check_out}: no nights are left"):
-        dataset.free_slots(engine)
+        bookings.free_slots(engine)
 
 
 def test_load_does_not_book_in_excluded_hotel(stack):
@@ -25,10 +26,10 @@ def test_load_does_not_book_in_excluded_hotel(stack):
     hotel_suites = set(
         stack.sql(DATABASE, f"SELECT id FROM hotels_suite WHERE hotel_id = '{first}'")
     )
-    assert hotel_suites == dataset.free_slots(stack, first).suites.keys()
-    all_suites = dataset.free_slots(stack).suites.keys()
+    assert hotel_suites == bookings.free_slots(stack, first).suites.keys()
+    all_suites = bookings.free_slots(stack).suites.keys()
     assert hotel_suites < all_suites
-    excluded = dataset.free_slots(stack, excluded=[first, second]).suites.keys()
+    excluded = bookings.free_slots(stack, excluded=[first, second]).suites.keys()
     assert excluded < all_suites - hotel_suites
 
 

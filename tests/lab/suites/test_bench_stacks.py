@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from lab.paths import ROOT, State
-from lab.stack.database import DATABASE
 from lab.stack.native.supervision import leftovers
-from lab.suites.bench import dataset, growth
-from lab.suites.bench.dataset import Size
+from lab.stack.reference import DATABASE
+from lab.suites.bench import growth
+from lab.targets.reference import large_dataset
+from lab.targets.reference.bookings import count_bookings
+from lab.targets.reference.large_dataset import Size
 
 DATA = ("LAB_DATA_HOTELS", "LAB_DATA_SUITES_PER_HOTEL", "LAB_DATA_BOOKINGS_PER_SUITE")
 
@@ -31,19 +33,19 @@ def _swap_with_checks(swap):
         return engine.sql(database, indexes), engine.sql(database, keys)
 
     def checked_swap(engine):
-        assert shape(engine, dataset.LARGE_DATABASE) == shape(engine, DATABASE)
-        assert engine.sql(dataset.LARGE_DATABASE, copies) == ["0"]
+        assert shape(engine, large_dataset.LARGE_DATABASE) == shape(engine, DATABASE)
+        assert engine.sql(large_dataset.LARGE_DATABASE, copies) == ["0"]
         swap(engine)
 
     return checked_swap
 
 
-# The second repeat begins with the large dataset.
+# The second repeat begins with the large large_dataset.
 @pytest.mark.parametrize("repeats", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_large_dataset_is_measured_and_then_removed(stack, monkeypatch, repeats):
     """The dataset is only a little larger here: 10 million bookings take 15 minutes."""
-    monkeypatch.setattr(dataset, "_FREE_BYTES", 0)
-    monkeypatch.setattr(dataset, "swap", _swap_with_checks(dataset.swap))
+    monkeypatch.setattr(large_dataset, "_FREE_BYTES", 0)
+    monkeypatch.setattr(large_dataset, "swap", _swap_with_checks(large_dataset.swap))
     size = Size(hotels=12, bookings=40_000, tenfold=3)
     document = growth.run(stack, repeats=repeats, seconds=1, size=size)
     (ROOT / document["files"]["result"]).unlink()
@@ -53,7 +55,7 @@ def test_large_dataset_is_measured_and_then_removed(stack, monkeypatch, repeats)
     pair = document["rows"][0]["pairs"][0]
     assert pair["tenfold"]["bytes"] == pytest.approx(3 * pair["once"]["bytes"], rel=0.1)
     # The number that load_db creates, without earlier bookings.
-    assert dataset.count_bookings(stack) == math.prod(int(os.environ[name]) for name in DATA)
+    assert count_bookings(stack) == math.prod(int(os.environ[name]) for name in DATA)
     assert (
         stack.sql("postgres", "SELECT datname FROM pg_database WHERE datname ~ 'grown|aside'") == []
     )

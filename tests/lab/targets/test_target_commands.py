@@ -233,7 +233,7 @@ def test_stack_for_own_target_starts_only_what_measures(lab, api, target, second
     assert running - {"grafana"} == {"prometheus", "node-exporter", "process-exporter"}
     refused = lab("k6", "smoke", **second_stack)
     assert refused.is_one_message(1)
-    assert "without the hotel API" in refused.err
+    assert "without the reference app" in refused.err
     assert lab("down", **second_stack).code == 0
 
 

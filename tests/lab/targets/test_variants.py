@@ -194,7 +194,7 @@ def test_unknown_variant_is_refused_before_anything_starts(lab, app, tmp_path, v
         (
             "[[axis]]",
             'settings = { LAB_DETAIL = "fast" }\n[[axis]]',
-            "settings is for the hotel API",
+            "settings is for the reference app",
         ),
         ('title = "as the file says"', 'title = "x"\nreset = "nothing"', "reset is for the hotel"),
         ('profile = "hold"', 'profile = "hold", scenario = "detail"', "no scenario"),

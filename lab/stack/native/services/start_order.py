@@ -18,6 +18,7 @@ from lab.stack.native.services import (
 )
 from lab.stack.native.services.exporters import exporters
 from lab.stack.native.services.service import Service
+from lab.stack.reference import DATABASE, ROLE
 
 BACKEND = ROOT / "backend"
 
@@ -74,8 +75,8 @@ def backend_env(settings: Settings, state: State) -> dict[str, str]:
         "BACKEND_SECRETS_DIR": str(state.secrets),
         "PGHOST": LOOPBACK,
         "PGPORT": str(settings.LAB_POSTGRES_PORT),
-        "PGDATABASE": "hotel",
-        "PGUSER": "hotel",
+        "PGDATABASE": DATABASE,
+        "PGUSER": ROLE,
         "BACKEND_REDIS_URL": f"{redis_service.url(settings)}/0",
         "BACKEND_BIND": f"{LOOPBACK}:{settings.LAB_BACKEND_PORT}",
         "BACKEND_BESIDE_BIND": f"{LOOPBACK}:{settings.LAB_SECOND_SERVER_PORT}",
@@ -107,7 +108,7 @@ def _postgres(settings: Settings, state: State) -> Service:
         name="postgres",
         argv=[str(require("postgres")), "-D", str(state.postgres), *flags],
         port=settings.LAB_POSTGRES_PORT,
-        url=f"postgresql://hotel@{LOOPBACK}:{settings.LAB_POSTGRES_PORT}/hotel",
+        url=f"postgresql://{ROLE}@{LOOPBACK}:{settings.LAB_POSTGRES_PORT}/{DATABASE}",
         env=library_env(),
         user=postgres_user(),
         cwd=state.postgres,

@@ -1,5 +1,5 @@
 -- Bookings that never conflict: request n takes suite n of the list, in turn, and after each round
--- the next night, each with a new Idempotency-Key. k6/hotel/slots.js does the same.
+-- the next night, each with a new Idempotency-Key. k6's bookings do the same.
 -- Format of the file BENCH_SLOTS: the first night (days since 1970-01-01), a prefix for keys, then
 -- a line per suite with its id and the customers' ids.
 dofile(os.getenv("BENCH_REPORT"))

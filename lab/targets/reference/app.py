@@ -1,4 +1,4 @@
-"""The lab's own hotel API, behind Nginx."""
+"""The lab's own hotel-booking API, behind Nginx."""
 
 import socket
 from dataclasses import dataclass
@@ -22,6 +22,9 @@ _VERIFIED = (
     *("LAB_CONN_MAX_AGE", "LAB_VIEWS", "LAB_WORKBENCH", "LAB_WEBSOCKETS", "LAB_SECOND_SERVER"),
     *("LAB_LATENCY_MS", "LAB_LATENCY_DIRECTION"),
 )
+
+# Routes whose response bodies the backend counts as it builds them.
+ROUTES = ("hotel_list", "hotel_detail")
 
 # On a slow machine the backend may still work off the requests of the warm-up, for minutes.
 _READY_SECONDS = 300

@@ -9,8 +9,8 @@ from lab.settings import Settings
 from lab.stack.engine import Engine
 from lab.stack.http import certificates
 from lab.stack.inspect import Counters, query_backend, query_nginx, read_counters
+from lab.stack.reference import LIST
 
-LIST = "/api/hotel/"
 # Django's own 404, which Nginx does not cache.
 _UNKNOWN_PATH = "/lab-asks-who-answers/"
 
@@ -46,7 +46,7 @@ class Target:
             raise LabError(f"{base}{path} answers {response.status_code}: {response.text[:200]}")
         return response
 
-    def hotels(self) -> list[str]:
+    def pages(self) -> list[str]:
         """Return the path of each hotel's detail page, requested past the caches."""
         response = self.get(self.settings.backend_url, LIST, {"X-Lab-Token": self.token})
         return [f"{LIST}{hotel['id']}/" for hotel in response.json()]
@@ -78,7 +78,7 @@ def verify(target: Target) -> None:
     _check_server(target)
     # Caches store a hotel's page. Without any cache it would be built five times, half a second
     # each; the list takes the same path.
-    path = target.hotels()[0] if active_caches(target.settings) else LIST
+    path = target.pages()[0] if active_caches(target.settings) else LIST
     body = target.get(target.settings.backend_url, path, {"X-Lab-Token": target.token}).content
     _check_backend_layers(target, path)
     _check_nginx_layer(target, path)

@@ -1,0 +1,1 @@
+"""The reference app: its protocol as a target, its data, and how its layers are verified."""
