@@ -15,9 +15,9 @@ from lab.errors import LabError, UsageError
 from lab.experiments import command
 from lab.paths import RESULTS, ROOT
 from lab.settings import load_settings, update_settings
-from lab.stack import verify
 from lab.stack.native.supervision import wait_for
 from lab.stack.status import active_settings
+from lab.targets.reference import verify
 
 # The loads saturate the machine: in parallel with other tests, Prometheus would miss seconds.
 pytestmark = pytest.mark.alone

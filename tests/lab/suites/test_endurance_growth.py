@@ -13,6 +13,7 @@ from lab.errors import LabError
 from lab.paths import ROOT
 from lab.stack.native.supervision import wait_for
 from lab.suites.soak import growth
+from lab.suites.soak import sampler as soak_sampler
 from lab.suites.soak.sampler import Sample, Sampler
 
 _MIB = 1024**2
@@ -110,7 +111,7 @@ def test_sampler_continues_after_failed_sample(monkeypatch):
         return result
 
     monkeypatch.setattr(Sampler, "_sample", sample)
-    monkeypatch.setattr(Sampler, "_count_bookings", lambda _: 5)
+    monkeypatch.setattr(soak_sampler, "count_bookings", lambda _: 5)
     with Sampler(ENGINE, None, 0.01) as sampler:
         wait_for(lambda: sampler.samples, seconds=10, what="a sample")
     assert sampler.missed == 2
@@ -119,7 +120,7 @@ def test_sampler_continues_after_failed_sample(monkeypatch):
 def test_unavailable_postgres_does_not_hide_load_error(monkeypatch):
     # The second count fails, because the iterator is empty.
     counts = iter([5])
-    monkeypatch.setattr(Sampler, "_count_bookings", lambda _: next(counts))
+    monkeypatch.setattr(soak_sampler, "count_bookings", lambda _: next(counts))
     with pytest.raises(LabError, match="taken down"), Sampler(ENGINE, None, 60):
         raise LabError("The stack was taken down.")
 

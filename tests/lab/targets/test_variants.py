@@ -196,7 +196,11 @@ def test_unknown_variant_is_refused_before_anything_starts(lab, app, tmp_path, v
             'settings = { LAB_DETAIL = "fast" }\n[[axis]]',
             "settings is for the reference app",
         ),
-        ('title = "as the file says"', 'title = "x"\nreset = "nothing"', "reset is for the hotel"),
+        (
+            'title = "as the file says"',
+            'title = "x"\nreset = "nothing"',
+            "reset is for the reference app",
+        ),
         ('profile = "hold"', 'profile = "hold", scenario = "detail"', "no scenario"),
         ('target = "{target}"\n', "", "is for a target"),
     ],
