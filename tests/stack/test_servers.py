@@ -12,8 +12,8 @@ from websockets.sync.client import connect
 from lab.errors import LabError
 from lab.settings import update_settings
 from lab.settings.presets import preset_assignments
-from lab.stack import verify
 from lab.stack.native.supervision import is_alive, wait_for
+from lab.targets.reference import verify
 from tests.support.booking_load import Load
 
 UNKNOWN_PATH = "/there-is-no-such-route/"
