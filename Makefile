@@ -54,6 +54,11 @@ test-apps: setup-dev ## Apps that the lab does not know, Nautobot among them; k6
 	$(BIN)/python -m lab.stack.native.install --with-vegeta
 	$(BIN)/pytest -s tests/apps tests/lab/targets/test_ninja.py tests/lab/targets/test_plain_django.py
 
+.PHONY: test-kubernetes
+test-kubernetes: setup-dev ## Loads for k6-operator: on a real API server, and on the cluster of kubectl if it has one (15 minutes)
+	$(BIN)/python -m lab.stack.native.install --with-kubernetes
+	KUBERNETES=all $(BIN)/pytest -rs tests/kubernetes
+
 .PHONY: test-kills
 test-kills: export KILLS = 40
 test-kills: setup-dev ## Kill commands and services at 40 moments; `lab up` must repair each (test-faults: 8)

@@ -27,11 +27,18 @@ const prepare = inVu0(() => require('./lib/prepare.js'));
 /** @type {typeof import('./lib/summary.js')} */
 const summary = inVu0(() => require('./lib/summary.js'));
 
+/** @type {Prepared | undefined} */
+const given = inVu0(() => env.preparedPath && JSON.parse(open(env.preparedPath)));
+
 export function setup() {
-  const prepared = prepare.prepareTarget(env, profile, scenarioSetup);
+  const startedAt = Date.now();
+  const prepared = given
+    ? prepare.requirePreparedLoad(env, profile, given)
+    : prepare.prepareTarget(env, profile, scenarioSetup);
+  prepare.waitForStart(env);
   // `lab profile` waits for this line: setup's requests are not part of the load.
   console.info('setup is done, the load begins');
-  return prepared;
+  return { ...prepared, setupSeconds: (Date.now() - startedAt) / 1000 };
 }
 
 /** @param {Prepared} data */

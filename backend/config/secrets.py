@@ -14,14 +14,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab_settings.secret_reader import SecretError, read_secret
+from lab_settings.secret_reader import PUSH_USER, SecretError, read_secret
 
 NAMES = (
     *("secret_key", "lab_token", "postgres_password", "hotel_password", "monitor_password"),
     *("redis_password", "grafana_password", "push_password"),
 )
-# User name for pushing metrics from another host.
-PUSH_USER = "load-lab"
 
 
 @dataclass(frozen=True)

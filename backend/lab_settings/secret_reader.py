@@ -9,6 +9,10 @@ from pathlib import Path
 CHARACTERS = 64
 
 
+# User name for pushing metrics from another host; its password is the secret push_password.
+PUSH_USER = "load-lab"
+
+
 class SecretError(ValueError):
     """A secret is empty or cut. The message has the file, and how to create it anew."""
 

@@ -28,16 +28,18 @@ export function targetRateAt(plan, elapsedSeconds) {
 const MAX_CLOSED_RATE = 2000;
 
 /**
- * Return the maximum number of iterations that the profile can start.
+ * Return the number above which no iteration's number is, whatever the speed of the target. Under a
+ * closed load, generators number their iterations in turn: the fastest one decides.
  * @param {Profile} profile
  * @param {number} pauseSeconds after each request of a user: the shortest iteration
  */
 export function plannedIterations(profile, pauseSeconds) {
   if (profile.plan === null && profile.unit === 'requests') {
-    return MAX_CLOSED_RATE * Math.ceil(profile.durationSeconds);
+    return MAX_CLOSED_RATE * Math.ceil(profile.durationSeconds) * profile.generators;
   }
   if (profile.plan === null) {
-    return profile.maxVUs * (Math.ceil(profile.durationSeconds / pauseSeconds) + 1);
+    const perVu = Math.ceil(profile.durationSeconds / pauseSeconds) + 1;
+    return Math.ceil(profile.maxVUs / profile.generators) * perVu * profile.generators;
   }
   const stages = profile.plan.map(
     (stage) => (stage.duration_seconds * (stage.from + stage.to)) / 2,

@@ -10,6 +10,9 @@ export function seconds(value) {
 // If one of these is set, k6 replaces the script's scenarios with its own shortcut.
 const K6_SHORTCUTS = ['K6_VUS', 'K6_DURATION', 'K6_ITERATIONS', 'K6_STAGES'];
 
+// More would be a mistake: each is a k6 process, and most would send nothing.
+const MAX_GENERATORS = 1000;
+
 const DURATION_UNITS = { h: 3600, m: 60, s: 1, ms: 0.001 };
 
 /** @typedef {Record<string, string | undefined>} Variables */
@@ -22,10 +25,15 @@ const DURATION_UNITS = { h: 3600, m: 60, s: 1, ms: 0.001 };
  * @property {number} clientTimeoutMs
  * @property {number} boundMs time limit: a slower response is of no use to a visitor
  * @property {string} testid
- * @property {string} summaryPath empty: no file is written
+ * @property {string} summaryPath empty: no file is written; `-`: a line in the output
  * @property {string} settingsUrl empty: the settings are not read
  * @property {string} labToken
  * @property {Record<string, string>} expectSettings
+ * @property {number} generators how many share this load
+ * @property {number} generator this one's number, from 1; 0: k6's own options say which part it sends
+ * @property {string} preparedPath file of prepare.js; empty: setup() prepares
+ * @property {number} startAtMs Unix time of the first arrival; 0: when setup() is done
+ * @property {string} startUrl address that returns the start once all generators are ready
  * @property {any} options values of the scenario's own variables
  */
 
@@ -56,6 +64,10 @@ export function readEnv(variables, profiles, scenarios) {
     settingsUrl: readUrl(variables, 'SETTINGS_URL', ''),
     labToken: variables.LAB_TOKEN || '',
     expectSettings: parseSettings(variables.EXPECT_SETTINGS || ''),
+    ...readGenerators(variables),
+    preparedPath: variables.PREPARED || '',
+    startAtMs: readMoment(variables, 'START_AT') * 1000,
+    startUrl: readUrl(variables, 'START_URL', ''),
     options: readOptions ? readOptions(variables) : {},
   };
   checkSettingsSource(env);
@@ -123,6 +135,38 @@ export function readDecimal(variables, name, fallback, min, max) {
   const value = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && value >= min && value <= max) return value;
   throw new Error(`${name}=${text} is out of range. Set it to a number ${min}..${max}.`);
+}
+
+/**
+ * SEGMENT=2/4: the second of four generators. With GENERATORS=4 alone, k6's --execution-segment says
+ * which part this one sends; k6-operator sets it.
+ * @param {Variables} variables
+ */
+function readGenerators(variables) {
+  const generators = readInteger(variables, 'GENERATORS', 1, 1, MAX_GENERATORS);
+  const text = variables.SEGMENT;
+  if (!text) return { generators, generator: 0 };
+  const [number, of] = /^\d+\/\d+$/.test(text) ? text.split('/').map(Number) : [0, 0];
+  if (number < 1 || number > of || of > MAX_GENERATORS) {
+    throw new Error(`SEGMENT=${text} is not a part of a load. Set it like SEGMENT=2/4.`);
+  }
+  if (variables.GENERATORS && generators !== of) {
+    throw new Error(`SEGMENT=${text} and GENERATORS=${generators} differ. Unset GENERATORS.`);
+  }
+  return { generators: of, generator: number };
+}
+
+/**
+ * Return a Unix time in seconds; 0 if it is not set.
+ * @param {Variables} variables
+ * @param {string} name
+ */
+function readMoment(variables, name) {
+  const text = variables[name];
+  if (!text) return 0;
+  const value = Number(text);
+  if (/^\d+(\.\d+)?$/.test(text) && value > 1e9) return value;
+  throw new Error(`${name}=${text} is not a Unix time. Set it like ${name}=$(($(date +%s) + 30)).`);
 }
 
 /**

@@ -27,13 +27,37 @@ export function buildOptions(env, profile, names) {
   return {
     scenarios: { [env.scenario]: buildScenario(env, profile) },
     thresholds: { ...submetrics(env.scenario, names), ...thresholdsFor(profile) },
-    tags: { testid: env.testid },
+    ...segmentOptions(env),
+    tags: tagsOf(env),
     systemTags: /** @type {any} */ (SYSTEM_TAGS),
     summaryTrendStats: ['min', 'avg', 'p(50)', 'p(90)', 'p(95)', 'p(99)', 'max', 'count'],
     discardResponseBodies: true,
     // setup() may create thousands of objects, each of which may take a second.
     setupTimeout: '60m',
   };
+}
+
+/**
+ * Return k6's options for a generator's part of the arrivals.
+ * @param {Env} env
+ */
+function segmentOptions({ generator, generators }) {
+  if (generator === 0) return {};
+  const points = Array.from({ length: generators + 1 }, (_, i) => `${i}/${generators}`);
+  return {
+    executionSegment: `${points[generator - 1]}:${points[generator]}`,
+    executionSegmentSequence: points.join(','),
+  };
+}
+
+/**
+ * Without the second tag, the series of generators would overwrite each other. Its name is that of
+ * k6-operator.
+ * @param {Env} env
+ * @returns {Record<string, string>}
+ */
+function tagsOf({ testid, generator }) {
+  return generator === 0 ? { testid } : { testid, instance_id: `${generator}` };
 }
 
 /**

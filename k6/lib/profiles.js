@@ -347,11 +347,12 @@ export function buildTimes(variables, recording) {
  * @property {boolean} [mayStopEarly] the load may end soon after the break without loss of data
  * @property {number} [speed] of recorded arrivals; set if each VU sends a part of them
  * @property {number} [leadSeconds] from the start of the VUs to the first arrival
+ * @property {number} generators how many share the load
  * @property {boolean} checkBodies read and check bodies; only where load does not matter
  * @property {import('k6/options').Scenario} executor the k6 scenario, without its exec
  */
 
-/** @typedef {Omit<Profile, 'name'>} Load */
+/** @typedef {Omit<Profile, 'name' | 'generators'>} Load */
 /** @typedef {import('./mix.js').Recording} Recording */
 
 /**
@@ -400,7 +401,7 @@ export function buildProfile(name, variables, recording = null) {
         `PROFILE=${name} uses ${options.join(', ')}.`,
     );
   }
-  return { name, ...build(variables, recording) };
+  return { name, generators: 1, ...build(variables, recording) };
 }
 
 /**
@@ -412,8 +413,16 @@ export function buildProfile(name, variables, recording = null) {
  */
 export function profileFor(env, { singleVuOverhead, recordingOf }, variables) {
   const recording = recordingOf ? recordingOf(env) : null;
-  const profile = buildProfile(env.profile, variables, recording);
+  const profile = {
+    ...buildProfile(env.profile, variables, recording),
+    generators: env.generators,
+  };
   if (!singleVuOverhead) return profile;
+  if (env.generators > 1) {
+    throw new Error(
+      `SCENARIO=${env.scenario} has one VU, so a single generator sends it. Unset SEGMENT and GENERATORS.`,
+    );
+  }
   if (variables.MAX_VUS || variables.PRE_ALLOCATED_VUS) {
     throw new Error(`SCENARIO=${env.scenario} has one VU. Unset MAX_VUS and PRE_ALLOCATED_VUS.`);
   }

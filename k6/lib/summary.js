@@ -11,7 +11,8 @@
  * @param {any} data k6's summary
  */
 function summaryText(lab, setup, data) {
-  const heading = `${lab.profile}, ${lab.scenario}, on ${lab.base_url} (testid ${lab.testid})`;
+  const part = lab.generator ? `, generator ${lab.generator} of ${lab.generators}` : '';
+  const heading = `${lab.profile}, ${lab.scenario}, on ${lab.base_url} (testid ${lab.testid})${part}`;
   const lines = lab.setup_completed
     ? buildLines(lab, setup, data)
     : ['setup stopped: no load was sent'];
@@ -33,7 +34,7 @@ function buildLines(lab, setup, { metrics }) {
     `all         ${durationText(metrics[`http_req_duration{${scenario}}`])}`,
     `successful  ${durationText(metrics[`http_req_duration{${scenario},expected_response:true}`])}`,
     `dropped     ${valueOf(metrics.dropped_iterations, 'count')} ${lab.unit} of the plan`,
-    `VUs         ${valueOf(metrics.vus_max, 'max')} allocated, maximum ${lab.max_vus}`,
+    `VUs         ${valueOf(metrics.vus_max, 'max')} allocated, maximum ${Math.ceil(lab.max_vus / lab.generators)}`,
     `checks      ${checksText(metrics)}`,
     ...cacheLines(metrics),
     ...retryLines(metrics),
@@ -150,10 +151,11 @@ export function buildSummary(env, profile, setup, data) {
   const lab = describeLab(env, profile, setup, data);
   /** @type {Record<string, string>} */
   const outputs = { stdout: summaryText(lab, setup, data) };
-  if (env.summaryPath) {
-    const { metrics, state } = data;
-    outputs[env.summaryPath] = JSON.stringify({ lab, metrics, state }, null, 2) + '\n';
-  }
+  const { metrics, state } = data;
+  const document = { lab, metrics, state };
+  // A pod's files are gone with it; its log stays.
+  if (env.summaryPath === '-') outputs.stdout += `lab-summary ${JSON.stringify(document)}\n`;
+  else if (env.summaryPath) outputs[env.summaryPath] = JSON.stringify(document, null, 2) + '\n';
   return outputs;
 }
 
@@ -173,6 +175,8 @@ export function describeLab(env, profile, setup, data) {
     unit: profile.unit,
     plan: profile.plan,
     max_vus: profile.maxVUs,
+    generator: env.generator,
+    generators: env.generators,
     duration_seconds: profile.durationSeconds,
     client_timeout_seconds: env.clientTimeoutMs / 1000,
     response_time_bound_ms: env.boundMs,

@@ -14,7 +14,13 @@ import { buildSummary } from '../lib/summary.js';
 import { SCENARIOS } from '../scenarios/index.js';
 import { expectEqual, expectError } from './expect.js';
 
-export const cases = [envDefaultsAndErrors, durationsAndSettings, setupSource, runSummary];
+export const cases = [
+  envDefaultsAndErrors,
+  segments,
+  durationsAndSettings,
+  setupSource,
+  runSummary,
+];
 
 // k6 loads modules only before the tests.
 const modules = Object.entries(SCENARIOS).map(([name, load]) => [name, load()]);
@@ -64,6 +70,22 @@ function envDefaultsAndErrors() {
   }
   expectError('env: no source', () => env({ EXPECT_SETTINGS: 'A=1' }), ['SETTINGS_URL']);
   expectError('env: no token', () => env({ SETTINGS_URL: 'http://a/' }), ['LAB_TOKEN']);
+}
+
+function segments() {
+  const second = env({ SEGMENT: '2/4', START_AT: '1800000000.5' });
+  expectEqual('segment: number', [second.generator, second.generators], [2, 4]);
+  expectEqual('segment: start in ms', second.startAtMs, 1800000000500);
+  const alone = env({});
+  expectEqual('segment: none', [alone.generator, alone.generators, alone.startAtMs], [0, 1, 0]);
+  for (const SEGMENT of ['0/4', '5/4', '2', '1/2/3', '1/1001']) {
+    expectError(`segment: ${SEGMENT}`, () => env({ SEGMENT }), [SEGMENT, 'SEGMENT=2/4']);
+  }
+  const differing = { SEGMENT: '2/4', GENERATORS: '3' };
+  expectError('segment: other number', () => env(differing), ['2/4', 'GENERATORS=3']);
+  expectError('start: no time', () => env({ START_AT: 'soon' }), ['START_AT=soon', 'date +%s']);
+  const single = { PROFILE: 'hold', SCENARIO: 'availability', GENERATORS: '2' };
+  expectError('segment: one VU', () => profile(single), ['availability', 'a single generator']);
 }
 
 function durationsAndSettings() {

@@ -13,6 +13,7 @@ export const cases = [
   articleProfiles,
   profileErrors,
   planArithmetic,
+  segmentOptions,
   k6Options,
 ];
 
@@ -110,6 +111,24 @@ function planArithmetic() {
     'planned: closed, by its pause',
     plannedIterations(buildProfile('smoke', {}), 1),
     105,
+  );
+  const shared = { ...closed, generators: 4 };
+  expectEqual('planned: closed, shared', plannedIterations(shared, 1), 80000);
+}
+
+function segmentOptions() {
+  const profile = buildProfile('hold', {});
+  const third = buildOptions(env({ SEGMENT: '3/4', TESTID: 't' }), profile, []);
+  expectEqual(
+    'segment: options',
+    [third.executionSegment, third.executionSegmentSequence, third.tags],
+    ['2/4:3/4', '0/4,1/4,2/4,3/4,4/4', { testid: 't', instance_id: '3' }],
+  );
+  const alone = buildOptions(env({ TESTID: 't' }), profile, []);
+  expectEqual(
+    'no segment: options',
+    [alone.executionSegment, alone.tags],
+    [undefined, { testid: 't' }],
   );
 }
 

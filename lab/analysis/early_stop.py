@@ -3,22 +3,17 @@ is the limit.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lab.analysis import queries
 from lab.analysis.breakpoint import BREAK_WINDOWS, MIN_SECONDS, is_past_break
-from lab.analysis.completeness import gap_seconds
+from lab.analysis.completeness import gap_seconds, push_times
+from lab.analysis.counters import PUSH_SECONDS
 from lab.analysis.measure import read_totals
-from lab.analysis.prometheus import Prometheus
+from lab.analysis.prometheus import KnownSamples, Prometheus
 from lab.analysis.verdict import GENERATOR_FULL
-from lab.analysis.windows import (
-    PUSH_SECONDS,
-    STEP_SECONDS,
-    WINDOW_SECONDS,
-    Bounds,
-    Window,
-    windows,
-)
+from lab.analysis.windows import STEP_SECONDS, WINDOW_SECONDS, Bounds, Window, windows
 from lab.errors import LabError
 from lab.host.sampler import CpuUse
 from lab.load.plan import Plan
@@ -42,34 +37,46 @@ class EarlyStop:
     testid: str
     prometheus_url: str
     bounds: Bounds
+    generators: Sequence[str] = ("",)
     _started: float | None = field(default=None, init=False)
+    _windows: list[Window] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self._prometheus = Prometheus(self.prometheus_url, _TIMEOUT_SECONDS)
+        self._samples = KnownSamples(self._prometheus)
 
     def __call__(self, plan: Plan, cpu: list[CpuUse]) -> bool:
         if self._started and generator_is_full(cpu, self._started):
             return True
         try:
-            return is_past_break(self._windows(plan))
+            return is_past_break(self._complete_windows(plan))
         except LabError:
             return False
 
-    def _windows(self, plan: Plan) -> list[Window]:
+    def _complete_windows(self, plan: Plan) -> list[Window]:
         """Return the windows for which every push has arrived; none after an outage."""
-        prometheus = Prometheus(self.prometheus_url, _TIMEOUT_SECONDS)
         # k6 pushes this gauge once, and Prometheus returns it for only five minutes.
-        self._started = self._started or prometheus.instant(queries.start(self.testid))
+        self._started = self._started or self._prometheus.instant(queries.start(self.testid))
         if self._started is None:
             return []
-        pushes = self._pushes(prometheus, self._started)
-        seconds = max(pushes, default=0.0) - self._started - PUSH_SECONDS
-        if seconds < MIN_SECONDS or gap_seconds(pushes, self._started, max(pushes)):
+        seconds = self._recorded_seconds(self._started)
+        if seconds < MIN_SECONDS:
             return []
-        totals = read_totals(self.testid, self._started, seconds, prometheus)
-        return windows(plan.until(seconds), totals.at, self.bounds)
+        totals = read_totals(self.testid, self._started, seconds, self._samples)
+        known = self._windows[-1].end if self._windows else 0.0
+        self._windows += windows(plan.until(seconds), totals.at, self.bounds, after=known)
+        return self._windows
 
-    def _pushes(self, prometheus: Prometheus, started: float) -> list[float]:
-        """Return the times of k6's pushes since the load began (Unix time), in order."""
-        heartbeats = prometheus.samples(queries.heartbeat(self.testid), started, time.time())
-        return sorted(at for series in heartbeats for at in series)
+    def _recorded_seconds(self, started: float) -> float:
+        """Return the seconds since the load began for which every generator has pushed; 0 after an
+        outage.
+        """
+        heartbeats = self._samples.samples(queries.heartbeat(self.testid), started, time.time())
+        of_each = [push_times(heartbeats, name) for name in self.generators]
+        newest = min(max(pushes, default=0.0) for pushes in of_each)
+        if any(gap_seconds(pushes, started, newest) for pushes in of_each):
+            return 0.0
+        return newest - started - PUSH_SECONDS
 
 
 def generator_is_full(cpu: list[CpuUse], started: float) -> bool:

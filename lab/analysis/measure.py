@@ -1,36 +1,36 @@
 """Build the result of a k6 run."""
 
+import math
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from statistics import fmean
 
 from lab.analysis import queries
 from lab.analysis.breakpoint import MIN_SECONDS
-from lab.analysis.completeness import Completeness, measure_completeness
+from lab.analysis.completeness import Completeness, LoadSpan, measure_completeness
+from lab.analysis.counters import PUSH_SECONDS, Counter, HistogramCounter, quantile
 from lab.analysis.operations import operation_results
-from lab.analysis.prometheus import Prometheus, PrometheusUnavailable
+from lab.analysis.prometheus import Prometheus, PrometheusUnavailable, SampleSource
 from lab.analysis.result import (
+    GeneratorResult,
     OperationResult,
+    PercentileSource,
     PrometheusRange,
     Result,
     Staleness,
     TargetName,
     WebSockets,
 )
+from lab.analysis.samples import percentiles, read_samples
 from lab.analysis.verdict import interrupted_verdict, verdict_of
-from lab.analysis.windows import (
-    PUSH_SECONDS,
-    WINDOW_SECONDS,
-    Bounds,
-    Counter,
-    Totals,
-    Window,
-    windows,
-)
+from lab.analysis.windows import WINDOW_SECONDS, Bounds, Totals, Window, windows
 from lab.errors import LabError
 from lab.host.noise import mean_share
 from lab.host.sampler import CpuUse, memory_peak
+from lab.load.generators import samples_file
 from lab.load.k6 import Run
+from lab.load.kubernetes.manifests import NAMESPACE, resource_name
+from lab.load.kubernetes.run import pod_cpus
 from lab.load.summary import Summary, read_summary
 from lab.stack.engine import Engine
 
@@ -73,6 +73,14 @@ def check_target_survived(run: Run) -> None:
 
 
 @dataclass(frozen=True)
+class Percentiles:
+    """Percentiles of the response time in ms, and what they were computed from."""
+
+    source: PercentileSource
+    values: dict[int, float]
+
+
+@dataclass(frozen=True)
 class RunData:
     """A run's data in Prometheus, and its windows; `started` is Unix time.
 
@@ -85,7 +93,10 @@ class RunData:
     completeness: Completeness
     windows: list[Window]
     max_rps: float | None = None
+    percentiles: Percentiles | None = None
     operations: list[OperationResult] = field(default_factory=list)
+    # Of generators on a cluster, by name: the cores of each one's pod, at most in any minute.
+    pod_cores: dict[str, float] = field(default_factory=dict)
 
 
 def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds) -> RunData:
@@ -103,17 +114,49 @@ def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds)
         operations = operation_results(
             run.load.testid, started, summary.seconds, bounds, prometheus
         )
+        cores = _pod_cores(run, summary, prometheus)
     except PrometheusUnavailable:
         return RunData(started, replace(completeness, prometheus=None), [])
     load_windows = windows(summary.plan, totals.at, bounds) if summary.plan else []
     max_rps = totals.max_rps(summary.seconds)
-    return RunData(started, completeness, load_windows, max_rps, operations)
+    found = _percentiles(run, summary, totals)
+    return RunData(started, completeness, load_windows, max_rps, found, operations, cores)
+
+
+def _pod_cores(run: Run, summary: Summary, prometheus: Prometheus) -> dict[str, float]:
+    """Return the cores of each generator's pod; nothing without the kubelet's metrics."""
+    if run.load.cluster is None:
+        return {}
+    load = resource_name(run.load.testid)
+    query = queries.cores_of_pods(NAMESPACE, load, math.ceil(summary.seconds))
+    by_pod = prometheus.instant_by_label(query, "pod", run.ended)
+    return {pod.removeprefix(f"{load}-").split("-")[0]: cores for pod, cores in by_pod.items()}
+
+
+_SHARES = (50, 90, 95, 99)
+
+
+def _percentiles(run: Run, summary: Summary, totals: Totals) -> Percentiles | None:
+    """Return the percentiles in ms; None where k6's summary has them."""
+    if run.load.samples:
+        names = run.load.names
+        files = [samples_file(run.folder, name) for name in names]
+        durations = read_samples(files, summary.scenario)
+        return Percentiles("samples", percentiles(durations, _SHARES))
+    if not summary.generators:
+        return None
+    histogram = totals.durations.total()
+    values = {share: quantile(histogram, share / 100) for share in _SHARES}
+    return Percentiles(
+        "histograms", {share: value * 1000 for share, value in values.items() if value is not None}
+    )
 
 
 def _start_of_load(run: Run, summary: Summary) -> float:
     if summary.started is None:
         raise LabError(f"k6 sent nothing: {run.load.profile} has no arrival in its duration.")
-    if summary.plan and summary.plan.seconds < MIN_SECONDS and not run.interrupted:
+    cut_off = run.interrupted or run.lost
+    if summary.plan and summary.plan.seconds < MIN_SECONDS and not cut_off:
         raise LabError(
             f"The load lasted {summary.plan.seconds:.0f} s: too short to judge. Its counts are in "
             f"{run.summary_file}. Give it --duration {MIN_SECONDS}s or more."
@@ -123,22 +166,39 @@ def _start_of_load(run: Run, summary: Summary) -> float:
 
 def _completeness(run: Run, summary: Summary, started: float) -> Completeness:
     prometheus = Prometheus(run.settings.prometheus_url, _POLL_TIMEOUT_SECONDS)
-    completeness = measure_completeness(
-        run.load.testid, summary.all_requests, started, summary.seconds, prometheus
+    load = LoadSpan(
+        run.load.testid,
+        started,
+        summary.seconds,
+        summary.all_requests,
+        summary.generators,
+        run.lost,
     )
+    completeness = measure_completeness(load, prometheus)
     return replace(completeness, clock_jump=run.clock_jump)
 
 
-def read_totals(testid: str, started: float, seconds: float, prometheus: Prometheus) -> Totals:
+def read_totals(testid: str, started: float, seconds: float, source: SampleSource) -> Totals:
     """Return the counters of a load's first `seconds` from Prometheus."""
     ended = started + seconds + 1
     # Starts one push interval earlier: k6 may have pushed zeros in that second.
     counters = {
-        name: Counter(prometheus.samples(selector, started - PUSH_SECONDS, ended), started)
+        name: Counter(source.samples(selector, started - PUSH_SECONDS, ended).values(), started)
         for name, selector in queries.counters(testid).items()
     }
-    percentiles = prometheus.over(queries.percentile(testid, 0.95, WINDOW_SECONDS), started, ended)
-    return Totals(started, **counters, p95=percentiles[0] if percentiles else {})
+    return Totals(started, **counters, durations=read_durations(testid, started, ended, source))
+
+
+def read_durations(
+    testid: str, started: float, ended: float, source: SampleSource
+) -> HistogramCounter:
+    """Return the response times of a load from Prometheus. A mix of hundreds of operations has
+    histograms of its own for it.
+    """
+    for selector in (queries.durations_of_mix(testid), queries.durations(testid)):
+        if series := source.histograms(selector, started - PUSH_SECONDS, ended):
+            break
+    return HistogramCounter(series.values(), started)
 
 
 def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
@@ -151,6 +211,13 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
     goodput = max((window.goodput for window in data.windows), default=in_time)
     planned, completeness = summary.planned_seconds, data.completeness
     stopped = run.stopped_at
+
+    def of_share(share: int) -> float | None:
+        if data.percentiles is None:
+            return summary.milliseconds("http_req_duration", f"p({share})")
+        value = data.percentiles.values.get(share)
+        return None if value is None else round(value, 1)
+
     return Result(
         testid=run.load.testid,
         profile=run.load.profile,
@@ -169,10 +236,10 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         goodput=round(goodput, 2),
         goodput_mean=round(in_time, 2),
         max_rps=None if data.max_rps is None else round(data.max_rps, 2),
-        p50_ms=summary.milliseconds("http_req_duration", "p(50)"),
-        p90_ms=summary.milliseconds("http_req_duration", "p(90)"),
-        p95_ms=summary.milliseconds("http_req_duration", "p(95)"),
-        p99_ms=summary.milliseconds("http_req_duration", "p(99)"),
+        p50_ms=of_share(50),
+        p90_ms=of_share(90),
+        p95_ms=of_share(95),
+        p99_ms=of_share(99),
         dropped_iterations=int(summary.value("dropped_iterations", "count")),
         recorded=completeness,
         staleness=_staleness(summary),
@@ -190,6 +257,8 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         ),
         restarted=list(run.restarted),
         by_operation=data.operations,
+        generators=_generators(run, summary, data),
+        percentiles_from=data.percentiles.source if data.percentiles else "summary",
         memory_peak_bytes=memory_peak(run.cpu),
         prometheus=PrometheusRange(
             start=data.started,
@@ -199,6 +268,25 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         windows=data.windows,
         cpu=run.cpu,
     )
+
+
+def _generators(run: Run, summary: Summary, data: RunData) -> list[GeneratorResult]:
+    """Return what each of several generators did; nothing for a single one."""
+    return [
+        GeneratorResult(
+            name=part.name,
+            requests=part.requests,
+            started_after=None if part.started is None else round(part.started - data.started, 3),
+            cpu=data.pod_cores.get(part.name, _generator_cores(run.cpu, part.name)),
+            cpu_limit=pod_cpus() if run.load.cluster else None,
+        )
+        for part in summary.generators
+    ]
+
+
+def _generator_cores(cpu: list[CpuUse], name: str) -> float | None:
+    used = [use.generators[name] for use in cpu if name in use.generators]
+    return round(fmean(used), 3) if used else None
 
 
 def _unfinished(summary: Summary) -> int | None:

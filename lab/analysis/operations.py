@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from lab.analysis import queries
 from lab.analysis.breakpoint import BREAK_WINDOWS
-from lab.analysis.prometheus import Prometheus, Series
+from lab.analysis.counters import Series
+from lab.analysis.prometheus import Prometheus
 from lab.analysis.result import OperationResult
 from lab.analysis.windows import STEP_SECONDS, WINDOW_SECONDS, Bounds
 

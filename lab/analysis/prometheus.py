@@ -1,18 +1,31 @@
 """Client of Prometheus's HTTP API."""
 
 import math
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import httpx
 
+from lab.analysis.counters import Histogram, Labels, Series, parse_histogram
 from lab.errors import LabError
 from lab.stack import http
 
-Series = dict[float, float]
+# A push may arrive this late; then the early stop does not look at the run any more.
+_LATE_SECONDS = 5
 
 
 class PrometheusUnavailable(LabError):
     """Prometheus does not respond."""
+
+
+class SampleSource(Protocol):
+    """Stored samples by labels, with their stored timestamps (Unix time)."""
+
+    def samples(self, selector: str, start: float, end: float) -> Mapping[Labels, Series]: ...
+
+    def histograms(
+        self, selector: str, start: float, end: float
+    ) -> Mapping[Labels, Mapping[float, Histogram]]: ...
 
 
 class Prometheus:
@@ -46,11 +59,24 @@ class Prometheus:
         params = {"query": query, "start": start, "end": end, "step": step}
         return [_series(item["values"]) for item in self._get("query_range", params)["result"]]
 
-    def samples(self, selector: str, start: float, end: float) -> list[Series]:
+    def samples(self, selector: str, start: float, end: float) -> dict[Labels, Series]:
         """Return the stored samples of `selector`, with their stored timestamps."""
+        items = self._stored(selector, start, end)
+        return {_labels(item): _series(item["values"]) for item in items if "values" in item}
+
+    def histograms(
+        self, selector: str, start: float, end: float
+    ) -> dict[Labels, dict[float, Histogram]]:
+        """Like `samples`, of native histograms."""
+        return {
+            _labels(item): {float(at): parse_histogram(each) for at, each in item["histograms"]}
+            for item in self._stored(selector, start, end)
+            if "histograms" in item
+        }
+
+    def _stored(self, selector: str, start: float, end: float) -> Any:
         query = f"{selector}[{math.ceil((end - start) * 1000)}ms]"
-        items = self._get("query", {"query": query, "time": end})["result"]
-        return [_series(item["values"]) for item in items if "values" in item]
+        return self._get("query", {"query": query, "time": end})["result"]
 
     def by_label(
         self, query: str, label: str, start: float, end: float, step: float = 1
@@ -71,6 +97,43 @@ class Prometheus:
         if document["status"] != "success":
             raise LabError(f"Prometheus refused a query: {document['error']}")
         return document["data"]
+
+
+class KnownSamples:
+    """A `SampleSource` that reads each sample only once: a ramp of minutes is looked at every
+    second.
+    """
+
+    def __init__(self, prometheus: Prometheus) -> None:
+        self._prometheus = prometheus
+        self._known: dict[str, dict[Labels, dict[float, Any]]] = {}
+        self._until: dict[str, float] = {}
+
+    def samples(self, selector: str, start: float, end: float) -> Mapping[Labels, Series]:
+        return self._read(self._prometheus.samples, selector, start, end)
+
+    def histograms(
+        self, selector: str, start: float, end: float
+    ) -> Mapping[Labels, Mapping[float, Histogram]]:
+        return self._read(self._prometheus.histograms, selector, start, end)
+
+    def _read(
+        self,
+        read: Callable[[str, float, float], Mapping[Labels, Mapping[float, Any]]],
+        selector: str,
+        start: float,
+        end: float,
+    ) -> dict[Labels, dict[float, Any]]:
+        known = self._known.setdefault(selector, {})
+        since = max(start, self._until.get(selector, start) - _LATE_SECONDS)
+        for labels, series in read(selector, since, end).items():
+            known.setdefault(labels, {}).update(series)
+        self._until[selector] = end
+        return known
+
+
+def _labels(item: dict[str, Any]) -> Labels:
+    return frozenset(item["metric"].items())
 
 
 def _series(values: list[list[Any]]) -> Series:

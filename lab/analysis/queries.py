@@ -3,6 +3,9 @@
 k6's remote write adds the prefix k6_, and the suffix _total to counters and _seconds to times.
 """
 
+# Label of the series of one of several generators, as k6-operator names it.
+GENERATOR = "instance_id"
+
 REQUESTS = "k6_http_reqs_total"
 DURATION = "k6_http_req_duration_seconds"
 ITERATIONS_DROPPED = "k6_dropped_iterations_total"
@@ -61,6 +64,16 @@ def percentile(testid: str, quantile: float, seconds: int) -> str:
     return f"histogram_quantile({quantile}, {of_mix} or {rate})"
 
 
+def durations(testid: str) -> str:
+    """Return the selector of the histograms of response times."""
+    return f"{DURATION}{{{selector(testid)}}}"
+
+
+def durations_of_mix(testid: str) -> str:
+    """Return the selector of the histograms that a mix has of all its operations together."""
+    return f'{MIX_DURATION}{{testid="{testid}"}}'
+
+
 def percentile_of_successes(testid: str, quantile: float, seconds: int) -> str:
     """Like `percentile`, for expected responses only."""
     matchers = f'{selector(testid)},expected_response="true"'
@@ -108,16 +121,6 @@ def queries(testid: str, seconds: int) -> dict[str, str]:
     return {**counters(testid), "p95_seconds": percentile(testid, 0.95, seconds)}
 
 
-def percentile_so_far(testid: str, quantile: float, moment: float) -> str:
-    """Return the query of a percentile of all responses of a run's load until `moment` (Unix time),
-    when the load still runs; in seconds, accurate to one bucket (10 %).
-
-    Prometheus 2.42 does not support histograms in last_over_time.
-    """
-    histogram = f"{DURATION}{{{selector(testid)}}} @ {moment}"
-    return f"histogram_quantile({quantile}, sum({histogram}))"
-
-
 def percentile_so_far_by_operation(testid: str, quantile: float) -> str:
     """Return the query of a percentile of all responses so far, by `name`, while the load runs."""
     return f"histogram_quantile({quantile}, sum by (name) ({DURATION}{{{selector(testid)}}}))"
@@ -134,9 +137,18 @@ def requests_of_whole_run(testid: str) -> str:
     return f"sum({_last_value(REQUESTS, matchers)})"
 
 
+def cores_of_pods(namespace: str, load: str, seconds: int) -> str:
+    """Return the query of the cores that each generator's pod used at most in a minute of the last
+    `seconds`, where Prometheus has the kubelet's metrics; `load` is the name of its TestRun.
+    """
+    pods = f'namespace="{namespace}",pod=~"{load}-[0-9]+-.+",container!=""'
+    rate = f"sum by (pod) (rate(container_cpu_usage_seconds_total{{{pods}}}[1m]))"
+    return f"max_over_time({rate}[{seconds}s:15s])"
+
+
 def start(testid: str) -> str:
     """Return the query of the start of a run's load, in Unix time."""
-    return f'{SCENARIO_START}{{testid="{testid}"}}'
+    return f'min({SCENARIO_START}{{testid="{testid}"}})'
 
 
 def heartbeat(testid: str) -> str:

@@ -39,9 +39,11 @@ from lab.host.sampler import CpuUse
 # 9: `clock_jump` of `recorded`: the seconds by which the clock was set during the run.
 # 10: `target`, `by_operation`, `cpu_ms_per_request`, `restarted`; limited_by `others` and `unseen`.
 # 11: without the number of detail pages, which the settings tell.
-SCHEMA_VERSION = 11
+# 12: `generators`, `percentiles_from`; `faults` of `recorded`.
+SCHEMA_VERSION = 12
 
 Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded", "interrupted"]
+PercentileSource = Literal["summary", "histograms", "samples"]
 LimitedBy = Literal["target", "generator_cpu", "vu_cap", "others", "unseen", "none"]
 # Why a rate is a lower bound: the target was not the limit, or the load ended first.
 LowerBound = Literal["generator_cpu", "vu_cap", "others", "load"]
@@ -217,6 +219,19 @@ class OperationResult(_Part):
     exceeded_after: float | None = None
 
 
+class GeneratorResult(_Part):
+    """One of several generators. `requests`: of the load, None where it left no summary;
+    `started_after`: seconds after the first one; `cpu`: cores, None where it could not be seen;
+    `cpu_limit`: what a pod may use.
+    """
+
+    name: str
+    requests: int | None
+    started_after: float | None = None
+    cpu: float | None = None
+    cpu_limit: float | None = None
+
+
 class TargetName(_Part):
     """What was loaded."""
 
@@ -291,6 +306,10 @@ class Result(_Part):
     restarted: list[str] = []
     # The first to exceed a limit first, then the slowest.
     by_operation: list[OperationResult] = []
+    # Empty for a single generator.
+    generators: list[GeneratorResult] = []
+    # Of p50 to p99: k6's own; merged histograms, exact to one bucket (10 %); or all samples.
+    percentiles_from: PercentileSource = "summary"
     memory_peak_bytes: Annotated[int | None, Metric("memory", "MiB", mebibytes)] = None
     prometheus: PrometheusRange | None = None
     windows: list[Window] = Field(default=[], repr=False)

@@ -27,6 +27,8 @@ def verdict_of(
     result: Result, plan: Plan | None, bounds: Bounds, *, thresholds_failed: bool = False
 ) -> Verdict:
     """Return the verdict on a result's metrics; `plan` is the plan of an open-model profile."""
+    if result.recorded and result.recorded.faults:
+        return _unrecorded_verdict(result)
     if plan is None:
         return _closed_verdict(result, thresholds_failed)
     if result.recorded and not result.recorded.readable:
@@ -94,7 +96,7 @@ def _held_verdict(result: Result, plan: Plan, bounds: Bounds) -> Verdict:
     # Without a break, the lab stops a ramp only because of its generator.
     stopped = result.stopped_after is not None
     use = _cpu_of_load(result)
-    limited = _limited_by(use, result.dropped_iterations)
+    limited = _limited_by_generators(result) or _limited_by(use, result.dropped_iterations)
     if stopped and limited != "others":
         limited = "generator_cpu"
     text = (
@@ -121,8 +123,8 @@ def _violations(windows: list[Window]) -> str:
 
 def _break_verdict(result: Result, plan: Plan, point: BreakPoint) -> Verdict:
     use = _cpu_at_break(result, point)
-    limited = _limited_by(use, point.dropped)
-    if limited == "target" and result.target and not result.target.observed:
+    limited = _limited_by_generators(result) or _limited_by(use, point.dropped)
+    if limited == "target" and not _is_all_seen(result):
         limited = "unseen"
     goodput = f"goodput {point.goodput:.1f}/s" if point.goodput else "no response in time"
     text = (
@@ -134,6 +136,25 @@ def _break_verdict(result: Result, plan: Plan, point: BreakPoint) -> Verdict:
         busy_target, busy_generator = round(use.target, 3), round(use.load, 3)
         point = replace(point, target_cpu=busy_target, generator_cpu=busy_generator)
     return Verdict("broke", limited, text, point)
+
+
+def _limited_by_generators(result: Result) -> LimitedBy | None:
+    """Return "generator_cpu" if a generator on a cluster used up its limit: k6 measures its own
+    queue then.
+    """
+    full = any(
+        one.cpu and one.cpu_limit and one.cpu >= GENERATOR_FULL * one.cpu_limit
+        for one in result.generators
+    )
+    return "generator_cpu" if full else None
+
+
+def _is_all_seen(result: Result) -> bool:
+    """Return whether the CPU use of the target and of every pod that sent the load is known."""
+    pods = [one for one in result.generators if one.cpu_limit]
+    return (result.target is None or result.target.observed) and all(
+        one.cpu is not None for one in pods
+    )
 
 
 def _cpu_at_break(result: Result, point: BreakPoint) -> CpuUse | None:
@@ -154,7 +175,7 @@ _LIMITS: dict[LimitedBy, str] = {
     "target": "the target",
     "generator_cpu": "the load generator's CPU, so this is no limit of the target",
     "others": "other programs, which took the CPUs, so this is no limit of the target",
-    "unseen": "the target or the way to it: its processes are not visible from here",
+    "unseen": "what is not visible from here: the target, the way to it, or pods of the load",
     "vu_cap": "the number of virtual users, all held by a slow target",
     "none": "nothing",
 }

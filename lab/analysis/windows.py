@@ -3,20 +3,14 @@
 Pure: it reads no clock, no file and no network.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from lab.analysis.prometheus import Series
+from lab.analysis.counters import PUSH_SECONDS, Counter, HistogramCounter
 from lab.load.plan import Plan
 
 WINDOW_SECONDS = 5
 STEP_SECONDS = 1
-
-# k6 pushes its counters every second (K6_PROMETHEUS_RW_PUSH_INTERVAL).
-PUSH_SECONDS = 1
-# Percentiles are queried for each second; the lookback for the newest one.
-_LOOKBACK_SECONDS = 1.5
 
 # Arrivals are whole requests: at 3/s a window has 15, and one in flight at its edge is 7 %. A
 # shortfall of up to this many requests is not significant.
@@ -62,10 +56,14 @@ class Window:
     broken: tuple[str, ...] = field(default=())
 
 
-def windows(plan: Plan, at: Callable[[float], Counters], bounds: Bounds) -> list[Window]:
-    """Return the windows of a run; `at` returns the counters at a moment of the plan."""
+def windows(
+    plan: Plan, at: Callable[[float], Counters], bounds: Bounds, after: float = 0
+) -> list[Window]:
+    """Return the windows of a run that end later than `after`; `at` returns the counters at a
+    moment of the plan.
+    """
     ends = range(WINDOW_SECONDS, int(plan.seconds) + 1, STEP_SECONDS)
-    return [_window(plan, at, bounds, end) for end in ends]
+    return [_window(plan, at, bounds, end) for end in ends if end > after]
 
 
 def _window(plan: Plan, at: Callable[[float], Counters], bounds: Bounds, end: float) -> Window:
@@ -119,40 +117,6 @@ def highest_rate(totals: Sequence[float]) -> float | None:
     return None if highest is None else highest / WINDOW_SECONDS
 
 
-class Counter:
-    """The sum of several series of a counter, such as those of its names and statuses, interpolated
-    at any moment; 0 before `start`.
-
-    k6 pushes once a second, each series with the timestamp of its newest sample. Between two
-    pushes, the count is between their values. With the last push instead, windows of 5 s would have
-    four, five or six pushes: where pushes arrive near a window's edge, a steady rate read a fifth
-    too high.
-    """
-
-    def __init__(self, series: Sequence[Series], start: float = 0.0) -> None:
-        self._series = [sorted(one.items()) for one in series if one]
-        self._start = start
-
-    def at(self, when: float) -> float:
-        """Return the count at that moment (Unix time)."""
-        return sum(_interpolate(one, when, self._start) for one in self._series)
-
-
-def _interpolate(pushes: list[tuple[float, float]], when: float, start: float) -> float:
-    """Interpolate linearly between two pushes; a push covers the second before it."""
-    index = bisect_right(pushes, when, key=lambda push: push[0])
-    if index == len(pushes):
-        return pushes[-1][1]
-    at, value = pushes[index]
-    before_at, before = pushes[index - 1] if index else (start, 0.0)
-    # k6 pushes nothing while it counts nothing; a shorter gap is a late push.
-    gap = at - before_at >= 2 * PUSH_SECONDS
-    counted_from = at - PUSH_SECONDS if gap else before_at
-    if when <= counted_from:
-        return before
-    return before + (value - before) * (when - counted_from) / (at - counted_from)
-
-
 @dataclass(frozen=True)
 class Totals:
     """The counters of a run that started at `started` (Unix time)."""
@@ -162,13 +126,13 @@ class Totals:
     bad: Counter
     in_time: Counter
     dropped: Counter
-    p95: Series
+    durations: HistogramCounter
 
     def at(self, moment: float) -> Counters:
         """Return the running totals at that second of the plan."""
         when = self.started + moment
         good, errors = self.good.at(when), self.bad.at(when)
-        p95 = _newest_value(self.p95, when)
+        p95 = self.durations.quantile_between(when - WINDOW_SECONDS, when, 0.95)
         return Counters(
             answers=good + errors,
             errors=errors,
@@ -183,9 +147,3 @@ class Totals:
         """
         moments = range(0, int(seconds) + 1, STEP_SECONDS)
         return highest_rate([self.good.at(self.started + at) for at in moments])
-
-
-def _newest_value(series: Series, when: float) -> float | None:
-    """Return the newest value at or before `when`. Queries step by whole seconds from the start."""
-    moments = [moment for moment in series if when - _LOOKBACK_SECONDS <= moment <= when + 0.01]
-    return series[max(moments)] if moments else None

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from lab import __version__
-from lab.cli import experiments, loads, results, stack, suites, targets
+from lab.cli import experiments, kubernetes, loads, results, stack, suites, targets
 from lab.errors import LabError
 from lab.interrupts import interruptible
 
@@ -61,6 +61,7 @@ app.command("set")(stack.set_)
 app.command()(loads.k6)
 app.add_typer(targets.target, name="target")
 app.add_typer(targets.mix, name="mix")
+app.add_typer(kubernetes.kubernetes, name="kubernetes")
 app.command()(loads.profile)
 app.command()(loads.demo)
 app.command()(experiments.run)

@@ -12,11 +12,14 @@ import typer
 from lab.cli import options
 from lab.cli.options import Json, check_duration, current_engine, print_result, whole_seconds
 from lab.errors import LabError, UsageError
-from lab.load import ApiScenario, Profile, Scenario
+from lab.load import ApiScenario, Place, Profile, Scenario
 
 if TYPE_CHECKING:
     from lab.analysis.result import Result
+    from lab.load.kubernetes.cluster import Cluster
     from lab.stack.engine import Engine
+    from lab.targets.declared import DeclaredTarget
+    from lab.targets.reference.app import ReferenceApp
     from lab.targets.target import Target
 
 
@@ -32,6 +35,10 @@ def k6(
     connections: options.Connections = None,
     retries: options.Retries = None,
     testid: options.TestId = None,
+    generators: options.Generators = 1,
+    samples: options.Samples = False,
+    place: options.Place = Place.HERE,
+    context: options.Context = "",
     p95: options.P95 = 1000,
     max_errors: options.MaxErrors = 0.01,
     min_achieved: options.MinAchieved = 0.95,
@@ -48,18 +55,15 @@ def k6(
     """
     from lab.analysis.windows import Bounds
     from lab.cli.output import run as output
-    from lab.load.k6 import Load, new_testid
     from lab.load.k6_options import validate_options
+    from lab.load.load import Load, new_testid
+    from lab.load.sending import require_local_k6
     from lab.stack.locks import measurement_lock
     from lab.suites.single_run import run_once
 
     if duration is not None:
         check_duration(duration)
-    if target and scenario not in (None, Scenario.REPLAY):
-        raise UsageError(
-            f"--scenario {scenario} is one of the reference app. Leave it out: a target's "
-            "requests come from its mix; --only selects some."
-        )
+    require_reference_scenario(target, scenario)
     load = Load(
         profile,
         scenario,
@@ -70,34 +74,81 @@ def k6(
         only=only,
         speed=speed,
         testid=testid or new_testid(profile),
+        generators=generators,
+        samples=samples,
+        cluster=_cluster(place, context),
         k6_options=validate_options(k6_options or []),
     )
     bounds = Bounds(p95, max_errors, min_achieved)
     engine = current_engine()
-    with measurement_lock(), _loaded(engine, target, yes_load) as loaded:
+    if load.cluster:
+        require_local_k6(engine, samples=samples)
+    with measurement_lock(), _loaded(engine, target, yes_load, place) as loaded:
         single_run = run_once(engine, loaded, load, bounds, early_stop=early_stop)
     print_result(single_run.document(), as_json, lambda _: output.run(single_run))
     _exit_unless_passed(single_run.result)
 
 
+def require_reference_scenario(target: str | None, scenario: Scenario | None) -> None:
+    """Check that the load of a target of the user's own has no scenario of the reference app.
+
+    Raises:
+        UsageError: it has.
+    """
+    if target and scenario not in (None, Scenario.REPLAY):
+        raise UsageError(
+            f"--scenario {scenario} is one of the reference app. Leave it out: a target's "
+            "requests come from its mix; --only selects some."
+        )
+
+
+def _cluster(place: Place, context: str) -> "Cluster | None":
+    from lab.load.kubernetes.cluster import Cluster
+
+    if place == Place.KUBERNETES:
+        return Cluster(context)
+    if context:
+        raise UsageError(f"--context {context} is for --on kubernetes. Leave it out, or add that.")
+    return None
+
+
 def _loaded(
-    engine: "Engine", name: str | None, allowed_host: str | None
+    engine: "Engine", name: str | None, allowed_host: str | None, place: Place
 ) -> "AbstractContextManager[Target]":
-    """Return what is loaded: the target of that name, or the reference app."""
+    """Return what is loaded, started if its file says how."""
     from lab.stack.engine import settings_of
-    from lab.targets.declared import find_allowed
     from lab.targets.reference.app import ReferenceApp
     from lab.targets.starting import ready
 
-    if name is None:
-        app = ReferenceApp(engine)
-        _require_own_url(app.url)
-        return nullcontext(app)
-    target = find_allowed(name, allowed_host)
-    _require_own_url(target.url)
+    target = find_loaded(engine, name, allowed_host, place)
+    if isinstance(target, ReferenceApp):
+        return nullcontext(target)
     if engine.settings() is None:
         raise LabError(f"Prometheus is not running. Start it: lab up --target {name}")
     return ready(target, settings_of(engine))
+
+
+def find_loaded(
+    engine: "Engine", name: str | None, allowed_host: str | None, place: Place
+) -> "DeclaredTarget | ReferenceApp":
+    """Return the target of that name, or the reference app, which a cluster reaches at another
+    address (BASE_URL).
+
+    Raises:
+        UsageError: there is no such target, or its host may not be loaded.
+    """
+    from lab.targets.declared import find_allowed, require_allowed
+    from lab.targets.reference.app import ReferenceApp
+
+    if name is not None:
+        target = find_allowed(name, allowed_host)
+        _require_own_url(target.url)
+        return target
+    address = os.environ.get("BASE_URL", "") if place == Place.KUBERNETES else ""
+    app = ReferenceApp(engine, address=address.rstrip("/"))
+    _require_own_url(app.url)
+    require_allowed(app.url, allowed_host)
+    return app
 
 
 def _require_own_url(url: str) -> None:

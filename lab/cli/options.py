@@ -71,6 +71,21 @@ Retries = Annotated[
 TestId = Annotated[
     str | None, typer.Option(help="Name of the run. Default: profile, time, four digits.")
 ]
+Generators = Annotated[
+    int, typer.Option(min=1, max=1000, help="How many k6 processes share the load.")
+]
+Samples = Annotated[
+    bool,
+    typer.Option(
+        "--samples", help="Write the duration of each request to a file, for exact percentiles."
+    ),
+]
+Place = Annotated[
+    load.Place, typer.Option("--on", help="Where k6 runs: here, or as pods of k6-operator.")
+]
+Context = Annotated[
+    str, typer.Option(help="Context of kubectl, for --on kubernetes. Default: the current one.")
+]
 P95 = Annotated[int, typer.Option(min=1, help="Limit on p95 response time, in ms.")]
 MaxErrors = Annotated[
     float, typer.Option(min=0, max=1, help="Limit on failed requests, as a share of all.")

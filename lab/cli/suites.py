@@ -9,6 +9,7 @@ import typer
 
 from lab.cli.options import (
     ApiScenario,
+    Generators,
     Json,
     Quick,
     Repeats,
@@ -65,6 +66,7 @@ def bench(
 def calibrate(
     only: Annotated[list[str] | None, typer.Option(help="Cells to measure: queue, …")] = None,
     quick: Quick = False,
+    generators: Generators = 1,
     as_json: Json = False,
 ) -> None:
     """Measure servers of known capacity.
@@ -74,7 +76,7 @@ def calibrate(
     from lab.cli.output.calibration import calibration
     from lab.suites.calibration import command
 
-    document = command.run(current_engine(), only or [], quick=quick)
+    document = command.run(current_engine(), only or [], quick=quick, generators=generators)
     print_result(document, as_json, calibration)
     if not command.is_calibrated(document):
         raise typer.Exit(1)

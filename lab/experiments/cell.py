@@ -14,7 +14,8 @@ from lab.errors import Interrupted, LabError
 from lab.experiments.matrix import Cell
 from lab.experiments.schema import Parts, Workload
 from lab.experiments.store import CellRun, Store
-from lab.load.k6 import Load, Run, new_testid, run_k6
+from lab.load.k6 import Run, run_k6
+from lab.load.load import Load, new_testid
 from lab.settings import Settings, update_live_settings, update_settings
 from lab.stack import database, latency
 from lab.stack.engine import Engine

@@ -31,6 +31,21 @@ def cpu_seconds(roots: Mapping[str, int]) -> dict[str, float]:
     return total
 
 
+def generator_pids(testid: str) -> dict[str, int]:
+    """Return the k6 processes of a load that several share, by their number; those in containers
+    too, as far as this user may read their environment.
+    """
+    pids = {}
+    for process in psutil.process_iter(["name"]):
+        if process.info["name"] != "k6":
+            continue
+        with suppress(psutil.Error):
+            environ = process.environ()
+            if environ.get("TESTID") == testid and (segment := environ.get("SEGMENT")):
+                pids[segment.partition("/")[0]] = process.pid
+    return pids
+
+
 def listener(port: int) -> str:
     """Describe the program that listens on a port; only root sees those of other users."""
     with suppress(psutil.Error):

@@ -12,7 +12,7 @@ import psutil
 
 from lab.host.cpus import choose_cpus, expand
 from lab.host.noise import StealMeter, cpu_speed
-from lab.host.processes import cpu_seconds, server_pids, tree_bytes
+from lab.host.processes import cpu_seconds, generator_pids, server_pids, tree_bytes
 from lab.settings import Settings
 
 _STEP_SECONDS = 1.0
@@ -28,7 +28,7 @@ class CpuUse:
 
     In cores, on both sides' CPUs: `lab` is what the lab, its k6 and the services on the generator's
     CPUs used, `sharing` what a target without CPUs of its own used, `others` what other programs
-    and the kernel used.
+    and the kernel used. `generators`: what each of several k6 used.
     """
 
     at: float
@@ -40,10 +40,13 @@ class CpuUse:
     lab: float = 0.0
     others: float = 0.0
     sharing: float = 0.0
+    generators: dict[str, float] = field(default_factory=dict)
 
 
-# The lab's own process tree, beside the services.
-_LAB = ""
+# The lab's own process tree, and the prefix of its generators, beside the services.
+_LAB, _GENERATOR = "", "k6 "
+# Seconds in which the generators start.
+_GENERATORS_START = 10
 # An app that opens its connections on demand shows its database only under load.
 _SECOND_LOOK_SECONDS = 2
 
@@ -75,7 +78,7 @@ class CpuSampler:
     """Sample in a background thread inside a `with` block.
 
     `pids` has the main process of each service of the stack; `find_target` returns those of a
-    target beside it.
+    target beside it. `generators` k6 processes share the load `testid`.
     """
 
     def __init__(
@@ -83,7 +86,11 @@ class CpuSampler:
         settings: Settings,
         pids: Mapping[str, int],
         find_target: Callable[[], Mapping[str, int]],
+        testid: str = "",
+        generators: int = 1,
     ) -> None:
+        self._testid = testid
+        self._missing_generators = generators if generators > 1 else 0
         self._find_target = find_target
         self._target = dict(find_target())
         self._meter = _ServiceMeter({**pids, **self._target})
@@ -121,6 +128,14 @@ class CpuSampler:
             if len(self.uses) == _SECOND_LOOK_SECONDS:
                 self._target |= self._find_target()
                 self._meter.add(self._target)
+            if self._missing_generators and len(self.uses) <= _GENERATORS_START:
+                self._look_for_generators()
+
+    def _look_for_generators(self) -> None:
+        pids = generator_pids(self._testid)
+        known = {f"{_GENERATOR}{name}": pid for name, pid in pids.items()}
+        self._missing_generators -= len(known.keys() - self._meter.pids.keys())
+        self._meter.add(known)
 
     def _use(self, busy: list[float], memory: int | None, steal: float) -> CpuUse:
         """Return a sample; `busy` has the utilization of each CPU in percent."""
@@ -132,7 +147,13 @@ class CpuSampler:
         sharing = sum(on_load.pop(name, 0.0) for name in self._target)
         del all_cores[_LAB]
         lab = sum(on_load.values())
-        return CpuUse(time.time(), target, load, all_cores, memory, steal, lab, others, sharing)
+        generators = {
+            name.removeprefix(_GENERATOR): all_cores.pop(name)
+            for name in list(all_cores)
+            if name.startswith(_GENERATOR)
+        }
+        now = time.time()
+        return CpuUse(now, target, load, all_cores, memory, steal, lab, others, sharing, generators)
 
     def _may_run_on_load(self, name: str) -> bool:
         # macOS has no CPU affinity.

@@ -1,5 +1,5 @@
 """The load on the target: k6 as a process, and the planned arrival rates of a profile."""
 
-from lab.load.workloads import ApiScenario, Profile, Scenario
+from lab.load.workloads import ApiScenario, Place, Profile, Scenario
 
-__all__ = ["ApiScenario", "Profile", "Scenario"]
+__all__ = ["ApiScenario", "Place", "Profile", "Scenario"]

@@ -2,97 +2,35 @@
 
 import os
 import re
-import secrets
-import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from lab.console import note
 from lab.errors import Interrupted, LabError, UsageError
 from lab.host.cpus import choose_cpus, expand
 from lab.host.sampler import CpuSampler, CpuUse
+from lab.load.generators import SUMMARY, write_merged_summary
+from lab.load.kubernetes.manifests import Manifest
+from lab.load.kubernetes.run import cluster_env, push_login
+from lab.load.load import MIN_THREADS, Load
 from lab.load.plan import Plan
-from lab.load.process import End, check_options, execute, inspect_load, never, truncate_log
+from lab.load.process import INTERRUPTED, THRESHOLDS_FAILED, End, check_options, inspect_load, never
+from lab.load.sending import rendered, sender
+from lab.load.summary import read_summary
 from lab.paths import RESULTS, ROOT
 from lab.settings import Settings
 from lab.settings.env_file import read_env_file
-from lab.stack.engine import Engine, K6Command, settings_of
+from lab.stack.engine import Engine, settings_of
 from lab.targets.declared import PUBLIC_RATE, is_public
 from lab.targets.target import Target
 
-# k6's exit codes, https://pkg.go.dev/go.k6.io/k6/errext/exitcodes
-_THRESHOLDS_FAILED = 99
-_INTERRUPTED = 105
-# Minimum of k6's GOMAXPROCS. Go's default is one per CPU; with a single one, the garbage collector
-# delays every response that arrives while it runs (docs/measured/calibration.md). With four or more
-# threads, virtual users that start together delay the first requests of a load.
-MIN_THREADS = 2
-
-
-@dataclass(frozen=True)
-class Load:
-    """Options of a k6 run; an option that is not set has the profile's default.
-
-    `only` is a pattern of names of operations, for the scenario `replay`; `speed` is for the
-    profile `times`. `k6_options` are added to `k6 run`.
-    """
-
-    profile: str
-    scenario: str | None = None
-    rate: int | None = None
-    duration: str | None = None
-    vus: int | None = None
-    route: str | None = None
-    connections: int | None = None
-    retries: int | None = None
-    bound_ms: int = 1000
-    max_vus: int | None = None
-    start_rate: float | None = None
-    journey_details: int | None = None
-    only: str | None = None
-    speed: float | None = None
-    testid: str = field(default="")
-    k6_options: tuple[str, ...] = ()
-
-    def capped(self, rate: int) -> "Load":
-        """Return the load with at most `rate` requests/s, whatever the profile.
-
-        Raises:
-            UsageError: it has a higher rate.
-        """
-        if self.rate is not None and self.rate > rate:
-            raise UsageError(
-                f"--rate {self.rate} is too high for a host that is not on your network. Allowed: "
-                f"up to {rate}."
-            )
-        has_rate = self.profile not in ("smoke", "closed", "closed-ramp", "times")
-        highest = rate if self.rate is None and has_rate else self.rate
-        return replace(self, rate=highest, k6_options=(*self.k6_options, "--rps", str(rate)))
-
-    def env(self) -> dict[str, str]:
-        """Return the variables that k6/main.js reads."""
-        values = {
-            "PROFILE": self.profile,
-            "SCENARIO": self.scenario,
-            "RATE": self.rate,
-            "START_RATE": self.start_rate,
-            "DURATION": self.duration,
-            "VUS": self.vus,
-            "MAX_VUS": self.max_vus,
-            "ROUTE": self.route,
-            "CONNECTIONS": self.connections,
-            "JOURNEY_DETAILS": self.journey_details,
-            "ONLY": self.only,
-            "SPEED": self.speed,
-            "RETRIES": self.retries,
-            "RESPONSE_TIME_BOUND": self.bound_ms,
-            "TESTID": self.testid,
-        }
-        return {name: str(value) for name, value in values.items() if value is not None}
+# Variables of k6 that are started by hand on several hosts, perhaps in the same shell.
+_BY_HAND = ("SEGMENT", "GENERATORS", "PREPARED", "PREPARED_PATH", "START_AT", "START_URL")
 
 
 @dataclass(frozen=True)
@@ -103,7 +41,8 @@ class Run:
     `stopped_at` is when the lab stopped the run early (Unix time); None when it ran to its end.
     `interrupted`: Ctrl-C, TERM or HUP was the reason. `clock_jump`: by how many seconds the
     machine's clock was set forward during the run, negative if back. `restarted` names the services
-    whose main process was replaced during the run.
+    whose main process was replaced during the run. `lost` names the generators that failed, of
+    several.
     """
 
     load: Load
@@ -119,10 +58,11 @@ class Run:
     interrupted: bool = False
     clock_jump: float = 0.0
     restarted: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
     @property
     def summary_file(self) -> Path:
-        return self.folder / "k6-summary.json"
+        return self.folder / SUMMARY
 
 
 class InterruptedRun(Interrupted):
@@ -131,13 +71,6 @@ class InterruptedRun(Interrupted):
     def __init__(self, run: Run) -> None:
         super().__init__(f"The test was interrupted. What k6 counted is in {run.folder}.")
         self.run = run
-
-
-def new_testid(profile: str) -> str:
-    """Return a name for one run: profile, UTC time, and four digits to distinguish equal
-    seconds.
-    """
-    return f"{profile}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def _new_folder(testid: str) -> Path:
@@ -176,6 +109,22 @@ def _allowed(target: Target, load: Load) -> Load:
     return load.capped(PUBLIC_RATE) if is_public(target.url) else load
 
 
+def render(engine: Engine, target: Target, load: Load) -> list[Manifest]:
+    """Return the manifests of a load for a cluster.
+
+    Raises:
+        UsageError: k6 rejects a name or a value, or an address is this machine's own.
+    """
+    settings = settings_of(engine)
+    load = _allowed(target, load)
+    with TemporaryDirectory() as folder:
+        env = cluster_env(k6_env(engine, target, load, Path(folder)))
+        command = engine.k6(settings, env)
+        inspect_load(command)
+        check_options(command, load.k6_options)
+        return rendered(engine, settings, env, load, Path(folder))
+
+
 def run_k6(
     engine: Engine,
     target: Target,
@@ -196,22 +145,28 @@ def run_k6(
         LabError: the stack is not running, the target is not ready, or k6 failed.
     """
     settings = settings_of(engine)
+    _warn_of_generators(load, settings)
     target.require_ready()
     load = _allowed(target, load)
-    log = folder / "k6.log" if folder else None
+    quiet = folder is not None
     folder = folder or _new_folder(load.testid)
     engine.stop_load()
-    command = engine.k6(settings, k6_env(engine, target, load, folder))
+    env = k6_env(engine, target, load, folder)
+    if load.cluster:
+        load.cluster.check()
+        env = cluster_env(env) | push_login()
+    command = engine.k6(settings, env)
     plan = inspect_load(command)
     check_options(command, load.k6_options)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "k6-summary.json").unlink(missing_ok=True)
+    (folder / SUMMARY).unlink(missing_ok=True)
     before = {**engine.pids(), **target.pids}
-    sampler = CpuSampler(settings, engine.pids(), lambda: target.pids)
+    here = 1 if load.cluster else load.generators
+    sampler = CpuSampler(settings, engine.pids(), lambda: target.pids, load.testid, here)
     stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
-    with sampler:
+    with sender(engine, settings, env, load, folder, quiet=quiet) as send, sampler:
         started, steady = time.time(), time.monotonic()
-        end = _execute(command, load.k6_options, log, stop)
+        end, logs = send(stop)
         ended = time.time()
         # NTP's slow corrections change both clocks; only a jump is in their difference.
         clock_jump = ended - started - (time.monotonic() - steady)
@@ -221,7 +176,7 @@ def run_k6(
         folder,
         started,
         ended,
-        thresholds_failed=end.code == _THRESHOLDS_FAILED,
+        thresholds_failed=THRESHOLDS_FAILED in end.codes,
         cpu=sampler.uses,
         settings=settings,
         cpu_speed=sampler.speed(),
@@ -229,9 +184,19 @@ def run_k6(
         interrupted=end.interrupted,
         clock_jump=round(clock_jump, 3),
         restarted=_restarted(before, engine, target),
+        lost=_lost(end, load.names),
     )
-    _check_outcome(end, run, f"see {log}" if log else "its message stands above")
+    _check_outcome(end, run, logs)
     return run
+
+
+def _warn_of_generators(load: Load, settings: Settings) -> None:
+    cpus = len(expand(choose_cpus(settings).load))
+    if load.cluster is None and load.generators > max(cpus, 1):
+        note(
+            f"{load.generators} generators share {cpus} CPU(s). More than one for each CPU send no "
+            "more requests: a k6 uses all CPUs that it gets."
+        )
 
 
 def _restarted(before: Mapping[str, int], engine: Engine, target: Target) -> tuple[str, ...]:
@@ -243,18 +208,9 @@ def _restarted(before: Mapping[str, int], engine: Engine, target: Target) -> tup
     return tuple(name for name, pid in before.items() if after.get(name, pid) != pid)
 
 
-def _execute(
-    command: K6Command,
-    k6_options: tuple[str, ...],
-    log: Path | None,
-    should_stop: Callable[[], bool],
-) -> End:
-    """Run k6 with its messages on the terminal, or in the log, of which only the end is stored."""
-    with log.open("w") if log else nullcontext(sys.stderr) as output:
-        end = execute(command, output, should_stop, k6_options)
-    if log:
-        truncate_log(log)
-    return end
+def _lost(end: End, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the generators that ended before the load did, of several."""
+    return tuple(name for name, failed in zip(names, end.failed, strict=True) if name and failed)
 
 
 def k6_env(engine: Engine, target: Target, load: Load, folder: Path) -> dict[str, str]:
@@ -263,12 +219,13 @@ def k6_env(engine: Engine, target: Target, load: Load, folder: Path) -> dict[str
     push = read_env_file(ROOT / "k6/push.env")
     return {
         **push,
+        **dict.fromkeys(_BY_HAND, ""),
         "K6_PROMETHEUS_RW_SERVER_URL": engine.push_url(settings),
         "BASE_URL": target.url,
         "GOMAXPROCS": os.environ.get("GOMAXPROCS") or str(_threads(settings)),
         "CLIENT_TIMEOUT": str(settings.LAB_CLIENT_TIMEOUT),
         **target.k6_env(),
-        "SUMMARY_PATH": str(folder / "k6-summary.json"),
+        "SUMMARY_PATH": str(folder / SUMMARY),
         **load.env(),
     }
 
@@ -277,11 +234,22 @@ def _threads(settings: Settings) -> int:
     return max(MIN_THREADS, len(expand(choose_cpus(settings).load)))
 
 
-def _check_outcome(end: End, run: Run, where: str) -> None:
-    code = end.code
+def _check_outcome(end: End, run: Run, logs: list[Path]) -> None:
+    where = f"see {', '.join(map(str, logs))}" if logs else "its message stands above"
+    if run.load.is_shared:
+        write_merged_summary(run.load, run.folder)
     if end.interrupted:
         raise InterruptedRun(run)
-    if code not in (0, _THRESHOLDS_FAILED, _INTERRUPTED):
-        raise LabError(f"k6 ended with exit code {code}; {where}.")
+    if not run.load.is_shared:
+        (code,) = end.codes
+        if code not in (0, THRESHOLDS_FAILED, INTERRUPTED):
+            raise LabError(f"k6 ended with exit code {code}; {where}.")
+    if run.lost and not _has_begun(run):
+        names = ", ".join(run.lost)
+        raise LabError(f"Generator {names} ended before the load began; {where}.")
     if not run.summary_file.exists():
         raise LabError(f"k6 ended without a summary at {run.summary_file}; {where}.")
+
+
+def _has_begun(run: Run) -> bool:
+    return run.summary_file.exists() and read_summary(run.summary_file).started is not None

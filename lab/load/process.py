@@ -1,12 +1,12 @@
-"""Run k6 as a process: check the load, wait for the end, interrupt it once."""
+"""Run k6, one process or several: check the load, wait for the end, interrupt it once."""
 
 import json
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -16,6 +16,9 @@ from lab.errors import LabError, UsageError
 from lab.interrupts import handling
 from lab.load.plan import Plan, parse_plan
 from lab.stack.engine import K6Command
+
+# k6's exit codes, https://pkg.go.dev/go.k6.io/k6/errext/exitcodes
+THRESHOLDS_FAILED, INTERRUPTED = 99, 105
 
 _POLL_SECONDS = 1.0
 _SECONDS_BETWEEN_NOTES = 10
@@ -38,7 +41,7 @@ def inspect_load(command: K6Command) -> Plan | None:
         command, "inspect", "--include-system-env-vars", "--log-format", "json"
     )
     if process.returncode:
-        raise UsageError(_error_message(process.stderr))
+        raise UsageError(error_message(process.stderr))
     (scenario,) = json.loads(process.stdout)["scenarios"].values()
     variables = scenario["env"] or {}
     return parse_plan(json.loads(variables.get("EARLY_STOP", "{}")))
@@ -54,16 +57,18 @@ def check_options(command: K6Command, k6_options: tuple[str, ...]) -> None:
         process = capture_output(command, "run", *k6_options, "--help")
         if process.returncode:
             raise UsageError(
-                f"k6 rejected {' '.join(k6_options)}: {_error_message(process.stderr)}."
+                f"k6 rejected {' '.join(k6_options)}: {error_message(process.stderr)}."
             )
 
 
-def capture_output(command: K6Command, *argv: str) -> subprocess.CompletedProcess[str]:
-    """Run one k6 command on the project's script and capture its output; the caller checks the exit
-    code.
+def capture_output(
+    command: K6Command, *argv: str, script: str = "main.js"
+) -> subprocess.CompletedProcess[str]:
+    """Run one k6 command on a script of the project and capture its output; the caller checks the
+    exit code.
     """
     return subprocess.run(
-        [*command.argv, *argv, "main.js"],
+        [*command.argv, *argv, script],
         cwd=command.cwd,
         env=command.env,
         capture_output=True,
@@ -72,7 +77,7 @@ def capture_output(command: K6Command, *argv: str) -> subprocess.CompletedProces
     )
 
 
-def _error_message(log: str) -> str:
+def error_message(log: str) -> str:
     """Return the message of the error at the end of k6's log, without its stack trace."""
     last = log.strip().splitlines()[-1] if log.strip() else "k6 printed nothing"
     try:
@@ -83,12 +88,29 @@ def _error_message(log: str) -> str:
 
 
 @dataclass(frozen=True)
+class Process:
+    """A k6 to run: its command, the options of `k6 run`, and where its messages go."""
+
+    command: K6Command
+    log: IO[str]
+    k6_options: tuple[str, ...] = ()
+    has_bar: bool = True
+
+    @property
+    def argv(self) -> list[str]:
+        # Without a terminal, k6's progress bar would print two lines per second.
+        quiet = [] if self.has_bar and self.log.isatty() else ["--quiet"]
+        return [*self.command.argv, "run", *quiet, *self.k6_options, "main.js"]
+
+
+@dataclass(frozen=True)
 class End:
-    """How k6 ended: its exit code; when the lab stopped it (Unix time), if it did; and whether a
-    signal to the lab was the reason.
+    """How k6 ended: the exit code of each process, and which of them failed by themselves; when
+    the lab stopped them (Unix time), if it did; and whether a signal to the lab was the reason.
     """
 
-    code: int
+    codes: tuple[int, ...]
+    failed: tuple[bool, ...]
     stopped_at: float | None = None
     interrupted: bool = False
 
@@ -98,44 +120,73 @@ def never() -> bool:
     return False
 
 
-def execute(
-    command: K6Command,
-    log: IO[str],
-    should_stop: Callable[[], bool] = never,
-    k6_options: tuple[str, ...] = (),
-) -> End:
+def execute(processes: Sequence[Process], should_stop: Callable[[], bool] = never) -> End:
     """Run k6 to its end, or until `should_stop`, which is called every second, returns true.
 
-    k6's messages go to `log`: standard output has only the result.
+    Of several processes, all are interrupted once one has failed: the rest of the load can't be
+    judged.
     """
-    # Without a terminal, k6's progress bar would print two lines per second.
-    quiet = [] if log.isatty() else ["--quiet"]
-    argv = [*command.argv, "run", *quiet, *k6_options, "main.js"]
-    with _counting_signals() as signals, _process(command, argv, log) as process:
-        progress = bool(quiet) and log is sys.stderr
-        return _wait(process, command.interrupt, should_stop, signals, progress=progress)
+    with _counting_signals() as signals, ExitStack() as started:
+        running = [started.enter_context(_running(process)) for process in processes]
+        progress = any(one.log is sys.stderr and not one.log.isatty() for one in processes)
+        return _wait(running, should_stop, signals, progress=progress or len(processes) > 1)
+
+
+@dataclass
+class _Running:
+    """A started k6."""
+
+    process: "subprocess.Popen[bytes]"
+    command: K6Command
+    is_interrupted: bool = False
+
+    @property
+    def code(self) -> int | None:
+        return self.process.poll()
+
+    @property
+    def has_failed(self) -> bool:
+        """Return whether it ended by itself and failed, or was ended by another than the lab."""
+        fine = (None, 0, THRESHOLDS_FAILED, *((INTERRUPTED,) if self.is_interrupted else ()))
+        return self.code not in fine
+
+    def interrupt(self) -> None:
+        """Send SIGINT to k6, which may be in a container that does not exist yet."""
+        if self.code is not None:
+            return
+        self.is_interrupted = True
+        argv = self.command.interrupt
+        if argv and subprocess.run(argv, capture_output=True, check=False).returncode == 0:
+            return
+        self.process.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        if self.command.kill:
+            subprocess.run(self.command.kill, capture_output=True, check=False)
+        self.process.kill()
+        self.process.wait()
 
 
 @contextmanager
-def _process(
-    command: K6Command, argv: list[str], log: IO[str]
-) -> Iterator["subprocess.Popen[bytes]"]:
-    process = subprocess.Popen(
-        argv,
+def _running(process: Process) -> Iterator[_Running]:
+    command = process.command
+    popen = subprocess.Popen(
+        process.argv,
         cwd=command.cwd,
         env=command.env,
-        stdout=log,
-        stderr=log,
+        stdout=process.log,
+        stderr=process.log,
         # In the lab's session, the terminal would send Ctrl-C to k6 too, and k6 exits at once at
         # the second one.
         start_new_session=True,
     )
+    running = _Running(popen, command)
     try:
-        yield process
+        yield running
     finally:
         # After any error here, k6 must stop loading the stack.
-        if process.poll() is None:
-            _kill(process, command.kill)
+        if running.code is None:
+            running.kill()
 
 
 @contextmanager
@@ -154,8 +205,7 @@ def _counting_signals() -> Iterator[list[int]]:
 
 
 def _wait(
-    process: "subprocess.Popen[bytes]",
-    interrupt: tuple[str, ...],
+    running: list[_Running],
     should_stop: Callable[[], bool],
     signals: list[int],
     *,
@@ -164,33 +214,32 @@ def _wait(
     started = last_note = time.monotonic()
     stopped_at, deadline = None, None
     while True:
-        with suppress(subprocess.TimeoutExpired):
-            code = process.wait(_POLL_SECONDS)
-            return End(code, stopped_at, interrupted=bool(signals))
+        _wait_for_any(running)
+        codes = [one.code for one in running]
+        ended = tuple(code for code in codes if code is not None)
+        if len(ended) == len(codes):
+            failed = tuple(one.has_failed for one in running)
+            return End(ended, failed, stopped_at, interrupted=bool(signals))
         now = time.monotonic()
         if deadline and now > deadline:
             raise LabError(f"k6 did not end within {_SUMMARY_SECONDS} s of the interrupt.")
         if progress and now - last_note >= _SECONDS_BETWEEN_NOTES:
             last_note = now
             note(f"  k6 runs, {now - started:.0f} s")
+        has_failed = any(one.has_failed for one in running)
         # Only once: at a second signal k6 exits without a summary.
-        if not stopped_at and (signals or should_stop()):
+        if not stopped_at and (signals or has_failed or should_stop()):
             stopped_at, deadline = time.time(), now + _SUMMARY_SECONDS
-            _interrupt(process, interrupt)
+            for one in running:
+                one.interrupt()
 
 
-def _interrupt(process: subprocess.Popen[bytes], argv: tuple[str, ...]) -> None:
-    """Send SIGINT to k6: with `argv` where it runs in a container, which may not exist yet."""
-    if argv and subprocess.run(argv, capture_output=True, check=False).returncode == 0:
-        return
-    process.send_signal(signal.SIGINT)
-
-
-def _kill(process: "subprocess.Popen[bytes]", argv: tuple[str, ...]) -> None:
-    if argv:
-        subprocess.run(argv, capture_output=True, check=False)
-    process.kill()
-    process.wait()
+def _wait_for_any(running: list[_Running]) -> None:
+    """Wait for one of those that still run, at most until the next poll."""
+    alive = [one for one in running if one.code is None]
+    with suppress(subprocess.TimeoutExpired):
+        if alive:
+            alive[0].process.wait(_POLL_SECONDS)
 
 
 def has_begun(log: Path) -> bool:

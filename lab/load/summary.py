@@ -10,12 +10,25 @@ from lab.load.plan import Plan, parse_plan
 
 
 @dataclass(frozen=True)
+class GeneratorPart:
+    """What one of several generators counted, from `started` to `ended` (Unix time); None where it
+    left no summary.
+    """
+
+    name: str
+    requests: int | None
+    started: float | None
+    ended: float | None
+
+
+@dataclass(frozen=True)
 class Summary:
     """k6's metrics, and the script's data about the load; `seconds` is the load without setup.
 
     `started` is the first arrival (Unix time); None when nothing was sent. `planned_seconds` is the
     planned duration of arrivals; None where the profile ends with its work. `metrics` has
-    statistics by metric, for some metrics also by tag: `http_reqs{scenario:list}`.
+    statistics by metric, for some metrics also by tag: `http_reqs{scenario:list}`. `generators`: if
+    several shared the load; then there are no percentiles.
     """
 
     scenario: str
@@ -24,6 +37,7 @@ class Summary:
     planned_seconds: float | None = None
     plan: Plan | None = None
     metrics: Mapping[str, Mapping[str, float | None]] | None = None
+    generators: tuple[GeneratorPart, ...] = ()
 
     def value(self, metric: str, statistic: str) -> float:
         """Return a statistic of the load without setup; 0 where k6 counted nothing."""
@@ -33,9 +47,13 @@ class Summary:
 
     def milliseconds(self, metric: str, statistic: str) -> float | None:
         """Return a duration in ms, rounded to tenths; None without samples."""
-        if not self.value(metric, "count"):
+        if not self.value(metric, "count") or not self._has(metric, statistic):
             return None
         return round(self.value(metric, statistic), 1)
+
+    def _has(self, metric: str, statistic: str) -> bool:
+        values = (self.metrics or {}).get(metric, {})
+        return values.get(statistic) is not None
 
     def has(self, metric: str) -> bool:
         """Return whether the scenario has that metric."""
@@ -80,4 +98,11 @@ def parse_summary(document: dict[str, Any]) -> Summary:
         planned_seconds=float(planned) if planned else None,
         plan=parse_plan(lab),
         metrics={name: metric["values"] for name, metric in document["metrics"].items()},
+        generators=tuple(_part(part) for part in document.get("generators", ())),
     )
+
+
+def _part(part: dict[str, Any]) -> GeneratorPart:
+    started, seconds = part["started_at_seconds"], part["load_seconds"]
+    ended = None if started is None else started + (seconds or 0)
+    return GeneratorPart(part["name"], part["requests"], started, ended)

@@ -37,6 +37,13 @@ class Profile(_Choice):
     TIMES = "times", "requests at the times of a log (scenario replay only)"
 
 
+class Place(_Choice):
+    """Where k6 runs."""
+
+    HERE = "here", "on this machine, or in a container of it"
+    KUBERNETES = "kubernetes", "as pods of k6-operator (docs/scaling.md)"
+
+
 class Scenario(_Choice):
     """Which requests arrive."""
 

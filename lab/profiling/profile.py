@@ -8,7 +8,8 @@ from lab.analysis.measure import check_target_survived
 from lab.analysis.provenance import host, relative, write_json
 from lab.console import step
 from lab.errors import LabError
-from lab.load.k6 import Load, Run, check, new_testid, run_k6
+from lab.load.k6 import Run, check, run_k6
+from lab.load.load import Load, new_testid
 from lab.load.process import has_begun
 from lab.load.summary import read_summary
 from lab.paths import RESULTS

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from lab.analysis.formatting import NO_VALUE
+from lab.analysis.formatting import NO_VALUE, milliseconds, whole
 from lab.analysis.provenance import relative
 from lab.analysis.result import METRICS
 from lab.paths import ROOT
@@ -27,6 +27,7 @@ def _sections(run: SingleRun) -> list[Section]:
     return [
         Section("Verdict", "verdict", [Paragraph(run.result.verdict), *_chart(run)]),
         Section("Metrics", "metrics", [_metrics(run)]),
+        *_generators(run),
         Section("Conditions", "conditions", [_table("condition", conditions(run))]),
         Section("Settings", "settings", [_table("setting", run.settings.model_dump())]),
     ]
@@ -47,6 +48,21 @@ def _metrics(run: SingleRun) -> Table:
         if (value := metric.of(run.result)) is not None
     ]
     return Table(columns("metric", "#value", "unit"), rows)
+
+
+def _generators(run: SingleRun) -> list[Section]:
+    """Return what each of several generators did; nothing for a single one."""
+    rows = [
+        entries(
+            one.name,
+            whole(one.requests),
+            NO_VALUE if one.started_after is None else milliseconds(one.started_after * 1000),
+            NO_VALUE if one.cpu is None else f"{one.cpu:.2f}",
+        )
+        for one in run.result.generators
+    ]
+    table = Table(columns("generator", "#requests", "#started after, ms", "#CPUs used"), rows)
+    return [Section("Generators", "generators", [table])] if rows else []
 
 
 def conditions(run: SingleRun) -> dict[str, Any]:

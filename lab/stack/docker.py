@@ -31,6 +31,8 @@ _START_INTERVAL_API = (1, 44)
 LEGACY_LABEL = "load-lab.legacy"
 # Where k6's container has the mix of a load.
 _MIX_IN_CONTAINER = "/mix.json"
+# Variables of k6 with a path below the project's folder.
+_PATHS = ("SUMMARY_PATH", "PREPARED", "PREPARED_PATH", "K6_OUT")
 # Label of k6's container; its value is the compose project that it loads.
 LOAD_LABEL = "load-lab.load"
 
@@ -236,7 +238,7 @@ class DockerEngine:
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         # In the container, results/ is at the root, and with the host's network the target's URL is
         # the same.
-        variables = {**env, "SUMMARY_PATH": env["SUMMARY_PATH"].replace(str(ROOT), "")}
+        variables = {name: _in_container(name, value) for name, value in env.items()}
         if mix := env.get("MIX"):
             variables["MIX"] = _MIX_IN_CONTAINER
         # Passed by name: values on the command line, such as the lab's token, are readable by every
@@ -283,6 +285,10 @@ def _run(
 def remove_legacy(project: str) -> None:
     """Remove leftover containers of old stacks (lab/experiments/old_stacks)."""
     _remove_containers(f"{LEGACY_LABEL}={project}")
+
+
+def _in_container(name: str, value: str) -> str:
+    return value.replace(str(ROOT), "") if name in _PATHS else value
 
 
 def _remove_containers(label: str) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lab.analysis.result import LimitedBy, Result
 from lab.analysis.windows import Bounds
 from lab.errors import LabError
-from lab.load.k6 import Load, new_testid
+from lab.load.load import Load, new_testid
 from lab.stack.engine import Engine
 from lab.suites.single_run import run_once
 from lab.targets.reference.app import ReferenceApp

@@ -17,7 +17,7 @@ from lab.console import note, step
 from lab.errors import Interrupted, LabError
 from lab.interrupts import interruptible, uninterrupted
 from lab.load import Profile, Scenario
-from lab.load.k6 import Load, new_testid
+from lab.load.load import Load, new_testid
 from lab.settings import Settings, update_live_settings
 from lab.stack import http
 from lab.stack.engine import Engine

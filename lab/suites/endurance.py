@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any
 
+from lab.analysis.counters import PUSH_SECONDS
 from lab.analysis.prometheus import Prometheus
-from lab.analysis.windows import PUSH_SECONDS, Bounds
+from lab.analysis.windows import Bounds
 
 # A request that arrives just before the end of an overload is due one p95 limit and one push later
 # (lab/analysis/windows.py): no window that starts earlier can be good.

@@ -23,7 +23,8 @@ from statistics import median
 from typing import Any
 
 from lab.errors import LabError
-from lab.load.k6 import Load, k6_env, new_testid
+from lab.load.k6 import k6_env
+from lab.load.load import Load, new_testid
 from lab.load.process import capture_output
 from lab.paths import RESULTS
 from lab.settings import Settings, load_settings, update_settings

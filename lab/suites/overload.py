@@ -6,12 +6,14 @@ from statistics import fmean
 from typing import Any
 
 from lab.analysis import queries
+from lab.analysis.counters import PUSH_SECONDS
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.provenance import facts, store_result
-from lab.analysis.windows import PUSH_SECONDS, WINDOW_SECONDS, Bounds, Window
+from lab.analysis.windows import WINDOW_SECONDS, Bounds, Window
 from lab.console import Progress
 from lab.errors import LabError
-from lab.load.k6 import Load, check, new_testid
+from lab.load.k6 import check
+from lab.load.load import Load, new_testid
 from lab.load.plan import Plan, Stage
 from lab.settings import Settings, update_live_settings
 from lab.stack.engine import Engine

@@ -9,16 +9,18 @@ from lab_settings.messages import problem, shorten
 from pydantic import BaseModel, ValidationError
 
 from lab.analysis import queries
+from lab.analysis.counters import PUSH_SECONDS
 from lab.analysis.early_stop import EarlyStop
 from lab.analysis.measure import check_target_survived, read_result
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.provenance import Host, host, relative, write_json
 from lab.analysis.result import SCHEMA_VERSION, Result
-from lab.analysis.windows import PUSH_SECONDS, Bounds
+from lab.analysis.windows import Bounds
 from lab.console import step
 from lab.errors import LabError, UsageError
 from lab.interrupts import uninterrupted
-from lab.load.k6 import InterruptedRun, Load, Run, run_k6
+from lab.load.k6 import InterruptedRun, Run, run_k6
+from lab.load.load import Load
 from lab.load.plan import Plan
 from lab.load.summary import read_summary
 from lab.paths import RESULTS, ROOT
@@ -141,7 +143,7 @@ def _store(engine: Engine, run: Run, bounds: Bounds, delays: dict[str, Any] | No
 
 def _early_stop(engine: Engine, load: Load, bounds: Bounds) -> EarlyStop | None:
     settings = engine.settings()
-    return EarlyStop(load.testid, settings.prometheus_url, bounds) if settings else None
+    return EarlyStop(load.testid, settings.prometheus_url, bounds, load.names) if settings else None
 
 
 def _files(run: Run, result: Result, bounds: Bounds) -> dict[str, str]:

@@ -211,10 +211,19 @@ def find_allowed(name: str, allowed_host: str | None) -> DeclaredTarget:
         UsageError: there is none, or its host is public and not `allowed_host`.
     """
     target = find_target(name)
-    host = urlsplit(target.url).hostname
-    if is_public(target.url) and allowed_host != host:
+    require_allowed(target.url, allowed_host)
+    return target
+
+
+def require_allowed(url: str, allowed_host: str | None) -> None:
+    """Check that a server may be loaded.
+
+    Raises:
+        UsageError: its host is public and not `allowed_host`.
+    """
+    host = urlsplit(url).hostname
+    if is_public(url) and allowed_host != host:
         raise UsageError(
             f"{host} is not on this machine or a private network. Load only what is yours. If it "
             f"is: --yes-load {host}. At most {PUBLIC_RATE} requests/s are then sent."
         )
-    return target

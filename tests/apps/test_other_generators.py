@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from lab.host.cpus import choose_cpus
-from lab.load.k6 import Load, new_testid, run_k6
+from lab.load.k6 import run_k6
+from lab.load.load import Load, new_testid
 from lab.load.summary import read_summary
 from lab.stack.engine import settings_of
 from lab.stack.native.program_paths import require

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from lab.analysis.queries import heartbeat
-from lab.load.k6 import new_testid
+from lab.load.load import new_testid
 
 
 def test_up_reports_running_services_and_settings(up):

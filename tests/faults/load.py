@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab.load.k6 import Load, k6_env, new_testid
+from lab.load.k6 import k6_env
+from lab.load.load import Load, new_testid
 from lab.paths import ROOT
 from lab.stack.engine import Engine
 from lab.stack.native.supervision import wait_for

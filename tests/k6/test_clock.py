@@ -6,7 +6,7 @@ import pytest
 
 from lab.analysis.completeness import Completeness
 from lab.analysis.windows import Bounds
-from lab.load.k6 import Load, new_testid
+from lab.load.load import Load, new_testid
 from lab.suites.single_run import run_once
 from lab.targets.reference.app import ReferenceApp
 

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from lab.host.cpus import Cpus
-from lab.load.k6 import Load, k6_env
+from lab.load.k6 import k6_env
+from lab.load.load import Load
 from lab.paths import RESULTS
 from lab.settings import load_settings
 from lab.stack.native import scheduling

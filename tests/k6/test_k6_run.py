@@ -96,7 +96,7 @@ def _samples(prometheus, selector):
     now = time.time()
     return {
         at: value
-        for series in prometheus.samples(selector, now - 600, now)
+        for series in prometheus.samples(selector, now - 600, now).values()
         for at, value in series.items()
     }
 

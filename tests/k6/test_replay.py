@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from lab.load.k6 import Load
+from lab.load.load import Load
 from lab.paths import ROOT
 from lab.settings.env_file import read_env_file
 from lab.stack.native.program_paths import require

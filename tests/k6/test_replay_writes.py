@@ -8,7 +8,7 @@ from collections import Counter
 import httpx
 import pytest
 
-from lab.load.k6 import Load
+from lab.load.load import Load
 from lab.paths import ROOT
 from lab.stack.native.program_paths import require
 from lab.targets.mix import Mix, write_mix

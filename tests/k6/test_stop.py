@@ -8,7 +8,8 @@ from lab.analysis.breakpoint import find_break, is_past_break
 from lab.analysis.early_stop import EarlyStop
 from lab.analysis.result import Result
 from lab.analysis.windows import Bounds
-from lab.load.k6 import Load, new_testid, run_k6
+from lab.load.k6 import run_k6
+from lab.load.load import Load, new_testid
 from lab.paths import ROOT
 from lab.suites.single_run import run_once
 from lab.targets.reference.app import ReferenceApp

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import httpx
 
+from lab.analysis.counters import PUSH_SECONDS
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.queries import heartbeat
-from lab.analysis.windows import PUSH_SECONDS
 from lab.paths import RESULTS, ROOT
 from lab.stack.native.supervision import wait_for
 

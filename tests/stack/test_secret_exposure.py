@@ -9,7 +9,8 @@ import psutil
 import pytest
 from config.secrets import NAMES
 
-from lab.load.k6 import Load, k6_env
+from lab.load.k6 import k6_env
+from lab.load.load import Load
 from lab.paths import RESULTS, State
 from lab.stack.docker import DockerEngine
 from lab.targets.reference.app import ReferenceApp

@@ -117,7 +117,7 @@ def _staleness_in_prometheus(stack, testid):
     """Return the number of values in the run's histogram."""
     prometheus = Prometheus(stack.settings().prometheus_url)
     now = time.time()
-    (beats,) = prometheus.samples(heartbeat(testid), now - 60, now)
+    (beats,) = prometheus.samples(heartbeat(testid), now - 60, now).values()
     histogram = f'k6_lab_staleness_seconds{{testid="{testid}"}} @ {max(beats)}'
     return prometheus.instant(f"histogram_count(sum({histogram}))")
 

@@ -14,7 +14,7 @@ import pytest
 
 from lab.analysis import queries
 from lab.analysis.prometheus import Prometheus
-from lab.load.k6 import new_testid
+from lab.load.load import new_testid
 from lab.paths import ROOT, State
 from lab.stack.native.supervision import wait_for
 

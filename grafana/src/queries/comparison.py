@@ -28,7 +28,7 @@ def start_offset(side: str) -> str:
     """Return the seconds from the anchor to the start of a test."""
     starts = f'max_over_time({SCENARIO_START}{{testid=~"$testid_{side}"}}{_ALL_TIME})'
     # 1 without a run: PromQL rejects an empty offset, and an offset of 0.
-    return f"(floor(max({starts})) - {ANCHOR}) or vector(1)"
+    return f"(floor(min({starts})) - {ANCHOR}) or vector(1)"
 
 
 def limit_to_runtime(expr: str, tests: str) -> str:

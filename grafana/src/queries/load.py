@@ -13,8 +13,11 @@ from lab.analysis.queries import (
 
 
 def target_rate(tests: str) -> str:
-    """Return planned arrivals/s, over the last 10 s; empty after the end of the plan."""
-    return f"sum(avg_over_time({TARGET_RATE}{{{tests}}}[{K6_WINDOW}]))"
+    """Return planned arrivals/s, over the last 10 s; empty after the end of the plan.
+
+    Each of several generators pushes the rate of the whole plan.
+    """
+    return f"sum(max by (testid) (avg_over_time({TARGET_RATE}{{{tests}}}[{K6_WINDOW}])))"
 
 
 def achieved_rate(tests: str) -> str:

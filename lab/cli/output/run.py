@@ -62,7 +62,9 @@ def _metrics(single_run: SingleRun) -> dict[str, str]:
         METRICS["successes"].label: _successes(result),
         METRICS["goodput"].label: _goodput(single_run),
         METRICS["failed_ratio"].label: _failed(result),
-        "response time": _times(p50=result.p50_ms, p95=result.p95_ms, p99=result.p99_ms),
+        "response time": _times(p50=result.p50_ms, p95=result.p95_ms, p99=result.p99_ms)
+        + _precision(result),
+        **_generators(result),
         METRICS["dropped_iterations"].label: str(result.dropped_iterations),
         "in Prometheus": _completeness(result.recorded),
         "limited by": result.limited_by + _cpu_at_break(result.break_point),
@@ -75,6 +77,23 @@ def _metrics(single_run: SingleRun) -> dict[str, str]:
     return (
         metrics | _staleness(result.staleness) | _websockets(result.websockets) | single_run.files
     )
+
+
+def _precision(result: Result) -> str:
+    return " (each within 10 %)" if result.percentiles_from == "histograms" else ""
+
+
+def _generators(result: Result) -> dict[str, str]:
+    """Return the requests, CPU and start of each of several generators."""
+    if not result.generators:
+        return {}
+    requests = " + ".join(
+        "?" if one.requests is None else str(one.requests) for one in result.generators
+    )
+    cores = " + ".join("?" if one.cpu is None else f"{one.cpu:.2f}" for one in result.generators)
+    starts = [one.started_after for one in result.generators if one.started_after is not None]
+    skew = f"started within {max(starts, default=0) * 1000:.0f} ms"
+    return {"generators": f"{requests} requests, {cores} CPUs; {skew}"}
 
 
 def _first_exceeded(result: Result) -> dict[str, str]:

@@ -49,6 +49,9 @@ _DOCKER = {
     "debootstrap": "debootstrap",
 }
 
+# Programs of `make test-kubernetes` that Debian has no package of.
+_KUBERNETES = ("kube-apiserver", "kubectl")
+
 PACKAGED_PROGRAMS = (
     Program("postgres", "postgresql"),
     Program("initdb", "postgresql"),
@@ -99,6 +102,18 @@ def install_vegeta() -> None:
         with step(f"Building vegeta {VEGETA_VERSION} (about 20 s, the first time)"):
             package = f"github.com/tsenart/vegeta/v12@v{VEGETA_VERSION}"
             _run(["go", "install", package], {**_GO_ENV, "GOBIN": str(BIN)})
+
+
+def install_kubernetes() -> None:
+    """Install an API server, its store and kubectl, for `make test-kubernetes`."""
+    _unpack(["etcd-server"] if find("etcd") is None else [])
+    missing = [name for name in _KUBERNETES if find(name) is None]
+    if missing:
+        _require_go()
+        with step(f"Building {' and '.join(missing)} (10 minutes on 2 cores, the first time)"):
+            packages = [f"k8s.io/kubernetes/cmd/{name}" for name in missing]
+            folder = ROOT / "tests/kubernetes/programs"
+            _run(["go", "build", "-C", str(folder), "-o", f"{BIN}/", *packages], _GO_ENV)
 
 
 def install_browser() -> None:
@@ -187,6 +202,8 @@ def main() -> None:
             install_browser()
         if "--with-vegeta" in sys.argv[1:]:
             install_vegeta()
+        if "--with-kubernetes" in sys.argv[1:]:
+            install_kubernetes()
         if "--with-docker" in sys.argv[1:]:
             install_docker()
     except LabError as error:

@@ -11,7 +11,7 @@ from typing import Any
 from lab.analysis.provenance import relative
 from lab.errors import Interrupted, LabError
 from lab.host.processes import cpu_seconds
-from lab.load.k6 import new_testid
+from lab.load.load import new_testid
 from lab.paths import RESULTS
 from lab.profiling.flamegraph import hottest, packages
 from lab.profiling.profile import MIN_SAMPLES, backend_pid, shares

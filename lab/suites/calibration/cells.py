@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lab.errors import UsageError
-from lab.load.k6 import Load
+from lab.load.load import Load
 from lab.suites.calibration.service_times import ServiceTime
 
 CheckKind = Literal["times", "rate", "counts", "break", "limit", "spread"]
@@ -38,6 +38,7 @@ class Cell:
     breaks_at: float | None = None
     starved: bool = False
     repeats: int = 1
+    generators: int = 1
     # Maximum number of measurements until the machine is quiet enough for response times.
     tries: int = 1
 
@@ -51,6 +52,9 @@ class Cell:
             vus=self.vus,
             max_vus=self.max_vus,
             testid=testid,
+            generators=self.generators,
+            # Those of a single one are in its summary.
+            samples=self.generators > 1,
         )
 
     def quick(self) -> "Cell":
@@ -129,8 +133,8 @@ CELLS = (
 )
 
 
-def select_cells(names: list[str], *, quick: bool) -> list[Cell]:
-    """Return the cells of those names; all if none is given.
+def select_cells(names: list[str], *, quick: bool, generators: int) -> list[Cell]:
+    """Return the cells of those names; all if none is given. That many k6 share each load.
 
     Raises:
         UsageError: a cell is unknown.
@@ -139,5 +143,6 @@ def select_cells(names: list[str], *, quick: bool) -> list[Cell]:
     for name in names:
         if name not in cells_by_name:
             raise UsageError(f"There is no cell {name}. Known: {', '.join(cells_by_name)}.")
-    cells = [cell for cell in CELLS if not names or cell.name in names]
+    selected = [cell for cell in CELLS if not names or cell.name in names]
+    cells = [replace(cell, generators=generators) for cell in selected]
     return [cell.quick() for cell in cells] if quick else cells

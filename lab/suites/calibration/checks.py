@@ -81,7 +81,8 @@ OWN_WORK_MS = {50: 0.6, 90: 1.0, 95: 2.0, 99: 5.0}
 class Measurement:
     """One run: the `result` as reported by the lab, the `reference` values, the loopback's
     share of the response times, and Prometheus's values: percentiles in ms by share, and the load's
-    requests. It is the quietest of `tries` runs.
+    requests. It is the quietest of `tries` runs. `buckets_off`: in how many buckets the merged
+    histogram of several generators differs from their samples.
     """
 
     result: Result
@@ -91,6 +92,7 @@ class Measurement:
     prometheus_requests: float | None
     noise: Noise = field(default_factory=lambda: Noise(0, 0, None))
     tries: int = 1
+    buckets_off: int | None = None
 
 
 def compare(cell: Cell, runs: list[Measurement]) -> list[Check]:
@@ -137,6 +139,8 @@ def _counts(_cell: Cell, measurement: Measurement) -> Iterator[Check]:
     yield Check("requests in k6's summary", answered + cut_off, measurement.result.requests)
     yield Check("requests in Prometheus", answered + cut_off, measurement.prometheus_requests)
     yield Check("failed requests", cut_off, measurement.result.failed)
+    if measurement.buckets_off is not None:
+        yield Check("buckets that differ from all samples", 0, measurement.buckets_off)
 
 
 def _break(cell: Cell, measurement: Measurement) -> Iterator[Check]:

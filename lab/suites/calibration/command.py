@@ -29,7 +29,7 @@ SCHEMA_VERSION = 2
 _AROUND_SECONDS = 8
 
 
-def run(engine: Engine, names: list[str], *, quick: bool) -> dict[str, Any]:
+def run(engine: Engine, names: list[str], *, quick: bool, generators: int = 1) -> dict[str, Any]:
     """Measure the cells next to the running stack, store the document, and return it.
 
     Raises:
@@ -37,7 +37,7 @@ def run(engine: Engine, names: list[str], *, quick: bool) -> dict[str, Any]:
         LabError: the stack failed.
         Interrupted: the user pressed Ctrl-C.
     """
-    cells = select_cells(names, quick=quick)
+    cells = select_cells(names, quick=quick, generators=generators)
     _require_native(engine)
     with exclusive_use(engine) as stack:
         folder = RESULTS / f"calibrate-{datetime.now(UTC):%Y%m%d-%H%M%S}"
@@ -152,7 +152,7 @@ def cell_document(cell: Cell, runs: list[Measurement], checks: list[Check]) -> d
     }
 
 
-_LOAD = ("profile", "seconds", "rate", "vus", "max_vus", "starved")
+_LOAD = ("profile", "seconds", "rate", "vus", "max_vus", "starved", "generators")
 
 
 def _run_document(measurement: Measurement, *, uses_timer: bool) -> dict[str, Any]:

@@ -10,13 +10,17 @@ from types import TracebackType
 import psutil
 
 from lab.analysis import queries
-from lab.analysis.measure import read_result
+from lab.analysis.counters import Histogram, quantile
+from lab.analysis.measure import read_durations, read_result
 from lab.analysis.prometheus import Prometheus
+from lab.analysis.samples import buckets_off, read_samples
 from lab.analysis.windows import Bounds
 from lab.console import step
 from lab.host.cpus import choose_cpus, expand
 from lab.host.noise import StealMeter, mean_share
-from lab.load.k6 import Run, new_testid, run_k6
+from lab.load.generators import samples_file
+from lab.load.k6 import Run, run_k6
+from lab.load.load import new_testid
 from lab.load.process import has_begun
 from lab.settings import Settings
 from lab.stack.engine import Engine
@@ -52,13 +56,15 @@ def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Mea
     with step("reading it back"):
         result = read_result(engine, run, Bounds())
     prometheus = Prometheus(settings.prometheus_url)
+    durations = read_durations(run.load.testid, run.started, run.ended, prometheus).total()
     return Measurement(
         result=result,
         reference=reference,
         floor_ms=max(round_trip - reference.probe_ms(), 0.0),
-        prometheus_ms=_percentiles(prometheus, run),
+        prometheus_ms=_percentiles(durations),
         prometheus_requests=prometheus.instant(queries.requests_of_load(run.load.testid)),
         noise=noise,
+        buckets_off=_buckets_off(run, durations) if run.load.samples else None,
     )
 
 
@@ -72,21 +78,20 @@ def _run(engine: Engine, cell: Cell, server: Reference, folder: Path) -> Run:
 
 @contextmanager
 def _starvation(cell: Cell, cpus: str, folder: Path) -> Iterator[None]:
-    log = folder / "k6.log"
+    log = folder / ("k6.log" if cell.generators == 1 else "k6-1.log")
     with Starvation(cpus, lambda: has_begun(log)) if cell.starved else nullcontext():
         yield
 
 
-def _percentiles(prometheus: Prometheus, run: Run) -> dict[int, float | None]:
-    """Return the load's percentiles in ms at its last push, after which k6 ends its series."""
-    pushes = prometheus.samples(queries.counters(run.load.testid)["good"], run.started, run.ended)
-    last = max((moment for series in pushes for moment in series), default=run.ended)
-    return {share: _percentile(prometheus, run.load.testid, share, last) for share in SHARES}
+def _buckets_off(run: Run, durations: Histogram) -> int:
+    files = [samples_file(run.folder, name) for name in run.load.names]
+    return buckets_off(read_samples(files, "list"), durations)
 
 
-def _percentile(prometheus: Prometheus, testid: str, share: int, moment: float) -> float | None:
-    seconds = prometheus.instant(queries.percentile_so_far(testid, share / 100, moment))
-    return None if seconds is None else seconds * 1000
+def _percentiles(durations: Histogram) -> dict[int, float | None]:
+    """Return the load's percentiles in ms."""
+    seconds = {share: quantile(durations, share / 100) for share in SHARES}
+    return {share: None if value is None else value * 1000 for share, value in seconds.items()}
 
 
 # With a niceness this much higher than the other program's, k6 gets about 10 % of the CPU.

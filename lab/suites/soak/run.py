@@ -14,7 +14,8 @@ from lab.analysis.provenance import facts, store_result
 from lab.analysis.windows import Bounds
 from lab.console import Progress
 from lab.errors import Interrupted, UsageError
-from lab.load.k6 import Load, check, new_testid
+from lab.load.k6 import check
+from lab.load.load import Load, new_testid
 from lab.paths import current_state
 from lab.settings import Settings
 from lab.stack.engine import Engine

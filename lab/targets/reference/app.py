@@ -32,10 +32,11 @@ _READY_SECONDS = 300
 
 @dataclass(frozen=True)
 class ReferenceApp:
-    """The hotel API of the running stack."""
+    """The hotel API of the running stack. `address`: Nginx's, as other machines reach it."""
 
     engine: Engine
     entry: Entry = "nginx"
+    address: str = ""
     name: ClassVar[str] = "hotel"
     is_observed: ClassVar[bool] = True
     # The engine knows its processes.
@@ -44,6 +45,8 @@ class ReferenceApp:
     @property
     def url(self) -> str:
         settings = settings_of(self.engine)
+        if self.address:
+            return self.address
         if self.entry == "server":
             return settings.server_url
         return settings.target_url + ("/async" if self.entry == "async" else "")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from lab.analysis.completeness import Completeness
 from lab.analysis.measure import RunData, metrics_of
-from lab.load.k6 import Load, Run
+from lab.load.k6 import Run
+from lab.load.load import Load
 from lab.load.summary import parse_summary
 from lab.settings import load_settings
 from lab.targets.target import PlainServer

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from lab.analysis.completeness import Completeness
-from lab.analysis.result import PrometheusRange, Result, TargetName, WebSockets
+from lab.analysis.completeness import Completeness, GeneratorFault
+from lab.analysis.result import GeneratorResult, PrometheusRange, Result, TargetName, WebSockets
 from lab.analysis.verdict import Verdict, verdict_of
 from lab.analysis.windows import Bounds, Counters, windows
 from lab.host.sampler import CpuUse
@@ -97,7 +97,7 @@ def test_target_that_can_not_be_seen_is_never_the_limit():
     unseen = TargetName(name="shop", url="http://shop", observed=False)
     verdict = _judge(_result(0.5, target=unseen))
     assert verdict.limited_by == "unseen"
-    assert "its processes are not visible" in verdict.verdict
+    assert "not visible from here" in verdict.verdict
 
 
 @pytest.mark.parametrize(("target", "limit"), [(0.5, "generator_cpu"), (0.97, "target")])
@@ -123,6 +123,24 @@ def test_late_limit_violation_is_reported():
     assert "no limit was exceeded (" in verdict.verdict
     text = "in 3 windows in a row; 2 of 56 windows exceeded one, the last at 60 s of 60 s: p95 4000"
     assert text in verdict.verdict
+
+
+@pytest.mark.parametrize("profile", ["smoke", "closed"])
+def test_closed_load_without_one_of_its_generators_is_not_judged(profile):
+    fault = GeneratorFault("3", "ended", 5.0, 15.0)
+    recorded = Completeness(100, 100, 20, 0, generators=4, faults=(fault,))
+    result = Result(profile=profile, requests=100, recorded=recorded)
+    verdict = verdict_of(result, None, Bounds())
+    assert verdict.outcome == "unrecorded"
+    assert "generator 3 ended after 5 s" in verdict.verdict
+
+
+@pytest.mark.parametrize(
+    ("cpu", "limited"), [(0.95, "generator_cpu"), (0.5, "target"), (None, "unseen")]
+)
+def test_break_is_the_targets_only_if_the_pods_had_cpu_left(cpu, limited):
+    pods = [GeneratorResult(name="1", requests=1, cpu=cpu, cpu_limit=1.0)]
+    assert _judge(_result(0.1, generators=pods)).limited_by == limited
 
 
 @pytest.mark.parametrize(("failed", "outcome"), [(False, "passed"), (True, "failed")])

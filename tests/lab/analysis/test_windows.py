@@ -3,7 +3,8 @@
 import pytest
 
 from lab.analysis.breakpoint import find_break
-from lab.analysis.windows import WINDOW_SECONDS, Bounds, Counter, Counters, highest_rate, windows
+from lab.analysis.counters import Counter
+from lab.analysis.windows import WINDOW_SECONDS, Bounds, Counters, highest_rate, windows
 from lab.load.plan import Plan, Stage
 
 # Pushes alternate between 0.01 s before and 0.01 s after a whole second.

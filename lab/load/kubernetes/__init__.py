@@ -1,0 +1,1 @@
+"""k6 as a TestRun of k6-operator: its manifests, and the cluster that runs them."""
