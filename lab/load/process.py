@@ -94,12 +94,11 @@ class Process:
     command: K6Command
     log: IO[str]
     k6_options: tuple[str, ...] = ()
-    has_bar: bool = True
 
     @property
     def argv(self) -> list[str]:
         # Without a terminal, k6's progress bar would print two lines per second.
-        quiet = [] if self.has_bar and self.log.isatty() else ["--quiet"]
+        quiet = [] if self.log.isatty() else ["--quiet"]
         return [*self.command.argv, "run", *quiet, *self.k6_options, "main.js"]
 
 

@@ -45,7 +45,9 @@ def sender(
     *,
     quiet: bool,
 ) -> Iterator[Sender]:
-    """Prepare a load whose files go to `folder`, k6's messages too if `quiet`; yield its sender."""
+    """Prepare a load whose files go to `folder`, the messages of a single k6 only if `quiet`; yield
+    its sender.
+    """
     if load.cluster:
         cluster_load = _cluster_load(engine, settings, env, load, folder)
         yield partial(_send_from_cluster, load.cluster, cluster_load, folder)
@@ -53,8 +55,9 @@ def sender(
         commands = {"": engine.k6(settings, env | _samples_env(load, folder, ""))}
         yield partial(_send, commands, load, folder if quiet else None)
     else:
+        # The summaries of several k6 would only hide the verdict.
         with _commands(engine, settings, env, load, folder) as commands:
-            yield partial(_send, commands, load, folder if quiet else None)
+            yield partial(_send, commands, load, folder)
 
 
 @contextmanager
@@ -102,7 +105,7 @@ def _send(
         outputs: list[IO[str]] = [stack.enter_context(log.open("w")) for log in logs]
         outputs = outputs or [sys.stderr] * len(commands)
         processes = [
-            Process(command, output, load.k6_options, has_bar=len(commands) == 1)
+            Process(command, output, load.k6_options)
             for command, output in zip(commands.values(), outputs, strict=True)
         ]
         end = execute(processes, should_stop)
