@@ -420,7 +420,7 @@ export function profileFor(env, { singleVuOverhead, recordingOf }, variables) {
   if (!singleVuOverhead) return profile;
   if (env.generators > 1) {
     throw new Error(
-      `SCENARIO=${env.scenario} has one VU, so a single generator sends it. Unset SEGMENT and GENERATORS.`,
+      `SCENARIO=${env.scenario} has one VU, so a single generator sends it. Leave out --generators, SEGMENT and GENERATORS.`,
     );
   }
   if (variables.MAX_VUS || variables.PRE_ALLOCATED_VUS) {
