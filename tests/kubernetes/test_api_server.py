@@ -156,11 +156,16 @@ def test_ctrl_c_deletes_the_load(cluster, api_server):
 
     def interrupt():
         _wait_for_test_run(api_server, load)
-        signal.raise_signal(signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
+    # As `lab` does: a shell lets its background jobs ignore Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=interrupt).start()
-    with pytest.raises(KeyboardInterrupt):
-        run_on_cluster(cluster, load, 10, lambda *_: None)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_on_cluster(cluster, load, 10, lambda *_: None)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert load.name not in _left(api_server)
 
 
