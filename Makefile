@@ -124,6 +124,12 @@ bench-check: setup ## The same, quicker and with lower targets: a check before a
 bench-growth: setup ## The same with 10 million bookings (15 to 25 minutes, 10 GB)
 	$(BIN)/lab bench --growth
 
+.PHONY: bench-capacity
+bench-capacity: setup-dev ## Measure how accurate `lab capacity` is (3 hours; a stopped one goes on)
+	$(BIN)/lab up
+	$(BIN)/lab set LAB_DETAIL=fast
+	$(BIN)/python -m tests.benchmarks.capacity $(ARGS)
+
 .PHONY: down
 down: ## Stop the stack
 	$(BIN)/lab down

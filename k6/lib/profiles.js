@@ -138,6 +138,30 @@ export function buildHold(variables) {
   };
 }
 
+/**
+ * A constant rate, decimals included, that may end as soon as its outcome is clear: `lab capacity`.
+ * @param {Variables} variables
+ * @returns {Load}
+ */
+export function buildTrial(variables) {
+  const rate = readDecimal(variables, 'RATE', 50, 0.1, 100000);
+  const duration = readDuration(variables, 'DURATION', 30);
+  const limits = readVus(variables, defaultVus(Math.ceil(rate)));
+  const perMinute = Math.round(rate * MINUTE);
+  const planned = perMinute / MINUTE;
+  return {
+    ...buildRamp('requests', [{ duration_seconds: duration, from: planned, to: planned }], limits),
+    mayStopEarly: true,
+    executor: {
+      executor: 'constant-arrival-rate',
+      rate: perMinute,
+      timeUnit: '1m',
+      duration: seconds(duration),
+      ...limits,
+    },
+  };
+}
+
 // Rate around a spike: easily sustained by a target whose break point is half of the spike's rate.
 const CALM_SHARE = 0.25;
 const CALM_BEFORE = 10;
@@ -374,6 +398,7 @@ const BUILDERS = {
   breakpoint: { build: buildBreakpoint, options: ARRIVAL_VARIABLES },
   'breakpoint-geometric': { build: buildGeometricBreakpoint, options: GEOMETRIC_VARIABLES },
   hold: { build: buildHold, options: ARRIVAL_VARIABLES },
+  trial: { build: buildTrial, options: ARRIVAL_VARIABLES },
   spike: { build: buildSpike, options: ARRIVAL_VARIABLES },
   closed: { build: buildClosed, options: ['VUS', 'DURATION'] },
   'closed-ramp': { build: buildClosedRamp, options: ['VUS', 'DURATION'] },

@@ -9,6 +9,7 @@ import { expectEqual, expectError } from './expect.js';
 export const cases = [
   profilesSmokeAndArrival,
   profileGeometric,
+  profileTrial,
   spikeProfile,
   articleProfiles,
   profileErrors,
@@ -44,6 +45,19 @@ function profileGeometric() {
   const backwards = { START_RATE: '5', RATE: '5' };
   const build = () => buildProfile('breakpoint-geometric', backwards);
   expectError('geometric: start above the top', build, ['START_RATE=5', 'RATE=5']);
+}
+
+function profileTrial() {
+  const trial = buildProfile('trial', { RATE: '12.34', MAX_VUS: '80' });
+  const { rate, timeUnit, duration } = /** @type {any} */ (trial.executor);
+  expectEqual('trial: a rate per minute', [rate, timeUnit, duration], [740, '1m', '30s']);
+  const planned = 740 / 60;
+  const plan = [{ duration_seconds: 30, from: planned, to: planned }];
+  expectEqual('trial: the plan has the rate that k6 gets', trial.plan, plan);
+  expectEqual('trial: may stop early', trial.mayStopEarly, true);
+  expectEqual('trial: VUs up to MAX_VUS', vusOf(trial), [65, 80]);
+  const build = () => buildProfile('trial', { RATE: '0' });
+  expectError('trial: no rate', build, ['RATE=0', '0.1']);
 }
 
 /** @param {import('../lib/profiles.js').Profile} profile */

@@ -101,13 +101,14 @@ class HistogramCounter:
 
     def quantile_between(self, start: float, end: float, share: float) -> float | None:
         """Return a quantile of the observations between two moments (Unix time)."""
-        return quantile(
-            {
-                bucket: counter.at(end) - counter.at(start)
-                for bucket, counter in self._counters.items()
-            },
-            share,
-        )
+        return quantile(self.between(start, end), share)
+
+    def between(self, start: float, end: float) -> Histogram:
+        """Return the observations between two moments (Unix time)."""
+        return {
+            bucket: counter.at(end) - counter.at(start)
+            for bucket, counter in self._counters.items()
+        }
 
     def total(self) -> Histogram:
         """Return all observations: the last push of each series."""

@@ -5,6 +5,7 @@ Each command imports what it needs when it runs: `lab --help` reads this module,
 
 import os
 from contextlib import AbstractContextManager, nullcontext
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -89,7 +90,46 @@ def k6(
     _exit_unless_passed(single_run.result)
 
 
-def require_reference_scenario(target: str | None, scenario: Scenario | None) -> None:
+def capacity(
+    scenario: Annotated[
+        ApiScenario | None, typer.Option(help="Which requests arrive. Default: detail.")
+    ] = None,
+    p95: options.SloP95 = "1s",
+    errors: options.SloErrors = "1%",
+    budget: options.Budget = "4m",
+    precision: options.Precision = "5%",
+    target: options.Target = None,
+    only: options.Only = None,
+    yes_load: options.YesLoad = None,
+    as_json: Json = False,
+) -> None:
+    """Search the highest arrival rate within an SLO, and confirm it.
+
+    A hold just below it passes, one just above it fails. Exit code 1: not confirmed, or no rate
+    meets the SLO.
+    """
+    from lab.analysis.capacity.course import Slo
+    from lab.cli.output import capacity as output
+    from lab.stack.locks import measurement_lock
+    from lab.suites.capacity import command
+
+    require_reference_scenario(target, scenario)
+    search = command.CapacityOptions(
+        Slo(options.seconds_of("--p95", p95), options.share_of("--errors", errors)),
+        None if target else scenario or ApiScenario.DETAIL,
+        only,
+        options.seconds_of("--budget", budget),
+        options.share_of("--precision", precision),
+    )
+    engine = current_engine()
+    with measurement_lock(), _loaded(engine, target, yes_load, Place.HERE) as loaded:
+        document = command.run(engine, loaded, search)
+    print_result(document, as_json, output.capacity)
+    if document["outcome"] != "confirmed":
+        raise typer.Exit(1)
+
+
+def require_reference_scenario(target: str | None, scenario: StrEnum | None) -> None:
     """Check that the load of a target of the user's own has no scenario of the reference app.
 
     Raises:

@@ -93,6 +93,14 @@ MaxErrors = Annotated[
 MinAchieved = Annotated[
     float, typer.Option(min=0, max=1, help="Limit on answered requests, as a share of the due.")
 ]
+SloP95 = Annotated[
+    str, typer.Option("--p95", help="SLO: limit on p95 response time, such as 300ms.")
+]
+SloErrors = Annotated[
+    str, typer.Option("--errors", help="SLO: limit on failed requests, such as 1%.")
+]
+Budget = Annotated[str, typer.Option(help="No load begins later than this: 2m or 10m.")]
+Precision = Annotated[str, typer.Option(help="How narrow the answer must be, such as 5%.")]
 EarlyStop = Annotated[
     bool,
     typer.Option("--early-stop/--no-early-stop", help="Stop a breakpoint soon after the break."),
@@ -160,6 +168,31 @@ def check_duration(duration: str) -> float:
     if not re.fullmatch(durations.PATTERN, duration):
         raise UsageError(f"--duration {duration} is not a duration. Write it like 20s or 5m.")
     return durations.seconds(duration)
+
+
+def seconds_of(option: str, text: str) -> float:
+    """Return the seconds of a duration.
+
+    Raises:
+        UsageError: the text is none, or nothing.
+    """
+    from lab_settings import durations
+
+    if not re.fullmatch(durations.PATTERN, text) or not durations.seconds(text):
+        raise UsageError(f"{option} {text} is not a duration. Write it like 300ms, 20s or 5m.")
+    return durations.seconds(text)
+
+
+def share_of(option: str, text: str) -> float:
+    """Return a percentage as a share: 1% is 0.01.
+
+    Raises:
+        UsageError: the text is none, or out of range.
+    """
+    match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%", text)
+    if not match or not 0 <= float(match[1]) < 100:
+        raise UsageError(f"{option} {text} is not a percentage below 100. Write it like 1%.")
+    return float(match[1]) / 100
 
 
 def whole_seconds(duration: str, minimum: int, maximum: int) -> int:

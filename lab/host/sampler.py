@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -169,7 +169,7 @@ def memory_peak(uses: list[CpuUse]) -> int | None:
     return max((use.memory_bytes for use in uses if use.memory_bytes is not None), default=None)
 
 
-def busy_between(uses: list[CpuUse], start: float, end: float) -> CpuUse | None:
+def busy_between(uses: Sequence[CpuUse], start: float, end: float) -> CpuUse | None:
     """Return the mean over a time span; None without a sample in it."""
     span = [use for use in uses if start <= use.at <= end + _STEP_SECONDS]
     if not span:

@@ -25,7 +25,7 @@ class Load:
 
     profile: str
     scenario: str | None = None
-    rate: int | None = None
+    rate: float | None = None
     duration: str | None = None
     vus: int | None = None
     route: str | None = None

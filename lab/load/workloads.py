@@ -29,6 +29,7 @@ class Profile(_Choice):
         "arrival rate grows by 7 % a second from --start-rate to --rate",
     )
     HOLD = "hold", "constant arrival rate"
+    TRIAL = "trial", "constant arrival rate, decimals included: one load of lab capacity"
     SPIKE = "spike", "arrival rate jumps to four times the calm before and after it"
     CLOSED = "closed", "each virtual user sends the next request after its last response"
     CLOSED_RAMP = "closed-ramp", "like closed, with a growing number of virtual users"

@@ -1,0 +1,1 @@
+"""Search the highest constant arrival rate that a target sustains within its SLO."""

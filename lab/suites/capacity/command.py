@@ -1,0 +1,229 @@
+"""The steps of `lab capacity` around its search: the target, the order and the document."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lab.analysis.capacity.course import Second, Slo
+from lab.analysis.capacity.outcomes import Capacity, Hold
+from lab.analysis.capacity.search import find_capacity
+from lab.analysis.formatting import milliseconds, rate
+from lab.analysis.provenance import host, relative, write_json
+from lab.console import Progress
+from lab.errors import Interrupted, LabError, UsageError
+from lab.host.noise import mean_share
+from lab.paths import RESULTS
+from lab.settings import Settings
+from lab.stack.engine import Engine, settings_of
+from lab.suites.capacity.loads import K6Loads, LoadDetails
+from lab.targets.target import Target
+
+# History of the format:
+# 1: first.
+SCHEMA_VERSION = 1
+
+# Two ramps, and the two holds of a confirmation.
+MIN_BUDGET_SECONDS = 90
+# After the budget, the last hold and the readback.
+_LAST_SECONDS = 25
+
+
+@dataclass(frozen=True)
+class CapacityOptions:
+    """What to search: the SLO, the requests (a scenario, or operations of a target's mix), how
+    long at most in seconds, and how precisely, as a share of the capacity.
+    """
+
+    slo: Slo
+    scenario: str | None = None
+    only: str | None = None
+    budget: float = 240
+    precision: float = 0.05
+
+
+def validate_options(options: CapacityOptions, settings: Settings) -> None:
+    """Check the options before anything is measured.
+
+    Raises:
+        UsageError: no response, or every one, would meet the SLO; or the budget is too short.
+    """
+    limit, timeout = options.slo.p95_seconds, settings.LAB_CLIENT_TIMEOUT
+    if limit <= 0:
+        raise UsageError("--p95 0 ms allows no response. Set it like --p95 300ms.")
+    if limit >= timeout:
+        raise UsageError(
+            f"--p95 {limit:g}s is not below LAB_CLIENT_TIMEOUT={timeout} s: later responses fail. "
+            "Lower it, or raise that setting."
+        )
+    if options.budget < MIN_BUDGET_SECONDS:
+        raise UsageError(
+            f"--budget {options.budget:g}s is too short for an answer. Set it to "
+            f"{MIN_BUDGET_SECONDS}s or more."
+        )
+
+
+def run(engine: Engine, target: Target, options: CapacityOptions) -> dict[str, Any]:
+    """Search the target's capacity, store the document, and return it.
+
+    Raises:
+        UsageError: an option is out of range.
+        LabError: the stack or the target failed.
+        Interrupted: the user pressed Ctrl-C; the loads so far are stored.
+    """
+    settings = settings_of(engine)
+    validate_options(options, settings)
+    folder = RESULTS / f"capacity-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    head = _head(engine, settings, target, options)
+    with Progress(options.budget + _LAST_SECONDS) as progress:
+        progress.begin("capacity", options.budget + _LAST_SECONDS)
+        loads = K6Loads(
+            engine, target, options.slo, options.scenario, folder, options.only, progress.show_step
+        )
+        holds = list[Hold]()
+        try:
+            capacity = find_capacity(
+                loads,
+                options.slo,
+                budget=options.budget,
+                precision=options.precision,
+                report=holds.append,
+            )
+        except (Interrupted, LabError):
+            if holds:
+                _store(folder, {**head, "outcome": "interrupted"}, holds, loads.details)
+            raise
+    document = {**head, **_answer(capacity, options.slo, loads.details)}
+    return _store(folder, document, holds, loads.details)
+
+
+def _head(
+    engine: Engine, settings: Settings, target: Target, options: CapacityOptions
+) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "target": target.name,
+        "scenario": options.scenario or "mix",
+        "only": options.only,
+        "slo": {
+            "p95_ms": round(1000 * options.slo.p95_seconds),
+            "errors": options.slo.max_errors,
+        },
+        "budget_seconds": options.budget,
+        "arrivals": "evenly spaced",
+        "settings": settings.model_dump(),
+        "host": host(settings, engine.name),
+        "versions": engine.versions(),
+    }
+
+
+def _answer(capacity: Capacity, slo: Slo, details: dict[str, LoadDetails]) -> dict[str, Any]:
+    return {
+        "outcome": capacity.outcome,
+        "headline": headline(capacity),
+        "rate": capacity.rate and round(capacity.rate, 2),
+        "low": round(capacity.low, 2),
+        "high": round(capacity.high, 2) if math.isfinite(capacity.high) else None,
+        "precision": _rounded(capacity.precision),
+        "speed_spread": round(capacity.speed_spread, 4),
+        "seconds": round(capacity.seconds, 1),
+        "notes": list(capacity.notes),
+        "alone": {
+            "p50_ms": round(1000 * capacity.alone.median_seconds, 1),
+            "bad_share": round(capacity.alone.bad_share, 4),
+        },
+        "at_capacity": _at_capacity(capacity, slo, details),
+        "limit": _limit(capacity, details),
+    }
+
+
+def headline(capacity: Capacity) -> str:
+    """Return the answer in one line."""
+    if capacity.rate is None:
+        alone = milliseconds(1000 * capacity.alone.median_seconds)
+        return f"no rate meets this SLO: one request alone takes {alone} ms"
+    if capacity.outcome == "generator":
+        return f"at least {rate(capacity.rate)}/s: the load generator is the limit"
+    interval = f"{rate(capacity.low)} to {rate(capacity.high)}"
+    answer = f"{rate(capacity.rate)}/s ({interval})"
+    return f"{answer}, confirmed" if capacity.confirmed else f"{answer}, not confirmed"
+
+
+def _at_capacity(
+    capacity: Capacity, slo: Slo, details: dict[str, LoadDetails]
+) -> dict[str, Any] | None:
+    """Return the hold just below the capacity; without a confirmation, the highest that passed."""
+    passed = [hold for hold in capacity.holds if hold.passed]
+    hold = capacity.below or max(passed, key=lambda one: one.rate, default=None)
+    if hold is None:
+        return None
+    found = details[hold.load]
+    used = None if found.p95_ms is None else found.p95_ms / 1000 / slo.p95_seconds
+    return {**_hold_document(hold, found), "slo_used": _rounded(used)}
+
+
+def _limit(capacity: Capacity, details: dict[str, LoadDetails]) -> dict[str, Any] | None:
+    """Return the hold just above the capacity; without a confirmation, the lowest that failed."""
+    failed = [hold for hold in capacity.holds if not hold.passed and not hold.is_void]
+    hold = capacity.above or min(failed, key=lambda one: one.rate, default=None)
+    return None if hold is None else _hold_document(hold, details[hold.load])
+
+
+def _hold_document(hold: Hold, found: LoadDetails) -> dict[str, Any]:
+    counts = [
+        sum(getattr(second, name) for second in hold.seconds)
+        for name in ("answered", "late", "failed")
+    ]
+    return {
+        "load": hold.load,
+        "rate": round(hold.rate, 2),
+        "seconds": len(hold.seconds),
+        "passed": hold.passed,
+        "reason": hold.judgement.reason,
+        "disturbed": hold.disturbed,
+        "speed": hold.speed and round(hold.speed, 2),
+        **dict(zip(("answered", "late", "failed"), map(round, counts), strict=True)),
+        **asdict(found),
+        "course": [_second(second) for second in hold.seconds],
+    }
+
+
+def _second(second: Second) -> dict[str, float | None]:
+    mean = 1000 * second.response_seconds / second.answered if second.answered else None
+    return {
+        "answered": round(second.answered, 1),
+        "late": round(second.late, 1),
+        "failed": round(second.failed, 1),
+        "mean_ms": None if mean is None else round(mean, 1),
+        "in_flight": round(second.in_flight, 1),
+    }
+
+
+def _store(
+    folder: Path,
+    document: dict[str, Any],
+    holds: Sequence[Hold],
+    details: dict[str, LoadDetails],
+) -> dict[str, Any]:
+    rows = [_hold_document(hold, details[hold.load]) for hold in holds]
+    speeds = [row["cpu_speed"] for row in rows if row["cpu_speed"]]
+    document = {
+        **document,
+        "cpu_speed": round(mean_share(speeds), 2) if speeds else None,
+        "holds": rows,
+        "files": {"folder": relative(folder), "result": relative(folder / "result.json")},
+    }
+    if rows and document["outcome"] != "interrupted":
+        # Altair takes half a second to import, which would delay every other command.
+        from lab.charts.capacity import draw
+
+        document["files"]["picture"] = relative(draw(document, folder / "capacity"))
+    write_json(folder / "result.json", document)
+    return document
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

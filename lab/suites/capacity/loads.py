@@ -1,0 +1,330 @@
+"""The loads of a search for a capacity, sent by k6."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+
+from lab.analysis.capacity.course import LATE_SHARE, Second, Slo, course_of
+from lab.analysis.capacity.judgement import HoldPlan, Judgement, judge
+from lab.analysis.capacity.outcomes import Alone, Hold, Ramp
+from lab.analysis.counters import Histogram, quantile
+from lab.analysis.early_stop import generator_is_full
+from lab.analysis.running import RunningLoad
+from lab.analysis.windows import Totals
+from lab.errors import LabError
+from lab.host.cpus import choose_cpus, expand
+from lab.host.sampler import CpuUse, busy_between
+from lab.load.k6 import Run, run_k6
+from lab.load.load import Load
+from lab.load.plan import Plan
+from lab.load.summary import read_summary
+from lab.stack.engine import Engine, settings_of
+from lab.targets.target import Target
+
+_ALONE_SECONDS = 3
+# A ramp's rate grows by 7 % a second (k6/lib/profiles.js): to this multiple in a minute.
+_RAMP_FACTOR = 60
+_LEAST_TOP, _HIGHEST_RATE = 10, 100_000
+# The newest pushes are not there yet when a load is looked at.
+_UNREAD_SECONDS = 5
+# Virtual users of a hold: more than the requests in flight at which it fails.
+_USERS_PER_LIMIT, _MORE_USERS, _MOST_USERS = 3, 20, 5000
+# A ramp ends when this share of the responses is late, for as many seconds.
+_LATE_NOW, _LATE_SECONDS = 0.25, 2
+_MIN_LATE, _FEW_IN_FLIGHT = 5, 4
+_SATURATED_SECONDS = 3
+# The machine stood still between two samples this far apart, in seconds.
+_LATE_SAMPLE = 1.6
+# Of the CPU time in one second, and cores of other programs over a load.
+_MUCH_STEAL, _OTHER_CORES = 0.2, 0.3
+# The wait between two loads, and between two looks at the target.
+_SHORTEST_DRAIN, _LONGEST_DRAIN, _POLL_SECONDS = 1.0, 60.0, 0.5
+_QUICK_ANSWER = 0.05
+# Utilization of the target's CPUs from which they are what limits it.
+_FULL_CPU = 0.85
+# Their speed is measured over so many seconds at the end of a ramp.
+_SPEED_SECONDS = 8
+
+_FULL = Judgement(False, "the load generator was full")
+
+
+@dataclass(frozen=True)
+class LoadDetails:
+    """What a search does not need of a load, but its reader does. Times in ms; `services` has the
+    cores of each.
+    """
+
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    target_cpu: float | None
+    generator_cpu: float | None
+    services: dict[str, float]
+    cpu_speed: float | None
+
+
+@dataclass
+class K6Loads:
+    """`Loads` of a search on a target; the files of each load go to a folder in `folder`.
+
+    `only` selects operations of a target's mix. `show` gets a line for each load; `details` has
+    those of each load, by name.
+    """
+
+    engine: Engine
+    target: Target
+    slo: Slo
+    scenario: str | None
+    folder: Path
+    only: str | None = None
+    show: Callable[[str], None] = lambda _step: None
+    details: dict[str, LoadDetails] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._sent, self._cpu_bound = 0, False
+        cpus = choose_cpus(settings_of(self.engine))
+        self._target_cpus = 0 if cpus.shared else len(expand(cpus.target))
+        self._ready_seconds = min(self._time_ready() for _ in range(3))
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def alone(self) -> Alone:
+        """Send requests one at a time, without a pause."""
+        self.show("one request at a time")
+        load = replace(self._load("alone", "closed"), vus=1, duration=f"{_ALONE_SECONDS}s")
+        run = self._run(load)
+        summary = read_summary(run.summary_file)
+        requests = summary.value("http_reqs", "count")
+        if not requests:
+            raise LabError(f"The target answered no request. See {run.folder}.")
+        in_time = summary.value("lab_answers_in_time", "count")
+        median = summary.value("http_req_duration", "p(50)") / 1000
+        return Alone(median, 1 - in_time / requests, is_disturbed(run.cpu, run.started))
+
+    def ramp(self, start: float) -> Ramp:
+        """Let the rate grow until responses are late, or the load generator is full."""
+        top = min(math.ceil(start * _RAMP_FACTOR), _HIGHEST_RATE)
+        load = replace(
+            self._load("ramp", "breakpoint-geometric"),
+            start_rate=round(max(start, 0.1), 2),
+            rate=max(top, _LEAST_TOP),
+        )
+        self.show(f"a ramp from {start:.3g}/s")
+        course = self._follow(load, lambda seconds: _is_saturated(seconds, self.slo))
+        last = course.seconds[-_SATURATED_SECONDS:]
+        count = len(course.seconds)
+        self._cpu_bound = self._is_cpu_bound(course)
+        return Ramp(
+            answered=sum(s.answered - s.failed for s in last) / len(last),
+            late_from=_late_from(course.seconds),
+            variation=_variation(course.histogram(0, max(count // 2, 1))),
+            highest=last[-1].arrived,
+            generator_full=course.generator_full,
+            disturbed=course.disturbed,
+            speed=self._speed(course, max(count - _SPEED_SECONDS, 0)) if self._cpu_bound else None,
+        )
+
+    def hold(self, rate: float, plan: HoldPlan) -> Hold:
+        """Hold a rate until its judgement is clear."""
+        users = math.ceil(_USERS_PER_LIMIT * self.slo.p95_seconds * rate) + _MORE_USERS
+        load = replace(
+            self._load("hold", "trial"),
+            rate=round(rate, 2),
+            duration=f"{plan.longest + _UNREAD_SECONDS}s",
+            max_vus=min(users, _MOST_USERS),
+        )
+
+        def judgement(seconds: list[Second]) -> Judgement | None:
+            return judge(rate, seconds, self.slo, plan)
+
+        self.show(f"a hold at {rate:.3g}/s")
+        course = self._follow(load, lambda seconds: judgement(seconds) is not None)
+        result = _FULL if course.generator_full else judgement(course.seconds)
+        if result is None:
+            raise LabError(
+                f"{load.testid} can't be judged: Prometheus has {len(course.seconds)} of its "
+                f"seconds. See `lab logs prometheus`, and {self.folder}."
+            )
+        return Hold(
+            rate,
+            course.seconds,
+            result,
+            disturbed=course.disturbed,
+            generator_full=course.generator_full,
+            load=load.testid,
+            speed=self._speed(course) if self._cpu_bound else None,
+        )
+
+    def drain(self) -> float:
+        """Wait until the target is as quick to answer that it is ready as before any load."""
+        started = time.monotonic()
+        time.sleep(_SHORTEST_DRAIN)
+        while time.monotonic() - started < _LONGEST_DRAIN:
+            if self._time_ready() < 2 * self._ready_seconds + _QUICK_ANSWER:
+                break
+            time.sleep(_POLL_SECONDS)
+        return time.monotonic() - started
+
+    def _time_ready(self) -> float:
+        started = time.monotonic()
+        self.target.require_ready()
+        return time.monotonic() - started
+
+    def _load(self, kind: str, profile: str) -> Load:
+        return Load(
+            profile,
+            self.scenario,
+            only=self.only,
+            bound_ms=round(self.slo.p95_seconds * 1000),
+            testid=f"{self.folder.name}-{self._sent + 1}-{kind}",
+        )
+
+    def _is_cpu_bound(self, course: "_Course") -> bool:
+        """Return whether the target's CPUs were full at the end of a ramp. Where it shares them
+        with the load generator, or the lab does not see it, nobody knows.
+        """
+        end = course.started + len(course.seconds)
+        use = busy_between(course.cpu, end - _SATURATED_SECONDS, end)
+        is_known = self._target_cpus and self.target.is_observed
+        return bool(is_known and use and use.target > _FULL_CPU)
+
+    def _speed(self, course: "_Course", start: float = 0) -> float | None:
+        """Return the requests per CPU second of the target, from a second of the load on."""
+        end = len(course.seconds)
+        use = busy_between(course.cpu, course.started + start, course.started + end)
+        answered = sum(second.answered for second in course.seconds[int(start) :])
+        if use is None or not use.target or not answered:
+            return None
+        return answered / (use.target * self._target_cpus * (end - start))
+
+    def _follow(self, load: Load, is_clear: Callable[[list[Second]], bool]) -> "_Course":
+        """Send a load until it is clear."""
+        url = settings_of(self.engine).prometheus_url
+        course = _Course(RunningLoad(load.testid, url), self.slo, is_clear)
+        run = self._run(load, course)
+        if not course.seconds:
+            raise LabError(
+                f"Prometheus recorded nothing of {load.testid}. See `lab logs prometheus`, and "
+                f"{run.folder}."
+            )
+        course.cpu = run.cpu
+        course.disturbed = is_disturbed(run.cpu, course.started)
+        self.details[load.testid] = _details(run, course)
+        return course
+
+    def _run(self, load: Load, should_stop: "_Course | None" = None) -> Run:
+        self._sent += 1
+        folder = self.folder / load.testid.removeprefix(f"{self.folder.name}-")
+        return run_k6(self.engine, self.target, load, folder, should_stop)
+
+
+@dataclass
+class _Course:
+    """Follows a load by k6's pushes; called every second, it returns whether the load may end."""
+
+    load: RunningLoad
+    slo: Slo
+    is_clear: Callable[[list[Second]], bool]
+    seconds: list[Second] = field(default_factory=list)
+    totals: Totals | None = None
+    generator_full: bool = False
+    disturbed: bool = False
+    cpu: Sequence[CpuUse] = ()
+
+    def __call__(self, plan: Plan, cpu: list[CpuUse]) -> bool:
+        self.generator_full = bool(self.load.started) and generator_is_full(cpu, self.started)
+        if self.generator_full:
+            return True
+        try:
+            seconds = self.load.recorded_seconds()
+            if int(seconds) <= len(self.seconds):
+                return False
+            self.totals = self.load.totals(seconds)
+        except LabError:
+            # Prometheus may answer again in a second.
+            return False
+        self.seconds = course_of(self.totals, plan, seconds, self.slo)
+        return self.is_clear(self.seconds)
+
+    @property
+    def started(self) -> float:
+        return self.load.started or 0.0
+
+    def histogram(self, start: float, end: float) -> Histogram:
+        """Return the response times between two seconds of the load."""
+        if self.totals is None:
+            return {}
+        return self.totals.durations.between(self.started + start, self.started + end)
+
+
+def _is_saturated(seconds: Sequence[Second], slo: Slo) -> bool:
+    """Return whether responses were late, or more and more requests in flight, for long enough."""
+    last = seconds[-_LATE_SECONDS:]
+    return len(last) == _LATE_SECONDS and all(_is_behind(second, slo) for second in last)
+
+
+def _is_behind(second: Second, slo: Slo) -> bool:
+    bad = second.late + second.failed + second.overdue
+    many = bad >= _MIN_LATE and bad > _LATE_NOW * (second.answered + second.overdue)
+    return many or second.in_flight > 2 * slo.p95_seconds * second.arrived + _FEW_IN_FLIGHT
+
+
+def _late_from(seconds: Sequence[Second]) -> float | None:
+    """Return the rate from which responses were late to the end of a ramp; None if they were not.
+
+    Responses are counted when they arrive, a limit after their request.
+    """
+    found = None
+    for second in reversed(seconds):
+        if second.late + second.failed + second.overdue <= LATE_SHARE * second.answered:
+            break
+        found = second.arrived
+    return found
+
+
+def _variation(histogram: Histogram) -> float:
+    """Return the standard deviation ÷ the mean of the response times."""
+    count = sum(histogram.values())
+    if not count:
+        return 1.0
+    middles = [((lower + upper) / 2, number) for (lower, upper), number in histogram.items()]
+    mean = sum(middle * number for middle, number in middles) / count
+    variance = sum((middle - mean) ** 2 * number for middle, number in middles) / count
+    return math.sqrt(variance) / mean if mean else 1.0
+
+
+def is_disturbed(cpu: Sequence[CpuUse], started: float) -> bool:
+    """Return whether the machine stood still during a load that began at `started` (Unix time), or
+    its CPUs were taken by the hypervisor or by other programs.
+    """
+    uses = [use for use in cpu if use.at > started]
+    if len(uses) < 2:
+        return False
+    late = any(b.at - a.at > _LATE_SAMPLE for a, b in pairwise(uses))
+    steal = max(use.steal for use in uses) > _MUCH_STEAL
+    return late or steal or fmean(use.others for use in uses) > _OTHER_CORES
+
+
+def _details(run: Run, course: _Course) -> LoadDetails:
+    end = float(len(course.seconds))
+    times = course.histogram(0, end)
+    use = busy_between(run.cpu, course.started, course.started + end)
+    return LoadDetails(
+        p50_ms=_milliseconds(times, 0.50),
+        p95_ms=_milliseconds(times, 0.95),
+        p99_ms=_milliseconds(times, 0.99),
+        target_cpu=round(use.target, 3) if use else None,
+        generator_cpu=round(use.load, 3) if use else None,
+        services={name: round(cores, 3) for name, cores in use.services.items()} if use else {},
+        cpu_speed=run.cpu_speed,
+    )
+
+
+def _milliseconds(histogram: Histogram, share: float) -> float | None:
+    value = quantile(histogram, share)
+    return None if value is None else round(1000 * value, 1)
