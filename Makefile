@@ -128,7 +128,12 @@ bench-growth: setup ## The same with 10 million bookings (15 to 25 minutes, 10 G
 bench-capacity: setup-dev ## Measure how accurate `lab capacity` is (3 hours; a stopped one goes on)
 	$(BIN)/lab up
 	$(BIN)/lab set LAB_DETAIL=fast
-	$(BIN)/python -m tests.benchmarks.capacity $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m tests.benchmarks.capacity $(ARGS)
+
+.PHONY: bench-compare
+bench-compare: setup-dev ## Measure how well `lab compare` tells (3 hours; a stopped one goes on)
+	-$(BIN)/lab down
+	PYTHONPATH=tests $(BIN)/python -m tests.benchmarks.comparison $(ARGS)
 
 .PHONY: down
 down: ## Stop the stack

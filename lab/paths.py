@@ -3,6 +3,7 @@
 import hashlib
 import os
 import stat
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,9 +38,23 @@ _MAX_SOCKET_PATH = 100
 
 @dataclass(frozen=True)
 class State:
-    """The files of one running stack; each stack of a project has one."""
+    """The files of one running stack; each stack of a project has one.
+
+    `code` is the checkout whose `backend/` it runs: this one, or that of another commit, with a
+    virtual environment in `.venv`.
+    """
 
     base: Path
+    code: Path = ROOT
+
+    @property
+    def backend(self) -> Path:
+        return self.code / "backend"
+
+    @property
+    def python(self) -> Path:
+        """The Python that runs the backend."""
+        return Path(sys.executable) if self.code == ROOT else self.code / ".venv/bin/python"
 
     @property
     def settings(self) -> Path:

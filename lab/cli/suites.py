@@ -3,18 +3,22 @@
 Each command imports what it needs when it runs: `lab --help` reads this module, not the suites.
 """
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from lab.cli.options import (
     ApiScenario,
+    Budget,
     Generators,
     Json,
     Quick,
     Repeats,
     current_engine,
     print_result,
+    seconds_of,
+    share_of,
     whole_seconds,
 )
 from lab.errors import UsageError
@@ -80,6 +84,55 @@ def calibrate(
     print_result(document, as_json, calibration)
     if not command.is_calibrated(document):
         raise typer.Exit(1)
+
+
+def compare(
+    a: Annotated[
+        str,
+        typer.Argument(
+            help="A preset, settings (LAB_DETAIL=fast), a commit, or . (this checkout)."
+        ),
+    ],
+    b: Annotated[str, typer.Argument(help="What is compared with it.")],
+    scenario: ApiScenario = Api.DETAIL,
+    budget: Budget = "6m",
+    fail_if_slower: Annotated[
+        str, typer.Option(help="From which difference on B is slower, such as 5%.")
+    ] = "5%",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 3 if the answer is: can't tell.")
+    ] = False,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Also write Markdown to a file, for a pull request.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare two variants: is B slower than A?
+
+    Both run at once on the same CPUs, restarted several times. Exit code 1 if B is slower. Native
+    engine only.
+    """
+    from lab.cli.output import comparison as output
+    from lab.stack.locks import measurement_lock
+    from lab.suites.comparison import command
+    from lab.suites.comparison.variants import find_variant
+
+    options = command.CompareOptions(
+        find_variant(a),
+        find_variant(b),
+        scenario,
+        seconds_of("--budget", budget),
+        share_of("--fail-if-slower", fail_if_slower),
+    )
+    with measurement_lock():
+        document = command.run(command.base_settings(current_engine()), options)
+    if markdown:
+        markdown.write_text(output.markdown(document))
+    print_result(document, as_json, output.comparison)
+    if document["verdict"] == "slower":
+        raise typer.Exit(1)
+    if strict and document["verdict"] == "can't tell":
+        raise typer.Exit(3)
 
 
 def overload(

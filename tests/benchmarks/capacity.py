@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from statistics import mean, median, stdev
 
 from rich.table import Table
+from support.simulated_targets import KINDS, SimulatedLoads, Target, capacity
 
 from lab.analysis.capacity.course import Slo
 from lab.analysis.capacity.search import find_capacity
@@ -25,7 +26,6 @@ from lab.suites.capacity.command import CapacityOptions, run
 from lab.targets.reference.app import ReferenceApp
 from lab.targets.target import PlainServer
 from tests.benchmarks.records import Record, by_series, missing, share, store
-from tests.support.simulated_targets import KINDS, SimulatedLoads, Target, capacity
 
 NAME = "capacity"
 QUEUE, DETAIL, TRUTH = "queue of 200/s, k6", "detail, quick code, k6", "truth"
@@ -61,11 +61,11 @@ def _truth(kind: str) -> float:
 def run_simulations(runs: int) -> None:
     with ProcessPoolExecutor() as pool:
         known = {record["kind"] for record in by_series(NAME).get(TRUTH, [])}
-        lacking = [kind for kind in KINDS if kind not in known]
+        lacking = [kind for kind in KINDS if runs and kind not in known]
         for kind, rate in zip(lacking, pool.map(_truth, lacking), strict=True):
             store(NAME, TRUTH, len(known), {"kind": kind, "rate": rate})
         for kind in KINDS:
-            numbers = list(missing_quietly(kind, runs))
+            numbers = _missing(kind, runs)
             for start in range(0, len(numbers), _BATCH):
                 batch = numbers[start : start + _BATCH]
                 found = pool.map(_simulate, [(kind, number) for number in batch])
@@ -73,7 +73,7 @@ def run_simulations(runs: int) -> None:
                     store(NAME, kind, number, record)
 
 
-def missing_quietly(kind: str, runs: int) -> list[int]:
+def _missing(kind: str, runs: int) -> list[int]:
     done = {record["run"] for record in by_series(NAME).get(kind, [])}
     return [number for number in range(runs) if number not in done]
 

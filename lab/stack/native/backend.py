@@ -14,7 +14,7 @@ from lab.errors import LabError
 from lab.paths import State
 from lab.settings import Settings
 from lab.stack.native import tether
-from lab.stack.native.services.start_order import BACKEND, backend_env
+from lab.stack.native.services.start_order import backend_env
 from lab.stack.native.supervision import Supervision, is_alive, mark, wait_for
 
 # Most old workers have ended by then.
@@ -41,8 +41,8 @@ def python(
         {"stdout": sys.stderr} if show else {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     )
     return subprocess.run(
-        [*tether.argv_prefix(), sys.executable, *argv],
-        cwd=BACKEND,
+        [*tether.argv_prefix(), str(state.python), *argv],
+        cwd=state.backend,
         env=environ,
         text=True,
         check=False,

@@ -27,12 +27,7 @@ from lab.stack.native.program_paths import program_versions, require
 from lab.stack.native.services import grafana, redis_service
 from lab.stack.native.services.exporters import measured_group
 from lab.stack.native.services.service import Service
-from lab.stack.native.services.start_order import (
-    BACKEND,
-    backend_env,
-    services,
-    start_groups,
-)
+from lab.stack.native.services.start_order import backend_env, services, start_groups
 from lab.stack.native.starting import start
 from lab.stack.native.supervision import (
     Supervision,
@@ -92,7 +87,7 @@ class NativeEngine:
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
         settings = self._running_settings()
         env = {**os.environ, **backend_env(settings, self._state)}
-        folder = BACKEND if service == "backend" else ROOT
+        folder = self._state.backend if service == "backend" else ROOT
         return subprocess.run(
             [*tether.argv_prefix(), *argv],
             cwd=folder,

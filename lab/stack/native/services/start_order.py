@@ -2,12 +2,10 @@
 
 import os
 import pwd
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 from lab.host.cpus import choose_cpus
-from lab.paths import ROOT, State
+from lab.paths import State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.services import (
@@ -19,8 +17,6 @@ from lab.stack.native.services import (
 from lab.stack.native.services.exporters import exporters
 from lab.stack.native.services.service import Service
 from lab.stack.reference import DATABASE, ROLE
-
-BACKEND = ROOT / "backend"
 
 # What runs without the reference app (LAB_REFERENCE_APP=off).
 _MEASURING_SERVICES = {
@@ -83,7 +79,7 @@ def backend_env(settings: Settings, state: State) -> dict[str, str]:
         "BACKEND_METRICS_BIND": f"{LOOPBACK}:{settings.LAB_METRICS_PORT}",
         "BACKEND_ALLOWED_HOSTS": "*",
         "BACKEND_METRICS_DIR": str(state.run / "metrics"),
-        "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}",
+        "PATH": f"{state.python.parent}:{os.environ.get('PATH', '')}",
         "PYTHONUNBUFFERED": "1",
     }
 
@@ -120,11 +116,11 @@ def _postgres(settings: Settings, state: State) -> Service:
 def _backend(settings: Settings, state: State) -> Service:
     return Service(
         name="backend",
-        argv=[str(BACKEND / "bin/serve"), "backend", str(state.base)],
+        argv=[str(state.backend / "bin/serve"), "backend", str(state.base)],
         port=settings.LAB_BACKEND_PORT,
         url=settings.backend_url,
         env=backend_env(settings, state) | toxiproxy.server_env(settings),
-        cwd=BACKEND,
+        cwd=state.backend,
         alive_url=f"{settings.backend_url}/healthz",
     )
 
@@ -133,11 +129,11 @@ def _second_server(settings: Settings, state: State) -> Service:
     url = f"http://{LOOPBACK}:{settings.LAB_SECOND_SERVER_PORT}"
     return Service(
         name="backend-beside",
-        argv=[str(BACKEND / "bin/serve"), "beside", str(state.base)],
+        argv=[str(state.backend / "bin/serve"), "beside", str(state.base)],
         port=settings.LAB_SECOND_SERVER_PORT,
         url=url,
         env=backend_env(settings, state),
-        cwd=BACKEND,
+        cwd=state.backend,
         alive_url=f"{url}/healthz",
         enabled=settings.LAB_SECOND_SERVER != "off",
     )
@@ -148,14 +144,14 @@ def _worker(settings: Settings, state: State) -> Service:
     # messages.
     return Service(
         name="backend-worker",
-        argv=[str(BACKEND / "bin/serve"), "worker", str(state.base)],
+        argv=[str(state.backend / "bin/serve"), "worker", str(state.base)],
         # It receives its messages from Redis, and is ready once the backend returns a response from
         # it.
         port=0,
         alive_url=f"{settings.backend_url}/async/workbench/layer-hello/",
         url=f"{redis_service.url(settings)}/1",
         env=backend_env(settings, state),
-        cwd=BACKEND,
+        cwd=state.backend,
         enabled=settings.LAB_WORKBENCH == "on",
     )
 
@@ -163,11 +159,11 @@ def _worker(settings: Settings, state: State) -> Service:
 def _backend_metrics(settings: Settings, state: State) -> Service:
     return Service(
         name="backend-metrics",
-        argv=[sys.executable, "-m", "observability.metrics_server", str(state.base)],
+        argv=[str(state.python), "-m", "observability.metrics_server", str(state.base)],
         port=settings.LAB_METRICS_PORT,
         url=f"http://{LOOPBACK}:{settings.LAB_METRICS_PORT}/metrics",
         env=backend_env(settings, state),
-        cwd=BACKEND,
+        cwd=state.backend,
         side="load",
     )
 

@@ -1,0 +1,1 @@
+"""`lab compare`: two variants at once on the same CPUs."""

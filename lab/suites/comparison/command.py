@@ -1,0 +1,393 @@
+"""The steps of `lab compare` around its blocks: stacks, order, budget, and the document."""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lab.analysis.comparison import (
+    Pair,
+    Ratio,
+    Verdict,
+    estimate,
+    fails_more,
+    is_clear,
+    judge,
+)
+from lab.analysis.counters import add, quantile
+from lab.analysis.provenance import host, relative, write_json
+from lab.console import Progress, note
+from lab.errors import Interrupted, LabError, UsageError
+from lab.host.cpus import bind, choose_cpus, expand
+from lab.host.noise import StealMeter, cpu_speed
+from lab.paths import RESULTS
+from lab.settings import Settings, load_settings
+from lab.stack.engine import Engine
+from lab.suites.comparison.duet import DuetLoad, Side, find_rate, run_block
+from lab.suites.comparison.stacks import Stack, two_stacks
+from lab.suites.comparison.variants import Variant, code_of, require_comparable
+
+# History of the format:
+# 1: first.
+SCHEMA_VERSION = 1
+
+MIN_BUDGET_SECONDS = 120
+# A block: as many requests as say something, but not endlessly.
+_LONGEST_BLOCK_SECONDS, _BLOCK_REQUESTS = 40, 60
+# Until a block is known to take longer.
+_AROUND_BLOCK_SECONDS = 16
+# One block in so many has A in both stacks: what this machine tells apart that is the same.
+_CONTROL_EVERY, _FIRST_CONTROL = 5, 2
+# Where the CPU is less than this share of the response time, the response time is judged as well.
+_CPU_SHARE = 0.5
+_QUANTILES = tuple(share / 100 for share in (1, 5, *range(10, 91, 10), 95, 99))
+_METRICS = ("cpu_ms", "p50_ms", "p95_ms", "p99_ms", "memory_bytes")
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """What to compare, by which requests; how long at most, in seconds; from which difference on B
+    is slower, as a share; and the least length of a block.
+    """
+
+    a: Variant
+    b: Variant
+    scenario: str
+    budget: float
+    threshold: float
+    limit_ms: int = 1000
+    block_seconds: int = 20
+
+    @property
+    def is_control(self) -> bool:
+        """Return whether both are the same: then the machine is compared with itself."""
+        return (self.a.assignments, self.a.commit) == (self.b.assignments, self.b.commit)
+
+
+def validate_options(options: CompareOptions, base: Settings) -> None:
+    """Check the options before anything is started.
+
+    Raises:
+        UsageError: a setting is unknown, the commits can't be compared, or the budget is short.
+    """
+    for variant in (options.a, options.b):
+        variant.settings(base)
+    require_comparable(options.a, options.b)
+    if options.budget < MIN_BUDGET_SECONDS:
+        raise UsageError(
+            f"--budget {options.budget:g}s is too short for an answer. Set it to "
+            f"{MIN_BUDGET_SECONDS}s or more."
+        )
+    if options.threshold <= 0:
+        raise UsageError("--fail-if-slower 0% can't be told. Set it like 5%.")
+
+
+def base_settings(engine: Engine) -> Settings:
+    """Return the settings of both stacks without a variant: those of the running stack, if there
+    is one.
+
+    Raises:
+        UsageError: the engine has no second stack, or there is no reference app.
+    """
+    if engine.name != "native":
+        raise UsageError(
+            "`lab compare` needs the native engine: two stacks at once. Stop this one with `lab "
+            "down`, and set LAB_ENGINE=native."
+        )
+    settings = engine.settings() or load_settings()
+    if settings.LAB_REFERENCE_APP == "off":
+        raise UsageError("LAB_REFERENCE_APP=off, but `lab compare` loads the reference app.")
+    return settings
+
+
+@dataclass(frozen=True)
+class Block:
+    """A restart of both; `swapped` if B was in the first stack, `control` if A was in both."""
+
+    number: int
+    a: Side
+    b: Side
+    swapped: bool
+    control: bool
+    points: list[tuple[float, float]]
+
+
+@dataclass
+class _Comparison:
+    options: CompareOptions
+    blocks: list[Block] = field(default_factory=list)
+
+    def pairs(self, metric: str, *, control: bool = False) -> list[Pair]:
+        return [
+            Pair(getattr(block.a, metric) or 0, getattr(block.b, metric) or 0, block.swapped)
+            for block in self.blocks
+            if block.control == control
+        ]
+
+    def ratio(self, metric: str) -> Ratio | None:
+        return estimate(self.pairs(metric))
+
+    @property
+    def judged(self) -> list[str]:
+        """Return the metrics that decide: CPU per request; and the median response time, if most
+        of it is spent elsewhere.
+        """
+        sides = [side for block in self.blocks for side in (block.a, block.b)]
+        elsewhere = [side for side in sides if side.cpu_ms < _CPU_SHARE * side.p50_ms]
+        return ["cpu_ms", "p50_ms"] if len(elsewhere) > len(sides) / 2 else ["cpu_ms"]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the worst of the verdicts: slower in one is slower."""
+        verdicts = [judge(self.ratio(name), self.options.threshold) for name in self.judged]
+        if self._fails_more():
+            return "slower"
+        order: tuple[Verdict, ...] = ("slower", "can't tell", "faster", "not slower")
+        return next(verdict for verdict in order if verdict in verdicts)
+
+    def _fails_more(self) -> bool:
+        counted = [block for block in self.blocks if not block.control]
+        failed = [round(sum(getattr(block, name).failed for block in counted)) for name in "ab"]
+        requests = [round(sum(getattr(block, name).requests for block in counted)) for name in "ab"]
+        return fails_more(failed[0], requests[0], failed[1], requests[1])
+
+    @property
+    def is_clear(self) -> bool:
+        threshold = self.options.threshold
+        return all(is_clear(self.pairs(name), threshold) for name in self.judged)
+
+
+def run(base: Settings, options: CompareOptions) -> dict[str, Any]:
+    """Compare, store the document, and return it; `base` are the settings of both stacks.
+
+    Raises:
+        UsageError: an option is out of range.
+        LabError: a variant does not start, or a load failed.
+        Interrupted: the user pressed Ctrl-C; the blocks so far are stored.
+    """
+    validate_options(options, base)
+    started = time.monotonic()
+    folder = RESULTS / f"compare-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    cpus = choose_cpus(base)
+    head = _head(base, options)
+    comparison = _Comparison(options)
+    steal = StealMeter()
+    with Progress(options.budget) as progress, ExitStack() as exit_stack:
+        progress.begin("starting both stacks", 60, options.budget)
+        codes = {
+            variant.commit: exit_stack.enter_context(code_of(variant))
+            for variant in {options.a.commit: options.a, options.b.commit: options.b}.values()
+        }
+        stacks = exit_stack.enter_context(two_stacks(base))
+        # The lab computes too, and the target's CPUs are what is compared.
+        bind(expand(cpus.load))
+        folder.mkdir(parents=True)
+        try:
+            load = _find_load(stacks, options, codes, folder)
+            for block in _blocks(stacks, options, codes, load, folder, started, progress):
+                comparison.blocks.append(block)
+                # After each block, so that an interruption loses none.
+                document = _document(head, comparison, load, time.monotonic() - started)
+                write_json(folder / "result.json", document)
+                if comparison.is_clear:
+                    break
+        except (Interrupted, LabError):
+            if comparison.blocks:
+                note(f"The blocks so far are in {relative(folder / 'result.json')}.")
+            raise
+    document["steal"] = round(steal.share(), 4)
+    document["cpu_speed"] = round(cpu_speed(expand(cpus.target)), 2)
+    return _store(folder, document, comparison)
+
+
+def _find_load(
+    stacks: tuple[Stack, Stack],
+    options: CompareOptions,
+    codes: dict[str | None, Path],
+    folder: Path,
+) -> DuetLoad:
+    for stack, variant in zip(stacks, (options.a, options.b), strict=True):
+        stack.restart(variant, codes[variant.commit])
+    rate = find_rate(stacks, options.scenario, folder)
+    wanted = math.ceil(_BLOCK_REQUESTS / rate)
+    seconds = min(max(wanted, options.block_seconds), _LONGEST_BLOCK_SECONDS)
+    return DuetLoad(options.scenario, round(rate, 2), seconds, options.limit_ms)
+
+
+def _blocks(
+    stacks: tuple[Stack, Stack],
+    options: CompareOptions,
+    codes: dict[str | None, Path],
+    load: DuetLoad,
+    folder: Path,
+    started: float,
+    progress: Progress,
+) -> Iterator[Block]:
+    """Yield blocks until the next one would exceed the budget."""
+    expected = float(load.seconds + _AROUND_BLOCK_SECONDS)
+    number = 0
+    while not number or time.monotonic() - started + expected < options.budget:
+        number += 1
+        remaining = options.budget - (time.monotonic() - started)
+        progress.begin(f"block {number}", expected, max(remaining, expected))
+        began = time.monotonic()
+        control = not options.is_control and number % _CONTROL_EVERY == _FIRST_CONTROL
+        swapped = number % 2 == 0
+        variants = (options.a, options.a if control else options.b)
+        for stack, variant in zip(_order(stacks, swapped), variants, strict=True):
+            stack.restart(variant, codes[variant.commit])
+        result = run_block(stacks, load, folder / str(number))
+        first, second = result.sides
+        points = result.points
+        if swapped:
+            first, second = second, first
+            points = [(b, a) for a, b in points]
+        yield Block(number, first, second, swapped, control, points)
+        expected = time.monotonic() - began
+
+
+def _order(stacks: tuple[Stack, Stack], swapped: bool) -> tuple[Stack, Stack]:
+    return (stacks[1], stacks[0]) if swapped else stacks
+
+
+def _head(base: Settings, options: CompareOptions) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "a": _variant(options.a),
+        "b": _variant(options.b),
+        "is_control": options.is_control,
+        "scenario": options.scenario,
+        "threshold": options.threshold,
+        "budget_seconds": options.budget,
+        "settings": base.model_dump(),
+        "host": host(base, "native"),
+    }
+
+
+def _variant(variant: Variant) -> dict[str, Any]:
+    return {
+        "name": variant.name,
+        "settings": list(variant.assignments),
+        "commit": variant.commit,
+    }
+
+
+def _document(
+    head: dict[str, Any], comparison: _Comparison, load: DuetLoad, seconds: float
+) -> dict[str, Any]:
+    ratios = {name: comparison.ratio(name) for name in _METRICS}
+    return {
+        **head,
+        "verdict": comparison.verdict,
+        "headline": headline(comparison),
+        "judged": comparison.judged,
+        "rate": load.rate,
+        "seconds": round(seconds, 1),
+        "ratios": {name: _ratio(ratio, comparison) for name, ratio in ratios.items()},
+        "sides": {name: _totals(comparison.blocks, name) for name in "ab"},
+        "control": [
+            round(pair.b / pair.a, 4)
+            for pair in comparison.pairs("cpu_ms", control=not comparison.options.is_control)
+        ],
+        "blocks": [_block(block) for block in comparison.blocks],
+        "distributions": {name: _distribution(comparison.blocks, name) for name in "ab"},
+    }
+
+
+def headline(comparison: _Comparison) -> str:
+    """Return the answer in one line."""
+    options, verdict = comparison.options, comparison.verdict
+    ratios = {name: comparison.ratio(name) for name in comparison.judged}
+    deciding = next(
+        (name for name, ratio in ratios.items() if judge(ratio, options.threshold) == verdict),
+        "cpu_ms",
+    )
+    ratio = ratios.get(deciding)
+    if ratio is None:
+        return f"can't tell: {len(comparison.blocks)} blocks are too few"
+    what = {"cpu_ms": "CPU per request", "p50_ms": "median response time"}[deciding]
+    value = f"{ratio.ratio:.3g} × the {what} of A ({ratio.low:.3g} to {ratio.high:.3g})"
+    percent = f"{options.threshold:.0%}"
+    if options.is_control:
+        return f"A against A: {value}; this machine can tell {ratio.resolution:.1%} now"
+    texts = {
+        "slower": f"slower: B needs {value}",
+        "faster": f"faster: B needs {value}",
+        "not slower": f"not slower by {percent}: B needs {value}",
+        "can't tell": f"can't tell (this machine can tell {ratio.resolution:.1%} now): B needs "
+        f"{value}",
+    }
+    return texts[verdict]
+
+
+def _ratio(ratio: Ratio | None, comparison: _Comparison) -> dict[str, Any] | None:
+    if ratio is None:
+        return None
+    values = {name: round(getattr(ratio, name), 4) for name in ("ratio", "low", "high")}
+    verdict = judge(ratio, comparison.options.threshold)
+    return {**values, "resolution": round(ratio.resolution, 4), "verdict": verdict}
+
+
+def _totals(blocks: Sequence[Block], name: str) -> dict[str, Any]:
+    sides = [getattr(block, name) for block in blocks if not block.control]
+    requests = sum(side.requests for side in sides)
+    weighted = {
+        metric: round(sum(getattr(side, metric) * side.requests for side in sides) / requests, 3)
+        if requests
+        else None
+        for metric in ("cpu_ms", "p50_ms", "p95_ms", "p99_ms")
+    }
+    memory = [side.memory_bytes for side in sides if side.memory_bytes]
+    return {
+        **weighted,
+        "requests": round(requests),
+        "failed": round(sum(side.failed for side in sides)),
+        "late": round(sum(side.late for side in sides)),
+        "memory_bytes": max(memory, default=None),
+    }
+
+
+def _block(block: Block) -> dict[str, Any]:
+    names = ("requests", "failed", "late", "cpu_ms", "p50_ms", "p95_ms", "p99_ms", "memory_bytes")
+    return {
+        "number": block.number,
+        "swapped": block.swapped,
+        "control": block.control,
+        "ratio": round(block.b.cpu_ms / block.a.cpu_ms, 4) if block.a.cpu_ms else None,
+        **{
+            side: {name: _rounded(getattr(getattr(block, side), name)) for name in names}
+            for side in "ab"
+        },
+        "points": [[round(a, 3), round(b, 3)] for a, b in block.points],
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else round(value, 3)
+
+
+def _distribution(blocks: Sequence[Block], name: str) -> list[dict[str, float]]:
+    """Return quantiles of the response times in ms, of all blocks together."""
+    histogram = add(getattr(block, name).histogram for block in blocks if not block.control)
+    values = {share: quantile(histogram, share) for share in _QUANTILES}
+    return [
+        {"share": share, "ms": round(1000 * value, 2)}
+        for share, value in values.items()
+        if value is not None
+    ]
+
+
+def _store(folder: Path, document: dict[str, Any], comparison: _Comparison) -> dict[str, Any]:
+    document["files"] = {"folder": relative(folder), "result": relative(folder / "result.json")}
+    if any(not block.control for block in comparison.blocks):
+        # Altair takes half a second to import, which would delay every other command.
+        from lab.charts.comparison import draw
+
+        document["files"]["picture"] = relative(draw(document, folder / "comparison"))
+    write_json(folder / "result.json", document)
+    return document

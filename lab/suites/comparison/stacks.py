@@ -1,0 +1,122 @@
+"""The two stacks of a duet: each with its own state directory, ports and Postgres, on the same
+CPUs.
+"""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from lab.console import note, step
+from lab.errors import LabError
+from lab.interrupts import uninterrupted
+from lab.paths import ROOT, State, current_state
+from lab.settings import LOOPBACK, Settings, update_settings
+from lab.stack.locks import change_lock
+from lab.stack.native import NativeEngine
+from lab.stack.native.services.start_order import services
+from lab.suites.comparison.variants import Variant
+from lab.targets.reference.app import ReferenceApp
+
+# Below the range that the kernel takes ports for outgoing connections from (32768 on Linux).
+_FIRST_PORT = 21_000
+_LOG_LINES = 10
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One of the two; `base` are its settings without a variant."""
+
+    number: int
+    engine: NativeEngine
+    state: State
+    base: Settings
+
+    @property
+    def target(self) -> ReferenceApp:
+        return ReferenceApp(self.engine)
+
+    @property
+    def prometheus_url(self) -> str:
+        return self.base.prometheus_url
+
+    def restart(self, variant: Variant, code: Path) -> None:
+        """Restart Nginx and the backend with a variant, and with empty caches.
+
+        Raises:
+            LabError: it does not start; the message has the end of its log.
+        """
+        _link(self.state.code, code)
+        try:
+            with self.engine.empty_caches(variant.settings(self.base)):
+                pass
+        except LabError as error:
+            raise LabError(
+                f"{variant.name} does not start: {error}\n{self._end_of_log()}"
+            ) from None
+
+    def _end_of_log(self) -> str:
+        log = self.state.logs / "backend.log"
+        if not log.exists():
+            return ""
+        return "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
+
+    def target_pids(self) -> dict[str, int]:
+        """Return the main processes of what answers requests, Postgres included."""
+        enabled = services(self.base, self.state)
+        names = {service.name for service in enabled if service.side == "target"}
+        return {name: pid for name, pid in self.engine.pids().items() if name in names}
+
+    def server_pid(self) -> int | None:
+        return self.engine.pids().get("backend")
+
+
+@contextmanager
+def two_stacks(base: Settings) -> Iterator[tuple[Stack, Stack]]:
+    """Start both stacks, and stop them afterwards. Their data stays for the next comparison."""
+    with ExitStack() as exit_stack:
+        first, second = (_make(number, base) for number in (1, 2))
+        for stack in (first, second):
+            exit_stack.callback(_stop, stack)
+            with step(f"Starting stack {stack.number} of 2"), change_lock():
+                stack.engine.up(stack.base)
+        yield first, second
+
+
+def _make(number: int, base: Settings) -> Stack:
+    folder = current_state().base / "compare" / str(number)
+    state = State(folder, folder / "code")
+    folder.mkdir(parents=True, exist_ok=True)
+    _link(state.code, ROOT)
+    engine = NativeEngine(state)
+    if engine.settings() is not None:
+        note(f"Stopping stack {number}, which a killed comparison left running.")
+        engine.down()
+    return Stack(number, engine, state, update_settings(base, _free_ports(base, number)))
+
+
+def _free_ports(base: Settings, number: int) -> list[str]:
+    names = [name for name in base.as_env() if name.endswith("_PORT")]
+    ports = (port for port in count(_FIRST_PORT + 1000 * number) if _is_free(port))
+    return [f"{name}={port}" for name, port in zip(names, ports, strict=False)]
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+def _link(link: Path, code: Path) -> None:
+    link.unlink(missing_ok=True)
+    link.symlink_to(code)
+
+
+def _stop(stack: Stack) -> None:
+    with uninterrupted("Stopping both stacks first; a moment."), change_lock():
+        stack.engine.down()

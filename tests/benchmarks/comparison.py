@@ -1,0 +1,206 @@
+"""How well `lab compare` tells: the same code from itself, and code that needs 5 % more CPU.
+
+`make bench-compare` runs it; a run that was stopped goes on where it ended.
+"""
+
+import argparse
+import math
+import random
+import time
+from pathlib import Path
+from statistics import mean, stdev
+from threading import Event, Thread
+
+from rich.table import Table
+from support.commits import commit_with
+
+from lab.analysis.comparison import Pair, estimate, is_clear, judge
+from lab.console import out
+from lab.host.cpus import choose_cpus
+from lab.paths import RESULTS, ROOT
+from lab.settings import Settings, load_settings, update_settings
+from lab.stack.locks import measurement_lock
+from lab.suites.bench.busy import busy_loops
+from lab.suites.comparison.command import CompareOptions, run
+from lab.suites.comparison.variants import Variant, find_variant
+from tests.benchmarks.records import Record, by_series, missing, share, store
+
+NAME = "compare"
+SAME, MORE, SPEED = "A = A", "B needs 5 % more CPU", "the CPU's speed changes"
+THRESHOLD, BUDGET = 0.05, 360
+_SIMULATED_SESSIONS = 100
+# After the start of both stacks, and two of the blocks.
+_SLOW_AFTER_SECONDS = 130
+
+# Added to a middleware that every request passes: work of a constant number of turns, and a file
+# with the CPU time that it took, so that the true ratio is known.
+_MIDDLEWARE = "backend/observability/middleware.py"
+_BURN = """
+
+import os as _os
+from pathlib import Path as _Path
+
+_burnt = [0.0, 0]
+
+
+def _burn() -> None:
+    started = time.thread_time()
+    sum(i * i for i in range({turns}))
+    _burnt[0] += time.thread_time() - started
+    _burnt[1] += 1
+    if _burnt[1] % 10 == 0:
+        _Path("{folder}", str(_os.getpid())).write_text(f"{{_burnt[0]}} {{_burnt[1]}}")
+"""
+_CALL, _CALL_BURNT = "    pool_waits.count()\n", "    pool_waits.count()\n    _burn()\n"
+
+
+def _burning(turns: int, folder: Path) -> Variant:
+    """Return a commit whose requests need that much more work."""
+    text = (ROOT / _MIDDLEWARE).read_text()
+    assert _CALL in text
+    changed = text.replace(_CALL, _CALL_BURNT) + _BURN.format(turns=turns, folder=folder)
+    return find_variant(commit_with({_MIDDLEWARE: changed}))
+
+
+def _burnt_ms(folder: Path) -> float:
+    """Return the mean CPU time of the work per request, by the processes that did it."""
+    pairs = [file.read_text().split() for file in folder.iterdir()]
+    return 1000 * sum(float(s) for s, _ in pairs) / sum(int(count) for _, count in pairs)
+
+
+def _compare(base: Settings, a: Variant, b: Variant) -> Record:
+    return run(base, CompareOptions(a, b, "detail", BUDGET, THRESHOLD))
+
+
+def _store(series: str, number: int, document: Record, truth: float) -> None:
+    ratio = document["ratios"]["cpu_ms"]
+    blocks = [block for block in document["blocks"] if not block["control"]]
+    store(
+        NAME,
+        series,
+        number,
+        {
+            "started": document["started"],
+            "verdict": document["verdict"],
+            "ratio": ratio and ratio["ratio"],
+            "low": ratio and ratio["low"],
+            "high": ratio and ratio["high"],
+            "truth": truth,
+            "seconds": document["seconds"],
+            "blocks": [block["ratio"] for block in blocks],
+            "controls": document["control"],
+            "cpu_ms": document["sides"]["a"]["cpu_ms"],
+        },
+    )
+    # Two sessions in the same second would share their folder.
+    time.sleep(1)
+
+
+def run_same(base: Settings, runs: int) -> None:
+    for number in missing(NAME, SAME, runs):
+        _store(SAME, number, _compare(base, Variant("."), Variant(".")), 1.0)
+
+
+def run_more(base: Settings, runs: int, turns: int) -> None:
+    for number in missing(NAME, MORE, runs):
+        folder = RESULTS / f"burnt-{number}"
+        folder.mkdir(parents=True, exist_ok=True)
+        document = _compare(base, find_variant("HEAD"), _burning(turns, folder))
+        truth = 1 + _burnt_ms(folder) / document["sides"]["a"]["cpu_ms"]
+        _store(MORE, number, document, truth)
+
+
+def run_speed(base: Settings, runs: int) -> None:
+    """Compare while other programs slow the CPUs down from the middle of the session on."""
+    for number in missing(NAME, SPEED, runs):
+        stop = Event()
+        slowing = Thread(target=_slow_down, args=(choose_cpus(base).load, stop), daemon=True)
+        slowing.start()
+        document = _compare(base, Variant("."), Variant("."))
+        stop.set()
+        slowing.join()
+        _store(SPEED, number, document, 1.0)
+
+
+def _slow_down(cpus: str, stop: Event) -> None:
+    if not stop.wait(_SLOW_AFTER_SECONDS):
+        with busy_loops(cpus):
+            stop.wait()
+
+
+def simulated_false_alarms() -> tuple[int, int]:
+    """Return how many sessions drawn from the recorded noise of A = A find a difference, and of
+    how many.
+    """
+    noise = [
+        math.log(ratio) for record in by_series(NAME).get(SAME, []) for ratio in record["blocks"]
+    ]
+    alarms = 0
+    for seed in range(_SIMULATED_SESSIONS if len(noise) > 1 else 0):
+        rng, pairs = random.Random(seed), list[Pair]()
+        while len(pairs) < 12 and not is_clear(pairs, THRESHOLD):
+            ratio = math.exp(rng.choice(noise) - mean(noise))
+            pairs.append(Pair(1.0, ratio, swapped=len(pairs) % 2 == 1))
+        alarms += judge(estimate(pairs), THRESHOLD) in ("slower", "faster")
+    return alarms, _SIMULATED_SESSIONS if len(noise) > 1 else 0
+
+
+def table() -> Table:
+    result = Table(title="lab compare", title_justify="left")
+    for column in (
+        *("series", "n", "slower", "faster", "not slower", "can't tell", "interval covers"),
+        *("error of the ratio, mean", "spread", "sd of a block", "±", "seconds, mean"),
+    ):
+        result.add_column(column, justify="left" if column == "series" else "right")
+    for series, runs in by_series(NAME).items():
+        result.add_row(series, *_cells(runs))
+    return result
+
+
+def _cells(runs: list[Record]) -> list[str]:
+    known = [run for run in runs if run["ratio"]]
+    errors = [run["ratio"] / run["truth"] - 1 for run in known]
+    logs = [math.log(ratio / run["ratio"]) for run in known for ratio in run["blocks"]]
+    widths = [math.sqrt(run["high"] / run["low"]) - 1 for run in known]
+    return [
+        str(len(runs)),
+        *(
+            str(sum(run["verdict"] == verdict for run in runs))
+            for verdict in ("slower", "faster", "not slower", "can't tell")
+        ),
+        f"{share(known, lambda run: run['low'] <= run['truth'] <= run['high']):.0%}",
+        f"{mean(errors):+.2%}" if errors else "–",
+        f"{stdev(errors):.2%}" if len(errors) > 1 else "–",
+        f"{stdev(logs):.2%}" if len(logs) > 1 else "–",
+        f"{mean(widths):.1%}" if widths else "–",
+        f"{mean(run['seconds'] for run in runs):.0f}",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--same", type=int, default=20, help="sessions of A = A")
+    parser.add_argument("--more", type=int, default=20, help="sessions with 5 %% more CPU in B")
+    parser.add_argument("--speed", type=int, default=1, help="sessions with a change of speed")
+    parser.add_argument("--turns", type=int, default=14_000, help="turns of B's additional loop")
+    arguments = parser.parse_args()
+    base = update_settings(load_settings(), ["LAB_DETAIL=fast"])
+    with measurement_lock():
+        for number in range(max(arguments.same, arguments.more)):
+            # In turn, so that a stopped run has some of both.
+            run_same(base, min(number + 1, arguments.same))
+            run_more(base, min(number + 1, arguments.more), arguments.turns)
+        run_speed(base, arguments.speed)
+    out.print(table())
+    for record in by_series(NAME).get(MORE, []):
+        out.print(
+            f"{MORE}: true {record['truth']:.4f}, found {record['ratio']} "
+            f"({record['low']} to {record['high']}), {record['verdict']}"
+        )
+    alarms, sessions = simulated_false_alarms()
+    out.print(f"False alarms in sessions drawn from the blocks of {SAME}: {alarms} of {sessions}")
+    out.print(f"Runs: {RESULTS}/bench-{NAME}.jsonl. Remove it to start anew.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""What `lab compare` compares, and what it refuses."""
+
+import pytest
+from support.commits import commit_with, git
+
+from lab.errors import LabError, UsageError
+from lab.settings import load_settings
+from lab.suites.comparison import variants
+from lab.suites.comparison.command import CompareOptions, validate_options
+from lab.suites.comparison.variants import Variant, code_of, find_variant, require_comparable
+
+
+def test_variants_are_presets_settings_commits_or_the_checkout():
+    assert find_variant("best").assignments[0].startswith("LAB_")
+    settings = find_variant("LAB_DETAIL=fast, LAB_WORKERS=3").settings(load_settings())
+    assert (settings.LAB_DETAIL, settings.LAB_WORKERS) == ("fast", 3)
+    assert find_variant("HEAD").commit == git("rev-parse", "HEAD")
+    assert find_variant(".") == Variant(".")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no-such-branch", "no-such-branch is no preset (article, best"),
+        ("LAB_DETAIL=fast,naive", "'naive' in 'LAB_DETAIL=fast,naive' is not a setting"),
+    ],
+)
+def test_unknown_variant_is_a_usage_error(text, message):
+    with pytest.raises(UsageError) as error:
+        find_variant(text)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("LAB_DETAIL=quick", "LAB_DETAIL=quick is invalid"), ("LAB_HTTP_PORT=1", "can't change")],
+)
+def test_setting_that_a_running_stack_can_not_have_is_a_usage_error(text, message):
+    options = CompareOptions(find_variant(text), find_variant("."), "detail", 360, 0.05)
+    with pytest.raises(UsageError, match=message):
+        validate_options(options, load_settings())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"budget": 30}, "--budget 30s is too short"), ({"threshold": 0}, "0% can't be told")],
+)
+def test_options_without_an_answer_are_usage_errors(changes, message):
+    known = {"budget": 360, "threshold": 0.05} | changes
+    options = CompareOptions(Variant("."), Variant("."), "detail", **known)
+    with pytest.raises(UsageError, match=message):
+        validate_options(options, load_settings())
+
+
+def test_commit_of_another_schema_is_refused():
+    commit = commit_with({"backend/hotels/migrations/0099_more.py": "# more"})
+    with pytest.raises(UsageError, match="have other migrations \\(0099_more\\)"):
+        require_comparable(find_variant("HEAD"), find_variant(commit))
+
+
+def test_commit_without_the_settings_of_the_lab_is_too_old():
+    commit = commit_with({"backend/lab_settings/declaration.py": None})
+    with pytest.raises(UsageError, match="is too old for this lab"):
+        require_comparable(find_variant(commit), find_variant("HEAD"))
+
+
+def test_commit_whose_requirements_can_not_be_installed_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(variants, "_ENVIRONMENTS", tmp_path)
+    commit = commit_with({"backend/requirements.txt": "no-such-package-of-the-lab==1\n"})
+    variant = find_variant(commit)
+    with pytest.raises(LabError, match="can't be installed"), code_of(variant):
+        pass
+    assert commit not in git("worktree", "list")
+
+
+def test_code_of_a_commit_has_its_files_and_an_environment():
+    commit = commit_with({"backend/mark.txt": "mark"})
+    with code_of(find_variant(commit)) as folder:
+        assert (folder / "backend/mark.txt").read_text() == "mark"
+        assert (folder / ".venv/bin/python").exists()
+    assert not folder.exists()
