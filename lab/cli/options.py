@@ -106,7 +106,16 @@ EarlyStop = Annotated[
     typer.Option("--early-stop/--no-early-stop", help="Stop a breakpoint soon after the break."),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Shorter loads: a preview, not a result.")]
-Repeats = Annotated[int | None, typer.Option("--repeat", min=1, max=100, help="Repeats.")]
+Repeats = Annotated[
+    int | None,
+    typer.Option(
+        "--repeats",
+        "--repeat",
+        min=1,
+        max=100,
+        help="Repeats; of an experiment with claims: of the cells that decide them.",
+    ),
+]
 ExperimentName = Annotated[
     str,
     typer.Argument(

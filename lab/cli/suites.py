@@ -75,15 +75,16 @@ def calibrate(
 ) -> None:
     """Measure servers of known capacity.
 
-    Exit code 1 if a result is too far off. Native engine only; takes 4 to 7 minutes.
+    Exit code 1 if a result is too far off, 3 if the machine was too noisy to judge. Native engine
+    only; takes 4 to 7 minutes.
     """
     from lab.cli.output.calibration import calibration
     from lab.suites.calibration import command
 
     document = command.run(current_engine(), only or [], quick=quick, generators=generators)
     print_result(document, as_json, calibration)
-    if not command.is_calibrated(document):
-        raise typer.Exit(1)
+    if code := command.exit_code(document):
+        raise typer.Exit(code)
 
 
 def compare(

@@ -2,8 +2,10 @@
 
 import ast
 import math
+import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import takewhile
 from statistics import median
 from typing import Any
@@ -20,6 +22,12 @@ from lab.settings import Settings
 from lab.targets.reference.app import ROUTES
 
 HOLDS, HOLDS_NOT, NOT_MEASURED = "holds", "does not hold", "not measured"
+NOT_DECIDED = "not decided"
+
+# A claim is decided if it holds, or does not, in this share of the draws from the cells' repeats.
+_DECIDED = 0.95
+_DRAWS, _SEED = 200, 20261126
+ONE_REPEAT = "one repeat"
 
 _BACKEND_OUTCOMES = ("hit", "miss", "unavailable")
 _OUTCOMES = {
@@ -71,6 +79,16 @@ def evaluate(claims: list[dict[str, Any]], runs: list[CellRun]) -> list[dict[str
     """Return each claim with its verdict, its measured metrics, and notes on their validity."""
     cells, errors = _runs_by_name(runs), _errors(runs)
     return [_claim(claim, cells, errors) for claim in claims]
+
+
+def deciding_cells(claims: list[dict[str, Any]]) -> set[str]:
+    """Return the names of the cells that the claims are about."""
+    cell_names: list[str] = []
+    for claim in claims:
+        with suppress(*_ERRORS):
+            for value in _TRIAL_VALUES:
+                _try(claim, _TrialCells(value), cell_names)
+    return set(cell_names)
 
 
 def problems(claims: list[dict[str, Any]], names: set[str]) -> list[str]:
@@ -153,17 +171,84 @@ def _claim(claim: dict[str, Any], cells: _Cells, errors: Mapping[str, str]) -> d
     cell_names: list[str] = []
     functions = _functions(cells, cell_names)
     values: dict[str, float | None] = {}
+    draws, basis = list[_Draw](), ""
     try:
         for name, expression in claim["measures"].items():
             values[name] = None
             values[name] = _value(expression, functions)
         gaps = _undecided(cell_names, cells, errors)
         verdict, reasons = (NOT_MEASURED, gaps) if gaps else _verdict(claim, values)
+        draws = _draws(claim, {name: cells[name] for name in cell_names if name in cells})
+        is_judged = verdict in (HOLDS, HOLDS_NOT)
+        if is_judged and draws:
+            verdict, reasons = _decided(verdict, draws)
+        elif is_judged:
+            basis = ONE_REPEAT
     except _ERRORS as error:
         # A stored claim that was edited, or that an older lab did not check.
         verdict, reasons, cell_names = NOT_MEASURED, [f"It can't be evaluated: {error}"], []
     notes = [*reasons, *_notes(cell_names, cells)]
-    return {**claim, "verdict": verdict, "measured": values, "notes": notes}
+    return {
+        **claim,
+        "verdict": verdict,
+        "measured": values,
+        "intervals": _intervals(values, draws),
+        "basis": basis,
+        "notes": notes,
+    }
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """A claim's values, and whether it holds, with repeats drawn at random from those of its cells;
+    None where it can't be judged.
+    """
+
+    values: dict[str, float | None]
+    holds: bool | None
+
+
+def _draws(claim: dict[str, Any], cells: _Cells) -> list[_Draw]:
+    """Return the claim for repeats that are drawn with replacement (a bootstrap over the cells);
+    nothing if each cell has one.
+    """
+    if all(len(runs) < 2 for runs in cells.values()):
+        return []
+    rng = random.Random(_SEED)  # noqa: S311 - nothing is secret
+    return [_draw(claim, cells, rng) for _ in range(_DRAWS)]
+
+
+def _draw(claim: dict[str, Any], cells: _Cells, rng: random.Random) -> _Draw:
+    drawn = {name: rng.choices(runs, k=len(runs)) for name, runs in cells.items()}
+    functions = _functions(drawn, [])
+    values = {name: _value(text, functions) for name, text in claim["measures"].items()}
+    if None in values.values():
+        return _Draw(values, None)
+    with suppress(*_ERRORS, ArithmeticError):
+        return _Draw(values, _holds(claim, values))
+    return _Draw(values, None)
+
+
+def _decided(verdict: str, draws: list[_Draw]) -> tuple[str, list[str]]:
+    """Return the verdict if the repeats agree on it."""
+    share = sum(draw.holds is True for draw in draws) / len(draws)
+    agreement = share if verdict == HOLDS else 1 - share
+    if agreement >= _DECIDED:
+        return verdict, []
+    return NOT_DECIDED, [f"it holds in {share:.0%} of the draws from the repeats"]
+
+
+def _intervals(
+    values: dict[str, float | None], draws: list[_Draw]
+) -> dict[str, tuple[float, float]]:
+    """Return the range of each value in 90 % of the draws."""
+    ranges = {}
+    for name in values:
+        drawn = sorted(v for draw in draws if (v := draw.values[name]) is not None)
+        if len(drawn) > 1:
+            edge = round(0.05 * (len(drawn) - 1))
+            ranges[name] = (drawn[edge], drawn[-1 - edge])
+    return ranges
 
 
 def _verdict(claim: dict[str, Any], values: dict[str, float | None]) -> tuple[str, list[str]]:

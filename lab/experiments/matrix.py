@@ -1,6 +1,6 @@
 """The cells of an experiment, and the order in which they are measured. Pure functions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -110,10 +110,20 @@ def exclusions(experiment: Experiment) -> list[dict[str, Any]]:
     return [{"cells": members, "because": because} for because, members in names.items()]
 
 
-def order(cells: Sequence[Cell], repeats: int) -> list[tuple[Cell, int]]:
-    """Return rounds over all cells, so that drift affects every cell; every second one reversed."""
+def order(
+    cells: Sequence[Cell], repeats: int, repeated: Collection[str] = ()
+) -> list[tuple[Cell, int]]:
+    """Return rounds over all cells, so that drift affects every cell; every second one reversed.
+
+    If `repeated` names cells, the others are only in the first round.
+    """
     rounds = (cells if n % 2 else cells[::-1] for n in range(1, repeats + 1))
-    return [(cell, n) for n, one in enumerate(rounds, start=1) for cell in one]
+    return [
+        (cell, n)
+        for n, one in enumerate(rounds, start=1)
+        for cell in one
+        if n == 1 or not repeated or cell.name in repeated
+    ]
 
 
 def shorten(cell: Cell, limits: Quick | None = None) -> Cell:

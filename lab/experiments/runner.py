@@ -92,7 +92,10 @@ def make_plan(
     selection = _select(cells, only or (quick_cells.only if quick_cells else []))
     rounds = repeats or (1 if quick_cells else experiment.repeats)
     short_cells = [matrix.shorten(cell, quick_cells) for cell in selection] if quick else selection
-    todo = matrix.order(short_cells, rounds)
+    # Of a published experiment: those that decide its claims.
+    definitions = [claim.model_dump() for claim in experiment.claims]
+    repeated = claims.deciding_cells(definitions) if repeats else set[str]()
+    todo = matrix.order(short_cells, rounds, repeated)
     return Plan(name, text, experiment, todo, quick, rounds, target)
 
 

@@ -203,7 +203,7 @@ class Experiment(_Table):
     source: str
     # A target of the user's own, by name or path; without one, the reference app is measured.
     target: Annotated[str, Field(min_length=1)] | None = None
-    repeats: Annotated[int, Field(ge=1, le=100)] = 1
+    repeats: Annotated[int, Field(ge=1, le=100)] = 3
     settings: dict[str, str | int] = {}
     axis: Annotated[list[Axis], Field(min_length=1)]
     exclude: list[Exclusion] = []

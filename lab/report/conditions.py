@@ -31,7 +31,7 @@ def _speed_warning(report: Report) -> str:
     return (
         f"UNSTEADY MACHINE: the same piece of work ran {times(speeds.ratio)} as fast around one "
         f"measurement ({speeds.fastest}) as around another ({speeds.slowest}). Where the CPU is "
-        "the limit, a difference of that size may be the machine's: repeat it (--repeat)."
+        "the limit, a difference of that size may be the machine's: repeat it (--repeats)."
     )
 
 

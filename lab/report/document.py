@@ -62,7 +62,7 @@ def _run(cell: Cell, repeat: int, run: CellRun | None) -> Document:
 
 
 def _claim(claim: Document) -> Document:
-    names = ("id", "text", "verdict", "measured", "published")
+    names = ("id", "text", "verdict", "basis", "measured", "intervals", "published")
     return {**{name: claim.get(name) for name in names}, "notes": claim.get("notes", [])}
 
 

@@ -131,12 +131,14 @@ def _claims(report: Report) -> list[str]:
     if not report.claims:
         return []
     verdicts = [claim["verdict"] for claim in report.claims]
-    holds, fails, unmeasured = (
-        verdicts.count(verdict) for verdict in ("holds", "does not hold", "not measured")
+    holds, fails, undecided, unmeasured = (
+        verdicts.count(verdict)
+        for verdict in ("holds", "does not hold", "not decided", "not measured")
     )
     counts = [
         f"{holds} {'holds' if holds == 1 else 'hold'}",
         f"{fails} {'does' if fails == 1 else 'do'} not hold",
+        *([f"{undecided} {'is' if undecided == 1 else 'are'} not decided"] if undecided else []),
         f"{unmeasured} {'was' if unmeasured == 1 else 'were'} not measured",
     ]
     return [f"Of {quantity(len(verdicts), 'claim')}, {join_words(counts)}."]

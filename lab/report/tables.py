@@ -15,14 +15,19 @@ from lab.experiments.schema import Parts
 from lab.report.blocks import Block, Column, Entry, Table, Tone, columns, entries
 from lab.report.model import LIMITS, Cell, Document, Report
 
-_VERDICTS: dict[str, Tone] = {"holds": "good", "does not hold": "bad", "not measured": "unsure"}
+_VERDICTS: dict[str, Tone] = {
+    "holds": "good",
+    "does not hold": "bad",
+    "not decided": "unsure",
+    "not measured": "unsure",
+}
 
 
 def claims(report: Report) -> Table:
     rows = [
         entries(
             claim["text"],
-            Entry(claim["verdict"], _VERDICTS.get(claim["verdict"], "unsure")),
+            Entry(_verdict(claim), _VERDICTS.get(claim["verdict"], "unsure")),
             claim.get("published") or NO_VALUE,
             claim_values(claim),
             claim.get("holds") or NO_VALUE,
@@ -34,10 +39,22 @@ def claims(report: Report) -> Table:
     return Table(columns(*titles), rows)
 
 
+def _verdict(claim: Document) -> str:
+    basis = claim.get("basis")
+    return f"{claim['verdict']} ({basis})" if basis else str(claim["verdict"])
+
+
 def claim_values(claim: Document) -> str:
     """Return measured values as text, such as "none 1.4, redis 61.0"."""
-    values = claim.get("measured") or {}
-    return ", ".join(f"{name} {_value(value)}" for name, value in values.items()) or NO_VALUE
+    values, intervals = claim.get("measured") or {}, claim.get("intervals") or {}
+    texts = [
+        f"{name} {_value(value)}{_interval(intervals.get(name))}" for name, value in values.items()
+    ]
+    return ", ".join(texts) or NO_VALUE
+
+
+def _interval(ends: tuple[float, float] | None) -> str:
+    return f" ({_value(ends[0])} to {_value(ends[1])})" if ends else ""
 
 
 def _value(value: Any) -> str:

@@ -77,7 +77,9 @@ def _cells(metric: dict[str, Any]) -> tuple[str, ...]:
     reached = "–" if metric["reached"] is None else f"{_short(metric['reached'])}{unit}"
     spread = f"{_short(min(values))} to {_short(max(values))}" if values else "–"
     outcome = f"[{colour}]{metric['outcome']}[/{colour}]"
-    return metric["what"], f"{sign} {metric['limit']:g}{unit}", reached, spread, outcome
+    goal = metric.get("goal")
+    limit = f"{sign} {metric['limit']:g}{unit}" + (f" (goal {goal:g}{unit})" if goal else "")
+    return metric["what"], limit, reached, spread, outcome
 
 
 def _short(value: float) -> str:

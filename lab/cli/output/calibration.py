@@ -21,7 +21,13 @@ def calibration(document: dict[str, Any]) -> RenderableType:
     for cell in document["cells"]:
         for number, (check, runs) in enumerate(_worst_by_name(cell["checks"])):
             table.add_row(cell["cell"] if number == 0 else "", *_cells(check, runs))
-    return Group(table, *_servers(document), *_reasons(document), *_end(document))
+    return Group(
+        table,
+        *_servers(document),
+        *_instrument(document),
+        *_reasons(document),
+        *_end(document),
+    )
 
 
 def _title(document: dict[str, Any]) -> str:
@@ -98,6 +104,17 @@ def _servers(document: dict[str, Any]) -> list[RenderableType]:
             times = ("–" if server[name] is None else f"{server[name]:.3f} ms" for name in names)
             table.add_row(cell["cell"], cell["server"], str(server["requests"]), *times)
     return [table] if table.row_count else []
+
+
+def _instrument(document: dict[str, Any]) -> list[str]:
+    """Return what the instrument adds to response times: a result, not an allowance."""
+    added = document.get("instrument_ms", {})
+    texts = [f"{name} {ms['mean']:.2f} ms (at most {ms['most']:.2f})" for name, ms in added.items()]
+    return (
+        [f"The instrument's own error, added to response times: {', '.join(texts)}"]
+        if texts
+        else []
+    )
 
 
 def _reasons(document: dict[str, Any]) -> list[str]:

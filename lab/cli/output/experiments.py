@@ -9,7 +9,12 @@ from rich.table import Table
 from lab.analysis.formatting import NONE_IN_TIME
 from lab.experiments.runner import Plan
 
-_COLOURS = {"holds": "green", "does not hold": "red", "not measured": "dim"}
+_COLOURS = {
+    "holds": "green",
+    "does not hold": "red",
+    "not decided": "yellow",
+    "not measured": "dim",
+}
 
 
 def plan_document(plan: Plan, slowness: float) -> dict[str, Any]:
@@ -83,10 +88,13 @@ def _claims(claims: list[dict[str, Any]]) -> RenderableType:
             f"{name} {value:,g}" for name, value in claim["measured"].items() if value is not None
         )
         text = "\n".join([values, *claim["notes"]])
-        table.add_row(
-            f"[{colour}]{claim['verdict']}[/{colour}]", escape(claim["text"]), escape(text)
-        )
+        verdict = f"[{colour}]{claim['verdict']}[/{colour}]{_basis(claim)}"
+        table.add_row(verdict, escape(claim["text"]), escape(text))
     return table
+
+
+def _basis(claim: dict[str, Any]) -> str:
+    return f"\n({claim['basis']})" if claim.get("basis") else ""
 
 
 def _cells(cells: list[dict[str, Any]]) -> RenderableType:

@@ -40,6 +40,7 @@ class Verdict:
     at_most: bool = False
     unit: str = ""
     why: str = ""
+    goal: float | None = None
 
     @property
     def reached(self) -> float | None:
@@ -55,6 +56,7 @@ def evaluate(target: Target, pairs: list[Pair], *, check: bool) -> Verdict:
     ratios = [_ratio(target, pair) for pair in pairs if _has_ratio(target, pair)]
     limit = target.floor if check else target.must_reach
     verdict = compare(_label(target), limit, ratios, at_most=target.metric == "time")
+    verdict = replace(verdict, goal=target.goal)
     if wrong or not ratios:
         return _with_outcome(verdict, "failed", wrong or ["nothing was measured"])
     return (

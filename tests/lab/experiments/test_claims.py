@@ -4,7 +4,7 @@ import pytest
 
 from lab.analysis.result import METRICS
 from lab.experiments import files, matrix
-from lab.experiments.claims import evaluate, problems
+from lab.experiments.claims import deciding_cells, evaluate, problems
 from lab.experiments.store import CellRun
 from lab.paths import EXPERIMENTS
 
@@ -42,15 +42,33 @@ CELLS = [
 
 
 def test_claim_is_judged_by_median_of_repeats():
-    result = evaluate_one([claim("redis >= 4 * none", **GOODPUT)], CELLS)
+    result = evaluate_one([claim("redis >= 3 * none", **GOODPUT)], CELLS)
     assert result["measured"] == {"none": 2.0, "redis": 9.0}
+    assert result["intervals"] == {"none": (1.0, 3.0), "redis": (9.0, 9.0)}
     assert result["verdict"] == "holds"
     assert result["notes"] == []
 
 
 def test_claim_with_higher_factor_does_not_hold():
-    result = evaluate_one([claim("redis >= 5 * none", **GOODPUT)], CELLS)
+    result = evaluate_one([claim("redis >= 10 * none", **GOODPUT)], CELLS)
     assert result["verdict"] == "does not hold"
+
+
+@pytest.mark.parametrize("factor", [4, 5])
+def test_claim_on_which_repeats_disagree_is_not_decided(factor):
+    result = evaluate_one([claim(f"redis >= {factor} * none", **GOODPUT)], CELLS)
+    assert result["verdict"] == "not decided"
+    assert "of the draws from the repeats" in result["notes"][0]
+
+
+def test_single_reading_is_labelled():
+    single = evaluate_one([claim("x > 0", x="goodput('redis')")], CELLS)
+    assert (single["verdict"], single["basis"], single["intervals"]) == ("holds", "one repeat", {})
+    assert evaluate_one([claim("x > 0", x="goodput('none')")], CELLS)["basis"] == ""
+
+
+def test_cells_that_decide_claims_are_known():
+    assert deciding_cells([claim("a > b", a="rps('x/y')", b="failed('z')")]) == {"x/y", "z"}
 
 
 @pytest.mark.parametrize("name", ["broken", "absent"])

@@ -97,6 +97,7 @@ def test_channels_2016_arm_answers(stack, leftover_ports, name, server, layer, p
 
 
 EXPERIMENT = """schema_version = 1
+repeats = 1
 title = "t"
 question = "q"
 source = "s"

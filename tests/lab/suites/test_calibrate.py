@@ -11,7 +11,7 @@ from lab.paths import ROOT
 from lab.suites.calibration import checks
 from lab.suites.calibration.cells import CELLS, select_cells
 from lab.suites.calibration.checks import Check, compare
-from lab.suites.calibration.command import cell_document, is_calibrated
+from lab.suites.calibration.command import cell_document, exit_code, instrument_error
 from tests.support.calibrate_samples import BY_NAME, RESULT, SAMPLE
 
 # --- Checks
@@ -105,9 +105,24 @@ def _document(*checks_by_cell):
 
 def test_only_missed_check_is_a_failure():
     met, missed = Check("a", 1.0, 1.0, 0.1), Check("a", 1.0, 2.0, 0.1)
-    assert is_calibrated(_document(("fixed", [met])))
-    assert is_calibrated(_document(("fixed", [met, replace(missed, void="noise")])))
-    assert not is_calibrated(_document(("fixed", [met]), ("queue", [met, missed])))
+    assert exit_code(_document(("fixed", [met]))) == 0
+    assert exit_code(_document(("fixed", [met, replace(missed, void="noise")]))) == 3
+    assert exit_code(_document(("fixed", [met]), ("queue", [met, missed]))) == 1
+
+
+def test_instrument_error_is_what_it_adds_whatever_is_allowed():
+    checks = [
+        Check("k6's p99", 100.0, 104.0, 0.02, " ms", allowed_above=0.05),
+        Check("k6's p99", 50.0, 52.0, 0.02, " ms", allowed_above=0.05),
+        Check("Prometheus's p99", 50.0, 60.0, 1.1, " ms", factor=True),
+    ]
+    document = _document(("fixed", checks))
+    document["instrument_ms"] = instrument_error(document["cells"])
+    assert document["instrument_ms"] == {"p99": {"mean": 3.0, "most": 4.0}}
+    console = Console(width=160, record=True)
+    console.print(calibration.calibration(document))
+    text = console.export_text()
+    assert "The instrument's own error, added to response times: p99 3.00 ms (at most 4.00)" in text
 
 
 def test_table_shows_worst_run_and_every_warning():
