@@ -28,8 +28,8 @@ def draw(document: dict[str, Any], path: Path) -> Path:
     a, b = document["a"]["name"], document["b"]["name"]
     lines = [
         document["headline"],
-        f"both at once, {document['rate']:g} requests/s each, {len(document['blocks'])} restarts; "
-        f"{document['scenario']}",
+        f"{document['scenario']}, {document['how']}, {document['rate']:g} requests/s each, "
+        f"{len(document['blocks'])} restarts",
     ]
     spec = chart.resolve_scale(color="independent").to_dict()
     layout = {

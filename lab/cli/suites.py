@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lab.cli.loads import require_reference_scenario
 from lab.cli.options import (
     ApiScenario,
     Budget,
@@ -15,6 +16,8 @@ from lab.cli.options import (
     Json,
     Quick,
     Repeats,
+    Target,
+    YesLoad,
     current_engine,
     print_result,
     seconds_of,
@@ -95,7 +98,9 @@ def compare(
         ),
     ],
     b: Annotated[str, typer.Argument(help="What is compared with it.")],
-    scenario: ApiScenario = Api.DETAIL,
+    scenario: Annotated[
+        Api | None, typer.Option(help="Which requests arrive. Default: detail.")
+    ] = None,
     budget: Budget = "6m",
     fail_if_slower: Annotated[
         str, typer.Option(help="From which difference on B is slower, such as 5%.")
@@ -106,27 +111,38 @@ def compare(
     markdown: Annotated[
         Path | None, typer.Option(help="Also write Markdown to a file, for a pull request.")
     ] = None,
+    target: Target = None,
+    yes_load: YesLoad = None,
     as_json: Json = False,
 ) -> None:
     """Compare two variants: is B slower than A?
 
-    Both run at once on the same CPUs, restarted several times. Exit code 1 if B is slower. Native
-    engine only.
+    Both run at once on the same CPUs, those of --target in turns, restarted several times. Exit
+    code 1 if B is slower. Native engine only.
     """
     from lab.cli.output import comparison as output
     from lab.stack.locks import measurement_lock
     from lab.suites.comparison import command
+    from lab.suites.comparison.turns import find_target_variant
     from lab.suites.comparison.variants import find_variant
+    from lab.targets.declared import find_allowed
 
-    options = command.CompareOptions(
-        find_variant(a),
-        find_variant(b),
-        scenario,
-        seconds_of("--budget", budget),
-        share_of("--fail-if-slower", fail_if_slower),
-    )
+    require_reference_scenario(target, scenario)
+
+    seconds = seconds_of("--budget", budget)
+    threshold = share_of("--fail-if-slower", fail_if_slower)
+    engine = current_engine()
     with measurement_lock():
-        document = command.run(command.base_settings(current_engine()), options)
+        if target:
+            declared = find_allowed(target, yes_load)
+            first, second = (find_target_variant(declared, text) for text in (a, b))
+            options = command.CompareOptions(first, second, None, seconds, threshold)
+            document = command.run_target(engine, declared, options)
+        else:
+            first, second = find_variant(a), find_variant(b)
+            requests = scenario or Api.DETAIL
+            options = command.CompareOptions(first, second, requests, seconds, threshold)
+            document = command.run(command.base_settings(engine), options)
     if markdown:
         markdown.write_text(output.markdown(document))
     print_result(document, as_json, output.comparison)

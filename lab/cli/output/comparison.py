@@ -77,7 +77,7 @@ def _facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield side.upper(), f"{variant['name']}{commit}"
     yield (
         "measured",
-        f"{document['scenario']}, both at once at {document['rate']:g} requests/s each, "
+        f"{document['scenario']}, {document['how']}, {document['rate']:g} requests/s each, "
         f"{len(document['blocks'])} restarts in {document['seconds']:.0f} s",
     )
     if document["control"] and not document["is_control"]:

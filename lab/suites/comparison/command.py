@@ -3,11 +3,11 @@
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from lab.analysis.comparison import (
     Pair,
@@ -26,10 +26,12 @@ from lab.host.cpus import bind, choose_cpus, expand
 from lab.host.noise import StealMeter, cpu_speed
 from lab.paths import RESULTS
 from lab.settings import Settings, load_settings
-from lab.stack.engine import Engine
-from lab.suites.comparison.duet import DuetLoad, Side, find_rate, run_block
-from lab.suites.comparison.stacks import Stack, two_stacks
-from lab.suites.comparison.variants import Variant, code_of, require_comparable
+from lab.stack.engine import Engine, settings_of
+from lab.suites.comparison.duet import duet
+from lab.suites.comparison.measuring import BlockLoad, Side
+from lab.suites.comparison.turns import Turns
+from lab.suites.comparison.variants import Variant, require_comparable
+from lab.targets.declared import DeclaredTarget
 
 # History of the format:
 # 1: first.
@@ -40,12 +42,26 @@ MIN_BUDGET_SECONDS = 120
 _LONGEST_BLOCK_SECONDS, _BLOCK_REQUESTS = 40, 60
 # Until a block is known to take longer.
 _AROUND_BLOCK_SECONDS = 16
+_START_SECONDS = 60
 # One block in so many has A in both stacks: what this machine tells apart that is the same.
 _CONTROL_EVERY, _FIRST_CONTROL = 5, 2
 # Where the CPU is less than this share of the response time, the response time is judged as well.
 _CPU_SHARE = 0.5
 _QUANTILES = tuple(share / 100 for share in (1, 5, *range(10, 91, 10), 95, 99))
 _METRICS = ("cpu_ms", "p50_ms", "p95_ms", "p99_ms", "memory_bytes")
+
+
+class Method(Protocol):
+    """How variants are run for a comparison; `how` describes it."""
+
+    @property
+    def how(self) -> str: ...
+
+    def find_rate(self, variants: tuple[Variant, Variant], folder: Path) -> float: ...
+
+    def block(
+        self, variants: tuple[Variant, Variant], load: BlockLoad, folder: Path, *, swapped: bool
+    ) -> tuple[Side, Side]: ...
 
 
 @dataclass(frozen=True)
@@ -56,7 +72,7 @@ class CompareOptions:
 
     a: Variant
     b: Variant
-    scenario: str
+    scenario: str | None
     budget: float
     threshold: float
     limit_ms: int = 1000
@@ -77,6 +93,10 @@ def validate_options(options: CompareOptions, base: Settings) -> None:
     for variant in (options.a, options.b):
         variant.settings(base)
     require_comparable(options.a, options.b)
+    _validate_budget(options)
+
+
+def _validate_budget(options: CompareOptions) -> None:
     if options.budget < MIN_BUDGET_SECONDS:
         raise UsageError(
             f"--budget {options.budget:g}s is too short for an answer. Set it to "
@@ -113,7 +133,6 @@ class Block:
     b: Side
     swapped: bool
     control: bool
-    points: list[tuple[float, float]]
 
 
 @dataclass
@@ -162,7 +181,8 @@ class _Comparison:
 
 
 def run(base: Settings, options: CompareOptions) -> dict[str, Any]:
-    """Compare, store the document, and return it; `base` are the settings of both stacks.
+    """Compare variants of the reference app, store the document, and return it; `base` are the
+    settings of both stacks.
 
     Raises:
         UsageError: an option is out of range.
@@ -170,59 +190,61 @@ def run(base: Settings, options: CompareOptions) -> dict[str, Any]:
         Interrupted: the user pressed Ctrl-C; the blocks so far are stored.
     """
     validate_options(options, base)
+    variants = (options.a, options.b)
+    return _compare(base, duet(base, variants, str(options.scenario)), options)
+
+
+def run_target(engine: Engine, target: DeclaredTarget, options: CompareOptions) -> dict[str, Any]:
+    """Like `run`, for variants of a target of the user's own."""
+    _validate_budget(options)
+    return _compare(settings_of(engine), nullcontext(Turns(engine, target)), options)
+
+
+def _compare(
+    base: Settings, method: AbstractContextManager[Method], options: CompareOptions
+) -> dict[str, Any]:
     started = time.monotonic()
     folder = RESULTS / f"compare-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     cpus = choose_cpus(base)
     head = _head(base, options)
     comparison = _Comparison(options)
     steal = StealMeter()
-    with Progress(options.budget) as progress, ExitStack() as exit_stack:
-        progress.begin("starting both stacks", 60, options.budget)
-        codes = {
-            variant.commit: exit_stack.enter_context(code_of(variant))
-            for variant in {options.a.commit: options.a, options.b.commit: options.b}.values()
-        }
-        stacks = exit_stack.enter_context(two_stacks(base))
-        # The lab computes too, and the target's CPUs are what is compared.
-        bind(expand(cpus.load))
-        folder.mkdir(parents=True)
-        try:
-            load = _find_load(stacks, options, codes, folder)
-            for block in _blocks(stacks, options, codes, load, folder, started, progress):
-                comparison.blocks.append(block)
-                # After each block, so that an interruption loses none.
-                document = _document(head, comparison, load, time.monotonic() - started)
-                write_json(folder / "result.json", document)
-                if comparison.is_clear:
-                    break
-        except (Interrupted, LabError):
-            if comparison.blocks:
-                note(f"The blocks so far are in {relative(folder / 'result.json')}.")
-            raise
+    with Progress(options.budget) as progress:
+        progress.begin("starting the variants", _START_SECONDS, options.budget)
+        with method as running:
+            # The lab computes too, and the target's CPUs are what is compared.
+            bind(expand(cpus.load))
+            folder.mkdir(parents=True)
+            load = _find_load(running, options, folder)
+            try:
+                for block in _blocks(running, options, load, folder, started, progress):
+                    comparison.blocks.append(block)
+                    # After each block, so that an interruption loses none.
+                    document = _document(head, comparison, load, time.monotonic() - started)
+                    document["how"] = running.how
+                    write_json(folder / "result.json", document)
+                    if comparison.is_clear:
+                        break
+            except (Interrupted, LabError):
+                if comparison.blocks:
+                    note(f"The blocks so far are in {relative(folder / 'result.json')}.")
+                raise
     document["steal"] = round(steal.share(), 4)
     document["cpu_speed"] = round(cpu_speed(expand(cpus.target)), 2)
     return _store(folder, document, comparison)
 
 
-def _find_load(
-    stacks: tuple[Stack, Stack],
-    options: CompareOptions,
-    codes: dict[str | None, Path],
-    folder: Path,
-) -> DuetLoad:
-    for stack, variant in zip(stacks, (options.a, options.b), strict=True):
-        stack.restart(variant, codes[variant.commit])
-    rate = find_rate(stacks, options.scenario, folder)
+def _find_load(method: Method, options: CompareOptions, folder: Path) -> BlockLoad:
+    rate = method.find_rate((options.a, options.b), folder / "alone")
     wanted = math.ceil(_BLOCK_REQUESTS / rate)
     seconds = min(max(wanted, options.block_seconds), _LONGEST_BLOCK_SECONDS)
-    return DuetLoad(options.scenario, round(rate, 2), seconds, options.limit_ms)
+    return BlockLoad(options.scenario, round(rate, 2), seconds, options.limit_ms)
 
 
 def _blocks(
-    stacks: tuple[Stack, Stack],
+    method: Method,
     options: CompareOptions,
-    codes: dict[str | None, Path],
-    load: DuetLoad,
+    load: BlockLoad,
     folder: Path,
     started: float,
     progress: Progress,
@@ -238,20 +260,9 @@ def _blocks(
         control = not options.is_control and number % _CONTROL_EVERY == _FIRST_CONTROL
         swapped = number % 2 == 0
         variants = (options.a, options.a if control else options.b)
-        for stack, variant in zip(_order(stacks, swapped), variants, strict=True):
-            stack.restart(variant, codes[variant.commit])
-        result = run_block(stacks, load, folder / str(number))
-        first, second = result.sides
-        points = result.points
-        if swapped:
-            first, second = second, first
-            points = [(b, a) for a, b in points]
-        yield Block(number, first, second, swapped, control, points)
+        a, b = method.block(variants, load, folder / str(number), swapped=swapped)
+        yield Block(number, a, b, swapped, control)
         expected = time.monotonic() - began
-
-
-def _order(stacks: tuple[Stack, Stack], swapped: bool) -> tuple[Stack, Stack]:
-    return (stacks[1], stacks[0]) if swapped else stacks
 
 
 def _head(base: Settings, options: CompareOptions) -> dict[str, Any]:
@@ -261,7 +272,7 @@ def _head(base: Settings, options: CompareOptions) -> dict[str, Any]:
         "a": _variant(options.a),
         "b": _variant(options.b),
         "is_control": options.is_control,
-        "scenario": options.scenario,
+        "scenario": options.scenario or "mix",
         "threshold": options.threshold,
         "budget_seconds": options.budget,
         "settings": base.model_dump(),
@@ -278,7 +289,7 @@ def _variant(variant: Variant) -> dict[str, Any]:
 
 
 def _document(
-    head: dict[str, Any], comparison: _Comparison, load: DuetLoad, seconds: float
+    head: dict[str, Any], comparison: _Comparison, load: BlockLoad, seconds: float
 ) -> dict[str, Any]:
     ratios = {name: comparison.ratio(name) for name in _METRICS}
     return {
@@ -363,7 +374,7 @@ def _block(block: Block) -> dict[str, Any]:
             side: {name: _rounded(getattr(getattr(block, side), name)) for name in names}
             for side in "ab"
         },
-        "points": [[round(a, 3), round(b, 3)] for a, b in block.points],
+        "points": [list(pair) for pair in zip(block.a.points, block.b.points, strict=False)],
     }
 
 

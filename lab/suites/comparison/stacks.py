@@ -38,10 +38,6 @@ class Stack:
     def target(self) -> ReferenceApp:
         return ReferenceApp(self.engine)
 
-    @property
-    def prometheus_url(self) -> str:
-        return self.base.prometheus_url
-
     def restart(self, variant: Variant, code: Path) -> None:
         """Restart Nginx and the backend with a variant, and with empty caches.
 
@@ -68,9 +64,6 @@ class Stack:
         enabled = services(self.base, self.state)
         names = {service.name for service in enabled if service.side == "target"}
         return {name: pid for name, pid in self.engine.pids().items() if name in names}
-
-    def server_pid(self) -> int | None:
-        return self.engine.pids().get("backend")
 
 
 @contextmanager

@@ -1,18 +1,23 @@
 """`lab compare` on two real stacks at once."""
 
+import json
 import shutil
+import sys
 
 import pytest
 from support.commits import commit_with
+from support.ports import free_port
 
 from lab.cli.output.comparison import comparison as render
 from lab.cli.output.comparison import markdown
 from lab.console import Console
-from lab.errors import LabError
+from lab.errors import LabError, UsageError
 from lab.paths import ROOT
 from lab.settings import update_settings
-from lab.suites.comparison.command import CompareOptions, run
+from lab.suites.comparison.command import CompareOptions, run, run_target
+from lab.suites.comparison.turns import find_target_variant
 from lab.suites.comparison.variants import find_variant
+from lab.targets.declared import find_target
 
 # These tests load the machine for minutes.
 pytestmark = pytest.mark.alone
@@ -62,3 +67,64 @@ def test_variant_that_does_not_start_is_named_with_its_log(stack):
     assert f"{commit} does not start" in str(error.value)
     assert "broken on purpose" in str(error.value)
     assert stack.settings() == before
+
+
+SERVER = """
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self):
+        sum(i * i for i in range(int(sys.argv[2])))
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, *_):
+        pass
+
+
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+OPERATION = {"name": "GET /", "method": "GET", "weight": 1, "expect": 200}
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """Return a target whose requests compute as long as its option says."""
+    (tmp_path / "server.py").write_text(SERVER)
+    operation = OPERATION | {"requests": [{"path": "/"}]}
+    mix = {"mix_version": 1, "source": "a test", "operations": [operation]}
+    (tmp_path / "shop.mix.json").write_text(json.dumps(mix))
+    port, file = free_port(), tmp_path / "shop.toml"
+    command = [sys.executable, "server.py", str(port), "{turns}"]
+    file.write_text(
+        f'url = "http://127.0.0.1:{port}"\n[start]\ncommand = {json.dumps(command)}\n'
+        "options = { turns = 100000 }\n"
+    )
+    return find_target(str(file))
+
+
+def test_variants_of_a_target_are_compared_in_turns(stack, shop):
+    variants = [find_target_variant(shop, text) for text in (".", "turns=150000")]
+    options = CompareOptions(*variants, None, 240, 0.05, block_seconds=5)
+    document = run_target(stack, shop, options)
+    assert document["verdict"] == "slower", document["headline"]
+    # Half as much work again, beside what the server itself needs.
+    assert 1.2 < document["ratios"]["cpu_ms"]["ratio"] < 1.6
+    assert document["how"] == "in turns"
+    shutil.rmtree(ROOT / document["files"]["folder"])
+
+
+def test_target_without_variants_is_a_usage_error(shop):
+    with pytest.raises(UsageError, match=r"has no \{workers\}"):
+        find_target_variant(shop, "workers=4")
+    bare = shop.path.with_name("bare.toml")
+    bare.write_text('url = "http://127.0.0.1:1"\n')
+    with pytest.raises(UsageError, match=r"has no \[start\]"):
+        find_target_variant(find_target(str(bare)), "workers=4")
