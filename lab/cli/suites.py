@@ -94,7 +94,7 @@ def compare(
     a: Annotated[
         str,
         typer.Argument(
-            help="A preset, settings (LAB_DETAIL=fast), a commit, or . (this checkout)."
+            help="A preset, settings (LAB_DETAIL=fast), a commit, . or a stored capacity."
         ),
     ],
     b: Annotated[str, typer.Argument(help="What is compared with it.")],
@@ -123,6 +123,7 @@ def compare(
     from lab.cli.output import comparison as output
     from lab.stack.locks import measurement_lock
     from lab.suites.comparison import command
+    from lab.suites.comparison.stored import compare_stored, find_stored
     from lab.suites.comparison.turns import find_target_variant
     from lab.suites.comparison.variants import find_variant
     from lab.targets.declared import find_allowed
@@ -131,6 +132,12 @@ def compare(
 
     seconds = seconds_of("--budget", budget)
     threshold = share_of("--fail-if-slower", fail_if_slower)
+    stored = [find_stored(text) for text in (a, b)]
+    if stored[0] and stored[1]:
+        document = compare_stored(stored[0], stored[1], threshold)
+        print_result(document, as_json, lambda document: document["headline"])
+        _exit_by_verdict(document["verdict"], strict=strict)
+        return
     engine = current_engine()
     with measurement_lock():
         if target:
@@ -146,9 +153,13 @@ def compare(
     if markdown:
         markdown.write_text(output.markdown(document))
     print_result(document, as_json, output.comparison)
-    if document["verdict"] == "slower":
+    _exit_by_verdict(document["verdict"], strict=strict)
+
+
+def _exit_by_verdict(verdict: str, *, strict: bool) -> None:
+    if verdict == "slower":
         raise typer.Exit(1)
-    if strict and document["verdict"] == "can't tell":
+    if strict and verdict == "can't tell":
         raise typer.Exit(3)
 
 

@@ -1,0 +1,118 @@
+"""Two stored capacities compared: results/capacity-…, of the same machine."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.analysis.comparison import Ratio, Verdict, judge
+from lab.analysis.formatting import rate
+from lab.analysis.provenance import read_json
+from lab.errors import UsageError
+from lab.paths import RESULTS
+
+# Of the machine: results of another can't be compared.
+_SAME = ("system", "cpus", "memory_bytes", "target_cpus", "load_cpus", "engine")
+_WHAT = ("target", "scenario", "only", "slo")
+
+
+@dataclass(frozen=True)
+class StoredCapacity:
+    """A stored capacity, requests per second, with its interval."""
+
+    name: str
+    rate: float
+    low: float
+    high: float
+    confirmed: bool
+    host: dict[str, Any]
+    what: dict[str, Any]
+
+
+def find_stored(name: str) -> StoredCapacity | None:
+    """Return the stored capacity of that name, a folder of results/; None if there is none.
+
+    Raises:
+        UsageError: it has no interval, or can't be read.
+    """
+    path = RESULTS / Path(name).name / "result.json"
+    if not path.exists():
+        return None
+    try:
+        document = read_json(path)
+    except ValueError as error:
+        raise UsageError(f"{path} can't be read: {error}.") from None
+    values = [document.get(field) for field in ("rate", "low", "high")]
+    if "slo" not in document or not all(isinstance(value, int | float) for value in values):
+        raise UsageError(
+            f"{name} has no interval, so a difference can't be told from chance. Compare "
+            "capacities: lab capacity stores them."
+        )
+    return StoredCapacity(
+        Path(name).name,
+        *(float(value or 0) for value in values),
+        confirmed=document.get("outcome") == "confirmed",
+        host={field: document.get("host", {}).get(field) for field in _SAME},
+        what={field: document.get(field) for field in _WHAT},
+    )
+
+
+def compare_stored(a: StoredCapacity, b: StoredCapacity, threshold: float) -> dict[str, Any]:
+    """Return the comparison: what a request costs at the capacity, B ÷ A.
+
+    Raises:
+        UsageError: they are of different machines, or of different questions.
+    """
+    _require_equal(a, b, a.host, b.host, "of different machines")
+    _require_equal(a, b, a.what, b.what, "of different questions")
+    ratio = _ratio(a, b)
+    verdict = judge(ratio, threshold)
+    return {
+        "a": {"name": a.name, "rate": a.rate, "low": a.low, "high": a.high},
+        "b": {"name": b.name, "rate": b.rate, "low": b.low, "high": b.high},
+        "ratio": {name: round(getattr(ratio, name), 4) for name in ("ratio", "low", "high")},
+        "threshold": threshold,
+        "verdict": verdict,
+        "headline": _headline(a, b, ratio, verdict, threshold),
+    }
+
+
+def _require_equal(
+    a: StoredCapacity,
+    b: StoredCapacity,
+    first: dict[str, Any],
+    second: dict[str, Any],
+    complaint: str,
+) -> None:
+    differing = [name for name in first if first[name] != second[name]]
+    if differing:
+        name = differing[0]
+        raise UsageError(
+            f"{a.name} and {b.name} are {complaint} ({name}: {first[name]} and {second[name]}), so "
+            "they can't be compared."
+        )
+
+
+def _ratio(a: StoredCapacity, b: StoredCapacity) -> Ratio:
+    """Return A ÷ B, so that more is slower; both intervals add as independent errors do."""
+    centre = math.log(a.rate / b.rate)
+    down = math.hypot(math.log(a.rate / a.low), math.log(b.high / b.rate))
+    up = math.hypot(math.log(a.high / a.rate), math.log(b.rate / b.low))
+    return Ratio(math.exp(centre), math.exp(centre - down), math.exp(centre + up), 1)
+
+
+def _headline(
+    a: StoredCapacity, b: StoredCapacity, ratio: Ratio, verdict: Verdict, threshold: float
+) -> str:
+    value = (
+        f"{rate(b.rate)}/s against {rate(a.rate)}/s, × {1 / ratio.ratio:.3g} "
+        f"({1 / ratio.high:.3g} to {1 / ratio.low:.3g})"
+    )
+    texts = {
+        "slower": f"slower: B sustains {value}",
+        "faster": f"faster: B sustains {value}",
+        "not slower": f"not slower by {threshold:.0%}: B sustains {value}",
+        "can't tell": f"can't tell (these results can tell {ratio.resolution:.1%}): B sustains "
+        f"{value}",
+    }
+    return texts[verdict]

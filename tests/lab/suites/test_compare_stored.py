@@ -1,0 +1,85 @@
+"""Stored capacities compared by `lab compare`."""
+
+import json
+import shutil
+
+import pytest
+
+from lab.paths import RESULTS
+
+HOST = {
+    **{"system": "Linux", "cpus": 2, "memory_bytes": 1, "engine": "native"},
+    **{"target_cpus": "0", "load_cpus": "1"},
+}
+SLO = {"p95_ms": 300, "errors": 0.01}
+
+
+@pytest.fixture
+def stored():
+    """Return a function that stores a capacity and returns its name."""
+    folders = []
+
+    def store(rate, low, high, host=None, **changes):
+        folder = RESULTS / f"capacity-test-{len(folders)}"
+        folder.mkdir(parents=True)
+        folders.append(folder)
+        document = {
+            **{"outcome": "confirmed", "rate": rate, "low": low, "high": high, "slo": SLO},
+            **{"target": "hotel", "scenario": "detail", "only": None, "host": host or HOST},
+            **changes,
+        }
+        (folder / "result.json").write_text(json.dumps(document))
+        return folder.name
+
+    yield store
+    for folder in folders:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    ("rate", "low", "high", "code", "verdict"),
+    [
+        (80, 78, 82, 1, "slower"),
+        (120, 117, 123, 0, "faster"),
+        (100, 99, 101, 0, "not slower"),
+        (95, 80, 110, 0, "can't tell"),
+    ],
+)
+def test_verdict_follows_from_both_intervals(lab, stored, rate, low, high, code, verdict):
+    first, second = stored(100, 99, 101), stored(rate, low, high)
+    result = lab("compare", first, second, "--json")
+    assert (result.code, result.json["verdict"]) == (code, verdict), result.err
+    assert lab("compare", first, second).out.startswith(verdict)
+
+
+def test_strict_has_an_exit_code_for_no_answer(lab, stored):
+    assert lab("compare", stored(100, 80, 120), stored(100, 80, 120), "--strict").code == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"host": HOST | {"cpus": 8}}, "are of different machines (cpus: 2 and 8)"),
+        ({"scenario": "list"}, "are of different questions (scenario: detail and list)"),
+        ({"rate": None}, "has no interval"),
+    ],
+)
+def test_results_that_can_not_be_compared_are_usage_errors(lab, stored, changes, message):
+    values = {"rate": 100, "low": 99, "high": 101} | changes
+    result = lab("compare", stored(100, 99, 101), stored(**values))
+    assert result.is_one_message(2)
+    assert message in result.err
+
+
+def test_unreadable_result_is_a_usage_error(lab, stored):
+    name = stored(100, 99, 101)
+    (RESULTS / name / "result.json").write_text("no")
+    result = lab("compare", name, name)
+    assert result.is_one_message(2)
+    assert "can't be read: not JSON" in result.err
+
+
+def test_unknown_variant_is_a_usage_error(lab):
+    result = lab("compare", "no-such-branch", "HEAD")
+    assert result.is_one_message(2)
+    assert "no-such-branch is no preset" in result.err
