@@ -44,7 +44,7 @@ _LATE_FACTOR = 0.95
 # A saturated target's rate of responses is at most this much below its capacity.
 _READING_ERROR, _READING_BLUR, _SATURATED_FACTOR = 1.03, 0.05, 1.02
 _READING_SPREAD, _READING_SECONDS = 0.12, 3
-_BIAS, _BIAS_OF_VARIATION, _BIAS_OF_DISTANCE = 0.006, 0.010, 0.3
+_BIAS, _BIAS_OF_VARIATION, _BIAS_OF_DISTANCE = 0.006, 0.010, 0.4
 _USUAL_LATENESS = 0.15
 # How much holds near the capacity may end either way, at least: of all targets simulated.
 _LEAST_BLUR = 0.022
@@ -61,7 +61,7 @@ _LEAST_VARIATION, _MOST_VARIATION = 0.3, 3.0
 # Seconds after a load within which a target answers as before it.
 _SLOW_RECOVERY = 10.0
 # Quantiles of the belief that make the interval; by simulation, it covers nine in ten.
-_INTERVAL, _WIDE_INTERVAL = (0.05, 0.95), (0.02, 0.98)
+_INTERVAL, _WIDE_INTERVAL = (0.06, 0.94), (0.02, 0.98)
 
 
 def find_capacity(

@@ -48,9 +48,12 @@ def find_stored(name: str) -> StoredCapacity | None:
             f"{name} has no interval, so a difference can't be told from chance. Compare "
             "capacities: lab capacity stores them."
         )
+    found, low, high = (float(value or 0) for value in values)
     return StoredCapacity(
         Path(name).name,
-        *(float(value or 0) for value in values),
+        found,
+        low,
+        high,
         confirmed=document.get("outcome") == "confirmed",
         host={field: document.get("host", {}).get(field) for field in _SAME},
         what={field: document.get(field) for field in _WHAT},
