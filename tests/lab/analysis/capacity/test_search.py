@@ -63,7 +63,7 @@ def test_interval_covers_capacity_at_the_mean_speed_of_a_wandering_machine():
         found = find_capacity(SimulatedLoads(target, slo), slo)
         speed = target.speed.work(target.time) / target.time
         covered += found.low <= CAPACITIES["speed wanders"] * speed <= found.high
-    assert covered >= 0.85 * RUNS
+    assert covered >= 0.8 * RUNS
 
 
 @pytest.mark.parametrize("kind", ["one server", "fixed times"])
