@@ -110,6 +110,7 @@ def shop(tmp_path):
     return find_target(str(file))
 
 
+@pytest.mark.slow
 def test_variants_of_a_target_are_compared_in_turns(stack, shop):
     variants = [find_target_variant(shop, text) for text in (".", "turns=150000")]
     options = CompareOptions(*variants, None, 240, 0.05, block_seconds=5)
