@@ -139,7 +139,9 @@ def require_own(folder: Path) -> None:
 def paths_outside() -> list[Path]:
     """Return the paths outside the clone that are deleted with it: see `open_to_all`."""
     state = current_state()
-    paths = (PROGRAMS, state.postgres, state.postgres_configuration)
+    states = (state, *(State(state.base / "compare" / number) for number in ("1", "2")))
+    files = [path for one in states for path in (one.postgres, one.postgres_configuration)]
+    paths = (PROGRAMS, *files)
     return [path for path in paths if ROOT not in path.parents]
 
 

@@ -73,10 +73,12 @@ def down(as_json: Json = False) -> None:
     """Stop the stack; its data stays."""
     from lab.cli.output import stack as output
     from lab.stack.locks import change_lock
+    from lab.suites.comparison.stacks import stop_leftover_stacks
 
     with change_lock():
         engine = current_engine()
         engine.down()
+        stop_leftover_stacks()
     print_result({"engine": engine.name, "state": "down"}, as_json, output.down)
 
 

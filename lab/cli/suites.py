@@ -130,6 +130,8 @@ def compare(
 
     require_reference_scenario(target, scenario)
 
+    if markdown and not markdown.parent.is_dir():
+        raise UsageError(f"--markdown {markdown}: the folder does not exist. Create it first.")
     seconds = seconds_of("--budget", budget)
     threshold = share_of("--fail-if-slower", fail_if_slower)
     stored = [find_stored(text) for text in (a, b)]
@@ -150,9 +152,9 @@ def compare(
             requests = scenario or Api.DETAIL
             options = command.CompareOptions(first, second, requests, seconds, threshold)
             document = command.run(command.base_settings(engine), options)
+    print_result(document, as_json, output.comparison)
     if markdown:
         markdown.write_text(output.markdown(document))
-    print_result(document, as_json, output.comparison)
     _exit_by_verdict(document["verdict"], strict=strict)
 
 

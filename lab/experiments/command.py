@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from lab.analysis.provenance import host
@@ -198,7 +199,7 @@ def _remake_plan(
     target = find_allowed(experiment.target, allowed_host) if experiment.target else None
     cells = files.checked_cells(name, experiment, load_settings(), target)
     names = list(dict.fromkeys(entry["name"] for entry in document["plan"]))
-    return make_plan(
+    plan = make_plan(
         name,
         text,
         experiment,
@@ -208,6 +209,10 @@ def _remake_plan(
         quick=document["quick"],
         target=target,
     )
+    # As it began: which cells were to be repeated is in its plan.
+    cells_by_name = {cell.name: cell for cell, _ in plan.todo}
+    todo = [(cells_by_name[entry["name"]], entry["repeat"]) for entry in document["plan"]]
+    return replace(plan, todo=todo)
 
 
 def _describe_machine(

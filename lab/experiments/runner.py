@@ -94,7 +94,7 @@ def make_plan(
     short_cells = [matrix.shorten(cell, quick_cells) for cell in selection] if quick else selection
     # Of a published experiment: those that decide its claims.
     definitions = [claim.model_dump() for claim in experiment.claims]
-    repeated = claims.deciding_cells(definitions) if repeats else set[str]()
+    repeated = claims.deciding_cells(definitions) if repeats and not only else set[str]()
     todo = matrix.order(short_cells, rounds, repeated)
     return Plan(name, text, experiment, todo, quick, rounds, target)
 

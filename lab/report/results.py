@@ -11,9 +11,20 @@ from lab.errors import LabError, UsageError
 from lab.paths import RESULTS, ROOT
 
 Kind = Literal[
-    "run", "profile", "experiment", "bench", "bench-growth", "calibrate", "demo", "overload", "soak"
+    "run",
+    "profile",
+    "experiment",
+    "bench",
+    "bench-growth",
+    "calibrate",
+    "capacity",
+    "compare",
+    "demo",
+    "overload",
+    "soak",
 ]
 _SUITE = re.compile(r"(bench|bench-growth|demo|overload|soak)-\d{8}-\d{6}")
+_FOLDER = re.compile(r"(calibrate|capacity|compare)-\d{8}-\d{6}")
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,7 @@ def _run_of(path: Path) -> StoredRun | None:
     if path.parent == RESULTS:
         suite = _SUITE.fullmatch(path.stem)
         return StoredRun(path.stem, suite[1], path) if suite else None  # type: ignore[arg-type]
-    if path.parent.name.startswith("calibrate-"):
-        return StoredRun(path.parent.name, "calibrate", path)
+    if folder := _FOLDER.fullmatch(path.parent.name):
+        return StoredRun(path.parent.name, folder[1], path)  # type: ignore[arg-type]
     kinds: dict[str, Kind] = {"result": "run", "profile": "profile", "experiment": "experiment"}
     return StoredRun(path.parent.name, kinds[path.stem], path)

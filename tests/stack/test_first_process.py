@@ -7,8 +7,9 @@ import subprocess
 import psutil
 import pytest
 
+from lab.paths import ROOT
 from lab.settings import update_settings
-from lab.stack.native.services.start_order import BACKEND, backend_env
+from lab.stack.native.services.start_order import backend_env
 from lab.stack.native.supervision import is_alive, wait_for
 
 UNSHARE = ["unshare", "--pid", "--fork", "--kill-child"]
@@ -32,7 +33,7 @@ def _namespace_problem():
 def test_first_process_stops_on_term(stack, argv, setting):
     env = os.environ | backend_env(update_settings(stack.settings(), [setting]), stack._state)
     del env["BACKEND_SETTINGS_FILE"]
-    outer = subprocess.Popen([*UNSHARE, *argv], cwd=BACKEND, env=env)
+    outer = subprocess.Popen([*UNSHARE, *argv], cwd=ROOT / "backend", env=env)
     try:
         first = _first_process(outer.pid)
         wait_for(lambda: _has_started(first, setting), seconds=20, what="The started process")
@@ -49,7 +50,7 @@ def test_init_fails_if_a_step_fails(tmp_path, step):
     python.write_text(f'#!/bin/sh\ncase "$*" in *{step}*) exit 3;; esac\n')
     python.chmod(0o755)
     env = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    assert subprocess.run([BACKEND / "bin/init"], env=env, check=False).returncode == 3
+    assert subprocess.run([ROOT / "backend" / "bin/init"], env=env, check=False).returncode == 3
 
 
 def _first_process(pid):

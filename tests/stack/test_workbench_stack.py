@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from lab.paths import ROOT
 from lab.settings import load_settings
 from lab.stack import database
-from lab.stack.native.services.start_order import BACKEND
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_worker_is_healthy_while_it_answers_or_is_off(stack, workbench):
 
 def _is_healthy(url, setting):
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    argv = [BACKEND / "bin/check", url, setting]
+    argv = [ROOT / "backend/bin/check", url, setting]
     return not subprocess.run(argv, env=env, stderr=subprocess.PIPE, check=False).returncode
 
 

@@ -101,7 +101,7 @@ def _clear_failure(
     ):
         return _too_many_errors(counts, slo)
     # A stall at the beginning is not yet too much of a hold of the usual length.
-    allowed = LATE_SHARE * max(counts.requests, rate * plan.usual)
+    allowed = _bad_share(slo) * max(counts.requests, rate * plan.usual)
     if counts.bad > max(allowed, _MIN_LATE):
         recent = _Counts.of(seconds[-_RECENT_SECONDS:])
         if recent.bad_share > _LATE_NOW:
@@ -112,6 +112,11 @@ def _clear_failure(
     return None
 
 
+def _bad_share(slo: Slo) -> float:
+    """Return the share of late and failed requests that an SLO allows."""
+    return max(LATE_SHARE, slo.max_errors)
+
+
 def _at_the_end(
     counts: _Counts, trend: Growth, slo: Slo, *, at_its_longest: bool
 ) -> Judgement | None:
@@ -119,7 +124,7 @@ def _at_the_end(
         return None
     if counts.failed > slo.max_errors * counts.requests:
         return _too_many_errors(counts, slo)
-    if counts.bad_share > LATE_SHARE:
+    if counts.bad_share > _bad_share(slo):
         return _too_many_late(counts, slo)
     ahead = trend.level + _AHEAD_TO_PASS * slo.p95_seconds * trend.slope
     if trend.slope > _LIKELY * trend.error and ahead > 2 * slo.p95_seconds:

@@ -158,16 +158,22 @@ class _Search:
     # The loads
 
     def _alone(self) -> Alone:
-        for _ in range(_MAX_TRIES):
-            alone = self._loads.alone()
-            if not alone.disturbed:
+        alone = self._loads.alone()
+        for _ in range(_MAX_TRIES - 1):
+            if not alone.disturbed or self._is_over():
                 break
+            alone = self._loads.alone()
         return alone
+
+    def _is_over(self) -> bool:
+        return self._elapsed() > self._budget
 
     def _ramps(self, alone: Alone) -> Ramp:
         """Return the second of two ramps, or a later one: each may have warmed the target up."""
         first = ramp = self._ramp(_FIRST_SHARE / max(alone.median_seconds, _SHORTEST_RESPONSE))
         for _ in range(_MAX_RAMPS):
+            if self._is_over():
+                break
             before = ramp
             reading = min(before.answered, before.late_from or math.inf)
             ramp = self._ramp(max(_SECOND_SHARE * reading, _LOWEST_RATE))
@@ -184,7 +190,9 @@ class _Search:
     def _ramp(self, start: float) -> Ramp:
         """Return the first ramp that the machine did not disturb, or the one that went farthest."""
         ramps = list[Ramp]()
-        while len(ramps) < _MAX_TRIES and (not ramps or ramps[-1].disturbed):
+        while not ramps or (
+            ramps[-1].disturbed and len(ramps) < _MAX_TRIES and not self._is_over()
+        ):
             ramps.append(self._loads.ramp(start))
             self._drain(ramps[-1].highest)
             if ramps[-1].generator_full:
@@ -210,7 +218,7 @@ class _Search:
     def _confirm(self) -> None:
         """Hold rates just below and just above the estimate, until they enclose it."""
         for _ in range(_MAX_CONFIRMING):
-            if self._is_enclosed() or self._elapsed() > self._budget:
+            if self._is_enclosed() or self._is_over():
                 break
             below = self._below()
             is_below = below is not None and self._unit(below) > _FARTHEST * self._belief.median
@@ -228,12 +236,12 @@ class _Search:
             hold = self._loads.hold(rate, plan)
             self._report(hold)
             self._drain(rate)
-            if not hold.is_void:
+            if not hold.is_void or self._is_over():
                 break
         self._holds.append(hold)
         if hold.generator_full:
             passed = [held.rate for held in self._holds if held.passed]
-            raise _GeneratorFullError(max([hold.answered, *passed]))
+            raise _GeneratorFullError(max(passed, default=hold.answered))
         if not hold.is_void:
             self._learn(hold)
         return hold

@@ -10,12 +10,16 @@ from rich.table import Table
 from lab.cli.output import demo, endurance, run
 from lab.cli.output.bench import bench_table
 from lab.cli.output.calibration import calibration
+from lab.cli.output.capacity import capacity
+from lab.cli.output.comparison import comparison
 from lab.report.results import Kind
 
 _SUITES: dict[Kind, Callable[[dict[str, Any]], RenderableType]] = {
     "bench": bench_table,
     "bench-growth": bench_table,
     "calibrate": calibration,
+    "capacity": capacity,
+    "compare": comparison,
     "demo": demo.demo,
     "overload": endurance.overload,
     "soak": endurance.soak,

@@ -19,6 +19,7 @@ from lab.paths import RESULTS
 from lab.settings import Settings
 from lab.stack.engine import Engine, settings_of
 from lab.suites.capacity.loads import K6Loads, LoadDetails
+from lab.targets.declared import PUBLIC_RATE, is_public
 from lab.targets.target import Target
 
 # History of the format:
@@ -75,6 +76,11 @@ def run(engine: Engine, target: Target, options: CapacityOptions) -> dict[str, A
     """
     settings = settings_of(engine)
     validate_options(options, settings)
+    if is_public(target.url):
+        raise UsageError(
+            f"{target.url} is not on your network, so it gets {PUBLIC_RATE} requests/s at most: "
+            "too few to find its capacity. Measure a copy of it on your network."
+        )
     folder = RESULTS / f"capacity-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     head = _head(engine, settings, target, options)
     with Progress(options.budget + _LAST_SECONDS) as progress:

@@ -46,10 +46,12 @@ _SHORTEST_DRAIN, _LONGEST_DRAIN, _POLL_SECONDS = 1.0, 60.0, 0.5
 _QUICK_ANSWER = 0.05
 # Utilization of the target's CPUs from which they are what limits it.
 _FULL_CPU = 0.85
+_FULL_SECONDS = 8
 # Their speed is measured over so many seconds at the end of a ramp.
 _SPEED_SECONDS = 8
 
 _FULL = Judgement(False, "the load generator was full")
+_UNRECORDED = Judgement(False, "k6 or Prometheus stood still")
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,8 @@ class K6Loads:
             raise LabError(f"The target answered no request. See {run.folder}.")
         in_time = summary.value("lab_answers_in_time", "count")
         median = summary.value("http_req_duration", "p(50)") / 1000
-        return Alone(median, 1 - in_time / requests, is_disturbed(run.cpu, run.started))
+        disturbed = is_disturbed(run.cpu, run.started, foreign=self.target.is_observed)
+        return Alone(median, 1 - in_time / requests, disturbed)
 
     def ramp(self, start: float) -> Ramp:
         """Let the rate grow until responses are late, or the load generator is full."""
@@ -146,10 +149,7 @@ class K6Loads:
         course = self._follow(load, lambda seconds: judgement(seconds) is not None)
         result = _FULL if course.generator_full else judgement(course.seconds)
         if result is None:
-            raise LabError(
-                f"{load.testid} can't be judged: Prometheus has {len(course.seconds)} of its "
-                f"seconds. See `lab logs prometheus`, and {self.folder}."
-            )
+            course.disturbed, result = True, _UNRECORDED
         return Hold(
             rate,
             course.seconds,
@@ -164,11 +164,16 @@ class K6Loads:
         """Wait until the target is as quick to answer that it is ready as before any load."""
         started = time.monotonic()
         time.sleep(_SHORTEST_DRAIN)
-        while time.monotonic() - started < _LONGEST_DRAIN:
-            if self._time_ready() < 2 * self._ready_seconds + _QUICK_ANSWER:
-                break
+        while time.monotonic() - started < _LONGEST_DRAIN and not self._is_quick():
             time.sleep(_POLL_SECONDS)
         return time.monotonic() - started
+
+    def _is_quick(self) -> bool:
+        # An overloaded target may answer that it is not ready, or not at all; the next load tells.
+        try:
+            return self._time_ready() < 2 * self._ready_seconds + _QUICK_ANSWER
+        except LabError:
+            return False
 
     def _time_ready(self) -> float:
         started = time.monotonic()
@@ -196,11 +201,16 @@ class K6Loads:
     def _speed(self, course: "_Course", start: float = 0) -> float | None:
         """Return the requests per CPU second of the target, from a second of the load on."""
         end = len(course.seconds)
-        use = busy_between(course.cpu, course.started + start, course.started + end)
-        answered = sum(second.answered for second in course.seconds[int(start) :])
-        if use is None or not use.target or not answered:
+        # Each sample is of the second before it.
+        first, last = course.started + start + 1, course.started + end
+        uses = [use for use in course.cpu if first <= use.at <= last]
+        if not uses or course.totals is None:
             return None
-        return answered / (use.target * self._target_cpus * (end - start))
+        begun = uses[0].at - 1 - course.started
+        good = course.totals.good
+        answered = good.at(uses[-1].at) - good.at(course.started + begun)
+        seconds = sum(use.target for use in uses) * self._target_cpus
+        return answered / seconds if answered > 0 and seconds else None
 
     def _follow(self, load: Load, is_clear: Callable[[list[Second]], bool]) -> "_Course":
         """Send a load until it is clear."""
@@ -213,7 +223,8 @@ class K6Loads:
                 f"{run.folder}."
             )
         course.cpu = run.cpu
-        course.disturbed = is_disturbed(run.cpu, course.started)
+        foreign = self.target.is_observed
+        course.disturbed |= is_disturbed(run.cpu, course.started, foreign=foreign)
         self.details[load.testid] = _details(run, course)
         return course
 
@@ -237,11 +248,16 @@ class _Course:
     cpu: Sequence[CpuUse] = ()
 
     def __call__(self, plan: Plan, cpu: list[CpuUse]) -> bool:
-        self.generator_full = bool(self.load.started) and generator_is_full(cpu, self.started)
+        full = bool(self.load.started) and generator_is_full(cpu, self.started)
+        self.generator_full = full and _is_own_work(cpu)
         if self.generator_full:
             return True
         try:
             seconds = self.load.recorded_seconds()
+            if self.seconds and not seconds:
+                # A gap between the pushes: the rest would never be recorded.
+                self.disturbed = True
+                return True
             if int(seconds) <= len(self.seconds):
                 return False
             self.totals = self.load.totals(seconds)
@@ -260,6 +276,17 @@ class _Course:
         if self.totals is None:
             return {}
         return self.totals.durations.between(self.started + start, self.started + end)
+
+
+def _is_own_work(cpu: Sequence[CpuUse]) -> bool:
+    """Return whether the generator's CPUs are full of k6's work, not of a target's that shares
+    them, or of other programs'.
+    """
+    last = cpu[-_FULL_SECONDS:]
+    lab, sharing, others = (
+        fmean(getattr(use, name) for use in last) for name in ("lab", "sharing", "others")
+    )
+    return lab >= max(sharing, others)
 
 
 def _is_saturated(seconds: Sequence[Second], slo: Slo) -> bool:
@@ -298,16 +325,18 @@ def _variation(histogram: Histogram) -> float:
     return math.sqrt(variance) / mean if mean else 1.0
 
 
-def is_disturbed(cpu: Sequence[CpuUse], started: float) -> bool:
+def is_disturbed(cpu: Sequence[CpuUse], started: float, *, foreign: bool) -> bool:
     """Return whether the machine stood still during a load that began at `started` (Unix time), or
-    its CPUs were taken by the hypervisor or by other programs.
+    its CPUs were taken by the hypervisor or, if `foreign` programs can be told from the target's,
+    by those.
     """
     uses = [use for use in cpu if use.at > started]
     if len(uses) < 2:
         return False
     late = any(b.at - a.at > _LATE_SAMPLE for a, b in pairwise(uses))
     steal = max(use.steal for use in uses) > _MUCH_STEAL
-    return late or steal or fmean(use.others for use in uses) > _OTHER_CORES
+    others = foreign and fmean(use.others for use in uses) > _OTHER_CORES
+    return late or steal or others
 
 
 def _details(run: Run, course: _Course) -> LoadDetails:

@@ -22,7 +22,7 @@ from lab.analysis.counters import add, quantile
 from lab.analysis.provenance import host, relative, write_json
 from lab.console import Progress, note
 from lab.errors import Interrupted, LabError, UsageError
-from lab.host.cpus import bind, choose_cpus, expand
+from lab.host.cpus import choose_cpus, expand
 from lab.host.noise import StealMeter, cpu_speed
 from lab.paths import RESULTS
 from lab.settings import Settings, load_settings
@@ -43,6 +43,8 @@ _LONGEST_BLOCK_SECONDS, _BLOCK_REQUESTS = 40, 60
 # Until a block is known to take longer.
 _AROUND_BLOCK_SECONDS = 16
 _START_SECONDS = 60
+# Of the profile `trial` (k6/lib/profiles.js).
+_LEAST_RATE = 0.1
 # One block in so many has A in both stacks: what this machine tells apart that is the same.
 _CONTROL_EVERY, _FIRST_CONTROL = 5, 2
 # Where the CPU is less than this share of the response time, the response time is judged as well.
@@ -113,15 +115,19 @@ def base_settings(engine: Engine) -> Settings:
     Raises:
         UsageError: the engine has no second stack, or there is no reference app.
     """
+    _require_native(engine)
+    settings = engine.settings() or load_settings()
+    if settings.LAB_REFERENCE_APP == "off":
+        raise UsageError("LAB_REFERENCE_APP=off, but `lab compare` loads the reference app.")
+    return settings
+
+
+def _require_native(engine: Engine) -> None:
     if engine.name != "native":
         raise UsageError(
             "`lab compare` needs the native engine: two stacks at once. Stop this one with `lab "
             "down`, and set LAB_ENGINE=native."
         )
-    settings = engine.settings() or load_settings()
-    if settings.LAB_REFERENCE_APP == "off":
-        raise UsageError("LAB_REFERENCE_APP=off, but `lab compare` loads the reference app.")
-    return settings
 
 
 @dataclass(frozen=True)
@@ -163,12 +169,14 @@ class _Comparison:
     def verdict(self) -> Verdict:
         """Return the worst of the verdicts: slower in one is slower."""
         verdicts = [judge(self.ratio(name), self.options.threshold) for name in self.judged]
-        if self._fails_more():
+        if self.fails_more:
             return "slower"
         order: tuple[Verdict, ...] = ("slower", "can't tell", "faster", "not slower")
         return next(verdict for verdict in order if verdict in verdicts)
 
-    def _fails_more(self) -> bool:
+    @property
+    def fails_more(self) -> bool:
+        """Return whether B fails more often than A."""
         counted = [block for block in self.blocks if not block.control]
         failed = [round(sum(getattr(block, name).failed for block in counted)) for name in "ab"]
         requests = [round(sum(getattr(block, name).requests for block in counted)) for name in "ab"]
@@ -195,7 +203,12 @@ def run(base: Settings, options: CompareOptions) -> dict[str, Any]:
 
 
 def run_target(engine: Engine, target: DeclaredTarget, options: CompareOptions) -> dict[str, Any]:
-    """Like `run`, for variants of a target of the user's own."""
+    """Like `run`, for variants of a target of the user's own.
+
+    Raises:
+        UsageError: the engine is not native.
+    """
+    _require_native(engine)
     _validate_budget(options)
     return _compare(settings_of(engine), nullcontext(Turns(engine, target)), options)
 
@@ -212,8 +225,6 @@ def _compare(
     with Progress(options.budget) as progress:
         progress.begin("starting the variants", _START_SECONDS, options.budget)
         with method as running:
-            # The lab computes too, and the target's CPUs are what is compared.
-            bind(expand(cpus.load))
             folder.mkdir(parents=True)
             load = _find_load(running, options, folder)
             try:
@@ -236,6 +247,11 @@ def _compare(
 
 def _find_load(method: Method, options: CompareOptions, folder: Path) -> BlockLoad:
     rate = method.find_rate((options.a, options.b), folder / "alone")
+    if rate < _LEAST_RATE:
+        raise LabError(
+            f"The slower variant allows {rate:.2g} requests/s, too few to compare. Choose a "
+            "cheaper scenario, such as --scenario list."
+        )
     wanted = math.ceil(_BLOCK_REQUESTS / rate)
     seconds = min(max(wanted, options.block_seconds), _LONGEST_BLOCK_SECONDS)
     return BlockLoad(options.scenario, round(rate, 2), seconds, options.limit_ms)
@@ -313,6 +329,8 @@ def _document(
 def headline(comparison: _Comparison) -> str:
     """Return the answer in one line."""
     options, verdict = comparison.options, comparison.verdict
+    if comparison.fails_more:
+        return "slower: more of B's requests failed than of A's"
     ratios = {name: comparison.ratio(name) for name in comparison.judged}
     deciding = next(
         (name for name, ratio in ratios.items() if judge(ratio, options.threshold) == verdict),

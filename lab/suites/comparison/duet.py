@@ -46,7 +46,7 @@ class Duet:
 
 
 def _party(stack: Stack) -> Party:
-    return Party(stack.engine, stack.base, stack.target, stack.target_pids(), "backend")
+    return Party(stack.engine, stack.base, stack.target, stack.target_pids)
 
 
 @contextmanager

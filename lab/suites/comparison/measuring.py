@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -12,7 +13,8 @@ from lab.analysis.counters import Histogram, quantile
 from lab.analysis.measure import read_totals
 from lab.analysis.prometheus import Prometheus
 from lab.errors import Interrupted, LabError
-from lab.host.processes import cpu_seconds, tree_bytes
+from lab.host.cpus import bind, choose_cpus, expand
+from lab.host.processes import cpu_seconds, server_pids, tree_bytes
 from lab.load.generators import SUMMARY
 from lab.load.k6 import k6_env
 from lab.load.load import Load
@@ -33,15 +35,14 @@ POINT_SECONDS = 2
 
 @dataclass(frozen=True)
 class Party:
-    """A running variant: the stack that loads it, and its main processes by name. `server` names
-    the one that answers requests.
+    """A running variant: the stack that loads it, and how its main processes are found, by name.
+    An app may open its database's connections with its first requests only.
     """
 
     engine: Engine
     settings: Settings
     target: Target
-    pids: dict[str, int]
-    server: str
+    find_pids: Callable[[], Mapping[str, int]]
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,14 @@ class _Meter:
     times: list[float] = field(default_factory=list)
     used: list[list[float]] = field(default_factory=list)
     memory: list[int | None] = field(default_factory=list)
+    pids: list[dict[str, int]] = field(default_factory=list)
     _begun: float | None = None
+
+    def __post_init__(self) -> None:
+        # The lab computes too, and the target's CPUs are what is compared. Only this thread is
+        # pinned: programs that the lab starts would inherit it.
+        load = expand(choose_cpus(self.parties[0].settings).load)
+        self._pool = ThreadPoolExecutor(1, initializer=bind, initargs=(load,))
 
     def __call__(self) -> bool:
         now = time.time()
@@ -165,18 +173,39 @@ class _Meter:
             return False
         if now - self._begun < _WARM_SECONDS:
             return False
+        self._pool.submit(self._sample).result()
+        return self.is_complete
+
+    def _sample(self) -> None:
+        self.pids = self.pids or self._find_pids()
         self.times.append(time.time())
         self.used.append(self._cpu_seconds())
-        if not self.is_complete:
-            return False
-        self.memory = [tree_bytes([party.pids[party.server]]) for party in self.parties]
-        return True
+        if self.is_complete:
+            self._require_same(self._find_pids())
+            self.memory = [tree_bytes(server_pids(pids)) for pids in self.pids]
+
+    def _find_pids(self) -> list[dict[str, int]]:
+        return [dict(party.find_pids()) for party in self.parties]
+
+    def _require_same(self, pids: list[dict[str, int]]) -> None:
+        """Check that no process was replaced: the CPU time of the old one is lost.
+
+        Raises:
+            LabError: one was.
+        """
+        for before, after, party in zip(self.pids, pids, self.parties, strict=True):
+            changed = [name for name, pid in before.items() if after.get(name) != pid]
+            if changed or not before:
+                raise LabError(
+                    f"{party.target.description}: {', '.join(changed) or 'the target'} ended or "
+                    "was restarted during the load, so its CPU time is not known. See its log."
+                )
 
     def _cpu_seconds(self) -> list[float]:
         roots = {
             f"{number} {name}": pid
-            for number, party in enumerate(self.parties)
-            for name, pid in party.pids.items()
+            for number, pids in enumerate(self.pids)
+            for name, pid in pids.items()
         }
         used = cpu_seconds(roots)
         return [

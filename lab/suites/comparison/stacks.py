@@ -22,6 +22,7 @@ from lab.targets.reference.app import ReferenceApp
 
 # Below the range that the kernel takes ports for outgoing connections from (32768 on Linux).
 _FIRST_PORT = 21_000
+_PORTS_EACH = 10
 _LOG_LINES = 10
 
 
@@ -78,9 +79,22 @@ def two_stacks(base: Settings) -> Iterator[tuple[Stack, Stack]]:
         yield first, second
 
 
-def _make(number: int, base: Settings) -> Stack:
+def stop_leftover_stacks() -> None:
+    """Stop what a killed comparison left running."""
+    for number in (1, 2):
+        state = compared_state(number)
+        if state.settings.exists():
+            NativeEngine(state).down()
+
+
+def compared_state(number: int) -> State:
     folder = current_state().base / "compare" / str(number)
-    state = State(folder, folder / "code")
+    return State(folder, folder / "code")
+
+
+def _make(number: int, base: Settings) -> Stack:
+    state = compared_state(number)
+    folder = state.base
     folder.mkdir(parents=True, exist_ok=True)
     _link(state.code, ROOT)
     engine = NativeEngine(state)
@@ -92,7 +106,13 @@ def _make(number: int, base: Settings) -> Stack:
 
 def _free_ports(base: Settings, number: int) -> list[str]:
     names = [name for name in base.as_env() if name.endswith("_PORT")]
-    ports = (port for port in count(_FIRST_PORT + 1000 * number) if _is_free(port))
+    # Some services also use the next ports: toxiproxy one for each direction, exporters one each.
+    first = _FIRST_PORT + 1000 * number
+    ports = (
+        port
+        for port in count(first, _PORTS_EACH)
+        if all(map(_is_free, range(port, port + _PORTS_EACH)))
+    )
     return [f"{name}={port}" for name, port in zip(names, ports, strict=False)]
 
 

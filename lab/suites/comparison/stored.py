@@ -1,6 +1,7 @@
 """Two stored capacities compared: results/capacity-…, of the same machine."""
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from lab.analysis.provenance import read_json
 from lab.errors import UsageError
 from lab.paths import RESULTS
 
+_NAME = re.compile(r"capacity-\d{8}-\d{6}")
 # Of the machine: results of another can't be compared.
 _SAME = ("system", "cpus", "memory_bytes", "target_cpus", "load_cpus", "engine")
 _WHAT = ("target", "scenario", "only", "slo")
@@ -35,6 +37,8 @@ def find_stored(name: str) -> StoredCapacity | None:
     Raises:
         UsageError: it has no interval, or can't be read.
     """
+    if not _NAME.fullmatch(Path(name).name):
+        return None
     path = RESULTS / Path(name).name / "result.json"
     if not path.exists():
         return None
@@ -69,7 +73,8 @@ def compare_stored(a: StoredCapacity, b: StoredCapacity, threshold: float) -> di
     _require_equal(a, b, a.host, b.host, "of different machines")
     _require_equal(a, b, a.what, b.what, "of different questions")
     ratio = _ratio(a, b)
-    verdict = judge(ratio, threshold)
+    both = a.confirmed and b.confirmed
+    verdict: Verdict = judge(ratio, threshold) if both else "can't tell"
     return {
         "a": {"name": a.name, "rate": a.rate, "low": a.low, "high": a.high},
         "b": {"name": b.name, "rate": b.rate, "low": b.low, "high": b.high},

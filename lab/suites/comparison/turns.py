@@ -28,8 +28,8 @@ def find_target_variant(target: DeclaredTarget, text: str) -> Variant:
         UsageError: the target has no variants, or none like this.
     """
     if text == ".":
-        return Variant(text)
-    if "=" in text:
+        variant = Variant(text)
+    elif "=" in text:
         options = tuple(part.strip() for part in text.split(","))
         variant = Variant(text, options)
     else:
@@ -82,17 +82,11 @@ class Turns:
         varied = vary(self.target, _variation(variant))
         try:
             with running(varied, settings) as target:
-                pids = dict(target.pids)
-                if not pids:
+                if not target.pids:
                     raise LabError(
                         f"The processes of {target.name} are not visible from here, so their CPU "
                         "time is not known. Run `lab` as root, or on the target's host."
                     )
-                yield Party(self.engine, settings, target, pids, _server(pids))
+                yield Party(self.engine, settings, target, lambda: target.pids)
         except LabError as error:
             raise LabError(f"{variant.name}: {error}") from None
-
-
-def _server(pids: dict[str, int]) -> str:
-    """Return the name of what answers requests: the target itself, not its database."""
-    return next((name for name in pids if name.startswith("target")), next(iter(pids)))

@@ -20,6 +20,7 @@ _ENVIRONMENTS = ROOT / ".lab/environments"
 _REQUIREMENTS = "backend/requirements.txt"
 # What the lab needs of a commit's backend: its settings are read from the lab's file.
 _NEEDED = "backend/lab_settings/declaration.py"
+_MIGRATION = re.compile(r"backend/[^/]+/migrations/\d[^/]*\.py")
 _LAST_LINES = 10
 
 
@@ -74,7 +75,7 @@ def require_comparable(a: Variant, b: Variant) -> None:
     """Check that the commits can run on the same data.
 
     Raises:
-        UsageError: one is too old, or their migrations differ.
+        UsageError: one is too old, or has other migrations than this checkout.
     """
     for variant in (a, b):
         if variant.commit and not _has(variant.commit, _NEEDED):
@@ -82,26 +83,41 @@ def require_comparable(a: Variant, b: Variant) -> None:
                 f"{variant.name} is too old for this lab: its backend has no "
                 f"{_NEEDED.removeprefix('backend/')}. Name a later commit."
             )
-    changed = _changed_migrations(a.commit, b.commit)
-    if changed:
-        raise UsageError(
-            f"{a.name} and {b.name} have other migrations ({', '.join(changed)}), so they can't "
-            "run on the same data. Compare commits before or after them."
-        )
+    here = _migrations_here()
+    for variant in (a, b):
+        if variant.commit and (changed := _changed(_migrations(variant.commit), here)):
+            raise UsageError(
+                f"{variant.name} has other migrations than this checkout "
+                f"({', '.join(changed)}), so it can't run on the same data. Check out a commit "
+                "with those of both, or compare others."
+            )
 
 
 def _has(commit: str, path: str) -> bool:
     return _git("cat-file", "-e", f"{commit}:{path}").returncode == 0
 
 
-def _changed_migrations(first: str | None, second: str | None) -> list[str]:
-    """Return the migrations that differ; None is this checkout."""
-    if first == second:
-        return []
-    commits = [commit for commit in (first, second) if commit]
-    pattern = ":(glob)backend/*/migrations/*.py"
-    result = _git("diff", "--name-only", *commits, "--", pattern)
-    return [Path(line).stem for line in result.stdout.split()]
+def _changed(first: dict[str, str], second: dict[str, str]) -> list[str]:
+    names = sorted({*first, *second})
+    return [Path(name).stem for name in names if first.get(name) != second.get(name)]
+
+
+def _migrations(commit: str) -> dict[str, str]:
+    """Return the migrations of a commit: their blobs, by path."""
+    listed = _git("ls-tree", "-r", commit, "--", "backend").stdout.splitlines()
+    blobs = {line.partition("\t")[2]: line.split()[2] for line in listed}
+    return {name: blob for name, blob in blobs.items() if _MIGRATION.fullmatch(name)}
+
+
+def _migrations_here() -> dict[str, str]:
+    """Return those of this checkout, which the lab applies; also such as git does not know."""
+    files = [
+        path
+        for path in (ROOT / "backend").glob("*/migrations/*.py")
+        if _MIGRATION.fullmatch(str(path.relative_to(ROOT)))
+    ]
+    hashes = _git("hash-object", *map(str, files)).stdout.split()
+    return {str(path.relative_to(ROOT)): blob for path, blob in zip(files, hashes, strict=True)}
 
 
 def _git(*arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -68,7 +68,7 @@ def quick_plan(text, **options):
 
 
 def test_quick_measures_named_cells_once_within_its_duration():
-    text = TEXT.replace('source = "s"', 'source = "s"\nrepeats = 3') + QUICK
+    text = TEXT.replace("repeats = 1", "repeats = 3") + QUICK
     plan = quick_plan(text)
     assert [(cell.name, repeat) for cell, repeat in plan.todo] == [
         *(("list/none", 1), ("list/redis", 1), ("list/nginx", 1)),

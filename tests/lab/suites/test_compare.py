@@ -54,7 +54,7 @@ def test_options_without_an_answer_are_usage_errors(changes, message):
 
 def test_commit_of_another_schema_is_refused():
     commit = commit_with({"backend/hotels/migrations/0099_more.py": "# more"})
-    with pytest.raises(UsageError, match="have other migrations \\(0099_more\\)"):
+    with pytest.raises(UsageError, match="has other migrations than this checkout \\(0099_more\\)"):
         require_comparable(find_variant("HEAD"), find_variant(commit))
 
 

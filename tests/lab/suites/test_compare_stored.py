@@ -20,7 +20,7 @@ def stored():
     folders = []
 
     def store(rate, low, high, host=None, **changes):
-        folder = RESULTS / f"capacity-test-{len(folders)}"
+        folder = RESULTS / f"capacity-20260101-{len(folders):06}"
         folder.mkdir(parents=True)
         folders.append(folder)
         document = {
@@ -50,6 +50,11 @@ def test_verdict_follows_from_both_intervals(lab, stored, rate, low, high, code,
     result = lab("compare", first, second, "--json")
     assert (result.code, result.json["verdict"]) == (code, verdict), result.err
     assert lab("compare", first, second).out.startswith(verdict)
+
+
+def test_capacity_that_is_not_confirmed_decides_nothing(lab, stored):
+    names = stored(100, 99, 101), stored(80, 78, 82, outcome="unconfirmed")
+    assert lab("compare", *names, "--json").json["verdict"] == "can't tell"
 
 
 def test_strict_has_an_exit_code_for_no_answer(lab, stored):

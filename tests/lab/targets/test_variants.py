@@ -27,6 +27,7 @@ MIX = {
 }
 EXPERIMENT = """
 schema_version = 1
+repeats = 1
 title = "Variants"
 question = "Which variant answers?"
 source = "a test"
