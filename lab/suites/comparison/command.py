@@ -226,8 +226,8 @@ def _compare(
         progress.begin("starting the variants", _START_SECONDS, options.budget)
         with method as running:
             folder.mkdir(parents=True)
-            load = _find_load(running, options, folder)
             try:
+                load = _find_load(running, options, folder)
                 for block in _blocks(running, options, load, folder, started, progress):
                     comparison.blocks.append(block)
                     # After each block, so that an interruption loses none.
@@ -239,6 +239,8 @@ def _compare(
             except (Interrupted, LabError):
                 if comparison.blocks:
                     note(f"The blocks so far are in {relative(folder / 'result.json')}.")
+                elif not any(folder.iterdir()):
+                    folder.rmdir()
                 raise
     document["steal"] = round(steal.share(), 4)
     document["cpu_speed"] = round(cpu_speed(expand(cpus.target)), 2)
