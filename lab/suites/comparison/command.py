@@ -28,7 +28,7 @@ from lab.paths import RESULTS
 from lab.settings import Settings, load_settings
 from lab.stack.engine import Engine, settings_of
 from lab.suites.comparison.duet import duet
-from lab.suites.comparison.measuring import BlockLoad, Side
+from lab.suites.comparison.measuring import BlockLoad, Order, Side
 from lab.suites.comparison.turns import Turns
 from lab.suites.comparison.variants import Variant, require_comparable
 from lab.targets.declared import DeclaredTarget
@@ -62,7 +62,7 @@ class Method(Protocol):
     def find_rate(self, variants: tuple[Variant, Variant], folder: Path) -> float: ...
 
     def block(
-        self, variants: tuple[Variant, Variant], load: BlockLoad, folder: Path, *, swapped: bool
+        self, variants: tuple[Variant, Variant], load: BlockLoad, folder: Path, order: Order
     ) -> tuple[Side, Side]: ...
 
 
@@ -276,10 +276,10 @@ def _blocks(
         progress.begin(f"block {number}", expected, max(remaining, expected))
         began = time.monotonic()
         control = not options.is_control and number % _CONTROL_EVERY == _FIRST_CONTROL
-        swapped = number % 2 == 0
+        order = Order.of_block(number)
         variants = (options.a, options.a if control else options.b)
-        a, b = method.block(variants, load, folder / str(number), swapped=swapped)
-        yield Block(number, a, b, swapped, control)
+        a, b = method.block(variants, load, folder / str(number), order)
+        yield Block(number, a, b, order.swapped, control)
         expected = time.monotonic() - began
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.settings import Settings
-from lab.suites.comparison.measuring import BlockLoad, Party, Side, measure, rate_alone
+from lab.suites.comparison.measuring import BlockLoad, Order, Party, Side, measure, rate_alone
 from lab.suites.comparison.stacks import Stack, two_stacks
 from lab.suites.comparison.variants import Variant, code_of
 
@@ -32,17 +32,18 @@ class Duet:
         return _SHARE * min(rates)
 
     def block(
-        self, variants: tuple[Variant, Variant], load: BlockLoad, folder: Path, *, swapped: bool
+        self, variants: tuple[Variant, Variant], load: BlockLoad, folder: Path, order: Order
     ) -> tuple[Side, Side]:
-        """Restart both, load both at once, and return what each did. If `swapped`, the first
+        """Restart both, load both at once, and return what each did. If `order.swapped`, the first
         variant runs in the second stack.
         """
-        stacks = self.stacks[::-1] if swapped else self.stacks
-        for stack, variant in zip(stacks, variants, strict=True):
+        stacks = self.stacks[::-1] if order.swapped else self.stacks
+        pairs = list(zip(stacks, variants, strict=True))[:: -1 if order.b_first else 1]
+        for stack, variant in pairs:
             stack.restart(variant, self.codes[variant.commit])
-        folders = [folder / str(stack.number) for stack in stacks]
-        first, second = measure([_party(stack) for stack in stacks], load, folders)
-        return first, second
+        folders = [folder / str(stack.number) for stack, _ in pairs]
+        first, second = measure([_party(stack) for stack, _ in pairs], load, folders)
+        return (second, first) if order.b_first else (first, second)
 
 
 def _party(stack: Stack) -> Party:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lab.errors import LabError, UsageError
 from lab.stack.engine import Engine, settings_of
-from lab.suites.comparison.measuring import BlockLoad, Party, Side, measure, rate_alone
+from lab.suites.comparison.measuring import BlockLoad, Order, Party, Side, measure, rate_alone
 from lab.suites.comparison.variants import Variant
 from lab.targets.commits import find_commit
 from lab.targets.declared import DeclaredTarget
@@ -66,11 +66,11 @@ class Turns:
         return _SHARE * min(rates)
 
     def block(
-        self, variants: tuple[Variant, Variant], load: BlockLoad, folder: Path, *, swapped: bool
+        self, variants: tuple[Variant, Variant], load: BlockLoad, folder: Path, order: Order
     ) -> tuple[Side, Side]:
-        """Start, load and stop one after the other; the second first if `swapped`."""
+        """Start, load and stop one after the other; the second first if `order.b_first`."""
         sides: dict[int, Side] = {}
-        for number in (1, 0) if swapped else (0, 1):
+        for number in (1, 0) if order.b_first else (0, 1):
             with self._running(variants[number]) as party:
                 (sides[number],) = measure([party], load, [folder / str(number + 1)])
         return sides[0], sides[1]
