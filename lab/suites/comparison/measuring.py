@@ -66,8 +66,7 @@ class Side:
 @dataclass(frozen=True)
 class Order:
     """The roles in a block: `swapped` if A is in the second stack, `b_first` if B is restarted
-    first. What is restarted last is the coldest: A against A, always in the same order, read 0.9 %
-    too high.
+    first: what is restarted last is the coldest.
     """
 
     swapped: bool
