@@ -21,7 +21,6 @@ _BETWEEN_HOLDS = 7
 # Requests of a hold, for response times that differ as much as their mean.
 _REQUESTS = 1200
 _MIN_HOLDS = 2
-_MAX_CONFIRMING = 6
 # The confirmation begins at this multiple of the wanted precision: its holds narrow it further.
 _NARROW = 1.2
 # Repeats of what the machine disturbed.
@@ -217,9 +216,7 @@ class _Search:
 
     def _confirm(self) -> None:
         """Hold rates just below and just above the estimate, until they enclose it."""
-        for _ in range(_MAX_CONFIRMING):
-            if self._is_enclosed() or self._is_over():
-                break
+        while not self._is_enclosed() and not self._is_over():
             below = self._below()
             is_below = below is not None and self._unit(below) > _FARTHEST * self._belief.median
             self._hold(self._belief.median * (_ABOVE if is_below else _BELOW), _CONFIRMING)
