@@ -59,7 +59,7 @@ def _closed_verdict(result: Result, thresholds_failed: bool) -> Verdict:
     success: Outcome = "passed" if result.profile == "smoke" else "measured"
     outcome = "failed" if thresholds_failed or not result.requests else success
     text = f"{outcome}: {_counts(result)}"
-    limited = _limit_of_cpu(_cpu_of_load(result))
+    limited = limit_of_cpu(_cpu_of_load(result))
     if outcome == "measured" and limited in ("generator_cpu", "others"):
         return Verdict(outcome, limited, f"{text}; limited by {_LIMITS[limited]}")
     return Verdict(outcome, "none", text)
@@ -80,7 +80,7 @@ def _unrecorded_verdict(result: Result) -> Verdict:
         f"not recorded, so not judged: {completeness}. No break point can be found from it. By "
         f"k6's own count: {_counts(result)}"
     )
-    limited = _limit_of_cpu(_cpu_of_load(result))
+    limited = limit_of_cpu(_cpu_of_load(result))
     if limited in ("generator_cpu", "others"):
         return Verdict("unrecorded", limited, f"{text}; limited by {_LIMITS[limited]}")
     return Verdict("unrecorded", "none", text)
@@ -182,13 +182,13 @@ _LIMITS: dict[LimitedBy, str] = {
 
 
 def _limited_by(use: CpuUse | None, dropped: float) -> LimitedBy:
-    limited = _limit_of_cpu(use)
+    limited = limit_of_cpu(use)
     if limited != "none":
         return limited
     return "vu_cap" if dropped > 0 else "target"
 
 
-def _limit_of_cpu(use: CpuUse | None) -> LimitedBy:
+def limit_of_cpu(use: CpuUse | None) -> LimitedBy:
     """Return who took the CPUs; "none" if that was not the limit, or they were the target's own."""
     if use is None:
         return "none"

@@ -16,8 +16,6 @@ _LOWEST, _HIGHEST, _STEP = 0.08, 3.0, 0.005
 _ANYWHERE = 0.25
 # Share of holds whose outcome is wrong whatever the rate, such as by a stall.
 _WRONG = 0.03
-# A hold ends either way equally often somewhat above the capacity: an overload shows late.
-_BIAS = 0.018
 
 
 class Belief:
@@ -30,19 +28,12 @@ class Belief:
         self._density: Floats = (1 - _ANYWHERE) * near / near.sum() + _ANYWHERE * anywhere
 
     def update(self, rate: float, *, passed: bool, blur: float, bias: float) -> None:
-        """Learn from a hold; `blur` is by how much, in relation to the capacity, holds near it may
-        end either way.
+        """Learn from a hold. In relation to the capacity, holds near it may end either way by
+        `blur`, and do so equally often `bias` above it: an overload shows late.
         """
         above = (math.log(rate) - self._logs - bias) / blur
         fails = _WRONG + (1 - 2 * _WRONG) * ndtr(above)
-        self._multiply(1 - fails if passed else fails)
-
-    def limit(self, rate: float, blur: float) -> None:
-        """Learn that the target answered no more than `rate` while it had more to answer."""
-        self._multiply(_WRONG + (1 - _WRONG) * ndtr((math.log(rate) - self._logs) / blur))
-
-    def _multiply(self, likelihood: Floats) -> None:
-        product = self._density * likelihood
+        product = self._density * (1 - fails if passed else fails)
         self._density = product / product.sum()
 
     def quantile(self, share: float) -> float:

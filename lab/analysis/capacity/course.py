@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import linear_regression, variance
 
 from lab.analysis.counters import PUSH_SECONDS, Histogram
 from lab.analysis.windows import Totals
@@ -119,14 +120,13 @@ def growth(seconds: Sequence[Second]) -> Growth:
     ]
     if len(points) < _MIN_POINTS:
         return Growth(0.0, math.inf, points[-1][1] if points else 0.0)
-    mean_x = sum(x for x, _ in points) / len(points)
-    mean_y = sum(y for _, y in points) / len(points)
-    spread = sum((x - mean_x) ** 2 for x, _ in points)
-    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
-    residuals = [y - mean_y - slope * (x - mean_x) for x, y in points]
+    times, means = zip(*points, strict=True)
+    slope, intercept = linear_regression(times, means)
+    residuals = [y - intercept - slope * x for x, y in points]
     squares = sum(r * r for r in residuals)
     products = sum(a * b for a, b in pairwise(residuals))
     rho = min(max(products / squares, 0.0), _MAX_AUTOCORRELATION) if squares > 0 else 0.0
+    spread = variance(times) * (len(points) - 1)
     error = math.sqrt(squares / (len(points) - 2) / spread * (1 + rho) / (1 - rho))
     last = points[-_LEVEL_SECONDS:]
     return Growth(slope, error, sum(y for _, y in last) / len(last))

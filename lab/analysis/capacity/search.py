@@ -40,11 +40,14 @@ _FASTER, _ROSE = 0.08, 1.3
 _MAX_RAMPS = 4
 # Responses are late somewhat after the capacity was exceeded.
 _LATE_FACTOR = 0.95
-# A saturated target's rate of responses is at most this much below its capacity.
-_READING_ERROR, _READING_BLUR, _SATURATED_FACTOR = 1.03, 0.05, 1.02
+# How far the capacity may be from a ramp's reading, whose last seconds count; and how much later
+# than the capacity responses are usually late. Later still, an overload slows the target down.
 _READING_SPREAD, _READING_SECONDS = 0.12, 3
-_BIAS, _BIAS_OF_VARIATION, _BIAS_OF_DISTANCE = 0.006, 0.010, 0.4
 _USUAL_LATENESS = 0.15
+# How far above the capacity holds end either way equally often, by simulation: for any target, by
+# the variation of its response times, and by the distance of its SLO from saturation.
+_BIAS, _BIAS_OF_VARIATION, _BIAS_OF_DISTANCE = 0.006, 0.010, 0.4
+_MOST_BIASED_VARIATION = 1.5
 # How much holds near the capacity may end either way, at least: of all targets simulated.
 _LEAST_BLUR = 0.022
 # With more, a hold confirms nothing.
@@ -247,7 +250,7 @@ class _Search:
 
     def _learn(self, hold: Hold) -> None:
         self._speeds.add(hold)
-        bias = _BIAS + _BIAS_OF_VARIATION * min(self._variation, 1.5)
+        bias = _BIAS + _BIAS_OF_VARIATION * min(self._variation, _MOST_BIASED_VARIATION)
         bias += _BIAS_OF_DISTANCE * self._distance(hold.rate)
         unit, blur = self._unit(hold), self._blur(hold)
         self._belief.update(unit, passed=hold.passed, blur=blur, bias=bias)

@@ -14,7 +14,8 @@ from lab.analysis.capacity.outcomes import Alone, Hold, Ramp
 from lab.analysis.counters import Histogram, quantile
 from lab.analysis.early_stop import generator_is_full
 from lab.analysis.running import RunningLoad
-from lab.analysis.windows import Totals
+from lab.analysis.verdict import limit_of_cpu
+from lab.analysis.windows import WINDOW_SECONDS, Totals
 from lab.errors import LabError
 from lab.host.cpus import choose_cpus, expand
 from lab.host.sampler import CpuUse, busy_between
@@ -46,7 +47,6 @@ _SHORTEST_DRAIN, _LONGEST_DRAIN, _POLL_SECONDS = 1.0, 60.0, 0.5
 _QUICK_ANSWER = 0.05
 # Utilization of the target's CPUs from which they are what limits it.
 _FULL_CPU = 0.85
-_FULL_SECONDS = 8
 # Their speed is measured over so many seconds at the end of a ramp.
 _SPEED_SECONDS = 8
 
@@ -249,7 +249,7 @@ class _Course:
 
     def __call__(self, plan: Plan, cpu: list[CpuUse]) -> bool:
         full = bool(self.load.started) and generator_is_full(cpu, self.started)
-        self.generator_full = full and _is_own_work(cpu)
+        self.generator_full = full and _is_generators_own(cpu)
         if self.generator_full:
             return True
         try:
@@ -278,15 +278,12 @@ class _Course:
         return self.totals.durations.between(self.started + start, self.started + end)
 
 
-def _is_own_work(cpu: Sequence[CpuUse]) -> bool:
+def _is_generators_own(cpu: Sequence[CpuUse]) -> bool:
     """Return whether the generator's CPUs are full of k6's work, not of a target's that shares
     them, or of other programs'.
     """
-    last = cpu[-_FULL_SECONDS:]
-    lab, sharing, others = (
-        fmean(getattr(use, name) for use in last) for name in ("lab", "sharing", "others")
-    )
-    return lab >= max(sharing, others)
+    now = cpu[-1].at
+    return limit_of_cpu(busy_between(cpu, now - WINDOW_SECONDS, now)) == "generator_cpu"
 
 
 def _is_saturated(seconds: Sequence[Second], slo: Slo) -> bool:
