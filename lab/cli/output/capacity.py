@@ -28,7 +28,8 @@ def _rows(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         f"p95 at most {slo['p95_ms']} ms, errors at most {percent(slo['errors'])} %; "
         f"requests {document['arrivals']}",
     )
-    yield "one request alone", f"p50 {milliseconds(document['alone']['p50_ms'])} ms"
+    if document["alone"]:
+        yield "one request alone", f"p50 {milliseconds(document['alone']['p50_ms'])} ms"
     if below := document["at_capacity"]:
         yield f"at {rate(below['rate'])}/s", _below(below, document["slo"])
         yield "CPU there", _cpu(below)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from lab.analysis.capacity.course import Second, Slo
@@ -14,7 +15,6 @@ from lab.analysis.formatting import milliseconds, rate
 from lab.analysis.provenance import host, relative, write_json
 from lab.console import Progress
 from lab.errors import Interrupted, LabError, UsageError
-from lab.host.noise import mean_share
 from lab.paths import RESULTS
 from lab.settings import Settings
 from lab.stack.engine import Engine, settings_of
@@ -28,6 +28,8 @@ SCHEMA_VERSION = 1
 
 # Two ramps, and the two holds of a confirmation.
 MIN_BUDGET_SECONDS = 90
+# Of k6's script, in which limits are whole milliseconds.
+_LEAST_LIMIT_SECONDS = 0.001
 # After the budget, the last hold and the readback.
 _LAST_SECONDS = 25
 
@@ -52,8 +54,10 @@ def validate_options(options: CapacityOptions, settings: Settings) -> None:
         UsageError: no response, or every one, would meet the SLO; or the budget is too short.
     """
     limit, timeout = options.slo.p95_seconds, settings.LAB_CLIENT_TIMEOUT
-    if limit <= 0:
-        raise UsageError("--p95 0 ms allows no response. Set it like --p95 300ms.")
+    if limit < _LEAST_LIMIT_SECONDS:
+        raise UsageError(
+            f"--p95 {1000 * limit:g}ms allows no response. Set it to 1ms or more, like 300ms."
+        )
     if limit >= timeout:
         raise UsageError(
             f"--p95 {limit:g}s is not below LAB_CLIENT_TIMEOUT={timeout} s: later responses fail. "
@@ -99,7 +103,7 @@ def run(engine: Engine, target: Target, options: CapacityOptions) -> dict[str, A
             )
         except (Interrupted, LabError):
             if holds:
-                _store(folder, {**head, "outcome": "interrupted"}, holds, loads.details)
+                _store(folder, {**head, **_no_answer(holds)}, holds, loads.details)
             raise
     document = {**head, **_answer(capacity, options.slo, loads.details)}
     return _store(folder, document, holds, loads.details)
@@ -143,6 +147,19 @@ def _answer(capacity: Capacity, slo: Slo, details: dict[str, LoadDetails]) -> di
         },
         "at_capacity": _at_capacity(capacity, slo, details),
         "limit": _limit(capacity, details),
+    }
+
+
+def _no_answer(holds: Sequence[Hold]) -> dict[str, Any]:
+    """Return the fields of an answer for a search that did not end."""
+    fields = ("rate", "low", "high", "precision", "alone", "at_capacity", "limit")
+    return {
+        "outcome": "interrupted",
+        "headline": f"no answer: the search ended after {len(holds)} holds",
+        **dict.fromkeys(fields),
+        "speed_spread": 0.0,
+        "seconds": float(sum(len(hold.seconds) for hold in holds)),
+        "notes": [],
     }
 
 
@@ -218,7 +235,7 @@ def _store(
     speeds = [row["cpu_speed"] for row in rows if row["cpu_speed"]]
     document = {
         **document,
-        "cpu_speed": round(mean_share(speeds), 2) if speeds else None,
+        "cpu_speed": round(fmean(speeds), 2) if speeds else None,
         "holds": rows,
         "files": {"folder": relative(folder), "result": relative(folder / "result.json")},
     }

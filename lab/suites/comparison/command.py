@@ -231,8 +231,9 @@ def _compare(
                 for block in _blocks(running, options, load, folder, started, progress):
                     comparison.blocks.append(block)
                     # After each block, so that an interruption loses none.
-                    document = _document(head, comparison, load, time.monotonic() - started)
-                    document["how"] = running.how
+                    seconds = time.monotonic() - started
+                    document = _document(head, comparison, load, seconds)
+                    document |= {"how": running.how, "files": _files(folder)}
                     write_json(folder / "result.json", document)
                     if comparison.is_clear:
                         break
@@ -413,8 +414,11 @@ def _distribution(blocks: Sequence[Block], name: str) -> list[dict[str, float]]:
     ]
 
 
+def _files(folder: Path) -> dict[str, str]:
+    return {"folder": relative(folder), "result": relative(folder / "result.json")}
+
+
 def _store(folder: Path, document: dict[str, Any], comparison: _Comparison) -> dict[str, Any]:
-    document["files"] = {"folder": relative(folder), "result": relative(folder / "result.json")}
     if any(not block.control for block in comparison.blocks):
         # Altair takes half a second to import, which would delay every other command.
         from lab.charts.comparison import draw

@@ -1,0 +1,86 @@
+"""Answers of `lab capacity`, and what it reads from a load."""
+
+import math
+
+import pytest
+
+from lab.analysis.capacity.course import Second, Slo
+from lab.analysis.capacity.judgement import Judgement
+from lab.analysis.capacity.outcomes import Alone, Capacity, Hold
+from lab.cli.output.capacity import capacity as render
+from lab.console import Console
+from lab.host.sampler import CpuUse
+from lab.suites.capacity import command, loads
+
+ALONE = Alone(1.2, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "text"),
+    [
+        (Capacity("confirmed", 181.2, 174, 186, ALONE), "181/s (174 to 186), confirmed"),
+        (Capacity("unconfirmed", 9.1, 7, 12, ALONE), "9.1/s (7.0 to 12.0), not confirmed"),
+        (
+            Capacity("generator", 5100, 5100, math.inf, ALONE),
+            "at least 5,100/s: the load generator",
+        ),
+        (Capacity("too_slow", None, 0, 0, ALONE), "no rate meets this SLO: one request alone"),
+    ],
+)
+def test_headline_is_the_answer(capacity, text):
+    assert command.headline(capacity).startswith(text)
+
+
+def test_search_that_was_interrupted_can_be_shown():
+    hold = Hold(100.0, [], Judgement(True))
+    document = {
+        **command._no_answer([hold]),
+        **{"slo": {"p95_ms": 300, "errors": 0.01}, "arrivals": "evenly spaced"},
+        **{"holds": [{}], "files": {"folder": "results/x"}},
+    }
+    console = Console(width=120)
+    with console.capture() as capture:
+        console.print(render(document))
+    assert "no answer: the search ended after 1 holds" in capture.get()
+    assert "results/x" in capture.get()
+
+
+def _use(at, **changes):
+    return CpuUse(at, **({"target": 0.5, "load": 0.3} | changes))
+
+
+@pytest.mark.parametrize(
+    ("cpu", "disturbed"),
+    [
+        ([_use(at) for at in (11, 12, 13)], False),
+        ([_use(at) for at in (11, 12, 14.5)], True),
+        ([_use(11), _use(12, steal=0.3), _use(13)], True),
+        ([_use(at, others=0.5) for at in (11, 12, 13)], True),
+        # Before the load.
+        ([_use(8, steal=0.9), _use(11), _use(12)], False),
+    ],
+)
+def test_machine_disturbs_a_load(cpu, disturbed):
+    assert loads.is_disturbed(cpu, 10.0, foreign=True) is disturbed
+
+
+def test_other_programs_may_be_a_target_that_is_not_observed():
+    cpu = [_use(at, others=0.5) for at in (11, 12, 13)]
+    assert not loads.is_disturbed(cpu, 10.0, foreign=False)
+
+
+def _second(rate, late):
+    return Second(rate, rate, late, 0.0, 0.02 * rate, 2.0, 0.0)
+
+
+def test_ramp_is_late_from_the_rate_after_which_it_stays_so():
+    seconds = [_second(100, 50), _second(110, 0), _second(120, 30), _second(130, 90)]
+    assert loads._late_from(seconds) == 120
+    assert loads._late_from(seconds[:2]) is None
+    assert loads._is_saturated(seconds[2:], Slo(0.3)) is False
+    assert loads._is_saturated([_second(120, 40), _second(130, 90)], Slo(0.3)) is True
+
+
+def test_variation_is_that_of_the_response_times():
+    assert loads._variation({(0.1, 0.1): 10, (0.3, 0.3): 10}) == pytest.approx(0.5)
+    assert loads._variation({(0.1, 0.1): 10}) == pytest.approx(0)
