@@ -25,7 +25,7 @@ from lab.suites.calibration.service_times import ServiceTime
 from lab.suites.capacity.command import CapacityOptions, run
 from lab.targets.reference.app import ReferenceApp
 from lab.targets.target import PlainServer
-from tests.benchmarks.records import Record, by_series, missing, share, store
+from tests.benchmarks.records import Record, by_series, each_missing, missing, share, store
 
 NAME = "capacity"
 QUEUE, DETAIL, TRUTH = "queue of 200/s, k6", "detail, quick code, k6", "truth"
@@ -65,7 +65,7 @@ def run_simulations(runs: int) -> None:
         for kind, rate in zip(lacking, pool.map(_truth, lacking), strict=True):
             store(NAME, TRUTH, len(known), {"kind": kind, "rate": rate})
         for kind in KINDS:
-            numbers = _missing(kind, runs)
+            numbers = missing(NAME, kind, runs)
             for start in range(0, len(numbers), _BATCH):
                 batch = numbers[start : start + _BATCH]
                 found = pool.map(_simulate, [(kind, number) for number in batch])
@@ -73,14 +73,9 @@ def run_simulations(runs: int) -> None:
                     store(NAME, kind, number, record)
 
 
-def _missing(kind: str, runs: int) -> list[int]:
-    done = {record["run"] for record in by_series(NAME).get(kind, [])}
-    return [number for number in range(runs) if number not in done]
-
-
 def run_queue(engine: Engine, runs: int) -> None:
     settings = settings_of(engine)
-    for number in missing(NAME, QUEUE, runs):
+    for number in each_missing(NAME, QUEUE, runs):
         service = ServiceTime("queue", 1000 / _QUEUE_RATE)
         with reference_server(service, choose_cpus(settings).target) as server:
             target = PlainServer(
@@ -92,7 +87,7 @@ def run_queue(engine: Engine, runs: int) -> None:
 
 
 def run_detail(engine: Engine, runs: int) -> None:
-    for number in missing(NAME, DETAIL, runs):
+    for number in each_missing(NAME, DETAIL, runs):
         options = CapacityOptions(Slo(0.3), "detail")
         _store_real(DETAIL, number, run(engine, ReferenceApp(engine), options))
 
@@ -154,7 +149,7 @@ def _error(run: Record, truth: float) -> float:
 
 
 def repeatability() -> str:
-    """Return how much the capacity of the same code varies, and the machine's speed beside it."""
+    """Return how much the capacity of the same code varies, and the machine's own speed."""
     runs = by_series(NAME).get(DETAIL, [])
     if len(runs) < 2:
         return f"{DETAIL}: {len(runs)} runs, too few for a spread"

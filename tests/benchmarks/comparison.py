@@ -23,7 +23,7 @@ from lab.stack.locks import measurement_lock
 from lab.suites.bench.busy import busy_loops
 from lab.suites.comparison.command import CompareOptions, run
 from lab.suites.comparison.variants import Variant, find_variant
-from tests.benchmarks.records import Record, by_series, missing, share, store
+from tests.benchmarks.records import Record, by_series, each_missing, share, store
 
 NAME = "compare"
 SAME, MORE, SPEED = "A = A", "B needs 5 % more CPU", "the CPU's speed changes"
@@ -97,12 +97,12 @@ def _store(series: str, number: int, document: Record, truth: float) -> None:
 
 
 def run_same(base: Settings, runs: int) -> None:
-    for number in missing(NAME, SAME, runs):
+    for number in each_missing(NAME, SAME, runs):
         _store(SAME, number, _compare(base, Variant("."), Variant(".")), 1.0)
 
 
 def run_more(base: Settings, runs: int, turns: int) -> None:
-    for number in missing(NAME, MORE, runs):
+    for number in each_missing(NAME, MORE, runs):
         folder = RESULTS / f"burnt-{number}"
         folder.mkdir(parents=True, exist_ok=True)
         document = _compare(base, find_variant("HEAD"), _burning(turns, folder))
@@ -112,7 +112,7 @@ def run_more(base: Settings, runs: int, turns: int) -> None:
 
 def run_speed(base: Settings, runs: int) -> None:
     """Compare while other programs slow the CPUs down from the middle of the session on."""
-    for number in missing(NAME, SPEED, runs):
+    for number in each_missing(NAME, SPEED, runs):
         stop = Event()
         slowing = Thread(target=_slow_down, args=(choose_cpus(base).load, stop), daemon=True)
         slowing.start()

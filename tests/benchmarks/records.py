@@ -17,13 +17,17 @@ def records(name: str) -> list[Record]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def missing(name: str, series: str, wanted: int) -> Iterator[int]:
-    """Yield the numbers of the runs that a series lacks, with a line of progress for each."""
+def missing(name: str, series: str, wanted: int) -> list[int]:
+    """Return the numbers of the runs that a series lacks."""
     done = {record["run"] for record in records(name) if record["series"] == series}
-    for number in range(wanted):
-        if number not in done:
-            note(f"{series}: run {number + 1} of {wanted}")
-            yield number
+    return [number for number in range(wanted) if number not in done]
+
+
+def each_missing(name: str, series: str, wanted: int) -> Iterator[int]:
+    """Yield the numbers of the runs that a series lacks, with a line of progress for each."""
+    for number in missing(name, series, wanted):
+        note(f"{series}: run {number + 1} of {wanted}")
+        yield number
 
 
 def store(name: str, series: str, number: int, record: Record) -> None:
