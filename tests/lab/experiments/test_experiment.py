@@ -3,7 +3,7 @@
 import pytest
 
 from lab.errors import UsageError
-from lab.experiments import files, matrix
+from lab.experiments import command, files, matrix
 from lab.experiments.runner import Slowness, make_plan
 from lab.paths import EXPERIMENTS, ROOT
 from lab.settings import load_settings
@@ -44,6 +44,50 @@ def test_repeats_are_interleaved_and_alternate_rounds_reversed():
     names = [cell.name for cell, _ in order]
     assert names[4:8] == names[:4][::-1]
     assert names[8:] == names[:4]
+
+
+CLAIM = """
+[[claims]]
+id = "c"
+text = "Redis helps"
+measures = { none = "goodput('list/none')", redis = "goodput('list/redis')" }
+holds = "redis > none"
+"""
+DECIDING = ["list/none", "list/redis"]
+
+
+def _claim_plan(**options):
+    experiment = parse(TEXT + CLAIM)
+    arguments = {"only": [], "repeats": 3, "quick": False} | options
+    return make_plan("t", TEXT + CLAIM, experiment, matrix.cells(experiment), **arguments)
+
+
+def _repeats(plan):
+    names = [cell.name for cell, _ in plan.todo]
+    return {name: names.count(name) for name in names}
+
+
+def test_repeats_are_of_the_cells_that_decide_claims():
+    once = {"list/nginx": 1, "booking/none": 1}
+    assert _repeats(_claim_plan()) == dict.fromkeys(DECIDING, 3) | once
+    # What is asked for by name is repeated, whether or not a claim needs it.
+    assert _repeats(_claim_plan(only=["booking/none"])) == {"booking/none": 3}
+
+
+def test_resumed_run_has_the_repeats_that_it_began_with():
+    experiment = parse(TEXT.replace("repeats = 1", "repeats = 2") + CLAIM)
+    # The file's own repeats are of every cell.
+    plan = make_plan(
+        *("t", TEXT, experiment, matrix.cells(experiment)), only=[], repeats=None, quick=False
+    )
+    assert set(_repeats(plan).values()) == {2}
+    for began in (plan, _claim_plan()):
+        stored = [{"name": cell.name, "repeat": repeat} for cell, repeat in began.todo]
+        document = {"plan": stored, "repeats": began.repeats, "quick": False}
+        resumed = command._remake_plan("t", began.text, began.experiment, document, None)
+        assert [(cell.name, repeat) for cell, repeat in resumed.todo] == [
+            (entry["name"], entry["repeat"]) for entry in stored
+        ]
 
 
 def test_quick_scales_only_durations():

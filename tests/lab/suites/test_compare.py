@@ -5,9 +5,11 @@ from support.commits import commit_with, git
 
 from lab.errors import LabError, UsageError
 from lab.settings import load_settings
-from lab.suites.comparison import variants
+from lab.suites.comparison import measuring, variants
 from lab.suites.comparison.command import CompareOptions, validate_options
+from lab.suites.comparison.measuring import Party
 from lab.suites.comparison.variants import Variant, code_of, find_variant, require_comparable
+from lab.targets.target import PlainServer
 
 
 def test_variants_are_presets_settings_commits_or_the_checkout():
@@ -79,3 +81,13 @@ def test_code_of_a_commit_has_its_files_and_an_environment():
         assert (folder / "backend/mark.txt").read_text() == "mark"
         assert (folder / ".venv/bin/python").exists()
     assert not folder.exists()
+
+
+def test_process_that_was_replaced_during_a_block_is_an_error():
+    pids = [{"backend": 1, "postgres": 2}, {"backend": 3, "postgres": 2}]
+    target = PlainServer("shop", "http://127.0.0.1:1", "the shop")
+    party = Party(None, load_settings(), target, lambda: pids.pop(0))
+    meter = measuring._Meter([party], [], 20)
+    meter.pids = meter._find_pids()
+    with pytest.raises(LabError, match="the shop: backend ended or was restarted"):
+        meter._require_same(meter._find_pids())
