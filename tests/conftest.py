@@ -6,13 +6,16 @@ import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lab.paths import State
 from lab.stack.native.supervision import leftovers
 from tests.support.lab_command import CommandResult, run_lab
+
+if TYPE_CHECKING:
+    from tests.support.dashboard_runs import DashboardRuns
 
 LAB = Path(sys.executable).parent / "lab"
 
@@ -57,28 +60,28 @@ def second_stack(tmp_path, lab, stack):
 
 @dataclass(frozen=True)
 class TelemetryRun:
-    """A run's data in the Prometheus at `url` from `start` on; `arrivals`: signals during it."""
+    """The data of `runs` in the Prometheus at `url`; `arrivals`: signals during them."""
 
     url: str
-    start: float
+    runs: "DashboardRuns"
     arrivals: dict[Any, float]
 
 
 @pytest.fixture(scope="session")
 def telemetry_run(lab, stack):
-    """Start one real run for all tests that check the data of a run."""
+    """Start real runs once for all tests that check the data of a run."""
     from lab.analysis.prometheus import Prometheus
     from lab.stack.native.supervision import wait_for
     from tests.support.dashboard_runs import run_for_dashboards
     from tests.support.telemetry import arrivals, required_signals
 
-    url, start_times = stack.settings().prometheus_url, []
+    url, runs = stack.settings().prometheus_url, []
     # Wait: a stack that has just started has no rates yet, and the run is short.
     rates = 'side:cpu_cores:rate{side="load"}'
     wait_for(lambda: Prometheus(url).instant(rates) is not None, seconds=60, what="The first rates")
-    run = threading.Thread(target=lambda: start_times.append(run_for_dashboards(lab)))
+    run = threading.Thread(target=lambda: runs.append(run_for_dashboards(lab)))
     run.start()
     arrival_times = arrivals(Prometheus(url), required_signals("native"), within=60)
     run.join()
-    assert start_times, "the run failed; what it said stands in the thread's traceback"
-    return TelemetryRun(url, start_times[0], arrival_times)
+    assert runs, "a run failed; what it said stands in the thread's traceback"
+    return TelemetryRun(url, runs[0], arrival_times)

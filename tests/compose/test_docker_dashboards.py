@@ -21,7 +21,7 @@ def runs(stack, lab_on_docker):
     assert lab_on_docker("up").code == 0
     # A quota below the CPUs of k6's side is drawn as a line.
     with_quota = partial(lab_on_docker, LAB_K6_CPUS="0.9")
-    return load_settings().prometheus_url, run_for_dashboards(with_quota)
+    return load_settings().prometheus_url, run_for_dashboards(with_quota).start
 
 
 @pytest.mark.parametrize("dashboard", metric_dashboards(), ids=lambda one: one["title"])
