@@ -40,7 +40,11 @@ from lab.host.sampler import CpuUse
 # 10: `target`, `by_operation`, `cpu_ms_per_request`, `restarted`; limited_by `others` and `unseen`.
 # 11: without the number of detail pages, which the settings tell.
 # 12: `generators`, `percentiles_from`; `faults` of `recorded`.
-SCHEMA_VERSION = 12
+# 13: `capacity`, of cells of experiments that search it.
+SCHEMA_VERSION = 13
+
+# The profile of such a cell, next to those of k6.
+CAPACITY = "capacity"
 
 Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded", "interrupted"]
 PercentileSource = Literal["summary", "histograms", "samples"]
@@ -153,6 +157,17 @@ _MAX_RPS = ComparedMetric(
     caption="Most successful answers per second in any window of 5 s, however late.",
     bounded=True,
 )
+_CAPACITY = ComparedMetric(
+    "capacity",
+    "per s",
+    name="capacity",
+    full_name="Capacity",
+    verb="sustained",
+    phrase="requests per second",
+    axis="capacity (requests/s)",
+    caption="Capacity: the highest rate of requests that was sustained within the limits.",
+    bounded=True,
+)
 _WS_DELAY = ComparedMetric(
     "delay p95",
     "ms",
@@ -204,6 +219,17 @@ class WebSockets(_Part):
         closed.
         """
         return bool(self.expected) and not (self.lost or self.doubled or self.closed)
+
+
+class CapacityResult(_Part):
+    """The highest rate within the limits, with its interval of 90 %; `high` is None where the load
+    generator was the limit.
+    """
+
+    rate: Annotated[float, _CAPACITY]
+    low: Annotated[float, Metric("capacity, at least", "per s", name="capacity_low")]
+    high: Annotated[float | None, Metric("capacity, at most", "per s", name="capacity_high")] = None
+    confirmed: bool = False
 
 
 class OperationResult(_Part):
@@ -287,6 +313,8 @@ class Result(_Part):
     recorded: Completeness | None = None
     staleness: Staleness | None = None
     websockets: WebSockets | None = None
+    # Of the profile `capacity`: the other values are those of the load just below it.
+    capacity: CapacityResult | None = None
     # Share of CPU time that the hypervisor gave to other guests.
     steal: Annotated[float, Metric("stolen CPU time", "%", percent)] = 0.0
     # Speed of the target's CPUs, see lab/host/noise.py.
@@ -381,6 +409,11 @@ _DERIVED = {
         "generator CPU", "%", percent, name="generator_cpu", path=("generator_cpu",)
     ),
 }
-METRICS = {**_metrics_of(Result), **_metrics_of(WebSockets, "websockets"), **_DERIVED}
+METRICS = {
+    **_metrics_of(Result),
+    **_metrics_of(WebSockets, "websockets"),
+    **_metrics_of(CapacityResult, CAPACITY),
+    **_DERIVED,
+}
 # Metrics by which a report may compare cells.
 COMPARED = {name: metric for name, metric in METRICS.items() if isinstance(metric, ComparedMetric)}

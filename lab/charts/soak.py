@@ -29,9 +29,9 @@ def draw(document: dict[str, Any], path: Path) -> Path:
     arms = document["arms"]
     panels = alt.vconcat(_goodput(arms), _times(arms)).resolve_scale(color="shared")
     limit = document["limit"]
-    name = f"{document['scenario']} at {arms[0]['rate']} requests/s, twice its breaking rate"
+    name = f"{document['scenario']} at {arms[0]['rate']} requests/s, twice its capacity"
     lines = [
-        f"broke at {limit['rate']:.0f}/s with a goodput of {limit['goodput']:.0f}/s at best; "
+        f"capacity {limit.get('headline', limit['rate'])}; "
         f"overloaded from second {arms[0]['spike'][0]:.0f} to {arms[0]['spike'][1]:.0f}"
     ]
     layout = {"config": CONFIG, "padding": 14, "spacing": 14, "title": title_spec(name, lines)}

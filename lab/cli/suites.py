@@ -108,6 +108,9 @@ def compare(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit code 3 if the answer is: can't tell.")
     ] = False,
+    capacity: Annotated[
+        bool, typer.Option("--capacity", help="Also search the capacity of each: 5 minutes more.")
+    ] = False,
     markdown: Annotated[
         Path | None, typer.Option(help="Also write Markdown to a file, for a pull request.")
     ] = None,
@@ -145,12 +148,16 @@ def compare(
         if target:
             declared = find_allowed(target, yes_load)
             first, second = (find_target_variant(declared, text) for text in (a, b))
-            options = command.CompareOptions(first, second, None, seconds, threshold)
+            options = command.CompareOptions(
+                first, second, None, seconds, threshold, with_capacity=capacity
+            )
             document = command.run_target(engine, declared, options)
         else:
             first, second = find_variant(a), find_variant(b)
             requests = scenario or Api.DETAIL
-            options = command.CompareOptions(first, second, requests, seconds, threshold)
+            options = command.CompareOptions(
+                first, second, requests, seconds, threshold, with_capacity=capacity
+            )
             document = command.run(command.base_settings(engine), options)
     print_result(document, as_json, output.comparison)
     if markdown:
@@ -170,9 +177,9 @@ def overload(
     duration: Annotated[str, typer.Option(help="Length of each overload: 10s to 10m.")] = "20s",
     as_json: Json = False,
 ) -> None:
-    """Load the stack with twice its break point.
+    """Load the stack with twice its capacity.
 
-    Measures with LAB_SHED on and off, in 4 minutes. Exit code 1 if load shedding fails.
+    Measures with LAB_SHED on and off, in 6 minutes. Exit code 1 if load shedding fails.
     """
     from lab.cli.output import endurance
     from lab.suites import overload as suite
@@ -187,11 +194,11 @@ def soak(
     scenario: ApiScenario = Api.JOURNEY,
     rate: Annotated[
         int | None,
-        typer.Option(min=1, help="Arrival rate per second. Default: half of the break point."),
+        typer.Option(min=1, help="Arrival rate per second. Default: half of the capacity."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Hold half of the break point for a long time.
+    """Hold half of the capacity for a long time.
 
     Exit code 1 if memory, disk, connections or logs grow too much. Native engine only.
     """

@@ -7,13 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from lab_settings.durations import seconds
+
+from lab.analysis.capacity.course import Slo
 from lab.analysis.measure import check_target_survived, read_result
-from lab.analysis.result import Result
+from lab.analysis.result import CAPACITY, Result
 from lab.analysis.windows import Bounds
 from lab.errors import Interrupted, LabError
 from lab.experiments.matrix import Cell
 from lab.experiments.schema import Parts, Workload
 from lab.experiments.store import CellRun, Store
+from lab.load import Profile
 from lab.load.k6 import Run, run_k6
 from lab.load.load import Load, new_testid
 from lab.settings import Settings, update_live_settings, update_settings
@@ -21,9 +25,11 @@ from lab.stack import database, latency
 from lab.stack.engine import Engine
 from lab.stack.inspect import read_counters
 from lab.stack.reference import LIST
+from lab.suites.capacity.command import CapacityOptions, search, search_result
 from lab.targets.file import Variation
 from lab.targets.reference.app import ReferenceApp
 from lab.targets.reference.verify import target_of, verify
+from lab.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -163,12 +169,10 @@ class StackBench:
 
     def measure(self, cell: Cell, folder: Path) -> Measurement:
         before = read_counters(self._settings)
-        run = self._load(cell.workload, folder)
+        result = self._result(cell.workload, folder)
         counts = read_counters(self._settings).since(before)
         if counts.total_builds < 0:
             raise LabError("The backend was restarted during the load: its counters began anew.")
-        result = result_of(self.engine, run, self.bounds)
-        check_target_survived(run)
         backend = {
             "builds": {route: int(count) for route, count in counts.builds.items()},
             "cache": result.cache | counts.by_layer(),
@@ -176,6 +180,15 @@ class StackBench:
         return Measurement(
             result.model_copy(update=backend), self._settings.as_env(), self._latency
         )
+
+    def _result(self, workload: Workload, folder: Path) -> Result:
+        if workload.profile == CAPACITY:
+            target = ReferenceApp(self.engine, workload.entry)
+            return capacity_of(self.engine, target, workload, folder)
+        run = self._load(workload, folder)
+        result = result_of(self.engine, run, self.bounds)
+        check_target_survived(run)
+        return result
 
     def _visit_each_page(self) -> None:
         target = target_of(self.engine, self._settings)
@@ -188,9 +201,24 @@ class StackBench:
 
 
 def load_of(workload: Workload) -> Load:
-    """Return k6's load for the workload, with a new name."""
+    """Return k6's load for the workload, with a new name; of a search, one of its loads."""
     options = workload.model_dump(exclude={"entry"}, exclude_none=True)
+    if workload.profile == CAPACITY:
+        options |= {"profile": Profile.TRIAL, "rate": 1}
     return Load(**options, testid=new_testid(workload.profile))
+
+
+def capacity_of(engine: Engine, target: Target, workload: Workload, folder: Path) -> Result:
+    """Search the capacity, and return it as a cell's result; the search is stored in `folder`.
+
+    Raises:
+        LabError: the target failed.
+    """
+    limits = Bounds(p95_ms=workload.bound_ms or Bounds().p95_ms)
+    slo = Slo(limits.p95_ms / 1000, limits.error_ratio)
+    options = CapacityOptions(slo, workload.scenario, workload.only, seconds(workload.duration))
+    document = search(engine, target, options, folder / new_testid("capacity"), lambda _load: None)
+    return search_result(document)
 
 
 def result_of(engine: Engine, run: Run, bounds: Bounds) -> Result:

@@ -14,7 +14,7 @@ from lab_settings.messages import shorten
 from simpleeval import InvalidExpression, simple_eval
 
 from lab.analysis.breakpoint import BreakPoint
-from lab.analysis.result import METRICS, LowerBound, Result, WebSockets
+from lab.analysis.result import METRICS, CapacityResult, LowerBound, Result, WebSockets
 from lab.analysis.windows import Bounds, Window
 from lab.experiments.store import CellRun
 from lab.host.sampler import CpuUse
@@ -127,9 +127,11 @@ class _TrialCells(dict[str, list[CellRun]]):
 def _trial_run(value: int) -> CellRun:
     metrics: dict[str, Any] = {n: value for n, metric in METRICS.items() if metric.path == (n,)}
     sockets = WebSockets.model_validate(dict.fromkeys(WebSockets.model_fields, value))
+    capacity = CapacityResult(rate=value, low=value, high=value)
     result = Result(
         **metrics,
         websockets=sockets,
+        capacity=capacity,
         windows=[Window(value, value, value, value, value, value, value, value)],
         break_point=BreakPoint(value, value, value, value, ()),
         cpu=[CpuUse(value, value, value)],

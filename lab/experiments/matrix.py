@@ -8,7 +8,10 @@ from itertools import product
 from typing import Any, Literal
 
 from lab_settings.durations import seconds
+from lab_settings.messages import problem
+from pydantic import ValidationError
 
+from lab.analysis.result import CAPACITY
 from lab.experiments.schema import (
     Experiment,
     Legacy,
@@ -20,6 +23,7 @@ from lab.experiments.schema import (
     Workload,
 )
 from lab.load import Scenario
+from lab.suites.capacity.command import LAST_SECONDS, MIN_BUDGET_SECONDS
 from lab.targets.file import Variation
 
 # Time for a cell in addition to its load: settings, database, caches, verification, readback. This
@@ -72,7 +76,8 @@ class Cell:
         # The article's warm profile has an additional first minute.
         stage = 60 if self.workload.profile == "article-breakpoint-warm" else 0
         is_cold = self.warm == "none" and self.workload.scenario == "detail"
-        yield stage + seconds(self.workload.duration), ALL_DETAILS if is_cold else 0
+        after = LAST_SECONDS if self.workload.profile == CAPACITY else 0
+        yield stage + seconds(self.workload.duration) + after, ALL_DETAILS if is_cold else 0
 
     @property
     def _details(self) -> int:
@@ -147,6 +152,8 @@ def _shorter(workload: Workload, limits: Quick | None) -> Workload:
     max_duration = (
         seconds(limits.duration) if limits else max(duration / _QUICK_SHARE, _QUICK_SHORTEST)
     )
+    if workload.profile == CAPACITY:
+        max_duration = MIN_BUDGET_SECONDS
     return workload.model_copy(update={"duration": f"{min(duration, max_duration):.0f}s"})
 
 
@@ -200,7 +207,10 @@ def _workload(
     missing = [key for key in ("profile", "scenario", "duration") if key not in parts]
     if missing:
         raise ValueError(f"the workload of cell {name} lacks {', '.join(missing)}")
-    return Workload(**parts)
+    try:
+        return Workload(**parts)
+    except ValidationError as error:
+        raise ValueError(f"the workload of cell {name}: {problem(error.errors()[0])}") from None
 
 
 def _warm(variants: list[Variant], tunes: list[Tune]) -> Warm:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.analysis.measure import check_target_survived
+from lab.analysis.result import CAPACITY
 from lab.analysis.windows import Bounds
 from lab.errors import LabError, UsageError
 from lab.experiments.cell import Bench, Measurement, load_of, result_of
@@ -43,6 +44,8 @@ def check_legacy(cell: Cell, settings: Settings) -> None:
             f"the scenario workbench with the routes {', '.join(stack.routes)}."
         )
     _check_delay(stack.name, settings)
+    if load.profile == CAPACITY:
+        raise UsageError(f"{stack.name} has no {CAPACITY}: that is for the backend and targets.")
     if cell.warm == "pages":
         raise UsageError(f'{stack.name} has no pages: warm = "pages" is for the reference app.')
 

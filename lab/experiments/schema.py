@@ -3,11 +3,12 @@
 import math
 from typing import Annotated, Any, Literal
 
-from lab_settings.durations import PATTERN
+from lab_settings.durations import PATTERN, seconds
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from lab.analysis.result import COMPARED
+from lab.analysis.result import CAPACITY, COMPARED
 from lab.load import Profile, Scenario
+from lab.suites.capacity.command import MIN_BUDGET_SECONDS
 from lab.targets.file import Variation
 from lab.targets.reference.app import Entry
 
@@ -15,6 +16,9 @@ SCHEMA_VERSION = 1
 
 # Keys of a position that only the reference app has.
 _REFERENCE_KEYS = frozenset({"settings", "legacy", "reset"})
+
+# What a search for the capacity takes.
+_SEARCH_KEYS = {"profile", "scenario", "duration", "entry", "only", "bound_ms"}
 
 # A week of cells of a minute: a larger product of axes is a mistake, and would fill the memory.
 _MAX_CELLS = 10_000
@@ -72,18 +76,34 @@ class _Options(_Table):
 
 
 class Workload(_Options):
-    """A load of k6/main.js. A ramp needs a duration, so that the run's length is known."""
+    """A load of k6/main.js, or a search for the capacity within `bound_ms`, of which `duration` is
+    the budget. A ramp needs a duration, so that the run's length is known.
+    """
 
-    profile: Profile
+    profile: Profile | Literal["capacity"]
     scenario: Scenario
     duration: Duration
     entry: Entry = "nginx"
+
+    @model_validator(mode="after")
+    def _search_has_its_own_rates(self) -> "Workload":
+        if self.profile != CAPACITY:
+            return self
+        unknown = self.model_fields_set - _SEARCH_KEYS
+        if unknown:
+            raise ValueError(f"a search for the capacity has no {min(unknown)}")
+        if seconds(self.duration) < MIN_BUDGET_SECONDS:
+            raise ValueError(
+                f"{self.duration} is too short a search for the capacity: "
+                f"{MIN_BUDGET_SECONDS}s is the least"
+            )
+        return self
 
 
 class Parts(_Options):
     """Parts of a workload; the axes and tunes of a cell together make a complete one."""
 
-    profile: Profile | None = None
+    profile: Profile | Literal["capacity"] | None = None
     scenario: Scenario | None = None
     duration: Duration | None = None
     entry: Entry | None = None
@@ -99,8 +119,14 @@ class Legacy(_Table):
     arm: LegacyName | None = None
 
 
+def _not_a_search(warm: Workload) -> Workload:
+    if warm.profile == CAPACITY:
+        raise ValueError("a search for the capacity is no warm-up")
+    return warm
+
+
 # Between empty caches and the load: nothing, each page once, or a load.
-Warm = Literal["none", "pages"] | Workload
+Warm = Literal["none", "pages"] | Annotated[Workload, AfterValidator(_not_a_search)]
 
 
 class Variant(_Table):

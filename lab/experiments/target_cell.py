@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lab.analysis.measure import check_target_survived
+from lab.analysis.result import CAPACITY, Result
 from lab.analysis.windows import Bounds
 from lab.errors import UsageError
-from lab.experiments.cell import Measurement, load_of, result_of
+from lab.experiments.cell import Measurement, capacity_of, load_of, result_of
 from lab.experiments.matrix import Cell
 from lab.experiments.schema import Workload
 from lab.load.k6 import Run, run_k6
@@ -60,10 +61,16 @@ class TargetBench:
 
     def measure(self, cell: Cell, folder: Path) -> Measurement:
         with self._exit_stack:
-            run = self._load(cell.workload, folder)
-            check_target_survived(run)
+            result = self._result(cell.workload, folder)
         variant = self._variation.model_copy(update={"git": self._variant.commit})
-        return Measurement(result_of(self.engine, run, self.bounds), {}, variant=variant)
+        return Measurement(result, {}, variant=variant)
+
+    def _result(self, workload: Workload, folder: Path) -> Result:
+        if workload.profile == CAPACITY:
+            return capacity_of(self.engine, replace(self._running), workload, folder)
+        run = self._load(workload, folder)
+        check_target_survived(run)
+        return result_of(self.engine, run, self.bounds)
 
     def close(self) -> None:
         """Stop the target of a cell whose measurement was aborted."""

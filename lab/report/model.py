@@ -7,6 +7,7 @@ from typing import Any
 
 from lab.analysis.formatting import Spread, spread
 from lab.analysis.result import COMPARED, METRICS, ComparedMetric, LowerBound, Result
+from lab.analysis.step import Step, step_between
 from lab.experiments.store import CellRun
 
 Document = dict[str, Any]
@@ -58,7 +59,15 @@ class Cell:
 
     def spread(self, name: str) -> Spread | None:
         """Return a metric over the repeats."""
-        return spread([METRICS[name].of(result) for result in self.results])
+        return spread(self.values(name))
+
+    def step_from(self, base: "Cell", name: str) -> Step | None:
+        """Return the ratio of a metric to the base's; None if one of them has no value."""
+        return step_between(base.values(name), self.values(name))
+
+    def values(self, name: str) -> list[float]:
+        values = (METRICS[name].of(result) for result in self.results)
+        return [value for value in values if value is not None]
 
     def text(self, name: str) -> str:
         """Return a metric over the repeats as text."""

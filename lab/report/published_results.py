@@ -70,6 +70,14 @@ class Line:
     def measured_value(self, kind: Kind) -> float | None:
         return self.cell.median(kind.name) if self.cell else None
 
+    def measured_step(self, kind: Kind) -> str:
+        """Return the ratio of the measured values, with its error."""
+        base = self.base.cell if self.base else None
+        if self.base is self:
+            return times(self.step(kind, "measured_value"))
+        step = self.cell.step_from(base, kind.name) if self.cell and base else None
+        return step.text if step else NO_VALUE
+
     def step(self, kind: Kind, method: str) -> float | None:
         """Return the ratio to the base's value, by `published_value` or `measured_value`."""
         value = getattr(self, method)(kind)
@@ -134,7 +142,7 @@ def _line(line: Line, group: Group) -> tuple[Entry, ...]:
         main.form(line.published_value(main)),
         main.form(line.measured_value(main)),
         times(line.step(main, "published_value")),
-        times(line.step(main, "measured_value")),
+        line.measured_step(main),
         *(
             kind.form(value)
             for kind in group.kinds

@@ -1,6 +1,6 @@
 """The paragraph at the top: the effect of each layer, server or arm, as text."""
 
-from lab.analysis.formatting import join_words, quantity, times
+from lab.analysis.formatting import join_words, quantity
 from lab.analysis.result import ComparedMetric
 from lab.report.model import LIMITS, Cell, Report
 
@@ -15,16 +15,22 @@ def answer(report: Report) -> str:
     if not pairs:
         return _no_base(report)
     others = [text for pair in pairs[1:] if (text := _best(report, *pair))]
-    first = _ladder(report, *pairs[0])
-    if not others:
-        return first
     row_name = report.rows.name or "cell"
-    return f"{first} From {report.base_row} to the best {row_name}: {'; '.join(others)}."
+    best = f"From {report.base_row} to the best {row_name}: {'; '.join(others)}." if others else ""
+    sentences = (_ladder(report, *pairs[0]), best, _repeats(report))
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def tally(report: Report) -> str:
     """Return how many claims hold, and what is missing."""
     return " ".join([*_claims(report), *_gaps(report)])
+
+
+def _repeats(report: Report) -> str:
+    """Say what the errors of the ratios are, or why there are none."""
+    if any(len(cell.runs) > 1 for cell in report.cells):
+        return "± is half of an interval of 90 % by the repeats."
+    return "One repeat: how far the ratios are by chance is not known."
 
 
 def _pairs(report: Report) -> list[tuple[str, str]]:
@@ -108,8 +114,8 @@ def _step(cell: Cell, base: Cell, metric: ComparedMetric) -> str:
 
 
 def _factor(cell: Cell, base: Cell, metric: ComparedMetric) -> str:
-    value, base_value = cell.median(metric.name) or 0, base.median(metric.name) or 0
-    return times(value / base_value) if base_value else "from nothing"
+    step = cell.step_from(base, metric.name)
+    return step.text if step else "from nothing"
 
 
 def _best(report: Report, series: str, panel: str) -> str | None:

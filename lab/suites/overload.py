@@ -1,4 +1,4 @@
-"""Load at twice the highest sustained rate for some time, with LAB_SHED and without."""
+"""Load at twice the capacity for some time, with LAB_SHED and without."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -18,14 +18,14 @@ from lab.load.plan import Plan, Stage
 from lab.settings import Settings, update_live_settings
 from lab.stack.engine import Engine
 from lab.stack.exclusive import ExclusiveUse, exclusive_use, prepare
-from lab.suites import breaking_rate
-from lab.suites.breaking_rate import Limit, find_limit
+from lab.suites.capacity import stack as capacity
+from lab.suites.capacity.stack import StackCapacity, find_stack_capacity
 from lab.suites.endurance import LimitCheck, at_least, at_most, memory_checks, peaks
 from lab.suites.single_run import SingleRun, plan_and_start, responses_by_status, run_once
 from lab.targets.reference.app import ReferenceApp
 
 FACTOR = 2
-# Limits: share of the best goodput before the break; p95 of accepted requests; recovery time.
+# Limits: goodput ÷ capacity; p95 of accepted requests; recovery time.
 MIN_GOODPUT_SHARE, MAX_P95_MS, MAX_RECOVERY_SECONDS = 0.9, 2000, 10
 # Limits on shares of the overload's requests: dropped by k6, and answered well. Above them there
 # was no overload.
@@ -65,10 +65,10 @@ class Arm:
 
 
 def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]:
-    """Find the break point, overload the stack with shedding on and off, and return the document.
+    """Find the capacity, overload the stack with shedding on and off, and return the document.
 
     Raises:
-        LabError: the stack failed, or has no break point that k6 can reach.
+        LabError: the stack failed, or has no capacity that k6 can reach.
         Interrupted: the user pressed Ctrl-C.
     """
     with (
@@ -79,9 +79,9 @@ def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]
         check(engine, ReferenceApp(engine), _load(scenario, 1, seconds, "on"))
         prepare(engine, stack)
         with facts(engine, stack.base) as provenance:
-            progress.begin("break point", breaking_rate.SECONDS + _AROUND_SECONDS)
+            progress.begin("capacity", capacity.SECONDS)
             _apply(engine, stack, "off")
-            limit = find_limit(engine, scenario)
+            limit = _limit(engine, scenario, progress)
             arms = list(_arms(engine, stack, limit, scenario, seconds, progress))
     document = {
         **provenance,
@@ -98,7 +98,22 @@ def run(engine: Engine, scenario: str, seconds: int = SECONDS) -> dict[str, Any]
 
 
 def _estimate_seconds(seconds: int) -> float:
-    return breaking_rate.SECONDS + _AROUND_SECONDS + 2 * (seconds + _AROUND_SECONDS)
+    return capacity.SECONDS + 2 * (seconds + _AROUND_SECONDS)
+
+
+def _limit(engine: Engine, scenario: str, progress: Progress) -> StackCapacity:
+    """Return the capacity.
+
+    Raises:
+        LabError: it is not known.
+    """
+    limit = find_stack_capacity(engine, scenario, progress.show_step)
+    if limit.outcome == "generator":
+        raise LabError(
+            f"The capacity for {scenario} is not known: {limit.headline}. The generator must be "
+            "the stronger side; try a dearer scenario, or LAB_NGINX_CACHE=off."
+        )
+    return limit
 
 
 def _apply(engine: Engine, stack: ExclusiveUse, shed: str) -> Settings:
@@ -112,7 +127,7 @@ def _apply(engine: Engine, stack: ExclusiveUse, shed: str) -> Settings:
 def _arms(
     engine: Engine,
     stack: ExclusiveUse,
-    limit: Limit,
+    limit: StackCapacity,
     scenario: str,
     seconds: int,
     progress: Progress,
@@ -130,7 +145,7 @@ def _load(scenario: str, rate: int, seconds: int, shed: str) -> Load:
     return Load("spike", scenario, rate=rate, duration=f"{seconds}s", testid=testid)
 
 
-def _arm(shed: str, rate: int, limit: Limit, run: SingleRun, prometheus: Prometheus) -> Arm:
+def _arm(shed: str, rate: int, limit: StackCapacity, run: SingleRun, prometheus: Prometheus) -> Arm:
     result = run.result
     plan, started = plan_and_start(run)
     if not result.windows:
@@ -143,7 +158,7 @@ def _arm(shed: str, rate: int, limit: Limit, run: SingleRun, prometheus: Prometh
         shed=shed,
         rate=rate,
         goodput=round(goodput, 1),
-        goodput_share=round(goodput / limit.goodput, 3),
+        goodput_share=round(goodput / limit.rate, 3),
         unsent_share=round(dropped / offered, 3) if offered else 1.0,
         accepted_p95_ms=_accepted_p95(prometheus, result.testid, started, spike),
         seconds_to_normal=seconds_to_normal(result.windows, spike),
@@ -209,7 +224,7 @@ def limit_checks(shedding: Arm) -> list[LimitCheck]:
             "share of the overload that k6 could not send", MAX_UNSENT_SHARE, shedding.unsent_share
         ),
         at_most(SUCCESS_LABEL, MAX_SUCCESS_SHARE, round(shedding.goodput / shedding.rate, 3)),
-        at_least("goodput ÷ the best before the break", MIN_GOODPUT_SHARE, shedding.goodput_share),
+        at_least("goodput ÷ capacity", MIN_GOODPUT_SHARE, shedding.goodput_share),
         at_most("p95 of accepted requests, ms", MAX_P95_MS, shedding.accepted_p95_ms),
         at_most(
             "seconds until no limit is exceeded", MAX_RECOVERY_SECONDS, shedding.seconds_to_normal

@@ -47,7 +47,7 @@ def arms(overload):
     return {arm["shed"]: arm for arm in overload["arms"]}
 
 
-def test_offered_rate_is_twice_the_break_point(overload, arms):
+def test_offered_rate_is_twice_the_capacity(overload, arms):
     """With shedding, k6 sends nearly all of it; without, k6's users wait for answers."""
     limit = overload["limit"]["rate"]
     assert {arm["rate"] for arm in overload["arms"]} == {round(2 * limit)}
@@ -60,9 +60,9 @@ def test_offered_rate_is_twice_the_break_point(overload, arms):
 
 
 def test_shedding_meets_every_limit(overload, arms):
-    """Except the goodput's limit, which also depends on the CPU's speed during the ramp."""
+    """Except the goodput's limit, which also depends on the CPU's speed during the search."""
     violations = [check["what"] for check in overload["figures"] if not check["kept"]]
-    assert set(violations) <= {"goodput ÷ the best before the break"}
+    assert set(violations) <= {"goodput ÷ capacity"}
     assert arms["on"]["goodput_share"] > MIN_GOODPUT_SHARE
 
 

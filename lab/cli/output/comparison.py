@@ -61,9 +61,21 @@ def _rows(document: dict[str, Any]) -> Iterator[list[str]]:
             f"{ratio['low']:.3f} to {ratio['high']:.3f}" if ratio else "–",
             verdict,
         ]
+    if capacity := document.get("capacity"):
+        yield _capacity(capacity)
     for name in ("failed", "late"):
         shares = [_share(sides[side], name) for side in "ab"]
         yield [f"{name}, %", *shares, "", "", ""]
+
+
+def _capacity(capacity: dict[str, Any]) -> list[str]:
+    """Return the row of the capacities; more is better, unlike what a request costs."""
+    row = ["capacity", *(capacity["headlines"][side] for side in "ab")]
+    ratio = capacity.get("ratio")
+    if ratio is None:
+        return [*row, "–", "–", ""]
+    low, high = 1 / ratio["high"], 1 / ratio["low"]
+    return [*row, f"{1 / ratio['ratio']:.3f}", f"{low:.3f} to {high:.3f} (90 %)", ""]
 
 
 def _share(side: dict[str, Any], name: str) -> str:

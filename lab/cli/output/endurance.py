@@ -18,9 +18,8 @@ def overload(document: dict[str, Any]) -> RenderableType:
     limit, arms = document["limit"], document["arms"]
     table = Table(
         title=(
-            f"{document['scenario']}: broke at {limit['rate']:.0f} requests/s with a goodput of "
-            f"{limit['goodput']:.0f}/s at best; then {arms[0]['rate']}/s for "
-            f"{arms[0]['spike'][1] - arms[0]['spike'][0]:.0f} s"
+            f"{document['scenario']}: capacity {_capacity_text(limit)}; then "
+            f"{arms[0]['rate']}/s for {arms[0]['spike'][1] - arms[0]['spike'][0]:.0f} s"
         ),
         title_justify="left",
     )
@@ -37,7 +36,7 @@ def soak(document: dict[str, Any]) -> RenderableType:
     """Return the load and its result, then the growth against its limits."""
     result, limit = document["result"], document["limit"]
     lines = [
-        f"{document['scenario']}: {document['rate']} requests/s{half_of(limit)}, for "
+        f"{document['scenario']}: {document['rate']} requests/s{_half_of(limit)}, for "
         f"{document['seconds']:.0f} s; {result['verdict']}",
         f"{result['requests']} requests, {result['failed']} failed, {document['bookings']} "
         f"bookings; p50 {result['p50_ms']} ms, p95 {result['p95_ms']} ms, "
@@ -48,22 +47,21 @@ def soak(document: dict[str, Any]) -> RenderableType:
     )
 
 
-def half_of(limit: dict[str, Any] | None) -> str:
-    """Return which rate the load was half of, and why that rate; empty if the rate was given."""
-    if limit is None:
-        return ""
-    reasons = {
-        "none": "which it sustained without breaking",
-        "generator_cpu": "that k6 could offer: the stack can sustain more",
-        "others": "that it reached beside other programs: the stack can sustain more",
-    }
-    return f", half of the {limit['rate']:.0f}/s {reasons.get(limit['by'], 'at which it broke')}"
+def _half_of(limit: dict[str, Any] | None) -> str:
+    """Return what the load was half of; empty if its rate was given."""
+    return "" if limit is None else f", half of the capacity: {_capacity_text(limit)}"
+
+
+def _capacity_text(limit: dict[str, Any]) -> str:
+    """Return the capacity that a load was based on; older results have a ramp's reading."""
+    reading = f"{limit['rate']:.0f}/s (reading of a ramp)"
+    return str(limit.get("headline", reading))
 
 
 def _rows(arms: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
     rows: dict[str, Callable[[dict[str, Any]], str]] = {
         "goodput, answers/s": lambda arm: f"{arm['goodput']:.1f}",
-        "÷ the best before the break": lambda arm: f"{arm['goodput_share']:.2f}",
+        "÷ capacity": lambda arm: f"{arm['goodput_share']:.2f}",
         "p95 of accepted requests": lambda arm: _number(arm["accepted_p95_ms"], " ms"),
         "answers by status": lambda arm: ", ".join(f"{s}: {n}" for s, n in arm["statuses"].items()),
         "requests that k6 could not send": lambda arm: str(arm["dropped"]),
@@ -79,8 +77,8 @@ def _rows(arms: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _speed_warning(limit: dict[str, Any], arms: list[dict[str, Any]]) -> Iterator[str]:
-    """Warn if the CPU speed differed between ramp and overload: the goodput differs with it."""
-    speeds = [(limit["cpu_speed"], "the ramp")]
+    """Warn if the CPU speed differed between the loads: the goodput differs with it."""
+    speeds = [(limit["cpu_speed"], "the search for the capacity")]
     speeds += [(arm["cpu_speed"], f"LAB_SHED={arm['shed']}") for arm in arms]
     speed = extremes(speeds)
     if speed and speed.ratio >= UNSTEADY_RATIO:

@@ -1,7 +1,7 @@
 """The steps of `lab capacity` around its search: the target, the order and the document."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from lab.analysis.capacity.outcomes import Capacity, Hold
 from lab.analysis.capacity.search import find_capacity
 from lab.analysis.formatting import milliseconds, rate
 from lab.analysis.provenance import host, relative, write_json
+from lab.analysis.result import CAPACITY, CapacityResult, Result
 from lab.console import Progress
 from lab.errors import Interrupted, LabError, UsageError
 from lab.paths import RESULTS
@@ -31,7 +32,7 @@ MIN_BUDGET_SECONDS = 90
 # Of k6's script, in which limits are whole milliseconds.
 _LEAST_LIMIT_SECONDS = 0.001
 # After the budget, the last hold and the readback.
-_LAST_SECONDS = 25
+LAST_SECONDS = 25
 
 
 @dataclass(frozen=True)
@@ -78,33 +79,49 @@ def run(engine: Engine, target: Target, options: CapacityOptions) -> dict[str, A
         LabError: the stack or the target failed.
         Interrupted: the user pressed Ctrl-C; the loads so far are stored.
     """
-    settings = settings_of(engine)
-    validate_options(options, settings)
+    validate_options(options, settings_of(engine))
     if is_public(target.url):
         raise UsageError(
             f"{target.url} is not on your network, so it gets {PUBLIC_RATE} requests/s at most: "
             "too few to find its capacity. Measure a copy of it on your network."
         )
-    folder = RESULTS / f"capacity-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    head = _head(engine, settings, target, options)
-    with Progress(options.budget + _LAST_SECONDS) as progress:
-        progress.begin("capacity", options.budget + _LAST_SECONDS)
-        loads = K6Loads(
-            engine, target, options.slo, options.scenario, folder, options.only, progress.show_step
+    with Progress(options.budget + LAST_SECONDS) as progress:
+        progress.begin("capacity", options.budget + LAST_SECONDS)
+        return search(engine, target, options, new_folder(), progress.show_step)
+
+
+def new_folder() -> Path:
+    return RESULTS / f"capacity-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+
+
+def search(
+    engine: Engine,
+    target: Target,
+    options: CapacityOptions,
+    folder: Path,
+    show: Callable[[str], None],
+) -> dict[str, Any]:
+    """Search the target's capacity, store the document in `folder`, and return it.
+
+    Raises:
+        LabError: the stack or the target failed.
+        Interrupted: the user pressed Ctrl-C; the loads so far are stored.
+    """
+    head = _head(engine, settings_of(engine), target, options)
+    loads = K6Loads(engine, target, options.slo, options.scenario, folder, options.only, show)
+    holds = list[Hold]()
+    try:
+        capacity = find_capacity(
+            loads,
+            options.slo,
+            budget=options.budget,
+            precision=options.precision,
+            report=holds.append,
         )
-        holds = list[Hold]()
-        try:
-            capacity = find_capacity(
-                loads,
-                options.slo,
-                budget=options.budget,
-                precision=options.precision,
-                report=holds.append,
-            )
-        except (Interrupted, LabError):
-            if holds:
-                _store(folder, {**head, **_no_answer(holds)}, holds, loads.details)
-            raise
+    except (Interrupted, LabError):
+        if holds:
+            _store(folder, {**head, **_no_answer(holds)}, holds, loads.details)
+        raise
     document = {**head, **_answer(capacity, options.slo, loads.details)}
     return _store(folder, document, holds, loads.details)
 
@@ -161,6 +178,38 @@ def _no_answer(holds: Sequence[Hold]) -> dict[str, Any]:
         "seconds": float(sum(len(hold.seconds) for hold in holds)),
         "notes": [],
     }
+
+
+def search_result(document: dict[str, Any]) -> Result:
+    """Return the answer of a search as the result of a load: the one just below the capacity."""
+    rate_found, hold = document["rate"], document["at_capacity"]
+    counts: dict[str, Any] = {}
+    if hold:
+        good = hold["answered"] - hold["failed"]
+        counts = {
+            **{name: hold[name] for name in ("p50_ms", "p95_ms", "p99_ms", "failed")},
+            "requests": hold["answered"],
+            "successes": good,
+            "goodput": round((good - hold["late"]) / hold["seconds"], 2),
+            "services_cpu": hold["services"],
+        }
+    return Result(
+        testid=hold["load"] if hold else "",
+        profile=CAPACITY,
+        scenario=document["scenario"],
+        started=document["started"],
+        seconds=document["seconds"],
+        limited_by="generator_cpu" if document["outcome"] == "generator" else "target",
+        verdict=document["headline"],
+        capacity=CapacityResult(
+            rate=rate_found or 0.0,
+            low=document["low"],
+            high=document["high"],
+            confirmed=document["outcome"] == "confirmed",
+        ),
+        cpu_speed=document["cpu_speed"],
+        **counts,
+    )
 
 
 def headline(capacity: Capacity) -> str:

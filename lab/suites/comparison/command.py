@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,8 +27,11 @@ from lab.host.noise import StealMeter, cpu_speed
 from lab.paths import RESULTS
 from lab.settings import Settings, load_settings
 from lab.stack.engine import Engine, settings_of
+from lab.suites.capacity.command import LAST_SECONDS, CapacityOptions
+from lab.suites.capacity.stack import SLO
 from lab.suites.comparison.duet import duet
 from lab.suites.comparison.measuring import BlockLoad, Order, Side
+from lab.suites.comparison.stored import compare_stored, stored_capacity
 from lab.suites.comparison.turns import Turns
 from lab.suites.comparison.variants import Variant, require_comparable
 from lab.targets.declared import DeclaredTarget
@@ -40,6 +43,8 @@ SCHEMA_VERSION = 1
 MIN_BUDGET_SECONDS = 120
 # A block: as many requests as say something, but not endlessly.
 _LONGEST_BLOCK_SECONDS, _BLOCK_REQUESTS = 40, 60
+# The budget of each search.
+_CAPACITY_SECONDS = 150
 # Until a block is known to take longer.
 _AROUND_BLOCK_SECONDS = 16
 _START_SECONDS = 60
@@ -65,11 +70,16 @@ class Method(Protocol):
         self, variants: tuple[Variant, Variant], load: BlockLoad, folder: Path, order: Order
     ) -> tuple[Side, Side]: ...
 
+    def capacity(
+        self, variant: Variant, options: CapacityOptions, folder: Path, show: Callable[[str], None]
+    ) -> dict[str, Any]: ...
+
 
 @dataclass(frozen=True)
 class CompareOptions:
     """What to compare, by which requests; how long at most, in seconds; from which difference on B
-    is slower, as a share; and the least length of a block.
+    is slower, as a share; and the least length of a block;
+    and whether each one's capacity is searched, too, after the budget.
     """
 
     a: Variant
@@ -79,6 +89,7 @@ class CompareOptions:
     threshold: float
     limit_ms: int = 1000
     block_seconds: int = 20
+    with_capacity: bool = False
 
     @property
     def is_control(self) -> bool:
@@ -237,6 +248,9 @@ def _compare(
                     write_json(folder / "result.json", document)
                     if comparison.is_clear:
                         break
+                if options.with_capacity:
+                    document["capacity"] = _capacities(running, options, folder, progress)
+                    write_json(folder / "result.json", document)
             except (Interrupted, LabError):
                 if comparison.blocks:
                     note(f"The blocks so far are in {relative(folder / 'result.json')}.")
@@ -282,6 +296,26 @@ def _blocks(
         a, b = method.block(variants, load, folder / str(number), order)
         yield Block(number, a, b, order.swapped, control)
         expected = time.monotonic() - began
+
+
+def _capacities(
+    method: Method, options: CompareOptions, folder: Path, progress: Progress
+) -> dict[str, Any]:
+    """Search the capacity of both, one after the other, and compare them."""
+    search_options = CapacityOptions(SLO, options.scenario, budget=_CAPACITY_SECONDS)
+    seconds = _CAPACITY_SECONDS + LAST_SECONDS
+    found = {}
+    for side, variant in (("a", options.a), ("b", options.b)):
+        remaining = seconds * (2 if side == "a" else 1)
+        progress.begin(f"capacity of {side.upper()}", seconds, remaining)
+        # Its loads are named after the folder.
+        name = f"{folder.name}-{side}"
+        document = method.capacity(variant, search_options, folder / name, progress.show_step)
+        found[side] = (document["headline"], stored_capacity(side.upper(), document))
+    headlines = {side: headline for side, (headline, _) in found.items()}
+    a, b = found["a"][1], found["b"][1]
+    compared = compare_stored(a, b, options.threshold) if a and b else {}
+    return {"headlines": headlines, **compared}
 
 
 def _head(base: Settings, options: CompareOptions) -> dict[str, Any]:

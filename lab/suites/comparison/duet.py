@@ -1,11 +1,13 @@
 """Variants of the reference app, both at once: a duet on two stacks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lab.settings import Settings
+from lab.suites.capacity.command import CapacityOptions, search
 from lab.suites.comparison.measuring import BlockLoad, Order, Party, Side, measure, rate_alone
 from lab.suites.comparison.stacks import Stack, two_stacks
 from lab.suites.comparison.variants import Variant, code_of
@@ -44,6 +46,14 @@ class Duet:
         folders = [folder / str(stack.number) for stack, _ in pairs]
         first, second = measure([_party(stack) for stack, _ in pairs], load, folders)
         return (second, first) if order.b_first else (first, second)
+
+    def capacity(
+        self, variant: Variant, options: CapacityOptions, folder: Path, show: Callable[[str], None]
+    ) -> dict[str, Any]:
+        """Search the capacity of a variant in the first stack; the second one is idle."""
+        stack = self.stacks[0]
+        stack.restart(variant, self.codes[variant.commit])
+        return search(stack.engine, stack.target, options, folder, show)
 
 
 def _party(stack: Stack) -> Party:

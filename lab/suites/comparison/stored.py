@@ -46,15 +46,23 @@ def find_stored(name: str) -> StoredCapacity | None:
         document = read_json(path)
     except ValueError as error:
         raise UsageError(f"{path} can't be read: {error}.") from None
-    values = [document.get(field) for field in ("rate", "low", "high")]
-    if "slo" not in document or not all(isinstance(value, int | float) for value in values):
+    found = stored_capacity(Path(name).name, document)
+    if found is None:
         raise UsageError(
             f"{name} has no interval, so a difference can't be told from chance. Compare "
             "capacities: lab capacity stores them."
         )
+    return found
+
+
+def stored_capacity(name: str, document: dict[str, Any]) -> StoredCapacity | None:
+    """Return the capacity of a search's document; None if it has no interval."""
+    values = [document.get(field) for field in ("rate", "low", "high")]
+    if "slo" not in document or not all(isinstance(value, int | float) for value in values):
+        return None
     found, low, high = (float(value or 0) for value in values)
     return StoredCapacity(
-        Path(name).name,
+        name,
         found,
         low,
         high,

@@ -1,13 +1,15 @@
 """Variants of a user's own target in turns: both would listen at the same address."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lab.errors import LabError, UsageError
 from lab.stack.engine import Engine, settings_of
+from lab.suites.capacity.command import CapacityOptions, search
 from lab.suites.comparison.measuring import BlockLoad, Order, Party, Side, measure, rate_alone
 from lab.suites.comparison.variants import Variant
 from lab.targets.commits import find_commit
@@ -74,6 +76,13 @@ class Turns:
             with self._running(variants[number]) as party:
                 (sides[number],) = measure([party], load, [folder / str(number + 1)])
         return sides[0], sides[1]
+
+    def capacity(
+        self, variant: Variant, options: CapacityOptions, folder: Path, show: Callable[[str], None]
+    ) -> dict[str, Any]:
+        """Search the capacity of a variant."""
+        with self._running(variant) as party:
+            return search(self.engine, party.target, options, folder, show)
 
     @contextmanager
     def _running(self, variant: Variant) -> Iterator[Party]:

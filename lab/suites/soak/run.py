@@ -20,8 +20,8 @@ from lab.paths import current_state
 from lab.settings import Settings
 from lab.stack.engine import Engine
 from lab.stack.exclusive import exclusive_use, prepare
-from lab.suites import breaking_rate
-from lab.suites.breaking_rate import Limit, find_sustained
+from lab.suites.capacity import stack as capacity
+from lab.suites.capacity.stack import StackCapacity, find_stack_capacity
 from lab.suites.endurance import memory_checks, peaks
 from lab.suites.single_run import SingleRun, plan_and_start, responses_by_status, run_once
 from lab.suites.soak.growth import load_checks, sample_checks
@@ -35,7 +35,7 @@ SAMPLES = 120
 
 @dataclass(frozen=True)
 class Options:
-    """The load: `rate` requests/s of the scenario; None for half of the highest sustained rate."""
+    """The load: `rate` requests/s of the scenario; None for half of the capacity."""
 
     scenario: str
     seconds: float
@@ -72,7 +72,7 @@ def run(engine: Engine, options: Options) -> dict[str, Any]:
             f"`lab soak` looks into the native engine's folders and processes; this one is "
             f"{engine.name}. Stop this stack (lab down), then: LAB_ENGINE=native lab soak"
         )
-    seconds = breaking_rate.SECONDS + options.seconds + 90
+    seconds = capacity.SECONDS + options.seconds + 90
     with exclusive_use(engine, keep_settings=True) as stack, Progress(seconds) as progress:
         # Before the data is loaded again, so that a wrong name fails early.
         check(engine, ReferenceApp(engine), _load(options, rate=1))
@@ -87,14 +87,14 @@ def run(engine: Engine, options: Options) -> dict[str, Any]:
     return store_result("soak", {**provenance, **load, **settings, **measurements})
 
 
-def _limit(engine: Engine, options: Options, progress: Progress) -> Limit | None:
+def _limit(engine: Engine, options: Options, progress: Progress) -> StackCapacity | None:
     """Return the stack's capacity, unless the rate was given. It may be a lower bound: half of the
     generator's maximum is a valid load as well.
     """
     if options.rate is not None:
         return None
-    progress.begin("break point", breaking_rate.SECONDS + 60)
-    return find_sustained(engine, options.scenario)
+    progress.begin("capacity", capacity.SECONDS)
+    return find_stack_capacity(engine, options.scenario, progress.show_step)
 
 
 def _load(options: Options, rate: int) -> Load:

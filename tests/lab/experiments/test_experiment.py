@@ -4,9 +4,11 @@ import pytest
 
 from lab.errors import UsageError
 from lab.experiments import command, files, matrix
+from lab.experiments.cell import load_of
 from lab.experiments.runner import Slowness, make_plan
 from lab.paths import EXPERIMENTS, ROOT
 from lab.settings import load_settings
+from lab.suites.capacity.command import LAST_SECONDS
 
 TEXT = (ROOT / "tests/support/samples/small.toml").read_text()
 
@@ -205,6 +207,50 @@ QUARTER = {
     "detail/fast/nginx-protected-cold": 51.7,
     "detail/fast/nginx-protected-warm": 49.1,
 }
+
+
+SEARCH = """schema_version = 1
+title = "t"
+question = "q"
+source = "s"
+[[axis]]
+name = "load"
+[axis.positions.list]
+title = "the list"
+workload = { profile = "capacity", scenario = "list", duration = "2m", bound_ms = 300 }
+[[claims]]
+id = "c"
+text = "enough"
+measures = { rate = "capacity('list')", low = "capacity_low('list')" }
+holds = "low > 100"
+"""
+
+
+def test_cell_may_search_the_capacity():
+    experiment = parse(SEARCH)
+    (cell,) = matrix.cells(experiment)
+    assert cell.workload.profile == "capacity"
+    # The budget, and the last load.
+    assert cell.expected_seconds() > 120 + LAST_SECONDS
+    assert matrix.shorten(cell).workload.duration == "90s"
+    # k6 checks one of the loads of the search.
+    assert load_of(cell.workload).profile == "trial"
+    make_plan("t", SEARCH, experiment, [cell], only=[], repeats=1, quick=False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"2m"', '"80s"', "80s is too short a search for the capacity: 90s is the least"),
+        ("bound_ms = 300", "rate = 5", "a search for the capacity has no rate"),
+        ('title = "the list"', 'title = "l"\nwarm = { profile = "capacity", scenario = "list", '
+         'duration = "2m" }', "a search for the capacity is no warm-up"),
+    ],
+)  # fmt: skip
+def test_search_that_can_not_be_is_rejected(old, new, message):
+    assert old in SEARCH
+    with pytest.raises(UsageError, match=message):
+        files.checked_cells("t", parse(SEARCH.replace(old, new)), load_settings({}))
 
 
 @pytest.mark.parametrize("estimate", [1, 4, 8])

@@ -1,5 +1,6 @@
 """`lab capacity` with the real k6 and Prometheus, on a server of known capacity."""
 
+import json
 import shutil
 
 import pytest
@@ -8,11 +9,32 @@ from lab.analysis.capacity.course import Slo
 from lab.cli.output.capacity import capacity as render
 from lab.console import Console
 from lab.host.cpus import choose_cpus
-from lab.paths import ROOT
+from lab.paths import RESULTS, ROOT
 from lab.suites.calibration.reference import reference_server
 from lab.suites.calibration.service_times import ServiceTime
 from lab.suites.capacity.command import CapacityOptions, run
 from lab.targets.target import PlainServer
+
+_EXPERIMENT = """schema_version = 1
+title = "The capacity for details"
+question = "How many details a second?"
+source = "our own question"
+repeats = 1
+settings = { LAB_DETAIL = "fast" }
+[[axis]]
+name = "load"
+[axis.positions.detail]
+title = "hotel detail"
+workload = { profile = "capacity", scenario = "detail", duration = "90s", bound_ms = 500 }
+reset = "nothing"
+[[claims]]
+id = "c"
+text = "More than one a second, and the interval contains the answer"
+measures = { rate = "capacity('detail')", low = "capacity_low('detail')" }
+holds = "1 < low <= rate"
+[report]
+compare = "capacity"
+"""
 
 # These tests load the machine for minutes.
 pytestmark = pytest.mark.alone
@@ -60,3 +82,26 @@ def test_slo_that_a_single_request_exceeds_has_no_rate(stack):
     assert document["holds"] == []
     assert "no rate meets this SLO" in _text(document)
     shutil.rmtree(ROOT / document["files"]["folder"])
+
+
+def test_experiment_searches_the_capacity_of_a_cell(lab, stack, tmp_path):
+    file = tmp_path / "details.toml"
+    file.write_text(_EXPERIMENT)
+    result = lab("run", str(file), "--json")
+    assert result.code == 0, result.err + result.out
+    run = max(RESULTS.glob("details-*"))
+    (cell_file,) = run.glob("cells/*/cell.json")
+    cell = json.loads(cell_file.read_text())
+    # The search itself is stored with the cell, and its answer is the cell's.
+    (search_file,) = cell_file.parent.glob("capacity-*/result.json")
+    search = json.loads(search_file.read_text())
+    assert cell["capacity"]["rate"] == search["rate"]
+    assert cell["verdict"] == search["headline"]
+    assert cell["successes"] == search["at_capacity"]["answered"]
+    assert sum(cell["builds"].values()) > cell["successes"]
+    report = lab("report", run.name, "--json")
+    assert report.code == 0, report.err
+    text = (run / "report.md").read_text()
+    assert "**holds**" in text
+    assert "One repeat: how far the ratios are by chance is not known." in text
+    shutil.rmtree(run)

@@ -49,6 +49,20 @@ def test_cached_pages_need_less_cpu(stack):
     shutil.rmtree(ROOT / document["files"]["folder"])
 
 
+@pytest.mark.slow
+def test_capacity_of_each_variant_is_searched(stack):
+    document = _compare(
+        stack, "LAB_REDIS_CACHE=off", "LAB_REDIS_CACHE=versioned", with_capacity=True
+    )
+    capacity = document["capacity"]
+    assert capacity["b"]["low"] > capacity["a"]["high"]
+    (row,) = [line for line in markdown(document).splitlines() if line.startswith("| capacity |")]
+    assert capacity["headlines"]["a"] in row
+    # B ÷ A: more is better.
+    assert f"| {capacity['b']['rate'] / capacity['a']['rate']:.3f} |" in row
+    shutil.rmtree(ROOT / document["files"]["folder"])
+
+
 def _check_output(document):
     console = Console(width=160)
     with console.capture() as capture:

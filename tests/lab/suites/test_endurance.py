@@ -1,20 +1,18 @@
 """Checks of an overload and a soak, on synthetic runs."""
 
 import io
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
-from lab.analysis.breakpoint import BreakPoint
-from lab.analysis.result import Result
 from lab.analysis.windows import Window
 from lab.cli.output import endurance
 from lab.errors import LabError, UsageError
 from lab.load.plan import Plan, Stage
-from lab.suites import breaking_rate, overload
-from lab.suites.breaking_rate import Limit, limit_of
+from lab.suites import overload
+from lab.suites.capacity.stack import StackCapacity
 from lab.suites.endurance import MEMORY_LIMITS, memory_checks
 from lab.suites.soak import run
 
@@ -95,37 +93,24 @@ def test_shedding_is_checked_against_each_limit(changed, passed):
     assert all(check.passed for check in overload.limit_checks(_arm(**changed))) == passed
 
 
-_SUSTAINED = Result(outcome="held", limited_by="none", goodput=400.0)
-_BROKE = Result(outcome="broke", limited_by="target", goodput=500.0)
-_GENERATOR_LIMIT = Result(outcome="held", limited_by="generator_cpu", goodput=400.0)
-
-
-@pytest.mark.parametrize(
-    ("ramps", "rates"),
-    [([_BROKE], [340]), ([_SUSTAINED, _BROKE], [340, 680]), ([_GENERATOR_LIMIT], [340])],
-    ids=["broke", "CPU faster in the ramp", "generator is the limit"],
+_CAPACITY = StackCapacity(
+    rate=181.2,
+    headline="181/s (174 to 186), confirmed",
+    outcome="confirmed",
+    folder="results/capacity-1",
+    cpu_speed=12.0,
 )
-def test_sustained_ramp_is_followed_by_higher_ramp(monkeypatch, ramps, rates):
-    results = iter([Result(answers_per_second=200.0), *ramps])
-    loads = []
-
-    def run_once(_engine, _target, load, _bounds):
-        loads.append(load)
-        return SimpleNamespace(result=next(results))
-
-    monkeypatch.setattr(breaking_rate, "run_once", run_once)
-    assert breaking_rate._ramp(None, "detail") == ramps[-1]
-    assert [load.rate for load in loads[1:]] == rates
 
 
 @pytest.mark.parametrize(("speed", "has_warning"), [(12.0, False), (10.2, True), (None, False)])
-def test_different_cpu_speed_in_ramp_is_reported(speed, has_warning):
-    limit = Limit(rate=100.0, goodput=95.0, testid="breakpoint", cpu_speed=12.0)
+def test_different_cpu_speed_in_search_is_reported(speed, has_warning):
     arms = [asdict(_arm(shed=shed, cpu_speed=speed)) for shed in ("on", "off")]
-    document = {"scenario": "detail", "limit": asdict(limit), "files": {}, "steal": 0.0}
+    document = {"scenario": "detail", "limit": asdict(_CAPACITY), "files": {}, "steal": 0.0}
     checks = [check.document() for check in overload.limit_checks(_arm())]
     output = _printed(endurance.overload({**document, "arms": arms, "figures": checks}))
-    assert ("1.18 times as fast in the ramp as in LAB_SHED=o" in output) == has_warning
+    assert (
+        "1.18 times as fast in the search for the capacity as in LAB_SHED=o" in output
+    ) == has_warning
 
 
 @pytest.mark.parametrize(("steal", "has_warning"), [(0.049, False), (0.051, True)])
@@ -149,46 +134,22 @@ def test_unknown_memory_of_service_fails_its_limit():
     assert not any(passed.values())
 
 
-def _ramp(by, rate, goodput):
-    return Result(
-        scenario="journey",
-        testid="breakpoint-1",
-        verdict="broke",
-        outcome="broke" if rate else "held",
-        goodput=700.0,
-        limited_by=by,
-        break_point=BreakPoint(rate, rate, goodput, 30.0, ("late",)) if rate else None,
-        cpu_speed=12.0,
-    )
+def test_soak_says_which_capacity_its_rate_is_half_of():
+    result = {"verdict": "held", "requests": 9, "failed": 0, "p50_ms": 1, "p95_ms": 2, "p99_ms": 3}
+    options = {"scenario": "journey", "rate": 91, "seconds": 60.0, "bookings": 1, "steal": 0.0}
+    document = {**options, "result": result, "figures": [], "files": {}}
+    new = _printed(endurance.soak({**document, "limit": asdict(_CAPACITY)}))
+    assert "half of the capacity: 181/s (174 to 186), confirmed" in new
+    # A result of before: the ramp's reading.
+    old = _printed(endurance.soak({**document, "limit": {"rate": 180.7, "by": "target"}}))
+    assert "half of the capacity: 181/s (reading of a ramp)" in old
 
 
-@pytest.mark.parametrize(
-    ("ramp", "rate", "text"),
-    [
-        (_ramp("target", 500.0, 450.0), 500, "at which it broke"),
-        (
-            _ramp("generator_cpu", 900.0, 890.0),
-            900,
-            "that k6 could offer: the stack can sustain more",
-        ),
-        (_ramp("none", None, None), 700, "which it sustained without breaking"),
-    ],
-)
-def test_soak_uses_sustained_rate_for_any_limit(ramp, rate, text):
-    limit = limit_of(ramp)
-    assert limit.rate == rate
-    assert f"half of the {rate}/s {text}" in endurance.half_of(asdict(limit))
-    assert endurance.half_of(None) == ""
-
-
-def test_ramp_without_goodput_gives_no_soak_rate():
-    with pytest.raises(LabError, match="No answer to journey came in time"):
-        limit_of(_ramp("target", 500.0, 0))
-
-
-def test_unrecorded_ramp_gives_no_soak_rate():
-    with pytest.raises(LabError, match="--rate 100"):
-        limit_of(_ramp("none", None, None).model_copy(update={"outcome": "unrecorded"}))
+def test_capacity_of_generator_is_none_to_overload(monkeypatch):
+    limit = replace(_CAPACITY, outcome="generator", headline="at least 900/s: the load generator")
+    monkeypatch.setattr(overload, "find_stack_capacity", lambda *_: limit)
+    with pytest.raises(LabError, match=r"at least 900/s.*must be the stronger side"):
+        overload._limit(None, "list", SimpleNamespace(show_step=print))
 
 
 @pytest.mark.parametrize("duration", ["", "soon", "59s", "10"])
