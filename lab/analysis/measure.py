@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from statistics import fmean
 
 from lab.analysis import queries
+from lab.analysis.bottleneck.diagnosis import diagnose
+from lab.analysis.bottleneck.reading import facts_of
 from lab.analysis.breakpoint import MIN_SECONDS
 from lab.analysis.completeness import Completeness, LoadSpan, measure_completeness
 from lab.analysis.counters import PUSH_SECONDS, Counter, HistogramCounter, quantile
@@ -57,7 +59,12 @@ def read_result(engine: Engine, run: Run, bounds: Bounds) -> Result:
     if run.interrupted:
         return metrics.model_copy(update=vars(interrupted_verdict(metrics)))
     verdict = verdict_of(metrics, summary.plan, bounds, thresholds_failed=run.thresholds_failed)
-    return metrics.model_copy(update=vars(verdict))
+    return _with_bottleneck(metrics.model_copy(update=vars(verdict)), run, bounds)
+
+
+def _with_bottleneck(result: Result, run: Run, bounds: Bounds) -> Result:
+    facts = facts_of(result, run.settings, bounds, run.rejections)
+    return result.model_copy(update={"bottleneck": diagnose(facts)}) if facts else result
 
 
 def check_target_survived(run: Run) -> None:
@@ -222,6 +229,7 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         testid=run.load.testid,
         profile=run.load.profile,
         scenario=summary.scenario,
+        route=run.load.route,
         started=datetime.fromtimestamp(run.started, UTC).isoformat(timespec="seconds"),
         seconds=round(summary.seconds, 1),
         stopped_after=None if stopped is None else round(stopped - data.started, 1),
@@ -267,6 +275,9 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         ),
         windows=data.windows,
         cpu=run.cpu,
+        signals=run.signals,
+        unseen_signals=list(run.unseen),
+        rejections=run.rejections,
     )
 
 

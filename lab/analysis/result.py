@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from lab.analysis.bottleneck.diagnosis import Diagnosis
 from lab.analysis.breakpoint import BreakPoint
 from lab.analysis.completeness import Completeness
 from lab.analysis.formatting import (
@@ -24,6 +25,7 @@ from lab.analysis.formatting import (
 )
 from lab.analysis.windows import Window
 from lab.host.sampler import CpuUse
+from lab.stack.signals.sampler import Signals
 
 # History of the stored format:
 # 1: first.
@@ -40,7 +42,7 @@ from lab.host.sampler import CpuUse
 # 10: `target`, `by_operation`, `cpu_ms_per_request`, `restarted`; limited_by `others` and `unseen`.
 # 11: without the number of detail pages, which the settings tell.
 # 12: `generators`, `percentiles_from`; `faults` of `recorded`.
-# 13: `capacity`, of cells of experiments that search it.
+# 13: `capacity`, of cells of experiments that search it; `signals`, `bottleneck`, `rejections`.
 SCHEMA_VERSION = 13
 
 # The profile of such a cell, next to those of k6.
@@ -281,6 +283,8 @@ class Result(_Part):
     testid: str = ""
     profile: str = ""
     scenario: str = ""
+    # Of the workbench.
+    route: str | None = None
     # UTC, in ISO format.
     started: str = ""
     # From the load's first arrival to its last response.
@@ -342,6 +346,13 @@ class Result(_Part):
     prometheus: PrometheusRange | None = None
     windows: list[Window] = Field(default=[], repr=False)
     cpu: list[CpuUse] = Field(default=[], repr=False)
+    # What was seen of the target's parts, and what could not be.
+    signals: list[Signals] = Field(default=[], repr=False)
+    unseen_signals: list[str] = []
+    # Requests that Nginx refused itself, by reason.
+    rejections: dict[str, int] = {}
+    # What limited a run that broke.
+    bottleneck: Diagnosis | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -390,7 +401,7 @@ def without_series(document: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name not in _SERIES}
 
 
-_SERIES = ("windows", "cpu", "looks")
+_SERIES = ("windows", "cpu", "signals", "looks")
 
 
 def _metrics_of(model: type[BaseModel], *path: str) -> dict[str, Metric]:

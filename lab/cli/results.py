@@ -62,6 +62,27 @@ def show(name: options.Run, export: options.Export = None, as_json: Json = False
         _print_suite(run, as_json)
 
 
+def explain(
+    name: options.Run,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Change the named part, and measure: 3 minutes.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what limited a stored run, with the evidence.
+
+    --prove gives the named part more, or takes some away, and compares the throughput.
+    """
+    from lab.cli.output import bottleneck as output
+    from lab.report.explanation import explain as explain_run
+    from lab.report.explanation import proof_of
+
+    document = explain_run(name)
+    if prove:
+        document["proof"] = proof_of(options.current_engine(), name)
+    print_result(document, as_json, output.explanation)
+
+
 def _print_suite(run: "StoredRun", as_json: bool) -> None:
     """Print the result of a suite. Its document has no schema: only its own suite reads it."""
     from rich.errors import ConsoleError

@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +26,7 @@ from lab.paths import RESULTS, ROOT
 from lab.settings import Settings
 from lab.settings.env_file import read_env_file
 from lab.stack.engine import Engine, settings_of
+from lab.stack.signals.sampler import Signals, SignalSampler
 from lab.targets.declared import PUBLIC_RATE, is_public
 from lab.targets.target import Target
 
@@ -42,7 +43,7 @@ class Run:
     `interrupted`: Ctrl-C, TERM or HUP was the reason. `clock_jump`: by how many seconds the
     machine's clock was set forward during the run, negative if back. `restarted` names the services
     whose main process was replaced during the run. `lost` names the generators that failed, of
-    several.
+    several. `signals`, `rejections` and `unseen`: see lab/stack/signals/sampler.py.
     """
 
     load: Load
@@ -59,6 +60,9 @@ class Run:
     clock_jump: float = 0.0
     restarted: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    signals: list[Signals] = field(default_factory=list)
+    rejections: dict[str, int] = field(default_factory=dict)
+    unseen: tuple[str, ...] = ()
 
     @property
     def summary_file(self) -> Path:
@@ -164,7 +168,9 @@ def run_k6(
     here = 1 if load.cluster else load.generators
     sampler = CpuSampler(settings, engine.pids(), lambda: target.pids, load.testid, here)
     stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
-    with sender(engine, settings, env, load, folder, quiet=quiet) as send, sampler:
+    watching = SignalSampler(target.watched(), expand(choose_cpus(settings).load))
+    sending = sender(engine, settings, env, load, folder, quiet=quiet)
+    with sending as send, sampler, watching:
         started, steady = time.time(), time.monotonic()
         end, logs = send(stop)
         ended = time.time()
@@ -185,6 +191,9 @@ def run_k6(
         clock_jump=round(clock_jump, 3),
         restarted=_restarted(before, engine, target),
         lost=_lost(end, load.names),
+        signals=watching.seconds,
+        rejections=watching.rejections,
+        unseen=tuple(watching.lost),
     )
     _check_outcome(end, run, logs)
     return run

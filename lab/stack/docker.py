@@ -7,8 +7,11 @@ import secrets
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import psutil
+import psycopg
 
 from lab.console import step
 from lab.errors import LabError, UsageError
@@ -173,6 +176,13 @@ class DockerEngine:
             reason = result.stderr.strip()
             raise LabError(f"Postgres rejected the command: {reason}. See `lab logs postgres`.")
         return result.stdout.splitlines()
+
+    def connect_postgres(self) -> "psycopg.Connection[Any] | None":
+        # Its password is in a volume.
+        return None
+
+    def nginx_errors(self) -> Path | None:
+        return None
 
     def pids(self) -> dict[str, int]:
         # On Linux, the containers' processes are visible on the host; elsewhere they run in a

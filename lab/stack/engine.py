@@ -5,7 +5,9 @@ import subprocess
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
+
+import psycopg
 
 from lab.errors import LabError
 from lab.settings import Settings
@@ -91,6 +93,12 @@ class Engine(Protocol):
 
         Returns the first column of the last statement's rows, as text.
         """
+
+    def connect_postgres(self) -> "psycopg.Connection[Any] | None":
+        """Return a connection to Postgres as its superuser; None where there is none from here."""
+
+    def nginx_errors(self) -> Path | None:
+        """Return Nginx's error log; None if it is no file of this machine."""
 
     def pids(self) -> dict[str, int]:
         """Return the main process of each service that is visible from here."""

@@ -46,7 +46,7 @@ class SingleRun:
     def document(self) -> dict[str, Any]:
         """Return the content of result.json; the time series come last."""
         result = self.result.document()
-        series = {name: result.pop(name) for name in ("windows", "cpu")}
+        series = {name: result.pop(name) for name in ("windows", "cpu", "signals")}
         return {
             **result,
             "files": self.files,

@@ -14,10 +14,11 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 
 from lab.errors import LabError, UsageError
 from lab.stack import http
+from lab.stack.signals.sampler import Watched
 from lab.targets.credentials import Credentials, credentials
 from lab.targets.file import TargetFile, read_target, target_path
 from lab.targets.mix import read_mix
-from lab.targets.observation import observe
+from lab.targets.observation import SERVER, observe, ports_of
 from lab.targets.target import no_check
 
 _POLL_SECONDS = 0.2
@@ -134,6 +135,12 @@ class DeclaredTarget:
             ) from None
         except OSError:
             return
+
+    def watched(self) -> Watched:
+        pids = self.pids
+        server = (pids[SERVER],) if SERVER in pids else ()
+        others = {name: pid for name, pid in pids.items() if name not in (SERVER, "cache")}
+        return Watched(server, (http.address(self.url)[1],), ports_of(others))
 
     def k6_env(self) -> dict[str, str]:
         # A missing or foreign mix is reported before k6 starts.

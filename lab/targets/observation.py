@@ -7,7 +7,7 @@ port of a container leads to the container's main process.
 
 import ipaddress
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,6 +53,17 @@ def observe(url: str) -> dict[str, int]:
                 found[_free_name(service.name if found else SERVER, found)] = service.process.pid
                 waiting += sorted(_connected_places(service))
     return found
+
+
+def ports_of(services: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """Return the ports at which services listen, by name; none of those in a container, whose
+    connections this network namespace does not have.
+    """
+    found = {}
+    for name, pid in services.items():
+        with suppress(psutil.Error):
+            found[name] = tuple(sorted(_ports(psutil.Process(pid))))
+    return {name: ports for name, ports in found.items() if ports}
 
 
 class _Machine:

@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
+from lab.stack.http import address
+from lab.stack.signals.sampler import Watched
+
 
 class Target(Protocol):
     """What k6 loads."""
@@ -34,6 +37,9 @@ class Target(Protocol):
     def require_alive(self) -> None:
         """Raise LabError if it went down: a crash is not a break under load."""
 
+    def watched(self) -> Watched:
+        """Return what is looked at during a load."""
+
     def k6_env(self) -> dict[str, str]:
         """Return what k6 needs in addition to the address, as environment variables."""
 
@@ -58,6 +64,9 @@ class PlainServer:
 
     def require_alive(self) -> None:
         self.check()
+
+    def watched(self) -> Watched:
+        return Watched(tuple(self.pids.values()), (address(self.url)[1],))
 
     def k6_env(self) -> dict[str, str]:
         return {}

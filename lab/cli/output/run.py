@@ -10,6 +10,7 @@ from lab.analysis.breakpoint import BreakPoint
 from lab.analysis.completeness import Completeness
 from lab.analysis.operations import first_exceeded
 from lab.analysis.result import METRICS, Result, Staleness, WebSockets
+from lab.cli.output.bottleneck import bottleneck_lines
 from lab.host.noise import NOISY_SHARE
 from lab.suites.single_run import SingleRun
 
@@ -22,7 +23,9 @@ def run(single_run: SingleRun) -> RenderableType:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in _metrics(single_run).items():
         table.add_row(name, value)
-    return Group(f"[bold]{escape(single_run.result.verdict)}[/bold]", table)
+    result = single_run.result
+    lines = (escape(line) for line in bottleneck_lines(result.bottleneck))
+    return Group(f"[bold]{escape(result.verdict)}[/bold]", *lines, table)
 
 
 def profile(document: dict[str, Any]) -> RenderableType:

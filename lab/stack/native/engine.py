@@ -3,6 +3,10 @@
 import os
 import subprocess
 from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import psycopg
 
 from lab.console import note, step
 from lab.errors import LabError, UsageError
@@ -126,6 +130,19 @@ class NativeEngine:
 
     def sql(self, database: str, *statements: str) -> list[str]:
         return postgres.run(database, statements, self._running_settings(), self._state)
+
+    def connect_postgres(self) -> "psycopg.Connection[Any] | None":
+        settings = self._running_settings()
+        if settings.LAB_REFERENCE_APP == "off":
+            return None
+        try:
+            return postgres.connect(settings, self._state)
+        except psycopg.Error:
+            # Its connections may be used up: a load that needs none is possible all the same.
+            return None
+
+    def nginx_errors(self) -> Path | None:
+        return self._state.logs / "nginx-error.log"
 
     def pids(self) -> dict[str, int]:
         return self._supervision.pids() if self._supervision.alive else {}

@@ -72,7 +72,7 @@ def accepts_connections(settings: Settings, state: State) -> bool:
         LabError: the data was created with another password.
     """
     try:
-        _connect(settings, state).close()
+        connect(settings, state).close()
     except psycopg.OperationalError as error:
         if "password authentication failed" in str(error):
             raise LabError(
@@ -91,7 +91,7 @@ def run(database: str, statements: Sequence[str], settings: Settings, state: Sta
         LabError: Postgres rejected a statement.
     """
     try:
-        with _connect(settings, state, database) as connection:
+        with connect(settings, state, database) as connection:
             connection.autocommit = True
             for statement in statements:
                 cursor = connection.execute(statement)
@@ -102,7 +102,8 @@ def run(database: str, statements: Sequence[str], settings: Settings, state: Sta
         ) from None
 
 
-def _connect(settings: Settings, state: State, database: str = "postgres") -> psycopg.Connection:
+def connect(settings: Settings, state: State, database: str = "postgres") -> psycopg.Connection:
+    """Return a connection as the superuser."""
     return psycopg.connect(
         host=LOOPBACK,
         port=settings.LAB_POSTGRES_PORT,

@@ -10,6 +10,7 @@ from lab.errors import LabError
 from lab.settings import LOOPBACK
 from lab.stack import http
 from lab.stack.engine import Engine, require_reference_app, settings_of
+from lab.stack.signals.sampler import POSTGRES, Watched
 
 # What k6 addresses: Nginx; the server behind it, as in sources without a proxy; or Nginx's /async/,
 # which LAB_SECOND_SERVER serves if there is one.
@@ -87,6 +88,27 @@ class ReferenceApp:
             ) from None
         except OSError:
             return
+
+    def watched(self) -> Watched:
+        settings, pids = settings_of(self.engine), self.engine.pids()
+        is_second = self.entry == "async" and settings.LAB_SECOND_SERVER != "off"
+        name = "backend-beside" if is_second else "backend"
+        port = settings.LAB_SECOND_SERVER_PORT if is_second else settings.LAB_BACKEND_PORT
+        return Watched(
+            server_pids=(pids[name],) if name in pids else (),
+            server_ports=(port,),
+            dependencies={
+                # While there is a delay, through toxiproxy.
+                POSTGRES: (
+                    settings.delayed_postgres_port
+                    if settings.is_delayed
+                    else settings.LAB_POSTGRES_PORT,
+                ),
+                "redis": (settings.LAB_REDIS_PORT,),
+            },
+            postgres=self.engine.connect_postgres(),
+            nginx_errors=self.engine.nginx_errors(),
+        )
 
     def k6_env(self) -> dict[str, str]:
         settings = settings_of(self.engine)

@@ -1,0 +1,79 @@
+"""The causes that can be named: what each means, and what would move it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A cause: its name in results, and what to do next."""
+
+    name: str
+    remedy: str
+
+
+ONE_REQUEST: Final = Cause(
+    "none: a single request already exceeds the limit",
+    "make that request faster: `lab profile` shows where its time goes",
+)
+VIRTUAL_USERS: Final = Cause(
+    "virtual users of the load", "start again with more: --max-vus, and enough memory for them"
+)
+GENERATOR: Final = Cause(
+    "CPU of the load generator", "more CPUs for it (LAB_LOAD_CPUS), or several generators"
+)
+OTHERS: Final = Cause("CPU taken by other programs", "stop them, and measure again")
+STEAL: Final = Cause(
+    "CPU taken by the hypervisor", "measure again on a quiet machine, or one of your own"
+)
+QUOTA: Final = Cause("CPU quota of the backend", "a larger quota (cpus: of its container)")
+MEMORY: Final = Cause("memory", "more memory, or fewer workers: pages are read from the disk again")
+NGINX_LIMIT: Final = Cause("Nginx's limit of requests", "raise LAB_NGINX_POST_RATE, or `limit_req`")
+NGINX_CONNECTIONS: Final = Cause("Nginx's worker_connections", "raise worker_connections")
+MAX_CONNECTIONS: Final = Cause(
+    "Postgres's max_connections", "a pool (LAB_DB_POOL), or raise LAB_DB_MAX_CONNECTIONS"
+)
+BACKEND_CPU: Final = Cause(
+    "CPU of the backend", "cheaper code or a cache; `lab profile` shows the code; or more CPUs"
+)
+GIL: Final = Cause("Python's GIL: one process computes", "more processes: LAB_WORKERS")
+POSTGRES_CPU: Final = Cause(
+    "CPU of Postgres", "cheaper queries: pg_stat_statements and EXPLAIN show which need an index"
+)
+REDIS_CPU: Final = Cause("CPU of Redis", "fewer or smaller commands, or a second Redis")
+NGINX_CPU: Final = Cause("CPU of Nginx", "more CPUs, or smaller responses")
+SLOTS: Final = Cause(
+    "worker slots", "threads or an async server, more workers (LAB_WORKERS), fewer round trips"
+)
+POOL: Final = Cause("connection pool", "a larger pool: LAB_DB_POOL")
+PROCESS_LOCK: Final = Cause(
+    "a lock or a queue inside the server's processes", "see which: py-spy dump"
+)
+ROW_LOCKS: Final = Cause(
+    "row locks", "shorter transactions, or rows that fewer requests share; more workers do not help"
+)
+WAL: Final = Cause(
+    "flush of Postgres's write-ahead log", "a faster disk, fewer commits, or synchronous_commit off"
+)
+POSTGRES_IO: Final = Cause("disk reads of Postgres", "more shared_buffers, or an index")
+POSTGRES_INTERNAL: Final = Cause(
+    "Postgres's internal locks", "see wait_event in pg_stat_activity: fewer sessions, or partitions"
+)
+REDIS: Final = Cause("response time of Redis", "see its SLOWLOG, and the network to it")
+NETWORK: Final = Cause(
+    "network delay × round trips to Postgres", "fewer queries per request, or a nearer Postgres"
+)
+OUTSIDE: Final = Cause("response time of another program", "see which: a timeout, or a cache")
+BY_NAME: Final = {cause.name: cause for cause in vars().copy().values() if isinstance(cause, Cause)}
+
+
+class Candidate(BaseModel):
+    """A cause that a run points to; `share` of the time of a request, or of a resource, 0 to 1."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    share: float
+    evidence: str = ""

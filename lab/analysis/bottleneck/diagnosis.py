@@ -1,0 +1,356 @@
+"""Name what limits a target, with the evidence; or say that it is not clear.
+
+The order: what makes the run void; errors, by who refused; then the place where requests spend most
+of their time in the server, the innermost first: full workers and a full accept queue are behind
+every other cause, so they show that there is one, and not which.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from lab.analysis.bottleneck import causes
+from lab.analysis.bottleneck.causes import Candidate, Cause
+from lab.analysis.bottleneck.facts import Facts
+from lab.analysis.bottleneck.split import Place, Split, split_of
+
+# `likely`: one cause leads clearly. `unclear`: two are close. `unseen`: too little was seen.
+Certainty = Literal["likely", "unclear", "unseen"]
+
+_MIN_LOOKS = 20
+# By this factor the first cause leads the second; with less, both are named.
+_CLOSE = 1.3
+# Of the target's CPUs, and of one process's.
+_FULL_CPU, _FULL_PROCESS = 0.85, 0.85
+# Seconds that a request of the server waits for a CPU, per second: below it, CPUs are busy, but not
+# what requests wait for.
+_LITTLE_WAIT = 0.15
+# Cores of other programs, steal, and seconds per second in which a quota stopped the server.
+_OTHER_CORES, _MUCH_STEAL, _THROTTLED = 0.3, 0.15, 0.1
+_MANY_FAULTS = 50
+# Of the slots, the connections, and the refused requests.
+_FULL, _MANY_REJECTED = 0.9, 0.5
+# In the first seconds a request is alone with fewer in flight.
+_ALONE = 1.5
+# Of a request's time: less is not worth a line.
+_LEAST_SHARE = 0.02
+_OWN_SERVICES = ("backend", "backend-beside", "target")
+
+
+class Diagnosis(BaseModel):
+    """What limited a run. `split_ms` has the time of one request by place; `predicted_rate` is what
+    the busiest resource would allow, by the load's quiet part.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    cause: str | None = None
+    certainty: Certainty = "unseen"
+    headline: str = ""
+    evidence: tuple[str, ...] = ()
+    remedy: str = ""
+    candidates: tuple[Candidate, ...] = ()
+    split_ms: dict[str, float] = {}
+    predicted_rate: float | None = None
+    unseen: tuple[str, ...] = ()
+
+
+def diagnose(facts: Facts) -> Diagnosis:
+    """Return the diagnosis of a run that exceeded a limit."""
+    split = split_of(facts.saturated, facts.slots)
+    times = split.milliseconds(facts.saturated.answered)
+    seen = Diagnosis(
+        split_ms={place: round(ms, 1) for place, ms in times.items()},
+        predicted_rate=predicted_rate(facts),
+        unseen=facts.unseen,
+    )
+    certain = next(_void(facts), None) or next(_refused(facts), None)
+    if certain is None:
+        return seen.model_copy(update=_by_split(facts, split))
+    cause, evidence = certain
+    return seen.model_copy(
+        update={
+            "cause": cause.name,
+            "certainty": "likely",
+            "headline": cause.name,
+            "evidence": (evidence,),
+            "remedy": cause.remedy,
+            "candidates": (Candidate(name=cause.name, share=1.0, evidence=evidence),),
+        }
+    )
+
+
+def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
+    """Yield what makes a run say nothing of the target's parts."""
+    seen = facts.saturated
+    alone = facts.begin
+    if (
+        facts.first_p95 is not None
+        and facts.first_p95 > facts.p95_limit
+        and (alone is None or (alone.in_flight or 0) < _ALONE)
+    ):
+        yield (
+            causes.ONE_REQUEST,
+            f"before any queue, p95 was {1000 * facts.first_p95:,.0f} ms > "
+            f"{1000 * facts.p95_limit:,.0f} ms",
+        )
+    if facts.limited_by == "generator_cpu":
+        yield causes.GENERATOR, f"its CPUs were {seen.cpu.load:.0%} busy"
+    if facts.limited_by == "others" or seen.cpu.others > _OTHER_CORES:
+        yield (
+            causes.OTHERS,
+            f"other programs used {seen.cpu.others:.1f} CPUs of the target's and the load's",
+        )
+    if seen.cpu.steal > _MUCH_STEAL:
+        yield causes.STEAL, f"it took {seen.cpu.steal:.0%} of the CPU time"
+    if seen.throttled > _THROTTLED:
+        yield causes.QUOTA, f"it stopped the backend for {seen.throttled:.2f} s of each second"
+    if seen.faults > _MANY_FAULTS:
+        yield causes.MEMORY, f"{seen.faults:.0f} pages a second were read from the disk again"
+    if seen.dropped > 0 and _has_free_slots(facts):
+        yield (
+            causes.VIRTUAL_USERS,
+            f"{seen.dropped:.1f} arrivals a second found no free one, while the server had "
+            f"{seen.in_flight:.1f} requests in flight",
+        )
+
+
+def _has_free_slots(facts: Facts) -> bool:
+    seen = facts.saturated
+    if seen.in_flight is None or seen.cpu.target > _FULL_CPU:
+        return False
+    return facts.slots is not None and seen.in_flight < _FULL * facts.slots
+
+
+def _refused(facts: Facts) -> Iterator[tuple[Cause, str]]:
+    """Yield who refused requests, if errors exceeded the limit. Shedding is a symptom."""
+    if not facts.by_errors:
+        return
+    reasons = {"limit": causes.NGINX_LIMIT, "connections": causes.NGINX_CONNECTIONS}
+    for reason, cause in reasons.items():
+        if count := facts.rejections.get(reason, 0):
+            yield cause, f"Nginx refused {count:,} requests by it"
+    limit, sessions = facts.max_connections, facts.saturated.all_sessions
+    if limit and sessions >= _FULL * limit:
+        yield causes.MAX_CONNECTIONS, f"{sessions:.0f} of {limit} connections were open"
+
+
+def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
+    """Return the fields of the diagnosis by where requests spend their time."""
+    if facts.saturated.looks < _MIN_LOOKS:
+        looks = facts.saturated.looks
+        return {"headline": f"not seen: {looks} looks over the limit, at least {_MIN_LOOKS} needed"}
+    found = _ranking(facts, split)
+    if not found:
+        return {"headline": "not clear: no part of the target was full", "certainty": "unclear"}
+    first, *others = found
+    close = [one for one in others[:1] if first.share < _CLOSE * one.share]
+    evidence = [*_workers(facts, split), first.evidence, *(one.evidence for one in close)]
+    return {
+        "cause": first.name,
+        "certainty": "unclear" if close else "likely",
+        "headline": f"not clear: {first.name}, or {close[0].name}"
+        if close
+        else _headline(first.name, split),
+        "evidence": tuple(evidence),
+        "remedy": causes.BY_NAME[first.name].remedy,
+        "candidates": tuple(found),
+    }
+
+
+def _ranking(facts: Facts, split: Split) -> list[Candidate]:
+    """Return the causes by their share of the time of a request, the largest first. Worker slots
+    may be behind several places; the largest one's evidence counts.
+    """
+    found = sorted(
+        (*_computing(facts, split), *_waiting(facts, split)), key=lambda entry: -entry[1]
+    )
+    shares, texts = dict[str, float](), dict[str, str]()
+    for cause, share, text in found:
+        shares[cause.name] = shares.get(cause.name, 0.0) + share
+        texts.setdefault(cause.name, text)
+    return [
+        Candidate(name=name, share=round(min(share, 1.0), 3), evidence=texts[name])
+        for name, share in sorted(shares.items(), key=lambda item: -item[1])
+        if share > _LEAST_SHARE
+    ]
+
+
+def _computing(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]:
+    """Yield who computes: full CPUs belong to the service that uses most of them."""
+    seen = facts.saturated
+    cpu = split.share("cpu", "cpu wait", "postgres cpu")
+    used = f"the target's CPUs were {seen.cpu.target:.0%} busy"
+    if seen.cpu.target > _FULL_CPU and _is_waited_for(facts, split):
+        cause, cores = _greatest_user(facts)
+        yield cause, cpu + _queued_behind_cpu(facts, split), f"{used}, {cores:.2f} of them by it"
+        return
+    if _is_one_process_full(facts):
+        yield (
+            causes.GIL,
+            split.share("cpu", "cpu wait", "process"),
+            f"one process used {seen.busiest:.2f} of a CPU, and its threads wait for each other; "
+            f"{used}",
+        )
+        return
+    postgres = split.share("postgres cpu")
+    yield causes.POSTGRES_CPU, postgres, _postgres_text(facts, split, "postgres cpu", "computes")
+    backend = f"{used}; the backend computes {_ms(facts, split, 'cpu')} of a request"
+    yield causes.BACKEND_CPU, split.share("cpu", "cpu wait"), backend
+
+
+def _is_waited_for(facts: Facts, split: Split) -> bool:
+    """Return whether requests wait for a CPU, or only use one: 95 % busy may be enough."""
+    waiting = facts.saturated.waited + split.places.get("postgres cpu", 0.0)
+    computing = split.share("cpu", "cpu wait", "postgres cpu")
+    return waiting > _LITTLE_WAIT or computing > 0.5
+
+
+def _is_one_process_full(facts: Facts) -> bool:
+    seen = facts.saturated
+    return seen.busiest >= _FULL_PROCESS and facts.processes == 1 and seen.cpu.target < _FULL_CPU
+
+
+def _queued_behind_cpu(facts: Facts, split: Split) -> float:
+    """Return the share of the requests that wait in an event loop, or for the GIL, for a CPU."""
+    return split.share("process") if facts.saturated.busiest >= _FULL_PROCESS else 0.0
+
+
+def _greatest_user(facts: Facts) -> tuple[Cause, float]:
+    services = facts.saturated.cpu.services
+    own = sum(services.get(name, 0.0) for name in _OWN_SERVICES) or facts.saturated.server_cpu
+    users = {
+        causes.BACKEND_CPU: own,
+        causes.POSTGRES_CPU: services.get("postgres", 0.0),
+        causes.REDIS_CPU: services.get("redis", 0.0),
+        causes.NGINX_CPU: services.get("nginx", 0.0),
+    }
+    cause = max(users, key=lambda one: users[one])
+    return cause, users[cause]
+
+
+def _waiting(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]:
+    """Yield what requests wait for. Where nothing full is behind it, the worker slots are."""
+    inside: dict[Place, tuple[Cause, str]] = {
+        "postgres lock": (causes.ROW_LOCKS, "wait for a lock"),
+        "postgres wal": (causes.WAL, "wait for a flush of the log"),
+        "postgres io": (causes.POSTGRES_IO, "read from the disk"),
+        "postgres internal": (causes.POSTGRES_INTERNAL, "wait for each other"),
+    }
+    for place, (cause, what) in inside.items():
+        yield cause, split.share(place), _postgres_text(facts, split, place, what)
+    redis = facts.saturated.cpu.services.get("redis", 0.0)
+    redis_cause = causes.REDIS_CPU if redis > _FULL_CPU else _slots_or(facts, split, causes.REDIS)
+    redis_text = f"a request waits for Redis {_ms(facts, split, 'redis')}; its CPU {redis:.0%}"
+    yield redis_cause, split.share("redis"), redis_text
+    elsewhere: dict[Place, tuple[Cause, str]] = {
+        "network": (causes.NETWORK, _network_text(facts, split)),
+        "postgres sleep": (causes.OUTSIDE, _place_text(facts, split, "postgres sleep")),
+        "sleep": (causes.OUTSIDE, _place_text(facts, split, "sleep")),
+        "outside": (causes.OUTSIDE, _place_text(facts, split, "outside")),
+    }
+    for place, (cause, text) in elsewhere.items():
+        yield _slots_or(facts, split, cause), split.share(place), text
+    yield _process_cause(facts, split)
+
+
+def _slots_or(facts: Facts, split: Split, cause: Cause) -> Cause:
+    """Return the worker slots if they are full: with more of them, waiting would not matter."""
+    is_full = facts.slots is not None and split.busy >= _FULL * facts.slots
+    return causes.SLOTS if is_full else cause
+
+
+def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
+    """Return the cause of requests that wait inside the server's processes."""
+    share, text = split.share("process"), f"{_ms(facts, split, 'process')} inside the server"
+    seen = facts.saturated
+    if seen.busiest >= _FULL_PROCESS and (seen.cpu.target > _FULL_CPU or facts.processes == 1):
+        # Counted with what computes.
+        return causes.PROCESS_LOCK, 0.0, ""
+    used = seen.all_sessions - seen.session("idle")
+    if facts.pool and used >= _FULL * facts.pool * 0.8:
+        return causes.POOL, share, f"{used:.1f} of {facts.pool} connections were in use; {text}"
+    return causes.PROCESS_LOCK, share, text
+
+
+def _workers(facts: Facts, split: Split) -> Iterator[str]:
+    seen = facts.saturated
+    if facts.slots:
+        yield (
+            f"{split.busy:.1f} of {facts.slots} workers busy, {split.waiting:.0f} requests before "
+            f"them; the target's CPUs {seen.cpu.target:.0%} busy"
+        )
+    elif seen.in_flight is not None:
+        yield (
+            f"{seen.in_flight:.1f} requests in the server; the target's CPUs "
+            f"{seen.cpu.target:.0%} busy"
+        )
+
+
+def _headline(name: str, split: Split) -> str:
+    if name != causes.SLOTS.name:
+        return name
+    longest = max(_WAITED_FOR, key=split.share)
+    return f"{name} (they wait for {_WAITED_FOR[longest]})"
+
+
+_WAITED_FOR: dict[Place, str] = {
+    "network": "the way to Postgres",
+    "redis": "Redis",
+    "outside": "another program",
+    "sleep": "a sleep",
+    "postgres sleep": "a sleep in Postgres",
+}
+
+
+def _ms(facts: Facts, split: Split, place: Place) -> str:
+    """Return how long a request is at a place, of how long."""
+    rate = facts.saturated.answered
+    if not rate:
+        return "for most of its time"
+    return f"{split.milliseconds(rate)[place]:,.0f} ms of {1000 * split.busy / rate:,.0f} ms"
+
+
+_PLACE_TEXTS: dict[Place, str] = {
+    "postgres sleep": "sleeps in Postgres",
+    "sleep": "sleeps",
+    "outside": "waits for other programs",
+}
+
+
+def _place_text(facts: Facts, split: Split, place: Place) -> str:
+    return f"a request {_PLACE_TEXTS[place]} {_ms(facts, split, place)}"
+
+
+def _postgres_text(facts: Facts, split: Split, place: Place, what: str) -> str:
+    state = place.removeprefix("postgres ")
+    sessions = facts.saturated.session(state)
+    cores = facts.saturated.cpu.services.get("postgres", 0.0)
+    return (
+        f"{sessions:.1f} sessions of Postgres {what}: {_ms(facts, split, place)} of a request; "
+        f"Postgres's CPU {cores:.2f} cores"
+    )
+
+
+def _network_text(facts: Facts, split: Split) -> str:
+    seen = facts.saturated
+    text = f"{_ms(facts, split, 'network')} on the way to and from Postgres"
+    trips = seen.sent.get("postgres", 0.0) / seen.answered if seen.answered else 0.0
+    if trips >= 1 and seen.answered:
+        each = split.milliseconds(seen.answered)["network"] / trips
+        text += f": {trips:.0f} round trips of {each:,.0f} ms"
+    return f"{text}; Postgres's CPU {seen.cpu.services.get('postgres', 0.0):.2f} cores"
+
+
+def predicted_rate(facts: Facts) -> float | None:
+    """Return the rate at which the busiest resource is full, by the utilization law: demand is busy
+    share × servers ÷ throughput, and does not change with the load.
+    """
+    calm = facts.half
+    if calm is None or not calm.answered:
+        return None
+    limits = [calm.answered / calm.cpu.target] if calm.cpu.target else []
+    if facts.slots and calm.in_flight:
+        limits.append(facts.slots * calm.answered / calm.in_flight)
+    return round(min(limits), 2) if limits else None

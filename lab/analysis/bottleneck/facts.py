@@ -1,0 +1,42 @@
+"""What the diagnosis of a run needs to know, next to what was seen during it."""
+
+from dataclasses import dataclass, field
+
+from lab.analysis.bottleneck.stretch import Stretch
+
+_THREADED = {"gunicorn-sync": False, "gunicorn-gthread": True}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A broken run. `saturated` is its last stretch, over a limit; `begin` its first seconds, and
+    `half` the stretch at about half of the rate that broke.
+
+    `slots`: requests that the server works on at once, `processes` of it, `pool`: database
+    connections that they share; None where that is unlimited or unknown. `cpus` are the target's.
+    `rejections`: requests that Nginx refused, by reason. `p95_limit` and `first_p95` in seconds.
+    """
+
+    saturated: Stretch
+    begin: Stretch | None = None
+    half: Stretch | None = None
+    broke_at: float | None = None
+    p95_limit: float = 1.0
+    first_p95: float | None = None
+    limited_by: str = "target"
+    cpus: int = 1
+    slots: int | None = None
+    processes: int | None = None
+    pool: int | None = None
+    max_connections: int | None = None
+    sheds: bool = False
+    rejections: dict[str, int] = field(default_factory=dict)
+    by_errors: bool = False
+    unseen: tuple[str, ...] = ()
+
+
+def worker_slots(server: str, workers: int, threads: int) -> int | None:
+    """Return how many requests a server works on at once; None for ASGI, which has no limit."""
+    if server not in _THREADED:
+        return None
+    return workers * (threads if _THREADED[server] else 1)

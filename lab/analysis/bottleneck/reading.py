@@ -1,0 +1,71 @@
+"""Read the facts of a diagnosis from a result."""
+
+from collections.abc import Mapping
+
+from lab.analysis.bottleneck.facts import Facts, worker_slots
+from lab.analysis.bottleneck.stretch import Stretch, stretch_between
+from lab.analysis.result import Result
+from lab.analysis.windows import WINDOW_SECONDS, Bounds
+from lab.host.cpus import choose_cpus, expand
+from lab.settings import Settings
+from lab.targets.reference.app import ReferenceApp
+
+# The quiet part of a ramp, in relation to the rate that broke.
+_QUIET = (0.2, 0.6)
+_ERRORS = "errors"
+
+
+def facts_of(
+    result: Result, settings: Settings, bounds: Bounds, rejections: Mapping[str, int]
+) -> Facts | None:
+    """Return the facts of a run that broke; None for another one, or without its stretch."""
+    point = result.break_point
+    if point is None or result.prometheus is None or not result.windows:
+        return None
+    first = point.seconds_into_test - WINDOW_SECONDS
+    saturated = _stretch(result, first, result.windows[-1].end)
+    if saturated is None:
+        return None
+    answered = (w for w in result.windows if w.p95_ms is not None)
+    p95 = next((w.p95_ms for w in answered), None)
+    return Facts(
+        saturated=saturated,
+        begin=_stretch(result, 0, WINDOW_SECONDS),
+        half=_quiet(result, point.rate),
+        broke_at=point.rate,
+        p95_limit=bounds.p95_ms / 1000,
+        first_p95=None if p95 is None else p95 / 1000,
+        limited_by=result.limited_by,
+        cpus=len(expand(choose_cpus(settings).target)),
+        rejections=dict(rejections),
+        by_errors=any(reason.startswith(_ERRORS) for reason in point.reasons),
+        unseen=tuple(result.unseen_signals),
+        **(_reference(settings) if _is_reference(result) else {}),
+    )
+
+
+def _is_reference(result: Result) -> bool:
+    return result.target is not None and result.target.name == ReferenceApp.name
+
+
+def _reference(settings: Settings) -> dict[str, int | bool | None]:
+    """Return what the settings of the reference app tell."""
+    pool, workers = settings.LAB_DB_POOL, settings.LAB_WORKERS
+    return {
+        "slots": worker_slots(settings.LAB_SERVER, workers, settings.LAB_THREADS),
+        "processes": workers,
+        "pool": None if pool == "off" else int(pool) * workers,
+        "max_connections": settings.LAB_DB_MAX_CONNECTIONS,
+        "sheds": settings.LAB_SHED == "on",
+    }
+
+
+def _quiet(result: Result, rate: float) -> Stretch | None:
+    low, high = (share * rate for share in _QUIET)
+    ends = [window.end for window in result.windows if low <= window.offered <= high]
+    return _stretch(result, ends[0] - WINDOW_SECONDS, ends[-1]) if ends else None
+
+
+def _stretch(result: Result, start: float, end: float) -> Stretch | None:
+    started = result.prometheus.start if result.prometheus else 0.0
+    return stretch_between(result.windows, result.signals, result.cpu, started, start, end)

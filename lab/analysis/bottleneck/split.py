@@ -1,0 +1,96 @@
+"""Where the requests in a server are: computing, or waiting for what. Divided by the rate, it is
+how the time of one request is spent (Little's law).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from lab.analysis.bottleneck.stretch import Stretch
+from lab.stack.signals.sampler import POSTGRES
+
+# `process`: a lock, a pool or a queue inside the server's processes. `network`: between the server
+# and Postgres. `outside`: for programs that are not known.
+Place = Literal[
+    *("cpu", "cpu wait", "process", "sleep", "network", "redis", "outside"),
+    *("postgres cpu", "postgres lock", "postgres wal", "postgres io", "postgres internal"),
+    "postgres sleep",
+]
+_SESSION_STATES = ("cpu", "lock", "wal", "io", "internal", "sleep")
+
+
+@dataclass(frozen=True)
+class Split:
+    """The mean number of requests at each place, of `busy` that the server works on, and `waiting`
+    for it to begin.
+    """
+
+    places: Mapping[Place, float]
+    busy: float
+    waiting: float
+
+    def share(self, *places: Place) -> float:
+        return sum(self.places.get(place, 0.0) for place in places) / max(self.busy, 1e-9)
+
+    def milliseconds(self, rate: float) -> dict[Place, float]:
+        """Return how long one request is at each place, at `rate` answers per second."""
+        return {place: 1000 * count / rate for place, count in self.places.items()} if rate else {}
+
+
+def split_of(stretch: Stretch, slots: int | None) -> Split:
+    """Return where the requests were; `slots` is how many the server works on at once, if that is
+    limited.
+    """
+    outside, sleep = stretch.threads.get("outside", 0.0), stretch.threads.get("sleep", 0.0)
+    busy, waiting = _busy(stretch, slots)
+    places: dict[Place, float] = {"cpu": stretch.server_cpu, "cpu wait": stretch.waited}
+    places |= _postgres(stretch)
+    others = {name: n for name, n in stretch.awaited.items() if name != POSTGRES}
+    places["redis"] = others.pop("redis", 0.0)
+    known = sum(n for place, n in places.items() if not place.startswith("cpu"))
+    places["outside"] = max(sum(others.values()), outside - known, 0.0)
+    places["sleep"] = sleep
+    places = _at_most(places, busy)
+    places["process"] = max(busy - sum(places.values()), 0.0)
+    return Split(places, busy, waiting)
+
+
+def _busy(stretch: Stretch, slots: int | None) -> tuple[float, float]:
+    """Return the requests that the server works on, and those that wait for it to begin."""
+    queued = stretch.queued or 0.0
+    if stretch.in_flight is None:
+        seen = sum(stretch.threads.get(name, 0.0) for name in ("running", "outside", "sleep"))
+        return max(seen, stretch.server_cpu), queued
+    busy = min(stretch.in_flight, slots) if slots else stretch.in_flight
+    return busy, queued + stretch.in_flight - busy
+
+
+def _postgres(stretch: Stretch) -> dict[Place, float]:
+    """Return the requests at Postgres by what its sessions do, and those on the way to or from it.
+
+    Sessions of other clients are seen, too, so there may be more active ones than requests.
+    """
+    active = {state: stretch.session(state) for state in _SESSION_STATES}
+    total = sum(active.values())
+    awaited = stretch.awaited.get(POSTGRES, total)
+    scale = min(awaited / total, 1.0) if total else 0.0
+    found: dict[Place, float] = {
+        "postgres cpu": active["cpu"] * scale,
+        "postgres lock": active["lock"] * scale,
+        "postgres wal": active["wal"] * scale,
+        "postgres io": active["io"] * scale,
+        "postgres internal": active["internal"] * scale,
+        "postgres sleep": active["sleep"] * scale,
+    }
+    found["network"] = max(awaited - total, 0.0)
+    return found
+
+
+def _at_most(places: dict[Place, float], busy: float) -> dict[Place, float]:
+    """Scale the places down if they add up to more than the requests: they are seen by different
+    means, at different moments.
+    """
+    total = sum(places.values())
+    if total <= busy or not total:
+        return places
+    return {place: count * busy / total for place, count in places.items()}

@@ -1,0 +1,94 @@
+"""A stretch of a load: its rates, and the means of what was seen of the target meanwhile."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from lab.analysis.windows import WINDOW_SECONDS, Window
+from lab.host.sampler import CpuUse, busy_between
+from lab.stack.signals.sampler import Signals
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Rates per second: `offered` arrivals, `answered` requests. See `Signals` and `CpuUse`; times
+    are seconds per second, requests and threads are means.
+    """
+
+    offered: float
+    answered: float
+    error_ratio: float
+    dropped: float
+    looks: int
+    cpu: CpuUse
+    in_flight: float | None = None
+    queued: float | None = None
+    threads: dict[str, float] = field(default_factory=dict)
+    sessions: dict[str, float] = field(default_factory=dict)
+    awaited: dict[str, float] = field(default_factory=dict)
+    sent: dict[str, float] = field(default_factory=dict)
+    server_cpu: float = 0.0
+    busiest: float = 0.0
+    waited: float = 0.0
+    throttled: float = 0.0
+    faults: float = 0.0
+    retransmits: float = 0.0
+
+    def session(self, *states: str) -> float:
+        return sum(self.sessions.get(state, 0.0) for state in states)
+
+    @property
+    def all_sessions(self) -> float:
+        return sum(self.sessions.values())
+
+
+def stretch_between(
+    windows: Sequence[Window],
+    signals: Sequence[Signals],
+    cpu: Sequence[CpuUse],
+    load_started: float,
+    start: float,
+    end: float,
+) -> Stretch | None:
+    """Return the stretch between two seconds of a load that began at `load_started` (Unix time);
+    None if nothing was recorded or seen of it.
+    """
+    inside = [w for w in windows if start <= w.end - WINDOW_SECONDS and w.end <= end]
+    seen = [one for one in signals if start < one.at - load_started <= end]
+    use = busy_between(cpu, load_started + start, load_started + end - 1)
+    if not inside or use is None:
+        return None
+    return Stretch(
+        offered=fmean(w.offered for w in inside),
+        answered=fmean(w.achieved for w in inside),
+        error_ratio=fmean(w.error_ratio for w in inside),
+        dropped=fmean(w.dropped for w in inside),
+        looks=sum(one.samples for one in seen),
+        cpu=use,
+        in_flight=_mean(one.in_flight for one in seen),
+        queued=_mean(one.queued for one in seen),
+        threads=_means(seen, lambda one: one.threads),
+        sessions=_means([one for one in seen if one.sessions], lambda one: one.sessions),
+        awaited=_means(seen, lambda one: one.awaited),
+        sent=_means(seen, lambda one: one.sent),
+        **{
+            name: _mean(getattr(one, field_name) for one in seen) or 0.0
+            for name, field_name in _PLAIN.items()
+        },
+    )
+
+
+_PLAIN = {
+    "server_cpu": "cpu",
+    **{name: name for name in ("busiest", "waited", "throttled", "faults", "retransmits")},
+}
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _means(seen: Sequence[Signals], of: Callable[[Signals], dict[str, float]]) -> dict[str, float]:
+    names = sorted({name for one in seen for name in of(one)})
+    return {name: fmean(of(one).get(name, 0.0) for one in seen) for name in names}

@@ -1,0 +1,1 @@
+"""What each part of a target does, ten times a second: threads, connections, sessions."""

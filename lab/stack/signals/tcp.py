@@ -1,0 +1,102 @@
+"""The TCP connections of this network namespace with their times, from the kernel (sock_diag(7)).
+
+A client's connection that sent later than it received awaits a response. So the requests in flight
+to a server, a database or a cache are counted from outside, without its help.
+"""
+
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_SOCK_DIAG, _BY_FAMILY, _DUMP, _DONE, _ERROR = 4, 20, 0x301, 3, 2
+_ESTABLISHED, _LISTEN = 1, 10
+_INFO = 2
+# nlmsghdr and inet_diag_req_v2; its socket id is: ports, addresses, interface, cookie.
+_REQUEST = struct.Struct("=IHHII BBBBI HH 16s16sI8s")
+_HEADER = struct.Struct("=IHHII")
+# inet_diag_msg: family, state, two bytes; ports; addresses, interface, cookie; timer, queues.
+_MESSAGE = struct.Struct("=BBBB HH 16s16sI8s IIIII")
+_ATTRIBUTE = struct.Struct("=HH")
+# Of tcp_info: total retransmissions, and the data segments sent.
+_SENT_AT, _RECEIVED_AT, _RETRANSMITS_AT, _SEGMENTS_AT = 44, 52, 100, 156
+_BUFFER = 1 << 18
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A client's connection; `awaits` a response. `segments` were sent since it was opened,
+    `retransmits` of them again.
+    """
+
+    key: bytes
+    awaits: bool
+    segments: int
+    retransmits: int
+
+
+class TcpDiagnosis:
+    """Asks the kernel. Raises OSError where it does not answer, as in some sandboxes."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG)
+        self._socket.settimeout(1)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def connections_to(self, port: int) -> list[Connection]:
+        """Return the clients' ends of the connections to a port."""
+        return [
+            _connection(body)
+            for family in (socket.AF_INET, socket.AF_INET6)
+            for body in self._dump(family, _ESTABLISHED, remote=port)
+        ]
+
+    def accept_queue(self, port: int) -> int:
+        """Return the connections that wait for the server on a port to accept them."""
+        return sum(
+            _MESSAGE.unpack_from(body)[11]
+            for family in (socket.AF_INET, socket.AF_INET6)
+            for body in self._dump(family, _LISTEN, local=port)
+        )
+
+    def _dump(self, family: int, state: int, *, local: int = 0, remote: int = 0) -> Iterator[bytes]:
+        ports = (socket.htons(local), socket.htons(remote))
+        request = _REQUEST.pack(
+            *(_REQUEST.size, _BY_FAMILY, _DUMP, 0, 0),
+            *(family, socket.IPPROTO_TCP, 1 << (_INFO - 1), 0, 1 << state),
+            *ports,
+            *(b"", b"", 0, b"\xff" * 8),
+        )
+        self._socket.send(request)
+        while True:
+            data = self._socket.recv(_BUFFER)
+            while data:
+                length, kind, *_ = _HEADER.unpack_from(data)
+                if kind == _DONE:
+                    return
+                if kind == _ERROR:
+                    raise OSError("the kernel tells nothing of TCP connections")
+                yield data[_HEADER.size : length]
+                data = data[(length + 3) & ~3 :]
+
+
+def _connection(body: bytes) -> Connection:
+    fields = _MESSAGE.unpack_from(body)
+    info = _info(body[_MESSAGE.size :])
+    sent_ago, received_ago, retransmits, segments = (
+        int.from_bytes(info[at : at + 4], sys.byteorder)
+        for at in (_SENT_AT, _RECEIVED_AT, _RETRANSMITS_AT, _SEGMENTS_AT)
+    )
+    return Connection(fields[9], sent_ago < received_ago, segments, retransmits)
+
+
+def _info(attributes: bytes) -> bytes:
+    while len(attributes) >= _ATTRIBUTE.size:
+        length, kind = _ATTRIBUTE.unpack_from(attributes)
+        if kind == _INFO:
+            return attributes[_ATTRIBUTE.size : length]
+        attributes = attributes[(length + 3) & ~3 :]
+    return bytes(_SEGMENTS_AT + 4)

@@ -1,0 +1,182 @@
+"""`lab explain --prove`: saturated slices of the stack as it was, and with each of two changes."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lab.analysis.bottleneck.diagnosis import Diagnosis
+from lab.analysis.bottleneck.facts import worker_slots
+from lab.analysis.step import Step, step_between
+from lab.console import Progress
+from lab.errors import LabError, UsageError
+from lab.host.cpus import choose_cpus
+from lab.load.k6 import run_k6
+from lab.load.load import Load, new_testid
+from lab.load.summary import read_summary
+from lab.settings import Settings, update_live_settings
+from lab.stack.engine import Engine
+from lab.stack.exclusive import exclusive_use
+from lab.suites.bench.busy import busy_loops
+from lab.suites.proof.changes import Change, change_for
+from lab.suites.single_run import SingleRun
+from lab.targets.reference.app import ReferenceApp
+
+_ROUNDS, _SLICE_SECONDS = 3, 8
+# Around a slice: the change of settings, and k6's start.
+_AROUND_SECONDS = 7
+_LEAST_VUS = 16
+# The throughput must move by at least this part of what was predicted, on a logarithmic scale.
+_PART = 0.5
+
+
+@dataclass
+class _Arm:
+    """Slices with a change, or of the base; rates of successful responses per second."""
+
+    change: Change | None
+    rates: list[float] = field(default_factory=list)
+
+
+def prove(engine: Engine, single_run: SingleRun, folder: Path) -> dict[str, Any]:
+    """Measure whether a change of the named cause moves the throughput, and one of the second does
+    not; return the document. The stack is put back as it was.
+
+    Raises:
+        UsageError: the run has no cause, or its cause can't be changed here.
+        LabError: the stack failed.
+    """
+    result, settings = single_run.result, single_run.settings
+    found = result.bottleneck
+    first, second = _changes(found, settings, result.scenario)
+    arms = [_Arm(None), _Arm(first), *([_Arm(second)] if second else [])]
+    seconds = _ROUNDS * len(arms) * (_SLICE_SECONDS + _AROUND_SECONDS)
+    with (
+        exclusive_use(engine, keep_settings=True) as stack,
+        Progress(seconds) as progress,
+    ):
+        base = _base(stack.base, settings)
+        for number in range(_ROUNDS):
+            for arm in arms if number % 2 == 0 else arms[::-1]:
+                name = arm.change.what if arm.change else "as it was"
+                progress.begin(f"round {number + 1} of {_ROUNDS}: {name}", seconds / 9)
+                route = (arm.change and arm.change.route) or result.route
+                load = _load(result.scenario, route, base)
+                arm.rates.append(_slice(engine, base, arm.change, load, folder))
+    return _document(arms)
+
+
+def _changes(
+    found: Diagnosis | None, settings: Settings, scenario: str
+) -> tuple[Change, Change | None]:
+    if found is None or found.cause is None:
+        raise UsageError("Nothing limited this run that could be proven; see `lab explain`.")
+    by_name = {one.name: one.share for one in found.candidates}
+    first = change_for(found.cause, settings, by_name.get(found.cause, 1.0), scenario)
+    if first is None:
+        raise UsageError(
+            f"Nothing of the stack can be changed to prove: {found.cause}. {found.remedy}."
+        )
+    others = (
+        change_for(name, settings, share, scenario)
+        for name, share in by_name.items()
+        if name != found.cause
+    )
+    return first, next((one for one in others if one and one.settings != first.settings), None)
+
+
+def _base(running: Settings, measured: Settings) -> Settings:
+    """Return the running stack's settings with those of the run that the stack can change to.
+
+    Raises:
+        UsageError: it can't change to one of them.
+    """
+    now, then = running.as_env(), measured.as_env()
+    names = {n for n in then if then[n] != now[n] and not n.endswith("_PORT")}
+    return update_live_settings(running, {name: then[name] for name in sorted(names)})
+
+
+def _load(scenario: str, route: str | None, settings: Settings) -> Load:
+    slots = worker_slots(settings.LAB_SERVER, settings.LAB_WORKERS, settings.LAB_THREADS)
+    vus = max(_LEAST_VUS, 3 * (slots or 0))
+    return Load(
+        "closed",
+        scenario,
+        vus=vus,
+        route=route,
+        duration=f"{_SLICE_SECONDS}s",
+        testid=new_testid("proof"),
+    )
+
+
+def _slice(
+    engine: Engine, base: Settings, change: Change | None, load: Load, folder: Path
+) -> float:
+    """Return the successful responses per second, as fast as the target answers."""
+    with _changed(engine, base, change):
+        run = run_k6(engine, ReferenceApp(engine), load, folder / load.testid)
+    summary = read_summary(run.summary_file)
+    good = summary.value("http_reqs", "count") - summary.value("http_req_failed", "passes")
+    return good / summary.seconds if summary.seconds else 0.0
+
+
+@contextmanager
+def _changed(engine: Engine, base: Settings, change: Change | None) -> Iterator[None]:
+    assignments = dict(one.split("=", 1) for one in change.settings) if change else {}
+    with engine.empty_caches(update_live_settings(base, assignments)):
+        pass
+    if change is None:
+        yield
+        return
+    loops = busy_loops(choose_cpus(base).target) if change.busy_loops else nullcontext()
+    if change.statements:
+        engine.sql("postgres", *change.statements)
+    try:
+        with loops:
+            yield
+    finally:
+        if change.undo:
+            engine.sql("postgres", *change.undo)
+
+
+def _document(arms: Sequence[_Arm]) -> dict[str, Any]:
+    base, *changed = arms
+    rows = [_row(base, arm) for arm in changed]
+    first, *others = rows
+    moved, still = bool(first["moved"]), all(not row["moved"] for row in others)
+    proven = moved and still
+    return {
+        "proven": proven,
+        "headline": _headline(first, others, proven=proven),
+        "base_rates": [round(rate, 2) for rate in base.rates],
+        "changes": rows,
+    }
+
+
+def _row(base: _Arm, arm: _Arm) -> dict[str, Any]:
+    step, change = step_between(base.rates, arm.rates), arm.change
+    if step is None or change is None:
+        raise LabError("No request was answered in time. See `lab logs backend`.")
+    return {
+        **asdict(change),
+        "rates": [round(rate, 2) for rate in arm.rates],
+        "step": round(step.factor, 3),
+        "error": None if step.error is None else round(step.error, 3),
+        "text": step.text,
+        "moved": has_moved(step, change.factor),
+    }
+
+
+def has_moved(step: Step, predicted: float) -> bool:
+    """Return whether the throughput moved as predicted: by half of it at least, and certainly."""
+    moved, wanted = math.log(step.factor), math.log(predicted)
+    is_certain = step.error is not None and abs(moved) > math.log(1 + step.error)
+    return is_certain and moved / wanted >= _PART
+
+
+def _headline(first: dict[str, Any], others: Sequence[dict[str, Any]], *, proven: bool) -> str:
+    moved = f"{first['what']}: {first['text']}, predicted {first['factor']:.2g} ×"
+    second = "".join(f"; {row['what']}: {row['text']}" for row in others)
+    return f"{'proven' if proven else 'not proven'}: {first['cause']} ({moved}{second})"

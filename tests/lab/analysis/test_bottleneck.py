@@ -1,0 +1,183 @@
+"""The bottleneck that is named, for what was seen of a target under load."""
+
+from dataclasses import replace
+
+import pytest
+
+from lab.analysis.bottleneck import causes
+from lab.analysis.bottleneck.diagnosis import diagnose, predicted_rate
+from lab.analysis.bottleneck.facts import Facts, worker_slots
+from lab.analysis.bottleneck.split import split_of
+from lab.analysis.bottleneck.stretch import Stretch
+from lab.host.sampler import CpuUse
+
+CALM_CPU = CpuUse(0, target=0.1, load=0.2, services={"backend": 0.05, "postgres": 0.02})
+FULL_CPU = CpuUse(0, target=0.99, load=0.3, services={"backend": 0.8, "postgres": 0.15})
+
+
+def _stretch(**values):
+    """Return two sync workers that wait for Postgres behind a delay, unless changed."""
+    defaults = {
+        "offered": 6.0,
+        "answered": 4.7,
+        "error_ratio": 0.0,
+        "dropped": 0.0,
+        "looks": 60,
+        "cpu": CALM_CPU,
+        "in_flight": 2.0,
+        "queued": 11.0,
+        "threads": {"outside": 1.9, "loop": 1.0},
+        "sessions": {"idle": 2.0},
+        "awaited": {"postgres": 1.9, "redis": 0.0},
+        "sent": {"postgres": 33.0},
+        "server_cpu": 0.06,
+    }
+    return Stretch(**(defaults | values))
+
+
+def _facts(**values):
+    seen = {name: values.pop(name) for name in list(values) if name in Stretch.__annotations__}
+    return Facts(_stretch(**seen), **({"slots": 2, "processes": 2} | values))
+
+
+CASES = {
+    "workers behind a delay": (_facts(), causes.SLOTS),
+    "no limit of workers": (_facts(slots=None), causes.NETWORK),
+    "CPU of the backend": (
+        _facts(cpu=FULL_CPU, server_cpu=0.8, waited=1.1, awaited={"postgres": 0.1}, threads={}),
+        causes.BACKEND_CPU,
+    ),
+    "CPU of Postgres": (
+        _facts(
+            cpu=replace(FULL_CPU, services={"backend": 0.1, "postgres": 0.85}),
+            sessions={"cpu": 1.8},
+            server_cpu=0.1,
+        ),
+        causes.POSTGRES_CPU,
+    ),
+    "row locks": (
+        _facts(slots=16, in_flight=20.0, awaited={"postgres": 15.0}, sessions={"lock": 14.0}),
+        causes.ROW_LOCKS,
+    ),
+    "flush of the log": (
+        _facts(slots=16, in_flight=16.0, awaited={"postgres": 14.0}, sessions={"wal": 13.0}),
+        causes.WAL,
+    ),
+    "pool": (
+        _facts(
+            slots=16,
+            in_flight=16.0,
+            pool=2,
+            awaited={"postgres": 2.0},
+            sessions={"sleep": 2.0},
+            threads={"lock": 14.0, "outside": 2.0},
+        ),
+        causes.POOL,
+    ),
+    "GIL": (
+        _facts(
+            slots=8,
+            processes=1,
+            in_flight=8.0,
+            cpu=replace(CALM_CPU, target=0.55),
+            server_cpu=1.0,
+            busiest=1.0,
+            awaited={},
+            threads={"lock": 7.0, "running": 1.0},
+        ),
+        causes.GIL,
+    ),
+    "Redis's CPU": (
+        _facts(
+            cpu=replace(CALM_CPU, services={"redis": 0.95}), awaited={"redis": 1.9}, sessions={}
+        ),
+        causes.REDIS_CPU,
+    ),
+    "generator": (_facts(limited_by="generator_cpu"), causes.GENERATOR),
+    "other programs": (_facts(cpu=replace(FULL_CPU, others=0.9)), causes.OTHERS),
+    "hypervisor": (_facts(cpu=replace(FULL_CPU, steal=0.3)), causes.STEAL),
+    "quota": (_facts(throttled=0.5), causes.QUOTA),
+    "memory": (_facts(faults=400.0), causes.MEMORY),
+    "virtual users": (_facts(dropped=3.0, in_flight=2.0, slots=16), causes.VIRTUAL_USERS),
+    "one request": (
+        _facts(first_p95=1.2, begin=_stretch(in_flight=0.6)),
+        causes.ONE_REQUEST,
+    ),
+    "Nginx's limit": (_facts(by_errors=True, rejections={"limit": 40}), causes.NGINX_LIMIT),
+    "connections": (
+        _facts(by_errors=True, max_connections=10, sessions={"sleep": 7.0, "idle": 2.0}),
+        causes.MAX_CONNECTIONS,
+    ),
+}
+
+
+@pytest.mark.parametrize(("facts", "cause"), CASES.values(), ids=CASES)
+def test_cause_is_named(facts, cause):
+    found = diagnose(facts)
+    assert found.cause == cause.name, found
+    assert found.certainty == "likely"
+    assert found.remedy == cause.remedy
+    assert all(found.evidence)
+
+
+def test_time_of_a_request_is_where_the_workers_are():
+    """Two workers, 4.7 requests/s: 426 ms each, 404 ms of them for Postgres."""
+    split = split_of(_stretch(), 2)
+    times = split.milliseconds(4.7)
+    assert sum(times.values()) == pytest.approx(1000 * 2 / 4.7)
+    assert times["network"] == pytest.approx(1000 * 1.9 / 4.7)
+    assert split.waiting == 11.0
+    found = diagnose(_facts())
+    assert found.headline == "worker slots (they wait for the way to Postgres)"
+    assert "7 round trips of 58 ms" in found.evidence[1]
+
+
+def test_shedding_is_a_symptom():
+    facts = _facts(by_errors=True, sheds=True, rejections={"shed": 400}, error_ratio=0.4)
+    assert diagnose(facts).cause == causes.SLOTS.name
+
+
+def test_full_workers_behind_a_lock_are_not_the_cause():
+    facts = _facts(slots=2, in_flight=2.0, sessions={"lock": 1.9})
+    assert diagnose(facts).cause == causes.ROW_LOCKS.name
+
+
+def test_busy_cpus_that_no_request_waits_for_are_not_the_cause():
+    """Their workers sleep: twice as many would do twice as much."""
+    facts = _facts(cpu=FULL_CPU, awaited={}, threads={"sleep": 1.9}, server_cpu=0.05, waited=0.02)
+    assert diagnose(facts).cause == causes.SLOTS.name
+
+
+def test_two_causes_that_are_close_are_both_named():
+    facts = _facts(sessions={"lock": 1.0, "wal": 0.9})
+    found = diagnose(facts)
+    assert found.certainty == "unclear"
+    assert causes.ROW_LOCKS.name in found.headline
+    assert causes.WAL.name in found.headline
+
+
+def test_too_few_looks_name_nothing():
+    found = diagnose(_facts(looks=19))
+    assert found.cause is None
+    assert found.certainty == "unseen"
+    assert "19 looks" in found.headline
+
+
+@pytest.mark.parametrize(
+    ("half", "rate"),
+    [
+        # 2 workers, held 0.4 s by each request.
+        ({"answered": 2.0, "in_flight": 0.8}, 5.0),
+        # The CPU is nearer: 10 % at 0.4/s.
+        ({"answered": 0.4, "in_flight": 0.05}, 4.0),
+    ],
+)
+def test_capacity_follows_from_the_quiet_part(half, rate):
+    assert predicted_rate(_facts(half=_stretch(**half))) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("server", "slots"), [("gunicorn-sync", 2), ("gunicorn-gthread", 16), ("uvicorn", None)]
+)
+def test_worker_slots(server, slots):
+    assert worker_slots(server, 2, 8) == slots
