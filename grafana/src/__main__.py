@@ -11,6 +11,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from grafana.src import (
     backend_database,
+    bottleneck,
     break_point,
     cache_layers,
     compare,
@@ -23,7 +24,10 @@ from lab.paths import ROOT
 FOLDER = ROOT / "grafana/dashboards"
 # The last version of this format: older ones are converted when Grafana loads them.
 SCHEMA_VERSION = 42
-PAGES = (load_test, break_point, cache_layers, resources, backend_database, compare, guide)
+PAGES = (
+    *(load_test, break_point, bottleneck, cache_layers, resources, backend_database, compare),
+    guide,
+)
 
 
 def write(folder: Path) -> None:

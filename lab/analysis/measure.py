@@ -35,6 +35,7 @@ from lab.load.kubernetes.manifests import NAMESPACE, resource_name
 from lab.load.kubernetes.run import pod_cpus
 from lab.load.summary import Summary, read_summary
 from lab.stack.engine import Engine
+from lab.stack.signals.push import push_cause
 
 # Completeness is polled; with this timeout, a hanging Prometheus does not block a poll for long.
 _POLL_TIMEOUT_SECONDS = 3
@@ -64,7 +65,13 @@ def read_result(engine: Engine, run: Run, bounds: Bounds) -> Result:
 
 def _with_bottleneck(result: Result, run: Run, bounds: Bounds) -> Result:
     facts = facts_of(result, run.settings, bounds, run.rejections)
-    return result.model_copy(update={"bottleneck": diagnose(facts)}) if facts else result
+    if facts is None:
+        return result
+    found, point, load = diagnose(facts), result.break_point, result.prometheus
+    if found.cause and point and load:
+        at = load.start + point.seconds_into_test
+        push_cause(run.settings.push_url, result.testid, found.cause, at)
+    return result.model_copy(update={"bottleneck": found})
 
 
 def check_target_survived(run: Run) -> None:

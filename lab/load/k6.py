@@ -26,6 +26,7 @@ from lab.paths import RESULTS, ROOT
 from lab.settings import Settings
 from lab.settings.env_file import read_env_file
 from lab.stack.engine import Engine, settings_of
+from lab.stack.signals.push import push
 from lab.stack.signals.sampler import Signals, SignalSampler
 from lab.targets.declared import PUBLIC_RATE, is_public
 from lab.targets.target import Target
@@ -168,7 +169,11 @@ def run_k6(
     here = 1 if load.cluster else load.generators
     sampler = CpuSampler(settings, engine.pids(), lambda: target.pids, load.testid, here)
     stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
-    watching = SignalSampler(target.watched(), expand(choose_cpus(settings).load))
+    watching = SignalSampler(
+        target.watched(),
+        expand(choose_cpus(settings).load),
+        partial(push, settings.push_url, load.testid),
+    )
     sending = sender(engine, settings, env, load, folder, quiet=quiet)
     with sending as send, sampler, watching:
         started, steady = time.time(), time.monotonic()

@@ -3,7 +3,8 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,8 +68,16 @@ class SignalSampler:
     visible from here, and why. `rejections` has, at the end, what Nginx refused, by reason.
     """
 
-    def __init__(self, watched: Watched, cpus: set[int]) -> None:
+    def __init__(
+        self,
+        watched: Watched,
+        cpus: set[int],
+        publish: Callable[[Signals], None] = lambda _second: None,
+    ) -> None:
         self._watched, self._cpus = watched, cpus
+        # In another thread: a slow receiver must not delay the next look.
+        self._publishing = ThreadPoolExecutor(1, initializer=bind, initargs=(cpus,))
+        self._publish = publish
         self.seconds: list[Signals] = []
         self.lost: list[str] = []
         self.rejections: dict[str, int] = {}
@@ -89,6 +98,7 @@ class SignalSampler:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+        self._publishing.shutdown(cancel_futures=True)
         if self._errors:
             self.rejections = dict(self._errors.counts())
         for opened in (self._tcp, self._sessions):
@@ -124,6 +134,7 @@ class SignalSampler:
             second.look(self._look())
             if second.is_complete:
                 self.seconds.append(second.signals(self._processes.use(), self._throttled()))
+                self._publishing.submit(self._publish, self.seconds[-1])
                 # Workers may have been added or replaced.
                 self._processes.refresh()
                 second = second.following(self._processes.use())
