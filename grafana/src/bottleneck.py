@@ -60,10 +60,9 @@ def _queues(page: Page) -> None:
         "short",
         (12, 9),
     )
+    sessions = series(Query(signals.seen("sessions", TESTS), "{{state}}"), stacked=True)
     page.add(
-        place_legend_right(
-            series(Query(signals.seen("sessions", TESTS), "{{state}}"), stacked=True)
-        ),
+        place_legend_right(sessions),
         "Postgres's sessions",
         "By what they do: compute, wait for a lock or for a flush of the log, read, or hold a "
         "transaction open while the client does something else.",
@@ -85,10 +84,9 @@ def _requests(page: Page) -> None:
         "short",
         (12, 9),
     )
+    threads = series(Query(signals.seen("threads", TESTS), "{{state}}"), stacked=True)
     page.add(
-        place_legend_right(
-            series(Query(signals.seen("threads", TESTS), "{{state}}"), stacked=True)
-        ),
+        place_legend_right(threads),
         "Threads of the server",
         "By what they are at. `lock` is a lock of the process (Python's GIL, a pool), or an idle "
         "thread; `outside` waits for another program.",

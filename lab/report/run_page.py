@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from lab.analysis.formatting import NO_VALUE, milliseconds, whole
+from lab.analysis.formatting import NO_VALUE, milliseconds, percent, whole
 from lab.analysis.provenance import relative
 from lab.analysis.result import METRICS
 from lab.paths import ROOT
@@ -26,11 +26,25 @@ def write_run_page(run: SingleRun) -> dict[str, str]:
 def _sections(run: SingleRun) -> list[Section]:
     return [
         Section("Verdict", "verdict", [Paragraph(run.result.verdict), *_chart(run)]),
+        *_bottleneck(run),
         Section("Metrics", "metrics", [_metrics(run)]),
         *_generators(run),
         Section("Conditions", "conditions", [_table("condition", conditions(run))]),
         Section("Settings", "settings", [_table("setting", run.settings.model_dump())]),
     ]
+
+
+def _bottleneck(run: SingleRun) -> list[Section]:
+    """Return what limited the run, and what else requests waited for or used."""
+    found = run.result.bottleneck
+    if found is None:
+        return []
+    rows = [entries(one.name, percent(one.share), one.evidence) for one in found.candidates]
+    table = Table(columns("cause", "#share of a request, %", "evidence"), rows)
+    next_step = [f"Next: {found.remedy}."] if found.remedy else []
+    texts = [f"{found.headline}.", *(f"{line}." for line in found.evidence), *next_step]
+    blocks: list[Block] = [Paragraph(" ".join(texts)), *([table] if rows else [])]
+    return [Section("Bottleneck", "bottleneck", blocks)]
 
 
 def _chart(run: SingleRun) -> list[Block]:

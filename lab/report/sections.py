@@ -15,6 +15,7 @@ def sections(report: Report) -> list[Section]:
         Section("Claims", "claims", [tables.claims(report)] if report.claims else []),
         Section(comparison.title(report), "comparison", _comparison(report)),
         *_loads(report),
+        Section("Bottlenecks", "bottlenecks", tables.bottlenecks(report)),
         Section("Published and measured", "published", published_results.blocks(report)),
         Section("Response times", "times", tables.percentiles(report)),
         Section("WebSockets", "websockets", tables.websockets(report)),

@@ -274,6 +274,20 @@ def percentiles(report: Report) -> list[Block]:
     return [Table(columns(*titles), rows, "Dropped: requests that found no free virtual user.")]
 
 
+def bottlenecks(report: Report) -> list[Block]:
+    """Return what limited each cell that broke, of the repeat that is drawn."""
+    found = [
+        (cell, run.result.bottleneck)
+        for cell in report.cells
+        if (run := cell.middle) and run.result and run.result.bottleneck
+    ]
+    rows = [
+        entries(cell.name, each.headline, "; ".join(each.evidence), each.remedy or NO_VALUE)
+        for cell, each in found
+    ]
+    return [Table(columns("cell", "bottleneck", "evidence", "next"), rows)] if rows else []
+
+
 def websockets(report: Report) -> list[Block]:
     """Return the delivery of the due messages."""
     cells = [c for c in report.cells if any(result.websockets for result in c.results)]
