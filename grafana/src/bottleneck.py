@@ -53,7 +53,7 @@ def _queues(page: Page) -> None:
         Query(signals.seen("throttled", TESTS), "stopped by a quota"),
     )
     page.add(
-        place_legend_right(waiting),
+        place_legend_right(waiting).axis_label("connections, threads"),
         "Waiting in the server",
         "Connections that the server has not accepted, its threads that wait for a CPU, and the "
         "time in which a CPU quota stopped it.",
@@ -62,7 +62,7 @@ def _queues(page: Page) -> None:
     )
     sessions = series(Query(signals.seen("sessions", TESTS), "{{state}}"), stacked=True)
     page.add(
-        place_legend_right(sessions),
+        place_legend_right(sessions).axis_label("sessions"),
         "Postgres's sessions",
         "By what they do: compute, wait for a lock or for a flush of the log, read, or hold a "
         "transaction open while the client does something else.",
@@ -78,7 +78,7 @@ def _requests(page: Page) -> None:
                 Query(signals.seen("in_flight", TESTS), "in the server"),
                 Query(signals.seen("awaited", TESTS), "at {{dependency}}"),
             )
-        ),
+        ).axis_label("requests"),
         "Requests and where they wait",
         "Requests in the server, and how many of them await a response of a dependency.",
         "short",
@@ -86,7 +86,7 @@ def _requests(page: Page) -> None:
     )
     threads = series(Query(signals.seen("threads", TESTS), "{{state}}"), stacked=True)
     page.add(
-        place_legend_right(threads),
+        place_legend_right(threads).axis_label("threads"),
         "Threads of the server",
         "By what they are at. `lock` is a lock of the process (Python's GIL, a pool), or an idle "
         "thread; `outside` waits for another program.",

@@ -27,7 +27,7 @@ LAST_SCHEMA = 42
 # Panels that Grafana 13 has, without those that it converts to others.
 PANEL_TYPES = {"timeseries", "stat", "table", "heatmap", "xychart", "text"}
 UIDS = {
-    *("lab-load-test", "lab-break-point", "lab-cache-layers", "lab-resources"),
+    *("lab-load-test", "lab-break-point", "lab-bottleneck", "lab-cache-layers", "lab-resources"),
     *("lab-backend-database", "lab-compare"),
 }
 
