@@ -47,7 +47,7 @@ def proof_of(engine: Engine, name: str) -> dict[str, Any]:
     if target is None or target.name != ReferenceApp.name:
         raise UsageError(
             f"{name} loaded {target.name if target else 'another app'}: `lab` can change only the "
-            "hotel API's stack. What would prove its cause: give that part more, and measure again."
+            "hotel API's stack. To verify the cause, give that part more, and measure again."
         )
     folder = run.path.parent / "proof"
     proof = prove(engine, single_run, folder)

@@ -21,7 +21,8 @@ INSTEAD = {
     r"\bkept\b": "cached, stored",
     r"\ba look\b|\blooks? before a merge": "preview, quick check",
     r"\bfigures?\b": "metric, value, result",
-    r"\bproofs?\b|\bprove[sdn]?\b": "verification, verify",
+    # Not --prove, nor a proven cause.
+    r"\bproofs?\b|(?<!--)\bprove[sd]?\b": "verification, verify",
     r"\bborrow(?:s|ed)?\b": "exclusive use",
     r"\btruth\b|\btruthful\b": "reference value",
     r"\bdawdle": "slow clients",

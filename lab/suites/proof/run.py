@@ -77,7 +77,7 @@ def _changes(
     first = change_for(found.cause, settings, by_name.get(found.cause, 1.0), scenario)
     if first is None:
         raise UsageError(
-            f"Nothing of the stack can be changed to prove: {found.cause}. {found.remedy}."
+            f"Nothing of the stack can be changed to verify: {found.cause}. {found.remedy}."
         )
     others = (
         change_for(name, settings, share, scenario)
