@@ -1,9 +1,10 @@
 """Read the facts of a diagnosis from a result."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from lab.analysis.bottleneck.facts import Facts, worker_slots
-from lab.analysis.bottleneck.stretch import Stretch, stretch_between
+from lab.analysis.bottleneck.stretch import Stretch, rates_between, stretch_between
 from lab.analysis.result import Result
 from lab.analysis.windows import WINDOW_SECONDS, Bounds
 from lab.host.cpus import choose_cpus, expand
@@ -40,16 +41,16 @@ def facts_of(
         rejections=dict(rejections),
         by_errors=any(reason.startswith(_ERRORS) for reason in point.reasons),
         unseen=tuple(result.unseen_signals),
-        **(_reference(settings) if _is_reference(result) else {}),
+        **known_limits(result.target.name if result.target else "", settings),
     )
 
 
-def _is_reference(result: Result) -> bool:
-    return result.target is not None and result.target.name == ReferenceApp.name
-
-
-def _reference(settings: Settings) -> dict[str, int | bool | None]:
-    """Return what the settings of the reference app tell."""
+def known_limits(target: str, settings: Settings) -> dict[str, Any]:
+    """Return the fields of `Facts` that the settings of the reference app tell; none for another
+    target.
+    """
+    if target != ReferenceApp.name:
+        return {}
     pool, workers = settings.LAB_DB_POOL, settings.LAB_WORKERS
     return {
         "slots": worker_slots(settings.LAB_SERVER, workers, settings.LAB_THREADS),
@@ -67,5 +68,9 @@ def _quiet(result: Result, rate: float) -> Stretch | None:
 
 
 def _stretch(result: Result, start: float, end: float) -> Stretch | None:
-    started = result.prometheus.start if result.prometheus else 0.0
-    return stretch_between(result.windows, result.signals, result.cpu, started, start, end)
+    rates, started = rates_between(result.windows, start, end), 0.0
+    if result.prometheus:
+        started = result.prometheus.start
+    if rates is None:
+        return None
+    return stretch_between(rates, result.signals, result.cpu, started + start, started + end)

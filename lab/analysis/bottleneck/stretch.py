@@ -42,27 +42,39 @@ class Stretch:
         return sum(self.sessions.values())
 
 
-def stretch_between(
-    windows: Sequence[Window],
-    signals: Sequence[Signals],
-    cpu: Sequence[CpuUse],
-    load_started: float,
-    start: float,
-    end: float,
-) -> Stretch | None:
-    """Return the stretch between two seconds of a load that began at `load_started` (Unix time);
-    None if nothing was recorded or seen of it.
-    """
+@dataclass(frozen=True)
+class Rates:
+    """What k6 counted in a stretch, per second; `error_ratio` of the answers."""
+
+    offered: float
+    answered: float
+    error_ratio: float = 0.0
+    dropped: float = 0.0
+
+
+def rates_between(windows: Sequence[Window], start: float, end: float) -> Rates | None:
+    """Return the mean rates of the windows between two seconds of a load; None without any."""
     inside = [w for w in windows if start <= w.end - WINDOW_SECONDS and w.end <= end]
-    seen = [one for one in signals if start < one.at - load_started <= end]
-    use = busy_between(cpu, load_started + start, load_started + end - 1)
-    if not inside or use is None:
+    if not inside:
         return None
-    return Stretch(
+    return Rates(
         offered=fmean(w.offered for w in inside),
         answered=fmean(w.achieved for w in inside),
         error_ratio=fmean(w.error_ratio for w in inside),
         dropped=fmean(w.dropped for w in inside),
+    )
+
+
+def stretch_between(
+    rates: Rates, signals: Sequence[Signals], cpu: Sequence[CpuUse], start: float, end: float
+) -> Stretch | None:
+    """Return the stretch between two moments (Unix time); None if nothing was seen of it."""
+    use = busy_between(cpu, start, end - 1)
+    if use is None:
+        return None
+    seen = [one for one in signals if start < one.at <= end]
+    return Stretch(
+        **vars(rates),
         looks=sum(one.samples for one in seen),
         cpu=use,
         in_flight=_mean(one.in_flight for one in seen),

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from lab.analysis.bottleneck.diagnosis import Diagnosis
 from lab.analysis.formatting import milliseconds, percent, rate
 
 # The services that use least CPU are left to the JSON document.
@@ -35,6 +36,7 @@ def _rows(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "CPU there", _cpu(below)
     if above := document["limit"]:
         yield f"at {rate(above['rate'])}/s", f"failed: {above['reason']}; {_sides(above)}"
+        yield from _bottleneck(above.get("bottleneck"))
     for note in document["notes"]:
         yield "note", note
     if document["speed_spread"]:
@@ -45,6 +47,17 @@ def _rows(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
     yield "measured", f"{document['seconds']:.0f} s, {len(document['holds'])} holds"
     yield from document["files"].items()
+
+
+def _bottleneck(document: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
+    """Yield what limited the target there; searches of before format 2 don't know it."""
+    if document is None:
+        return
+    found = Diagnosis.model_validate(document)
+    yield "bottleneck", found.headline
+    yield from (("", line) for line in found.evidence)
+    if found.remedy:
+        yield "next", found.remedy
 
 
 def _below(hold: dict[str, Any], slo: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -25,7 +25,8 @@ from lab.targets.target import Target
 
 # History of the format:
 # 1: first.
-SCHEMA_VERSION = 1
+# 2: `bottleneck` of a hold that failed.
+SCHEMA_VERSION = 2
 
 # Two ramps, and the two holds of a confirmation.
 MIN_BUDGET_SECONDS = 90
@@ -258,9 +259,14 @@ def _hold_document(hold: Hold, found: LoadDetails) -> dict[str, Any]:
         "disturbed": hold.disturbed,
         "speed": hold.speed and round(hold.speed, 2),
         **dict(zip(("answered", "late", "failed"), map(round, counts), strict=True)),
-        **asdict(found),
+        **_details_document(found),
         "course": [_second(second) for second in hold.seconds],
     }
+
+
+def _details_document(found: LoadDetails) -> dict[str, Any]:
+    bottleneck = found.bottleneck and found.bottleneck.model_dump(mode="json")
+    return {**asdict(replace(found, bottleneck=None)), "bottleneck": bottleneck}
 
 
 def _second(second: Second) -> dict[str, float | None]:

@@ -8,6 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
+from lab.analysis.bottleneck.diagnosis import Diagnosis, diagnose
+from lab.analysis.bottleneck.facts import Facts
+from lab.analysis.bottleneck.reading import known_limits
+from lab.analysis.bottleneck.stretch import Rates, stretch_between
 from lab.analysis.capacity.course import LATE_SHARE, Second, Slo, course_of
 from lab.analysis.capacity.judgement import HoldPlan, Judgement, judge
 from lab.analysis.capacity.outcomes import Alone, Hold, Ramp
@@ -47,6 +51,8 @@ _SHORTEST_DRAIN, _LONGEST_DRAIN, _POLL_SECONDS = 1.0, 60.0, 0.5
 _QUICK_ANSWER = 0.05
 # Utilization of the target's CPUs from which they are what limits it.
 _FULL_CPU = 0.85
+# In the first seconds of a hold, nothing is full yet.
+_FIRST_SEEN = 2
 # Their speed is measured over so many seconds at the end of a ramp.
 _SPEED_SECONDS = 8
 
@@ -57,7 +63,7 @@ _UNRECORDED = Judgement(False, "k6 or Prometheus stood still")
 @dataclass(frozen=True)
 class LoadDetails:
     """What a search does not need of a load, but its reader does. Times in ms; `services` has the
-    cores of each.
+    cores of each, `bottleneck` what limited the target where the load failed.
     """
 
     p50_ms: float | None
@@ -67,6 +73,7 @@ class LoadDetails:
     generator_cpu: float | None
     services: dict[str, float]
     cpu_speed: float | None
+    bottleneck: Diagnosis | None = None
 
 
 @dataclass
@@ -150,6 +157,9 @@ class K6Loads:
         result = _FULL if course.generator_full else judgement(course.seconds)
         if result is None:
             course.disturbed, result = True, _UNRECORDED
+        if not result.passed:
+            found = self.details[load.testid]
+            self.details[load.testid] = replace(found, bottleneck=self._bottleneck(rate, course))
         return Hold(
             rate,
             course.seconds,
@@ -189,6 +199,30 @@ class K6Loads:
             testid=f"{self.folder.name}-{self._sent + 1}-{kind}",
         )
 
+    def _bottleneck(self, rate: float, course: "_Course") -> Diagnosis | None:
+        """Return what limited the target during a hold that failed."""
+        count = len(course.seconds)
+        if course.run is None or count <= _FIRST_SEEN:
+            return None
+        rates = Rates(rate, fmean(second.answered for second in course.seconds[_FIRST_SEEN:]))
+        start = course.started + _FIRST_SEEN
+        seen = stretch_between(rates, course.run.signals, course.cpu, start, course.started + count)
+        if seen is None:
+            return None
+        settings = settings_of(self.engine)
+        errors = sum(second.failed for second in course.seconds)
+        facts = Facts(
+            saturated=seen,
+            p95_limit=self.slo.p95_seconds,
+            limited_by="generator_cpu" if course.generator_full else "target",
+            cpus=max(self._target_cpus, 1),
+            rejections=course.run.rejections,
+            by_errors=errors > self.slo.max_errors * sum(s.answered for s in course.seconds),
+            unseen=course.run.unseen,
+            **known_limits(self.target.name, settings),
+        )
+        return diagnose(facts)
+
     def _is_cpu_bound(self, course: "_Course") -> bool:
         """Return whether the target's CPUs were full at the end of a ramp. Where it shares them
         with the load generator, or the lab does not see it, nobody knows.
@@ -222,7 +256,7 @@ class K6Loads:
                 f"Prometheus recorded nothing of {load.testid}. See `lab logs prometheus`, and "
                 f"{run.folder}."
             )
-        course.cpu = run.cpu
+        course.cpu, course.run = run.cpu, run
         foreign = self.target.is_observed
         course.disturbed |= is_disturbed(run.cpu, course.started, foreign=foreign)
         self.details[load.testid] = _details(run, course)
@@ -246,6 +280,7 @@ class _Course:
     generator_full: bool = False
     disturbed: bool = False
     cpu: Sequence[CpuUse] = ()
+    run: Run | None = None
 
     def __call__(self, plan: Plan, cpu: list[CpuUse]) -> bool:
         full = bool(self.load.started) and generator_is_full(cpu, self.started)
