@@ -4,12 +4,15 @@ import csv
 import json
 import secrets
 import shutil
+from pathlib import Path
 
 import pytest
 
+from lab.analysis.bottleneck import causes
+from lab.analysis.bottleneck.diagnosis import Diagnosis
 from lab.analysis.breakpoint import BreakPoint
 from lab.analysis.completeness import Completeness
-from lab.analysis.result import SCHEMA_VERSION, Result
+from lab.analysis.result import SCHEMA_VERSION, Result, TargetName
 from lab.analysis.windows import Bounds, Window
 from lab.charts.run import draw
 from lab.paths import RESULTS, ROOT
@@ -44,6 +47,15 @@ def stored_run():
         break_point=BreakPoint(20.0, 22.0, 19.0, 30, ("p95 1200 ms > 1000 ms",)),
         recorded=Completeness(800, 800, 40, 0),
         windows=windows,
+        target=TargetName(name="hotel", url="http://127.0.0.1:8080"),
+        bottleneck=Diagnosis(
+            cause=causes.SLOTS.name,
+            certainty="likely",
+            headline=causes.SLOTS.name,
+            evidence=("2.0 of 2 workers busy",),
+            remedy=causes.SLOTS.remedy,
+            split_ms={"network": 404.0, "cpu": 12.0},
+        ),
     )
     picture = draw(result, Bounds(), "breakpoint of detail; settings", folder / "breakpoint")
     names = {"folder": folder, "result": folder / "result.json", "picture": picture}
@@ -67,6 +79,40 @@ def test_show_prints_output_of_the_run(lab, stored_run):
     assert "p95 321.5 ms" in result.out
     document = lab("show", stored_run.result.testid, "--json").json
     assert (document["testid"], document["p95_ms"]) == (stored_run.result.testid, 321.5)
+
+
+def test_run_that_broke_is_explained(lab, stored_run):
+    name = Path(stored_run.files["folder"]).name
+    result = lab("explain", name)
+    assert result.code == 0, result.err
+    assert "bottleneck: worker slots" in result.out
+    assert "network" in result.out
+    assert lab("explain", name, "--json").json["bottleneck"]["cause"] == "worker slots"
+
+
+@pytest.fixture
+def older_run(stored_run):
+    """Store the run as an older lab did, and yield its name."""
+    path = ROOT / stored_run.files["result"]
+    text = path.read_text()
+    path.write_text(json.dumps({**json.loads(text), "schema_version": 12, "bottleneck": None}))
+    yield path.parent.name
+    path.write_text(text)
+
+
+def test_older_result_says_why_it_has_no_explanation(lab, older_run):
+    result = lab("explain", older_run)
+    assert result.code == 0
+    assert "An older lab measured it" in result.out
+    proof = lab("explain", older_run, "--prove")
+    assert proof.code == 2
+    assert "Nothing limited this run" in proof.err
+
+
+def test_unknown_run_has_no_explanation(lab):
+    result = lab("explain", "nothing-20260101-000000-abcd")
+    assert result.code == 2
+    assert "There is no run nothing-" in result.err
 
 
 def test_report_is_one_self_contained_page(lab, stored_run):

@@ -1,0 +1,122 @@
+"""What the lab sees of a server under load, on real sockets, threads and logs."""
+
+import os
+import socket
+import threading
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from lab.host.cpus import usable_cpus
+from lab.stack.native.supervision import wait_for
+from lab.stack.signals.nginx import NginxErrors
+from lab.stack.signals.processes import Processes
+from lab.stack.signals.sampler import SignalSampler, Watched
+from lab.stack.signals.tcp import TcpDiagnosis
+
+
+@pytest.fixture
+def server():
+    with socket.create_server(("127.0.0.1", 0), backlog=20) as listening:
+        yield listening
+
+
+def _connect(server, count):
+    return [socket.create_connection(server.getsockname()) for _ in range(count)]
+
+
+def _awaiting(tcp, port):
+    return sum(one.awaits for one in tcp.connections_to(port))
+
+
+def test_requests_in_flight_are_connections_that_sent_later_than_they_received(server):
+    port = server.getsockname()[1]
+    with ExitStack() as opened:
+        clients = [opened.enter_context(one) for one in _connect(server, 5)]
+        accepted = [opened.enter_context(server.accept()[0]) for _ in range(3)]
+        tcp = TcpDiagnosis()
+        opened.callback(tcp.close)
+        assert tcp.accept_queue(port) == 2
+        assert _awaiting(tcp, port) == 0
+        # The kernel's clock has steps of up to 10 ms.
+        time.sleep(0.05)
+        for client in clients:
+            client.send(b"request")
+        wait_for(lambda: _awaiting(tcp, port) == 5, seconds=2, what="five requests")
+        time.sleep(0.05)
+        for one in accepted[:2]:
+            one.send(b"response")
+        wait_for(lambda: _awaiting(tcp, port) == 3, seconds=2, what="two responses")
+        assert sum(one.segments for one in tcp.connections_to(port)) == 5
+
+
+def test_threads_are_seen_at_what_they_wait_for():
+    stop, lock = threading.Event(), threading.Lock()
+    ours, theirs = socket.socketpair()
+    lock.acquire()
+
+    def compute():
+        while not stop.is_set():
+            sum(range(1000))
+
+    works = (compute, lambda: time.sleep(3), lambda: ours.recv(1), lambda: lock.acquire())
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    processes = Processes([os.getpid()])
+    processes.refresh()
+    before = processes.use()
+    seen = set()
+
+    def has_seen_all():
+        seen.update(state for state, count in processes.states().items() if count)
+        return {"sleep", "outside", "lock", "running"} <= seen
+
+    try:
+        wait_for(has_seen_all, seconds=3, what=f"each state; seen: {seen}")
+        wait_for(lambda: processes.use().cpu > before.cpu + 0.1, seconds=5, what="CPU time")
+    finally:
+        stop.set()
+        theirs.send(b"x")
+        lock.release()
+        for thread in threads:
+            thread.join()
+        ours.close()
+        theirs.close()
+
+
+def test_nginx_refusals_are_counted_by_reason_from_the_start_of_a_load(tmp_path):
+    log = tmp_path / "error.log"
+    line = '2026/11/26 [error] 1#1: *1 {}, client: 127.0.0.1, request: "POST / HTTP/1.1"\n'
+    log.write_text(line.format("limiting requests, excess: 1.0 by zone"))
+    errors = NginxErrors(log)
+    with log.open("a") as file:
+        for text in ("limiting requests", "no live upstreams", "limiting requests", "other"):
+            file.write(line.format(text))
+    assert errors.counts() == {"limit": 2, "shed": 1}
+
+
+def test_second_of_a_server_has_its_requests_and_its_dependency(server):
+    port = server.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as database, ExitStack() as opened:
+        clients = [opened.enter_context(one) for one in _connect(server, 3)]
+        opened.enter_context(server.accept()[0])
+        query = opened.enter_context(socket.create_connection(database.getsockname()))
+        watched = Watched(
+            server_pids=(os.getpid(),),
+            server_ports=(port,),
+            dependencies={"postgres": (database.getsockname()[1],)},
+        )
+        time.sleep(0.05)
+        published = []
+        with SignalSampler(watched, set(usable_cpus()), published.append) as sampler:
+            for one in (*clients, query):
+                one.send(b"request")
+            wait_for(lambda: len(sampler.seconds) >= 3, seconds=6, what="three seconds")
+    last = sampler.seconds[2]
+    assert last.samples >= 5
+    assert (last.in_flight, last.queued) == (1, 2)
+    assert last.awaited == {"postgres": 1}
+    assert any("Postgres's sessions" in lost for lost in sampler.lost)
+    assert published[:2] == sampler.seconds[:2]

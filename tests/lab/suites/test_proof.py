@@ -1,0 +1,73 @@
+"""`lab explain --prove`: which change of the stack, and when its effect counts."""
+
+import pytest
+
+from lab.analysis.bottleneck import causes
+from lab.analysis.step import Step
+from lab.settings import load_settings, update_settings
+from lab.suites.proof.changes import change_for
+from lab.suites.proof.run import has_moved
+
+
+def _change(cause, *assignments, share=0.8, scenario="detail"):
+    settings = update_settings(load_settings({}), list(assignments))
+    return change_for(cause.name, settings, share, scenario)
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "factor"),
+    [
+        (_change(causes.SLOTS), ("LAB_WORKERS=4",), 2),
+        (_change(causes.SLOTS, "LAB_SERVER=gunicorn-gthread"), ("LAB_THREADS=16",), 2),
+        (_change(causes.POOL, "LAB_DB_POOL=2"), ("LAB_DB_POOL=4",), 2),
+        (_change(causes.GIL, "LAB_WORKERS=1"), ("LAB_WORKERS=2", "LAB_THREADS=4"), 1.7),
+        (_change(causes.BACKEND_CPU), ("LAB_DETAIL=fast",), 1.5),
+        # 80 % of a request on the way: with half of it, a request takes 60 %.
+        (_change(causes.NETWORK, "LAB_LATENCY_MS=40"), ("LAB_LATENCY_MS=20",), 1 / 0.6),
+    ],
+)
+def test_named_part_gets_more(change, settings, factor):
+    assert change.settings == settings
+    assert change.factor == pytest.approx(factor)
+
+
+def test_full_cpu_with_quick_code_gets_less():
+    change = _change(causes.BACKEND_CPU, "LAB_DETAIL=fast")
+    assert change.busy_loops
+    assert change.factor < 1
+
+
+def test_log_is_put_back():
+    change = _change(causes.WAL)
+    assert "off" in change.statements[0]
+    assert "RESET synchronous_commit" in change.undo[0]
+
+
+def test_rows_can_be_spread_in_the_workbench_only():
+    assert _change(causes.ROW_LOCKS, scenario="workbench").route == "random_row_lock"
+    assert _change(causes.ROW_LOCKS, scenario="booking") is None
+
+
+@pytest.mark.parametrize("cause", [causes.GENERATOR, causes.OTHERS, causes.ONE_REQUEST])
+def test_what_is_not_of_the_stack_can_not_be_changed(cause):
+    assert _change(cause) is None
+
+
+@pytest.mark.parametrize(
+    ("step", "predicted", "moved"),
+    [
+        (Step(1.9, 0.1), 2.0, True),
+        # Half of the prediction, on a logarithmic scale, is the least.
+        (Step(1.45, 0.1), 2.0, True),
+        (Step(1.35, 0.1), 2.0, False),
+        # Far enough, but perhaps by chance.
+        (Step(1.9, 1.2), 2.0, False),
+        (Step(1.9, None), 2.0, False),
+        # The other way.
+        (Step(0.5, 0.1), 2.0, False),
+        (Step(0.8, 0.05), 0.85, True),
+        (Step(0.97, 0.05), 0.85, False),
+    ],
+)
+def test_throughput_moves_as_predicted(step, predicted, moved):
+    assert has_moved(step, predicted) == moved
