@@ -44,6 +44,11 @@ def _bottleneck(run: SingleRun) -> list[Section]:
     next_step = [f"Next: {found.remedy}."] if found.remedy else []
     texts = [f"{found.headline}.", *(f"{line}." for line in found.evidence), *next_step]
     blocks: list[Block] = [Paragraph(" ".join(texts)), *([table] if rows else [])]
+    if "bottleneck" in run.files:
+        picture = Path(run.files["bottleneck"])
+        caption = "Where one request spends its time, and what fills up over the load."
+        path = ROOT / picture.with_suffix(".svg")
+        blocks.append(Image(picture.name, path, found.headline, caption))
     return [Section("Bottleneck", "bottleneck", blocks)]
 
 

@@ -155,6 +155,10 @@ def _files(run: Run, result: Result, bounds: Bounds) -> dict[str, str]:
 
         title = f"{result.profile} of {result.scenario}; {run.target.description}"
         files["picture"] = draw(result, bounds, title, run.folder / run.load.profile)
+    if result.bottleneck and result.signals:
+        from lab.charts import bottleneck
+
+        files["bottleneck"] = bottleneck.draw(result, result.bottleneck, run.folder / "bottleneck")
     return {name: relative(path) for name, path in files.items()}
 
 

@@ -16,6 +16,22 @@ Place = Literal[
     *("postgres cpu", "postgres lock", "postgres wal", "postgres io", "postgres internal"),
     "postgres sleep",
 ]
+# For readers: what a request does there.
+TITLES: dict[str, str] = {
+    "cpu": "computes",
+    "cpu wait": "waits for a CPU",
+    "process": "waits inside the server: lock, pool, queue",
+    "sleep": "sleeps",
+    "network": "on the way to and from Postgres",
+    "redis": "at Redis",
+    "outside": "at another program",
+    "postgres cpu": "Postgres computes",
+    "postgres lock": "Postgres waits for a lock",
+    "postgres wal": "Postgres waits for its log",
+    "postgres io": "Postgres reads from the disk",
+    "postgres internal": "Postgres's sessions wait for each other",
+    "postgres sleep": "sleeps in Postgres",
+}
 _SESSION_STATES = ("cpu", "lock", "wal", "io", "internal", "sleep")
 
 

@@ -8,7 +8,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from lab.analysis.bottleneck.diagnosis import Diagnosis
+from lab.analysis.bottleneck.split import TITLES
 from lab.analysis.formatting import milliseconds, percent, rate
+
+# Of a request's time: less is not worth a word.
+_LEAST_MS = 0.05
 
 
 def bottleneck_lines(found: Diagnosis | None) -> Iterator[str]:
@@ -51,9 +55,9 @@ def _candidates(found: Diagnosis) -> Iterator[RenderableType]:
 
 def _split(found: Diagnosis) -> Iterator[str]:
     spent = sorted(found.split_ms.items(), key=lambda item: -item[1])
-    parts = ", ".join(f"{name} {milliseconds(ms)} ms" for name, ms in spent if ms >= 0.05)
+    parts = [f"{TITLES.get(n, n)} {milliseconds(ms)} ms" for n, ms in spent if ms >= _LEAST_MS]
     if parts:
-        yield f"one request in the server: {escape(parts)}"
+        yield f"one request in the server: {escape(', '.join(parts))}"
 
 
 def _proof(document: dict[str, Any]) -> Iterator[RenderableType]:

@@ -79,6 +79,8 @@ class SignalSampler:
         self._publishing = ThreadPoolExecutor(1, initializer=bind, initargs=(cpus,))
         self._publish = publish
         self.seconds: list[Signals] = []
+        # CPU seconds per second that this took.
+        self.cost = 0.0
         self.lost: list[str] = []
         self.rejections: dict[str, int] = {}
         self._stop = threading.Event()
@@ -129,6 +131,7 @@ class SignalSampler:
 
     def _sample(self) -> None:
         bind(self._cpus)
+        started = time.monotonic()
         second = _Second(self._processes.use(), self._throttled())
         while not self._stop.wait(second.until_next_look()):
             second.look(self._look())
@@ -138,6 +141,7 @@ class SignalSampler:
                 # Workers may have been added or replaced.
                 self._processes.refresh()
                 second = second.following(self._processes.use())
+                self.cost = time.thread_time() / (time.monotonic() - started)
 
     def _throttled(self) -> float:
         pids = self._watched.server_pids
