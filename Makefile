@@ -130,6 +130,11 @@ bench-capacity: setup-dev ## Measure how accurate `lab capacity` is (3 hours; a 
 	$(BIN)/lab set LAB_DETAIL=fast
 	PYTHONPATH=tests $(BIN)/python -m tests.benchmarks.capacity $(ARGS)
 
+.PHONY: bench-signals
+bench-signals: setup-dev ## Measure what looking for a bottleneck costs the target (10 minutes)
+	-$(BIN)/lab down
+	PYTHONPATH=tests $(BIN)/python -m tests.benchmarks.signals $(ARGS)
+
 .PHONY: bench-compare
 bench-compare: setup-dev ## Measure how well `lab compare` tells (3 hours; a stopped one goes on)
 	-$(BIN)/lab down

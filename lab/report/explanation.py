@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lab.analysis.bottleneck.reading import expected_capacity
 from lab.analysis.provenance import write_json
 from lab.errors import UsageError
 from lab.report.results import StoredRun, find_run
@@ -24,14 +25,16 @@ def explain(name: str) -> dict[str, Any]:
     if run.kind != "run":
         raise UsageError(f"{name} is no run of `lab k6`. Those: lab list runs")
     document = run.document()
-    result = _single(run, document).result
-    found = result.bottleneck
+    single_run = _single(run, document)
+    result, found = single_run.result, single_run.result.bottleneck
+    expected = expected_capacity(result, single_run.settings) if result.outcome == "held" else None
     return {
         "testid": result.testid,
         "verdict": result.verdict,
         "broke_at": result.broke_at,
         "bottleneck": found.model_dump(mode="json") if found else None,
         "why": "" if found else _why_not(document, result.outcome),
+        "expected_capacity": expected,
     }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from lab.analysis.bottleneck.diagnosis import predicted_rate
 from lab.analysis.bottleneck.facts import Facts, worker_slots
 from lab.analysis.bottleneck.stretch import Stretch, rates_between, stretch_between
 from lab.analysis.result import Result
@@ -43,6 +44,20 @@ def facts_of(
         unseen=tuple(result.unseen_signals),
         **known_limits(result.target.name if result.target else "", settings),
     )
+
+
+def expected_capacity(result: Result, settings: Settings) -> float | None:
+    """Return the rate at which the busiest resource would be full, by a load that held; None if too
+    little was seen.
+    """
+    if result.prometheus is None or not result.windows:
+        return None
+    seen = _stretch(result, WINDOW_SECONDS, result.windows[-1].end)
+    if seen is None:
+        return None
+    name = result.target.name if result.target else ""
+    cpus = len(expand(choose_cpus(settings).target))
+    return predicted_rate(Facts(seen, half=seen, cpus=cpus, **known_limits(name, settings)))
 
 
 def known_limits(target: str, settings: Settings) -> dict[str, Any]:

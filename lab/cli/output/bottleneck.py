@@ -28,7 +28,11 @@ def bottleneck_lines(found: Diagnosis | None) -> Iterator[str]:
 def explanation(document: dict[str, Any]) -> RenderableType:
     """Return the cause, then all candidates, and where a request's time went."""
     if document["bottleneck"] is None:
-        return Group(f"[bold]{escape(document['verdict'])}[/bold]", escape(document["why"]))
+        lines = [document["why"]]
+        if document["expected_capacity"]:
+            expected = rate(document["expected_capacity"])
+            lines.append(f"By this load, the busiest resource is full at about {expected}/s.")
+        return Group(f"[bold]{escape(document['verdict'])}[/bold]", *map(escape, lines))
     found = Diagnosis.model_validate(document["bottleneck"])
     lines = [escape(line) for line in bottleneck_lines(found)]
     return Group(

@@ -110,17 +110,14 @@ class SignalSampler:
     def _open_tcp(self) -> TcpDiagnosis | None:
         with suppress(OSError):
             tcp = TcpDiagnosis()
-            if any(self._connections(tcp, [port]) is not None for port in self._ports):
-                return tcp
-            tcp.close()
+            self._connections(tcp, self._watched.server_ports)
+            return tcp
         return None
 
-    @property
-    def _ports(self) -> list[int]:
-        return [*self._watched.server_ports, *sum(self._watched.dependencies.values(), ())]
-
     def _find_lost(self) -> None:
-        if self._tcp is None:
+        if not self._watched.server_ports:
+            self.lost.append("requests in flight (connections of containers are not visible)")
+        elif self._tcp is None:
             self.lost.append("requests in flight (the kernel tells nothing of TCP connections)")
         if not self._processes.pids:
             self.lost.append("threads (the processes of the server are not visible)")
@@ -152,7 +149,7 @@ class SignalSampler:
         look = _Look(self._processes.states())
         if self._sessions:
             look.sessions = self._sessions.states()
-        if tcp:
+        if tcp and watched.server_ports:
             with suppress(OSError):
                 found = self._connections(tcp, watched.server_ports)
                 look.queued = sum(map(tcp.accept_queue, watched.server_ports))

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import httpx
 
 from lab.errors import LabError
-from lab.settings import LOOPBACK
+from lab.settings import LOOPBACK, Settings
 from lab.stack import http
 from lab.stack.engine import Engine, require_reference_app, settings_of
 from lab.stack.signals.sampler import POSTGRES, Watched
@@ -94,18 +94,11 @@ class ReferenceApp:
         is_second = self.entry == "async" and settings.LAB_SECOND_SERVER != "off"
         name = "backend-beside" if is_second else "backend"
         port = settings.LAB_SECOND_SERVER_PORT if is_second else settings.LAB_BACKEND_PORT
+        in_container = self.engine.name == "docker"
         return Watched(
             server_pids=(pids[name],) if name in pids else (),
-            server_ports=(port,),
-            dependencies={
-                # While there is a delay, through toxiproxy.
-                POSTGRES: (
-                    settings.delayed_postgres_port
-                    if settings.is_delayed
-                    else settings.LAB_POSTGRES_PORT,
-                ),
-                "redis": (settings.LAB_REDIS_PORT,),
-            },
+            server_ports=() if in_container else (port,),
+            dependencies={} if in_container else _dependencies(settings),
             postgres=self.engine.connect_postgres(),
             nginx_errors=self.engine.nginx_errors(),
         )
@@ -118,3 +111,10 @@ class ReferenceApp:
             "LAB_TOKEN": self.engine.token(),
             "EXPECT_SETTINGS": ",".join(f"{name}={values[name]}" for name in _VERIFIED),
         }
+
+
+def _dependencies(settings: Settings) -> dict[str, tuple[int, ...]]:
+    """Return the ports of Postgres (toxiproxy's while there is a delay) and Redis."""
+    delayed = settings.delayed_postgres_port
+    postgres = delayed if settings.is_delayed else settings.LAB_POSTGRES_PORT
+    return {POSTGRES: (postgres,), "redis": (settings.LAB_REDIS_PORT,)}

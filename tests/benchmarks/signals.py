@@ -1,0 +1,87 @@
+"""What looking at a target costs it: the CPU time per request with and without the sampler.
+
+`make bench-signals` runs it: a comparison of the code with itself, in which B alone is watched.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from statistics import mean
+from unittest.mock import patch
+
+from lab.console import out
+from lab.host.cpus import choose_cpus, expand
+from lab.settings import Settings, load_settings, update_settings
+from lab.stack.locks import measurement_lock
+from lab.stack.signals.sampler import SignalSampler
+from lab.suites.comparison import command, measuring
+from lab.suites.comparison.command import CompareOptions
+from lab.suites.comparison.duet import Duet, duet
+from lab.suites.comparison.measuring import BlockLoad, Order, Party, Side
+from lab.suites.comparison.variants import Variant
+
+_MEASURE = "lab.suites.comparison.duet.measure"
+_LIMITS = "limits: at most 3 % more CPU time per request (upper end), 0.1 cores"
+
+
+class _WatchedDuet(Duet):
+    """A duet whose second variant is watched."""
+
+    def block(
+        self, variants: tuple[Variant, Variant], load: BlockLoad, folder: Path, order: Order
+    ) -> tuple[Side, Side]:
+        watched = 0 if order.b_first else 1
+        with patch(_MEASURE, partial(_measure, position=watched)):
+            return super().block(variants, load, folder, order)
+
+
+_costs: list[float] = []
+
+
+def _measure(
+    parties: Sequence[Party], load: BlockLoad, folders: Sequence[Path], position: int
+) -> list[Side]:
+    party = parties[position]
+    cpus = expand(choose_cpus(party.settings).load)
+    with SignalSampler(party.target.watched(), cpus) as sampler:
+        sides = measuring.measure(parties, load, folders)
+    _costs.append(sampler.cost)
+    return sides
+
+
+@contextmanager
+def _watched_duet(base: Settings, options: CompareOptions) -> Iterator[Duet]:
+    with duet(base, (options.a, options.b), str(options.scenario)) as plain:
+        yield _WatchedDuet(plain.stacks, plain.codes, plain.scenario)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scenario", default="list")
+    parser.add_argument("--budget", type=float, default=600)
+    parser.add_argument("settings", nargs="*", help="such as LAB_SERVER=gunicorn-gthread")
+    arguments = parser.parse_args()
+    base = update_settings(load_settings(), ["LAB_DETAIL=fast", *arguments.settings])
+    # B is not the same: it is watched.
+    options = CompareOptions(
+        Variant("not watched"),
+        Variant("watched", commit=None),
+        arguments.scenario,
+        arguments.budget,
+        threshold=0.03,
+    )
+    with measurement_lock():
+        document = command._compare(base, _watched_duet(base, options), options)
+    ratio = document["ratios"]["cpu_ms"]
+    out.print(
+        f"{arguments.scenario}: watched ÷ not watched: {ratio['ratio']} ({ratio['low']} to "
+        f"{ratio['high']}) × the CPU time per request, {document['sides']['a']['cpu_ms']} ms, "
+        f"{len(document['blocks'])} restarts"
+    )
+    out.print(f"the sampler: {mean(_costs):.3f} cores at most {max(_costs):.3f}; {_LIMITS}")
+
+
+if __name__ == "__main__":
+    main()
