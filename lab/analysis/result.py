@@ -25,7 +25,7 @@ from lab.analysis.formatting import (
 )
 from lab.analysis.windows import Window
 from lab.host.sampler import CpuUse
-from lab.stack.signals.sampler import Signals
+from lab.stack.signals.second import Signals
 
 # History of the stored format:
 # 1: first.

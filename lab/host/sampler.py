@@ -180,6 +180,7 @@ def busy_between(uses: Sequence[CpuUse], start: float, end: float) -> CpuUse | N
         fmean(use.target for use in span),
         fmean(use.load for use in span),
         {name: fmean(use.services.get(name, 0.0) for use in span) for name in sorted(names)},
+        steal=fmean(use.steal for use in span),
         lab=fmean(use.lab for use in span),
         others=fmean(use.others for use in span),
         sharing=fmean(use.sharing for use in span),

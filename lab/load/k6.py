@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,8 +26,9 @@ from lab.paths import RESULTS, ROOT
 from lab.settings import Settings
 from lab.settings.env_file import read_env_file
 from lab.stack.engine import Engine, settings_of
-from lab.stack.signals.push import push
-from lab.stack.signals.sampler import Signals, SignalSampler
+from lab.stack.signals.push import push, push_end
+from lab.stack.signals.sampler import SignalSampler, Watched
+from lab.stack.signals.second import Signals
 from lab.targets.declared import PUBLIC_RATE, is_public
 from lab.targets.target import Target
 
@@ -170,7 +171,7 @@ def run_k6(
     sampler = CpuSampler(settings, engine.pids(), lambda: target.pids, load.testid, here)
     stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
     watching = SignalSampler(
-        target.watched(),
+        _watched(target, load),
         expand(choose_cpus(settings).load),
         partial(push, settings.push_url, load.testid),
     )
@@ -181,6 +182,8 @@ def run_k6(
         ended = time.time()
         # NTP's slow corrections change both clocks; only a jump is in their difference.
         clock_jump = ended - started - (time.monotonic() - steady)
+    if watching.seconds:
+        push_end(settings.push_url, load.testid, watching.seconds[-1])
     run = Run(
         load,
         target,
@@ -202,6 +205,12 @@ def run_k6(
     )
     _check_outcome(end, run, logs)
     return run
+
+
+def _watched(target: Target, load: Load) -> Watched:
+    """Return what is looked at; the connections of pods are not visible from here."""
+    watched = target.watched()
+    return replace(watched, server_ports=()) if load.cluster else watched
 
 
 def _warn_of_generators(load: Load, settings: Settings) -> None:

@@ -35,6 +35,7 @@ def explain(name: str) -> dict[str, Any]:
         "bottleneck": found.model_dump(mode="json") if found else None,
         "why": "" if found else _why_not(document, result.outcome),
         "expected_capacity": expected,
+        "unseen": result.unseen_signals,
     }
 
 

@@ -138,9 +138,15 @@ class DeclaredTarget:
 
     def watched(self) -> Watched:
         pids = self.pids
-        server = (pids[SERVER],) if SERVER in pids else ()
-        others = {name: pid for name, pid in pids.items() if name not in (SERVER, "cache")}
-        return Watched(server, (http.address(self.url)[1],), ports_of(others))
+        if SERVER not in pids:
+            # On another host, or another user's.
+            return Watched()
+        ports = (http.address(self.url)[1],)
+        return Watched((pids[SERVER],), ports, find_dependencies=self._dependencies)
+
+    def _dependencies(self) -> dict[str, tuple[int, ...]]:
+        others = {name: pid for name, pid in self.pids.items() if name not in (SERVER, "cache")}
+        return {name.removesuffix("-server"): ports for name, ports in ports_of(others).items()}
 
     def k6_env(self) -> dict[str, str]:
         # A missing or foreign mix is reported before k6 starts.

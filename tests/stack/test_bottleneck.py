@@ -135,5 +135,6 @@ def test_load_that_held_has_no_bottleneck(stack):
     seconds = single_run.result.signals
     assert len(seconds) > 10
     assert sum(one.samples for one in seconds) > 6 * len(seconds)
-    assert max(one.awaited["postgres"] for one in seconds) >= 0
+    # The lists' statements were seen on their connections.
+    assert sum(one.sent["postgres"] for one in seconds) > 30
     shutil.rmtree(ROOT / single_run.files["folder"])

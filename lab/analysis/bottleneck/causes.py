@@ -38,11 +38,16 @@ MAX_CONNECTIONS: Final = Cause(
 BACKEND_CPU: Final = Cause(
     "CPU of the backend", "cheaper code or a cache; `lab profile` shows the code; or more CPUs"
 )
-GIL: Final = Cause("Python's GIL: one process computes", "more processes: LAB_WORKERS")
+GIL: Final = Cause(
+    "one CPU per process (Python's GIL)", "more processes: LAB_WORKERS, while CPUs are idle"
+)
 POSTGRES_CPU: Final = Cause(
     "CPU of Postgres", "cheaper queries: pg_stat_statements and EXPLAIN show which need an index"
 )
 REDIS_CPU: Final = Cause("CPU of Redis", "fewer or smaller commands, or a second Redis")
+POSTGRES: Final = Cause(
+    "Postgres, or the way to it", "see what its sessions wait for: pg_stat_activity"
+)
 NGINX_CPU: Final = Cause("CPU of Nginx", "more CPUs, or smaller responses")
 SLOTS: Final = Cause(
     "worker slots", "threads or an async server, more workers (LAB_WORKERS), fewer round trips"
@@ -50,6 +55,10 @@ SLOTS: Final = Cause(
 POOL: Final = Cause("connection pool", "a larger pool: LAB_DB_POOL")
 PROCESS_LOCK: Final = Cause(
     "a lock or a queue inside the server's processes", "see which: py-spy dump"
+)
+# Nothing is named by it.
+UNSEEN: Final = Cause(
+    "what requests in the server wait for is not visible", "see which: py-spy dump"
 )
 ROW_LOCKS: Final = Cause(
     "row locks", "shorter transactions, or rows that fewer requests share; more workers do not help"
@@ -66,7 +75,21 @@ NETWORK: Final = Cause(
     "network delay × round trips to Postgres", "fewer queries per request, or a nearer Postgres"
 )
 OUTSIDE: Final = Cause("response time of another program", "see which: a timeout, or a cache")
-BY_NAME: Final = {cause.name: cause for cause in vars().copy().values() if isinstance(cause, Cause)}
+_BY_NAME: Final = {each.name: each for each in vars().copy().values() if isinstance(each, Cause)}
+
+
+def remedy_of(name: str) -> str:
+    """Return what to do next about the cause of that name."""
+    known = _BY_NAME.get(name)
+    return known.remedy if known else _OF_A_SERVICE
+
+
+_OF_A_SERVICE = "cheaper or fewer requests to it, or more CPUs"
+
+
+def cpu_of(service: str) -> Cause:
+    """Return the cause of a service of a target of the user's own."""
+    return Cause(f"CPU of {service}", _OF_A_SERVICE)
 
 
 class Candidate(BaseModel):

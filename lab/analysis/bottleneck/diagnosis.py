@@ -29,13 +29,24 @@ _LITTLE_WAIT = 0.15
 # Cores of other programs, steal, and seconds per second in which a quota stopped the server.
 _OTHER_CORES, _MUCH_STEAL, _THROTTLED = 0.3, 0.15, 0.1
 _MANY_FAULTS = 50
-# Of the slots, the connections, and the refused requests.
+# Of the connections, for superusers: Postgres's own three, and the one that looks.
+_RESERVED = 4
+# Of the slots, the connections, and the failed requests.
 _FULL, _MANY_REJECTED = 0.9, 0.5
+# Of a pool: between two requests a connection is idle for a moment. And of the requests that wait
+# in the server: so many threads at a lock show that it is one.
+_POOL_IN_USE, _LOCKED = 0.7, 0.5
 # In the first seconds a request is alone with fewer in flight.
 _ALONE = 1.5
 # Of a request's time: less is not worth a line.
 _LEAST_SHARE = 0.02
 _OWN_SERVICES = ("backend", "backend-beside", "target")
+# Services that measure, on the load generator's CPUs.
+_MEASURING = (
+    *("prometheus", "grafana", "metrics-ingress", "backend-metrics", "node-exporter", "alloy"),
+    *("process-exporter", "postgres-exporter", "redis-exporter", "nginx-exporter", "mtail"),
+    *("docker-socket", "exporters", "load", "push-gate"),
+)
 
 
 class Diagnosis(BaseModel):
@@ -84,12 +95,7 @@ def diagnose(facts: Facts) -> Diagnosis:
 def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
     """Yield what makes a run say nothing of the target's parts."""
     seen = facts.saturated
-    alone = facts.begin
-    if (
-        facts.first_p95 is not None
-        and facts.first_p95 > facts.p95_limit
-        and (alone is None or (alone.in_flight or 0) < _ALONE)
-    ):
+    if facts.first_p95 is not None and facts.first_p95 > facts.p95_limit and _begins_alone(facts):
         yield (
             causes.ONE_REQUEST,
             f"before any queue, p95 was {1000 * facts.first_p95:,.0f} ms > "
@@ -97,7 +103,7 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
         )
     if facts.limited_by == "generator_cpu":
         yield causes.GENERATOR, f"its CPUs were {seen.cpu.load:.0%} busy"
-    if facts.limited_by == "others" or seen.cpu.others > _OTHER_CORES:
+    if facts.limited_by == "others" or _is_taken_by_others(facts):
         yield (
             causes.OTHERS,
             f"other programs used {seen.cpu.others:.1f} CPUs of the target's and the load's",
@@ -116,6 +122,24 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
         )
 
 
+def _begins_alone(facts: Facts) -> bool:
+    """Return whether the load began with one request at a time."""
+    begin = facts.begin
+    return (
+        begin is not None
+        and begin.in_flight is not None
+        and begin.in_flight + (begin.queued or 0.0) < _ALONE
+    )
+
+
+def _is_taken_by_others(facts: Facts) -> bool:
+    """Return whether other programs used full CPUs; those of a target that is not seen are its own
+    perhaps.
+    """
+    cpu = facts.saturated.cpu
+    return facts.observed and cpu.target > _FULL_CPU and cpu.others > _OTHER_CORES
+
+
 def _has_free_slots(facts: Facts) -> bool:
     seen = facts.saturated
     if seen.in_flight is None or seen.cpu.target > _FULL_CPU:
@@ -129,11 +153,16 @@ def _refused(facts: Facts) -> Iterator[tuple[Cause, str]]:
         return
     reasons = {"limit": causes.NGINX_LIMIT, "connections": causes.NGINX_CONNECTIONS}
     for reason, cause in reasons.items():
-        if count := facts.rejections.get(reason, 0):
-            yield cause, f"Nginx refused {count:,} requests by it"
+        count = facts.rejections.get(reason, 0)
+        if count and count >= _MANY_REJECTED * facts.failed:
+            yield cause, f"Nginx refused {count:,} of {facts.failed:,} failed requests by it"
     limit, sessions = facts.max_connections, facts.saturated.all_sessions
-    if limit and sessions >= _FULL * limit:
-        yield causes.MAX_CONNECTIONS, f"{sessions:.0f} of {limit} connections were open"
+    if limit and sessions >= _FULL * (limit - _RESERVED):
+        yield (
+            causes.MAX_CONNECTIONS,
+            f"{sessions:.0f} of {limit} connections were open, {_RESERVED} of the others are "
+            "reserved",
+        )
 
 
 def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
@@ -141,9 +170,19 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
     if facts.saturated.looks < _MIN_LOOKS:
         looks = facts.saturated.looks
         return {"headline": f"not seen: {looks} looks over the limit, at least {_MIN_LOOKS} needed"}
+    if not _is_seen(facts):
+        return {"headline": causes.UNSEEN.name, "remedy": causes.UNSEEN.remedy}
     found = _ranking(facts, split)
     if not found:
         return {"headline": "not clear: no part of the target was full", "certainty": "unclear"}
+    if found[0].name == causes.UNSEEN.name:
+        evidence = (*_workers(facts, split), found[0].evidence)
+        return {
+            "headline": causes.UNSEEN.name,
+            "evidence": evidence,
+            "remedy": causes.UNSEEN.remedy,
+            "candidates": tuple(found),
+        }
     first, *others = found
     close = [one for one in others[:1] if first.share < _CLOSE * one.share]
     evidence = [*_workers(facts, split), first.evidence, *(one.evidence for one in close)]
@@ -154,9 +193,16 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
         if close
         else _headline(first.name, split),
         "evidence": tuple(evidence),
-        "remedy": causes.BY_NAME[first.name].remedy,
+        "remedy": causes.remedy_of(first.name),
         "candidates": tuple(found),
     }
+
+
+def _is_seen(facts: Facts) -> bool:
+    """Return whether it is known where requests are, or who uses full CPUs."""
+    seen = facts.saturated
+    states = sum(count for state, count in seen.threads.items() if state != "unknown")
+    return seen.in_flight is not None or states > 0 or seen.cpu.target > _FULL_CPU
 
 
 def _ranking(facts: Facts, split: Split) -> list[Candidate]:
@@ -183,15 +229,16 @@ def _computing(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]
     cpu = split.share("cpu", "cpu wait", "postgres cpu")
     used = f"the target's CPUs were {seen.cpu.target:.0%} busy"
     if seen.cpu.target > _FULL_CPU and _is_waited_for(facts, split):
-        cause, cores = _greatest_user(facts)
-        yield cause, cpu + _queued_behind_cpu(facts, split), f"{used}, {cores:.2f} of them by it"
+        name, cause, cores = _greatest_user(facts)
+        behind = _queued_behind_cpu(facts, split) + split.share(*_waiting_for(name))
+        yield cause, cpu + behind, f"{used}, {cores:.2f} of them by it"
         return
-    if _is_one_process_full(facts):
+    if _are_processes_full(facts):
         yield (
             causes.GIL,
             split.share("cpu", "cpu wait", "process"),
-            f"one process used {seen.busiest:.2f} of a CPU, and its threads wait for each other; "
-            f"{used}",
+            f"{seen.server_cpu:.2f} CPUs used by {facts.processes} process(es), each of which can "
+            f"use one; {used}",
         )
         return
     postgres = split.share("postgres cpu")
@@ -207,9 +254,14 @@ def _is_waited_for(facts: Facts, split: Split) -> bool:
     return waiting > _LITTLE_WAIT or computing > 0.5
 
 
-def _is_one_process_full(facts: Facts) -> bool:
+def _are_processes_full(facts: Facts) -> bool:
+    """Return whether each process uses a whole CPU, while others are idle."""
     seen = facts.saturated
-    return seen.busiest >= _FULL_PROCESS and facts.processes == 1 and seen.cpu.target < _FULL_CPU
+    return (
+        facts.processes is not None
+        and seen.server_cpu >= _FULL_PROCESS * facts.processes
+        and seen.cpu.target < _FULL_CPU
+    )
 
 
 def _queued_behind_cpu(facts: Facts, split: Split) -> float:
@@ -217,17 +269,37 @@ def _queued_behind_cpu(facts: Facts, split: Split) -> float:
     return split.share("process") if facts.saturated.busiest >= _FULL_PROCESS else 0.0
 
 
-def _greatest_user(facts: Facts) -> tuple[Cause, float]:
+def _greatest_user(facts: Facts) -> tuple[str, Cause, float]:
+    """Return the service that uses most CPU time: its name, cause and cores."""
     services = facts.saturated.cpu.services
     own = sum(services.get(name, 0.0) for name in _OWN_SERVICES) or facts.saturated.server_cpu
     users = {
-        causes.BACKEND_CPU: own,
-        causes.POSTGRES_CPU: services.get("postgres", 0.0),
-        causes.REDIS_CPU: services.get("redis", 0.0),
-        causes.NGINX_CPU: services.get("nginx", 0.0),
+        name: cores
+        for name, cores in services.items()
+        if name not in _OWN_SERVICES and not name.startswith(_MEASURING)
     }
-    cause = max(users, key=lambda one: users[one])
-    return cause, users[cause]
+    name = max(users, key=lambda one: users[one], default="")
+    if not name or own >= users[name]:
+        return "", causes.BACKEND_CPU, own
+    return name, _CPU_CAUSES.get(name, causes.cpu_of(name)), users[name]
+
+
+def _waiting_for(service: str) -> tuple[Place, ...]:
+    """Return where requests are that wait for a service whose CPU is full."""
+    known: dict[str, tuple[Place, ...]] = {
+        "": (),
+        "nginx": (),
+        "postgres": ("postgres", "network"),
+        "redis": ("redis",),
+    }
+    return known.get(service, ("outside",))
+
+
+_CPU_CAUSES = {
+    "postgres": causes.POSTGRES_CPU,
+    "redis": causes.REDIS_CPU,
+    "nginx": causes.NGINX_CPU,
+}
 
 
 def _waiting(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]:
@@ -248,10 +320,14 @@ def _waiting(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]:
         "network": (causes.NETWORK, _network_text(facts, split)),
         "postgres sleep": (causes.OUTSIDE, _place_text(facts, split, "postgres sleep")),
         "sleep": (causes.OUTSIDE, _place_text(facts, split, "sleep")),
+        "postgres": (causes.POSTGRES, _place_text(facts, split, "postgres")),
         "outside": (causes.OUTSIDE, _place_text(facts, split, "outside")),
     }
     for place, (cause, text) in elsewhere.items():
-        yield _slots_or(facts, split, cause), split.share(place), text
+        # What is inside Postgres may be full itself.
+        may_be_slots = place != "postgres"
+        named = _slots_or(facts, split, cause) if may_be_slots else cause
+        yield named, split.share(place), text
     yield _process_cause(facts, split)
 
 
@@ -265,12 +341,16 @@ def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
     """Return the cause of requests that wait inside the server's processes."""
     share, text = split.share("process"), f"{_ms(facts, split, 'process')} inside the server"
     seen = facts.saturated
-    if seen.busiest >= _FULL_PROCESS and (seen.cpu.target > _FULL_CPU or facts.processes == 1):
+    if _are_processes_full(facts) or (
+        seen.busiest >= _FULL_PROCESS and seen.cpu.target > _FULL_CPU
+    ):
         # Counted with what computes.
         return causes.PROCESS_LOCK, 0.0, ""
     used = seen.all_sessions - seen.session("idle")
-    if facts.pool and used >= _FULL * facts.pool * 0.8:
+    if facts.pool and used >= _POOL_IN_USE * facts.pool:
         return causes.POOL, share, f"{used:.1f} of {facts.pool} connections were in use; {text}"
+    if seen.threads.get("lock", 0.0) < _LOCKED * share * split.busy:
+        return causes.UNSEEN, share, f"{text}, in an event loop or where no thread is seen"
     return causes.PROCESS_LOCK, share, text
 
 
@@ -309,12 +389,15 @@ def _ms(facts: Facts, split: Split, place: Place) -> str:
     rate = facts.saturated.answered
     if not rate:
         return "for most of its time"
-    return f"{split.milliseconds(rate)[place]:,.0f} ms of {1000 * split.busy / rate:,.0f} ms"
+    return (
+        f"{split.milliseconds(rate).get(place, 0.0):,.0f} ms of {1000 * split.busy / rate:,.0f} ms"
+    )
 
 
 _PLACE_TEXTS: dict[Place, str] = {
     "postgres sleep": "sleeps in Postgres",
     "sleep": "sleeps",
+    "postgres": "is at Postgres, or on the way there,",
     "outside": "waits for other programs",
 }
 
@@ -338,7 +421,7 @@ def _network_text(facts: Facts, split: Split) -> str:
     text = f"{_ms(facts, split, 'network')} on the way to and from Postgres"
     trips = seen.sent.get("postgres", 0.0) / seen.answered if seen.answered else 0.0
     if trips >= 1 and seen.answered:
-        each = split.milliseconds(seen.answered)["network"] / trips
+        each = split.milliseconds(seen.answered).get("network", 0.0) / trips
         text += f": {trips:.0f} round trips of {each:,.0f} ms"
     return f"{text}; Postgres's CPU {seen.cpu.services.get('postgres', 0.0):.2f} cores"
 

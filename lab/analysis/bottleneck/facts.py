@@ -14,7 +14,8 @@ class Facts:
 
     `slots`: requests that the server works on at once, `processes` of it, `pool`: database
     connections that they share; None where that is unlimited or unknown. `cpus` are the target's.
-    `rejections`: requests that Nginx refused, by reason. `p95_limit` and `first_p95` in seconds.
+    `rejections`: requests that Nginx refused, by reason, of `failed` ones. `observed`: whether the
+    target's processes are seen. `p95_limit` and `first_p95` in seconds.
     """
 
     saturated: Stretch
@@ -29,8 +30,9 @@ class Facts:
     processes: int | None = None
     pool: int | None = None
     max_connections: int | None = None
-    sheds: bool = False
+    observed: bool = True
     rejections: dict[str, int] = field(default_factory=dict)
+    failed: int = 0
     by_errors: bool = False
     unseen: tuple[str, ...] = ()
 

@@ -1,16 +1,17 @@
 """Read the facts of a diagnosis from a result."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from lab.analysis.bottleneck.diagnosis import predicted_rate
 from lab.analysis.bottleneck.facts import Facts, worker_slots
 from lab.analysis.bottleneck.stretch import Stretch, rates_between, stretch_between
 from lab.analysis.result import Result
-from lab.analysis.windows import WINDOW_SECONDS, Bounds
+from lab.analysis.windows import WINDOW_SECONDS, Bounds, Window
 from lab.host.cpus import choose_cpus, expand
 from lab.settings import Settings
-from lab.targets.reference.app import ReferenceApp
 
 # The quiet part of a ramp, in relation to the rate that broke.
 _QUIET = (0.2, 0.6)
@@ -25,7 +26,7 @@ def facts_of(
     if point is None or result.prometheus is None or not result.windows:
         return None
     first = point.seconds_into_test - WINDOW_SECONDS
-    saturated = _stretch(result, first, result.windows[-1].end)
+    saturated = _stretch(result, first, _end_of_break(result.windows, point.seconds_into_test))
     if saturated is None:
         return None
     answered = (w for w in result.windows if w.p95_ms is not None)
@@ -39,11 +40,19 @@ def facts_of(
         first_p95=None if p95 is None else p95 / 1000,
         limited_by=result.limited_by,
         cpus=len(expand(choose_cpus(settings).target)),
+        observed=result.target is None or result.target.observed,
         rejections=dict(rejections),
+        failed=result.failed,
         by_errors=any(reason.startswith(_ERRORS) for reason in point.reasons),
         unseen=tuple(result.unseen_signals),
-        **known_limits(result.target.name if result.target else "", settings),
+        **known_limits(result.target.url if result.target else "", settings),
     )
+
+
+def _end_of_break(windows: Sequence[Window], start: float) -> float:
+    """Return when the windows from `start` on no longer exceed a limit."""
+    after = takewhile(lambda window: window.broken, (w for w in windows if w.end >= start))
+    return max((window.end for window in after), default=start)
 
 
 def expected_capacity(result: Result, settings: Settings) -> float | None:
@@ -55,24 +64,27 @@ def expected_capacity(result: Result, settings: Settings) -> float | None:
     seen = _stretch(result, WINDOW_SECONDS, result.windows[-1].end)
     if seen is None:
         return None
-    name = result.target.name if result.target else ""
+    url = result.target.url if result.target else ""
     cpus = len(expand(choose_cpus(settings).target))
-    return predicted_rate(Facts(seen, half=seen, cpus=cpus, **known_limits(name, settings)))
+    return predicted_rate(Facts(seen, half=seen, cpus=cpus, **known_limits(url, settings)))
 
 
-def known_limits(target: str, settings: Settings) -> dict[str, Any]:
-    """Return the fields of `Facts` that the settings of the reference app tell; none for another
-    target.
+def known_limits(url: str, settings: Settings) -> dict[str, Any]:
+    """Return the fields of `Facts` that the settings of the reference app tell; none for a target
+    at another address.
     """
-    if target != ReferenceApp.name:
+    own = (settings.target_url, settings.server_url, settings.backend_url)
+    if not url.startswith(own):
         return {}
+    common = {"max_connections": settings.LAB_DB_MAX_CONNECTIONS}
+    if url.endswith("/async") and settings.LAB_SECOND_SERVER != "off":
+        return {**common, "processes": 1}
     pool, workers = settings.LAB_DB_POOL, settings.LAB_WORKERS
     return {
+        **common,
         "slots": worker_slots(settings.LAB_SERVER, workers, settings.LAB_THREADS),
         "processes": workers,
         "pool": None if pool == "off" else int(pool) * workers,
-        "max_connections": settings.LAB_DB_MAX_CONNECTIONS,
-        "sheds": settings.LAB_SHED == "on",
     }
 
 
@@ -88,4 +100,7 @@ def _stretch(result: Result, start: float, end: float) -> Stretch | None:
         started = result.prometheus.start
     if rates is None:
         return None
+    if result.unit == "iterations":
+        # A journey has several requests, and pauses between them.
+        rates = replace(rates, in_system=None)
     return stretch_between(rates, result.signals, result.cpu, started + start, started + end)

@@ -10,9 +10,10 @@ from lab.analysis.bottleneck.stretch import Stretch
 from lab.stack.signals.sampler import POSTGRES
 
 # `process`: a lock, a pool or a queue inside the server's processes. `network`: between the server
-# and Postgres. `outside`: for programs that are not known.
+# and Postgres; `postgres`: in it or on the way, where its sessions are not seen. `outside`: for
+# programs that are not known.
 Place = Literal[
-    *("cpu", "cpu wait", "process", "sleep", "network", "redis", "outside"),
+    *("cpu", "cpu wait", "process", "sleep", "network", "redis", "outside", "postgres"),
     *("postgres cpu", "postgres lock", "postgres wal", "postgres io", "postgres internal"),
     "postgres sleep",
 ]
@@ -23,6 +24,7 @@ TITLES: dict[str, str] = {
     "process": "waits inside the server: lock, pool, queue",
     "sleep": "sleeps",
     "network": "on the way to and from Postgres",
+    "postgres": "at Postgres, or on the way",
     "redis": "at Redis",
     "outside": "at another program",
     "postgres cpu": "Postgres computes",
@@ -84,22 +86,21 @@ def _busy(stretch: Stretch, slots: int | None) -> tuple[float, float]:
 def _postgres(stretch: Stretch) -> dict[Place, float]:
     """Return the requests at Postgres by what its sessions do, and those on the way to or from it.
 
-    Sessions of other clients are seen, too, so there may be more active ones than requests.
+    A session is counted exactly; of connections, it is not always certain that they await.
     """
     active = {state: stretch.session(state) for state in _SESSION_STATES}
-    total = sum(active.values())
-    awaited = stretch.awaited.get(POSTGRES, total)
-    scale = min(awaited / total, 1.0) if total else 0.0
-    found: dict[Place, float] = {
-        "postgres cpu": active["cpu"] * scale,
-        "postgres lock": active["lock"] * scale,
-        "postgres wal": active["wal"] * scale,
-        "postgres io": active["io"] * scale,
-        "postgres internal": active["internal"] * scale,
-        "postgres sleep": active["sleep"] * scale,
+    total, awaited = sum(active.values()), stretch.awaited.get(POSTGRES, 0.0)
+    if not stretch.sessions:
+        return {"postgres": awaited}
+    return {
+        "postgres cpu": active["cpu"],
+        "postgres lock": active["lock"],
+        "postgres wal": active["wal"],
+        "postgres io": active["io"],
+        "postgres internal": active["internal"],
+        "postgres sleep": active["sleep"],
+        "network": max(awaited - total, 0.0),
     }
-    found["network"] = max(awaited - total, 0.0)
-    return found
 
 
 def _at_most(places: dict[Place, float], busy: float) -> dict[Place, float]:

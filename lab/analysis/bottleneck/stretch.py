@@ -6,7 +6,7 @@ from statistics import fmean
 
 from lab.analysis.windows import WINDOW_SECONDS, Window
 from lab.host.sampler import CpuUse, busy_between
-from lab.stack.signals.sampler import Signals
+from lab.stack.signals.second import Signals
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,15 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Rates:
-    """What k6 counted in a stretch, per second; `error_ratio` of the answers."""
+    """What k6 counted in a stretch, per second; `error_ratio` of the answers. `in_system`: requests
+    that were sent and not answered, on average.
+    """
 
     offered: float
     answered: float
     error_ratio: float = 0.0
     dropped: float = 0.0
+    in_system: float | None = None
 
 
 def rates_between(windows: Sequence[Window], start: float, end: float) -> Rates | None:
@@ -62,7 +65,16 @@ def rates_between(windows: Sequence[Window], start: float, end: float) -> Rates 
         answered=fmean(w.achieved for w in inside),
         error_ratio=fmean(w.error_ratio for w in inside),
         dropped=fmean(w.dropped for w in inside),
+        in_system=fmean(_in_system(windows, w) for w in inside),
     )
+
+
+def _in_system(windows: Sequence[Window], last: Window) -> float:
+    """Return the requests sent and not answered at the end of a window, by those before it that
+    together cover the load from its first seconds on.
+    """
+    span = [w for w in windows if w.end <= last.end and (last.end - w.end) % WINDOW_SECONDS == 0]
+    return max(sum(w.offered - w.dropped - w.achieved for w in span) * WINDOW_SECONDS, 0.0)
 
 
 def stretch_between(
@@ -73,12 +85,18 @@ def stretch_between(
     if use is None:
         return None
     seen = [one for one in signals if start < one.at <= end]
+    counted = {name: value for name, value in vars(rates).items() if name != "in_system"}
+    queued = _mean(one.queued for one in seen)
+    # k6's counts are exact. What is seen of connections is not, and lacks requests inside Nginx.
+    in_flight = _mean(one.in_flight for one in seen)
+    if rates.in_system is not None:
+        in_flight = max(rates.in_system - (queued or 0.0), 0.0)
     return Stretch(
-        **vars(rates),
+        **counted,
         looks=sum(one.samples for one in seen),
         cpu=use,
-        in_flight=_mean(one.in_flight for one in seen),
-        queued=_mean(one.queued for one in seen),
+        in_flight=in_flight,
+        queued=queued,
         threads=_means(seen, lambda one: one.threads),
         sessions=_means([one for one in seen if one.sessions], lambda one: one.sessions),
         awaited=_means(seen, lambda one: one.awaited),

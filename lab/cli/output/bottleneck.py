@@ -32,7 +32,8 @@ def explanation(document: dict[str, Any]) -> RenderableType:
         if document["expected_capacity"]:
             expected = rate(document["expected_capacity"])
             lines.append(f"By this load, the busiest resource is full at about {expected}/s.")
-        return Group(f"[bold]{escape(document['verdict'])}[/bold]", *map(escape, lines))
+        lost = [f"[dim]not seen:[/dim] {escape(each)}" for each in document["unseen"]]
+        return Group(f"[bold]{escape(document['verdict'])}[/bold]", *map(escape, lines), *lost)
     found = Diagnosis.model_validate(document["bottleneck"])
     lines = [escape(line) for line in bottleneck_lines(found)]
     return Group(
@@ -89,5 +90,5 @@ def _rest(document: dict[str, Any], found: Diagnosis) -> Iterator[str]:
             f"by its quiet part, the busiest resource allows {rate(found.predicted_rate)}/s; it "
             f"broke at {rate(document['broke_at'])}/s"
         )
-    for lost in found.unseen:
+    for lost in document["unseen"]:
         yield f"[dim]not seen:[/dim] {escape(lost)}"

@@ -43,6 +43,8 @@ def configure(settings: Settings, state: State) -> None:
     target = state.postgres_configuration
     target.write_text(f"{common}\nmax_connections = {settings.LAB_DB_MAX_CONNECTIONS}\n")
     target.chmod(0o644)
+    # What ALTER SYSTEM set for a measurement that was killed.
+    (state.postgres / "postgresql.auto.conf").unlink(missing_ok=True)
 
 
 def _initdb(target: Path, password_file: str) -> None:

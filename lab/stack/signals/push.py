@@ -10,7 +10,7 @@ from contextlib import suppress
 import cramjam
 import httpx
 
-from lab.stack.signals.sampler import Signals
+from lab.stack.signals.second import Signals
 
 _HEADERS = {
     "Content-Encoding": "snappy",
@@ -18,6 +18,8 @@ _HEADERS = {
     "X-Prometheus-Remote-Write-Version": "0.1.0",
 }
 _TIMEOUT_SECONDS = 2
+# Prometheus's mark of the end of a series: a NaN of these bits.
+_ENDED = struct.pack("<Q", 0x7FF0000000000002)
 # Wire types of protobuf.
 _VARINT, _FIXED64, _BYTES = 0, 1, 2
 # Metrics by the fields of `Signals`: a gauge each, and a label for those with several values.
@@ -46,10 +48,16 @@ def push(url: str, testid: str, signals: Signals) -> None:
     _push(url, write_request(testid, signals))
 
 
+def push_end(url: str, testid: str, last: Signals) -> None:
+    """Mark the series as ended, after their last second: without it they stay for 5 minutes."""
+    at = int(last.at * 1000) + 1
+    _push(url, b"".join(_of_series(labels, _ENDED, testid, at) for labels, _ in _values(last)))
+
+
 def push_cause(url: str, testid: str, cause: str, at: float) -> None:
     """Push the cause of a break at that Unix time."""
     labels = {"__name__": CAUSE, "testid": testid, "cause": cause}
-    _push(url, _field(1, _series(labels, 1.0, int(at * 1000))))
+    _push(url, _field(1, _series(labels, struct.pack("<d", 1.0), int(at * 1000))))
 
 
 def _push(url: str, request: bytes) -> None:
@@ -63,9 +71,13 @@ def write_request(testid: str, signals: Signals) -> bytes:
     """Return a WriteRequest with one sample for each value."""
     at = int(signals.at * 1000)
     return b"".join(
-        _field(1, _series({**labels, "testid": testid}, value, at))
+        _of_series(labels, struct.pack("<d", value), testid, at)
         for labels, value in _values(signals)
     )
+
+
+def _of_series(labels: Mapping[str, str], value: bytes, testid: str, at: int) -> bytes:
+    return _field(1, _series({**labels, "testid": testid}, value, at))
 
 
 def _values(signals: Signals) -> Iterator[tuple[dict[str, str], float]]:
@@ -78,12 +90,12 @@ def _values(signals: Signals) -> Iterator[tuple[dict[str, str], float]]:
             yield {"__name__": metric, label: key}, value
 
 
-def _series(labels: Mapping[str, str], value: float, at: int) -> bytes:
+def _series(labels: Mapping[str, str], value: bytes, at: int) -> bytes:
     pairs = (
         _field(1, _field(1, name.encode()) + _field(2, text.encode()))
         for name, text in sorted(labels.items())
     )
-    sample = _key(1, _FIXED64) + struct.pack("<d", value) + _key(2, _VARINT) + _varint(at)
+    sample = _key(1, _FIXED64) + value + _key(2, _VARINT) + _varint(at)
     return b"".join(pairs) + _field(2, sample)
 
 

@@ -1,22 +1,26 @@
 """What Postgres's sessions wait for, by pg_stat_activity, on a connection from before the load."""
 
+import threading
+import time
 from collections import Counter
-from contextlib import suppress
 from typing import Any, Literal
 
 import psycopg
+
+from lab.host.cpus import bind
 
 # `cpu`: active without a wait event. `holder`: idle in a transaction, so that it may hold locks.
 # `wal`: for a flush of the write-ahead log, its own or another session's.
 SessionState = Literal["cpu", "lock", "wal", "io", "internal", "sleep", "holder", "idle"]
 
+# Since Postgres 17 the names of wait events are like WalSync instead of WALSync.
 _QUERY = """
 SELECT CASE
          WHEN state LIKE 'idle in transaction%' THEN 'holder'
          WHEN state <> 'active' THEN 'idle'
          WHEN wait_event_type IS NULL THEN 'cpu'
          WHEN wait_event_type = 'Lock' THEN 'lock'
-         WHEN wait_event LIKE 'WAL%' THEN 'wal'
+         WHEN wait_event ILIKE 'WAL%' THEN 'wal'
          WHEN wait_event_type = 'IO' THEN 'io'
          WHEN wait_event_type = 'Timeout' THEN 'sleep'
          WHEN wait_event_type = 'Client' THEN 'idle'
@@ -26,20 +30,37 @@ FROM pg_stat_activity
 WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
 GROUP BY 1
 """
+_STEP_SECONDS, _FRESH_SECONDS = 0.1, 0.3
 
 
 class Sessions:
-    """Looks at the sessions of all clients but its own."""
+    """Looks at the sessions of all clients but its own, in a thread: a Postgres that answers late
+    must delay no other look.
+    """
 
-    def __init__(self, connection: "psycopg.Connection[Any]") -> None:
-        self._connection = connection
+    def __init__(self, connection: "psycopg.Connection[Any]", cpus: set[int]) -> None:
+        self._connection, self._cpus = connection, cpus
         self._connection.autocommit = True
+        self._at, self._latest = 0.0, Counter[SessionState]()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
 
-    def states(self) -> Counter[SessionState] | None:
+    def latest(self) -> Counter[SessionState] | None:
         """Return the number of sessions in each state; None while Postgres does not answer."""
-        with suppress(psycopg.Error):
-            return Counter(dict(self._connection.execute(_QUERY).fetchall()))
-        return None
+        is_fresh = time.monotonic() - self._at < _FRESH_SECONDS
+        return self._latest if is_fresh else None
 
     def close(self) -> None:
-        self._connection.close()
+        """Stop looking; a Postgres that does not answer ends the connection later."""
+        self._stop.set()
+
+    def _look(self) -> None:
+        bind(self._cpus)
+        with self._connection:
+            while not self._stop.wait(_STEP_SECONDS):
+                try:
+                    rows = self._connection.execute(_QUERY).fetchall()
+                except psycopg.Error:
+                    return
+                self._latest, self._at = Counter(dict(rows)), time.monotonic()

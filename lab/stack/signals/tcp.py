@@ -1,7 +1,8 @@
 """The TCP connections of this network namespace with their times, from the kernel (sock_diag(7)).
 
 A client's connection that sent later than it received awaits a response. So the requests in flight
-to a server, a database or a cache are counted from outside, without its help.
+to a server, a database or a cache are counted from outside, without its help. The kernel's clock
+has steps of 1 to 10 ms: of what happens within one, it does not tell which came last.
 """
 
 import socket
@@ -19,19 +20,20 @@ _HEADER = struct.Struct("=IHHII")
 # inet_diag_msg: family, state, two bytes; ports; addresses, interface, cookie; timer, queues.
 _MESSAGE = struct.Struct("=BBBB HH 16s16sI8s IIIII")
 _ATTRIBUTE = struct.Struct("=HH")
-# Of tcp_info: total retransmissions, and the data segments sent.
-_SENT_AT, _RECEIVED_AT, _RETRANSMITS_AT, _SEGMENTS_AT = 44, 52, 100, 156
+# Of tcp_info: milliseconds since data was sent and received, total retransmissions, and segments
+# with data, received and sent.
+_SENT_AT, _RECEIVED_AT, _RETRANSMITS_AT, _SEGMENTS_IN_AT, _SEGMENTS_AT = 44, 52, 100, 152, 156
 _BUFFER = 1 << 18
 
 
 @dataclass(frozen=True)
 class Connection:
-    """A client's connection; `awaits` a response. `segments` were sent since it was opened,
-    `retransmits` of them again.
+    """A client's connection; `awaits` a response, None if that is not certain. `segments` were sent
+    since it was opened, `retransmits` of them again.
     """
 
     key: bytes
-    awaits: bool
+    awaits: bool | None
     segments: int
     retransmits: int
 
@@ -86,11 +88,15 @@ class TcpDiagnosis:
 def _connection(body: bytes) -> Connection:
     fields = _MESSAGE.unpack_from(body)
     info = _info(body[_MESSAGE.size :])
-    sent_ago, received_ago, retransmits, segments = (
+    sent_ago, received_ago, retransmits, received, sent = (
         int.from_bytes(info[at : at + 4], sys.byteorder)
-        for at in (_SENT_AT, _RECEIVED_AT, _RETRANSMITS_AT, _SEGMENTS_AT)
+        for at in (_SENT_AT, _RECEIVED_AT, _RETRANSMITS_AT, _SEGMENTS_IN_AT, _SEGMENTS_AT)
     )
-    return Connection(fields[9], sent_ago < received_ago, segments, retransmits)
+    awaits: bool | None = sent_ago < received_ago
+    if sent_ago == received_ago and sent:
+        # The time of the opening counts as one at which data was received.
+        awaits = True if not received else None
+    return Connection(fields[9], awaits, sent, retransmits)
 
 
 def _info(attributes: bytes) -> bytes:

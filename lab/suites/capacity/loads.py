@@ -204,7 +204,12 @@ class K6Loads:
         count = len(course.seconds)
         if course.run is None or count <= _FIRST_SEEN:
             return None
-        rates = Rates(rate, fmean(second.answered for second in course.seconds[_FIRST_SEEN:]))
+        seconds = course.seconds[_FIRST_SEEN:]
+        rates = Rates(
+            rate,
+            fmean(second.answered for second in seconds),
+            in_system=fmean(second.in_flight for second in seconds),
+        )
         start = course.started + _FIRST_SEEN
         seen = stretch_between(rates, course.run.signals, course.cpu, start, course.started + count)
         if seen is None:
@@ -219,7 +224,9 @@ class K6Loads:
             rejections=course.run.rejections,
             by_errors=errors > self.slo.max_errors * sum(s.answered for s in course.seconds),
             unseen=course.run.unseen,
-            **known_limits(self.target.name, settings),
+            failed=round(errors),
+            observed=self.target.is_observed,
+            **known_limits(self.target.url, settings),
         )
         return diagnose(facts)
 

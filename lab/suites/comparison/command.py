@@ -310,8 +310,12 @@ def _capacities(
         progress.begin(f"capacity of {side.upper()}", seconds, remaining)
         # Its loads are named after the folder.
         name = f"{folder.name}-{side}"
-        document = method.capacity(variant, search_options, folder / name, progress.show_step)
-        found[side] = (document["headline"], stored_capacity(side.upper(), document))
+        try:
+            document = method.capacity(variant, search_options, folder / name, progress.show_step)
+            found[side] = (document["headline"], stored_capacity(side.upper(), document))
+        except LabError as error:
+            # The verdict stands without it.
+            found[side] = (f"not known: {error}", None)
     headlines = {side: headline for side, (headline, _) in found.items()}
     a, b = found["a"][1], found["b"][1]
     compared = compare_stored(a, b, options.threshold) if a and b else {}

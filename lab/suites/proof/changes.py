@@ -1,6 +1,6 @@
 """What proves a cause: a change of the stack, and how it must move the throughput. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lab.analysis.bottleneck import causes
 from lab.analysis.bottleneck.facts import worker_slots
@@ -29,6 +29,9 @@ class Change:
     busy_loops: bool = False
     route: str | None = None
 
+    def changes_the_same(self, other: "Change") -> bool:
+        return replace(self, cause=other.cause, what=other.what, factor=other.factor) == other
+
 
 def change_for(cause: str, settings: Settings, share: float, scenario: str) -> Change | None:
     """Return the change that proves a cause, which has `share` of a request's time; None if nothing
@@ -36,6 +39,37 @@ def change_for(cause: str, settings: Settings, share: float, scenario: str) -> C
     """
     change = _GIVING.get(cause)
     return change(settings, share, scenario) if change else None
+
+
+def control_of(
+    change: Change, candidates: list[tuple[str, float]], settings: Settings, scenario: str
+) -> Change:
+    """Return the change that must not move the throughput as much: that of the next candidate, else
+    of what the first one leaves out: the CPU, or the number of workers.
+    """
+    for name, share in candidates:
+        # Not the quick code: it needs fewer round trips, too.
+        other = (
+            _less_cpu(name) if name in _COMPUTES else change_for(name, settings, share, scenario)
+        )
+        if other and name != change.cause and not other.changes_the_same(change):
+            return other
+    if change.cause in _COMPUTES:
+        return _slots(settings, 1.0, scenario) or _pool_or_processes(settings)
+    return _less_cpu(causes.BACKEND_CPU.name)
+
+
+def _pool_or_processes(settings: Settings) -> Change:
+    workers = settings.LAB_WORKERS
+    return Change(
+        causes.GIL.name,
+        f"LAB_WORKERS: {workers} → {2 * workers}",
+        1.7,
+        (f"LAB_WORKERS={2 * workers}",),
+    )
+
+
+_COMPUTES = (causes.BACKEND_CPU.name, causes.POSTGRES_CPU.name)
 
 
 def _slots(settings: Settings, _share: float, _scenario: str) -> Change | None:

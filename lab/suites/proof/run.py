@@ -13,21 +13,24 @@ from lab.analysis.step import Step, step_between
 from lab.console import Progress
 from lab.errors import LabError, UsageError
 from lab.host.cpus import choose_cpus
+from lab.interrupts import uninterrupted
 from lab.load.k6 import run_k6
 from lab.load.load import Load, new_testid
 from lab.load.summary import read_summary
-from lab.settings import Settings, update_live_settings
+from lab.settings import Settings, is_live, update_live_settings
 from lab.stack.engine import Engine
-from lab.stack.exclusive import exclusive_use
+from lab.stack.exclusive import exclusive_use, prepare
 from lab.suites.bench.busy import busy_loops
-from lab.suites.proof.changes import Change, change_for
+from lab.suites.proof.changes import Change, change_for, control_of
 from lab.suites.single_run import SingleRun
 from lab.targets.reference.app import ReferenceApp
 
 _ROUNDS, _SLICE_SECONDS = 3, 8
 # Around a slice: the change of settings, and k6's start.
 _AROUND_SECONDS = 7
-_LEAST_VUS = 16
+_LEAST_VUS, _MOST_VUS = 16, 500
+# Scenarios whose bookings fill the suites.
+_WRITES = ("journey", "booking")
 # The throughput must move by at least this part of what was predicted, on a logarithmic scale.
 _PART = 0.5
 
@@ -41,23 +44,26 @@ class _Arm:
 
 
 def prove(engine: Engine, single_run: SingleRun, folder: Path) -> dict[str, Any]:
-    """Measure whether a change of the named cause moves the throughput, and one of the second does
-    not; return the document. The stack is put back as it was.
+    """Measure whether a change of the named cause moves the throughput, and a control does not;
+    return the document. The stack is put back as it was.
 
     Raises:
         UsageError: the run has no cause, or its cause can't be changed here.
         LabError: the stack failed.
     """
     result, settings = single_run.result, single_run.settings
-    found = result.bottleneck
-    first, second = _changes(found, settings, result.scenario)
-    arms = [_Arm(None), _Arm(first), *([_Arm(second)] if second else [])]
+    arms = [_Arm(None), *map(_Arm, _changes(result.bottleneck, settings, result.scenario))]
     seconds = _ROUNDS * len(arms) * (_SLICE_SECONDS + _AROUND_SECONDS)
     with (
         exclusive_use(engine, keep_settings=True) as stack,
         Progress(seconds) as progress,
     ):
         base = _base(stack.base, settings)
+        for arm in arms:
+            # Before anything is measured: the settings are checked together.
+            _changed_settings(base, arm.change)
+        if result.scenario in _WRITES:
+            prepare(engine, stack)
         for number in range(_ROUNDS):
             for arm in arms if number % 2 == 0 else arms[::-1]:
                 name = arm.change.what if arm.change else "as it was"
@@ -68,23 +74,21 @@ def prove(engine: Engine, single_run: SingleRun, folder: Path) -> dict[str, Any]
     return _document(arms)
 
 
-def _changes(
-    found: Diagnosis | None, settings: Settings, scenario: str
-) -> tuple[Change, Change | None]:
+def _changes(found: Diagnosis | None, settings: Settings, scenario: str) -> list[Change]:
+    """Return the change of the named cause, and the control.
+
+    Raises:
+        UsageError: there is no cause, or nothing of the stack can be changed for it.
+    """
     if found is None or found.cause is None:
         raise UsageError("Nothing limited this run that could be proven; see `lab explain`.")
-    by_name = {one.name: one.share for one in found.candidates}
-    first = change_for(found.cause, settings, by_name.get(found.cause, 1.0), scenario)
+    shares = {one.name: one.share for one in found.candidates}
+    first = change_for(found.cause, settings, shares.get(found.cause, 1.0), scenario)
     if first is None:
         raise UsageError(
             f"Nothing of the stack can be changed to verify: {found.cause}. {found.remedy}."
         )
-    others = (
-        change_for(name, settings, share, scenario)
-        for name, share in by_name.items()
-        if name != found.cause
-    )
-    return first, next((one for one in others if one and one.settings != first.settings), None)
+    return [first, control_of(first, list(shares.items()), settings, scenario)]
 
 
 def _base(running: Settings, measured: Settings) -> Settings:
@@ -94,13 +98,16 @@ def _base(running: Settings, measured: Settings) -> Settings:
         UsageError: it can't change to one of them.
     """
     now, then = running.as_env(), measured.as_env()
-    names = {n for n in then if then[n] != now[n] and not n.endswith("_PORT")}
+    # Which engine it was does not matter, nor the addresses.
+    names = {n for n in then if then[n] != now[n] and is_live(n)}
     return update_live_settings(running, {name: then[name] for name in sorted(names)})
 
 
 def _load(scenario: str, route: str | None, settings: Settings) -> Load:
     slots = worker_slots(settings.LAB_SERVER, settings.LAB_WORKERS, settings.LAB_THREADS)
-    vus = max(_LEAST_VUS, 3 * (slots or 0))
+    # More than any part admits at once, the doubled one too.
+    pool = 0 if settings.LAB_DB_POOL == "off" else int(settings.LAB_DB_POOL)
+    vus = min(max(_LEAST_VUS, 3 * (slots or 0), 3 * pool * settings.LAB_WORKERS), _MOST_VUS)
     return Load(
         "closed",
         scenario,
@@ -122,34 +129,37 @@ def _slice(
     return good / summary.seconds if summary.seconds else 0.0
 
 
+def _changed_settings(base: Settings, change: Change | None) -> Settings:
+    assignments = dict(one.split("=", 1) for one in change.settings) if change else {}
+    return update_live_settings(base, assignments)
+
+
 @contextmanager
 def _changed(engine: Engine, base: Settings, change: Change | None) -> Iterator[None]:
-    assignments = dict(one.split("=", 1) for one in change.settings) if change else {}
-    with engine.empty_caches(update_live_settings(base, assignments)):
+    with engine.empty_caches(_changed_settings(base, change)):
         pass
     if change is None:
         yield
         return
-    loops = busy_loops(choose_cpus(base).target) if change.busy_loops else nullcontext()
-    if change.statements:
-        engine.sql("postgres", *change.statements)
     try:
-        with loops:
+        if change.statements:
+            engine.sql("postgres", *change.statements)
+        with busy_loops(choose_cpus(base).target) if change.busy_loops else nullcontext():
             yield
     finally:
         if change.undo:
-            engine.sql("postgres", *change.undo)
+            with uninterrupted("Undoing the change first; a moment."):
+                engine.sql("postgres", *change.undo)
 
 
 def _document(arms: Sequence[_Arm]) -> dict[str, Any]:
     base, *changed = arms
     rows = [_row(base, arm) for arm in changed]
-    first, *others = rows
-    moved, still = bool(first["moved"]), all(not row["moved"] for row in others)
-    proven = moved and still
+    first, control = rows
+    proven = bool(first["moved"]) and not control["moved"]
     return {
         "proven": proven,
-        "headline": _headline(first, others, proven=proven),
+        "headline": _headline(first, control, proven=proven),
         "base_rates": [round(rate, 2) for rate in base.rates],
         "changes": rows,
     }
@@ -171,12 +181,14 @@ def _row(base: _Arm, arm: _Arm) -> dict[str, Any]:
 
 def has_moved(step: Step, predicted: float) -> bool:
     """Return whether the throughput moved as predicted: by half of it at least, and certainly."""
+    if step.factor <= 0:
+        return False
     moved, wanted = math.log(step.factor), math.log(predicted)
     is_certain = step.error is not None and abs(moved) > math.log(1 + step.error)
     return is_certain and moved / wanted >= _PART
 
 
-def _headline(first: dict[str, Any], others: Sequence[dict[str, Any]], *, proven: bool) -> str:
+def _headline(first: dict[str, Any], control: dict[str, Any], *, proven: bool) -> str:
     moved = f"{first['what']}: {first['text']}, predicted {first['factor']:.2g} ×"
-    second = "".join(f"; {row['what']}: {row['text']}" for row in others)
-    return f"{'proven' if proven else 'not proven'}: {first['cause']} ({moved}{second})"
+    still = f"control, {control['what']}: {control['text']}"
+    return f"{'proven' if proven else 'not proven'}: {first['cause']} ({moved}; {still})"

@@ -98,8 +98,8 @@ class ReferenceApp:
         return Watched(
             server_pids=(pids[name],) if name in pids else (),
             server_ports=() if in_container else (port,),
-            dependencies={} if in_container else _dependencies(settings),
-            postgres=self.engine.connect_postgres(),
+            find_dependencies=dict if in_container else lambda: _dependencies(settings),
+            connect_postgres=self.engine.connect_postgres,
             nginx_errors=self.engine.nginx_errors(),
         )
 

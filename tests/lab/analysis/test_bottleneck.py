@@ -100,12 +100,16 @@ CASES = {
     "memory": (_facts(faults=400.0), causes.MEMORY),
     "virtual users": (_facts(dropped=3.0, in_flight=2.0, slots=16), causes.VIRTUAL_USERS),
     "one request": (
-        _facts(first_p95=1.2, begin=_stretch(in_flight=0.6)),
+        _facts(first_p95=1.2, begin=_stretch(in_flight=0.6, queued=0.0)),
         causes.ONE_REQUEST,
     ),
-    "Nginx's limit": (_facts(by_errors=True, rejections={"limit": 40}), causes.NGINX_LIMIT),
+    "Nginx's limit": (
+        _facts(by_errors=True, rejections={"limit": 40}, failed=45),
+        causes.NGINX_LIMIT,
+    ),
     "connections": (
-        _facts(by_errors=True, max_connections=10, sessions={"sleep": 7.0, "idle": 2.0}),
+        # Four are reserved.
+        _facts(by_errors=True, max_connections=20, sessions={"sleep": 13.0, "idle": 2.0}),
         causes.MAX_CONNECTIONS,
     ),
 }
@@ -133,8 +137,44 @@ def test_time_of_a_request_is_where_the_workers_are():
 
 
 def test_shedding_is_a_symptom():
-    facts = _facts(by_errors=True, sheds=True, rejections={"shed": 400}, error_ratio=0.4)
+    facts = _facts(by_errors=True, rejections={"shed": 400}, failed=400, error_ratio=0.4)
     assert diagnose(facts).cause == causes.SLOTS.name
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        # Requests await something in an event loop.
+        {"threads": {"loop": 1.0}, "awaited": {}, "in_flight": 40.0},
+        # Another user's processes, on the docker engine.
+        {"threads": {"unknown": 3.0}, "awaited": {}, "sessions": {}, "in_flight": None},
+    ],
+)
+def test_what_is_not_seen_is_not_named(values):
+    found = diagnose(_facts(slots=None, **values))
+    assert found.cause is None
+    assert found.certainty in ("unseen", "unclear")
+
+
+def test_postgres_whose_sessions_are_not_seen_is_not_called_the_way_there():
+    found = diagnose(_facts(sessions={}))
+    assert found.cause == causes.POSTGRES.name
+
+
+def test_a_few_refused_requests_are_not_the_cause():
+    facts = _facts(by_errors=True, rejections={"limit": 1}, failed=100)
+    assert diagnose(facts).cause == causes.SLOTS.name
+
+
+def test_busy_programs_beside_idle_cpus_are_not_the_cause():
+    facts = _facts(cpu=replace(CALM_CPU, target=0.4, others=0.9))
+    assert diagnose(facts).cause == causes.SLOTS.name
+
+
+def test_database_of_a_foreign_target_is_named_by_its_program():
+    cpu = CpuUse(0, target=0.97, load=0.2, services={"target": 0.1, "mysqld": 0.8})
+    facts = _facts(cpu=cpu, slots=None, sessions={}, awaited={}, waited=1.5)
+    assert diagnose(facts).cause == "CPU of mysqld"
 
 
 def test_full_workers_behind_a_lock_are_not_the_cause():

@@ -106,7 +106,7 @@ def test_second_of_a_server_has_its_requests_and_its_dependency(server):
         watched = Watched(
             server_pids=(os.getpid(),),
             server_ports=(port,),
-            dependencies={"postgres": (database.getsockname()[1],)},
+            find_dependencies=lambda: {"postgres": (database.getsockname()[1],)},
         )
         time.sleep(0.05)
         published = []
