@@ -111,6 +111,8 @@ class RunData:
     operations: list[OperationResult] = field(default_factory=list)
     # Of generators on a cluster, by name: the cores of each one's pod, at most in any minute.
     pod_cores: dict[str, float] = field(default_factory=dict)
+    # Requests by status; 0: no response.
+    statuses: dict[str, int] = field(default_factory=dict)
 
 
 def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds) -> RunData:
@@ -129,12 +131,16 @@ def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds)
             run.load.testid, started, summary.seconds, bounds, prometheus
         )
         cores = _pod_cores(run, summary, prometheus)
+        counts = prometheus.instant_by_label(
+            queries.requests_by_status(run.load.testid), "status", run.ended + 2 * PUSH_SECONDS
+        )
     except PrometheusUnavailable:
         return RunData(started, replace(completeness, prometheus=None), [])
     load_windows = windows(summary.plan, totals.at, bounds) if summary.plan else []
     max_rps = totals.max_rps(summary.seconds)
     found = _percentiles(run, summary, totals)
-    return RunData(started, completeness, load_windows, max_rps, found, operations, cores)
+    statuses = {status: round(count) for status, count in sorted(counts.items())}
+    return RunData(started, completeness, load_windows, max_rps, found, operations, cores, statuses)
 
 
 def _pod_cores(run: Run, summary: Summary, prometheus: Prometheus) -> dict[str, float]:
@@ -284,6 +290,7 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         cpu=run.cpu,
         signals=run.signals,
         unseen_signals=list(run.unseen),
+        statuses=data.statuses,
         rejections=run.rejections,
     )
 

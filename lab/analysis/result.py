@@ -42,7 +42,8 @@ from lab.stack.signals.second import Signals
 # 10: `target`, `by_operation`, `cpu_ms_per_request`, `restarted`; limited_by `others` and `unseen`.
 # 11: without the number of detail pages, which the settings tell.
 # 12: `generators`, `percentiles_from`; `faults` of `recorded`.
-# 13: `capacity`, of cells of experiments that search it; `signals`, `bottleneck`, `rejections`.
+# 13: `capacity`, of cells of experiments that search it; `signals`, `bottleneck`, `rejections`,
+#     `statuses`, `route`.
 SCHEMA_VERSION = 13
 
 # The profile of such a cell, next to those of k6.
@@ -349,6 +350,8 @@ class Result(_Part):
     # What was seen of the target's parts, and what could not be.
     signals: list[Signals] = Field(default=[], repr=False)
     unseen_signals: list[str] = []
+    # Requests of the load by status; 0: no response.
+    statuses: dict[str, int] = {}
     # Requests that Nginx refused itself, by reason.
     rejections: dict[str, int] = {}
     # What limited a run that broke.

@@ -1,11 +1,15 @@
 """Known causes injected into the real stack: the lab must name them."""
 
+import secrets
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+import psutil
 import pytest
 
 from lab.analysis.bottleneck import causes
@@ -16,7 +20,6 @@ from lab.host.cpus import choose_cpus
 from lab.load.load import Load, new_testid
 from lab.paths import ROOT
 from lab.settings import update_settings
-from lab.suites.bench.busy import busy_loops
 from lab.suites.single_run import run_once
 from lab.targets.reference.app import ReferenceApp
 
@@ -32,6 +35,20 @@ class Case:
     settings: tuple[str, ...] = ()
     load: dict[str, Any] = field(default_factory=dict)
     disturb: Callable[[Any], AbstractContextManager[None]] = lambda _settings: nullcontext()
+
+
+@contextmanager
+def _other_program(settings):
+    """Compute on the target's CPUs, in a process that is no child of this one."""
+    name = f"other-{secrets.token_hex(4)}"
+    code = "import time; end = time.time() + 90\nwhile time.time() < end: pass"
+    cpus = choose_cpus(settings).target
+    argv = ["setsid", "--fork", "taskset", "-c", cpus, sys.executable, "-c", code, name]
+    subprocess.run(argv, check=True)
+    yield
+    for process in psutil.process_iter(["cmdline"]):
+        if name in (process.info["cmdline"] or ()):
+            process.kill()
 
 
 def _workbench(route, rate, **load):
@@ -70,7 +87,7 @@ MORE = {
     "other programs on the target's CPUs": Case(
         causes.OTHERS,
         load={"scenario": "detail", "rate": 600, "bound_ms": 300},
-        disturb=lambda settings: busy_loops(choose_cpus(settings).target),
+        disturb=_other_program,
     ),
     "few virtual users": Case(
         causes.VIRTUAL_USERS,
@@ -78,7 +95,7 @@ MORE = {
         _workbench("sleep", 30, max_vus=4),
     ),
     "a limit of bookings": Case(
-        causes.NGINX_LIMIT,
+        causes.REQUEST_LIMIT,
         ("LAB_NGINX_CACHE=protected", "LAB_NGINX_POST_RATE=5", "LAB_BOOKING=fast"),
         {"scenario": "booking", "rate": 60},
     ),

@@ -30,7 +30,9 @@ STEAL: Final = Cause(
 )
 QUOTA: Final = Cause("CPU quota of the backend", "a larger quota (cpus: of its container)")
 MEMORY: Final = Cause("memory", "more memory, or fewer workers: pages are read from the disk again")
-NGINX_LIMIT: Final = Cause("Nginx's limit of requests", "raise LAB_NGINX_POST_RATE, or `limit_req`")
+REQUEST_LIMIT: Final = Cause(
+    "limit of requests (429)", "raise it: LAB_NGINX_POST_RATE, `limit_req`, or the API's throttling"
+)
 NGINX_CONNECTIONS: Final = Cause("Nginx's worker_connections", "raise worker_connections")
 MAX_CONNECTIONS: Final = Cause(
     "Postgres's max_connections", "a pool (LAB_DB_POOL), or raise LAB_DB_MAX_CONNECTIONS"

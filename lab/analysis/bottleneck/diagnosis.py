@@ -36,6 +36,8 @@ _FULL, _MANY_REJECTED = 0.9, 0.5
 # Of a pool: between two requests a connection is idle for a moment. And of the requests that wait
 # in the server: so many threads at a lock show that it is one.
 _POOL_IN_USE, _LOCKED = 0.7, 0.5
+# From this share of the requests on, what waits in front of a place is behind it.
+_INNERMOST = 0.3
 # In the first seconds a request is alone with fewer in flight.
 _ALONE = 1.5
 # Of a request's time: less is not worth a line.
@@ -123,13 +125,16 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
 
 
 def _begins_alone(facts: Facts) -> bool:
-    """Return whether the load began with one request at a time."""
+    """Return whether the load began without a queue: with few requests, or free workers and CPUs,
+    none of which waited for another request.
+    """
     begin = facts.begin
-    return (
-        begin is not None
-        and begin.in_flight is not None
-        and begin.in_flight + (begin.queued or 0.0) < _ALONE
-    )
+    if begin is None or begin.in_flight is None:
+        return False
+    requests = begin.in_flight + (begin.queued or 0.0)
+    has_free = facts.slots is not None and requests < _FULL * facts.slots
+    waits = split_of(begin, facts.slots).share("process", "postgres lock", "cpu wait")
+    return requests < _ALONE or (has_free and begin.cpu.target < _FULL_CPU and waits < _INNERMOST)
 
 
 def _is_taken_by_others(facts: Facts) -> bool:
@@ -151,12 +156,12 @@ def _refused(facts: Facts) -> Iterator[tuple[Cause, str]]:
     """Yield who refused requests, if errors exceeded the limit. Shedding is a symptom."""
     if not facts.by_errors:
         return
-    reasons = {"limit": causes.NGINX_LIMIT, "connections": causes.NGINX_CONNECTIONS}
+    reasons = {"limit": causes.REQUEST_LIMIT, "connections": causes.NGINX_CONNECTIONS}
     for reason, cause in reasons.items():
         count = facts.rejections.get(reason, 0)
         if count and count >= _MANY_REJECTED * facts.failed:
-            yield cause, f"Nginx refused {count:,} of {facts.failed:,} failed requests by it"
-    limit, sessions = facts.max_connections, facts.saturated.all_sessions
+            yield cause, f"{count:,} of {facts.failed:,} failed requests were refused by it"
+    limit, sessions = facts.max_connections, facts.saturated.most_sessions
     if limit and sessions >= _FULL * (limit - _RESERVED):
         yield (
             causes.MAX_CONNECTIONS,
@@ -176,10 +181,9 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
     if not found:
         return {"headline": "not clear: no part of the target was full", "certainty": "unclear"}
     if found[0].name == causes.UNSEEN.name:
-        evidence = (*_workers(facts, split), found[0].evidence)
         return {
             "headline": causes.UNSEEN.name,
-            "evidence": evidence,
+            "evidence": (*_workers(facts, split), found[0].evidence),
             "remedy": causes.UNSEEN.remedy,
             "candidates": tuple(found),
         }
@@ -337,6 +341,13 @@ def _slots_or(facts: Facts, split: Split, cause: Cause) -> Cause:
     return causes.SLOTS if is_full else cause
 
 
+# Places behind the server's own queues.
+_INNER: tuple[Place, ...] = (
+    *("postgres cpu", "postgres lock", "postgres wal", "postgres io", "postgres internal"),
+    "redis",
+)
+
+
 def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
     """Return the cause of requests that wait inside the server's processes."""
     share, text = split.share("process"), f"{_ms(facts, split, 'process')} inside the server"
@@ -345,6 +356,9 @@ def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
         seen.busiest >= _FULL_PROCESS and seen.cpu.target > _FULL_CPU
     ):
         # Counted with what computes.
+        return causes.PROCESS_LOCK, 0.0, ""
+    if max(map(split.share, _INNER)) >= _INNERMOST:
+        # They queue behind those that are there.
         return causes.PROCESS_LOCK, 0.0, ""
     used = seen.all_sessions - seen.session("idle")
     if facts.pool and used >= _POOL_IN_USE * facts.pool:

@@ -16,6 +16,7 @@ from lab.settings import Settings
 # The quiet part of a ramp, in relation to the rate that broke.
 _QUIET = (0.2, 0.6)
 _ERRORS = "errors"
+TOO_MANY_REQUESTS = "429"
 
 
 def facts_of(
@@ -33,7 +34,7 @@ def facts_of(
     p95 = next((w.p95_ms for w in answered), None)
     return Facts(
         saturated=saturated,
-        begin=_stretch(result, 0, WINDOW_SECONDS),
+        begin=_stretch(result, 0, result.windows[0].end, counted=False),
         half=_quiet(result, point.rate),
         broke_at=point.rate,
         p95_limit=bounds.p95_ms / 1000,
@@ -41,7 +42,7 @@ def facts_of(
         limited_by=result.limited_by,
         cpus=len(expand(choose_cpus(settings).target)),
         observed=result.target is None or result.target.observed,
-        rejections=dict(rejections),
+        rejections={**rejections, "limit": result.statuses.get(TOO_MANY_REQUESTS, 0)},
         failed=result.failed,
         by_errors=any(reason.startswith(_ERRORS) for reason in point.reasons),
         unseen=tuple(result.unseen_signals),
@@ -94,13 +95,16 @@ def _quiet(result: Result, rate: float) -> Stretch | None:
     return _stretch(result, ends[0] - WINDOW_SECONDS, ends[-1]) if ends else None
 
 
-def _stretch(result: Result, start: float, end: float) -> Stretch | None:
+def _stretch(result: Result, start: float, end: float, *, counted: bool = True) -> Stretch | None:
+    """Return a stretch of the load; if not `counted`, requests in flight are those seen: k6's counts
+    are those at the ends of windows, of which the first seconds have one.
+    """
     rates, started = rates_between(result.windows, start, end), 0.0
     if result.prometheus:
         started = result.prometheus.start
     if rates is None:
         return None
-    if result.unit == "iterations":
+    if result.unit == "iterations" or not counted:
         # A journey has several requests, and pauses between them.
         rates = replace(rates, in_system=None)
     return stretch_between(rates, result.signals, result.cpu, started + start, started + end)

@@ -13,8 +13,19 @@ from lab.stack.signals.sampler import POSTGRES
 # and Postgres; `postgres`: in it or on the way, where its sessions are not seen. `outside`: for
 # programs that are not known.
 Place = Literal[
-    *("cpu", "cpu wait", "process", "sleep", "network", "redis", "outside", "postgres"),
-    *("postgres cpu", "postgres lock", "postgres wal", "postgres io", "postgres internal"),
+    "cpu",
+    "cpu wait",
+    "process",
+    "sleep",
+    "network",
+    "redis",
+    "outside",
+    "postgres",
+    "postgres cpu",
+    "postgres lock",
+    "postgres wal",
+    "postgres io",
+    "postgres internal",
     "postgres sleep",
 ]
 # For readers: what a request does there.

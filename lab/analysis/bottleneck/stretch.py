@@ -33,6 +33,8 @@ class Stretch:
     throttled: float = 0.0
     faults: float = 0.0
     retransmits: float = 0.0
+    # In any second.
+    most_sessions: float = 0.0
 
     def session(self, *states: str) -> float:
         return sum(self.sessions.get(state, 0.0) for state in states)
@@ -101,6 +103,7 @@ def stretch_between(
         sessions=_means([one for one in seen if one.sessions], lambda one: one.sessions),
         awaited=_means(seen, lambda one: one.awaited),
         sent=_means(seen, lambda one: one.sent),
+        most_sessions=max((sum(one.sessions.values()) for one in seen), default=0.0),
         **{
             name: _mean(getattr(one, field_name) for one in seen) or 0.0
             for name, field_name in _PLAIN.items()

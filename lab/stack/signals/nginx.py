@@ -5,10 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-Rejection = Literal["limit", "connections", "shed"]
+Rejection = Literal["connections", "shed"]
 _REASONS: dict[bytes, Rejection] = {
-    b"limiting requests": "limit",
-    b"limiting connections": "limit",
     b"worker_connections are not enough": "connections",
     # Every upstream has as many requests as max_conns allows.
     b"no live upstreams": "shed",

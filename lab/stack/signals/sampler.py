@@ -84,7 +84,7 @@ class SignalSampler:
         self._thread.join(_END_SECONDS)
         self._publishing.shutdown(wait=False, cancel_futures=True)
         if self._errors:
-            self.rejections = dict(self._errors.counts())
+            self.rejections = {str(name): n for name, n in self._errors.counts().items()}
         self._opened.close()
 
     def _find_lost(self) -> None:

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Any, get_args
 
 from lab.stack.signals.processes import ThreadState, Use
 from lab.stack.signals.sessions import SessionState
@@ -132,7 +132,7 @@ class Second:
         return sorted({name for look in self._looks for name in look.connections})
 
 
-def _means(counts: Sequence[Mapping[str, int]], names: Iterable[str]) -> dict[str, float]:
+def _means(counts: Sequence[Mapping[Any, int]], names: Iterable[str]) -> dict[str, float]:
     """Return the mean of each name, 0 where it was not seen; nothing without counts."""
     if not counts:
         return {}

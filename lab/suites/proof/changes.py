@@ -152,7 +152,7 @@ def _less_cpu(cause: str) -> Change:
 def _nginx_limit(settings: Settings, _share: float, _scenario: str) -> Change:
     rate = settings.LAB_NGINX_POST_RATE
     return Change(
-        causes.NGINX_LIMIT.name,
+        causes.REQUEST_LIMIT.name,
         f"LAB_NGINX_POST_RATE: {rate} → {2 * rate}",
         2.0,
         (f"LAB_NGINX_POST_RATE={2 * rate}",),
@@ -178,6 +178,6 @@ _GIVING = {
     causes.WAL.name: _wal,
     causes.BACKEND_CPU.name: _backend_cpu,
     causes.POSTGRES_CPU.name: lambda *_: _less_cpu(causes.POSTGRES_CPU.name),
-    causes.NGINX_LIMIT.name: _nginx_limit,
+    causes.REQUEST_LIMIT.name: _nginx_limit,
     causes.MAX_CONNECTIONS.name: _max_connections,
 }

@@ -105,11 +105,11 @@ CASES = {
     ),
     "Nginx's limit": (
         _facts(by_errors=True, rejections={"limit": 40}, failed=45),
-        causes.NGINX_LIMIT,
+        causes.REQUEST_LIMIT,
     ),
     "connections": (
         # Four are reserved.
-        _facts(by_errors=True, max_connections=20, sessions={"sleep": 13.0, "idle": 2.0}),
+        _facts(by_errors=True, max_connections=20, most_sessions=15.0),
         causes.MAX_CONNECTIONS,
     ),
 }
