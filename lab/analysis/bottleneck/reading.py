@@ -96,7 +96,7 @@ def _quiet(result: Result, rate: float) -> Stretch | None:
 
 
 def _stretch(result: Result, start: float, end: float, *, counted: bool = True) -> Stretch | None:
-    """Return a stretch of the load; if not `counted`, requests in flight are those seen: k6's counts
+    """Return a stretch; if not `counted`, requests in flight are those seen, since k6's counts
     are those at the ends of windows, of which the first seconds have one.
     """
     rates, started = rates_between(result.windows, start, end), 0.0
