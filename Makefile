@@ -54,6 +54,10 @@ test-apps: setup-dev ## Apps that the lab does not know, Nautobot among them; k6
 	$(BIN)/python -m lab.stack.native.install --with-vegeta
 	$(BIN)/pytest -s tests/apps tests/lab/targets/test_ninja.py tests/lab/targets/test_plain_django.py
 
+.PHONY: test-bottleneck
+test-bottleneck: setup-dev ## Inject known causes into the stack: the lab must name them (6 minutes)
+	$(BIN)/pytest -s tests/stack/bottleneck
+
 .PHONY: test-kubernetes
 test-kubernetes: setup-dev ## Loads for k6-operator: on a real API server, and on the cluster of kubectl if it has one (15 minutes)
 	$(BIN)/python -m lab.stack.native.install --with-kubernetes

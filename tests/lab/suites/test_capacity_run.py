@@ -102,6 +102,6 @@ def test_experiment_searches_the_capacity_of_a_cell(lab, stack, tmp_path):
     report = lab("report", run.name, "--json")
     assert report.code == 0, report.err
     text = (run / "report.md").read_text()
-    assert "**holds**" in text
+    assert "**holds (one repeat)**" in text
     assert "One repeat: how far the ratios are by chance is not known." in text
     shutil.rmtree(run)
