@@ -62,7 +62,7 @@ def expected_capacity(result: Result, settings: Settings) -> float | None:
     """
     if result.prometheus is None or not result.windows:
         return None
-    seen = _stretch(result, WINDOW_SECONDS, result.windows[-1].end)
+    seen = _stretch(result, WINDOW_SECONDS, result.windows[-1].end, counted=False)
     if seen is None:
         return None
     url = result.target.url if result.target else ""
@@ -92,7 +92,8 @@ def known_limits(url: str, settings: Settings) -> dict[str, Any]:
 def _quiet(result: Result, rate: float) -> Stretch | None:
     low, high = (share * rate for share in _QUIET)
     ends = [window.end for window in result.windows if low <= window.offered <= high]
-    return _stretch(result, ends[0] - WINDOW_SECONDS, ends[-1]) if ends else None
+    # Those seen in the server: k6's counts include the way to it.
+    return _stretch(result, ends[0] - WINDOW_SECONDS, ends[-1], counted=False) if ends else None
 
 
 def _stretch(result: Result, start: float, end: float, *, counted: bool = True) -> Stretch | None:
