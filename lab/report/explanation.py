@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from lab.analysis.bottleneck.reading import expected_capacity
+from lab.analysis.bottleneck.reading import expected_capacity, known_limits
 from lab.analysis.provenance import write_json
 from lab.errors import UsageError
 from lab.report.results import StoredRun, find_run
 from lab.stack.engine import Engine
 from lab.suites.proof.run import prove
 from lab.suites.single_run import SingleRun, parse_single_run
-from lab.targets.reference.app import ReferenceApp
 
 # The first format with signals.
 _SINCE = 13
@@ -48,7 +47,7 @@ def proof_of(engine: Engine, name: str) -> dict[str, Any]:
     run = find_run(name)
     single_run = _single(run, run.document())
     target = single_run.result.target
-    if target is None or target.name != ReferenceApp.name:
+    if target is None or not known_limits(target.url, single_run.settings):
         raise UsageError(
             f"{name} loaded {target.name if target else 'another app'}: `lab` can change only the "
             "hotel API's stack. To verify the cause, give that part more, and measure again."

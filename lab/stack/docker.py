@@ -8,10 +8,9 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
-import psycopg
 
 from lab.console import step
 from lab.errors import LabError, UsageError
@@ -26,6 +25,9 @@ from lab.stack.engine import (
     ServiceStatus,
     version_in,
 )
+
+if TYPE_CHECKING:
+    import psycopg
 
 # Of Docker Engine 25, the first with `start_interval` of health checks.
 _START_INTERVAL_API = (1, 44)

@@ -5,12 +5,13 @@ import subprocess
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
-
-import psycopg
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lab.errors import LabError
 from lab.settings import Settings
+
+if TYPE_CHECKING:
+    import psycopg
 
 ServiceState = Literal["running", "starting", "stopped", "failed", "missing"]
 

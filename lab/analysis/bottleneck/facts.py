@@ -13,7 +13,7 @@ class Facts:
     `half` the stretch at about half of the rate that broke.
 
     `slots`: requests that the server works on at once, `processes` of it, `pool`: database
-    connections that they share; None where that is unlimited or unknown. `cpus` are the target's.
+    connections that they share; None where that is unlimited or unknown.
     `rejections`: requests that Nginx refused, by reason, of `failed` ones. `observed`: whether the
     target's processes are seen. `p95_limit` and `first_p95` in seconds.
     """
@@ -21,11 +21,9 @@ class Facts:
     saturated: Stretch
     begin: Stretch | None = None
     half: Stretch | None = None
-    broke_at: float | None = None
     p95_limit: float = 1.0
     first_p95: float | None = None
     limited_by: str = "target"
-    cpus: int = 1
     slots: int | None = None
     processes: int | None = None
     pool: int | None = None

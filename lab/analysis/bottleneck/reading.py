@@ -10,7 +10,6 @@ from lab.analysis.bottleneck.facts import Facts, worker_slots
 from lab.analysis.bottleneck.stretch import Stretch, rates_between, stretch_between
 from lab.analysis.result import Result
 from lab.analysis.windows import WINDOW_SECONDS, Bounds, Window
-from lab.host.cpus import choose_cpus, expand
 from lab.settings import Settings
 
 # The quiet part of a ramp, in relation to the rate that broke.
@@ -36,11 +35,9 @@ def facts_of(
         saturated=saturated,
         begin=_stretch(result, 0, result.windows[0].end, counted=False),
         half=_quiet(result, point.rate),
-        broke_at=point.rate,
         p95_limit=bounds.p95_ms / 1000,
         first_p95=None if p95 is None else p95 / 1000,
         limited_by=result.limited_by,
-        cpus=len(expand(choose_cpus(settings).target)),
         observed=result.target is None or result.target.observed,
         rejections={**rejections, "limit": result.statuses.get(TOO_MANY_REQUESTS, 0)},
         failed=result.failed,
@@ -66,8 +63,7 @@ def expected_capacity(result: Result, settings: Settings) -> float | None:
     if seen is None:
         return None
     url = result.target.url if result.target else ""
-    cpus = len(expand(choose_cpus(settings).target))
-    return predicted_rate(Facts(seen, half=seen, cpus=cpus, **known_limits(url, settings)))
+    return predicted_rate(Facts(seen, half=seen, **known_limits(url, settings)))
 
 
 def known_limits(url: str, settings: Settings) -> dict[str, Any]:

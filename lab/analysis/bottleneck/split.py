@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lab.analysis.bottleneck.stretch import Stretch
-from lab.stack.signals.sampler import POSTGRES
+from lab.stack.signals.second import POSTGRES
 
 # `process`: a lock, a pool or a queue inside the server's processes. `network`: between the server
 # and Postgres; `postgres`: in it or on the way, where its sessions are not seen. `outside`: for

@@ -1,4 +1,4 @@
-"""A stretch of a load: its rates, and the means of what was seen of the target meanwhile."""
+"""A stretch of a load: its rates, and the means of what was seen of the target during it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -32,12 +32,11 @@ class Stretch:
     waited: float = 0.0
     throttled: float = 0.0
     faults: float = 0.0
-    retransmits: float = 0.0
     # In any second.
     most_sessions: float = 0.0
 
-    def session(self, *states: str) -> float:
-        return sum(self.sessions.get(state, 0.0) for state in states)
+    def session(self, state: str) -> float:
+        return self.sessions.get(state, 0.0)
 
     @property
     def all_sessions(self) -> float:
@@ -113,7 +112,7 @@ def stretch_between(
 
 _PLAIN = {
     "server_cpu": "cpu",
-    **{name: name for name in ("busiest", "waited", "throttled", "faults", "retransmits")},
+    **{name: name for name in ("busiest", "waited", "throttled", "faults")},
 }
 
 

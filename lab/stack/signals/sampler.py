@@ -18,8 +18,6 @@ from lab.stack.signals.second import Look, Second, Signals
 from lab.stack.signals.sessions import Sessions
 from lab.stack.signals.tcp import Connection, TcpDiagnosis
 
-# The dependency whose sessions are looked at, too.
-POSTGRES = "postgres"
 # An app that opens its connections on demand shows its database only under load.
 _SECOND_LOOK = 2
 _END_SECONDS = 3

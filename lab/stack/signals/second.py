@@ -4,12 +4,17 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from lab.stack.signals.processes import ThreadState, Use
-from lab.stack.signals.sessions import SessionState
 from lab.stack.signals.tcp import Connection
 
+# What a session of Postgres does. `cpu`: active without a wait event. `holder`: idle in a
+# transaction, so that it may hold locks. `wal`: waits for a flush of the write-ahead log, its own
+# or another session's.
+SessionState = Literal["cpu", "lock", "wal", "io", "internal", "sleep", "holder", "idle"]
+# The dependency whose sessions are looked at, too.
+POSTGRES = "postgres"
 _STEP_SECONDS, _LOOKS = 0.1, 10
 
 
@@ -18,7 +23,7 @@ class Signals:
     """A second that ends `at` (Unix time), from `samples` looks.
 
     `in_flight`: requests in the server; `queued`: connections that it has not accepted. `threads`
-    and `sessions` by state, see processes.py and sessions.py; empty if none was seen. `awaited`:
+    and `sessions` by state, see processes.py and SessionState; empty if none was seen. `awaited`:
     requests in flight at each dependency; `sent`: segments sent to it per second. `cpu`, `busiest`
     (process) and `waited` (for a CPU) of the server's threads: seconds per second. `throttled`: by
     a quota, seconds per second.

@@ -3,15 +3,12 @@
 import threading
 import time
 from collections import Counter
-from typing import Any, Literal
+from typing import Any
 
 import psycopg
 
 from lab.host.cpus import bind
-
-# `cpu`: active without a wait event. `holder`: idle in a transaction, so that it may hold locks.
-# `wal`: for a flush of the write-ahead log, its own or another session's.
-SessionState = Literal["cpu", "lock", "wal", "io", "internal", "sleep", "holder", "idle"]
+from lab.stack.signals.second import SessionState
 
 # Since Postgres 17 the names of wait events are like WalSync instead of WALSync.
 _QUERY = """

@@ -220,7 +220,6 @@ class K6Loads:
             saturated=seen,
             p95_limit=self.slo.p95_seconds,
             limited_by="generator_cpu" if course.generator_full else "target",
-            cpus=max(self._target_cpus, 1),
             rejections=course.run.rejections,
             by_errors=errors > self.slo.max_errors * sum(s.answered for s in course.seconds),
             unseen=course.run.unseen,

@@ -10,7 +10,8 @@ from lab.errors import LabError
 from lab.settings import LOOPBACK, Settings
 from lab.stack import http
 from lab.stack.engine import Engine, require_reference_app, settings_of
-from lab.stack.signals.sampler import POSTGRES, Watched
+from lab.stack.signals.sampler import Watched
+from lab.stack.signals.second import POSTGRES
 
 # What k6 addresses: Nginx; the server behind it, as in sources without a proxy; or Nginx's /async/,
 # which LAB_SECOND_SERVER serves if there is one.
