@@ -188,6 +188,27 @@ def test_busy_cpus_that_no_request_waits_for_are_not_the_cause():
     assert diagnose(facts).cause == causes.SLOTS.name
 
 
+def test_postgres_that_computes_for_no_request_is_not_the_cause():
+    """It vacuums, on full CPUs; requests are on the way to it."""
+    busy = replace(FULL_CPU, services={"backend": 0.05, "postgres": 0.9})
+    facts = _facts(cpu=busy, waited=0.02, server_cpu=0.05)
+    assert diagnose(facts).cause == causes.SLOTS.name
+
+
+def test_requests_that_queue_in_a_worker_are_behind_the_lock():
+    """One of two processes has more of them than threads, and the other idle threads."""
+    found = diagnose(
+        _facts(
+            slots=16,
+            in_flight=16.0,
+            awaited={"postgres": 8.3},
+            sessions={"lock": 8.3},
+            threads={"outside": 8.3, "lock": 7.0},
+        )
+    )
+    assert (found.cause, found.certainty) == (causes.ROW_LOCKS.name, "likely")
+
+
 def test_two_causes_that_are_close_are_both_named():
     facts = _facts(sessions={"lock": 1.0, "wal": 0.9})
     found = diagnose(facts)
