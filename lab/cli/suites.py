@@ -120,11 +120,10 @@ def compare(
 ) -> None:
     """Compare two variants: is B slower than A?
 
-    Both run at once on the same CPUs, those of --target in turns, restarted several times. Exit
-    code 1 if B is slower. Native engine only.
+    Both run at once on the same CPUs, on docker and with --target in turns, restarted several
+    times. Exit code 1 if B is slower.
     """
     from lab.cli.output import comparison as output
-    from lab.stack.locks import measurement_lock
     from lab.suites.comparison import command
     from lab.suites.comparison.stored import compare_stored, find_stored
     from lab.suites.comparison.turns import find_target_variant
@@ -144,21 +143,20 @@ def compare(
         _exit_by_verdict(document["verdict"], strict=strict)
         return
     engine = current_engine()
-    with measurement_lock():
-        if target:
-            declared = find_allowed(target, yes_load)
-            first, second = (find_target_variant(declared, text) for text in (a, b))
-            options = command.CompareOptions(
-                first, second, None, seconds, threshold, with_capacity=capacity
-            )
-            document = command.run_target(engine, declared, options)
-        else:
-            first, second = find_variant(a), find_variant(b)
-            requests = scenario or Api.DETAIL
-            options = command.CompareOptions(
-                first, second, requests, seconds, threshold, with_capacity=capacity
-            )
-            document = command.run(command.base_settings(engine), options)
+    if target:
+        declared = find_allowed(target, yes_load)
+        first, second = (find_target_variant(declared, text) for text in (a, b))
+        options = command.CompareOptions(
+            first, second, None, seconds, threshold, with_capacity=capacity
+        )
+        document = command.run_target(engine, declared, options)
+    else:
+        first, second = find_variant(a), find_variant(b)
+        requests = scenario or Api.DETAIL
+        options = command.CompareOptions(
+            first, second, requests, seconds, threshold, with_capacity=capacity
+        )
+        document = command.run(engine, options)
     print_result(document, as_json, output.comparison)
     if markdown:
         markdown.write_text(output.markdown(document))

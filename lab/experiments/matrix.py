@@ -23,6 +23,7 @@ from lab.experiments.schema import (
     Workload,
 )
 from lab.load import Scenario
+from lab.load.workloads import WRITING_SCENARIOS
 from lab.suites.capacity.command import LAST_SECONDS, MIN_BUDGET_SECONDS
 from lab.targets.file import Variation
 
@@ -84,7 +85,7 @@ class Cell:
         """Return how many details are built besides the loads'."""
         names = ("LAB_LOCAL_CACHE", "LAB_REDIS_CACHE", "LAB_NGINX_CACHE")
         is_cached = any(self.settings.get(name, "off") != "off" for name in names)
-        books = self.workload.scenario in ("journey", "booking")
+        books = self.workload.scenario in WRITING_SCENARIOS
         return (
             (VERIFIED_DETAILS if is_cached else 0)
             + (ALL_DETAILS if self.warm == "pages" else 0)

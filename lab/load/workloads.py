@@ -59,6 +59,10 @@ class Scenario(_Choice):
     REPLAY = "replay", "the requests of a mix, in its shares or at the times of a log"
 
 
+# Their bookings fill the suites.
+WRITING_SCENARIOS = (Scenario.JOURNEY.value, Scenario.BOOKING.value)
+
+
 class ApiScenario(_Choice):
     """The scenarios of the reference app that work at any arrival rate."""
 

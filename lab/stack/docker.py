@@ -5,9 +5,9 @@ import os
 import re
 import secrets
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -23,6 +23,7 @@ from lab.stack.engine import (
     K6Command,
     ServiceState,
     ServiceStatus,
+    settings_of,
     version_in,
 )
 
@@ -180,11 +181,23 @@ class DockerEngine:
         return result.stdout.splitlines()
 
     def connect_postgres(self) -> "psycopg.Connection[Any] | None":
-        # Its password is in a volume.
-        return None
+        import psycopg
 
-    def nginx_errors(self) -> Path | None:
-        return None
+        from lab.stack.superuser import connect
+
+        password = self.exec("postgres", ["cat", "/run/lab-secrets/postgres_password"])
+        if password.returncode:
+            return None
+        try:
+            return connect(settings_of(self), password.stdout.strip())
+        except psycopg.Error:
+            # Its connections may be used up: a load that needs none is possible all the same.
+            return None
+
+    def nginx_errors(self) -> Callable[[], Iterable[bytes]]:
+        # Its access log comes with it.
+        argv = ["logs", "--no-log-prefix", "--since", f"{time.time():.3f}", "nginx"]
+        return lambda: self._run(argv, self.settings()).stdout.encode().splitlines()
 
     def pids(self) -> dict[str, int]:
         # On Linux, the containers' processes are visible on the host; elsewhere they run in a

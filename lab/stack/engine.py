@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,8 +99,8 @@ class Engine(Protocol):
     def connect_postgres(self) -> "psycopg.Connection[Any] | None":
         """Return a connection to Postgres as its superuser; None where there is none from here."""
 
-    def nginx_errors(self) -> Path | None:
-        """Return Nginx's error log; None if it is no file of this machine."""
+    def nginx_errors(self) -> Callable[[], Iterable[bytes]]:
+        """Return a function that returns the lines that Nginx's error log gets from now on."""
 
     def pids(self) -> dict[str, int]:
         """Return the main process of each service that is visible from here."""

@@ -2,24 +2,30 @@
 
 import ipaddress
 import json
+import os
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
+from lab.console import note
 from lab.errors import LabError, UsageError
 from lab.stack import http
 from lab.stack.signals.sampler import Watched
-from lab.targets.credentials import Credentials, credentials
+from lab.targets.credentials import Credentials, credentials, fill_variables
 from lab.targets.file import TargetFile, read_target, target_path
 from lab.targets.mix import read_mix
 from lab.targets.observation import SERVER, observe, ports_of
 from lab.targets.target import no_check
+
+if TYPE_CHECKING:
+    import psycopg
 
 _POLL_SECONDS = 0.2
 _HINTS = {
@@ -141,8 +147,26 @@ class DeclaredTarget:
         if SERVER not in pids:
             # On another host, or another user's.
             return Watched()
-        ports = (http.address(self.url)[1],)
-        return Watched((pids[SERVER],), ports, find_dependencies=self._dependencies)
+        return Watched(
+            server_pids=(pids[SERVER],),
+            server_ports=(http.address(self.url)[1],),
+            find_dependencies=self._dependencies,
+            connect_postgres=self._connect_postgres,
+            # A container's connections to its database are in its own network.
+            network_pids=(os.getpid(), pids[SERVER]),
+        )
+
+    def _connect_postgres(self) -> "psycopg.Connection[Any] | None":
+        if self.file.postgres is None:
+            return None
+        import psycopg
+
+        address = fill_variables(self.file.postgres, "postgres in the target file")
+        try:
+            return psycopg.connect(address, connect_timeout=2)
+        except psycopg.Error as error:
+            note(f"What Postgres's sessions wait for is not seen: {str(error).strip()}")
+            return None
 
     def _dependencies(self) -> dict[str, tuple[int, ...]]:
         others = {name: pid for name, pid in self.pids.items() if name not in (SERVER, "cache")}

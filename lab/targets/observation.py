@@ -6,6 +6,7 @@ port of a container leads to the container's main process.
 """
 
 import ipaddress
+import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -15,6 +16,7 @@ from functools import cached_property
 import psutil
 
 from lab.stack.http import address
+from lab.stack.signals.tcp import network_of
 from lab.targets.containers import Connection, Container, connections_of, running_containers
 
 # The name of the service that answers the address itself.
@@ -56,13 +58,13 @@ def observe(url: str) -> dict[str, int]:
 
 
 def ports_of(services: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-    """Return the ports at which services listen, by name; none of those in a container, whose
-    connections this network namespace does not have.
+    """Return the ports at which services listen, by name; of a container, those in its network and
+    those that it publishes here.
     """
-    found = {}
+    machine, found = _Machine(), {}
     for name, pid in services.items():
-        with suppress(psutil.Error):
-            found[name] = tuple(sorted(_ports(psutil.Process(pid))))
+        with suppress(psutil.Error, OSError):
+            found[name] = tuple(sorted(machine.ports(pid)))
     return {name: ports for name, ports in found.items() if ports}
 
 
@@ -86,6 +88,13 @@ class _Machine:
     @cached_property
     def _containers(self) -> list[Container]:
         return running_containers()
+
+    def ports(self, pid: int) -> set[int]:
+        """Return the ports at which a process listens."""
+        if network_of(pid) == network_of(os.getpid()):
+            return _ports(psutil.Process(pid))
+        inside = {each.local_port for each in connections_of(pid) if each.remote is None}
+        return inside.union(*(c.ports for c in self._containers if c.pid == pid))
 
     def services_at(self, place: _Place) -> list[_Service]:
         """Return the service that listens there, and the proxy in front of a container's port."""

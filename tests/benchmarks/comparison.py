@@ -21,7 +21,7 @@ from lab.paths import RESULTS, ROOT
 from lab.settings import Settings, load_settings, update_settings
 from lab.stack.locks import measurement_lock
 from lab.suites.bench.busy import busy_loops
-from lab.suites.comparison.command import CompareOptions, run
+from lab.suites.comparison.command import CompareOptions, run_duet
 from lab.suites.comparison.variants import Variant, find_variant
 from tests.benchmarks.records import Record, by_series, each_missing, share, store
 
@@ -69,7 +69,7 @@ def _burnt_ms(folder: Path) -> float:
 
 
 def _compare(base: Settings, a: Variant, b: Variant) -> Record:
-    return run(base, CompareOptions(a, b, "detail", BUDGET, THRESHOLD))
+    return run_duet(base, CompareOptions(a, b, "detail", BUDGET, THRESHOLD))
 
 
 def _store(series: str, number: int, document: Record, truth: float) -> None:

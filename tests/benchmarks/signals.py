@@ -73,7 +73,7 @@ def main() -> None:
         threshold=0.03,
     )
     with measurement_lock():
-        document = command._compare(base, _watched_duet(base, options), options)
+        document = command._compare("native", base, _watched_duet(base, options), options)
     ratio = document["ratios"]["cpu_ms"]
     out.print(
         f"{arguments.scenario}: watched ÷ not watched: {ratio['ratio']} ({ratio['low']} to "

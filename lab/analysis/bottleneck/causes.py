@@ -76,6 +76,9 @@ REDIS: Final = Cause("response time of Redis", "see its SLOWLOG, and the network
 NETWORK: Final = Cause(
     "network delay × round trips to Postgres", "fewer queries per request, or a nearer Postgres"
 )
+CLIENTS: Final = Cause(
+    "network between the clients and the server", "smaller responses, or a quicker way to it"
+)
 OUTSIDE: Final = Cause("response time of another program", "see which: a timeout, or a cache")
 _BY_NAME: Final = {each.name: each for each in vars().copy().values() if isinstance(each, Cause)}
 

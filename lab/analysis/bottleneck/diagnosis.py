@@ -12,8 +12,18 @@ from pydantic import BaseModel, ConfigDict
 
 from lab.analysis.bottleneck import causes
 from lab.analysis.bottleneck.causes import Candidate, Cause
+from lab.analysis.bottleneck.evidence import (
+    duration,
+    headline,
+    network_text,
+    place_text,
+    postgres_text,
+    seconds_of_trip,
+    workers,
+)
 from lab.analysis.bottleneck.facts import Facts
 from lab.analysis.bottleneck.split import Place, Split, split_of
+from lab.stack.sides import side_of
 
 # `likely`: one cause leads clearly. `unclear`: two are close. `unseen`: too little was seen.
 Certainty = Literal["likely", "unclear", "unseen"]
@@ -38,17 +48,16 @@ _FULL, _MANY_REJECTED = 0.9, 0.5
 _POOL_IN_USE, _LOCKED = 0.7, 0.5
 # From this share of the requests on, what waits in front of a place is behind it.
 _INNERMOST = 0.3
+# A round trip to a Redis that is not slow takes less; seconds.
+_SLOW_REDIS = 0.005
 # In the first seconds a request is alone with fewer in flight.
 _ALONE = 1.5
+# Of the first response times: with less of them in the server, it is not what takes long. Seconds
+# that a request must take for it to be seen there.
+_LITTLE_INSIDE, _SEEN_SECONDS = 0.5, 0.1
 # Of a request's time: less is not worth a line.
 _LEAST_SHARE = 0.02
 _OWN_SERVICES = ("backend", "backend-beside", "target")
-# Services that measure, on the load generator's CPUs.
-_MEASURING = (
-    *("prometheus", "grafana", "metrics-ingress", "backend-metrics", "node-exporter", "alloy"),
-    *("process-exporter", "postgres-exporter", "redis-exporter", "nginx-exporter", "mtail"),
-    *("docker-socket", "exporters", "load", "push-gate"),
-)
 
 
 class Diagnosis(BaseModel):
@@ -97,12 +106,7 @@ def diagnose(facts: Facts) -> Diagnosis:
 def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
     """Yield what makes a run say nothing of the target's parts."""
     seen = facts.saturated
-    if facts.first_p95 is not None and facts.first_p95 > facts.p95_limit and _begins_alone(facts):
-        yield (
-            causes.ONE_REQUEST,
-            f"before any queue, p95 was {1000 * facts.first_p95:,.0f} ms > "
-            f"{1000 * facts.p95_limit:,.0f} ms",
-        )
+    yield from _slow_alone(facts)
     if facts.limited_by == "generator_cpu":
         yield causes.GENERATOR, f"its CPUs were {seen.cpu.load:.0%} busy"
     if facts.limited_by == "others" or _is_taken_by_others(facts):
@@ -124,6 +128,17 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
         )
 
 
+def _slow_alone(facts: Facts) -> Iterator[tuple[Cause, str]]:
+    """Yield why requests without a queue exceed the limit."""
+    if facts.first_p95 is None or facts.first_p95 <= facts.p95_limit or not _begins_alone(facts):
+        return
+    text = f"before any queue, p95 was {_ms(facts.first_p95)} > {_ms(facts.p95_limit)}"
+    inside = _seconds_in_server(facts)
+    if inside is not None and inside < _LITTLE_INSIDE * facts.first_p95:
+        yield causes.CLIENTS, f"{text}; in the server a request takes {_ms(inside)}"
+    yield causes.ONE_REQUEST, text
+
+
 def _begins_alone(facts: Facts) -> bool:
     """Return whether the load began without a queue: with few requests, or free workers and CPUs,
     none of which waited for another request.
@@ -137,12 +152,31 @@ def _begins_alone(facts: Facts) -> bool:
     return requests < _ALONE or (has_free and begin.cpu.target < _FULL_CPU and waits < _INNERMOST)
 
 
+def _seconds_in_server(facts: Facts) -> float | None:
+    """Return how long the first requests were seen in the server; None for those that may be too
+    short to be seen.
+    """
+    begin = facts.begin
+    if begin is None or begin.in_server is None or not begin.answered:
+        return None
+    if facts.first_p95 is None or facts.first_p95 < _SEEN_SECONDS:
+        return None
+    return begin.in_server / begin.answered
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:,.0f} ms"
+
+
 def _is_taken_by_others(facts: Facts) -> bool:
-    """Return whether other programs used full CPUs; those of a target that is not seen are its own
-    perhaps.
+    """Return whether other programs used full CPUs, and requests waited for one; those of a target
+    that is not seen are its own perhaps.
     """
     cpu = facts.saturated.cpu
-    return facts.observed and cpu.target > _FULL_CPU and cpu.others > _OTHER_CORES
+    if not facts.observed or cpu.target <= _FULL_CPU or cpu.others <= _OTHER_CORES:
+        return False
+    # What has a low priority takes only what nobody needs.
+    return _is_waited_for(facts, split_of(facts.saturated, facts.slots))
 
 
 def _has_free_slots(facts: Facts) -> bool:
@@ -183,19 +217,19 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
     if found[0].name == causes.UNSEEN.name:
         return {
             "headline": causes.UNSEEN.name,
-            "evidence": (*_workers(facts, split), found[0].evidence),
+            "evidence": (*workers(facts, split), found[0].evidence),
             "remedy": causes.UNSEEN.remedy,
             "candidates": tuple(found),
         }
     first, *others = found
     close = [one for one in others[:1] if first.share < _CLOSE * one.share]
-    evidence = [*_workers(facts, split), first.evidence, *(one.evidence for one in close)]
+    evidence = [*workers(facts, split), first.evidence, *(one.evidence for one in close)]
     return {
         "cause": first.name,
         "certainty": "unclear" if close else "likely",
         "headline": f"not clear: {first.name}, or {close[0].name}"
         if close
-        else _headline(first.name, split),
+        else headline(first.name, split),
         "evidence": tuple(evidence),
         "remedy": causes.remedy_of(first.name),
         "candidates": tuple(found),
@@ -246,8 +280,8 @@ def _computing(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]
         )
         return
     postgres = split.share("postgres cpu")
-    yield causes.POSTGRES_CPU, postgres, _postgres_text(facts, split, "postgres cpu", "computes")
-    backend = f"{used}; the backend computes {_ms(facts, split, 'cpu')} of a request"
+    yield causes.POSTGRES_CPU, postgres, postgres_text(facts, split, "postgres cpu", "computes")
+    backend = f"{used}; the backend computes {duration(facts, split, 'cpu')} of a request"
     yield causes.BACKEND_CPU, split.share("cpu", "cpu wait"), backend
 
 
@@ -280,7 +314,7 @@ def _greatest_user(facts: Facts) -> tuple[str, Cause, float]:
     users = {
         name: cores
         for name, cores in services.items()
-        if name not in _OWN_SERVICES and not name.startswith(_MEASURING)
+        if name not in _OWN_SERVICES and side_of(name) == "target"
     }
     name = max(users, key=lambda one: users[one], default="")
     if not name or own >= users[name]:
@@ -315,17 +349,15 @@ def _waiting(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]:
         "postgres internal": (causes.POSTGRES_INTERNAL, "wait for each other"),
     }
     for place, (cause, what) in inside.items():
-        yield cause, split.share(place), _postgres_text(facts, split, place, what)
-    redis = facts.saturated.cpu.services.get("redis", 0.0)
-    redis_cause = causes.REDIS_CPU if redis > _FULL_CPU else _slots_or(facts, split, causes.REDIS)
-    redis_text = f"a request waits for Redis {_ms(facts, split, 'redis')}; its CPU {redis:.0%}"
-    yield redis_cause, split.share("redis"), redis_text
+        yield cause, split.share(place), postgres_text(facts, split, place, what)
+    yield _redis_cause(facts, split)
+    yield causes.CLIENTS, split.share("clients"), place_text(facts, split, "clients")
     elsewhere: dict[Place, tuple[Cause, str]] = {
-        "network": (causes.NETWORK, _network_text(facts, split)),
-        "postgres sleep": (causes.OUTSIDE, _place_text(facts, split, "postgres sleep")),
-        "sleep": (causes.OUTSIDE, _place_text(facts, split, "sleep")),
-        "postgres": (causes.POSTGRES, _place_text(facts, split, "postgres")),
-        "outside": (causes.OUTSIDE, _place_text(facts, split, "outside")),
+        "network": (causes.NETWORK, network_text(facts, split)),
+        "postgres sleep": (causes.OUTSIDE, place_text(facts, split, "postgres sleep")),
+        "sleep": (causes.OUTSIDE, place_text(facts, split, "sleep")),
+        "postgres": (causes.POSTGRES, place_text(facts, split, "postgres")),
+        "outside": (causes.OUTSIDE, place_text(facts, split, "outside")),
     }
     for place, (cause, text) in elsewhere.items():
         # What is inside Postgres may be full itself.
@@ -333,6 +365,19 @@ def _waiting(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]:
         named = _slots_or(facts, split, cause) if may_be_slots else cause
         yield named, split.share(place), text
     yield _process_cause(facts, split)
+
+
+def _redis_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
+    cores = facts.saturated.cpu.services.get("redis", 0.0)
+    text = f"a request waits for Redis {duration(facts, split, 'redis')}; its CPU {cores:.0%}"
+    trip = seconds_of_trip(facts, split, "redis", "redis")
+    if cores > _FULL_CPU:
+        cause = causes.REDIS_CPU
+    elif trip is not None and trip > _SLOW_REDIS:
+        cause, text = causes.REDIS, f"{text}; {1000 * trip:,.0f} ms for each round trip"
+    else:
+        cause = _slots_or(facts, split, causes.REDIS)
+    return cause, split.share("redis"), text
 
 
 def _slots_or(facts: Facts, split: Split, cause: Cause) -> Cause:
@@ -350,7 +395,7 @@ _INNER: tuple[Place, ...] = (
 
 def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
     """Return the cause of requests that wait inside the server's processes."""
-    share, text = split.share("process"), f"{_ms(facts, split, 'process')} inside the server"
+    share, text = split.share("process"), f"{duration(facts, split, 'process')} inside the server"
     seen = facts.saturated
     if _are_processes_full(facts) or (
         seen.busiest >= _FULL_PROCESS and seen.cpu.target > _FULL_CPU
@@ -363,81 +408,9 @@ def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
     used = seen.all_sessions - seen.session("idle")
     if facts.pool and used >= _POOL_IN_USE * facts.pool:
         return causes.POOL, share, f"{used:.1f} of {facts.pool} connections were in use; {text}"
-    if seen.threads.get("lock", 0.0) < _LOCKED * share * split.busy:
+    if seen.threads.get("lock", 0.0) < _LOCKED * split.places.get("process", 0.0):
         return causes.UNSEEN, share, f"{text}, in an event loop or where no thread is seen"
     return causes.PROCESS_LOCK, share, text
-
-
-def _workers(facts: Facts, split: Split) -> Iterator[str]:
-    seen = facts.saturated
-    if facts.slots:
-        yield (
-            f"{split.busy:.1f} of {facts.slots} workers busy, {split.waiting:.0f} requests before "
-            f"them; the target's CPUs {seen.cpu.target:.0%} busy"
-        )
-    elif seen.in_flight is not None:
-        yield (
-            f"{seen.in_flight:.1f} requests in the server; the target's CPUs "
-            f"{seen.cpu.target:.0%} busy"
-        )
-
-
-def _headline(name: str, split: Split) -> str:
-    if name != causes.SLOTS.name:
-        return name
-    longest = max(_WAITED_FOR, key=split.share)
-    return f"{name} (they wait for {_WAITED_FOR[longest]})"
-
-
-_WAITED_FOR: dict[Place, str] = {
-    "network": "the way to Postgres",
-    "redis": "Redis",
-    "outside": "another program",
-    "sleep": "a sleep",
-    "postgres sleep": "a sleep in Postgres",
-}
-
-
-def _ms(facts: Facts, split: Split, place: Place) -> str:
-    """Return how long a request is at a place, of how long."""
-    rate = facts.saturated.answered
-    if not rate:
-        return "for most of its time"
-    return (
-        f"{split.milliseconds(rate).get(place, 0.0):,.0f} ms of {1000 * split.busy / rate:,.0f} ms"
-    )
-
-
-_PLACE_TEXTS: dict[Place, str] = {
-    "postgres sleep": "sleeps in Postgres",
-    "sleep": "sleeps",
-    "postgres": "is at Postgres, or on the way there,",
-    "outside": "waits for other programs",
-}
-
-
-def _place_text(facts: Facts, split: Split, place: Place) -> str:
-    return f"a request {_PLACE_TEXTS[place]} {_ms(facts, split, place)}"
-
-
-def _postgres_text(facts: Facts, split: Split, place: Place, what: str) -> str:
-    state = place.removeprefix("postgres ")
-    sessions = facts.saturated.session(state)
-    cores = facts.saturated.cpu.services.get("postgres", 0.0)
-    return (
-        f"{sessions:.1f} sessions of Postgres {what}: {_ms(facts, split, place)} of a request; "
-        f"Postgres's CPU {cores:.2f} cores"
-    )
-
-
-def _network_text(facts: Facts, split: Split) -> str:
-    seen = facts.saturated
-    text = f"{_ms(facts, split, 'network')} on the way to and from Postgres"
-    trips = seen.sent.get("postgres", 0.0) / seen.answered if seen.answered else 0.0
-    if trips >= 1 and seen.answered:
-        each = split.milliseconds(seen.answered).get("network", 0.0) / trips
-        text += f": {trips:.0f} round trips of {each:,.0f} ms"
-    return f"{text}; Postgres's CPU {seen.cpu.services.get('postgres', 0.0):.2f} cores"
 
 
 def predicted_rate(facts: Facts) -> float | None:

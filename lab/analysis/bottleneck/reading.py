@@ -15,6 +15,8 @@ from lab.settings import Settings
 # The quiet part of a ramp, in relation to the rate that broke.
 _QUIET = (0.2, 0.6)
 _ERRORS = "errors"
+# Cores of a process that can't use more than one; of another one they say nothing.
+_FULL_PROCESS, _ONE_CPU = 0.85, 1.1
 TOO_MANY_REQUESTS = "429"
 
 
@@ -29,6 +31,7 @@ def facts_of(
     saturated = _stretch(result, first, _end_of_break(result.windows, point.seconds_into_test))
     if saturated is None:
         return None
+    url = result.target.url if result.target else ""
     answered = (w for w in result.windows if w.p95_ms is not None)
     p95 = next((w.p95_ms for w in answered), None)
     return Facts(
@@ -43,7 +46,7 @@ def facts_of(
         failed=result.failed,
         by_errors=any(reason.startswith(_ERRORS) for reason in point.reasons),
         unseen=tuple(result.unseen_signals),
-        **known_limits(result.target.url if result.target else "", settings),
+        **limits_of(url, settings, saturated),
     )
 
 
@@ -66,6 +69,11 @@ def expected_capacity(result: Result, settings: Settings) -> float | None:
     return predicted_rate(Facts(seen, half=seen, **known_limits(url, settings)))
 
 
+def limits_of(url: str, settings: Settings, saturated: Stretch) -> dict[str, Any]:
+    """Return the fields of `Facts` that tell how much the server at `url` admits at once."""
+    return known_limits(url, settings) or _seen_limits(saturated)
+
+
 def known_limits(url: str, settings: Settings) -> dict[str, Any]:
     """Return the fields of `Facts` that the settings of the reference app tell; none for a target
     at another address.
@@ -83,6 +91,19 @@ def known_limits(url: str, settings: Settings) -> dict[str, Any]:
         "processes": workers,
         "pool": None if pool == "off" else int(pool) * workers,
     }
+
+
+def _seen_limits(seen: Stretch) -> dict[str, int]:
+    """Return the slots and processes of a server whose settings are not known: it works on as many
+    requests as are in flight while others wait to be accepted; and on as many processes as use the
+    same CPU time as a full one.
+    """
+    limits = {}
+    if seen.in_flight and seen.queued and seen.queued >= 1:
+        limits["slots"] = max(round(seen.in_flight), 1)
+    if _FULL_PROCESS <= seen.busiest <= _ONE_CPU:
+        limits["processes"] = round(seen.server_cpu / seen.busiest)
+    return limits
 
 
 def _quiet(result: Result, rate: float) -> Stretch | None:

@@ -11,11 +11,12 @@ from lab.stack.signals.second import POSTGRES
 
 # `process`: a lock, a pool or a queue inside the server's processes. `network`: between the server
 # and Postgres; `postgres`: in it or on the way, where its sessions are not seen. `outside`: for
-# programs that are not known.
+# programs that are not known; `clients`: between them and the server, Nginx included.
 Place = Literal[
     "cpu",
     "cpu wait",
     "process",
+    "clients",
     "sleep",
     "network",
     "redis",
@@ -33,6 +34,7 @@ TITLES: dict[str, str] = {
     "cpu": "computes",
     "cpu wait": "waits for a CPU",
     "process": "waits inside the server: lock, pool, queue",
+    "clients": "between the clients and the server",
     "sleep": "sleeps",
     "network": "on the way to and from Postgres",
     "postgres": "at Postgres, or on the way",
@@ -45,21 +47,28 @@ TITLES: dict[str, str] = {
     "postgres internal": "Postgres's sessions wait for each other",
     "postgres sleep": "sleeps in Postgres",
 }
+# The kernel's clock has steps of up to 10 ms: shorter requests are in the server more often than
+# they are seen there. Seconds.
+_SEEN_SURELY = 0.05
 _SESSION_STATES = ("cpu", "lock", "wal", "io", "internal", "sleep")
 
 
 @dataclass(frozen=True)
 class Split:
-    """The mean number of requests at each place, of `busy` that the server works on, and `waiting`
-    for it to begin.
+    """The mean number of requests at each place: of `busy` that the server works on, and those
+    between it and the clients; and `waiting` for it to begin.
     """
 
     places: Mapping[Place, float]
     busy: float
     waiting: float
 
+    @property
+    def total(self) -> float:
+        return self.busy + self.places.get("clients", 0.0)
+
     def share(self, *places: Place) -> float:
-        return sum(self.places.get(place, 0.0) for place in places) / max(self.busy, 1e-9)
+        return sum(self.places.get(place, 0.0) for place in places) / max(self.total, 1e-9)
 
     def milliseconds(self, rate: float) -> dict[Place, float]:
         """Return how long one request is at each place, at `rate` answers per second."""
@@ -71,7 +80,7 @@ def split_of(stretch: Stretch, slots: int | None) -> Split:
     limited.
     """
     outside, sleep = stretch.threads.get("outside", 0.0), stretch.threads.get("sleep", 0.0)
-    busy, waiting = _busy(stretch, slots)
+    busy, waiting, between = _busy(stretch, slots)
     places: dict[Place, float] = {"cpu": stretch.server_cpu, "cpu wait": stretch.waited}
     places |= _postgres(stretch)
     others = {name: n for name, n in stretch.awaited.items() if name != POSTGRES}
@@ -81,17 +90,29 @@ def split_of(stretch: Stretch, slots: int | None) -> Split:
     places["sleep"] = sleep
     places = _at_most(places, busy)
     places["process"] = max(busy - sum(places.values()), 0.0)
+    places["clients"] = between
     return Split(places, busy, waiting)
 
 
-def _busy(stretch: Stretch, slots: int | None) -> tuple[float, float]:
-    """Return the requests that the server works on, and those that wait for it to begin."""
+def _busy(stretch: Stretch, slots: int | None) -> tuple[float, float, float]:
+    """Return the requests that the server works on, those that wait for it to begin, and those
+    between it and the clients.
+    """
     queued = stretch.queued or 0.0
     if stretch.in_flight is None:
         seen = sum(stretch.threads.get(name, 0.0) for name in ("running", "outside", "sleep"))
-        return max(seen, stretch.server_cpu), queued
-    busy = min(stretch.in_flight, slots) if slots else stretch.in_flight
-    return busy, queued + stretch.in_flight - busy
+        return max(seen, stretch.server_cpu), queued, 0.0
+    between = _between(stretch)
+    inside = stretch.in_flight - between
+    busy = min(inside, slots) if slots else inside
+    return busy, queued + inside - busy, between
+
+
+def _between(stretch: Stretch) -> float:
+    """Return the requests that k6 sent and the server does not have, or no longer."""
+    flight, seen = stretch.in_flight or 0.0, stretch.in_server
+    is_sure = seen is not None and flight > _SEEN_SURELY * stretch.answered
+    return max(flight - seen, 0.0) if seen is not None and is_sure else 0.0
 
 
 def _postgres(stretch: Stretch) -> dict[Place, float]:

@@ -23,6 +23,8 @@ class Stretch:
     cpu: CpuUse
     in_flight: float | None = None
     queued: float | None = None
+    # Of those in flight, seen in the server.
+    in_server: float | None = None
     threads: dict[str, float] = field(default_factory=dict)
     sessions: dict[str, float] = field(default_factory=dict)
     awaited: dict[str, float] = field(default_factory=dict)
@@ -89,7 +91,7 @@ def stretch_between(
     counted = {name: value for name, value in vars(rates).items() if name != "in_system"}
     queued = _mean(one.queued for one in seen)
     # k6's counts are exact. What is seen of connections is not, and lacks requests inside Nginx.
-    in_flight = _mean(one.in_flight for one in seen)
+    in_server = in_flight = _mean(one.in_flight for one in seen)
     if rates.in_system is not None:
         in_flight = max(rates.in_system - (queued or 0.0), 0.0)
     return Stretch(
@@ -98,6 +100,7 @@ def stretch_between(
         cpu=use,
         in_flight=in_flight,
         queued=queued,
+        in_server=in_server,
         threads=_means(seen, lambda one: one.threads),
         sessions=_means([one for one in seen if one.sessions], lambda one: one.sessions),
         awaited=_means(seen, lambda one: one.awaited),

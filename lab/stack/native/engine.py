@@ -2,8 +2,9 @@
 
 import os
 import subprocess
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -42,6 +43,8 @@ from lab.stack.native.supervision import (
     wait_for,
 )
 from lab.stack.reference import DATABASE, HAS_DATA
+from lab.stack.signals.nginx import lines_after, size_of
+from lab.stack.superuser import connect
 
 # About half a million requests.
 _LOG_BYTES = 200 * 1024**2
@@ -136,13 +139,14 @@ class NativeEngine:
         if settings.LAB_REFERENCE_APP == "off":
             return None
         try:
-            return postgres.connect(settings, self._state)
+            return connect(settings, self._state.secret(postgres.PASSWORD))
         except psycopg.Error:
             # Its connections may be used up: a load that needs none is possible all the same.
             return None
 
-    def nginx_errors(self) -> Path | None:
-        return self._state.logs / "nginx-error.log"
+    def nginx_errors(self) -> Callable[[], Iterable[bytes]]:
+        log = self._state.logs / "nginx-error.log"
+        return partial(lines_after, log, size_of(log))
 
     def pids(self) -> dict[str, int]:
         return self._supervision.pids() if self._supervision.alive else {}

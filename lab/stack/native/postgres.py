@@ -14,9 +14,13 @@ import psycopg
 
 from lab.errors import LabError
 from lab.paths import ROOT, State
-from lab.settings import LOOPBACK, Settings
+from lab.settings import Settings
 from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.services.start_order import postgres_user
+from lab.stack.superuser import connect
+
+# The secret with the superuser's password.
+PASSWORD = "postgres_password"  # noqa: S105, its name
 
 
 def make_cluster(state: State) -> None:
@@ -29,7 +33,7 @@ def make_cluster(state: State) -> None:
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True, mode=0o700)
     with tempfile.NamedTemporaryFile("w", prefix="load-lab-") as password:
-        password.write(state.secret("postgres_password"))
+        password.write(state.secret(PASSWORD))
         password.flush()
         _change_owner(target, Path(password.name))
         _initdb(target, password.name)
@@ -74,7 +78,7 @@ def accepts_connections(settings: Settings, state: State) -> bool:
         LabError: the data was created with another password.
     """
     try:
-        connect(settings, state).close()
+        connect(settings, state.secret(PASSWORD)).close()
     except psycopg.OperationalError as error:
         if "password authentication failed" in str(error):
             raise LabError(
@@ -93,7 +97,7 @@ def run(database: str, statements: Sequence[str], settings: Settings, state: Sta
         LabError: Postgres rejected a statement.
     """
     try:
-        with connect(settings, state, database) as connection:
+        with connect(settings, state.secret(PASSWORD), database) as connection:
             connection.autocommit = True
             for statement in statements:
                 cursor = connection.execute(statement)
@@ -102,20 +106,6 @@ def run(database: str, statements: Sequence[str], settings: Settings, state: Sta
         raise LabError(
             f"Postgres rejected the command: {str(error).strip()}. See `lab logs postgres`."
         ) from None
-
-
-def connect(settings: Settings, state: State, database: str = "postgres") -> psycopg.Connection:
-    """Return a connection as the superuser."""
-    return psycopg.connect(
-        host=LOOPBACK,
-        port=settings.LAB_POSTGRES_PORT,
-        user="postgres",
-        dbname=database,
-        password=state.secret("postgres_password"),
-        connect_timeout=2,
-        # Another program that listens on the port must not receive the password.
-        require_auth="scram-sha-256",
-    )
 
 
 def _change_owner(*paths: Path) -> None:

@@ -1,6 +1,7 @@
 """Requests that Nginx refused itself, by the reasons in its error log."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -14,18 +15,21 @@ _REASONS: dict[bytes, Rejection] = {
 _CHUNK_BYTES = 1 << 20
 
 
-class NginxErrors:
-    """Counts the lines that an error log gets from now on."""
+def rejections(lines: Iterable[bytes]) -> Counter[Rejection]:
+    """Count what lines of an error log say."""
+    found: Counter[Rejection] = Counter()
+    for line in lines:
+        found.update(reason for text, reason in _REASONS.items() if text in line)
+    return found
 
-    def __init__(self, log: Path) -> None:
-        self._log = log
-        self._start = log.stat().st_size if log.exists() else 0
 
-    def counts(self) -> Counter[Rejection]:
-        found: Counter[Rejection] = Counter()
-        with suppress(OSError), self._log.open("rb") as file:
-            file.seek(self._start)
-            while lines := file.readlines(_CHUNK_BYTES):
-                for line in lines:
-                    found.update(reason for text, reason in _REASONS.items() if text in line)
-        return found
+def size_of(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0
+
+
+def lines_after(log: Path, start: int) -> Iterator[bytes]:
+    """Yield the lines of a log from a position on."""
+    with suppress(OSError), log.open("rb") as file:
+        file.seek(start)
+        while lines := file.readlines(_CHUNK_BYTES):
+            yield from lines

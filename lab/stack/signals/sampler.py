@@ -2,17 +2,16 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import psycopg
 
 from lab.host.cpus import bind
-from lab.stack.signals.nginx import NginxErrors
+from lab.stack.signals import nginx
 from lab.stack.signals.processes import Processes, throttled_seconds
 from lab.stack.signals.second import Look, Second, Signals
 from lab.stack.signals.sessions import Sessions
@@ -28,14 +27,16 @@ Dependencies = Mapping[str, tuple[int, ...]]
 @dataclass(frozen=True)
 class Watched:
     """What is watched: the server's main processes and ports, how the ports of what it depends on
-    are found, by name, how to connect to Postgres as its superuser, and Nginx's error log.
+    are found, by name, how to connect to Postgres, and how to read what Nginx's error log got
+    meanwhile. `network_pids`: in whose network namespaces the connections are, if not in this one.
     """
 
     server_pids: tuple[int, ...] = ()
     server_ports: tuple[int, ...] = ()
     find_dependencies: Callable[[], Dependencies] = dict
     connect_postgres: "Callable[[], psycopg.Connection[Any] | None]" = lambda: None
-    nginx_errors: Path | None = None
+    nginx_errors: Callable[[], Iterable[bytes]] = tuple
+    network_pids: tuple[int, ...] = ()
 
 
 @dataclass
@@ -59,15 +60,13 @@ class SignalSampler:
             self._processes = Processes(self.watched.server_pids)
             self._processes.refresh()
             self._dependencies = self.watched.find_dependencies()
-            self._tcp = _open_tcp()
+            self._tcp = _open_tcp(self.watched.network_pids)
             if self._tcp:
                 opened.callback(self._tcp.close)
             connection = self.watched.connect_postgres()
             self._sessions = Sessions(connection, self.cpus) if connection else None
             if self._sessions:
                 opened.callback(self._sessions.close)
-            log = self.watched.nginx_errors
-            self._errors = NginxErrors(log) if log else None
             self._find_lost()
             # A slow receiver must not delay the next look.
             self._publishing = ThreadPoolExecutor(1, initializer=bind, initargs=(self.cpus,))
@@ -81,21 +80,26 @@ class SignalSampler:
         self._stop.set()
         self._thread.join(_END_SECONDS)
         self._publishing.shutdown(wait=False, cancel_futures=True)
-        if self._errors:
-            self.rejections = {str(name): n for name, n in self._errors.counts().items()}
+        counts = nginx.rejections(self.watched.nginx_errors())
+        self.rejections = {str(reason): count for reason, count in counts.items()}
         self._opened.close()
 
     def _find_lost(self) -> None:
         if not self.watched.server_ports:
             self.lost.append("requests in flight (the server's connections are not visible)")
         elif self._tcp is None:
-            self.lost.append("requests in flight (the kernel tells nothing of TCP connections)")
+            self.lost.append(
+                "requests in flight (the kernel tells nothing of TCP connections; only root sees "
+                "those in containers)"
+            )
         if not self._processes.pids:
             self.lost.append("threads (the processes of the server are not visible)")
         elif not set(self._processes.states()) - {"unknown"}:
             self.lost.append("what threads wait for (only root may see it: run `lab` as root)")
         if self._sessions is None:
-            self.lost.append("what Postgres's sessions wait for (no connection to it from here)")
+            self.lost.append(
+                "what Postgres's sessions wait for (no connection; in a target file: postgres)"
+            )
 
     def _sample(self) -> None:
         bind(self.cpus)
@@ -137,10 +141,10 @@ class SignalSampler:
         return look
 
 
-def _open_tcp() -> TcpDiagnosis | None:
+def _open_tcp(network_pids: Sequence[int]) -> TcpDiagnosis | None:
     # Only Linux has it, and not every sandbox.
     with suppress(OSError, AttributeError):
-        tcp = TcpDiagnosis()
+        tcp = TcpDiagnosis(network_pids)
         try:
             tcp.accept_queue(1)
         except OSError:

@@ -25,6 +25,8 @@ SELECT CASE
        END, count(*)
 FROM pg_stat_activity
 WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+  -- A role without pg_monitor sees the states of its own sessions only.
+  AND state IS NOT NULL
 GROUP BY 1
 """
 _STEP_SECONDS, _FRESH_SECONDS = 0.1, 0.3

@@ -1,15 +1,20 @@
-"""The TCP connections of this network namespace with their times, from the kernel (sock_diag(7)).
+"""TCP connections with their times, from the kernel (sock_diag(7)).
 
 A client's connection that sent later than it received awaits a response. So the requests in flight
 to a server, a database or a cache are counted from outside, without its help. The kernel's clock
 has steps of 1 to 10 ms: of what happens within one, it does not tell which came last.
 """
 
+import ctypes
+import os
 import socket
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 _SOCK_DIAG, _BY_FAMILY, _DUMP, _DONE, _ERROR = 4, 20, 0x301, 3, 2
 _ESTABLISHED, _LISTEN = 1, 10
@@ -24,6 +29,8 @@ _ATTRIBUTE = struct.Struct("=HH")
 # with data, received and sent.
 _SENT_AT, _RECEIVED_AT, _RETRANSMITS_AT, _SEGMENTS_IN_AT, _SEGMENTS_AT = 44, 52, 100, 152, 156
 _BUFFER = 1 << 18
+# Of setns(2).
+_NETWORK = 0x40000000
 
 
 @dataclass(frozen=True)
@@ -39,53 +46,100 @@ class Connection:
 
 
 class TcpDiagnosis:
-    """Asks the kernel. Raises OSError where it does not answer, as in some sandboxes."""
+    """Asks the kernel about the network namespaces of processes; those in containers have another
+    one, which only root sees. Raises OSError where it tells nothing, as in some sandboxes.
+    """
 
-    def __init__(self) -> None:
-        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG)
-        self._socket.settimeout(1)
+    def __init__(self, pids: Iterable[int] = ()) -> None:
+        opened: dict[int, socket.socket] = {}
+        for pid in pids or (os.getpid(),):
+            with suppress(OSError):
+                if (namespace := network_of(pid)) not in opened:
+                    opened[namespace] = _socket_of(pid)
+        if not opened:
+            raise OSError("no network namespace can be looked at")
+        self._sockets = list(opened.values())
 
     def close(self) -> None:
-        self._socket.close()
+        for each in self._sockets:
+            each.close()
 
     def connections_to(self, port: int) -> list[Connection]:
         """Return the clients' ends of the connections to a port."""
         return [
-            _connection(body)
-            for family in (socket.AF_INET, socket.AF_INET6)
-            for body in self._dump(family, _ESTABLISHED, remote=port)
+            _connection(body, number)
+            for number, each in enumerate(self._sockets)
+            for body in _dump(each, _ESTABLISHED, remote=port)
         ]
 
     def accept_queue(self, port: int) -> int:
         """Return the connections that wait for the server on a port to accept them."""
         return sum(
             _MESSAGE.unpack_from(body)[11]
-            for family in (socket.AF_INET, socket.AF_INET6)
-            for body in self._dump(family, _LISTEN, local=port)
+            for each in self._sockets
+            for body in _dump(each, _LISTEN, local=port)
         )
 
-    def _dump(self, family: int, state: int, *, local: int = 0, remote: int = 0) -> Iterator[bytes]:
-        ports = (socket.htons(local), socket.htons(remote))
-        request = _REQUEST.pack(
-            *(_REQUEST.size, _BY_FAMILY, _DUMP, 0, 0),
-            *(family, socket.IPPROTO_TCP, 1 << (_INFO - 1), 0, 1 << state),
-            *ports,
-            *(b"", b"", 0, b"\xff" * 8),
-        )
-        self._socket.send(request)
-        while True:
-            data = self._socket.recv(_BUFFER)
-            while data:
-                length, kind, *_ = _HEADER.unpack_from(data)
-                if kind == _DONE:
-                    return
-                if kind == _ERROR:
-                    raise OSError("the kernel tells nothing of TCP connections")
-                yield data[_HEADER.size : length]
-                data = data[(length + 3) & ~3 :]
+
+def network_of(pid: int) -> int:
+    """Return the network namespace of a process."""
+    return Path(f"/proc/{pid}/ns/net").stat().st_ino
 
 
-def _connection(body: bytes) -> Connection:
+def _socket_of(pid: int) -> socket.socket:
+    """Return a socket in the network namespace of a process."""
+    if network_of(pid) == network_of(os.getpid()):
+        return _open()
+    # Only this thread enters it, and ends.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(_open_in, pid).result()
+
+
+def _open_in(pid: int) -> socket.socket:
+    file = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+    try:
+        # os.setns came with Python 3.12.
+        if ctypes.CDLL(None, use_errno=True).setns(file, _NETWORK):
+            raise OSError(ctypes.get_errno(), "setns")
+    finally:
+        os.close(file)
+    return _open()
+
+
+def _open() -> socket.socket:
+    opened = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG)
+    opened.settimeout(1)
+    return opened
+
+
+def _dump(kernel: socket.socket, state: int, *, local: int = 0, remote: int = 0) -> Iterator[bytes]:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        yield from _dump_family(kernel, family, state, (local, remote))
+
+
+def _dump_family(
+    kernel: socket.socket, family: int, state: int, ports: tuple[int, int]
+) -> Iterator[bytes]:
+    request = _REQUEST.pack(
+        *(_REQUEST.size, _BY_FAMILY, _DUMP, 0, 0),
+        *(family, socket.IPPROTO_TCP, 1 << (_INFO - 1), 0, 1 << state),
+        *map(socket.htons, ports),
+        *(b"", b"", 0, b"\xff" * 8),
+    )
+    kernel.send(request)
+    while True:
+        data = kernel.recv(_BUFFER)
+        while data:
+            length, kind, *_ = _HEADER.unpack_from(data)
+            if kind == _DONE:
+                return
+            if kind == _ERROR:
+                raise OSError("the kernel tells nothing of TCP connections")
+            yield data[_HEADER.size : length]
+            data = data[(length + 3) & ~3 :]
+
+
+def _connection(body: bytes, namespace: int) -> Connection:
     fields = _MESSAGE.unpack_from(body)
     info = _info(body[_MESSAGE.size :])
     sent_ago, received_ago, retransmits, received, sent = (
@@ -96,7 +150,8 @@ def _connection(body: bytes) -> Connection:
     if sent_ago == received_ago and sent:
         # The time of the opening counts as one at which data was received.
         awaits = True if not received else None
-    return Connection(fields[9], awaits, sent, retransmits)
+    # Each namespace may count its cookies for itself.
+    return Connection(bytes([namespace]) + fields[9], awaits, sent, retransmits)
 
 
 def _info(attributes: bytes) -> bytes:

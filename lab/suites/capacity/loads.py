@@ -10,7 +10,7 @@ from statistics import fmean
 
 from lab.analysis.bottleneck.diagnosis import Diagnosis, diagnose
 from lab.analysis.bottleneck.facts import Facts
-from lab.analysis.bottleneck.reading import known_limits
+from lab.analysis.bottleneck.reading import limits_of
 from lab.analysis.bottleneck.stretch import Rates, stretch_between
 from lab.analysis.capacity.course import LATE_SHARE, Second, Slo, course_of
 from lab.analysis.capacity.judgement import HoldPlan, Judgement, judge
@@ -225,7 +225,7 @@ class K6Loads:
             unseen=course.run.unseen,
             failed=round(errors),
             observed=self.target.is_observed,
-            **known_limits(self.target.url, settings),
+            **limits_of(self.target.url, settings, seen),
         )
         return diagnose(facts)
 

@@ -24,15 +24,18 @@ from lab.console import Progress, note
 from lab.errors import Interrupted, LabError, UsageError
 from lab.host.cpus import choose_cpus, expand
 from lab.host.noise import StealMeter, cpu_speed
+from lab.load.workloads import WRITING_SCENARIOS
 from lab.paths import RESULTS
 from lab.settings import Settings, load_settings
 from lab.stack.engine import Engine, settings_of
+from lab.stack.exclusive import exclusive_use, prepare
+from lab.stack.locks import measurement_lock
 from lab.suites.capacity.command import LAST_SECONDS, CapacityOptions
 from lab.suites.capacity.stack import SLO
 from lab.suites.comparison.duet import duet
 from lab.suites.comparison.measuring import BlockLoad, Order, Side
 from lab.suites.comparison.stored import compare_stored, stored_capacity
-from lab.suites.comparison.turns import Turns
+from lab.suites.comparison.turns import turns_of_stack, turns_of_target
 from lab.suites.comparison.variants import Variant, require_comparable
 from lab.targets.declared import DeclaredTarget
 
@@ -119,26 +122,16 @@ def _validate_budget(options: CompareOptions) -> None:
         raise UsageError("--fail-if-slower 0% can't be told. Set it like 5%.")
 
 
-def base_settings(engine: Engine) -> Settings:
-    """Return the settings of both stacks without a variant: those of the running stack, if there
-    is one.
+def _base_settings(engine: Engine) -> Settings:
+    """Return the settings without a variant: those of the running stack, if there is one.
 
     Raises:
-        UsageError: the engine has no second stack, or there is no reference app.
+        UsageError: there is no reference app.
     """
-    _require_native(engine)
     settings = engine.settings() or load_settings()
     if settings.LAB_REFERENCE_APP == "off":
         raise UsageError("LAB_REFERENCE_APP=off, but `lab compare` loads the reference app.")
     return settings
-
-
-def _require_native(engine: Engine) -> None:
-    if engine.name != "native":
-        raise UsageError(
-            "`lab compare` needs the native engine: two stacks at once. Stop this one with `lab "
-            "down`, and set LAB_ENGINE=native."
-        )
 
 
 @dataclass(frozen=True)
@@ -199,38 +192,61 @@ class _Comparison:
         return all(is_clear(self.pairs(name), threshold) for name in self.judged)
 
 
-def run(base: Settings, options: CompareOptions) -> dict[str, Any]:
-    """Compare variants of the reference app, store the document, and return it; `base` are the
-    settings of both stacks.
+def run(engine: Engine, options: CompareOptions) -> dict[str, Any]:
+    """Compare variants of the reference app, store the document, and return it: both at once, on
+    docker in turns.
 
     Raises:
         UsageError: an option is out of range.
         LabError: a variant does not start, or a load failed.
         Interrupted: the user pressed Ctrl-C; the blocks so far are stored.
     """
+    base = _base_settings(engine)
+    if engine.name == "docker":
+        return _run_in_turns(engine, base, options)
+    with measurement_lock():
+        return run_duet(base, options)
+
+
+def run_duet(base: Settings, options: CompareOptions) -> dict[str, Any]:
+    """Like `run`, with two stacks of the native engine; `base` are the settings of both."""
     validate_options(options, base)
     variants = (options.a, options.b)
-    return _compare(base, duet(base, variants, str(options.scenario)), options)
+    return _compare("native", base, duet(base, variants, str(options.scenario)), options)
+
+
+def _run_in_turns(engine: Engine, base: Settings, options: CompareOptions) -> dict[str, Any]:
+    validate_options(options, base)
+    if options.a.commit or options.b.commit:
+        raise UsageError(
+            "Commits are compared by two stacks at once, which need the native engine. Stop this "
+            "one with `lab down`, and set LAB_ENGINE=native. Or compare settings or presets."
+        )
+    with exclusive_use(engine, keep_settings=True) as stack:
+        if options.scenario in WRITING_SCENARIOS:
+            prepare(engine, stack)
+        turns = turns_of_stack(engine, stack.base, str(options.scenario))
+        return _compare(engine.name, stack.base, nullcontext(turns), options)
 
 
 def run_target(engine: Engine, target: DeclaredTarget, options: CompareOptions) -> dict[str, Any]:
-    """Like `run`, for variants of a target of the user's own.
-
-    Raises:
-        UsageError: the engine is not native.
-    """
-    _require_native(engine)
+    """Like `run`, for variants of a target of the user's own, in turns."""
     _validate_budget(options)
-    return _compare(settings_of(engine), nullcontext(Turns(engine, target)), options)
+    with measurement_lock():
+        turns = turns_of_target(engine, target)
+        return _compare(engine.name, settings_of(engine), nullcontext(turns), options)
 
 
 def _compare(
-    base: Settings, method: AbstractContextManager[Method], options: CompareOptions
+    engine_name: str,
+    base: Settings,
+    method: AbstractContextManager[Method],
+    options: CompareOptions,
 ) -> dict[str, Any]:
     started = time.monotonic()
     folder = RESULTS / f"compare-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     cpus = choose_cpus(base)
-    head = _head(base, options)
+    head = _head(engine_name, base, options)
     comparison = _Comparison(options)
     steal = StealMeter()
     with Progress(options.budget) as progress:
@@ -322,7 +338,7 @@ def _capacities(
     return {"headlines": headlines, **compared}
 
 
-def _head(base: Settings, options: CompareOptions) -> dict[str, Any]:
+def _head(engine_name: str, base: Settings, options: CompareOptions) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -333,7 +349,7 @@ def _head(base: Settings, options: CompareOptions) -> dict[str, Any]:
         "threshold": options.threshold,
         "budget_seconds": options.budget,
         "settings": base.model_dump(),
-        "host": host(base, "native"),
+        "host": host(base, engine_name),
     }
 
 

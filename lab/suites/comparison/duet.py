@@ -3,12 +3,21 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lab.settings import Settings
 from lab.suites.capacity.command import CapacityOptions, search
-from lab.suites.comparison.measuring import BlockLoad, Order, Party, Side, measure, rate_alone
+from lab.suites.comparison.measuring import (
+    BlockLoad,
+    Order,
+    Party,
+    Side,
+    measure,
+    rate_alone,
+    target_pids,
+)
 from lab.suites.comparison.stacks import Stack, two_stacks
 from lab.suites.comparison.variants import Variant, code_of
 
@@ -57,7 +66,7 @@ class Duet:
 
 
 def _party(stack: Stack) -> Party:
-    return Party(stack.engine, stack.base, stack.target, stack.target_pids)
+    return Party(stack.engine, stack.base, stack.target, partial(target_pids, stack.engine))
 
 
 @contextmanager

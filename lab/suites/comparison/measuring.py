@@ -22,6 +22,7 @@ from lab.load.process import Process, execute, has_begun, truncate_log
 from lab.load.summary import Summary, read_summary
 from lab.settings import Settings
 from lab.stack.engine import Engine
+from lab.stack.sides import side_of
 from lab.targets.target import Target
 
 # Without this much time, connections, pools and caches of a new process would be measured.
@@ -90,6 +91,11 @@ class BlockLoad:
     rate: float
     seconds: int
     limit_ms: int
+
+
+def target_pids(engine: Engine) -> dict[str, int]:
+    """Return the main processes of what answers a stack's requests, Postgres included."""
+    return {name: pid for name, pid in engine.pids().items() if side_of(name) == "target"}
 
 
 def rate_alone(party: Party, scenario: str | None, folder: Path) -> float:

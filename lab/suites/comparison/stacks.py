@@ -16,7 +16,6 @@ from lab.paths import ROOT, State, current_state
 from lab.settings import LOOPBACK, Settings, update_settings
 from lab.stack.locks import change_lock
 from lab.stack.native import NativeEngine
-from lab.stack.native.services.start_order import services
 from lab.suites.comparison.variants import Variant
 from lab.targets.reference.app import ReferenceApp
 
@@ -59,12 +58,6 @@ class Stack:
         if not log.exists():
             return ""
         return "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
-
-    def target_pids(self) -> dict[str, int]:
-        """Return the main processes of what answers requests, Postgres included."""
-        enabled = services(self.base, self.state)
-        names = {service.name for service in enabled if service.side == "target"}
-        return {name: pid for name, pid in self.engine.pids().items() if name in names}
 
 
 @contextmanager

@@ -1,20 +1,33 @@
-"""Variants of a user's own target in turns: both would listen at the same address."""
+"""Variants in turns, where both would listen at the same address: a user's own target, and the
+reference app on docker.
+"""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lab.errors import LabError, UsageError
+from lab.settings import Settings
 from lab.stack.engine import Engine, settings_of
 from lab.suites.capacity.command import CapacityOptions, search
-from lab.suites.comparison.measuring import BlockLoad, Order, Party, Side, measure, rate_alone
+from lab.suites.comparison.measuring import (
+    BlockLoad,
+    Order,
+    Party,
+    Side,
+    measure,
+    rate_alone,
+    target_pids,
+)
 from lab.suites.comparison.variants import Variant
 from lab.targets.commits import find_commit
 from lab.targets.declared import DeclaredTarget
 from lab.targets.file import Variation
+from lab.targets.reference.app import ReferenceApp
 from lab.targets.starting import put_data_back, running
 from lab.targets.variants import vary
 
@@ -53,18 +66,20 @@ def _variation(variant: Variant) -> Variation:
 
 @dataclass(frozen=True)
 class Turns:
-    """A target that the lab starts, and stops after each load."""
+    """One variant after the other. `running` starts one for the block, with what the other one
+    stored removed; None as `scenario` is a target's mix.
+    """
 
-    engine: Engine
-    target: DeclaredTarget
+    running: Callable[[Variant], AbstractContextManager[Party]]
+    scenario: str | None = None
     how = "in turns"
 
     def find_rate(self, variants: tuple[Variant, Variant], folder: Path) -> float:
         """Return the rate for each of both."""
         rates = []
         for number, variant in enumerate(variants, 1):
-            with self._running(variant) as party:
-                rates.append(rate_alone(party, None, folder / str(number)))
+            with self.running(variant) as party:
+                rates.append(rate_alone(party, self.scenario, folder / str(number)))
         return _SHARE * min(rates)
 
     def block(
@@ -73,7 +88,7 @@ class Turns:
         """Start, load and stop one after the other; the second first if `order.b_first`."""
         sides: dict[int, Side] = {}
         for number in (1, 0) if order.b_first else (0, 1):
-            with self._running(variants[number]) as party:
+            with self.running(variants[number]) as party:
                 (sides[number],) = measure([party], load, [folder / str(number + 1)])
         return sides[0], sides[1]
 
@@ -81,21 +96,52 @@ class Turns:
         self, variant: Variant, options: CapacityOptions, folder: Path, show: Callable[[str], None]
     ) -> dict[str, Any]:
         """Search the capacity of a variant."""
-        with self._running(variant) as party:
-            return search(self.engine, party.target, options, folder, show)
+        with self.running(variant) as party:
+            return search(party.engine, party.target, options, folder, show)
 
-    @contextmanager
-    def _running(self, variant: Variant) -> Iterator[Party]:
-        settings = settings_of(self.engine)
-        put_data_back(self.target)
-        varied = vary(self.target, _variation(variant))
-        try:
-            with running(varied, settings) as target:
-                if not target.pids:
-                    raise LabError(
-                        f"The processes of {target.name} are not visible from here, so their CPU "
-                        "time is not known. Run `lab` as root, or on the target's host."
-                    )
-                yield Party(self.engine, settings, target, lambda: target.pids)
-        except LabError as error:
-            raise LabError(f"{variant.name}: {error}") from None
+
+def turns_of_target(engine: Engine, target: DeclaredTarget) -> Turns:
+    """Return the turns of a target that the lab starts, and stops after each load."""
+    return Turns(partial(_run_target, engine, target))
+
+
+def turns_of_stack(engine: Engine, base: Settings, scenario: str) -> Turns:
+    """Return the turns of the running stack, whose settings change; it is not put back."""
+    return Turns(partial(_run_stack, engine, base), scenario)
+
+
+@contextmanager
+def _run_target(engine: Engine, target: DeclaredTarget, variant: Variant) -> Iterator[Party]:
+    settings = settings_of(engine)
+    put_data_back(target)
+    varied = vary(target, _variation(variant))
+    with _named(variant), running(varied, settings) as started:
+        _require_visible(started.pids, started.name)
+        yield Party(engine, settings, started, lambda: started.pids)
+
+
+@contextmanager
+def _run_stack(engine: Engine, base: Settings, variant: Variant) -> Iterator[Party]:
+    settings = variant.settings(base)
+    with _named(variant):
+        with engine.empty_caches(settings):
+            pass
+        _require_visible(target_pids(engine), "the stack")
+        yield Party(engine, settings, ReferenceApp(engine), partial(target_pids, engine))
+
+
+def _require_visible(pids: Mapping[str, int], name: str) -> None:
+    if not pids:
+        raise LabError(
+            f"The processes of {name} are not visible from here, so their CPU time is not known. "
+            "Run `lab` as root, on the target's host."
+        )
+
+
+@contextmanager
+def _named(variant: Variant) -> Iterator[None]:
+    """Name the variant in an error's message."""
+    try:
+        yield
+    except LabError as error:
+        raise LabError(f"{variant.name}: {error}") from None

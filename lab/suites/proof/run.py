@@ -17,6 +17,7 @@ from lab.interrupts import uninterrupted
 from lab.load.k6 import run_k6
 from lab.load.load import Load, new_testid
 from lab.load.summary import read_summary
+from lab.load.workloads import WRITING_SCENARIOS
 from lab.settings import Settings, is_live, update_live_settings
 from lab.stack.engine import Engine
 from lab.stack.exclusive import exclusive_use, prepare
@@ -29,8 +30,6 @@ _ROUNDS, _SLICE_SECONDS = 3, 8
 # Around a slice: the change of settings, and k6's start.
 _AROUND_SECONDS = 7
 _LEAST_VUS, _MOST_VUS = 16, 500
-# Scenarios whose bookings fill the suites.
-_WRITES = ("journey", "booking")
 # The throughput must move by at least this part of what was predicted, on a logarithmic scale.
 _PART = 0.5
 
@@ -62,7 +61,7 @@ def prove(engine: Engine, single_run: SingleRun, folder: Path) -> dict[str, Any]
         for arm in arms:
             # Before anything is measured: the settings are checked together.
             _changed_settings(base, arm.change)
-        if result.scenario in _WRITES:
+        if result.scenario in WRITING_SCENARIOS:
             prepare(engine, stack)
         for number in range(_ROUNDS):
             for arm in arms if number % 2 == 0 else arms[::-1]:

@@ -1,7 +1,9 @@
 """The lab's own hotel-booking API, behind Nginx."""
 
+import os
 import socket
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import httpx
@@ -94,14 +96,28 @@ class ReferenceApp:
         settings, pids = settings_of(self.engine), self.engine.pids()
         is_second = self.entry == "async" and settings.LAB_SECOND_SERVER != "off"
         name = "backend-beside" if is_second else "backend"
-        port = settings.LAB_SECOND_SERVER_PORT if is_second else settings.LAB_BACKEND_PORT
-        in_container = self.engine.name == "docker"
-        return Watched(
+        common = Watched(
             server_pids=(pids[name],) if name in pids else (),
-            server_ports=() if in_container else (port,),
-            find_dependencies=dict if in_container else lambda: _dependencies(settings),
             connect_postgres=self.engine.connect_postgres,
             nginx_errors=self.engine.nginx_errors(),
+        )
+        if self.engine.name == "docker":
+            return self._watched_in_containers(common, pids)
+        port = settings.LAB_SECOND_SERVER_PORT if is_second else settings.LAB_BACKEND_PORT
+        return replace(
+            common, server_ports=(port,), find_dependencies=lambda: _dependencies(settings)
+        )
+
+    def _watched_in_containers(self, common: Watched, pids: Mapping[str, int]) -> Watched:
+        """Return it with the ports and networks of docker-compose.yml."""
+        client = os.getpid() if self.entry == "server" else pids.get("nginx", os.getpid())
+        delayed = settings_of(self.engine).is_delayed
+        dependencies = {POSTGRES: (8475 if delayed else 5432,), "redis": (6379,)}
+        return replace(
+            common,
+            server_ports=(8000,) if common.server_pids else (),
+            find_dependencies=lambda: dependencies,
+            network_pids=(client, *common.server_pids),
         )
 
     def k6_env(self) -> dict[str, str]:

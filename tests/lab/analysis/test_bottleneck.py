@@ -7,9 +7,11 @@ import pytest
 from lab.analysis.bottleneck import causes
 from lab.analysis.bottleneck.diagnosis import diagnose, predicted_rate
 from lab.analysis.bottleneck.facts import Facts, worker_slots
+from lab.analysis.bottleneck.reading import limits_of
 from lab.analysis.bottleneck.split import split_of
 from lab.analysis.bottleneck.stretch import Stretch
 from lab.host.sampler import CpuUse
+from lab.settings import load_settings
 
 CALM_CPU = CpuUse(0, target=0.1, load=0.2, services={"backend": 0.05, "postgres": 0.02})
 FULL_CPU = CpuUse(0, target=0.99, load=0.3, services={"backend": 0.8, "postgres": 0.15})
@@ -94,14 +96,33 @@ CASES = {
         causes.REDIS_CPU,
     ),
     "generator": (_facts(limited_by="generator_cpu"), causes.GENERATOR),
-    "other programs": (_facts(cpu=replace(FULL_CPU, others=0.9)), causes.OTHERS),
+    "slow Redis": (
+        _facts(awaited={"redis": 1.9}, sent={"redis": 9.0}, threads={"outside": 1.9}),
+        causes.REDIS,
+    ),
+    "many round trips to Redis": (
+        _facts(awaited={"redis": 1.9}, sent={"redis": 1900.0}, threads={"outside": 1.9}),
+        causes.SLOTS,
+    ),
+    "network of the clients": (
+        _facts(slots=16, in_flight=20.0, in_server=0.2, queued=0.0, awaited={}, threads={}),
+        causes.CLIENTS,
+    ),
+    "other programs": (_facts(cpu=replace(FULL_CPU, others=0.9), waited=1.2), causes.OTHERS),
     "hypervisor": (_facts(cpu=replace(FULL_CPU, steal=0.3)), causes.STEAL),
     "quota": (_facts(throttled=0.5), causes.QUOTA),
     "memory": (_facts(faults=400.0), causes.MEMORY),
     "virtual users": (_facts(dropped=3.0, in_flight=2.0, slots=16), causes.VIRTUAL_USERS),
     "one request": (
-        _facts(first_p95=1.2, begin=_stretch(in_flight=0.6, queued=0.0)),
+        _facts(
+            first_p95=1.2,
+            begin=_stretch(answered=0.5, in_flight=0.6, in_server=0.6, queued=0.0),
+        ),
         causes.ONE_REQUEST,
+    ),
+    "one request of distant clients": (
+        _facts(first_p95=1.2, begin=_stretch(in_flight=0.02, in_server=0.02, queued=0.0)),
+        causes.CLIENTS,
     ),
     "Nginx's limit": (
         _facts(by_errors=True, rejections={"limit": 40}, failed=45),
@@ -188,6 +209,11 @@ def test_busy_cpus_that_no_request_waits_for_are_not_the_cause():
     assert diagnose(facts).cause == causes.SLOTS.name
 
 
+def test_programs_that_take_only_idle_cpus_are_not_the_cause():
+    facts = _facts(cpu=replace(FULL_CPU, others=0.9), sessions={"lock": 1.9}, waited=0.05)
+    assert diagnose(facts).cause == causes.ROW_LOCKS.name
+
+
 def test_postgres_that_computes_for_no_request_is_not_the_cause():
     """It vacuums, on full CPUs; requests are on the way to it."""
     busy = replace(FULL_CPU, services={"backend": 0.05, "postgres": 0.9})
@@ -222,6 +248,21 @@ def test_too_few_looks_name_nothing():
     assert found.cause is None
     assert found.certainty == "unseen"
     assert "19 looks" in found.headline
+
+
+@pytest.mark.parametrize(
+    ("seen", "limits"),
+    [
+        # Others wait to be accepted: it has as many as it admits.
+        ({"in_flight": 4.1, "queued": 9.0}, {"slots": 4}),
+        ({"in_flight": 4.1, "queued": 0.2}, {}),
+        # Two processes, each of which uses a CPU; and one that uses several.
+        ({"queued": 0.0, "busiest": 0.98, "server_cpu": 1.9}, {"processes": 2}),
+        ({"queued": 0.0, "busiest": 2.4, "server_cpu": 2.4}, {}),
+    ],
+)
+def test_limits_of_a_foreign_server_are_seen(seen, limits):
+    assert limits_of("http://127.0.0.1:9", load_settings({}), _stretch(**seen)) == limits
 
 
 @pytest.mark.parametrize(

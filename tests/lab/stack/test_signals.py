@@ -2,15 +2,18 @@
 
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import ExitStack
+from subprocess import PIPE
 
 import pytest
 
 from lab.host.cpus import usable_cpus
 from lab.stack.native.supervision import wait_for
-from lab.stack.signals.nginx import NginxErrors
+from lab.stack.signals.nginx import lines_after, rejections, size_of
 from lab.stack.signals.processes import Processes
 from lab.stack.signals.sampler import SignalSampler, Watched
 from lab.stack.signals.tcp import TcpDiagnosis
@@ -49,6 +52,31 @@ def test_requests_in_flight_are_connections_that_sent_later_than_they_received(s
             one.send(b"response")
         wait_for(lambda: _awaiting(tcp, port) == 3, seconds=2, what="two responses")
         assert sum(one.segments for one in tcp.connections_to(port)) == 5
+
+
+# Brings up the loopback of its network (SIOCSIFFLAGS), and sends a request in it.
+IN_ANOTHER_NETWORK = """
+import fcntl, socket, struct, sys
+fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 1))
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname())
+client.send(b"request")
+print(server.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+def test_connections_of_a_container_are_seen_in_its_network():
+    if os.geteuid() != 0:
+        pytest.skip("only root enters the network of another process")
+    argv = ["unshare", "--net", sys.executable, "-c", IN_ANOTHER_NETWORK]
+    with subprocess.Popen(argv, stdin=PIPE, stdout=PIPE, text=True) as process:
+        port = int(process.stdout.readline())
+        tcp = TcpDiagnosis([process.pid])
+        wait_for(lambda: _awaiting(tcp, port) == 1, seconds=2, what="the request")
+        assert tcp.accept_queue(port) == 1
+        tcp.close()
+        process.communicate("")
 
 
 def test_threads_are_seen_at_what_they_wait_for():
@@ -90,11 +118,11 @@ def test_nginx_refusals_are_counted_by_reason_from_the_start_of_a_load(tmp_path)
     log = tmp_path / "error.log"
     line = '2026/11/26 [error] 1#1: *1 {}, client: 127.0.0.1, request: "POST / HTTP/1.1"\n'
     log.write_text(line.format("no live upstreams while connecting"))
-    errors = NginxErrors(log)
+    start = size_of(log)
     with log.open("a") as file:
         for text in ("no live upstreams", "12 worker_connections are not enough", "other"):
             file.write(line.format(text))
-    assert errors.counts() == {"connections": 1, "shed": 1}
+    assert rejections(lines_after(log, start)) == {"connections": 1, "shed": 1}
 
 
 def test_second_of_a_server_has_its_requests_and_its_dependency(server):

@@ -14,9 +14,9 @@ from lab.console import Console
 from lab.errors import LabError, UsageError
 from lab.paths import ROOT
 from lab.settings import update_settings
-from lab.suites.comparison.command import CompareOptions, run, run_target
+from lab.suites.comparison.command import CompareOptions, run_duet, run_target
 from lab.suites.comparison.measuring import BlockLoad, Order
-from lab.suites.comparison.turns import Turns, find_target_variant
+from lab.suites.comparison.turns import find_target_variant, turns_of_target
 from lab.suites.comparison.variants import find_variant
 from lab.targets.declared import find_target
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.alone
 def _compare(stack, a, b, **options):
     settings = {"budget": 240, "threshold": 0.05, "block_seconds": 5} | options
     base = update_settings(stack.settings(), ["LAB_DETAIL=fast"])
-    return run(base, CompareOptions(find_variant(a), find_variant(b), "detail", **settings))
+    return run_duet(base, CompareOptions(find_variant(a), find_variant(b), "detail", **settings))
 
 
 def test_cached_pages_need_less_cpu(stack):
@@ -131,7 +131,7 @@ def test_turns_measure_each_variant_by_itself(stack, shop, tmp_path):
     for b_first in (False, True):
         folder = tmp_path / f"block-{b_first}"
         order = Order(swapped=False, b_first=b_first)
-        a, b = Turns(stack, shop).block(variants, load, folder, order)
+        a, b = turns_of_target(stack, shop).block(variants, load, folder, order)
         # Three times the work; a request costs the server something besides.
         assert 1.8 < b.cpu_ms / a.cpu_ms < 4
         assert a.requests == pytest.approx(b.requests, rel=0.1)

@@ -49,7 +49,6 @@ def _exporter(name: str, port: int, argv: list[str], env: dict[str, str] | None 
         argv=[str(require(program)), *(flag.format(address=address) for flag in flags)],
         port=port,
         url=f"http://{address}/metrics",
-        side="load",
         env={**library_env(), **(env or {})},
     )
 
@@ -72,7 +71,6 @@ def _process(_settings: Settings, state: State, port: int) -> Service:
         argv=[sys.executable, "-m", module, str(port), str(state.base)],
         port=port,
         url=f"http://{LOOPBACK}:{port}/metrics",
-        side="load",
     )
 
 
@@ -122,7 +120,6 @@ def _access_log(_settings: Settings, state: State, port: int) -> Service:
         argv=argv,
         port=port,
         url=f"http://{LOOPBACK}:{port}/metrics",
-        side="load",
         env=library_env(),
     )
 

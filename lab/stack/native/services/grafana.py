@@ -57,7 +57,6 @@ def service(settings: Settings, state: State, program: Installation) -> Service:
         ],
         port=port,
         url=f"http://{LOOPBACK}:{port}",
-        side="load",
         env={
             "GF_SERVER_HTTP_ADDR": LOOPBACK,
             "GF_SERVER_HTTP_PORT": str(port),

@@ -27,7 +27,6 @@ def service(settings: Settings, state: State) -> Service:
         port=settings.LAB_PUSH_PORT,
         host=host,
         url=f"http://{host}:{settings.LAB_PUSH_PORT}/api/v1/write",
-        side="load",
         env=library_env(),
         # Identifies this Nginx as the stack's (supervision.py).
         cwd=state.run,

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from lab.host.cpus import Cpus
 from lab.paths import ROOT
 from lab.settings import LOOPBACK
+from lab.stack.sides import Side, side_of
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,6 @@ class Service:
     port: int
     url: str
     host: str = LOOPBACK
-    side: Literal["target", "load"] = "target"
     env: dict[str, str] = field(default_factory=dict)
     user: str | None = None
     cwd: Path = ROOT
@@ -29,6 +28,10 @@ class Service:
     alive_url: str = ""
     # Whether the settings enable it; otherwise it is listed, but not started.
     enabled: bool = True
+
+    @property
+    def side(self) -> Side:
+        return side_of(self.name)
 
 
 def pinned_command(service: Service, cpus: Cpus) -> list[str]:

@@ -164,7 +164,6 @@ def _backend_metrics(settings: Settings, state: State) -> Service:
         url=f"http://{LOOPBACK}:{settings.LAB_METRICS_PORT}/metrics",
         env=backend_env(settings, state),
         cwd=state.backend,
-        side="load",
     )
 
 
@@ -206,5 +205,4 @@ def _prometheus(settings: Settings, state: State) -> Service:
         ],
         port=settings.LAB_PROMETHEUS_PORT,
         url=settings.prometheus_url,
-        side="load",
     )

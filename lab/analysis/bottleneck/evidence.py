@@ -1,0 +1,91 @@
+"""What shows a cause, in words."""
+
+from collections.abc import Iterator
+
+from lab.analysis.bottleneck import causes
+from lab.analysis.bottleneck.facts import Facts
+from lab.analysis.bottleneck.split import Place, Split
+
+
+def workers(facts: Facts, split: Split) -> Iterator[str]:
+    seen = facts.saturated
+    if facts.slots:
+        yield (
+            f"{split.busy:.1f} of {facts.slots} workers busy, {split.waiting:.0f} requests before "
+            f"them; the target's CPUs {seen.cpu.target:.0%} busy"
+        )
+    elif seen.in_flight is not None:
+        yield (
+            f"{seen.in_flight:.1f} requests in the server; the target's CPUs "
+            f"{seen.cpu.target:.0%} busy"
+        )
+
+
+def headline(name: str, split: Split) -> str:
+    if name != causes.SLOTS.name:
+        return name
+    longest = max(_WAITED_FOR, key=split.share)
+    return f"{name} (they wait for {_WAITED_FOR[longest]})"
+
+
+_WAITED_FOR: dict[Place, str] = {
+    "network": "the way to Postgres",
+    "redis": "Redis",
+    "outside": "another program",
+    "sleep": "a sleep",
+    "postgres sleep": "a sleep in Postgres",
+}
+
+
+def duration(facts: Facts, split: Split, place: Place) -> str:
+    """Return how long a request is at a place, of how long."""
+    rate = facts.saturated.answered
+    if not rate:
+        return "for most of its time"
+    return (
+        f"{split.milliseconds(rate).get(place, 0.0):,.0f} ms of {1000 * split.total / rate:,.0f} ms"
+    )
+
+
+_PLACE_TEXTS: dict[Place, str] = {
+    "postgres sleep": "sleeps in Postgres",
+    "sleep": "sleeps",
+    "clients": "is between the clients and the server",
+    "postgres": "is at Postgres, or on the way there,",
+    "outside": "waits for other programs",
+}
+
+
+def place_text(facts: Facts, split: Split, place: Place) -> str:
+    return f"a request {_PLACE_TEXTS[place]} {duration(facts, split, place)}"
+
+
+def postgres_text(facts: Facts, split: Split, place: Place, what: str) -> str:
+    state, spent = place.removeprefix("postgres "), duration(facts, split, place)
+    sessions = facts.saturated.session(state)
+    cores = facts.saturated.cpu.services.get("postgres", 0.0)
+    return (
+        f"{sessions:.1f} sessions of Postgres {what}: {spent} of a request; "
+        f"Postgres's CPU {cores:.2f} cores"
+    )
+
+
+def network_text(facts: Facts, split: Split) -> str:
+    seen = facts.saturated
+    text = f"{duration(facts, split, 'network')} on the way to and from Postgres"
+    each = seconds_of_trip(facts, split, "postgres", "network")
+    if each is not None:
+        trips = seen.sent["postgres"] / seen.answered
+        text += f": {trips:.0f} round trips of {1000 * each:,.0f} ms"
+    return f"{text}; Postgres's CPU {seen.cpu.services.get('postgres', 0.0):.2f} cores"
+
+
+def seconds_of_trip(facts: Facts, split: Split, dependency: str, place: Place) -> float | None:
+    """Return how long a request is at a place for each round trip to a dependency; None where it
+    has less than one.
+    """
+    seen = facts.saturated
+    sent = seen.sent.get(dependency, 0.0)
+    if not seen.answered or sent < seen.answered:
+        return None
+    return split.places.get(place, 0.0) / sent

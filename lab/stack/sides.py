@@ -1,0 +1,20 @@
+"""The services that measure; all others of a stack are the target's."""
+
+from typing import Literal
+
+Side = Literal["target", "load"]
+
+_MEASURING = {
+    # Of both engines.
+    *("prometheus", "grafana", "backend-metrics"),
+    # The native engine's.
+    *("metrics-ingress", "node-exporter", "process-exporter", "postgres-exporter"),
+    *("redis-exporter", "nginx-exporter", "mtail"),
+    # Docker's.
+    *("alloy", "docker-socket", "push-gate"),
+}
+
+
+def side_of(service: str) -> Side:
+    """Return on whose CPUs a service runs."""
+    return "load" if service in _MEASURING else "target"
