@@ -63,13 +63,19 @@ class Stack:
 @contextmanager
 def two_stacks(base: Settings) -> Iterator[tuple[Stack, Stack]]:
     """Start both stacks, and stop them afterwards. Their data stays for the next comparison."""
-    with ExitStack() as exit_stack:
-        first, second = (_make(number, base) for number in (1, 2))
-        for stack in (first, second):
-            exit_stack.callback(_stop, stack)
-            with step(f"Starting stack {stack.number} of 2"), change_lock():
-                stack.engine.up(stack.base)
+    with separate_stack(1, base) as first, separate_stack(2, base) as second:
         yield first, second
+
+
+@contextmanager
+def separate_stack(number: int, base: Settings) -> Iterator[Stack]:
+    """Start a stack with its own ports, and stop it afterwards. Its data stays."""
+    with ExitStack() as exit_stack:
+        stack = _make(number, base)
+        exit_stack.callback(_stop, stack)
+        with step(f"Starting stack {number}"), change_lock():
+            stack.engine.up(stack.base)
+        yield stack
 
 
 def stop_leftover_stacks() -> None:
@@ -124,5 +130,5 @@ def _link(link: Path, code: Path) -> None:
 
 
 def _stop(stack: Stack) -> None:
-    with uninterrupted("Stopping both stacks first; a moment."), change_lock():
+    with uninterrupted(f"Stopping stack {stack.number} first; a moment."), change_lock():
         stack.engine.down()

@@ -1,78 +1,86 @@
 """Known causes injected into the real stack: the lab must name them."""
 
-import secrets
 import shutil
-import subprocess
-import sys
+import tempfile
+import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from lab.analysis.bottleneck import causes
 from lab.analysis.bottleneck.causes import Cause
 from lab.analysis.windows import Bounds
 from lab.cli.output.bottleneck import bottleneck_lines
-from lab.host.cpus import choose_cpus
 from lab.load.load import Load, new_testid
 from lab.paths import ROOT
 from lab.settings import update_settings
+from lab.suites.comparison.stacks import separate_stack
+from lab.suites.proof.run import prove
 from lab.suites.single_run import run_once
 from lab.targets.reference.app import ReferenceApp
+from tests.stack.bottleneck.injections import (
+    SlowFlush,
+    bursts_of_a_real_time_program,
+    cpu_quota,
+    distant_clients,
+    few_nginx_connections,
+    other_program,
+    posts_without_index,
+    program_of_low_priority,
+    slow_redis,
+)
 
 # These tests load the machine, one cause after the other.
 pytestmark = pytest.mark.alone
 
+# Of `lab explain --prove`.
+_MOST_SECONDS = 240
+
 
 @dataclass(frozen=True)
 class Case:
-    """A stack's settings, what disturbs it, the load, and the cause."""
+    """A stack's settings, what disturbs it, the load, and the causes that are right."""
 
     cause: Cause
     settings: tuple[str, ...] = ()
     load: dict[str, Any] = field(default_factory=dict)
-    disturb: Callable[[Any], AbstractContextManager[None]] = lambda _settings: nullcontext()
+    disturb: Callable[[Any], AbstractContextManager[None]] = lambda _engine: nullcontext()
+    or_cause: Cause | None = None
 
-
-@contextmanager
-def _other_program(settings):
-    """Compute on the target's CPUs, in a process that is no child of this one."""
-    name = f"other-{secrets.token_hex(4)}"
-    code = "import time; end = time.time() + 90\nwhile time.time() < end: pass"
-    cpus = choose_cpus(settings).target
-    argv = ["setsid", "--fork", "taskset", "-c", cpus, sys.executable, "-c", code, name]
-    subprocess.run(argv, check=True)
-    yield
-    for process in psutil.process_iter(["cmdline"]):
-        if name in (process.info["cmdline"] or ()):
-            process.kill()
+    @property
+    def names(self) -> set[str]:
+        return {cause.name for cause in (self.cause, self.or_cause) if cause}
 
 
 def _workbench(route, rate, **load):
     return {"scenario": "workbench", "route": route, "rate": rate, "bound_ms": 4000, **load}
 
 
+_DETAILS = {"scenario": "detail", "rate": 600, "bound_ms": 300}
 _GTHREAD = ("LAB_SERVER=gunicorn-gthread", "LAB_WORKERS=2", "LAB_THREADS=8")
+_HOT_ROW = Case(causes.ROW_LOCKS, (*_GTHREAD, "LAB_WORKBENCH=on"), _workbench("row_lock", 6))
+_FULL_CPU = Case(causes.BACKEND_CPU, load=_DETAILS)
+_SMALL_POOL = Case(
+    causes.POOL,
+    ("LAB_SERVER=uvicorn", "LAB_WORKERS=1", "LAB_DB_POOL=2", "LAB_WORKBENCH=on"),
+    _workbench("pg_sleep", 12),
+)
+_BEHIND_A_DELAY = Case(
+    causes.SLOTS,
+    ("LAB_LATENCY_MS=50", "LAB_DETAIL=fast"),
+    {"scenario": "detail", "rate": 40, "bound_ms": 2000},
+)
 QUICK = {
-    "CPU of the backend": Case(
-        causes.BACKEND_CPU, load={"scenario": "detail", "rate": 600, "bound_ms": 300}
-    ),
-    "two sync workers behind a delay": Case(
-        causes.SLOTS,
-        ("LAB_LATENCY_MS=50", "LAB_DETAIL=fast"),
-        {"scenario": "detail", "rate": 40, "bound_ms": 2000},
-    ),
-    "a hot row": Case(causes.ROW_LOCKS, (*_GTHREAD, "LAB_WORKBENCH=on"), _workbench("row_lock", 6)),
+    "CPU of the backend": _FULL_CPU,
+    "two sync workers behind a delay": _BEHIND_A_DELAY,
+    "a hot row": _HOT_ROW,
 }
 MORE = {
-    "async server with a pool of two": Case(
-        causes.POOL,
-        ("LAB_SERVER=uvicorn", "LAB_WORKERS=1", "LAB_DB_POOL=2", "LAB_WORKBENCH=on"),
-        _workbench("pg_sleep", 12),
-    ),
+    "async server with a pool of two": _SMALL_POOL,
     "workers that sleep": Case(causes.SLOTS, ("LAB_WORKBENCH=on",), _workbench("sleep", 8)),
     "a request slower than the limit": Case(
         causes.ONE_REQUEST,
@@ -85,9 +93,10 @@ MORE = {
         {"scenario": "detail", "rate": 600},
     ),
     "other programs on the target's CPUs": Case(
-        causes.OTHERS,
-        load={"scenario": "detail", "rate": 600, "bound_ms": 300},
-        disturb=_other_program,
+        causes.OTHERS, load=_DETAILS, disturb=other_program
+    ),
+    "bursts of a real-time program, like steal": Case(
+        causes.OTHERS, load=_DETAILS, disturb=bursts_of_a_real_time_program
     ),
     "few virtual users": Case(
         causes.VIRTUAL_USERS,
@@ -104,13 +113,103 @@ MORE = {
         (*_GTHREAD, "LAB_WORKBENCH=on", "LAB_DB_MAX_CONNECTIONS=12"),
         _workbench("pg_sleep", 40),
     ),
+    "few connections of Nginx": Case(
+        causes.NGINX_CONNECTIONS,
+        ("LAB_SERVER=gunicorn-gthread", "LAB_WORKERS=2", "LAB_THREADS=64", "LAB_WORKBENCH=on"),
+        _workbench("sleep", 120),
+        few_nginx_connections,
+    ),
+    "a query without its index": Case(
+        causes.POSTGRES_CPU,
+        (*_GTHREAD, "LAB_WORKBENCH=on"),
+        _workbench("io_read", 80),
+        posts_without_index,
+    ),
+    "a slow Redis": Case(
+        causes.REDIS,
+        (*_GTHREAD, "LAB_REDIS_CACHE=versioned"),
+        {"scenario": "detail", "rate": 300, "bound_ms": 1000},
+        slow_redis,
+    ),
+    "distant clients": Case(
+        causes.CLIENTS,
+        ("LAB_LATENCY_MS=300",),
+        {"scenario": "list", "rate": 20, "bound_ms": 200},
+        distant_clients,
+    ),
+    "a quota of the CPU": Case(causes.QUOTA, load=_DETAILS, disturb=cpu_quota),
+    "a full load generator": Case(
+        causes.GENERATOR,
+        ("LAB_NGINX_CACHE=protected",),
+        {"scenario": "list", "rate": 15_000, "bound_ms": 300},
+    ),
+}
+TRAPS = {
+    "a full accept queue behind a lock": Case(
+        causes.ROW_LOCKS,
+        ("LAB_SERVER=gunicorn-sync", "LAB_WORKERS=8", "LAB_WORKBENCH=on"),
+        _workbench("row_lock", 6),
+    ),
+    "a full CPU that nobody waits for": Case(
+        causes.ROW_LOCKS, _HOT_ROW.settings, _HOT_ROW.load, program_of_low_priority
+    ),
+    "as many threads as connections": Case(
+        causes.SLOTS,
+        (
+            *("LAB_SERVER=gunicorn-gthread", "LAB_WORKERS=1", "LAB_THREADS=2", "LAB_DB_POOL=2"),
+            "LAB_WORKBENCH=on",
+        ),
+        _workbench("pg_sleep", 12),
+        or_cause=causes.POOL,
+    ),
+}
+# Both need another stack: with two CPUs, and with a Postgres that loads a library.
+SEPARATE = {
+    "one process with threads, on two CPUs": Case(
+        causes.GIL,
+        ("LAB_SERVER=gunicorn-gthread", "LAB_WORKERS=1", "LAB_THREADS=8"),
+        _DETAILS,
+    ),
+    "a slow flush of the log": Case(
+        causes.WAL,
+        ("LAB_SERVER=gunicorn-sync", "LAB_WORKERS=4", "LAB_BOOKING=fast"),
+        {"scenario": "booking", "rate": 40, "bound_ms": 2000},
+    ),
+}
+PROVEN = {
+    "CPU of the backend": _FULL_CPU,
+    "a hot row": _HOT_ROW,
+    "async server with a pool of two": _SMALL_POOL,
+    "two sync workers behind a delay": _BEHIND_A_DELAY,
+}
+HELD = {
+    "lists": {"scenario": "list", "rate": 5},
+    "details": {"scenario": "detail", "rate": 4},
+    "bookings": {"scenario": "booking", "rate": 3},
+    "journeys": {"scenario": "journey", "rate": 1},
+    "few lists": {"scenario": "list", "rate": 1},
 }
 
 
-def _run(stack, case):
+def _run(engine, case):
     load = Load("breakpoint", duration="30s", testid=new_testid("cause"), **case.load)
-    with case.disturb(stack.settings()):
-        return run_once(stack, ReferenceApp(stack), load, Bounds(p95_ms=load.bound_ms), quiet=True)
+    with case.disturb(engine):
+        return run_once(
+            engine, ReferenceApp(engine), load, Bounds(p95_ms=load.bound_ms), quiet=True
+        )
+
+
+def _check(engine, case):
+    engine.apply(update_settings(engine.settings(), list(case.settings)))
+    single_run = _run(engine, case)
+    result = single_run.result
+    found = result.bottleneck
+    shown = "\n".join(["", result.verdict, *bottleneck_lines(found), str(found)])
+    print(shown)
+    assert found is not None, result.verdict
+    assert found.cause in case.names, shown
+    shutil.rmtree(ROOT / single_run.files["folder"])
+    return single_run
 
 
 @pytest.fixture(autouse=True)
@@ -121,16 +220,22 @@ def _same_settings_afterwards(stack):
         pass
 
 
-def _check(stack, case):
-    stack.apply(update_settings(stack.settings(), list(case.settings)))
-    single_run = _run(stack, case)
-    result = single_run.result
-    found = result.bottleneck
-    shown = "\n".join(["", result.verdict, *bottleneck_lines(found), str(found)])
-    print(shown)
-    assert found is not None, result.verdict
-    assert found.cause == case.cause.name, shown
-    shutil.rmtree(ROOT / single_run.files["folder"])
+@pytest.fixture(scope="module")
+def slow_flush():
+    with tempfile.TemporaryDirectory() as folder:
+        yield SlowFlush(Path(folder))
+
+
+@pytest.fixture(scope="module")
+def separate(stack, slow_flush):
+    """Yield a stack whose target may use both CPUs, and whose flushes can be slowed."""
+    base = update_settings(stack.settings(), ["LAB_TARGET_CPUS=0,1", "LAB_LOAD_CPUS=0,1"])
+    with ExitStack() as started:
+        with pytest.MonkeyPatch.context() as patch:
+            # Of all its programs, only Postgres flushes under load.
+            patch.setenv("LD_PRELOAD", str(slow_flush.library))
+            third = started.enter_context(separate_stack(3, base))
+        yield third.engine
 
 
 @pytest.mark.parametrize("case", QUICK.values(), ids=QUICK)
@@ -144,15 +249,63 @@ def test_more_causes_are_named(stack, case):
     _check(stack, case)
 
 
-def test_load_that_held_has_no_bottleneck(stack):
-    load = Load("hold", "list", rate=5, duration="12s", testid=new_testid("cause"))
+@pytest.mark.slow
+@pytest.mark.parametrize("case", TRAPS.values(), ids=TRAPS)
+def test_traps_are_seen(stack, case):
+    _check(stack, case)
+
+
+@pytest.mark.slow
+def test_one_cpu_per_process_is_named(separate):
+    _check(separate, SEPARATE["one process with threads, on two CPUs"])
+
+
+@pytest.mark.slow
+def test_flush_of_the_log_is_named(separate, slow_flush):
+    with slow_flush.on(separate):
+        _check(separate, SEPARATE["a slow flush of the log"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", PROVEN.values(), ids=PROVEN)
+def test_cause_is_proven(stack, case, tmp_path):
+    single_run = _check(stack, case)
+    started = time.monotonic()
+    document = prove(stack, single_run, tmp_path)
+    seconds = time.monotonic() - started
+    print(document["headline"], f"({seconds:.0f} s)")
+    assert document["proven"], document
+    assert seconds < _MOST_SECONDS
+
+
+@pytest.mark.slow
+def test_one_of_two_equal_limits_is_not_proven(stack, tmp_path):
+    case = TRAPS["as many threads as connections"]
+    document = prove(stack, _check(stack, case), tmp_path)
+    print(document["headline"])
+    assert not document["proven"], document
+
+
+def _hold(stack, **load):
+    load = Load("hold", duration="12s", testid=new_testid("cause"), **load)
     single_run = run_once(stack, ReferenceApp(stack), load, Bounds(), quiet=True)
-    assert single_run.result.outcome == "held"
-    assert single_run.result.bottleneck is None
+    assert single_run.result.outcome == "held", single_run.result.verdict
+    shutil.rmtree(ROOT / single_run.files["folder"])
+    return single_run.result
+
+
+def test_load_that_held_has_no_bottleneck(stack):
+    result = _hold(stack, **HELD["lists"])
+    assert result.bottleneck is None
     # It was looked at all the same, ten times a second.
-    seconds = single_run.result.signals
+    seconds = result.signals
     assert len(seconds) > 10
     assert sum(one.samples for one in seconds) > 6 * len(seconds)
     # The lists' statements were seen on their connections.
     assert sum(one.sent["postgres"] for one in seconds) > 30
-    shutil.rmtree(ROOT / single_run.files["folder"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("load", HELD.values(), ids=HELD)
+def test_loads_that_held_have_no_bottleneck(stack, load):
+    assert _hold(stack, **load).bottleneck is None

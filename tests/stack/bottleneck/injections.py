@@ -1,0 +1,220 @@
+"""What disturbs a stack, so that its bottleneck is known. Each is undone after the block."""
+
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event, Thread
+
+import httpx
+import psutil
+import pytest
+
+from lab.host.cpus import choose_cpus
+from lab.settings import LOOPBACK
+from lab.stack.native.supervision import wait_for
+
+_CGROUPS = Path("/sys/fs/cgroup")
+_NAME = "load-lab-test"
+_SECONDS = 120
+_COMPUTE = "import sys, time\nend = time.time() + {seconds}\nwhile time.time() < end: {work}"
+# 60 % of the time, as a hypervisor takes it.
+_BURSTS = (
+    "\n    until = time.time() + 0.03\n    while time.time() < until: pass\n    time.sleep(0.02)"
+)
+
+
+@contextmanager
+def _program(engine, work, *prefix):
+    """Compute on the target's CPUs, in a process that is no child of this one."""
+    name = f"{_NAME}-{secrets.token_hex(4)}"
+    code = _COMPUTE.format(seconds=_SECONDS, work=work)
+    pinned = ["taskset", "-c", choose_cpus(engine.settings()).target]
+    argv = ["setsid", "--fork", *pinned, *prefix, sys.executable, "-c", code, name]
+    subprocess.run(argv, check=True)
+    try:
+        yield
+    finally:
+        for process in psutil.process_iter(["cmdline"]):
+            if name in (process.info["cmdline"] or ()):
+                process.kill()
+
+
+def other_program(engine):
+    return _program(engine, "pass")
+
+
+def program_of_low_priority(engine):
+    """Take only what nobody else needs: the CPUs look full."""
+    return _program(engine, "pass", "nice", "-n", "19")
+
+
+@contextmanager
+def bursts_of_a_real_time_program(engine):
+    if subprocess.run(["chrt", "--fifo", "1", "true"], check=False).returncode:
+        pytest.skip("no right to real-time priorities")
+    with _program(engine, _BURSTS, "chrt", "--fifo", "1"):
+        yield
+
+
+@contextmanager
+def slow_redis(engine):
+    """Stop Redis for 80 of each 100 ms."""
+    process, done = psutil.Process(engine.pids()["redis"]), Event()
+
+    def blink():
+        while not done.is_set():
+            process.suspend()
+            time.sleep(0.08)
+            process.resume()
+            time.sleep(0.02)
+
+    thread = Thread(target=blink)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@contextmanager
+def cpu_quota(engine):
+    """Give the backend 0.3 CPUs."""
+    backend = psutil.Process(engine.pids()["backend"])
+    pids = [backend.pid, *(child.pid for child in backend.children(recursive=True))]
+    folder, file, quota = _group()
+    try:
+        folder.mkdir(exist_ok=True)
+        (folder / file).write_text(quota)
+    except OSError as error:
+        pytest.skip(f"no control group can be made: {error}")
+    parent = _group_of(backend.pid)
+    _move(pids, folder)
+    try:
+        yield
+    finally:
+        _move(map(int, (folder / "cgroup.procs").read_text().split()), parent)
+        folder.rmdir()
+
+
+def _group() -> tuple[Path, str, str]:
+    """Return a control group's folder, the file of its quota, and the quota: of version 1 or 2."""
+    if (_CGROUPS / "cgroup.controllers").exists():
+        return _CGROUPS / _NAME, "cpu.max", "30000 100000"
+    return _CGROUPS / "cpu" / _NAME, "cpu.cfs_quota_us", "30000"
+
+
+def _group_of(pid: int) -> Path:
+    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "cpu" or controllers.startswith("cpu,"):
+            return _CGROUPS / "cpu" / path.lstrip("/")
+        if not controllers:
+            unified = _CGROUPS / path.lstrip("/")
+    return unified
+
+
+def _move(pids, folder: Path) -> None:
+    for pid in pids:
+        # One that has ended needs no quota.
+        with suppress(ProcessLookupError):
+            (folder / "cgroup.procs").write_text(str(pid))
+
+
+@contextmanager
+def few_nginx_connections(engine):
+    """Let each worker of Nginx have 40 connections, those to the backend included."""
+    file, master = engine._state.run / "nginx.conf", psutil.Process(engine.pids()["nginx"])
+    before = file.read_text()
+    file.write_text(re.sub(r"worker_connections \d+;", "worker_connections 40;", before))
+    _reload(master)
+    try:
+        yield
+    finally:
+        file.write_text(before)
+        _reload(master)
+
+
+def _reload(master: psutil.Process) -> None:
+    old = {child.pid for child in master.children()}
+    master.send_signal(1)
+    wait_for(
+        lambda: {child.pid for child in master.children()} - old,
+        seconds=10,
+        what="new workers of Nginx",
+    )
+
+
+@contextmanager
+def distant_clients(engine):
+    """Leave the delay of LAB_LATENCY_MS between backend and clients only."""
+    url = f"http://{LOOPBACK}:{engine.settings().LAB_TOXIPROXY_PORT}/proxies/postgres/toxics/delay"
+    httpx.delete(url).raise_for_status()
+    yield
+
+
+_POSTS = "INSERT INTO workbench_post (title, content, created_at) SELECT '{name}', '', now() {rows}"
+
+
+@contextmanager
+def posts_without_index(engine):
+    """Let Postgres read 300,000 posts for the first 25, and count them."""
+    engine.sql(
+        "hotel",
+        _POSTS.format(name=_NAME, rows="FROM generate_series(1, 300000)"),
+        "ALTER TABLE workbench_post DROP CONSTRAINT workbench_post_pkey",
+        "ANALYZE workbench_post",
+    )
+    try:
+        yield
+    finally:
+        engine.sql(
+            "hotel",
+            f"DELETE FROM workbench_post WHERE title = '{_NAME}'",
+            "ALTER TABLE workbench_post ADD PRIMARY KEY (id)",
+            "VACUUM FULL ANALYZE workbench_post",
+        )
+
+
+_SLOW_FLUSH = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+
+static int slow(const char *name, int file) {{
+    if (access("{switch}", F_OK) == 0) usleep(150000);
+    return ((int (*)(int))dlsym(RTLD_NEXT, name))(file);
+}}
+int fsync(int file) {{ return slow("fsync", file); }}
+int fdatasync(int file) {{ return slow("fdatasync", file); }}
+"""
+
+
+class SlowFlush:
+    """A library that, preloaded, makes each flush to the disk take 150 ms more while it is on."""
+
+    def __init__(self, folder: Path) -> None:
+        compiler = shutil.which("cc")
+        if compiler is None:
+            pytest.skip("no C compiler (cc) to make a slow fsync: apt install gcc libc6-dev")
+        # Postgres's user must be able to read it.
+        folder.chmod(0o755)
+        self._switch, self.library = folder / "on", folder / "slow_flush.so"
+        source = folder / "slow_flush.c"
+        source.write_text(_SLOW_FLUSH.format(switch=self._switch))
+        argv = [compiler, "-shared", "-fPIC", "-o", str(self.library), str(source), "-ldl"]
+        subprocess.run(argv, check=True)
+
+    @contextmanager
+    def on(self, _engine) -> Iterator[None]:
+        self._switch.touch()
+        try:
+            yield
+        finally:
+            self._switch.unlink()
