@@ -55,7 +55,7 @@ test-apps: setup-dev ## Apps that the lab does not know, Nautobot among them; k6
 	$(BIN)/pytest -s tests/apps tests/lab/targets/test_ninja.py tests/lab/targets/test_plain_django.py
 
 .PHONY: test-bottleneck
-test-bottleneck: setup-dev ## Inject known causes into the stack: the lab must name them (6 minutes)
+test-bottleneck: setup-dev ## Inject known causes into the stack: the lab must name them (30 minutes)
 	$(BIN)/pytest -s tests/stack/bottleneck
 
 .PHONY: test-kubernetes
@@ -138,6 +138,10 @@ bench-capacity: setup-dev ## Measure how accurate `lab capacity` is (3 hours; a 
 bench-signals: setup-dev ## Measure what looking for a bottleneck costs the target (10 minutes)
 	-$(BIN)/lab down
 	PYTHONPATH=tests $(BIN)/python -m tests.benchmarks.signals $(ARGS)
+
+.PHONY: bench-prediction
+bench-prediction: setup-dev ## Measure how well a third of the load predicts the capacity (30 minutes; a stopped one goes on)
+	PYTHONPATH=tests $(BIN)/python -m tests.benchmarks.prediction $(ARGS)
 
 .PHONY: bench-compare
 bench-compare: setup-dev ## Measure how well `lab compare` tells (3 hours; a stopped one goes on)

@@ -1,0 +1,99 @@
+"""How well a run at a third of the load predicts the capacity, in cells that the CPU limits.
+
+`make bench-prediction` runs it; a run that was stopped goes on where it ended.
+"""
+
+import argparse
+import time
+
+from rich.table import Table
+
+from lab.analysis.bottleneck.reading import expected_capacity
+from lab.analysis.windows import Bounds
+from lab.cli.options import current_engine
+from lab.console import note, out
+from lab.load.load import Load, new_testid
+from lab.load.workloads import WRITING_SCENARIOS
+from lab.paths import RESULTS
+from lab.settings import update_settings
+from lab.stack.engine import Engine
+from lab.stack.exclusive import ExclusiveUse, exclusive_use, prepare
+from lab.suites.capacity.stack import find_stack_capacity
+from lab.suites.single_run import run_once
+from lab.targets.reference.app import ReferenceApp
+from tests.benchmarks.records import Record, by_series, each_missing, share, store
+
+NAME = "prediction"
+_NEAR = 0.15
+_FAST = ("LAB_DETAIL=fast", "LAB_BOOKING=fast")
+_GTHREAD = ("LAB_SERVER=gunicorn-gthread", "LAB_WORKERS=2", "LAB_THREADS=8")
+# Scenario and settings.
+CELLS = {
+    "lists": ("list", _FAST),
+    "naive details": ("detail", ("LAB_DETAIL=naive",)),
+    "quick details": ("detail", _FAST),
+    "quick details, threads": ("detail", (*_FAST, *_GTHREAD)),
+    "quick details, granian": ("detail", (*_FAST, "LAB_SERVER=granian")),
+    "quick details, uvicorn": ("detail", (*_FAST, "LAB_SERVER=uvicorn")),
+    "quick details, Redis cache": ("detail", (*_FAST, "LAB_REDIS_CACHE=versioned")),
+    "quick bookings": ("booking", _FAST),
+    "naive bookings": ("booking", ("LAB_BOOKING=naive",)),
+    "journeys": ("journey", _FAST),
+}
+
+
+def run_cell(engine: Engine, stack: ExclusiveUse, name: str) -> Record:
+    """Search the capacity of a cell, then hold a third of it; return both rates."""
+    scenario, settings = CELLS[name]
+    with engine.empty_caches(update_settings(stack.base, list(settings))):
+        pass
+    if scenario in WRITING_SCENARIOS:
+        prepare(engine, stack)
+    measured = find_stack_capacity(engine, scenario, note)
+    rate = max(round(measured.rate / 3), 1)
+    load = Load("hold", scenario, rate=rate, duration="20s", testid=new_testid("third"))
+    result = run_once(engine, ReferenceApp(engine), load, Bounds(), quiet=True).result
+    settings_now = engine.settings()
+    assert settings_now is not None
+    return {
+        "measured": measured.rate,
+        "rate": rate,
+        "predicted": expected_capacity(result, settings_now),
+        "headline": measured.headline,
+        "started": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
+    }
+
+
+def _error(record: Record) -> float:
+    return (record["predicted"] or 0.0) / record["measured"] - 1
+
+
+def table() -> Table:
+    result = Table(title="Predicted by a third of the load, and measured", title_justify="left")
+    for column in ("cell", "held", "predicted", "measured", "error"):
+        result.add_column(column, justify="left" if column == "cell" else "right")
+    for name, runs in by_series(NAME).items():
+        for run in runs:
+            rates = (f"{run[key] or 0:.1f}/s" for key in ("rate", "predicted", "measured"))
+            result.add_row(name, *rates, f"{_error(run):+.1%}")
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1, help="of each cell")
+    arguments = parser.parse_args()
+    engine = current_engine()
+    with exclusive_use(engine) as stack:
+        for name in CELLS:
+            for number in each_missing(NAME, name, arguments.runs):
+                store(NAME, name, number, run_cell(engine, stack, name))
+    out.print(table())
+    runs = [run for series in by_series(NAME).values() for run in series]
+    near = share(runs, lambda run: abs(_error(run)) <= _NEAR)
+    out.print(f"within {_NEAR:.0%}: {near * len(runs):.0f} of {len(runs)}")
+    out.print(f"Runs: {RESULTS}/bench-{NAME}.jsonl. Remove it to start anew.")
+
+
+if __name__ == "__main__":
+    main()
