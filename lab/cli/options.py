@@ -124,6 +124,12 @@ ExperimentName = Annotated[
     ),
 ]
 Run = Annotated[str, typer.Argument(help="A run: lab list runs.", autocompletion=_runs)]
+RunOrCell = Annotated[
+    str,
+    typer.Argument(
+        help="A run (lab list runs), or an experiment's cell: RUN/CELL.", autocompletion=_runs
+    ),
+]
 NewestRun = Annotated[
     str | None,
     typer.Argument(

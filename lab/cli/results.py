@@ -63,7 +63,7 @@ def show(name: options.Run, export: options.Export = None, as_json: Json = False
 
 
 def explain(
-    name: options.Run,
+    name: options.RunOrCell,
     prove: Annotated[
         bool, typer.Option("--prove", help="Change the named part, and measure: 3 minutes.")
     ] = False,

@@ -67,6 +67,35 @@ def test_ramp_stops_early_by_signal_to_its_container(lab_on_docker, up):
     assert result.json["failed"] == 0
 
 
+def test_variants_are_compared_in_turns(lab_on_docker, up):
+    before = lab_on_docker("status", "--json").json["settings"]
+    settings = ("LAB_REDIS_CACHE=off", "LAB_REDIS_CACHE=versioned")
+    result = lab_on_docker("compare", *settings, "--budget", "150s", "--json")
+    assert result.code == 0, result.err
+    assert result.json["how"] == "in turns"
+    assert lab_on_docker("status", "--json").json["settings"] == before
+    blocks = [block for block in result.json["blocks"] if not block["control"]]
+    assert blocks
+    # Pages from Redis need less of the whole target, Postgres included.
+    assert all(0.05 < block["ratio"] < 0.9 for block in blocks)
+    commit = lab_on_docker("compare", "HEAD", ".")
+    assert commit.is_one_message(2)
+    assert "native engine" in commit.err
+
+
+def test_bottleneck_is_seen_inside_the_containers(lab_on_docker, up):
+    assert lab_on_docker("set", "LAB_LATENCY_MS=50", "LAB_DETAIL=fast").code == 0
+    flags = ("--scenario", "detail", "--rate", "40", "--duration", "30s", "--p95", "2000")
+    result = lab_on_docker("k6", "breakpoint", *flags, "--json")
+    assert lab_on_docker("set", "LAB_LATENCY_MS=0", "LAB_DETAIL=naive").code == 0
+    assert result.code == 0, result.err
+    found = result.json["bottleneck"]
+    assert found["cause"] == "worker slots", found
+    # Postgres's sessions are seen: they are idle, so the time is spent on the way to it.
+    assert "the way to Postgres" in found["headline"]
+    assert result.json["unseen_signals"] == []
+
+
 def test_profile_includes_workers_in_their_container(lab_on_docker, up):
     result = lab_on_docker("profile", "--duration", "8s", "--json")
     assert result.code == 0, result.err

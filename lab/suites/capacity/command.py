@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from lab.analysis.bottleneck.diagnosis import Diagnosis
 from lab.analysis.capacity.course import Second, Slo
 from lab.analysis.capacity.outcomes import Capacity, Hold
 from lab.analysis.capacity.search import find_capacity
@@ -184,6 +185,7 @@ def _no_answer(holds: Sequence[Hold]) -> dict[str, Any]:
 def search_result(document: dict[str, Any]) -> Result:
     """Return the answer of a search as the result of a load: the one just below the capacity."""
     rate_found, hold = document["rate"], document["at_capacity"]
+    found = (document["limit"] or {}).get("bottleneck")
     counts: dict[str, Any] = {}
     if hold:
         good = hold["answered"] - hold["failed"]
@@ -209,6 +211,7 @@ def search_result(document: dict[str, Any]) -> Result:
             confirmed=document["outcome"] == "confirmed",
         ),
         cpu_speed=document["cpu_speed"],
+        bottleneck=Diagnosis.model_validate(found) if found else None,
         **counts,
     )
 

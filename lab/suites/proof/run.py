@@ -9,6 +9,7 @@ from typing import Any
 
 from lab.analysis.bottleneck.diagnosis import Diagnosis
 from lab.analysis.bottleneck.facts import worker_slots
+from lab.analysis.result import Result
 from lab.analysis.step import Step, step_between
 from lab.console import Progress
 from lab.errors import LabError, UsageError
@@ -23,7 +24,6 @@ from lab.stack.engine import Engine
 from lab.stack.exclusive import exclusive_use, prepare
 from lab.suites.bench.busy import busy_loops
 from lab.suites.proof.changes import Change, change_for, control_of
-from lab.suites.single_run import SingleRun
 from lab.targets.reference.app import ReferenceApp
 
 _ROUNDS, _SLICE_SECONDS = 3, 8
@@ -42,15 +42,15 @@ class _Arm:
     rates: list[float] = field(default_factory=list)
 
 
-def prove(engine: Engine, single_run: SingleRun, folder: Path) -> dict[str, Any]:
-    """Measure whether a change of the named cause moves the throughput, and a control does not;
-    return the document. The stack is put back as it was.
+def prove(engine: Engine, result: Result, settings: Settings, folder: Path) -> dict[str, Any]:
+    """Measure whether a change of a result's cause moves the throughput, and a control does not;
+    return the document. `settings` are those that it was measured with. The stack is put back as
+    it was.
 
     Raises:
         UsageError: the run has no cause, or its cause can't be changed here.
         LabError: the stack failed.
     """
-    result, settings = single_run.result, single_run.settings
     arms = [_Arm(None), *map(_Arm, _changes(result.bottleneck, settings, result.scenario))]
     seconds = _ROUNDS * len(arms) * (_SLICE_SECONDS + _AROUND_SECONDS)
     with (

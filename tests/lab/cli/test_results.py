@@ -18,6 +18,7 @@ from lab.charts.run import draw
 from lab.paths import RESULTS, ROOT
 from lab.settings import load_settings
 from lab.suites.single_run import SingleRun
+from tests.support.report_samples import FOLDER
 
 HOST = {
     **{"engine": "native", "cpus": 2, "memory_bytes": 8 * 2**30, "system": "Linux"},
@@ -107,6 +108,53 @@ def test_older_result_says_why_it_has_no_explanation(lab, older_run):
     proof = lab("explain", older_run, "--prove")
     assert proof.code == 2
     assert "Nothing limited this run" in proof.err
+
+
+@pytest.fixture
+def stored_cells(stored_run):
+    """Store the sample experiment, whose second repeat of a cell has a cause; yield its name."""
+    folder = RESULTS / f"cache-ladder-20260101-000000-{secrets.token_hex(2)}"
+    shutil.copytree(FOLDER, folder)
+    path = folder / "cells/003-naive+redis-page+detail.r2/cell.json"
+    cause = stored_run.document()["bottleneck"]
+    path.write_text(json.dumps({**json.loads(path.read_text()), "bottleneck": cause}))
+    yield folder.name
+    shutil.rmtree(folder)
+
+
+def test_cell_of_an_experiment_is_explained(lab, stored_cells):
+    result = lab("explain", f"{stored_cells}/naive/redis-page/detail")
+    assert result.code == 0, result.err
+    assert "bottleneck: worker slots" in result.out
+    unnamed = lab("explain", stored_cells)
+    assert unnamed.code == 2
+    assert f"{stored_cells}/naive/redis-page/detail" in unnamed.err
+
+
+@pytest.fixture
+def stored_capacity(stored_run):
+    folder = RESULTS / "capacity-20260101-000000"
+    folder.mkdir()
+    limit = {"bottleneck": stored_run.document()["bottleneck"]}
+    document = {
+        **{"schema_version": 2, "outcome": "confirmed", "headline": "20/s (19 to 21), confirmed"},
+        **{"rate": 20.0, "low": 19.0, "high": 21.0, "seconds": 90.0, "cpu_speed": 1.0},
+        **{"target": "shop", "scenario": "mix", "started": "2026-01-01T00:00:00+00:00"},
+        **{"settings": load_settings({}).model_dump(), "at_capacity": None, "limit": limit},
+    }
+    (folder / "result.json").write_text(json.dumps(document))
+    yield folder.name
+    shutil.rmtree(folder)
+
+
+def test_capacity_is_explained(lab, stored_capacity):
+    result = lab("explain", stored_capacity)
+    assert result.code == 0, result.err
+    assert "20/s (19 to 21), confirmed" in result.out
+    assert "bottleneck: worker slots" in result.out
+    proof = lab("explain", stored_capacity, "--prove")
+    assert proof.code == 2
+    assert "loaded shop" in proof.err
 
 
 def test_unknown_run_has_no_explanation(lab):

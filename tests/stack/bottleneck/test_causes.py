@@ -271,7 +271,7 @@ def test_flush_of_the_log_is_named(separate, slow_flush):
 def test_cause_is_proven(stack, case, tmp_path):
     single_run = _check(stack, case)
     started = time.monotonic()
-    document = prove(stack, single_run, tmp_path)
+    document = prove(stack, single_run.result, single_run.settings, tmp_path)
     seconds = time.monotonic() - started
     print(document["headline"], f"({seconds:.0f} s)")
     assert document["proven"], document
@@ -281,7 +281,8 @@ def test_cause_is_proven(stack, case, tmp_path):
 @pytest.mark.slow
 def test_one_of_two_equal_limits_is_not_proven(stack, tmp_path):
     case = TRAPS["as many threads as connections"]
-    document = prove(stack, _check(stack, case), tmp_path)
+    single_run = _check(stack, case)
+    document = prove(stack, single_run.result, single_run.settings, tmp_path)
     print(document["headline"])
     assert not document["proven"], document
 
