@@ -39,8 +39,8 @@ def render(
     from lab.load.kubernetes.cluster import Cluster
     from lab.load.kubernetes.manifests import NAMESPACE, PUSH_LOGIN
     from lab.load.kubernetes.run import SECRET_VARIABLES
+    from lab.load.kubernetes.sending import require_local_k6
     from lab.load.load import Load, new_testid
-    from lab.load.sending import require_local_k6
     from lab.load.workloads import Place
 
     if duration is not None:

@@ -57,8 +57,8 @@ def k6(
     from lab.analysis.windows import Bounds
     from lab.cli.output import run as output
     from lab.load.k6_options import validate_options
+    from lab.load.kubernetes.sending import require_local_k6
     from lab.load.load import Load, new_testid
-    from lab.load.sending import require_local_k6
     from lab.stack.locks import measurement_lock
     from lab.suites.single_run import run_once
 

@@ -17,10 +17,11 @@ from lab.host.sampler import CpuSampler, CpuUse
 from lab.load.generators import SUMMARY, write_merged_summary
 from lab.load.kubernetes.manifests import Manifest
 from lab.load.kubernetes.run import cluster_env, push_login
+from lab.load.kubernetes.sending import rendered
 from lab.load.load import MIN_THREADS, Load
 from lab.load.plan import Plan
 from lab.load.process import INTERRUPTED, THRESHOLDS_FAILED, End, check_options, inspect_load, never
-from lab.load.sending import rendered, sender
+from lab.load.sending import sender
 from lab.load.summary import read_summary
 from lab.paths import RESULTS, ROOT
 from lab.settings import Settings

@@ -143,7 +143,7 @@ def _number(variable: str, default: float, what: str) -> float:
     with suppress(ValueError):
         if 0 < float(text) <= 1024:
             return float(text)
-    raise UsageError(f"{variable}={text} is no {what}. Set it like {variable}=2.")
+    raise UsageError(f"{variable}={text} is no {what}. Set it like {variable}={default:g}.")
 
 
 def archive_load(command: K6Command, variables: Mapping[str, str], file: Path) -> bytes:
