@@ -21,7 +21,7 @@ from lab.stack.exclusive import ExclusiveUse, exclusive_use, prepare
 from lab.suites.capacity import stack as capacity
 from lab.suites.capacity.stack import StackCapacity, find_stack_capacity
 from lab.suites.endurance import LimitCheck, at_least, at_most, memory_checks, peaks
-from lab.suites.single_run import SingleRun, plan_and_start, responses_by_status, run_once
+from lab.suites.single_run import SingleRun, plan_and_start, run_once
 from lab.targets.reference.app import ReferenceApp
 
 FACTOR = 2
@@ -164,7 +164,7 @@ def _arm(shed: str, rate: int, limit: StackCapacity, run: SingleRun, prometheus:
         seconds_to_normal=seconds_to_normal(result.windows, spike),
         requests=result.requests,
         dropped=result.dropped_iterations,
-        statuses=responses_by_status(prometheus, result.testid, started, result.seconds),
+        statuses=result.statuses,
         limited_by=result.limited_by,
         cpu_speed=result.cpu_speed,
         memory_bytes=peaks(prometheus, started, started + plan.seconds),

@@ -8,11 +8,8 @@ from typing import Any
 from lab_settings.messages import problem, shorten
 from pydantic import BaseModel, ValidationError
 
-from lab.analysis import queries
-from lab.analysis.counters import PUSH_SECONDS
 from lab.analysis.early_stop import EarlyStop
 from lab.analysis.measure import check_target_survived, read_result
-from lab.analysis.prometheus import Prometheus
 from lab.analysis.provenance import Host, host, relative, write_json
 from lab.analysis.result import SCHEMA_VERSION, Result
 from lab.analysis.windows import Bounds
@@ -172,12 +169,3 @@ def plan_and_start(run: SingleRun) -> tuple[Plan, float]:
     if summary.plan is None or summary.started is None:
         raise LabError(f"{run.result.testid} has no course in time: {run.result.verdict}")
     return summary.plan, summary.started
-
-
-def responses_by_status(
-    prometheus: Prometheus, testid: str, started: float, seconds: float
-) -> dict[str, int]:
-    """Return the responses of the load by status code; `seconds` includes its last responses."""
-    end = started + seconds + 2 * PUSH_SECONDS
-    counts = prometheus.instant_by_label(queries.requests_by_status(testid), "status", end)
-    return {status: round(count) for status, count in sorted(counts.items())}

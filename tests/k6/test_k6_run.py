@@ -7,10 +7,10 @@ import time
 import pytest
 
 from lab.analysis import queries
+from lab.analysis.counters import PUSH_SECONDS
 from lab.analysis.prometheus import Prometheus
 from lab.load.summary import read_summary
 from lab.paths import ROOT
-from lab.suites.single_run import responses_by_status
 
 # k6 fixes the growth factor of its native histograms at 1.1.
 BUCKET = 1.1
@@ -138,9 +138,9 @@ def test_query_at_any_fraction_of_a_second_has_a_result(smoke, smoke_summary, pr
     """Prometheus rounds timestamps to milliseconds."""
     started = smoke_summary["lab"]["started_at_seconds"]
     for nth in range(20):
-        seconds = smoke["seconds"] + nth * math.pi / 100
-        counts = responses_by_status(prometheus, smoke["testid"], started, seconds)
-        assert counts == {"200": smoke["requests"]}
+        end = started + smoke["seconds"] + nth * math.pi / 100 + 2 * PUSH_SECONDS
+        query = queries.requests_by_status(smoke["testid"])
+        assert prometheus.instant_by_label(query, "status", end) == {"200": smoke["requests"]}
 
 
 def test_breakpoint_reports_rate_reasons_and_limiting_resource(ramp):

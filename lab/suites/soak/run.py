@@ -23,7 +23,7 @@ from lab.stack.exclusive import exclusive_use, prepare
 from lab.suites.capacity import stack as capacity
 from lab.suites.capacity.stack import StackCapacity, find_stack_capacity
 from lab.suites.endurance import memory_checks, peaks
-from lab.suites.single_run import SingleRun, plan_and_start, responses_by_status, run_once
+from lab.suites.single_run import run_once
 from lab.suites.soak.growth import load_checks, sample_checks
 from lab.suites.soak.sampler import Sampler
 from lab.targets.reference.app import ReferenceApp
@@ -109,15 +109,15 @@ def _measure(engine: Engine, options: Options, load: Load, settings: Settings) -
     with Sampler(engine, current_state(), step) as sampler, _store_on_interrupt(sampler):
         single_run = run_once(engine, ReferenceApp(engine), load, Bounds())
     result = single_run.result
-    memory, statuses = _query_prometheus(single_run, settings, start, step)
+    memory = _memory(settings, start, step)
     checks = [
-        *load_checks(result, statuses),
+        *load_checks(result, result.statuses),
         *sample_checks(sampler, result.requests, options.seconds, settings.LAB_NGINX_CACHE),
         *memory_checks(memory),
     ]
     return {
         "result": result.model_dump(include=_RESULT_FIELDS),
-        "statuses": statuses,
+        "statuses": result.statuses,
         "bookings": sampler.bookings,
         "figures": [check_result.document() for check_result in checks],
         "looks": [asdict(sample) for sample in sampler.samples],
@@ -138,21 +138,13 @@ def _store_on_interrupt(sampler: Sampler) -> Iterator[None]:
         ) from None
 
 
-def _query_prometheus(
-    single_run: SingleRun, settings: Settings, start: float, step: float
-) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the services' memory, and the responses by status; empty if Prometheus is down."""
+def _memory(settings: Settings, start: float, step: float) -> dict[str, int]:
+    """Return the most memory of each service; empty if Prometheus is down."""
     prometheus = Prometheus(settings.prometheus_url)
-    _, started = plan_and_start(single_run)
     try:
-        return (
-            peaks(prometheus, start, time.time(), step=max(5.0, step)),
-            responses_by_status(
-                prometheus, single_run.result.testid, started, single_run.result.seconds
-            ),
-        )
+        return peaks(prometheus, start, time.time(), step=max(5.0, step))
     except PrometheusUnavailable:
-        return {}, {}
+        return {}
 
 
 _RESULT_FIELDS = {
