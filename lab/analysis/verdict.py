@@ -1,7 +1,9 @@
 """The verdict on a run: whether it held, where it broke, and what limited it. Pure."""
 
 from dataclasses import dataclass, replace
+from statistics import fmean
 
+from lab.analysis.bottleneck.stretch import LITTLE_WAIT
 from lab.analysis.breakpoint import BREAK_WINDOWS, BreakPoint, find_break
 from lab.analysis.result import LimitedBy, Outcome, Result, WebSockets
 from lab.analysis.windows import STEP_SECONDS, WINDOW_SECONDS, Bounds, Window
@@ -124,6 +126,8 @@ def _violations(windows: list[Window]) -> str:
 def _break_verdict(result: Result, plan: Plan, point: BreakPoint) -> Verdict:
     use = _cpu_at_break(result, point)
     limited = _limited_by_generators(result) or _limited_by(use, point.dropped)
+    if limited == "others" and not _generator_queued(use) and _are_others_idle(result, point):
+        limited = "target"
     if limited == "target" and not _is_all_seen(result):
         limited = "unseen"
     goodput = f"goodput {point.goodput:.1f}/s" if point.goodput else "no response in time"
@@ -136,6 +140,13 @@ def _break_verdict(result: Result, plan: Plan, point: BreakPoint) -> Verdict:
         busy_target, busy_generator = round(use.target, 3), round(use.load, 3)
         point = replace(point, target_cpu=busy_target, generator_cpu=busy_generator)
     return Verdict("broke", limited, text, point)
+
+
+def _are_others_idle(result: Result, point: BreakPoint) -> bool:
+    """Return whether other programs took only CPU time that the server did not wait for."""
+    end = (result.prometheus.start if result.prometheus else 0.0) + point.seconds_into_test
+    waited = [one.waited for one in result.signals if end - WINDOW_SECONDS < one.at <= end]
+    return bool(waited) and fmean(waited) <= LITTLE_WAIT
 
 
 def _limited_by_generators(result: Result) -> LimitedBy | None:

@@ -11,7 +11,6 @@ import typer
 from lab.cli.loads import require_reference_scenario
 from lab.cli.options import (
     ApiScenario,
-    Budget,
     Generators,
     Json,
     Quick,
@@ -101,7 +100,10 @@ def compare(
     scenario: Annotated[
         Api | None, typer.Option(help="Which requests arrive. Default: detail.")
     ] = None,
-    budget: Budget = "6m",
+    budget: Annotated[
+        str | None,
+        typer.Option(help="No load begins later than this. Default: 6m; on docker 15m."),
+    ] = None,
     fail_if_slower: Annotated[
         str, typer.Option(help="From which difference on B is slower, such as 5%.")
     ] = "5%",
@@ -134,7 +136,6 @@ def compare(
 
     if markdown and not markdown.parent.is_dir():
         raise UsageError(f"--markdown {markdown}: the folder does not exist. Create it first.")
-    seconds = seconds_of("--budget", budget)
     threshold = share_of("--fail-if-slower", fail_if_slower)
     stored = [find_stored(text) for text in (a, b)]
     if stored[0] and stored[1]:
@@ -143,6 +144,7 @@ def compare(
         _exit_by_verdict(document["verdict"], strict=strict)
         return
     engine = current_engine()
+    seconds = seconds_of("--budget", budget or command.default_budget(engine, target))
     if target:
         declared = find_allowed(target, yes_load)
         first, second = (find_target_variant(declared, text) for text in (a, b))

@@ -6,7 +6,7 @@ from typing import Any
 
 from lab.analysis.bottleneck.reading import expected_capacity, known_limits
 from lab.analysis.provenance import write_json
-from lab.analysis.result import SCHEMA_VERSION, Result
+from lab.analysis.result import Result
 from lab.errors import UsageError
 from lab.experiments.store import Store
 from lab.report.results import StoredRun, find_run
@@ -15,25 +15,16 @@ from lab.stack.engine import Engine
 from lab.suites.capacity.command import search_result
 from lab.suites.proof.run import prove
 from lab.suites.single_run import parse_single_run
-from lab.targets.reference.app import ReferenceApp
-
-# The first format with signals.
-_SINCE = 13
 
 
 @dataclass(frozen=True)
 class _Explained:
-    """A stored load, in `folder`. `target` is the name of the app that it loaded."""
+    """A stored load, in `folder`; `is_reference`: whether it loaded the hotel API."""
 
     result: Result
     settings: Settings
     folder: Path
-    target: str
-    schema_version: int = SCHEMA_VERSION
-
-    @property
-    def is_reference(self) -> bool:
-        return self.target == ReferenceApp.name
+    is_reference: bool
 
 
 def explain(name: str) -> dict[str, Any]:
@@ -51,7 +42,7 @@ def explain(name: str) -> dict[str, Any]:
         "verdict": result.verdict,
         "broke_at": result.broke_at,
         "bottleneck": found.model_dump(mode="json") if found else None,
-        "why": "" if found else _why_not(load),
+        "why": "" if found else _why_not(result),
         "expected_capacity": expected,
         "unseen": result.unseen_signals,
     }
@@ -66,8 +57,8 @@ def proof_of(engine: Engine, name: str) -> dict[str, Any]:
     load = _find(name)
     if not load.is_reference:
         raise UsageError(
-            f"{name} loaded {load.target or 'another app'}: `lab` can change only the hotel API's "
-            "stack. To verify the cause, give that part more, and measure again."
+            f"{name} did not load the hotel API, and `lab` can change only that one's stack. To "
+            "verify the cause, give that part more, and measure again."
         )
     folder = load.folder / "proof"
     proof = prove(engine, load.result, load.settings, folder)
@@ -91,18 +82,17 @@ def _find(name: str) -> _Explained:
 
 def _single(run: StoredRun, document: dict[str, Any]) -> _Explained:
     single_run = parse_single_run(document)
-    return _Explained(
-        single_run.result,
-        single_run.settings,
-        run.path.parent,
-        _target(single_run.result, single_run.settings),
-        document["schema_version"],
-    )
+    result, settings = single_run.result, single_run.settings
+    url = result.target.url if result.target else ""
+    return _Explained(result, settings, run.path.parent, bool(known_limits(url, settings)))
 
 
 def _search(run: StoredRun, document: dict[str, Any]) -> _Explained:
+    if document["outcome"] == "interrupted":
+        raise UsageError(f"{run.name} was interrupted, so it has no answer. Search it again.")
     settings = known_settings(document["settings"])
-    return _Explained(search_result(document), settings, run.path.parent, document["target"])
+    is_reference = bool(known_limits(document.get("url", ""), settings))
+    return _Explained(search_result(document), settings, run.path.parent, is_reference)
 
 
 def _cell(store: Store, name: str) -> _Explained:
@@ -115,26 +105,19 @@ def _cell(store: Store, name: str) -> _Explained:
             f"{store.run} has no measured cell {name or 'without a name'}. Measured: "
             f"{names or 'none'}."
         )
-    run, result = max(found, key=lambda each: each[1].bottleneck is not None)
-    file = f"*-{run.name.replace('/', '+')}.r{run.repeat}"
-    declared = store.header().get("target")
-    return _Explained(
-        result,
-        known_settings(run.settings),
-        next((store.folder / "cells").glob(file)),
-        declared["name"] if declared else "" if run.legacy else ReferenceApp.name,
-    )
+    run, result = max(found, key=lambda each: _has_cause(each[1]))
+    folder = store.folder / "proofs" / f"{run.name.replace('/', '+')}.r{run.repeat}"
+    is_reference = not store.header().get("target") and not run.legacy
+    return _Explained(result, known_settings(run.settings), folder, is_reference)
 
 
-def _target(result: Result, settings: Settings) -> str:
-    if result.target is None:
-        return ""
-    return ReferenceApp.name if known_limits(result.target.url, settings) else result.target.name
+def _has_cause(result: Result) -> bool:
+    return bool(result.bottleneck and result.bottleneck.cause)
 
 
-def _why_not(load: _Explained) -> str:
-    if load.schema_version < _SINCE:
-        return "An older lab measured it: nothing was seen of the target's parts. Measure it again."
-    if load.result.outcome == "unrecorded":
+def _why_not(result: Result) -> str:
+    if result.outcome == "unrecorded":
         return "Prometheus lacks a part of the run, so it is not known when it broke."
+    if result.break_point or result.capacity:
+        return "An older lab measured it, or nothing was seen of the target then. Measure it again."
     return "No limit was exceeded for long enough, so nothing limited it."

@@ -7,10 +7,9 @@ import secrets
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import psutil
 
 from lab.console import step
 from lab.errors import LabError, UsageError
@@ -181,18 +180,11 @@ class DockerEngine:
         return result.stdout.splitlines()
 
     def connect_postgres(self) -> "psycopg.Connection[Any] | None":
-        import psycopg
-
+        # psycopg takes a tenth of a second to import.
         from lab.stack.superuser import connect
 
         password = self.exec("postgres", ["cat", "/run/lab-secrets/postgres_password"])
-        if password.returncode:
-            return None
-        try:
-            return connect(settings_of(self), password.stdout.strip())
-        except psycopg.Error:
-            # Its connections may be used up: a load that needs none is possible all the same.
-            return None
+        return None if password.returncode else connect(settings_of(self), password.stdout.strip())
 
     def nginx_errors(self) -> Callable[[], Iterable[bytes]]:
         # Its access log comes with it.
@@ -200,9 +192,7 @@ class DockerEngine:
         return lambda: self._run(argv, self.settings()).stdout.encode().splitlines()
 
     def pids(self) -> dict[str, int]:
-        # On Linux, the containers' processes are visible on the host; elsewhere they run in a
-        # virtual machine.
-        return {service: pid for service, pid in self._main_pids() if psutil.pid_exists(pid)}
+        return dict(self._main_pids())
 
     def versions(self) -> dict[str, str]:
         # Versions of the programs, not of their images: an image can have any tag.
@@ -230,12 +220,13 @@ class DockerEngine:
 
     def _main_pids(self) -> Iterator[tuple[str, int]]:
         ids = self._run(["ps", "--quiet"], self.settings()).stdout.split()
-        label = '{{index .Config.Labels "com.docker.compose.service"}} {{.State.Pid}}'
+        label = '{{index .Config.Labels "com.docker.compose.service"}} {{.Id}} {{.State.Pid}}'
         argv = ["docker", "inspect", "--format", label, *ids]
         output = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
         for line in output.splitlines():
-            service, pid = line.split()
-            yield service, int(pid)
+            service, container, pid = line.split()
+            if is_process_of(container, int(pid)):
+                yield service, int(pid)
 
     def _known(self, settings: Settings | None) -> list[str]:
         """Return the services of the compose files; compose starts one that is named although its
@@ -304,7 +295,19 @@ def _run(
     if "COMPOSE_FILE" not in env:
         files = compose_files(api_version())
         env["COMPOSE_FILE"] = os.pathsep.join(str(ROOT / name) for name in files)
-    return subprocess.run([*compose, *argv], env=env, capture_output=True, text=True, check=False)
+    # Logs have whatever clients sent.
+    return subprocess.run(
+        [*compose, *argv], env=env, capture_output=True, text=True, errors="replace", check=False
+    )
+
+
+def is_process_of(container_id: str, pid: int) -> bool:
+    """Return whether a container's process is visible here: on macOS and Windows it runs in a
+    virtual machine, where its number means another one.
+    """
+    with suppress(OSError):
+        return container_id in Path(f"/proc/{pid}/cgroup").read_text()
+    return False
 
 
 def remove_legacy(project: str) -> None:

@@ -97,7 +97,10 @@ class Engine(Protocol):
         """
 
     def connect_postgres(self) -> "psycopg.Connection[Any] | None":
-        """Return a connection to Postgres as its superuser; None where there is none from here."""
+        """Return a connection to Postgres as its superuser; None where there is none from here.
+
+        Raises psycopg.Error if Postgres does not accept it.
+        """
 
     def nginx_errors(self) -> Callable[[], Iterable[bytes]]:
         """Return a function that returns the lines that Nginx's error log gets from now on."""

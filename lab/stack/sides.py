@@ -6,12 +6,11 @@ Side = Literal["target", "load"]
 
 _MEASURING = {
     # Of both engines.
-    *("prometheus", "grafana", "backend-metrics"),
+    *("prometheus", "grafana", "backend-metrics", "push-gate", "nginx-exporter"),
     # The native engine's.
-    *("metrics-ingress", "node-exporter", "process-exporter", "postgres-exporter"),
-    *("redis-exporter", "nginx-exporter", "mtail"),
+    *("node-exporter", "process-exporter", "postgres-exporter", "redis-exporter", "mtail"),
     # Docker's.
-    *("alloy", "docker-socket", "push-gate"),
+    *("alloy", "docker-socket"),
 }
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab.stack.docker import is_process_of
+
 _SERVICE_LABEL = "com.docker.compose.service"
 # Of the kernel's tcp_states.h.
 _ESTABLISHED, _LISTEN = "01", "0A"
@@ -80,7 +82,7 @@ def _inspect(ids: list[str]) -> list[dict[str, Any]]:
 
 def _container(document: dict[str, Any]) -> Container | None:
     pid = document["State"]["Pid"]
-    if not _is_process_of(document["Id"], pid):
+    if not is_process_of(document["Id"], pid):
         return None
     network = document["NetworkSettings"]
     # An empty field can be null.
@@ -97,9 +99,3 @@ def _container(document: dict[str, Any]) -> Container | None:
         ),
         frozenset(int(each["HostPort"]) for each in published),
     )
-
-
-def _is_process_of(container_id: str, pid: int) -> bool:
-    with suppress(OSError):
-        return container_id in Path(f"/proc/{pid}/cgroup").read_text()
-    return False

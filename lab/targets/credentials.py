@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from lab.errors import LabError, UsageError
 from lab.paths import ROOT
@@ -52,8 +53,9 @@ def _header(name: str, value: str) -> str:
     return filled
 
 
-def fill_variables(text: str, what: str) -> str:
-    """Return the text with the value of each ${VARIABLE}, from the shell or .env.
+def fill_variables(text: str, what: str, *, quoted: bool = False) -> str:
+    """Return the text with the value of each ${VARIABLE}, from the shell or .env; `quoted` as in an
+    address.
 
     Raises:
         UsageError: one is not set.
@@ -65,7 +67,9 @@ def fill_variables(text: str, what: str) -> str:
             f"{what} needs {missing[0]}, which is not set. Set it: export {missing[0]}=…, or a "
             "line in .env."
         )
-    return VARIABLE.sub(lambda match: variables[match[1]], text)
+    return VARIABLE.sub(
+        lambda match: quote(variables[match[1]], safe="") if quoted else variables[match[1]], text
+    )
 
 
 def _token(auth: Auth, folder: Path) -> str:

@@ -14,20 +14,22 @@ from urllib.parse import urlsplit
 import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from lab.console import note
 from lab.errors import LabError, UsageError
 from lab.stack import http
-from lab.stack.signals.sampler import Watched
+from lab.stack.signals.sampler import Dependencies, Watched
+from lab.stack.signals.second import POSTGRES
 from lab.targets.credentials import Credentials, credentials, fill_variables
 from lab.targets.file import TargetFile, read_target, target_path
 from lab.targets.mix import read_mix
-from lab.targets.observation import SERVER, observe, ports_of
+from lab.targets.observation import SERVER, dependencies_of, observe
 from lab.targets.target import no_check
 
 if TYPE_CHECKING:
     import psycopg
 
 _POLL_SECONDS = 0.2
+# Of libpq.
+_POSTGRES_PORT = 5432
 _HINTS = {
     401: "It needs a header: --header of `lab target add`, or [headers] or [auth] in the file.",
     403: "The header's token may not read it, or ready has the wrong path.",
@@ -150,27 +152,36 @@ class DeclaredTarget:
         return Watched(
             server_pids=(pids[SERVER],),
             server_ports=(http.address(self.url)[1],),
-            find_dependencies=self._dependencies,
+            find_dependencies=lambda: self._dependencies(pids[SERVER]),
             connect_postgres=self._connect_postgres,
             # A container's connections to its database are in its own network.
             network_pids=(os.getpid(), pids[SERVER]),
+            database=self._database,
         )
 
     def _connect_postgres(self) -> "psycopg.Connection[Any] | None":
         if self.file.postgres is None:
             return None
+        # psycopg takes a tenth of a second to import.
         import psycopg
 
-        address = fill_variables(self.file.postgres, "postgres in the target file")
-        try:
-            return psycopg.connect(address, connect_timeout=2)
-        except psycopg.Error as error:
-            note(f"What Postgres's sessions wait for is not seen: {str(error).strip()}")
-            return None
+        address = fill_variables(self.file.postgres, "postgres in the target file", quoted=True)
+        return psycopg.connect(address, connect_timeout=2)
 
-    def _dependencies(self) -> dict[str, tuple[int, ...]]:
-        others = {name: pid for name, pid in self.pids.items() if name not in (SERVER, "cache")}
-        return {name.removesuffix("-server"): ports for name, ports in ports_of(others).items()}
+    @property
+    def _database(self) -> str:
+        return urlsplit(self.file.postgres or "").path.lstrip("/")
+
+    def _dependencies(self, pid: int) -> Dependencies:
+        """Return what the server is connected to; its Postgres by that name, whatever runs it."""
+        found = dependencies_of(pid)
+        if self.file.postgres:
+            port = urlsplit(self.file.postgres).port or _POSTGRES_PORT
+            found = {
+                POSTGRES if port in (at for _, at in places) else name: places
+                for name, places in found.items()
+            }
+        return found
 
     def k6_env(self) -> dict[str, str]:
         # A missing or foreign mix is reported before k6 starts.

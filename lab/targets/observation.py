@@ -8,7 +8,7 @@ port of a container leads to the container's main process.
 import ipaddress
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,15 +57,20 @@ def observe(url: str) -> dict[str, int]:
     return found
 
 
-def ports_of(services: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-    """Return the ports at which services listen, by name; of a container, those in its network and
-    those that it publishes here.
+def dependencies_of(pid: int) -> dict[str, tuple[tuple[str, int], ...]]:
+    """Return address and port of what a server is connected to, by the name of the service there,
+    or by the address of another host.
     """
-    machine, found = _Machine(), {}
-    for name, pid in services.items():
-        with suppress(psutil.Error, OSError):
-            found[name] = tuple(sorted(machine.ports(pid)))
-    return {name: ports for name, ports in found.items() if ports}
+    machine = _Machine()
+    found: dict[str, list[tuple[str, int]]] = {}
+    with suppress(psutil.Error, OSError):
+        in_container = network_of(pid) != network_of(os.getpid())
+        server = _Service(SERVER, psutil.Process(pid), in_container=in_container)
+        for place in sorted(_connected_places(server)):
+            services = machine.services_at(place)
+            name = services[0].name if services else f"{place.ip}:{place.port}"
+            found.setdefault(name.removesuffix("-server"), []).append((place.ip, place.port))
+    return {name: tuple(places) for name, places in found.items()}
 
 
 class _Machine:
@@ -88,13 +93,6 @@ class _Machine:
     @cached_property
     def _containers(self) -> list[Container]:
         return running_containers()
-
-    def ports(self, pid: int) -> set[int]:
-        """Return the ports at which a process listens."""
-        if network_of(pid) == network_of(os.getpid()):
-            return _ports(psutil.Process(pid))
-        inside = {each.local_port for each in connections_of(pid) if each.remote is None}
-        return inside.union(*(c.ports for c in self._containers if c.pid == pid))
 
     def services_at(self, place: _Place) -> list[_Service]:
         """Return the service that listens there, and the proxy in front of a container's port."""

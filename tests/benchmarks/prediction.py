@@ -4,6 +4,7 @@
 """
 
 import argparse
+import shutil
 import time
 
 from rich.table import Table
@@ -12,9 +13,10 @@ from lab.analysis.bottleneck.reading import expected_capacity
 from lab.analysis.windows import Bounds
 from lab.cli.options import current_engine
 from lab.console import note, out
+from lab.errors import Interrupted, LabError
 from lab.load.load import Load, new_testid
 from lab.load.workloads import WRITING_SCENARIOS
-from lab.paths import RESULTS
+from lab.paths import RESULTS, ROOT
 from lab.settings import update_settings
 from lab.stack.engine import Engine
 from lab.stack.exclusive import ExclusiveUse, exclusive_use, prepare
@@ -50,9 +52,15 @@ def run_cell(engine: Engine, stack: ExclusiveUse, name: str) -> Record:
     if scenario in WRITING_SCENARIOS:
         prepare(engine, stack)
     measured = find_stack_capacity(engine, scenario, note)
+    if measured.outcome == "generator":
+        raise LabError(f"{name}: {measured.headline}, so its capacity is not known.")
+    if scenario in WRITING_SCENARIOS:
+        prepare(engine, stack)
     rate = max(round(measured.rate / 3), 1)
     load = Load("hold", scenario, rate=rate, duration="20s", testid=new_testid("third"))
-    result = run_once(engine, ReferenceApp(engine), load, Bounds(), quiet=True).result
+    held = run_once(engine, ReferenceApp(engine), load, Bounds(), quiet=True)
+    result = held.result
+    shutil.rmtree(ROOT / held.files["folder"])
     settings_now = engine.settings()
     assert settings_now is not None
     return {
@@ -87,7 +95,12 @@ def main() -> None:
     with exclusive_use(engine) as stack:
         for name in CELLS:
             for number in each_missing(NAME, name, arguments.runs):
-                store(NAME, name, number, run_cell(engine, stack, name))
+                try:
+                    store(NAME, name, number, run_cell(engine, stack, name))
+                except Interrupted:
+                    raise
+                except LabError as error:
+                    note(f"Not measured: {error}")
     out.print(table())
     runs = [run for series in by_series(NAME).values() for run in series]
     near = share(runs, lambda run: abs(_error(run)) <= _NEAR)

@@ -77,7 +77,8 @@ NETWORK: Final = Cause(
     "network delay × round trips to Postgres", "fewer queries per request, or a nearer Postgres"
 )
 CLIENTS: Final = Cause(
-    "network between the clients and the server", "smaller responses, or a quicker way to it"
+    "the way between clients and server: network, or Nginx",
+    "smaller responses, a quicker network; or see what Nginx waits for: its cache's locks",
 )
 OUTSIDE: Final = Cause("response time of another program", "see which: a timeout, or a cache")
 _BY_NAME: Final = {each.name: each for each in vars().copy().values() if isinstance(each, Cause)}

@@ -23,6 +23,7 @@ from lab.analysis.bottleneck.evidence import (
 )
 from lab.analysis.bottleneck.facts import Facts
 from lab.analysis.bottleneck.split import Place, Split, split_of
+from lab.analysis.bottleneck.stretch import FULL_CPU, FULL_SLOTS, LITTLE_WAIT, Stretch
 from lab.stack.sides import side_of
 
 # `likely`: one cause leads clearly. `unclear`: two are close. `unseen`: too little was seen.
@@ -31,18 +32,15 @@ Certainty = Literal["likely", "unclear", "unseen"]
 _MIN_LOOKS = 20
 # By this factor the first cause leads the second; with less, both are named.
 _CLOSE = 1.3
-# Of the target's CPUs, and of one process's.
-_FULL_CPU, _FULL_PROCESS = 0.85, 0.85
-# Seconds that a request of the server waits for a CPU, per second: below it, CPUs are busy, but not
-# what requests wait for.
-_LITTLE_WAIT = 0.15
+# Of one process's CPU.
+_FULL_PROCESS = 0.85
 # Cores of other programs, steal, and seconds per second in which a quota stopped the server.
 _OTHER_CORES, _MUCH_STEAL, _THROTTLED = 0.3, 0.15, 0.1
 _MANY_FAULTS = 50
 # Of the connections, for superusers: Postgres's own three, and the one that looks.
 _RESERVED = 4
-# Of the slots, the connections, and the failed requests.
-_FULL, _MANY_REJECTED = 0.9, 0.5
+# Of the connections, and the failed requests.
+_USED_UP, _MANY_REJECTED = 0.9, 0.5
 # Of a pool: between two requests a connection is idle for a moment. And of the requests that wait
 # in the server: so many threads at a lock show that it is one.
 _POOL_IN_USE, _LOCKED = 0.7, 0.5
@@ -52,9 +50,9 @@ _INNERMOST = 0.3
 _SLOW_REDIS = 0.005
 # In the first seconds a request is alone with fewer in flight.
 _ALONE = 1.5
-# Of the first response times: with less of them in the server, it is not what takes long. Seconds
-# that a request must take for it to be seen there.
-_LITTLE_INSIDE, _SEEN_SECONDS = 0.5, 0.1
+# Of the first requests in flight: with fewer in the server, it is not what takes long; and how many
+# there must be.
+_LITTLE_INSIDE, _SOME_IN_FLIGHT = 0.5, 0.5
 # Of a request's time: less is not worth a line.
 _LEAST_SHARE = 0.02
 _OWN_SERVICES = ("backend", "backend-beside", "target")
@@ -133,9 +131,10 @@ def _slow_alone(facts: Facts) -> Iterator[tuple[Cause, str]]:
     if facts.first_p95 is None or facts.first_p95 <= facts.p95_limit or not _begins_alone(facts):
         return
     text = f"before any queue, p95 was {_ms(facts.first_p95)} > {_ms(facts.p95_limit)}"
-    inside = _seconds_in_server(facts)
-    if inside is not None and inside < _LITTLE_INSIDE * facts.first_p95:
-        yield causes.CLIENTS, f"{text}; in the server a request takes {_ms(inside)}"
+    early = facts.early
+    if early and _are_between(early):
+        inside = _ms((early.in_server or 0.0) / early.answered) if early.answered else "less"
+        yield causes.CLIENTS, f"{text}; in the server a request takes {inside}"
     yield causes.ONE_REQUEST, text
 
 
@@ -147,21 +146,18 @@ def _begins_alone(facts: Facts) -> bool:
     if begin is None or begin.in_flight is None:
         return False
     requests = begin.in_flight + (begin.queued or 0.0)
-    has_free = facts.slots is not None and requests < _FULL * facts.slots
+    has_free = facts.slots is not None and requests < FULL_SLOTS * facts.slots
     waits = split_of(begin, facts.slots).share("process", "postgres lock", "cpu wait")
-    return requests < _ALONE or (has_free and begin.cpu.target < _FULL_CPU and waits < _INNERMOST)
+    return requests < _ALONE or (has_free and begin.cpu.target < FULL_CPU and waits < _INNERMOST)
 
 
-def _seconds_in_server(facts: Facts) -> float | None:
-    """Return how long the first requests were seen in the server; None for those that may be too
-    short to be seen.
-    """
-    begin = facts.begin
-    if begin is None or begin.in_server is None or not begin.answered:
-        return None
-    if facts.first_p95 is None or facts.first_p95 < _SEEN_SECONDS:
-        return None
-    return begin.in_server / begin.answered
+def _are_between(early: Stretch) -> bool:
+    """Return whether most of the requests in flight were not seen in the server, nor before it."""
+    flight = (early.in_flight or 0.0) + (early.queued or 0.0)
+    seen = (early.in_server or 0.0) + (early.queued or 0.0)
+    return (
+        early.in_server is not None and flight > _SOME_IN_FLIGHT and seen < _LITTLE_INSIDE * flight
+    )
 
 
 def _ms(seconds: float) -> str:
@@ -173,7 +169,7 @@ def _is_taken_by_others(facts: Facts) -> bool:
     that is not seen are its own perhaps.
     """
     cpu = facts.saturated.cpu
-    if not facts.observed or cpu.target <= _FULL_CPU or cpu.others <= _OTHER_CORES:
+    if not facts.observed or cpu.target <= FULL_CPU or cpu.others <= _OTHER_CORES:
         return False
     # What has a low priority takes only what nobody needs.
     return _is_waited_for(facts, split_of(facts.saturated, facts.slots))
@@ -181,9 +177,9 @@ def _is_taken_by_others(facts: Facts) -> bool:
 
 def _has_free_slots(facts: Facts) -> bool:
     seen = facts.saturated
-    if seen.in_flight is None or seen.cpu.target > _FULL_CPU:
+    if seen.in_flight is None or seen.cpu.target > FULL_CPU:
         return False
-    return facts.slots is not None and seen.in_flight < _FULL * facts.slots
+    return facts.slots is not None and seen.in_flight < FULL_SLOTS * facts.slots
 
 
 def _refused(facts: Facts) -> Iterator[tuple[Cause, str]]:
@@ -196,7 +192,7 @@ def _refused(facts: Facts) -> Iterator[tuple[Cause, str]]:
         if count and count >= _MANY_REJECTED * facts.failed:
             yield cause, f"{count:,} of {facts.failed:,} failed requests were refused by it"
     limit, sessions = facts.max_connections, facts.saturated.most_sessions
-    if limit and sessions >= _FULL * (limit - _RESERVED):
+    if limit and sessions >= _USED_UP * (limit - _RESERVED):
         yield (
             causes.MAX_CONNECTIONS,
             f"{sessions:.0f} of {limit} connections were open, {_RESERVED} of the others are "
@@ -240,7 +236,7 @@ def _is_seen(facts: Facts) -> bool:
     """Return whether it is known where requests are, or who uses full CPUs."""
     seen = facts.saturated
     states = sum(count for state, count in seen.threads.items() if state != "unknown")
-    return seen.in_flight is not None or states > 0 or seen.cpu.target > _FULL_CPU
+    return seen.in_flight is not None or states > 0 or seen.cpu.target > FULL_CPU
 
 
 def _ranking(facts: Facts, split: Split) -> list[Candidate]:
@@ -266,7 +262,7 @@ def _computing(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]
     seen = facts.saturated
     cpu = split.share("cpu", "cpu wait", "postgres cpu")
     used = f"the target's CPUs were {seen.cpu.target:.0%} busy"
-    if seen.cpu.target > _FULL_CPU and _is_waited_for(facts, split):
+    if seen.cpu.target > FULL_CPU and _is_waited_for(facts, split):
         name, cause, cores = _greatest_user(facts)
         behind = _queued_behind_cpu(facts, split) + split.share(*_waiting_for(name))
         yield cause, cpu + behind, f"{used}, {cores:.2f} of them by it"
@@ -289,7 +285,9 @@ def _is_waited_for(facts: Facts, split: Split) -> bool:
     """Return whether requests wait for a CPU, or only use one: 95 % busy may be enough."""
     waiting = facts.saturated.waited + split.places.get("postgres cpu", 0.0)
     computing = split.share("cpu", "cpu wait", "postgres cpu")
-    return waiting > _LITTLE_WAIT or computing > 0.5
+    # All that Nginx does is for requests.
+    is_nginx = _greatest_user(facts)[0] == "nginx"
+    return waiting > LITTLE_WAIT or computing > 0.5 or is_nginx
 
 
 def _are_processes_full(facts: Facts) -> bool:
@@ -298,7 +296,7 @@ def _are_processes_full(facts: Facts) -> bool:
     return (
         facts.processes is not None
         and seen.server_cpu >= _FULL_PROCESS * facts.processes
-        and seen.cpu.target < _FULL_CPU
+        and seen.cpu.target < FULL_CPU
     )
 
 
@@ -326,7 +324,8 @@ def _waiting_for(service: str) -> tuple[Place, ...]:
     """Return where requests are that wait for a service whose CPU is full."""
     known: dict[str, tuple[Place, ...]] = {
         "": (),
-        "nginx": (),
+        # Requests that are nowhere else.
+        "nginx": ("process",),
         "postgres": ("postgres", "network"),
         "redis": ("redis",),
     }
@@ -371,7 +370,7 @@ def _redis_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
     cores = facts.saturated.cpu.services.get("redis", 0.0)
     text = f"a request waits for Redis {duration(facts, split, 'redis')}; its CPU {cores:.0%}"
     trip = seconds_of_trip(facts, split, "redis", "redis")
-    if cores > _FULL_CPU:
+    if cores > FULL_CPU:
         cause = causes.REDIS_CPU
     elif trip is not None and trip > _SLOW_REDIS:
         cause, text = causes.REDIS, f"{text}; {1000 * trip:,.0f} ms for each round trip"
@@ -382,7 +381,7 @@ def _redis_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
 
 def _slots_or(facts: Facts, split: Split, cause: Cause) -> Cause:
     """Return the worker slots if they are full: with more of them, waiting would not matter."""
-    is_full = facts.slots is not None and split.busy >= _FULL * facts.slots
+    is_full = facts.slots is not None and split.busy >= FULL_SLOTS * facts.slots
     return causes.SLOTS if is_full else cause
 
 
@@ -398,7 +397,8 @@ def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
     share, text = split.share("process"), f"{duration(facts, split, 'process')} inside the server"
     seen = facts.saturated
     if _are_processes_full(facts) or (
-        seen.busiest >= _FULL_PROCESS and seen.cpu.target > _FULL_CPU
+        seen.cpu.target > FULL_CPU
+        and (seen.busiest >= _FULL_PROCESS or _greatest_user(facts)[0] == "nginx")
     ):
         # Counted with what computes.
         return causes.PROCESS_LOCK, 0.0, ""

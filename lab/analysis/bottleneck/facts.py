@@ -9,8 +9,9 @@ _THREADED = {"gunicorn-sync": False, "gunicorn-gthread": True}
 
 @dataclass(frozen=True)
 class Facts:
-    """A broken run. `saturated` is its last stretch, over a limit; `begin` its first seconds, and
-    `half` the stretch at about half of the rate that broke.
+    """A broken run. `saturated` is its last stretch, over a limit; `begin` its first seconds, by
+    what was seen in the server; `early` a few more, by k6's counts; and `half` the stretch at about
+    half of the rate that broke.
 
     `slots`: requests that the server works on at once, `processes` of it, `pool`: database
     connections that they share; None where that is unlimited or unknown.
@@ -20,6 +21,7 @@ class Facts:
 
     saturated: Stretch
     begin: Stretch | None = None
+    early: Stretch | None = None
     half: Stretch | None = None
     p95_limit: float = 1.0
     first_p95: float | None = None

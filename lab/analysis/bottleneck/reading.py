@@ -14,6 +14,8 @@ from lab.settings import Settings
 
 # The quiet part of a ramp, in relation to the rate that broke.
 _QUIET = (0.2, 0.6)
+# Several windows, whose ends are counts of the requests in flight.
+_EARLY_SECONDS = 10
 _ERRORS = "errors"
 # Cores of a process that can't use more than one; of another one they say nothing.
 _FULL_PROCESS, _ONE_CPU = 0.85, 1.1
@@ -37,6 +39,7 @@ def facts_of(
     return Facts(
         saturated=saturated,
         begin=_stretch(result, 0, result.windows[0].end, counted=False),
+        early=_stretch(result, 0, _EARLY_SECONDS),
         half=_quiet(result, point.rate),
         p95_limit=bounds.p95_ms / 1000,
         first_p95=None if p95 is None else p95 / 1000,
@@ -95,12 +98,12 @@ def known_limits(url: str, settings: Settings) -> dict[str, Any]:
 
 def _seen_limits(seen: Stretch) -> dict[str, int]:
     """Return the slots and processes of a server whose settings are not known: it works on as many
-    requests as are in flight while others wait to be accepted; and on as many processes as use the
-    same CPU time as a full one.
+    requests as are seen in it while others wait to be accepted; and in as many processes as use the
+    same CPU time as a full one, of which Python uses one CPU.
     """
     limits = {}
-    if seen.in_flight and seen.queued and seen.queued >= 1:
-        limits["slots"] = max(round(seen.in_flight), 1)
+    if seen.in_server and seen.queued and seen.queued >= 1:
+        limits["slots"] = max(round(seen.in_server), 1)
     if _FULL_PROCESS <= seen.busiest <= _ONE_CPU:
         limits["processes"] = round(seen.server_cpu / seen.busiest)
     return limits

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from lab.analysis.bottleneck.stretch import Stretch
+from lab.analysis.bottleneck.stretch import FULL_CPU, FULL_SLOTS, Stretch
 from lab.stack.signals.second import POSTGRES
 
 # `process`: a lock, a pool or a queue inside the server's processes. `network`: between the server
 # and Postgres; `postgres`: in it or on the way, where its sessions are not seen. `outside`: for
-# programs that are not known; `clients`: between them and the server, Nginx included.
+# programs that are not known; `clients`: between them and a server that is not full, in the network
+# or in Nginx.
 Place = Literal[
     "cpu",
     "cpu wait",
@@ -34,7 +35,7 @@ TITLES: dict[str, str] = {
     "cpu": "computes",
     "cpu wait": "waits for a CPU",
     "process": "waits inside the server: lock, pool, queue",
-    "clients": "between the clients and the server",
+    "clients": "between the clients and the server, in the network or Nginx",
     "sleep": "sleeps",
     "network": "on the way to and from Postgres",
     "postgres": "at Postgres, or on the way",
@@ -102,17 +103,21 @@ def _busy(stretch: Stretch, slots: int | None) -> tuple[float, float, float]:
     if stretch.in_flight is None:
         seen = sum(stretch.threads.get(name, 0.0) for name in ("running", "outside", "sleep"))
         return max(seen, stretch.server_cpu), queued, 0.0
-    between = _between(stretch)
+    between = _between(stretch, slots)
     inside = stretch.in_flight - between
     busy = min(inside, slots) if slots else inside
     return busy, queued + inside - busy, between
 
 
-def _between(stretch: Stretch) -> float:
-    """Return the requests that k6 sent and the server does not have, or no longer."""
+def _between(stretch: Stretch, slots: int | None) -> float:
+    """Return the requests that k6 sent and the server does not have, or no longer. Those in front
+    of a full server wait for it.
+    """
     flight, seen = stretch.in_flight or 0.0, stretch.in_server
-    is_sure = seen is not None and flight > _SEEN_SURELY * stretch.answered
-    return max(flight - seen, 0.0) if seen is not None and is_sure else 0.0
+    if seen is None or flight <= _SEEN_SURELY * stretch.answered:
+        return 0.0
+    is_full = stretch.cpu.target > FULL_CPU or (slots is not None and seen >= FULL_SLOTS * slots)
+    return 0.0 if is_full else max(flight - seen, 0.0)
 
 
 def _postgres(stretch: Stretch) -> dict[Place, float]:
@@ -122,7 +127,8 @@ def _postgres(stretch: Stretch) -> dict[Place, float]:
     """
     active = {state: stretch.session(state) for state in _SESSION_STATES}
     total, awaited = sum(active.values()), stretch.awaited.get(POSTGRES, 0.0)
-    if not stretch.sessions:
+    # A role without pg_monitor sees those of its own only.
+    if not any(stretch.sessions.values()):
         return {"postgres": awaited}
     return {
         "postgres cpu": active["cpu"],

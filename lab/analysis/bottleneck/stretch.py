@@ -8,6 +8,12 @@ from lab.analysis.windows import WINDOW_SECONDS, Window
 from lab.host.sampler import CpuUse, busy_between
 from lab.stack.signals.second import Signals
 
+# Of the target's CPUs, and of worker slots.
+FULL_CPU, FULL_SLOTS = 0.85, 0.9
+# Seconds that the server's threads wait for a CPU, per second: below it, CPUs are busy, but not
+# what requests wait for.
+LITTLE_WAIT = 0.15
+
 
 @dataclass(frozen=True)
 class Stretch:

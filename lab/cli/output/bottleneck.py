@@ -62,7 +62,7 @@ def _split(found: Diagnosis) -> Iterator[str]:
     spent = sorted(found.split_ms.items(), key=lambda item: -item[1])
     parts = [f"{TITLES.get(n, n)} {milliseconds(ms)} ms" for n, ms in spent if ms >= _LEAST_MS]
     if parts:
-        yield f"one request in the server: {escape(', '.join(parts))}"
+        yield f"one request: {escape(', '.join(parts))}"
 
 
 def _proof(document: dict[str, Any]) -> Iterator[RenderableType]:

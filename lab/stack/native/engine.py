@@ -5,9 +5,7 @@ import subprocess
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
-
-import psycopg
+from typing import TYPE_CHECKING, Any
 
 from lab.console import note, step
 from lab.errors import LabError, UsageError
@@ -45,6 +43,9 @@ from lab.stack.native.supervision import (
 from lab.stack.reference import DATABASE, HAS_DATA
 from lab.stack.signals.nginx import lines_after, size_of
 from lab.stack.superuser import connect
+
+if TYPE_CHECKING:
+    import psycopg
 
 # About half a million requests.
 _LOG_BYTES = 200 * 1024**2
@@ -138,11 +139,7 @@ class NativeEngine:
         settings = self._running_settings()
         if settings.LAB_REFERENCE_APP == "off":
             return None
-        try:
-            return connect(settings, self._state.secret(postgres.PASSWORD))
-        except psycopg.Error:
-            # Its connections may be used up: a load that needs none is possible all the same.
-            return None
+        return connect(settings, self._state.secret(postgres.PASSWORD))
 
     def nginx_errors(self) -> Callable[[], Iterable[bytes]]:
         log = self._state.logs / "nginx-error.log"

@@ -21,14 +21,16 @@ from lab.stack.signals.tcp import Connection, TcpDiagnosis
 _SECOND_LOOK = 2
 _END_SECONDS = 3
 
-Dependencies = Mapping[str, tuple[int, ...]]
+# By name: address and port of each; an empty address is any.
+Dependencies = Mapping[str, tuple[tuple[str, int], ...]]
 
 
 @dataclass(frozen=True)
 class Watched:
-    """What is watched: the server's main processes and ports, how the ports of what it depends on
-    are found, by name, how to connect to Postgres, and how to read what Nginx's error log got
-    meanwhile. `network_pids`: in whose network namespaces the connections are, if not in this one.
+    """What is watched: the server's main processes and ports, how what it depends on is found, how
+    to connect to Postgres (it may raise psycopg.Error), and how to read what Nginx's error log got
+    meanwhile. `network_pids`: in whose network namespaces the connections are, if not in this one;
+    `database`: whose sessions count, if not all.
     """
 
     server_pids: tuple[int, ...] = ()
@@ -37,6 +39,7 @@ class Watched:
     connect_postgres: "Callable[[], psycopg.Connection[Any] | None]" = lambda: None
     nginx_errors: Callable[[], Iterable[bytes]] = tuple
     network_pids: tuple[int, ...] = ()
+    database: str = ""
 
 
 @dataclass
@@ -63,8 +66,7 @@ class SignalSampler:
             self._tcp = _open_tcp(self.watched.network_pids)
             if self._tcp:
                 opened.callback(self._tcp.close)
-            connection = self.watched.connect_postgres()
-            self._sessions = Sessions(connection, self.cpus) if connection else None
+            self._sessions = self._open_sessions()
             if self._sessions:
                 opened.callback(self._sessions.close)
             self._find_lost()
@@ -80,9 +82,21 @@ class SignalSampler:
         self._stop.set()
         self._thread.join(_END_SECONDS)
         self._publishing.shutdown(wait=False, cancel_futures=True)
-        counts = nginx.rejections(self.watched.nginx_errors())
-        self.rejections = {str(reason): count for reason, count in counts.items()}
-        self._opened.close()
+        with self._opened:
+            counts = nginx.rejections(self.watched.nginx_errors())
+            self.rejections = {str(reason): count for reason, count in counts.items()}
+
+    def _open_sessions(self) -> Sessions | None:
+        why = "no connection; in a target file: postgres"
+        try:
+            connection = self.watched.connect_postgres()
+            if connection:
+                return Sessions(connection, self.cpus, self.watched.database)
+        except psycopg.Error as error:
+            # Its connections may be used up: a load that needs none is possible all the same.
+            why = str(error).strip().partition("\n")[0]
+        self.lost.append(f"what Postgres's sessions wait for ({why})")
+        return None
 
     def _find_lost(self) -> None:
         if not self.watched.server_ports:
@@ -96,10 +110,6 @@ class SignalSampler:
             self.lost.append("threads (the processes of the server are not visible)")
         elif not set(self._processes.states()) - {"unknown"}:
             self.lost.append("what threads wait for (only root may see it: run `lab` as root)")
-        if self._sessions is None:
-            self.lost.append(
-                "what Postgres's sessions wait for (no connection; in a target file: postgres)"
-            )
 
     def _sample(self) -> None:
         bind(self.cpus)
@@ -132,11 +142,12 @@ class SignalSampler:
             with suppress(OSError):
                 ports = self.watched.server_ports
                 look.queued = sum(map(self._tcp.accept_queue, ports))
-                awaits = sum(one.awaits is True for one in _connections(self._tcp, ports))
+                clients = _connections_to(self._tcp, [("", port) for port in ports])
+                awaits = sum(one.awaits is True for one in clients)
                 look.in_flight = max(awaits - look.queued, 0)
                 look.connections = {
-                    name: _connections(self._tcp, ports)
-                    for name, ports in self._dependencies.items()
+                    name: _connections_to(self._tcp, places)
+                    for name, places in self._dependencies.items()
                 }
         return look
 
@@ -154,5 +165,5 @@ def _open_tcp(network_pids: Sequence[int]) -> TcpDiagnosis | None:
     return None
 
 
-def _connections(tcp: TcpDiagnosis, ports: Sequence[int]) -> list[Connection]:
-    return [each for port in ports for each in tcp.connections_to(port)]
+def _connections_to(tcp: TcpDiagnosis, places: Sequence[tuple[str, int]]) -> list[Connection]:
+    return [each for address, port in places for each in tcp.connections_to(port, address)]

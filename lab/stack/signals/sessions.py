@@ -13,11 +13,11 @@ from lab.stack.signals.second import SessionState
 # Since Postgres 17 the names of wait events are like WalSync instead of WALSync.
 _QUERY = """
 SELECT CASE
-         WHEN state LIKE 'idle in transaction%' THEN 'holder'
+         WHEN state LIKE 'idle in transaction%%' THEN 'holder'
          WHEN state <> 'active' THEN 'idle'
          WHEN wait_event_type IS NULL THEN 'cpu'
          WHEN wait_event_type = 'Lock' THEN 'lock'
-         WHEN wait_event ILIKE 'WAL%' THEN 'wal'
+         WHEN wait_event ILIKE 'WAL%%' THEN 'wal'
          WHEN wait_event_type = 'IO' THEN 'io'
          WHEN wait_event_type = 'Timeout' THEN 'sleep'
          WHEN wait_event_type = 'Client' THEN 'idle'
@@ -25,20 +25,22 @@ SELECT CASE
        END, count(*)
 FROM pg_stat_activity
 WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
-  -- A role without pg_monitor sees the states of its own sessions only.
-  AND state IS NOT NULL
+  AND (%(database)s = '' OR datname = %(database)s)
 GROUP BY 1
 """
 _STEP_SECONDS, _FRESH_SECONDS = 0.1, 0.3
 
 
 class Sessions:
-    """Looks at the sessions of all clients but its own, in a thread: a Postgres that answers late
-    must delay no other look.
+    """Looks at the sessions of a database ("": of all) but its own, in a thread: a Postgres that
+    answers late must delay no other look.
     """
 
-    def __init__(self, connection: "psycopg.Connection[Any]", cpus: set[int]) -> None:
+    def __init__(
+        self, connection: "psycopg.Connection[Any]", cpus: set[int], database: str = ""
+    ) -> None:
         self._connection, self._cpus = connection, cpus
+        self._parameters = {"database": database}
         self._connection.autocommit = True
         self._at, self._latest = 0.0, Counter[SessionState]()
         self._stop = threading.Event()
@@ -59,7 +61,7 @@ class Sessions:
         with self._connection:
             while not self._stop.wait(_STEP_SECONDS):
                 try:
-                    rows = self._connection.execute(_QUERY).fetchall()
+                    rows = self._connection.execute(_QUERY, self._parameters).fetchall()
                 except psycopg.Error:
                     return
                 self._latest, self._at = Counter(dict(rows)), time.monotonic()

@@ -6,18 +6,18 @@ has steps of 1 to 10 ms: of what happens within one, it does not tell which came
 """
 
 import ctypes
+import ipaddress
 import os
 import socket
 import struct
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 _SOCK_DIAG, _BY_FAMILY, _DUMP, _DONE, _ERROR = 4, 20, 0x301, 3, 2
-_ESTABLISHED, _LISTEN = 1, 10
+_ESTABLISHED, _SYN_SENT, _LISTEN = 1, 2, 10
 _INFO = 2
 # nlmsghdr and inet_diag_req_v2; its socket id is: ports, addresses, interface, cookie.
 _REQUEST = struct.Struct("=IHHII BBBBI HH 16s16sI8s")
@@ -51,34 +51,38 @@ class TcpDiagnosis:
     """
 
     def __init__(self, pids: Iterable[int] = ()) -> None:
-        opened: dict[int, socket.socket] = {}
-        for pid in pids or (os.getpid(),):
-            with suppress(OSError):
-                if (namespace := network_of(pid)) not in opened:
-                    opened[namespace] = _socket_of(pid)
-        if not opened:
-            raise OSError("no network namespace can be looked at")
-        self._sockets = list(opened.values())
+        namespaces = {network_of(pid): pid for pid in pids or (os.getpid(),)}
+        self._sockets: list[socket.socket] = []
+        try:
+            self._sockets += map(_socket_of, namespaces.values())
+        except OSError:
+            self.close()
+            raise
 
     def close(self) -> None:
         for each in self._sockets:
             each.close()
 
-    def connections_to(self, port: int) -> list[Connection]:
-        """Return the clients' ends of the connections to a port."""
+    def connections_to(self, port: int, address: str = "") -> list[Connection]:
+        """Return the clients' ends of the connections to a port, at any address without one."""
         return [
             _connection(body, number)
             for number, each in enumerate(self._sockets)
             for body in _dump(each, _ESTABLISHED, remote=port)
+            if not address or _destination(body) == address
         ]
 
     def accept_queue(self, port: int) -> int:
-        """Return the connections that wait for the server on a port to accept them."""
-        return sum(
-            _MESSAGE.unpack_from(body)[11]
-            for each in self._sockets
-            for body in _dump(each, _LISTEN, local=port)
-        )
+        """Return the connections that wait for the server on a port to accept them, those included
+        for which its queue is too short.
+        """
+        waiting = 0
+        for each in self._sockets:
+            waiting += sum(
+                _MESSAGE.unpack_from(body)[11] for body in _dump(each, _LISTEN, local=port)
+            )
+            waiting += sum(1 for _ in _dump(each, _SYN_SENT, remote=port))
+        return waiting
 
 
 def network_of(pid: int) -> int:
@@ -137,6 +141,13 @@ def _dump_family(
                 raise OSError("the kernel tells nothing of TCP connections")
             yield data[_HEADER.size : length]
             data = data[(length + 3) & ~3 :]
+
+
+def _destination(body: bytes) -> str:
+    fields = _MESSAGE.unpack_from(body)
+    is_v4 = fields[0] == socket.AF_INET
+    address = ipaddress.ip_address(fields[7][:4] if is_v4 else fields[7])
+    return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def _connection(body: bytes, namespace: int) -> Connection:

@@ -135,6 +135,7 @@ def _head(
         "schema_version": SCHEMA_VERSION,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "target": target.name,
+        "url": target.url,
         "scenario": options.scenario or "mix",
         "only": options.only,
         "slo": {

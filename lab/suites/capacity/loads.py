@@ -11,7 +11,7 @@ from statistics import fmean
 from lab.analysis.bottleneck.diagnosis import Diagnosis, diagnose
 from lab.analysis.bottleneck.facts import Facts
 from lab.analysis.bottleneck.reading import limits_of
-from lab.analysis.bottleneck.stretch import Rates, stretch_between
+from lab.analysis.bottleneck.stretch import FULL_CPU, Rates, stretch_between
 from lab.analysis.capacity.course import LATE_SHARE, Second, Slo, course_of
 from lab.analysis.capacity.judgement import HoldPlan, Judgement, judge
 from lab.analysis.capacity.outcomes import Alone, Hold, Ramp
@@ -49,8 +49,6 @@ _MUCH_STEAL, _OTHER_CORES = 0.2, 0.3
 # The wait between two loads, and between two looks at the target.
 _SHORTEST_DRAIN, _LONGEST_DRAIN, _POLL_SECONDS = 1.0, 60.0, 0.5
 _QUICK_ANSWER = 0.05
-# Utilization of the target's CPUs from which they are what limits it.
-_FULL_CPU = 0.85
 # In the first seconds of a hold, nothing is full yet.
 _FIRST_SEEN = 2
 # Their speed is measured over so many seconds at the end of a ramp.
@@ -236,7 +234,7 @@ class K6Loads:
         end = course.started + len(course.seconds)
         use = busy_between(course.cpu, end - _SATURATED_SECONDS, end)
         is_known = self._target_cpus and self.target.is_observed
-        return bool(is_known and use and use.target > _FULL_CPU)
+        return bool(is_known and use and use.target > FULL_CPU)
 
     def _speed(self, course: "_Course", start: float = 0) -> float | None:
         """Return the requests per CPU second of the target, from a second of the load on."""

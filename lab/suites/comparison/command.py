@@ -62,10 +62,13 @@ _METRICS = ("cpu_ms", "p50_ms", "p95_ms", "p99_ms", "memory_bytes")
 
 
 class Method(Protocol):
-    """How variants are run for a comparison; `how` describes it."""
+    """How variants are run for a comparison; `how` describes it. A block has one load or two."""
 
     @property
     def how(self) -> str: ...
+
+    @property
+    def loads_of_block(self) -> int: ...
 
     def find_rate(self, variants: tuple[Variant, Variant], folder: Path) -> float: ...
 
@@ -120,6 +123,11 @@ def _validate_budget(options: CompareOptions) -> None:
         )
     if options.threshold <= 0:
         raise UsageError("--fail-if-slower 0% can't be told. Set it like 5%.")
+
+
+def default_budget(engine: Engine, target: str | None) -> str:
+    """Return the time in which most comparisons end: containers take long to restart."""
+    return "15m" if engine.name == "docker" and target is None else "6m"
 
 
 def _base_settings(engine: Engine) -> Settings:
@@ -299,7 +307,7 @@ def _blocks(
     progress: Progress,
 ) -> Iterator[Block]:
     """Yield blocks until the next one would exceed the budget."""
-    expected = float(load.seconds + _AROUND_BLOCK_SECONDS)
+    expected = float(method.loads_of_block * (load.seconds + _AROUND_BLOCK_SECONDS))
     number = 0
     while not number or time.monotonic() - started + expected < options.budget:
         number += 1

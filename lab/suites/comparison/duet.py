@@ -33,6 +33,7 @@ class Duet:
     codes: dict[str | None, Path]
     scenario: str
     how = "both at once"
+    loads_of_block = 1
 
     def find_rate(self, variants: tuple[Variant, Variant], folder: Path) -> float:
         """Return the rate for each of both."""

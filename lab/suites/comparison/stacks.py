@@ -80,15 +80,17 @@ def separate_stack(number: int, base: Settings) -> Iterator[Stack]:
 
 def stop_leftover_stacks() -> None:
     """Stop what a killed comparison left running."""
-    for number in (1, 2):
-        state = compared_state(number)
-        if state.settings.exists():
-            NativeEngine(state).down()
+    for settings in _folder().glob("*/settings.env"):
+        NativeEngine(compared_state(int(settings.parent.name))).down()
 
 
 def compared_state(number: int) -> State:
-    folder = current_state().base / "compare" / str(number)
+    folder = _folder() / str(number)
     return State(folder, folder / "code")
+
+
+def _folder() -> Path:
+    return current_state().base / "compare"
 
 
 def _make(number: int, base: Settings) -> Stack:

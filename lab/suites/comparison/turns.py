@@ -10,8 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lab.errors import LabError, UsageError
+from lab.errors import Interrupted, LabError, UsageError
+from lab.load.workloads import WRITING_SCENARIOS
 from lab.settings import Settings
+from lab.stack import database
 from lab.stack.engine import Engine, settings_of
 from lab.suites.capacity.command import CapacityOptions, search
 from lab.suites.comparison.measuring import (
@@ -73,6 +75,7 @@ class Turns:
     running: Callable[[Variant], AbstractContextManager[Party]]
     scenario: str | None = None
     how = "in turns"
+    loads_of_block = 2
 
     def find_rate(self, variants: tuple[Variant, Variant], folder: Path) -> float:
         """Return the rate for each of both."""
@@ -106,8 +109,10 @@ def turns_of_target(engine: Engine, target: DeclaredTarget) -> Turns:
 
 
 def turns_of_stack(engine: Engine, base: Settings, scenario: str) -> Turns:
-    """Return the turns of the running stack, whose settings change; it is not put back."""
-    return Turns(partial(_run_stack, engine, base), scenario)
+    """Return the turns of the running stack, whose settings change; it is not put back. For
+    bookings, the data must be prepared.
+    """
+    return Turns(partial(_run_stack, engine, base, scenario), scenario)
 
 
 @contextmanager
@@ -121,11 +126,12 @@ def _run_target(engine: Engine, target: DeclaredTarget, variant: Variant) -> Ite
 
 
 @contextmanager
-def _run_stack(engine: Engine, base: Settings, variant: Variant) -> Iterator[Party]:
+def _run_stack(engine: Engine, base: Settings, scenario: str, variant: Variant) -> Iterator[Party]:
     settings = variant.settings(base)
     with _named(variant):
         with engine.empty_caches(settings):
-            pass
+            if scenario in WRITING_SCENARIOS:
+                database.restore(engine)
         _require_visible(target_pids(engine), "the stack")
         yield Party(engine, settings, ReferenceApp(engine), partial(target_pids, engine))
 
@@ -134,7 +140,8 @@ def _require_visible(pids: Mapping[str, int], name: str) -> None:
     if not pids:
         raise LabError(
             f"The processes of {name} are not visible from here, so their CPU time is not known. "
-            "Run `lab` as root, on the target's host."
+            "Run `lab` as root on the target's host: Linux, since Docker Desktop's containers run "
+            "in a virtual machine."
         )
 
 
@@ -143,5 +150,7 @@ def _named(variant: Variant) -> Iterator[None]:
     """Name the variant in an error's message."""
     try:
         yield
+    except (Interrupted, UsageError):
+        raise
     except LabError as error:
         raise LabError(f"{variant.name}: {error}") from None

@@ -12,7 +12,7 @@ from lab.errors import LabError
 from lab.settings import LOOPBACK, Settings
 from lab.stack import http
 from lab.stack.engine import Engine, require_reference_app, settings_of
-from lab.stack.signals.sampler import Watched
+from lab.stack.signals.sampler import Dependencies, Watched
 from lab.stack.signals.second import POSTGRES
 
 # What k6 addresses: Nginx; the server behind it, as in sources without a proxy; or Nginx's /async/,
@@ -110,14 +110,17 @@ class ReferenceApp:
 
     def _watched_in_containers(self, common: Watched, pids: Mapping[str, int]) -> Watched:
         """Return it with the ports and networks of docker-compose.yml."""
-        client = os.getpid() if self.entry == "server" else pids.get("nginx", os.getpid())
         delayed = settings_of(self.engine).is_delayed
-        dependencies = {POSTGRES: (8475 if delayed else 5432,), "redis": (6379,)}
+        if delayed and self.entry != "async":
+            client = pids.get("toxiproxy")
+        else:
+            client = os.getpid() if self.entry == "server" else pids.get("nginx")
+        dependencies = {POSTGRES: (("", 8475 if delayed else 5432),), "redis": (("", 6379),)}
         return replace(
             common,
-            server_ports=(8000,) if common.server_pids else (),
+            server_ports=(8000,) if client and common.server_pids else (),
             find_dependencies=lambda: dependencies,
-            network_pids=(client, *common.server_pids),
+            network_pids=(client, *common.server_pids) if client else (),
         )
 
     def k6_env(self) -> dict[str, str]:
@@ -130,8 +133,8 @@ class ReferenceApp:
         }
 
 
-def _dependencies(settings: Settings) -> dict[str, tuple[int, ...]]:
+def _dependencies(settings: Settings) -> Dependencies:
     """Return the ports of Postgres (toxiproxy's while there is a delay) and Redis."""
     delayed = settings.delayed_postgres_port
     postgres = delayed if settings.is_delayed else settings.LAB_POSTGRES_PORT
-    return {POSTGRES: (postgres,), "redis": (settings.LAB_REDIS_PORT,)}
+    return {POSTGRES: (("", postgres),), "redis": (("", settings.LAB_REDIS_PORT),)}

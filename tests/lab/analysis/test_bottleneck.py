@@ -114,15 +114,40 @@ CASES = {
     "memory": (_facts(faults=400.0), causes.MEMORY),
     "virtual users": (_facts(dropped=3.0, in_flight=2.0, slots=16), causes.VIRTUAL_USERS),
     "one request": (
-        _facts(
-            first_p95=1.2,
-            begin=_stretch(answered=0.5, in_flight=0.6, in_server=0.6, queued=0.0),
-        ),
+        _facts(first_p95=1.2, begin=_stretch(in_flight=0.6, queued=0.0)),
         causes.ONE_REQUEST,
     ),
     "one request of distant clients": (
-        _facts(first_p95=1.2, begin=_stretch(in_flight=0.02, in_server=0.02, queued=0.0)),
+        _facts(
+            first_p95=1.2,
+            begin=_stretch(in_flight=0.02, queued=0.0),
+            early=_stretch(in_flight=3.0, in_server=0.1, queued=0.0),
+        ),
         causes.CLIENTS,
+    ),
+    "one request of two kinds, of which one is slow": (
+        _facts(
+            first_p95=1.2,
+            begin=_stretch(in_flight=0.3, queued=0.0),
+            early=_stretch(in_flight=0.9, in_server=0.7, queued=0.0),
+        ),
+        causes.ONE_REQUEST,
+    ),
+    "CPU of Nginx": (
+        _facts(
+            cpu=replace(FULL_CPU, services={"nginx": 0.9, "backend": 0.05}),
+            **{"slots": None, "in_flight": 60.0, "in_server": 0.1, "queued": 0.0},
+            **{"awaited": {}, "threads": {"loop": 2.0}, "server_cpu": 0.02},
+        ),
+        causes.NGINX_CPU,
+    ),
+    "a full CPU behind Nginx's queue": (
+        _facts(
+            cpu=FULL_CPU,
+            **{"in_flight": 60.0, "in_server": 2.0, "queued": 0.0, "server_cpu": 0.8},
+            **{"waited": 1.1, "awaited": {"postgres": 0.1}, "threads": {}},
+        ),
+        causes.BACKEND_CPU,
     ),
     "Nginx's limit": (
         _facts(by_errors=True, rejections={"limit": 40}, failed=45),
@@ -175,6 +200,10 @@ def test_what_is_not_seen_is_not_named(values):
     found = diagnose(_facts(slots=None, **values))
     assert found.cause is None
     assert found.certainty in ("unseen", "unclear")
+
+
+def test_role_that_sees_no_session_is_not_taken_for_idle_sessions():
+    assert diagnose(_facts(sessions={"cpu": 0.0, "idle": 0.0})).cause == causes.POSTGRES.name
 
 
 def test_postgres_whose_sessions_are_not_seen_is_not_called_the_way_there():
@@ -254,8 +283,8 @@ def test_too_few_looks_name_nothing():
     ("seen", "limits"),
     [
         # Others wait to be accepted: it has as many as it admits.
-        ({"in_flight": 4.1, "queued": 9.0}, {"slots": 4}),
-        ({"in_flight": 4.1, "queued": 0.2}, {}),
+        ({"in_flight": 60.0, "in_server": 4.1, "queued": 9.0}, {"slots": 4}),
+        ({"in_server": 4.1, "queued": 0.2}, {}),
         # Two processes, each of which uses a CPU; and one that uses several.
         ({"queued": 0.0, "busiest": 0.98, "server_cpu": 1.9}, {"processes": 2}),
         ({"queued": 0.0, "busiest": 2.4, "server_cpu": 2.4}, {}),

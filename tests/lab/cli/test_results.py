@@ -139,7 +139,12 @@ def stored_capacity(stored_run):
     document = {
         **{"schema_version": 2, "outcome": "confirmed", "headline": "20/s (19 to 21), confirmed"},
         **{"rate": 20.0, "low": 19.0, "high": 21.0, "seconds": 90.0, "cpu_speed": 1.0},
-        **{"target": "shop", "scenario": "mix", "started": "2026-01-01T00:00:00+00:00"},
+        **{
+            "target": "shop",
+            "url": "http://127.0.0.1:9",
+            "scenario": "mix",
+            "started": "2026-01-01T00:00:00+00:00",
+        },
         **{"settings": load_settings({}).model_dump(), "at_capacity": None, "limit": limit},
     }
     (folder / "result.json").write_text(json.dumps(document))
@@ -154,7 +159,7 @@ def test_capacity_is_explained(lab, stored_capacity):
     assert "bottleneck: worker slots" in result.out
     proof = lab("explain", stored_capacity, "--prove")
     assert proof.code == 2
-    assert "loaded shop" in proof.err
+    assert "did not load the hotel API" in proof.err
 
 
 def test_unknown_run_has_no_explanation(lab):

@@ -54,6 +54,18 @@ def test_requests_in_flight_are_connections_that_sent_later_than_they_received(s
         assert sum(one.segments for one in tcp.connections_to(port)) == 5
 
 
+def test_connections_that_a_full_queue_refuses_wait_too():
+    with socket.create_server(("127.0.0.1", 0), backlog=1) as full, ExitStack() as opened:
+        port = full.getsockname()[1]
+        for _ in range(6):
+            client = opened.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        tcp = TcpDiagnosis()
+        opened.callback(tcp.close)
+        wait_for(lambda: tcp.accept_queue(port) == 6, seconds=2, what="six connections")
+
+
 # Brings up the loopback of its network (SIOCSIFFLAGS), and sends a request in it.
 IN_ANOTHER_NETWORK = """
 import fcntl, socket, struct, sys
@@ -67,15 +79,20 @@ sys.stdin.read()
 
 
 def test_connections_of_a_container_are_seen_in_its_network():
-    if os.geteuid() != 0:
-        pytest.skip("only root enters the network of another process")
+    if subprocess.run(["unshare", "--net", "true"], check=False).returncode:
+        pytest.skip("only root with its rights enters the network of another process")
     argv = ["unshare", "--net", sys.executable, "-c", IN_ANOTHER_NETWORK]
-    with subprocess.Popen(argv, stdin=PIPE, stdout=PIPE, text=True) as process:
+    with (
+        subprocess.Popen(argv, stdin=PIPE, stdout=PIPE, text=True) as process,
+        ExitStack() as opened,
+    ):
         port = int(process.stdout.readline())
         tcp = TcpDiagnosis([process.pid])
+        opened.callback(tcp.close)
         wait_for(lambda: _awaiting(tcp, port) == 1, seconds=2, what="the request")
         assert tcp.accept_queue(port) == 1
-        tcp.close()
+        assert tcp.connections_to(port, "127.0.0.1")
+        assert not tcp.connections_to(port, "127.0.0.2")
         process.communicate("")
 
 
@@ -134,7 +151,7 @@ def test_second_of_a_server_has_its_requests_and_its_dependency(server):
         watched = Watched(
             server_pids=(os.getpid(),),
             server_ports=(port,),
-            find_dependencies=lambda: {"postgres": (database.getsockname()[1],)},
+            find_dependencies=lambda: {"postgres": (database.getsockname()[:2],)},
         )
         time.sleep(0.05)
         published = []

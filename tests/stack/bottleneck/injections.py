@@ -1,4 +1,4 @@
-"""What disturbs a stack, so that its bottleneck is known. Each is undone after the block."""
+"""What disturbs a stack, so that its bottleneck is known; undone after the block."""
 
 import re
 import secrets
@@ -89,17 +89,25 @@ def cpu_quota(engine):
     backend = psutil.Process(engine.pids()["backend"])
     pids = [backend.pid, *(child.pid for child in backend.children(recursive=True))]
     folder, file, quota = _group()
+    parent = _group_of(backend.pid)
     try:
         folder.mkdir(exist_ok=True)
         (folder / file).write_text(quota)
+        _move(pids, folder)
     except OSError as error:
+        _remove_group(folder, parent)
         pytest.skip(f"no control group can be made: {error}")
-    parent = _group_of(backend.pid)
-    _move(pids, folder)
     try:
         yield
     finally:
-        _move(map(int, (folder / "cgroup.procs").read_text().split()), parent)
+        _remove_group(folder, parent)
+
+
+def _remove_group(folder: Path, parent: Path) -> None:
+    # A process that another one of it starts is in it, too.
+    while folder.exists() and (pids := (folder / "cgroup.procs").read_text().split()):
+        _move(map(int, pids), parent)
+    with suppress(FileNotFoundError):
         folder.rmdir()
 
 
@@ -132,9 +140,11 @@ def few_nginx_connections(engine):
     """Let each worker of Nginx have 40 connections, those to the backend included."""
     file, master = engine._state.run / "nginx.conf", psutil.Process(engine.pids()["nginx"])
     before = file.read_text()
-    file.write_text(re.sub(r"worker_connections \d+;", "worker_connections 40;", before))
-    _reload(master)
+    changed = re.sub(r"worker_connections \d+;", "worker_connections 40;", before)
+    assert changed != before
     try:
+        file.write_text(changed)
+        _reload(master)
         yield
     finally:
         file.write_text(before)
@@ -153,7 +163,7 @@ def _reload(master: psutil.Process) -> None:
 
 @contextmanager
 def distant_clients(engine):
-    """Leave the delay of LAB_LATENCY_MS between backend and clients only."""
+    """Leave the delay of LAB_LATENCY_MS between backend and clients only, until it is set again."""
     url = f"http://{LOOPBACK}:{engine.settings().LAB_TOXIPROXY_PORT}/proxies/postgres/toxics/delay"
     httpx.delete(url).raise_for_status()
     yield
@@ -165,18 +175,19 @@ _POSTS = "INSERT INTO workbench_post (title, content, created_at) SELECT '{name}
 @contextmanager
 def posts_without_index(engine):
     """Let Postgres read 300,000 posts for the first 25, and count them."""
-    engine.sql(
-        "hotel",
-        _POSTS.format(name=_NAME, rows="FROM generate_series(1, 300000)"),
-        "ALTER TABLE workbench_post DROP CONSTRAINT workbench_post_pkey",
-        "ANALYZE workbench_post",
-    )
     try:
+        engine.sql(
+            "hotel",
+            _POSTS.format(name=_NAME, rows="FROM generate_series(1, 300000)"),
+            "ALTER TABLE workbench_post DROP CONSTRAINT workbench_post_pkey",
+            "ANALYZE workbench_post",
+        )
         yield
     finally:
         engine.sql(
             "hotel",
             f"DELETE FROM workbench_post WHERE title = '{_NAME}'",
+            "ALTER TABLE workbench_post DROP CONSTRAINT IF EXISTS workbench_post_pkey",
             "ALTER TABLE workbench_post ADD PRIMARY KEY (id)",
             "VACUUM FULL ANALYZE workbench_post",
         )

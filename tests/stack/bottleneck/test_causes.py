@@ -15,6 +15,7 @@ from lab.analysis.bottleneck import causes
 from lab.analysis.bottleneck.causes import Cause
 from lab.analysis.windows import Bounds
 from lab.cli.output.bottleneck import bottleneck_lines
+from lab.host.cpus import usable_cpus
 from lab.load.load import Load, new_testid
 from lab.paths import ROOT
 from lab.settings import update_settings
@@ -229,7 +230,10 @@ def slow_flush():
 @pytest.fixture(scope="module")
 def separate(stack, slow_flush):
     """Yield a stack whose target may use both CPUs, and whose flushes can be slowed."""
-    base = update_settings(stack.settings(), ["LAB_TARGET_CPUS=0,1", "LAB_LOAD_CPUS=0,1"])
+    cpus = ",".join(map(str, sorted(usable_cpus())[:2]))
+    if "," not in cpus:
+        pytest.skip("one CPU: a process that can't use more uses all")
+    base = update_settings(stack.settings(), [f"LAB_TARGET_CPUS={cpus}", f"LAB_LOAD_CPUS={cpus}"])
     with ExitStack() as started:
         with pytest.MonkeyPatch.context() as patch:
             # Of all its programs, only Postgres flushes under load.

@@ -20,7 +20,7 @@ from lab.stack.reference import DATABASE, ROLE
 
 # What runs without the reference app (LAB_REFERENCE_APP=off).
 _MEASURING_SERVICES = {
-    *("prometheus", "metrics-ingress", "node-exporter", "process-exporter", "grafana"),
+    *("prometheus", "push-gate", "node-exporter", "process-exporter", "grafana"),
 }
 
 
