@@ -10,6 +10,7 @@ from lab.analysis.verdict import Verdict, verdict_of
 from lab.analysis.windows import Bounds, Counters, windows
 from lab.host.sampler import CpuUse
 from lab.load.plan import Plan, Stage
+from lab.stack.signals.second import Signals
 
 PLAN = Plan((Stage(60, 0, 60),), "requests")
 ALL = Completeness(k6=7, prometheus=7, seconds=60, seconds_missing=0)
@@ -86,6 +87,13 @@ def test_full_generator_is_always_the_limit():
 def test_full_cpus_are_limit_of_whoever_used_most_of_them(cores, limit):
     uses = [CpuUse(float(second), 0.99, 0.99, **cores) for second in range(61)]
     assert _judge(_result(0.99, cpu=uses)).limited_by == limit
+
+
+@pytest.mark.parametrize(("waited", "limited_by"), [(0.6, "others"), (0.03, "target")])
+def test_others_are_the_limit_if_the_server_waits_for_a_cpu(waited, limited_by):
+    uses = [CpuUse(float(second), 0.99, 0.3, {"backend": 0.1}, others=0.9) for second in range(61)]
+    signals = [Signals(float(second), 10, waited=waited) for second in range(61)]
+    assert _judge(_result(0.3, cpu=uses, signals=signals)).limited_by == limited_by
 
 
 def test_others_on_the_targets_cpus_are_the_limit():
