@@ -29,7 +29,7 @@ class Stretch:
     cpu: CpuUse
     in_flight: float | None = None
     queued: float | None = None
-    # Of those in flight, seen in the server.
+    # Of those in flight, seen in the server; at most.
     in_server: float | None = None
     threads: dict[str, float] = field(default_factory=dict)
     sessions: dict[str, float] = field(default_factory=dict)
@@ -97,7 +97,10 @@ def stretch_between(
     counted = {name: value for name, value in vars(rates).items() if name != "in_system"}
     queued = _mean(one.queued for one in seen)
     # k6's counts are exact. What is seen of connections is not, and lacks requests inside Nginx.
-    in_server = in_flight = _mean(one.in_flight for one in seen)
+    in_flight = _mean(one.in_flight for one in seen)
+    in_server = _mean(
+        None if one.in_flight is None else one.in_flight + one.uncertain for one in seen
+    )
     if rates.in_system is not None:
         in_flight = max(rates.in_system - (queued or 0.0), 0.0)
     return Stretch(

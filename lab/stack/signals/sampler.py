@@ -145,6 +145,7 @@ class SignalSampler:
                 clients = _connections_to(self._tcp, [("", port) for port in ports])
                 awaits = sum(one.awaits is True for one in clients)
                 look.in_flight = max(awaits - look.queued, 0)
+                look.uncertain = sum(one.awaits is None for one in clients)
                 look.connections = {
                     name: _connections_to(self._tcp, places)
                     for name, places in self._dependencies.items()

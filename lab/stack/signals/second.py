@@ -22,17 +22,18 @@ _STEP_SECONDS, _LOOKS = 0.1, 10
 class Signals:
     """A second that ends `at` (Unix time), from `samples` looks.
 
-    `in_flight`: requests in the server; `queued`: connections that it has not accepted. `threads`
-    and `sessions` by state, see processes.py and SessionState; empty if none was seen. `awaited`:
-    requests in flight at each dependency; `sent`: segments sent to it per second. `cpu`, `busiest`
-    (process) and `waited` (for a CPU) of the server's threads: seconds per second. `throttled`: by
-    a quota, seconds per second.
+    `in_flight`: requests in the server, `uncertain` more perhaps; `queued`: connections that it has
+    not accepted. `threads` and `sessions` by state, see processes.py and SessionState; empty if
+    none was seen. `awaited`: requests in flight at each dependency; `sent`: segments sent to it per
+    second. `cpu`, `busiest` (process) and `waited` (for a CPU) of the server's threads: seconds per
+    second. `throttled`: by a quota, seconds per second.
     """
 
     at: float
     samples: int
     in_flight: float | None = None
     queued: float | None = None
+    uncertain: float = 0.0
     threads: dict[str, float] = field(default_factory=dict)
     sessions: dict[str, float] = field(default_factory=dict)
     awaited: dict[str, float] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class Look:
     sessions: Counter[SessionState] | None = None
     in_flight: int | None = None
     queued: int | None = None
+    uncertain: int = 0
     connections: dict[str, list[Connection]] = field(default_factory=dict)
 
     def awaited(self) -> dict[str, int]:
@@ -121,6 +123,7 @@ class Second:
             samples=len(self._looks),
             in_flight=_mean([look.in_flight for look in self._looks]),
             queued=_mean([look.queued for look in self._looks]),
+            uncertain=_mean([look.uncertain for look in self._looks]) or 0.0,
             threads=_means([look.threads for look in self._looks], get_args(ThreadState)),
             sessions=_means(sessions, get_args(SessionState)),
             awaited=_means([look.awaited() for look in self._looks], self._dependencies()),
