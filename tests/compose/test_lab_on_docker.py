@@ -97,7 +97,7 @@ def test_bottleneck_is_seen_inside_the_containers(lab_on_docker, up):
     found = result.json["bottleneck"]
     assert found["cause"] == "worker slots", found
     # Postgres's sessions are seen: they are idle, so the time is spent on the way to it.
-    assert "the way to Postgres" in found["headline"]
+    assert "the network to Postgres" in found["headline"]
     assert result.json["unseen_signals"] == []
 
 

@@ -204,7 +204,9 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
     """Return the fields of the diagnosis by where requests spend their time."""
     if facts.saturated.looks < _MIN_LOOKS:
         looks = facts.saturated.looks
-        return {"headline": f"not seen: {looks} looks over the limit, at least {_MIN_LOOKS} needed"}
+        return {
+            "headline": f"not seen: {looks} samples over the limit, at least {_MIN_LOOKS} needed"
+        }
     if not _is_seen(facts):
         return {"headline": causes.UNSEEN.name, "remedy": causes.UNSEEN.remedy}
     found = _ranking(facts, split)

@@ -11,8 +11,8 @@ def workers(facts: Facts, split: Split) -> Iterator[str]:
     seen = facts.saturated
     if facts.slots:
         yield (
-            f"{split.busy:.1f} of {facts.slots} workers busy, {split.waiting:.0f} requests before "
-            f"them; the target's CPUs {seen.cpu.target:.0%} busy"
+            f"{split.busy:.1f} of {facts.slots} workers busy, {split.waiting:.0f} requests queued; "
+            f"the target's CPUs {seen.cpu.target:.0%} busy"
         )
     elif seen.in_flight is not None:
         yield (
@@ -29,7 +29,7 @@ def headline(name: str, split: Split) -> str:
 
 
 _WAITED_FOR: dict[Place, str] = {
-    "network": "the way to Postgres",
+    "network": "the network to Postgres",
     "redis": "Redis",
     "outside": "another program",
     "sleep": "a sleep",
@@ -72,7 +72,7 @@ def postgres_text(facts: Facts, split: Split, place: Place, what: str) -> str:
 
 def network_text(facts: Facts, split: Split) -> str:
     seen = facts.saturated
-    text = f"{duration(facts, split, 'network')} on the way to and from Postgres"
+    text = f"{duration(facts, split, 'network')} in the network to and from Postgres"
     each = seconds_of_trip(facts, split, "postgres", "network")
     if each is not None:
         trips = seen.sent["postgres"] / seen.answered

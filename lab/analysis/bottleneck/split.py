@@ -37,7 +37,7 @@ TITLES: dict[str, str] = {
     "process": "waits inside the server: lock, pool, queue",
     "clients": "between the clients and the server, in the network or Nginx",
     "sleep": "sleeps",
-    "network": "on the way to and from Postgres",
+    "network": "in the network to and from Postgres",
     "postgres": "at Postgres, or on the way",
     "redis": "at Redis",
     "outside": "at another program",

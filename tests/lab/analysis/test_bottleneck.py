@@ -178,7 +178,7 @@ def test_time_of_a_request_is_where_the_workers_are():
     assert times["network"] == pytest.approx(1000 * 1.9 / 4.7)
     assert split.waiting == 11.0
     found = diagnose(_facts())
-    assert found.headline == "worker slots (they wait for the way to Postgres)"
+    assert found.headline == "worker slots (they wait for the network to Postgres)"
     assert "7 round trips of 58 ms" in found.evidence[1]
 
 
@@ -276,7 +276,7 @@ def test_too_few_looks_name_nothing():
     found = diagnose(_facts(looks=19))
     assert found.cause is None
     assert found.certainty == "unseen"
-    assert "19 looks" in found.headline
+    assert "19 samples" in found.headline
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_run_that_broke_is_explained(lab, stored_run):
     result = lab("explain", name)
     assert result.code == 0, result.err
     assert "bottleneck: worker slots" in result.out
-    assert "on the way to and from Postgres 404 ms" in result.out
+    assert "in the network to and from Postgres 404 ms" in result.out
     assert lab("explain", name, "--json").json["bottleneck"]["cause"] == "worker slots"
 
 
