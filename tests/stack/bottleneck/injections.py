@@ -64,13 +64,13 @@ def bursts_of_a_real_time_program(engine):
 
 @contextmanager
 def slow_redis(engine):
-    """Stop Redis for 80 of each 100 ms."""
+    """Stop Redis for 180 of each 200 ms."""
     process, done = psutil.Process(engine.pids()["redis"]), Event()
 
     def blink():
         while not done.is_set():
             process.suspend()
-            time.sleep(0.08)
+            time.sleep(0.18)
             process.resume()
             time.sleep(0.02)
 

@@ -128,8 +128,8 @@ MORE = {
     ),
     "a slow Redis": Case(
         causes.REDIS,
-        (*_GTHREAD, "LAB_REDIS_CACHE=versioned"),
-        {"scenario": "detail", "rate": 300, "bound_ms": 1000},
+        ("LAB_REDIS_CACHE=versioned",),
+        {"scenario": "detail", "rate": 60, "bound_ms": 1000},
         slow_redis,
     ),
     "distant clients": Case(
