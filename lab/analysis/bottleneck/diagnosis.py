@@ -33,7 +33,7 @@ _MIN_LOOKS = 20
 # By this factor the first cause leads the second; with less, both are named.
 _CLOSE = 1.3
 # Of one process's CPU.
-_FULL_PROCESS = 0.85
+_FULL_PROCESS, _BUSY_PROCESS = 0.85, 0.5
 # Cores of other programs, steal, and seconds per second in which a quota stopped the server.
 _OTHER_CORES, _MUCH_STEAL, _THROTTLED = 0.3, 0.15, 0.1
 _MANY_FAULTS = 50
@@ -274,7 +274,7 @@ def _computing(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]
             causes.GIL,
             split.share("cpu", "cpu wait", "process"),
             f"{seen.server_cpu:.2f} CPUs used by {facts.processes} process(es), each of which can "
-            f"use one; {used}",
+            f"use one, and {seen.waited:.2f} s/s of waiting for one; {used}",
         )
         return
     postgres = split.share("postgres cpu")
@@ -293,11 +293,14 @@ def _is_waited_for(facts: Facts, split: Split) -> bool:
 
 
 def _are_processes_full(facts: Facts) -> bool:
-    """Return whether each process uses a whole CPU, while others are idle."""
-    seen = facts.saturated
+    """Return whether each process uses a whole CPU, or waits for one most of the other time, while
+    CPUs are idle: its threads hand the lock to each other, and each has to be woken.
+    """
+    seen, count = facts.saturated, facts.processes
     return (
-        facts.processes is not None
-        and seen.server_cpu >= _FULL_PROCESS * facts.processes
+        count is not None
+        and seen.server_cpu >= _BUSY_PROCESS * count
+        and seen.server_cpu + seen.waited >= _FULL_PROCESS * count
         and seen.cpu.target < FULL_CPU
     )
 

@@ -51,6 +51,8 @@ TITLES: dict[str, str] = {
 # The kernel's clock has steps of up to 10 ms: shorter requests are in the server more often than
 # they are seen there. Seconds.
 _SEEN_SURELY = 0.05
+# Of the requests in flight: with more in the server, the others may be on their way to it.
+_FEW_IN_SERVER = 0.5
 _SESSION_STATES = ("cpu", "lock", "wal", "io", "internal", "sleep")
 
 
@@ -117,7 +119,8 @@ def _between(stretch: Stretch, slots: int | None) -> float:
     if seen is None or flight <= _SEEN_SURELY * stretch.answered:
         return 0.0
     is_full = stretch.cpu.target > FULL_CPU or (slots is not None and seen >= FULL_SLOTS * slots)
-    return 0.0 if is_full else max(flight - seen, 0.0)
+    is_full = is_full or (stretch.queued or 0.0) >= 1
+    return 0.0 if is_full or seen > _FEW_IN_SERVER * flight else flight - seen
 
 
 def _postgres(stretch: Stretch) -> dict[Place, float]:

@@ -54,7 +54,7 @@ class Stretch:
 @dataclass(frozen=True)
 class Rates:
     """What k6 counted in a stretch, per second; `error_ratio` of the answers. `in_system`: requests
-    that were sent and not answered, on average.
+    that were sent and not answered, on average from its second `counted_from` on.
     """
 
     offered: float
@@ -62,6 +62,7 @@ class Rates:
     error_ratio: float = 0.0
     dropped: float = 0.0
     in_system: float | None = None
+    counted_from: float = 0.0
 
 
 def rates_between(windows: Sequence[Window], start: float, end: float) -> Rates | None:
@@ -75,6 +76,7 @@ def rates_between(windows: Sequence[Window], start: float, end: float) -> Rates 
         error_ratio=fmean(w.error_ratio for w in inside),
         dropped=fmean(w.dropped for w in inside),
         in_system=fmean(_in_system(windows, w) for w in inside),
+        counted_from=inside[0].end - start - 1,
     )
 
 
@@ -94,12 +96,17 @@ def stretch_between(
     if use is None:
         return None
     seen = [one for one in signals if start < one.at <= end]
-    counted = {name: value for name, value in vars(rates).items() if name != "in_system"}
-    queued = _mean(one.queued for one in seen)
+    counted = {name: getattr(rates, name) for name in _COUNTED}
+    if rates.in_system is not None:
+        # Requests pile up: those seen are compared with those counted in the same seconds.
+        same = [one for one in seen if one.at > start + rates.counted_from] or seen
+    else:
+        same = seen
+    queued = _mean(one.queued for one in same)
     # k6's counts are exact. What is seen of connections is not, and lacks requests inside Nginx.
-    in_flight = _mean(one.in_flight for one in seen)
+    in_flight = _mean(one.in_flight for one in same)
     in_server = _mean(
-        None if one.in_flight is None else one.in_flight + one.uncertain for one in seen
+        None if one.in_flight is None else one.in_flight + one.uncertain for one in same
     )
     if rates.in_system is not None:
         in_flight = max(rates.in_system - (queued or 0.0), 0.0)
@@ -122,6 +129,7 @@ def stretch_between(
     )
 
 
+_COUNTED = ("offered", "answered", "error_ratio", "dropped")
 _PLAIN = {
     "server_cpu": "cpu",
     **{name: name for name in ("busiest", "waited", "throttled", "faults")},

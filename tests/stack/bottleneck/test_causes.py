@@ -129,7 +129,7 @@ MORE = {
     "a slow Redis": Case(
         causes.REDIS,
         ("LAB_REDIS_CACHE=versioned",),
-        {"scenario": "detail", "rate": 60, "bound_ms": 1000},
+        {"scenario": "detail", "rate": 150, "bound_ms": 1000},
         slow_redis,
     ),
     "distant clients": Case(
