@@ -227,8 +227,16 @@ def slow_flush():
         yield SlowFlush(Path(folder))
 
 
+@pytest.fixture
+def separate(separate_engine):
+    yield separate_engine
+    # What is still queued would disturb the other stack.
+    with separate_engine.empty_caches():
+        pass
+
+
 @pytest.fixture(scope="module")
-def separate(stack, slow_flush):
+def separate_engine(stack, slow_flush):
     """Yield a stack whose target may use both CPUs, and whose flushes can be slowed."""
     cpus = ",".join(map(str, sorted(usable_cpus())[:2]))
     if "," not in cpus:
