@@ -70,8 +70,9 @@ def test_ramp_stops_early_by_signal_to_its_container(lab_on_docker, up):
 
 def test_variants_are_compared_in_turns(lab_on_docker, up):
     before = lab_on_docker("status", "--json").json["settings"]
-    settings = ("LAB_REDIS_CACHE=off", "LAB_REDIS_CACHE=versioned")
-    result = lab_on_docker("compare", *settings, "--budget", "150s", "--json")
+    uncached = "LAB_DETAIL=naive,LAB_LOCAL_CACHE=off,LAB_NGINX_CACHE=off,LAB_REDIS_CACHE"
+    variants = (f"{uncached}=off", f"{uncached}=versioned")
+    result = lab_on_docker("compare", *variants, "--budget", "150s", "--json")
     assert result.code == 0, result.err
     assert result.json["how"] == "in turns"
     assert lab_on_docker("status", "--json").json["settings"] == before
@@ -87,7 +88,8 @@ def test_variants_are_compared_in_turns(lab_on_docker, up):
 def test_bottleneck_is_seen_inside_the_containers(lab_on_docker, up):
     if os.geteuid() != 0:
         pytest.skip("only root sees the connections and threads in containers")
-    assert lab_on_docker("set", "LAB_LATENCY_MS=50", "LAB_DETAIL=fast").code == 0
+    caches = ("LAB_NGINX_CACHE=off", "LAB_REDIS_CACHE=off", "LAB_LOCAL_CACHE=off")
+    assert lab_on_docker("set", "LAB_LATENCY_MS=50", "LAB_DETAIL=fast", *caches).code == 0
     flags = ("--scenario", "detail", "--rate", "40", "--duration", "30s", "--p95", "2000")
     try:
         result = lab_on_docker("k6", "breakpoint", *flags, "--json")
