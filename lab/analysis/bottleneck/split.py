@@ -107,6 +107,9 @@ def _busy(stretch: Stretch, slots: int | None) -> tuple[float, float, float]:
         return max(seen, stretch.server_cpu), queued, 0.0
     between = _between(stretch, slots)
     inside = stretch.in_flight - between
+    if slots and queued >= 1:
+        # Nobody accepts them, so all are busy, although a client may have given up.
+        inside = max(inside, slots)
     busy = min(inside, slots) if slots else inside
     return busy, queued + inside - busy, between
 

@@ -211,6 +211,12 @@ def test_postgres_whose_sessions_are_not_seen_is_not_called_the_way_there():
     assert found.cause == causes.POSTGRES.name
 
 
+def test_workers_are_busy_while_connections_wait_for_them():
+    """Of those that clients gave up, no connection is left."""
+    facts = _facts(in_flight=1.1, queued=7.0, awaited={"postgres": 1.0}, threads={"outside": 1.8})
+    assert diagnose(facts).cause == causes.SLOTS.name
+
+
 def test_a_few_refused_requests_are_not_the_cause():
     facts = _facts(by_errors=True, rejections={"limit": 1}, failed=100)
     assert diagnose(facts).cause == causes.SLOTS.name
