@@ -126,7 +126,7 @@ def _violations(windows: list[Window]) -> str:
 def _break_verdict(result: Result, plan: Plan, point: BreakPoint) -> Verdict:
     use = _cpu_at_break(result, point)
     limited = _limited_by_generators(result) or _limited_by(use, point.dropped)
-    if limited == "others" and not _generator_queued(use) and _are_others_idle(result, point):
+    if limited == "others" and not _generator_queued(use) and _waits_for_no_cpu(result, point):
         limited = "target"
     if limited == "target" and not _is_all_seen(result):
         limited = "unseen"
@@ -142,8 +142,8 @@ def _break_verdict(result: Result, plan: Plan, point: BreakPoint) -> Verdict:
     return Verdict("broke", limited, text, point)
 
 
-def _are_others_idle(result: Result, point: BreakPoint) -> bool:
-    """Return whether other programs took only CPU time that the server did not wait for."""
+def _waits_for_no_cpu(result: Result, point: BreakPoint) -> bool:
+    """Return whether the server waited little for a CPU: others took only what it left."""
     end = (result.prometheus.start if result.prometheus else 0.0) + point.seconds_into_test
     waited = [one.waited for one in result.signals if end - WINDOW_SECONDS < one.at <= end]
     return bool(waited) and fmean(waited) <= LITTLE_WAIT

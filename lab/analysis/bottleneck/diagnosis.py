@@ -50,9 +50,9 @@ _INNERMOST = 0.3
 _SLOW_REDIS = 0.005
 # In the first seconds a request is alone with fewer in flight.
 _ALONE = 1.5
-# Of the first requests in flight: with fewer in the server, it is not what takes long; and how many
-# there must be.
-_LITTLE_INSIDE, _SOME_IN_FLIGHT = 0.5, 0.5
+# Of the first requests in flight: with more of them on the way, the server is not what takes long;
+# and how many there must be.
+_MOST_BETWEEN, _SOME_IN_FLIGHT = 0.5, 0.5
 # Of a request's time: less is not worth a line.
 _LEAST_SHARE = 0.02
 _OWN_SERVICES = ("backend", "backend-beside", "target")
@@ -132,7 +132,7 @@ def _slow_alone(facts: Facts) -> Iterator[tuple[Cause, str]]:
         return
     text = f"before any queue, p95 was {_ms(facts.first_p95)} > {_ms(facts.p95_limit)}"
     early = facts.early
-    if early and _are_between(early):
+    if early and _are_between(early, facts.slots):
         inside = _ms((early.in_server or 0.0) / early.answered) if early.answered else "less"
         yield causes.CLIENTS, f"{text}; in the server a request takes {inside}"
     yield causes.ONE_REQUEST, text
@@ -151,13 +151,10 @@ def _begins_alone(facts: Facts) -> bool:
     return requests < _ALONE or (has_free and begin.cpu.target < FULL_CPU and waits < _INNERMOST)
 
 
-def _are_between(early: Stretch) -> bool:
-    """Return whether most of the requests in flight were not seen in the server, nor before it."""
-    flight = (early.in_flight or 0.0) + (early.queued or 0.0)
-    seen = (early.in_server or 0.0) + (early.queued or 0.0)
-    return (
-        early.in_server is not None and flight > _SOME_IN_FLIGHT and seen < _LITTLE_INSIDE * flight
-    )
+def _are_between(early: Stretch, slots: int | None) -> bool:
+    """Return whether most of the requests in flight were between the clients and the server."""
+    share = split_of(early, slots).share("clients")
+    return (early.in_flight or 0.0) > _SOME_IN_FLIGHT and share > _MOST_BETWEEN
 
 
 def _ms(seconds: float) -> str:
@@ -274,7 +271,7 @@ def _computing(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]
             causes.GIL,
             split.share("cpu", "cpu wait", "process"),
             f"{seen.server_cpu:.2f} CPUs used by {facts.processes} process(es), each of which can "
-            f"use one, and {seen.waited:.2f} s/s of waiting for one; {used}",
+            f"use one; threads waited {seen.waited:.2f} s per second for a CPU; {used}",
         )
         return
     postgres = split.share("postgres cpu")

@@ -121,8 +121,11 @@ def _between(stretch: Stretch, slots: int | None) -> float:
     flight, seen = stretch.in_flight or 0.0, stretch.in_server
     if seen is None or flight <= _SEEN_SURELY * stretch.answered:
         return 0.0
-    is_full = stretch.cpu.target > FULL_CPU or (slots is not None and seen >= FULL_SLOTS * slots)
-    is_full = is_full or (stretch.queued or 0.0) >= 1
+    is_full = (
+        stretch.cpu.target > FULL_CPU
+        or (slots is not None and seen >= FULL_SLOTS * slots)
+        or (stretch.queued or 0.0) >= 1
+    )
     return 0.0 if is_full or seen > _FEW_IN_SERVER * flight else flight - seen
 
 
