@@ -101,10 +101,8 @@ def _cell(store: Store, name: str) -> _Explained:
     found = [(run, result) for run, result in measured if run.name == name]
     if not found:
         names = ", ".join(dict.fromkeys(f"{store.run}/{run.name}" for run, _ in measured))
-        raise UsageError(
-            f"{store.run} has no measured cell {name or 'without a name'}. Measured: "
-            f"{names or 'none'}."
-        )
+        problem = f"has no measured cell {name}" if name else "is an experiment: name a cell"
+        raise UsageError(f"{store.run} {problem}. Measured: {names or 'none'}.")
     run, result = max(found, key=lambda each: _has_cause(each[1]))
     folder = store.folder / "proofs" / f"{run.name.replace('/', '+')}.r{run.repeat}"
     is_reference = not store.header().get("target") and not run.legacy
