@@ -117,8 +117,14 @@ def is_clear(pairs: Sequence[Pair], threshold: float) -> bool:
     return verdict in ("slower", "faster") or (verdict == "not slower" and not may_be_faster)
 
 
-def fails_more(failed_a: int, of_a: int, failed_b: int, of_b: int) -> bool:
-    """Return whether B fails more often than A, by Fisher's exact test."""
-    table = [[failed_b, of_b - failed_b], [failed_a, of_a - failed_a]]
-    result = stats.fisher_exact(table, alternative="greater")
-    return bool(result.pvalue < ALPHA)
+def is_more(shares: Sequence[tuple[float, float]], least: float) -> bool:
+    """Return whether the share of failed or late requests is larger in B, by at least `least`: a
+    one-sided t-test of the differences of the blocks. A burst in one of them is not enough.
+    """
+    if len(shares) < _LOOKS[0]:
+        return False
+    differences = np.array([b - a for a, b in shares])
+    error = float(differences.std(ddof=1)) / math.sqrt(len(shares))
+    half = float(stats.t.ppf(1 - ALPHA, len(shares) - 1)) * error
+    centre = float(differences.mean())
+    return centre >= least and centre - half > 0

@@ -1,9 +1,11 @@
 """Provenance of a result: machine, programs and time; writes results to results/."""
 
+import hashlib
 import json
 import platform
 import shutil
 import subprocess
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -103,11 +105,18 @@ def host(settings: Settings, engine: str) -> dict[str, Any]:
         "cpus": psutil.cpu_count(),
         "memory_bytes": psutil.virtual_memory().total,
         "system": platform.platform(),
+        "machine": _machine(),
         "target_cpus": cpus.target,
         "load_cpus": cpus.load,
         "shared_cpus": cpus.shared,
         "commit": _commit(),
     }
+
+
+def _machine() -> str:
+    """Return what tells this machine from others, without its name or address."""
+    names = f"{platform.node()} {uuid.getnode()}"
+    return hashlib.sha256(names.encode()).hexdigest()[:12]
 
 
 def _commit() -> str | None:

@@ -110,6 +110,7 @@ def capacity(
     """
     from lab.analysis.capacity.course import Slo
     from lab.cli.output import capacity as output
+    from lab.settings import load_settings
     from lab.stack.locks import measurement_lock
     from lab.suites.capacity import command
 
@@ -122,6 +123,8 @@ def capacity(
         options.share_of("--precision", precision),
     )
     engine = current_engine()
+    # Before a target is started, which can take minutes.
+    command.validate_options(search, engine.settings() or load_settings())
     with measurement_lock(), _loaded(engine, target, yes_load, Place.HERE) as loaded:
         document = command.run(engine, loaded, search)
     print_result(document, as_json, output.capacity)

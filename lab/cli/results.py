@@ -133,8 +133,15 @@ def report_experiment(store: "Store", as_json: bool) -> dict[str, Any]:
 
 def _report_run(run: "StoredRun", as_json: bool) -> dict[str, str]:
     from lab.cli.output import run as output
+    from lab.cli.output.comparison import comparison
+    from lab.report.comparison_page import add_page
     from lab.report.run_page import write_run_page
 
+    if run.kind == "compare":
+        document = add_page(run.document())
+        print_result(document, as_json, comparison)
+        files: dict[str, str] = document["files"]
+        return files
     if run.kind != "run":
         raise UsageError(
             f"{run.name} is a result of `lab {run.kind}`, which has no page. "

@@ -126,14 +126,15 @@ def compare(
     times. Exit code 1 if B is slower.
     """
     from lab.cli.output import comparison as output
+    from lab.report.comparison_page import add_page
     from lab.suites.comparison import command
+    from lab.suites.comparison.session import CompareOptions
     from lab.suites.comparison.stored import compare_stored, find_stored
     from lab.suites.comparison.turns import find_target_variant
     from lab.suites.comparison.variants import find_variant
     from lab.targets.declared import find_allowed
 
     require_reference_scenario(target, scenario)
-
     if markdown and not markdown.parent.is_dir():
         raise UsageError(f"--markdown {markdown}: the folder does not exist. Create it first.")
     threshold = share_of("--fail-if-slower", fail_if_slower)
@@ -141,24 +142,30 @@ def compare(
     if stored[0] and stored[1]:
         document = compare_stored(stored[0], stored[1], threshold)
         print_result(document, as_json, lambda document: document["headline"])
+        if markdown:
+            markdown.write_text(f"**{document['headline']}**\n")
         _exit_by_verdict(document["verdict"], strict=strict)
         return
+    for text, found in zip((b, a), stored, strict=True):
+        if found:
+            raise UsageError(
+                f"{found.name} is a stored capacity, and {text} is none. Name two of them: lab "
+                "list runs"
+            )
     engine = current_engine()
     seconds = seconds_of("--budget", budget or command.default_budget(engine, target))
     if target:
         declared = find_allowed(target, yes_load)
         first, second = (find_target_variant(declared, text) for text in (a, b))
-        options = command.CompareOptions(
-            first, second, None, seconds, threshold, with_capacity=capacity
-        )
-        document = command.run_target(engine, declared, options)
+        options = CompareOptions(first, second, None, seconds, threshold, with_capacity=capacity)
+        document = add_page(command.run_target(engine, declared, options))
     else:
         first, second = find_variant(a), find_variant(b)
         requests = scenario or Api.DETAIL
-        options = command.CompareOptions(
+        options = CompareOptions(
             first, second, requests, seconds, threshold, with_capacity=capacity
         )
-        document = command.run(engine, options)
+        document = add_page(command.run(engine, options))
     print_result(document, as_json, output.comparison)
     if markdown:
         markdown.write_text(output.markdown(document))

@@ -42,7 +42,7 @@ class Arm:
 
     `unsent_share` of it found no free virtual user. `seconds_to_normal` is the time from its end to
     the first moment from which no limit is exceeded; None if there is none, and never less than
-    limits.MIN_RECOVERY_SECONDS. `requests`, `dropped` and `statuses` (requests by status, 0: no
+    endurance.MIN_RECOVERY_SECONDS. `requests`, `dropped` and `statuses` (requests by status, 0: no
     response) are of the whole run. `cpu_speed`: see lab/host/noise.py.
     """
 
@@ -194,7 +194,7 @@ def mean_in(windows: list[Window], spike: tuple[float, float], name: str) -> flo
 def seconds_to_normal(windows: list[Window], spike: tuple[float, float]) -> float | None:
     """Return the seconds from the spike's end to the first window after which no limit is exceeded.
 
-    The spike's last requests are due in the first limits.MIN_RECOVERY_SECONDS after it, and are
+    The spike's last requests are due in the first endurance.MIN_RECOVERY_SECONDS after it, and are
     missing there however soon the target recovers.
     """
     after = [w for w in windows if w.end - WINDOW_SECONDS >= spike[1]]

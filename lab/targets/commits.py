@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.errors import LabError, UsageError
+from lab.interrupts import uninterrupted
 from lab.paths import ROOT
 
 _WORKTREES = ROOT / ".lab/worktrees"
@@ -45,7 +46,8 @@ def checkout(folder: Path, commit: str) -> Iterator[Path]:
             raise LabError(f"The commit {commit} has no folder {place}.")
         yield worktree / place
     finally:
-        _remove(folder, worktree)
+        with uninterrupted("Removing the commit's checkout first; a moment."):
+            _remove(folder, worktree)
 
 
 def _remove(folder: Path, worktree: Path) -> None:

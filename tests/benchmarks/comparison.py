@@ -21,7 +21,8 @@ from lab.paths import RESULTS, ROOT
 from lab.settings import Settings, load_settings, update_settings
 from lab.stack.locks import measurement_lock
 from lab.suites.bench.busy import busy_loops
-from lab.suites.comparison.command import CompareOptions, run_duet
+from lab.suites.comparison.command import run_duet
+from lab.suites.comparison.session import CompareOptions
 from lab.suites.comparison.variants import Variant, find_variant
 from tests.benchmarks.records import Record, by_series, each_missing, share, store
 
@@ -90,6 +91,7 @@ def _store(series: str, number: int, document: Record, truth: float) -> None:
             "blocks": [block["ratio"] for block in blocks],
             "controls": document["control"],
             "cpu_ms": document["sides"]["a"]["cpu_ms"],
+            "course": [block["a"]["cpu_ms"] for block in document["blocks"]],
         },
     )
     # Two sessions in the same second would share their folder.
@@ -111,7 +113,9 @@ def run_more(base: Settings, runs: int, turns: int) -> None:
 
 
 def run_speed(base: Settings, runs: int) -> None:
-    """Compare while other programs slow the CPUs down from the middle of the session on."""
+    """Compare while other programs slow the CPUs down from the middle of the session on: those of
+    the load, which share a core with the target's. The CPU time of A shows by how much.
+    """
     for number in each_missing(NAME, SPEED, runs):
         stop = Event()
         slowing = Thread(target=_slow_down, args=(choose_cpus(base).load, stop), daemon=True)
@@ -197,6 +201,9 @@ def main() -> None:
             f"{MORE}: true {record['truth']:.4f}, found {record['ratio']} "
             f"({record['low']} to {record['high']}), {record['verdict']}"
         )
+    for record in by_series(NAME).get(SPEED, []):
+        course = ", ".join(f"{ms:.1f}" for ms in record["course"])
+        out.print(f"{SPEED}: CPU ms per request of A, by block: {course}; {record['verdict']}")
     alarms, sessions = simulated_false_alarms()
     out.print(f"False alarms in sessions drawn from the blocks of {SAME}: {alarms} of {sessions}")
     out.print(f"Runs: {RESULTS}/bench-{NAME}.jsonl. Remove it to start anew.")

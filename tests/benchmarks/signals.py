@@ -17,9 +17,9 @@ from lab.settings import Settings, load_settings, update_settings
 from lab.stack.locks import measurement_lock
 from lab.stack.signals.sampler import SignalSampler
 from lab.suites.comparison import command, measuring
-from lab.suites.comparison.command import CompareOptions
 from lab.suites.comparison.duet import Duet, duet
 from lab.suites.comparison.measuring import BlockLoad, Order, Party, Side
+from lab.suites.comparison.session import CompareOptions
 from lab.suites.comparison.variants import Variant
 
 _MEASURE = "lab.suites.comparison.duet.measure"

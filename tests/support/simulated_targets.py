@@ -249,7 +249,7 @@ class SimulatedLoads:
         late = sum(time > self._slo.p95_seconds for time in times)
         target.idle(_START)
         disturbed = target.stalled(start, target.time)
-        return Alone(times[len(times) // 2], late / len(times), disturbed)
+        return Alone(times[len(times) // 2], len(times), late, disturbed=disturbed)
 
     def ramp(self, start: float) -> Ramp:
         target, began = self._target, self._target.time

@@ -83,12 +83,8 @@ class _Counts:
         )
 
     @property
-    def bad(self) -> float:
-        return self.late + self.failed
-
-    @property
-    def bad_share(self) -> float:
-        return self.bad / max(self.requests, 1)
+    def late_share(self) -> float:
+        return self.late / max(self.requests, 1)
 
 
 def _clear_failure(
@@ -101,10 +97,10 @@ def _clear_failure(
     ):
         return _too_many_errors(counts, slo)
     # A stall at the beginning is not yet too much of a hold of the usual length.
-    allowed = _bad_share(slo) * max(counts.requests, rate * plan.usual)
-    if counts.bad > max(allowed, _MIN_LATE):
+    allowed = LATE_SHARE * max(counts.requests, rate * plan.usual)
+    if counts.late > max(allowed, _MIN_LATE):
         recent = _Counts.of(seconds[-_RECENT_SECONDS:])
-        if recent.bad_share > _LATE_NOW:
+        if recent.late_share > _LATE_NOW:
             return _too_many_late(counts, slo)
     waiting = seconds[-1].in_flight
     if waiting > _MAX_IN_FLIGHT * slo.p95_seconds * rate + _FEW_IN_FLIGHT:
@@ -112,19 +108,14 @@ def _clear_failure(
     return None
 
 
-def _bad_share(slo: Slo) -> float:
-    """Return the share of late and failed requests that an SLO allows."""
-    return max(LATE_SHARE, slo.max_errors)
-
-
 def _at_the_end(
     counts: _Counts, trend: Growth, slo: Slo, *, at_its_longest: bool
 ) -> Judgement | None:
-    if _UNDECIDED[0] < counts.bad_share < _UNDECIDED[1] and not at_its_longest:
+    if _UNDECIDED[0] < counts.late_share < _UNDECIDED[1] and not at_its_longest:
         return None
     if counts.failed > slo.max_errors * counts.requests:
         return _too_many_errors(counts, slo)
-    if counts.bad_share > _bad_share(slo):
+    if counts.late_share > LATE_SHARE:
         return _too_many_late(counts, slo)
     ahead = trend.level + _AHEAD_TO_PASS * slo.p95_seconds * trend.slope
     if trend.slope > _LIKELY * trend.error and ahead > 2 * slo.p95_seconds:
@@ -135,7 +126,7 @@ def _at_the_end(
 def _early(counts: _Counts, trend: Growth, slo: Slo) -> Judgement | None:
     steepest = trend.slope + _LIKELY * trend.error
     highest = trend.level + _AHEAD_TO_PASS * slo.p95_seconds * steepest
-    few_late = counts.bad_share < _CLEARLY_FEW and counts.requests >= _MIN_REQUESTS
+    few_late = counts.late_share < _CLEARLY_FEW and counts.requests >= _MIN_REQUESTS
     if few_late and counts.failed <= slo.max_errors * counts.requests and highest < slo.p95_seconds:
         return Judgement(True)
     ahead = trend.level + _AHEAD_TO_FAIL * slo.p95_seconds * trend.slope
@@ -153,9 +144,7 @@ def _too_many_errors(counts: _Counts, slo: Slo) -> Judgement:
 
 def _too_many_late(counts: _Counts, slo: Slo) -> Judgement:
     limit = f"{slo.p95_seconds * 1000:.0f} ms"
-    return Judgement(
-        False, f"{counts.bad_share:.0%} of the responses took longer than {limit}, or failed"
-    )
+    return Judgement(False, f"{counts.late_share:.0%} of the responses took longer than {limit}")
 
 
 def _grows(trend: Growth) -> Judgement:

@@ -12,11 +12,23 @@ Outcome = Literal["confirmed", "unconfirmed", "too_slow", "generator"]
 
 @dataclass(frozen=True)
 class Alone:
-    """Requests one at a time: their median time, and the share of late and failed ones."""
+    """Requests one at a time: their median time, how many were sent, and how many of them were late
+    or failed.
+    """
 
     median_seconds: float
-    bad_share: float
+    requests: float
+    late: float = 0.0
+    failed: float = 0.0
     disturbed: bool = False
+
+    @property
+    def late_share(self) -> float:
+        return self.late / self.requests
+
+    @property
+    def failed_share(self) -> float:
+        return self.failed / self.requests
 
 
 @dataclass(frozen=True)

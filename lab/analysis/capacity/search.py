@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from statistics import stdev
 
+from scipy import stats
+
 from lab.analysis.capacity.belief import Belief
-from lab.analysis.capacity.course import Slo
+from lab.analysis.capacity.course import LATE_SHARE, Slo
 from lab.analysis.capacity.judgement import HoldPlan
 from lab.analysis.capacity.outcomes import Alone, Capacity, Hold, Loads, Outcome, Ramp
 
@@ -28,8 +30,8 @@ _MAX_TRIES = 5
 # The rates of the confirmation, in relation to the estimate; how far the estimate may move onto
 # one of them later; and how far apart they may be.
 _BELOW, _ABOVE, _TOUCHES, _MAX_GAP = 1 / 1.025, 1.03, 1.005, 1.13
-# The share of late and failed requests, sent one at a time, from which no rate meets the SLO.
-_MOST = 0.5
+# No rate meets the SLO if requests sent one at a time exceed it, by more than this chance allows.
+_CHANCE = 0.001
 # Where the ramps begin, in relation to the rate of one request at a time, and to the first reading.
 _FIRST_SHARE, _SECOND_SHARE = 0.5, 1 / 3
 _SHORTEST_RESPONSE = 0.001
@@ -54,6 +56,9 @@ _LEAST_BLUR = 0.022
 _MOST_BLUR = 0.045
 # By this factor, holds contradict each other.
 _CONTRADICTS = 1.05
+# Of the holds; with more that the machine disturbed, they are why there is no confirmation.
+_MANY_VOID = 0.3
+_NOISY = "the machine is too noisy to narrow this further"
 # The holds of the confirmation are that close to each other, and the lower one to the estimate.
 _CLOSE, _FARTHEST = 1.08, 0.94
 # A CPU second more or less at the ends of a hold; and half the width of an interval of 90 %.
@@ -99,7 +104,10 @@ class _Search:
 
     def run(self) -> Capacity:
         alone = self._alone()
-        if alone.bad_share > _MOST and not alone.disturbed:
+        if self._is_too_slow(alone):
+            # The first requests of a new process take longest.
+            alone = self._alone()
+        if self._is_too_slow(alone):
             return self._capacity("too_slow", alone, None, 0.0, 0.0)
         try:
             return self._search(alone)
@@ -125,7 +133,7 @@ class _Search:
                 f"{self._belief.median:.3g}/s"
             )
         low, high = self._interval()
-        confirmed = self._is_enclosed() and high / low < _MAX_GAP
+        confirmed = self._is_confirmed()
         if not confirmed:
             self._note(self._why_unconfirmed())
         outcome: Outcome = "confirmed" if confirmed else "unconfirmed"
@@ -166,6 +174,11 @@ class _Search:
                 break
             alone = self._loads.alone()
         return alone
+
+    def _is_too_slow(self, alone: Alone) -> bool:
+        late = _exceeds(alone.late, alone.requests, LATE_SHARE)
+        failed = _exceeds(alone.failed, alone.requests, self._slo.max_errors)
+        return not alone.disturbed and (late or failed)
 
     def _is_over(self) -> bool:
         return self._elapsed() > self._budget
@@ -218,10 +231,14 @@ class _Search:
             self._hold(self._belief.median, _USUAL)
 
     def _confirm(self) -> None:
-        """Hold rates just below and just above the estimate, until they enclose it."""
-        while not self._is_enclosed() and not self._is_over():
+        """Hold rates just below and just above the estimate, until they enclose it, and it is
+        narrow.
+        """
+        while not self._is_confirmed() and not self._is_over():
             below = self._below()
             is_below = below is not None and self._unit(below) > _FARTHEST * self._belief.median
+            if self._is_enclosed():
+                is_below = self._holds[-1].passed
             self._hold(self._belief.median * (_ABOVE if is_below else _BELOW), _CONFIRMING)
 
     def _hold(self, unit: float, usual: int) -> Hold:
@@ -300,6 +317,10 @@ class _Search:
         below, above = self._below(), self._above()
         return bool(below and above and self._unit(above) / self._unit(below) < _CLOSE)
 
+    def _is_confirmed(self) -> bool:
+        low, high = self._interval()
+        return self._is_enclosed() and high / low < _MAX_GAP
+
     def _interval(self) -> tuple[float, float]:
         """Return the belief's interval, widened to every hold that contradicts it, and by the error
         of the mean speed.
@@ -317,17 +338,28 @@ class _Search:
 
     def _why_unconfirmed(self) -> str:
         valid = self._valid()
+        void = len(self._holds) - len(valid)
+        if void > _MANY_VOID * len(self._holds):
+            return f"{_NOISY}: it disturbed {void} of the {len(self._holds)} loads that failed"
+        if not any(hold.passed for hold in valid):
+            lowest = min((hold.rate for hold in valid), default=0.0)
+            return f"no load passed, not even one of {lowest:.3g}/s: perhaps no rate meets this SLO"
         if not self._decisive():
             requests = sum(second.answered for hold in valid for second in hold.seconds)
             return f"{requests:.0f} requests can't narrow it further; a longer --budget sends more"
         passed = max((self._unit(hold) for hold in valid if hold.passed), default=0.0)
         failed = min((self._unit(hold) for hold in valid if not hold.passed), default=math.inf)
         if passed > failed * _CONTRADICTS:
-            return (
-                "the machine is too noisy to narrow this further: "
-                f"{failed:.3g}/s failed, and {passed:.3g}/s passed"
-            )
+            return f"{_NOISY}: {failed:.3g}/s failed, and {passed:.3g}/s passed"
+        if self._is_enclosed():
+            return f"{_NOISY}: the speed of its CPUs varied by ±{self._speeds.spread:.0%}"
         return "the budget ended before the confirmation; a longer --budget goes on"
+
+
+def _exceeds(count: float, of: float, share: float) -> bool:
+    """Return whether more than this share of the requests is among them, not by chance."""
+    test = stats.binomtest(round(count), round(of), share, alternative="greater")
+    return bool(test.pvalue < _CHANCE) or count > of / 2
 
 
 class _Speeds:

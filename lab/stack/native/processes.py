@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from lab.errors import LabError
+from lab.interrupts import uninterrupted
 from lab.paths import State
 from lab.stack.native.render import OPEN_FILES
 from lab.stack.native.supervision import last_lines, mark
@@ -102,7 +103,8 @@ def processes(state: State, stop_seconds: float = _STOP_SECONDS) -> Iterator[Pro
     try:
         yield group
     finally:
-        group.stop()
+        with uninterrupted("Stopping what was started first; a moment."):
+            group.stop()
 
 
 def stop_abandoned(state: State) -> None:

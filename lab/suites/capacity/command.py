@@ -10,13 +10,14 @@ from typing import Any
 
 from lab.analysis.bottleneck.diagnosis import Diagnosis
 from lab.analysis.capacity.course import Second, Slo
-from lab.analysis.capacity.outcomes import Capacity, Hold
+from lab.analysis.capacity.outcomes import Alone, Capacity, Hold
 from lab.analysis.capacity.search import find_capacity
 from lab.analysis.formatting import milliseconds, rate
 from lab.analysis.provenance import host, relative, write_json
 from lab.analysis.result import CAPACITY, CapacityResult, Result
 from lab.console import Progress
-from lab.errors import Interrupted, LabError, UsageError
+from lab.errors import LabError, UsageError
+from lab.interrupts import interruptible
 from lab.paths import RESULTS
 from lab.settings import Settings
 from lab.stack.engine import Engine, settings_of
@@ -27,7 +28,8 @@ from lab.targets.target import Target
 # History of the format:
 # 1: first.
 # 2: `bottleneck` of a hold that failed.
-SCHEMA_VERSION = 2
+# 3: `late_share` and `failed_share` of requests alone, instead of their sum.
+SCHEMA_VERSION = 3
 
 # Two ramps, and the two holds of a confirmation.
 MIN_BUDGET_SECONDS = 90
@@ -66,10 +68,18 @@ def validate_options(options: CapacityOptions, settings: Settings) -> None:
             f"--p95 {limit:g}s is not below LAB_CLIENT_TIMEOUT={timeout} s: later responses fail. "
             "Lower it, or raise that setting."
         )
-    if options.budget < MIN_BUDGET_SECONDS:
+    require_budget(options.budget, MIN_BUDGET_SECONDS)
+
+
+def require_budget(budget: float, least: int) -> None:
+    """Check that there is time for an answer.
+
+    Raises:
+        UsageError: there is not.
+    """
+    if budget < least:
         raise UsageError(
-            f"--budget {options.budget:g}s is too short for an answer. Set it to "
-            f"{MIN_BUDGET_SECONDS}s or more."
+            f"--budget {budget:g}s is too short for an answer. Set it to {least}s or more."
         )
 
 
@@ -81,7 +91,6 @@ def run(engine: Engine, target: Target, options: CapacityOptions) -> dict[str, A
         LabError: the stack or the target failed.
         Interrupted: the user pressed Ctrl-C; the loads so far are stored.
     """
-    validate_options(options, settings_of(engine))
     if is_public(target.url):
         raise UsageError(
             f"{target.url} is not on your network, so it gets {PUBLIC_RATE} requests/s at most: "
@@ -106,21 +115,24 @@ def search(
     """Search the target's capacity, store the document in `folder`, and return it.
 
     Raises:
+        UsageError: an option is out of range.
         LabError: the stack or the target failed.
         Interrupted: the user pressed Ctrl-C; the loads so far are stored.
     """
+    validate_options(options, settings_of(engine))
     head = _head(engine, settings_of(engine), target, options)
     loads = K6Loads(engine, target, options.slo, options.scenario, folder, options.only, show)
     holds = list[Hold]()
     try:
-        capacity = find_capacity(
-            loads,
-            options.slo,
-            budget=options.budget,
-            precision=options.precision,
-            report=holds.append,
-        )
-    except (Interrupted, LabError):
+        with interruptible():
+            capacity = find_capacity(
+                loads,
+                options.slo,
+                budget=options.budget,
+                precision=options.precision,
+                report=holds.append,
+            )
+    except LabError:
         if holds:
             _store(folder, {**head, **_no_answer(holds)}, holds, loads.details)
         raise
@@ -153,7 +165,7 @@ def _head(
 def _answer(capacity: Capacity, slo: Slo, details: dict[str, LoadDetails]) -> dict[str, Any]:
     return {
         "outcome": capacity.outcome,
-        "headline": headline(capacity),
+        "headline": headline(capacity, slo),
         "rate": capacity.rate and round(capacity.rate, 2),
         "low": round(capacity.low, 2),
         "high": round(capacity.high, 2) if math.isfinite(capacity.high) else None,
@@ -163,7 +175,8 @@ def _answer(capacity: Capacity, slo: Slo, details: dict[str, LoadDetails]) -> di
         "notes": list(capacity.notes),
         "alone": {
             "p50_ms": round(1000 * capacity.alone.median_seconds, 1),
-            "bad_share": round(capacity.alone.bad_share, 4),
+            "late_share": round(capacity.alone.late_share, 4),
+            "failed_share": round(capacity.alone.failed_share, 4),
         },
         "at_capacity": _at_capacity(capacity, slo, details),
         "limit": _limit(capacity, details),
@@ -217,16 +230,24 @@ def search_result(document: dict[str, Any]) -> Result:
     )
 
 
-def headline(capacity: Capacity) -> str:
+def headline(capacity: Capacity, slo: Slo) -> str:
     """Return the answer in one line."""
     if capacity.rate is None:
-        alone = milliseconds(1000 * capacity.alone.median_seconds)
-        return f"no rate meets this SLO: one request alone takes {alone} ms"
+        return f"no rate meets this SLO: {_too_slow_text(capacity.alone, slo)}"
     if capacity.outcome == "generator":
         return f"at least {rate(capacity.rate)}/s: the load generator is the limit"
     interval = f"{rate(capacity.low)} to {rate(capacity.high)}"
     answer = f"{rate(capacity.rate)}/s ({interval})"
     return f"{answer}, confirmed" if capacity.confirmed else f"{answer}, not confirmed"
+
+
+def _too_slow_text(alone: Alone, slo: Slo) -> str:
+    if alone.failed_share > slo.max_errors and alone.failed > alone.late:
+        return f"{alone.failed_share:.0%} of the requests failed, sent one at a time"
+    if alone.median_seconds > slo.p95_seconds:
+        return f"one request alone takes {milliseconds(1000 * alone.median_seconds)} ms"
+    limit = f"{1000 * slo.p95_seconds:,.0f} ms"
+    return f"{alone.late_share:.0%} of the requests took longer than {limit}, sent one at a time"
 
 
 def _at_capacity(

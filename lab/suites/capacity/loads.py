@@ -109,10 +109,11 @@ class K6Loads:
         requests = summary.value("http_reqs", "count")
         if not requests:
             raise LabError(f"The target answered no request. See {run.folder}.")
-        in_time = summary.value("lab_answers_in_time", "count")
+        failed = summary.value("http_req_failed", "passes")
+        late = requests - failed - summary.value("lab_answers_in_time", "count")
         median = summary.value("http_req_duration", "p(50)") / 1000
         disturbed = is_disturbed(run.cpu, run.started, foreign=self.target.is_observed)
-        return Alone(median, 1 - in_time / requests, disturbed)
+        return Alone(median, requests, late, failed, disturbed)
 
     def ramp(self, start: float) -> Ramp:
         """Let the rate grow until responses are late, or the load generator is full."""
@@ -129,7 +130,7 @@ class K6Loads:
         self._cpu_bound = self._is_cpu_bound(course)
         return Ramp(
             answered=sum(s.answered - s.failed for s in last) / len(last),
-            late_from=_late_from(course.seconds),
+            late_from=_late_from(course.seconds, self.slo),
             variation=_variation(course.histogram(0, max(count // 2, 1))),
             highest=last[-1].arrived,
             generator_full=course.generator_full,
@@ -332,19 +333,25 @@ def _is_saturated(seconds: Sequence[Second], slo: Slo) -> bool:
 
 
 def _is_behind(second: Second, slo: Slo) -> bool:
-    bad = second.late + second.failed + second.overdue
+    bad = _bad(second, slo)
     many = bad >= _MIN_LATE and bad > _LATE_NOW * (second.answered + second.overdue)
     return many or second.in_flight > 2 * slo.p95_seconds * second.arrived + _FEW_IN_FLIGHT
 
 
-def _late_from(seconds: Sequence[Second]) -> float | None:
+def _bad(second: Second, slo: Slo) -> float:
+    """Return the late requests, and those that failed beyond what the SLO allows."""
+    too_many_failed = max(second.failed - slo.max_errors * second.answered, 0.0)
+    return second.late + second.overdue + too_many_failed
+
+
+def _late_from(seconds: Sequence[Second], slo: Slo) -> float | None:
     """Return the rate from which responses were late to the end of a ramp; None if they were not.
 
     Responses are counted when they arrive, a limit after their request.
     """
     found = None
     for second in reversed(seconds):
-        if second.late + second.failed + second.overdue <= LATE_SHARE * second.answered:
+        if _bad(second, slo) <= LATE_SHARE * second.answered:
             break
         found = second.arrived
     return found

@@ -11,9 +11,9 @@ from lab.stack.engine import Engine
 from lab.suites.capacity.command import LAST_SECONDS, CapacityOptions, new_folder, search
 from lab.targets.reference.app import ReferenceApp
 
-_BUDGET_SECONDS = 150
+BUDGET_SECONDS = 150
 # At most; most searches end sooner.
-SECONDS = _BUDGET_SECONDS + LAST_SECONDS
+SECONDS = BUDGET_SECONDS + LAST_SECONDS
 # The limits of a ramp.
 SLO = Slo(Bounds().p95_ms / 1000, Bounds().error_ratio)
 
@@ -39,7 +39,7 @@ def find_stack_capacity(
     Raises:
         LabError: a single request already takes too long, or the stack failed.
     """
-    options = CapacityOptions(SLO, scenario, budget=_BUDGET_SECONDS)
+    options = CapacityOptions(SLO, scenario, budget=BUDGET_SECONDS)
     document = search(engine, ReferenceApp(engine), options, new_folder(), show)
     if document["rate"] is None:
         raise LabError(

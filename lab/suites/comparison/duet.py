@@ -7,7 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from lab.interrupts import uninterrupted
+from lab.load.workloads import WRITING_SCENARIOS
 from lab.settings import Settings
+from lab.stack import database
 from lab.suites.capacity.command import CapacityOptions, search
 from lab.suites.comparison.measuring import (
     BlockLoad,
@@ -34,12 +37,13 @@ class Duet:
     scenario: str
     how = "both at once"
     loads_of_block = 1
+    swaps = True
 
     def find_rate(self, variants: tuple[Variant, Variant], folder: Path) -> float:
         """Return the rate for each of both."""
         rates = []
         for stack, variant in zip(self.stacks, variants, strict=True):
-            stack.restart(variant, self.codes[variant.commit])
+            self._restart(stack, variant)
             rates.append(rate_alone(_party(stack), self.scenario, folder / str(stack.number)))
         return _SHARE * min(rates)
 
@@ -52,7 +56,7 @@ class Duet:
         stacks = self.stacks[::-1] if order.swapped else self.stacks
         pairs = list(zip(stacks, variants, strict=True))[:: -1 if order.b_first else 1]
         for stack, variant in pairs:
-            stack.restart(variant, self.codes[variant.commit])
+            self._restart(stack, variant)
         folders = [folder / str(stack.number) for stack, _ in pairs]
         first, second = measure([_party(stack) for stack, _ in pairs], load, folders)
         return (second, first) if order.b_first else (first, second)
@@ -62,8 +66,16 @@ class Duet:
     ) -> dict[str, Any]:
         """Search the capacity of a variant in the first stack; the second one is idle."""
         stack = self.stacks[0]
-        stack.restart(variant, self.codes[variant.commit])
+        self._restart(stack, variant)
         return search(stack.engine, stack.target, options, folder, show)
+
+    def _restart(self, stack: Stack, variant: Variant) -> None:
+        stack.restart(variant, self.codes[variant.commit], resets_data=self.writes)
+
+    @property
+    def writes(self) -> bool:
+        """Return whether the requests change the data."""
+        return self.scenario in WRITING_SCENARIOS
 
 
 def _party(stack: Stack) -> Party:
@@ -83,4 +95,20 @@ def duet(base: Settings, variants: Sequence[Variant], scenario: str) -> Iterator
             commit: exit_stack.enter_context(code_of(variant))
             for commit, variant in by_commit.items()
         }
-        yield Duet(exit_stack.enter_context(two_stacks(base)), codes, scenario)
+        found = Duet(exit_stack.enter_context(two_stacks(base)), codes, scenario)
+        if found.writes:
+            exit_stack.enter_context(_data_kept(found.stacks))
+        yield found
+
+
+@contextmanager
+def _data_kept(stacks: Sequence[Stack]) -> Iterator[None]:
+    """Let restarts put the data back, and do so at the end: the next comparison has it, too."""
+    for stack in stacks:
+        database.prepare_template(stack.engine, stack.base)
+    try:
+        yield
+    finally:
+        with uninterrupted("Putting the data back first; a moment."):
+            for stack in stacks:
+                database.restore(stack.engine)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 
 from lab.analysis.counters import Histogram, quantile
@@ -30,8 +29,6 @@ _WARM_SECONDS = 4
 # A load that has not begun by then never does.
 _START_SECONDS = 120
 _VUS, _ALONE_SECONDS = 4, 4
-# How many seconds a point of the course has.
-POINT_SECONDS = 2
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,8 @@ class Party:
 
 @dataclass(frozen=True)
 class Side:
-    """What one variant did in a block. Times in ms; `late` responses took longer than the limit;
-    `points` has the CPU seconds of every `POINT_SECONDS`.
+    """What one variant did in a block. Times in ms; `late` responses took longer than the limit,
+    the median is that of the whole load.
     """
 
     requests: float
@@ -60,7 +57,6 @@ class Side:
     p95_ms: float
     p99_ms: float
     memory_bytes: int | None
-    points: list[float] = field(default_factory=list)
     histogram: Histogram = field(default_factory=dict, repr=False)
 
 
@@ -244,10 +240,6 @@ class _Meter:
         """Return the CPU seconds of a party in the block."""
         return self.used[-1][position] - self.used[0][position]
 
-    def points(self, position: int) -> list[float]:
-        steps = [used[position] for used in self.used[::POINT_SECONDS]]
-        return [round(after - before, 3) for before, after in pairwise(steps)]
-
 
 def _side(party: Party, load: Load, folder: Path, meter: _Meter, position: int) -> Side:
     summary = read_summary(folder / SUMMARY)
@@ -270,7 +262,6 @@ def _side(party: Party, load: Load, folder: Path, meter: _Meter, position: int) 
         p95_ms=_milliseconds(histogram, 0.95),
         p99_ms=_milliseconds(histogram, 0.99),
         memory_bytes=meter.memory[position],
-        points=meter.points(position),
         histogram=histogram,
     )
 

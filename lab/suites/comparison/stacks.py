@@ -14,6 +14,7 @@ from lab.errors import LabError
 from lab.interrupts import uninterrupted
 from lab.paths import ROOT, State, current_state
 from lab.settings import LOOPBACK, Settings, update_settings
+from lab.stack import database
 from lab.stack.locks import change_lock
 from lab.stack.native import NativeEngine
 from lab.suites.comparison.variants import Variant
@@ -38,8 +39,9 @@ class Stack:
     def target(self) -> ReferenceApp:
         return ReferenceApp(self.engine)
 
-    def restart(self, variant: Variant, code: Path) -> None:
-        """Restart Nginx and the backend with a variant, and with empty caches.
+    def restart(self, variant: Variant, code: Path, *, resets_data: bool) -> None:
+        """Restart Nginx and the backend with a variant, and with empty caches; `resets_data`: with
+        the data that was prepared.
 
         Raises:
             LabError: it does not start; the message has the end of its log.
@@ -47,7 +49,8 @@ class Stack:
         _link(self.state.code, code)
         try:
             with self.engine.empty_caches(variant.settings(self.base)):
-                pass
+                if resets_data:
+                    database.restore(self.engine)
         except LabError as error:
             raise LabError(
                 f"{variant.name} does not start: {error}\n{self._end_of_log()}"

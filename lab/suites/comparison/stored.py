@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,19 +15,26 @@ from lab.paths import RESULTS
 
 _NAME = re.compile(r"capacity-\d{8}-\d{6}")
 # Of the machine: results of another can't be compared.
-_SAME = ("system", "cpus", "memory_bytes", "target_cpus", "load_cpus", "engine")
+_SAME = ("system", "machine", "cpus", "memory_bytes", "target_cpus", "load_cpus", "engine")
+# Standard errors on each side: of an interval of 98 %, and of a capacity's own, of 90 %.
+_WIDTH, _WIDTH_OF_INTERVAL = 2.33, 1.645
+# Of the same code at equal CPU speed, from one session to another (docs/measured/capacity.md).
+_ERROR_OF_SESSION = 0.04
 _WHAT = ("target", "scenario", "only", "slo")
 
 
 @dataclass(frozen=True)
 class StoredCapacity:
-    """A stored capacity, requests per second, with its interval."""
+    """A stored capacity, requests per second, with its interval of 90 %; `speed` is that of the
+    CPU during its loads.
+    """
 
     name: str
     rate: float
     low: float
     high: float
     confirmed: bool
+    speed: float | None
     host: dict[str, Any]
     what: dict[str, Any]
 
@@ -67,6 +75,7 @@ def stored_capacity(name: str, document: dict[str, Any]) -> StoredCapacity | Non
         low,
         high,
         confirmed=document.get("outcome") == "confirmed",
+        speed=document.get("cpu_speed"),
         host={field: document.get("host", {}).get(field) for field in _SAME},
         what={field: document.get(field) for field in _WHAT},
     )
@@ -81,15 +90,15 @@ def compare_stored(a: StoredCapacity, b: StoredCapacity, threshold: float) -> di
     _require_equal(a, b, a.host, b.host, "of different machines")
     _require_equal(a, b, a.what, b.what, "of different questions")
     ratio = _ratio(a, b)
-    both = a.confirmed and b.confirmed
-    verdict: Verdict = judge(ratio, threshold) if both else "can't tell"
+    doubts = _doubts(a, b)
+    verdict: Verdict = "can't tell" if doubts else judge(ratio, threshold)
     return {
         "a": {"name": a.name, "rate": a.rate, "low": a.low, "high": a.high},
         "b": {"name": b.name, "rate": b.rate, "low": b.low, "high": b.high},
         "ratio": {name: round(getattr(ratio, name), 4) for name in ("ratio", "low", "high")},
         "threshold": threshold,
         "verdict": verdict,
-        "headline": _headline(a, b, ratio, verdict, threshold),
+        "headline": _headline(a, b, ratio, verdict, threshold, doubts),
     }
 
 
@@ -109,26 +118,43 @@ def _require_equal(
         )
 
 
+def _doubts(a: StoredCapacity, b: StoredCapacity) -> list[str]:
+    """Return why these capacities decide nothing."""
+    unconfirmed = [f"{one.name} is not confirmed" for one in (a, b) if not one.confirmed]
+    unknown = [f"the CPU's speed is not in {one.name}" for one in (a, b) if not one.speed]
+    return unconfirmed + unknown
+
+
 def _ratio(a: StoredCapacity, b: StoredCapacity) -> Ratio:
-    """Return A ÷ B, so that more is slower; both intervals add as independent errors do."""
-    centre = math.log(a.rate / b.rate)
-    down = math.hypot(math.log(a.rate / a.low), math.log(b.high / b.rate))
-    up = math.hypot(math.log(a.high / a.rate), math.log(b.rate / b.low))
-    return Ratio(math.exp(centre), math.exp(centre - down), math.exp(centre + up), 1)
+    """Return A ÷ B at equal CPU speed, so that more is slower, with an interval of 98 %."""
+    faster = a.speed / b.speed if a.speed and b.speed else 1.0
+    centre = math.log(a.rate / b.rate / faster)
+    half = _WIDTH * math.hypot(_error(a), _error(b))
+    return Ratio(math.exp(centre), math.exp(centre - half), math.exp(centre + half), 1)
+
+
+def _error(one: StoredCapacity) -> float:
+    """Return the standard error of the logarithm, by the interval; at least that of sessions."""
+    return max(math.log(one.high / one.low) / 2 / _WIDTH_OF_INTERVAL, _ERROR_OF_SESSION)
 
 
 def _headline(
-    a: StoredCapacity, b: StoredCapacity, ratio: Ratio, verdict: Verdict, threshold: float
+    a: StoredCapacity,
+    b: StoredCapacity,
+    ratio: Ratio,
+    verdict: Verdict,
+    threshold: float,
+    doubts: Sequence[str],
 ) -> str:
     value = (
         f"{rate(b.rate)}/s against {rate(a.rate)}/s, × {1 / ratio.ratio:.3g} "
-        f"({1 / ratio.high:.3g} to {1 / ratio.low:.3g})"
+        f"({1 / ratio.high:.3g} to {1 / ratio.low:.3g}) at equal CPU speed"
     )
+    reason = ", ".join(doubts) or f"these results can tell {ratio.resolution:.1%}"
     texts = {
         "slower": f"slower: B sustains {value}",
         "faster": f"faster: B sustains {value}",
         "not slower": f"not slower by {threshold:.0%}: B sustains {value}",
-        "can't tell": f"can't tell (these results can tell {ratio.resolution:.1%}): B sustains "
-        f"{value}",
+        "can't tell": f"can't tell ({reason}): B sustains {value}",
     }
     return texts[verdict]

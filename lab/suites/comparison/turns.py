@@ -76,6 +76,7 @@ class Turns:
     scenario: str | None = None
     how = "in turns"
     loads_of_block = 2
+    swaps = False
 
     def find_rate(self, variants: tuple[Variant, Variant], folder: Path) -> float:
         """Return the rate for each of both."""

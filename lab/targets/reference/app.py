@@ -20,7 +20,7 @@ from lab.stack.signals.second import POSTGRES
 Entry = Literal["nginx", "server", "async"]
 
 # Settings that decide which code responds: k6 stops unless the backend reports the same values.
-_VERIFIED = (
+VERIFIED = (
     *("LAB_SERVER", "LAB_WORKERS", "LAB_THREADS", "LAB_DETAIL", "LAB_BOOKING", "LAB_LOCAL_CACHE"),
     *("LAB_REDIS_CACHE", "LAB_NGINX_CACHE", "LAB_NGINX_CACHE_TTL", "LAB_SHED", "LAB_DB_POOL"),
     *("LAB_CONN_MAX_AGE", "LAB_VIEWS", "LAB_WORKBENCH", "LAB_WEBSOCKETS", "LAB_SECOND_SERVER"),
@@ -129,7 +129,7 @@ class ReferenceApp:
         return {
             "SETTINGS_URL": f"{settings.backend_url}/lab/settings",
             "LAB_TOKEN": self.engine.token(),
-            "EXPECT_SETTINGS": ",".join(f"{name}={values[name]}" for name in _VERIFIED),
+            "EXPECT_SETTINGS": ",".join(f"{name}={values[name]}" for name in VERIFIED),
         }
 
 

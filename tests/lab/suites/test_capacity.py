@@ -12,7 +12,8 @@ from lab.console import Console
 from lab.host.sampler import CpuUse
 from lab.suites.capacity import command, loads
 
-ALONE = Alone(1.2, 1.0)
+ALONE = Alone(1.2, 3, late=3)
+SLO = Slo(0.3)
 
 
 @pytest.mark.parametrize(
@@ -24,11 +25,22 @@ ALONE = Alone(1.2, 1.0)
             Capacity("generator", 5100, 5100, math.inf, ALONE),
             "at least 5,100/s: the load generator",
         ),
-        (Capacity("too_slow", None, 0, 0, ALONE), "no rate meets this SLO: one request alone"),
+        (
+            Capacity("too_slow", None, 0, 0, ALONE),
+            "no rate meets this SLO: one request alone takes 1,200 ms",
+        ),
+        (
+            Capacity("too_slow", None, 0, 0, Alone(0.004, 700, late=1, failed=581)),
+            "no rate meets this SLO: 83% of the requests failed, sent one at a time",
+        ),
+        (
+            Capacity("too_slow", None, 0, 0, Alone(0.02, 100, late=20)),
+            "no rate meets this SLO: 20% of the requests took longer than 300 ms",
+        ),
     ],
 )
 def test_headline_is_the_answer(capacity, text):
-    assert command.headline(capacity).startswith(text)
+    assert command.headline(capacity, SLO).startswith(text)
 
 
 def test_search_that_was_interrupted_can_be_shown():
@@ -75,10 +87,16 @@ def _second(rate, late):
 
 def test_ramp_is_late_from_the_rate_after_which_it_stays_so():
     seconds = [_second(100, 50), _second(110, 0), _second(120, 30), _second(130, 90)]
-    assert loads._late_from(seconds) == 120
-    assert loads._late_from(seconds[:2]) is None
-    assert loads._is_saturated(seconds[2:], Slo(0.3)) is False
-    assert loads._is_saturated([_second(120, 40), _second(130, 90)], Slo(0.3)) is True
+    assert loads._late_from(seconds, SLO) == 120
+    assert loads._late_from(seconds[:2], SLO) is None
+    assert loads._is_saturated(seconds[2:], SLO) is False
+    assert loads._is_saturated([_second(120, 40), _second(130, 90)], SLO) is True
+
+
+def test_failures_that_the_slo_allows_are_not_late():
+    seconds = [Second(100, 100, 0.0, 8.0, 2.0, 2.0, 0.0)] * 3
+    assert loads._late_from(seconds, Slo(0.3, 0.1)) is None
+    assert loads._late_from(seconds, Slo(0.3, 0.01)) == 100
 
 
 def test_variation_is_that_of_the_response_times():

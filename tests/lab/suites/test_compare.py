@@ -6,8 +6,10 @@ from support.commits import commit_with, git
 from lab.errors import LabError, UsageError
 from lab.settings import load_settings
 from lab.suites.comparison import measuring, variants
-from lab.suites.comparison.command import CompareOptions, validate_options
-from lab.suites.comparison.measuring import Party
+from lab.suites.comparison.command import validate_options
+from lab.suites.comparison.document import headline
+from lab.suites.comparison.measuring import Party, Side
+from lab.suites.comparison.session import Block, CompareOptions, Session
 from lab.suites.comparison.variants import Variant, code_of, find_variant, require_comparable
 from lab.targets.target import PlainServer
 
@@ -75,12 +77,47 @@ def test_commit_whose_requirements_can_not_be_installed_fails(tmp_path, monkeypa
     assert commit not in git("worktree", "list")
 
 
+def test_commit_without_a_setting_that_k6_checks_is_too_old():
+    declaration = git("show", "HEAD:backend/lab_settings/declaration.py")
+    commit = commit_with(
+        {"backend/lab_settings/declaration.py": declaration.replace("LAB_SHED", "LAB_OLD")}
+    )
+    with pytest.raises(UsageError, match="its backend has no LAB_SHED"):
+        require_comparable(find_variant(commit), find_variant("HEAD"))
+
+
 def test_code_of_a_commit_has_its_files_and_an_environment():
     commit = commit_with({"backend/mark.txt": "mark"})
     with code_of(find_variant(commit)) as folder:
         assert (folder / "backend/mark.txt").read_text() == "mark"
         assert (folder / ".venv/bin/python").exists()
     assert not folder.exists()
+
+
+def _session(*requests):
+    """Return a session of equal cost whose blocks have these failed and late requests in B."""
+    changed = Variant("b", ("LAB_DETAIL=fast",))
+    session = Session(CompareOptions(Variant("a"), changed, "detail", 360, 0.05))
+    for number, (failed, late) in enumerate(requests, 1):
+        a, b = (Side(100, *counts, 20, 25, 30, 40, None) for counts in ((0, 0), (failed, late)))
+        session.blocks.append(Block(number, a, b, swapped=number % 2 == 0, control=False))
+    return session
+
+
+@pytest.mark.parametrize(
+    ("requests", "text"),
+    [
+        ([(0, 20)] * 4, "slower: 20.0% of B's requests took longer than 1,000 ms, 0.0% of A's"),
+        ([(3, 0)] * 4, "slower: 3.0% of B's requests failed, 0.0% of A's"),
+        # A burst in one block.
+        ([(0, 40), (0, 0), (0, 0), (0, 0)], "not slower by 5%: B needs 1 × the CPU per request"),
+        ([(0, 20)] * 2, "can't tell: 2 blocks are too few"),
+    ],
+)
+def test_late_and_failed_requests_decide_too(requests, text):
+    session = _session(*requests)
+    assert headline(session).startswith(text)
+    assert session.is_clear is (len(requests) == 4)
 
 
 def test_process_that_was_replaced_during_a_block_is_an_error():

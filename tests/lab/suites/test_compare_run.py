@@ -13,9 +13,13 @@ from lab.cli.output.comparison import markdown
 from lab.console import Console
 from lab.errors import LabError, UsageError
 from lab.paths import ROOT
+from lab.report.comparison_page import add_page
 from lab.settings import update_settings
-from lab.suites.comparison.command import CompareOptions, run_duet, run_target
+from lab.suites.comparison.command import run_duet, run_target
+from lab.suites.comparison.duet import duet
 from lab.suites.comparison.measuring import BlockLoad, Order
+from lab.suites.comparison.session import CompareOptions
+from lab.suites.comparison.stacks import two_stacks
 from lab.suites.comparison.turns import find_target_variant, turns_of_target
 from lab.suites.comparison.variants import find_variant
 from lab.targets.declared import find_target
@@ -49,6 +53,23 @@ def test_cached_pages_need_less_cpu(stack):
     shutil.rmtree(ROOT / document["files"]["folder"])
 
 
+def test_bookings_of_a_comparison_are_removed(stack, tmp_path):
+    base = update_settings(stack.settings(), ["LAB_BOOKING=fast"])
+    variants = (find_variant("."), find_variant("."))
+    load = BlockLoad("booking", rate=10.0, seconds=4, limit_ms=1000)
+    with duet(base, variants, "booking") as running:
+        counts = [_bookings(one) for one in running.stacks]
+        running.block(variants, load, tmp_path / "block", Order.of_block(1))
+        during = [_bookings(one) for one in running.stacks]
+    assert all(after > before for before, after in zip(counts, during, strict=True))
+    with two_stacks(base) as stacks:
+        assert [_bookings(one) for one in stacks] == counts
+
+
+def _bookings(stack):
+    return int(stack.engine.sql("hotel", "SELECT count(*) FROM hotels_booking")[0])
+
+
 @pytest.mark.slow
 def test_capacity_of_each_variant_is_searched(stack):
     document = _compare(
@@ -71,7 +92,11 @@ def _check_output(document):
     text = markdown(document)
     assert text.startswith("**faster: B needs")
     assert "| CPU per request, ms |" in text
-    assert all((ROOT / path).exists() for path in document["files"].values())
+    files = add_page(document)["files"]
+    assert all((ROOT / path).exists() for path in files.values())
+    page = (ROOT / files["html"]).read_text()
+    assert document["headline"] in page
+    assert "A against A" in page
 
 
 def test_variant_that_does_not_start_is_named_with_its_log(stack):

@@ -26,6 +26,7 @@ def stored():
         document = {
             **{"outcome": "confirmed", "rate": rate, "low": low, "high": high, "slo": SLO},
             **{"target": "hotel", "scenario": "detail", "only": None, "host": host or HOST},
+            "cpu_speed": 6.0,
             **changes,
         }
         (folder / "result.json").write_text(json.dumps(document))
@@ -41,8 +42,9 @@ def stored():
     [
         (80, 78, 82, 1, "slower"),
         (120, 117, 123, 0, "faster"),
-        (100, 99, 101, 0, "not slower"),
-        (95, 80, 110, 0, "can't tell"),
+        (110, 109, 111, 0, "not slower"),
+        # Sessions differ by more than these intervals.
+        (95, 94, 96, 0, "can't tell"),
     ],
 )
 def test_verdict_follows_from_both_intervals(lab, stored, rate, low, high, code, verdict):
@@ -54,7 +56,25 @@ def test_verdict_follows_from_both_intervals(lab, stored, rate, low, high, code,
 
 def test_capacity_that_is_not_confirmed_decides_nothing(lab, stored):
     names = stored(100, 99, 101), stored(80, 78, 82, outcome="unconfirmed")
-    assert lab("compare", *names, "--json").json["verdict"] == "can't tell"
+    found = lab("compare", *names, "--json").json
+    assert found["verdict"] == "can't tell"
+    assert f"{names[1]} is not confirmed" in found["headline"]
+
+
+def test_capacities_are_compared_at_equal_speed_of_the_cpu(lab, stored):
+    # 20 % less, on CPUs that were 20 % slower.
+    names = stored(100, 99, 101), stored(80, 79, 81, cpu_speed=4.8)
+    found = lab("compare", *names, "--json").json
+    assert found["ratio"]["ratio"] == pytest.approx(1.0)
+    assert found["verdict"] == "can't tell"
+    unknown = stored(80, 79, 81, cpu_speed=None)
+    assert "the CPU's speed is not in" in lab("compare", names[0], unknown).out
+
+
+def test_stored_capacity_is_not_compared_with_a_variant(lab, stored):
+    result = lab("compare", stored(100, 99, 101), "HEAD")
+    assert result.is_one_message(2)
+    assert "is a stored capacity, and HEAD is none" in result.err
 
 
 def test_strict_has_an_exit_code_for_no_answer(lab, stored):

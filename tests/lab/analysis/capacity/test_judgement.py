@@ -88,3 +88,11 @@ def test_course_counts_what_k6_pushed():
     assert third.in_flight == 30
     # Of the 60 that arrived until second 3, 34 did until 1.3 s earlier, and 30 were answered.
     assert third.overdue == pytest.approx(4)
+
+
+def test_late_responses_are_limited_whatever_the_allowed_errors():
+    slo = Slo(0.3, max_errors=0.2)
+    late = judge(RATE, [_second(late=15)] * 30, slo, PLAN)
+    assert not late.passed
+    assert late.reason == "15% of the responses took longer than 300 ms"
+    assert judge(RATE, [_second(failed=15)] * 30, slo, PLAN).passed

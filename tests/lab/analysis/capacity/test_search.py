@@ -188,7 +188,7 @@ class _Impostor:
         return self.time
 
     def alone(self):
-        return Alone(0.005, 0.0)
+        return Alone(0.005, 600)
 
     def ramp(self, start):
         return Ramp(answered=start * 4, late_from=None, variation=0.5, highest=start * 60)
@@ -204,3 +204,34 @@ def test_search_ends_without_a_failure():
     found = find_capacity(_Impostor(), Slo(0.3))
     assert found.outcome == "unconfirmed"
     assert found.above is None
+
+
+@pytest.mark.parametrize(
+    ("late", "failed", "outcome"),
+    [(30, 0, "too_slow"), (0, 12, "too_slow"), (8, 2, "unconfirmed")],
+)
+def test_requests_alone_that_exceed_the_slo_end_the_search(late, failed, outcome):
+    loads = _Impostor()
+    loads.alone = lambda: Alone(0.005, 100, late, failed)
+    assert find_capacity(loads, Slo(0.3, 0.01)).outcome == outcome
+
+
+def test_first_requests_of_a_new_process_may_be_late():
+    loads, answers = _Impostor(), [Alone(0.005, 100, late=30), Alone(0.005, 600)]
+    loads.alone = lambda: answers.pop(0)
+    assert find_capacity(loads, Slo(0.3)).outcome == "unconfirmed"
+    assert answers == []
+
+
+def test_search_without_an_answer_says_why():
+    def void(hold):
+        return replace(hold, judgement=Judgement(False, "late"), disturbed=True)
+
+    found = _OtherLoads(hold=void).search()
+    assert any("too noisy to narrow this further: it disturbed" in note for note in found.notes)
+
+    def late(hold):
+        return replace(hold, judgement=Judgement(False, "late"))
+
+    found = _OtherLoads(hold=late).search()
+    assert any("perhaps no rate meets this SLO" in note for note in found.notes)
