@@ -13,6 +13,8 @@ from lab.load.plan import Plan
 # CPU utilization of the generator. From the first value on its CPUs are full, and it measures its
 # own queue. From the second value on it also queues, so it is the limit if the target is less busy.
 GENERATOR_FULL, _NEARLY_FULL = 0.9, 0.75
+# Of the target's CPUs, by other programs.
+_MOSTLY_TAKEN = 0.5
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ def limit_of_cpu(use: CpuUse | None) -> LimitedBy:
             "target": use.sharing,
         }
         return max(users, key=lambda name: users[name])
-    if use.target >= GENERATOR_FULL and use.others > sum(use.services.values()):
+    if use.target >= GENERATOR_FULL and use.taken > _MOSTLY_TAKEN:
         return "others"
     return "none"
 

@@ -138,7 +138,10 @@ def _report_run(run: "StoredRun", as_json: bool) -> dict[str, str]:
     from lab.report.run_page import write_run_page
 
     if run.kind == "compare":
-        document = add_page(run.document())
+        try:
+            document = add_page(run.document())
+        except (LookupError, TypeError, ValueError, OSError) as error:
+            raise run.damaged(f"it lacks {error}") from None
         print_result(document, as_json, comparison)
         files: dict[str, str] = document["files"]
         return files

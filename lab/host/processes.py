@@ -32,8 +32,8 @@ def cpu_seconds(roots: Mapping[str, int]) -> dict[str, float]:
 
 
 def generator_pids(testid: str) -> dict[str, int]:
-    """Return the k6 processes of a load that several share, by their number; those in containers
-    too, as far as this user may read their environment.
+    """Return the k6 processes of a load, by their number; those in containers too, as far as this
+    user may read their environment.
     """
     pids = {}
     for process in psutil.process_iter(["name"]):
@@ -41,8 +41,8 @@ def generator_pids(testid: str) -> dict[str, int]:
             continue
         with suppress(psutil.Error):
             environ = process.environ()
-            if environ.get("TESTID") == testid and (segment := environ.get("SEGMENT")):
-                pids[segment.partition("/")[0]] = process.pid
+            if environ.get("TESTID") == testid:
+                pids[environ.get("SEGMENT", "").partition("/")[0] or "1"] = process.pid
     return pids
 
 

@@ -28,7 +28,8 @@ class CpuUse:
 
     In cores, on both sides' CPUs: `lab` is what the lab, its k6 and the services on the generator's
     CPUs used, `sharing` what a target without CPUs of its own used, `others` what other programs
-    and the kernel used. `generators`: what each of several k6 used.
+    and the kernel used. `taken` is the share of the target's CPUs that those used. `generators`:
+    what each k6 used.
     """
 
     at: float
@@ -40,6 +41,7 @@ class CpuUse:
     lab: float = 0.0
     others: float = 0.0
     sharing: float = 0.0
+    taken: float = 0.0
     generators: dict[str, float] = field(default_factory=dict)
 
 
@@ -48,7 +50,7 @@ _LAB, _GENERATOR = "", "k6 "
 # Seconds in which the generators start.
 _GENERATORS_START = 10
 # An app that opens its connections on demand shows its database only under load.
-_SECOND_LOOK_SECONDS = 2
+LOOK_AGAIN_SECONDS = (2, 5, 10, 20, 40)
 
 
 class _ServiceMeter:
@@ -90,7 +92,7 @@ class CpuSampler:
         generators: int = 1,
     ) -> None:
         self._testid = testid
-        self._missing_generators = generators if generators > 1 else 0
+        self._missing_generators = generators
         self._find_target = find_target
         self._target = dict(find_target())
         self._meter = _ServiceMeter({**pids, **self._target})
@@ -125,7 +127,7 @@ class CpuSampler:
             busy = psutil.cpu_percent(percpu=True)
             memory = tree_bytes(self._server_pids)
             self.uses.append(self._use(busy, memory, steal.share()))
-            if len(self.uses) == _SECOND_LOOK_SECONDS:
+            if len(self.uses) in LOOK_AGAIN_SECONDS:
                 self._target |= self._find_target()
                 self._meter.add(self._target)
             if self._missing_generators and len(self.uses) <= _GENERATORS_START:
@@ -152,8 +154,29 @@ class CpuSampler:
             for name in list(all_cores)
             if name.startswith(_GENERATOR)
         }
-        now = time.time()
-        return CpuUse(now, target, load, all_cores, memory, steal, lab, others, sharing, generators)
+        return CpuUse(
+            time.time(),
+            target,
+            load,
+            all_cores,
+            memory,
+            steal,
+            lab,
+            others,
+            sharing,
+            self._taken(busy, {**all_cores, **on_load}, sharing, lab),
+            generators,
+        )
+
+    def _taken(
+        self, busy: list[float], cores: Mapping[str, float], sharing: float, lab: float
+    ) -> float:
+        """Return the share of the target's CPUs that neither the target nor the lab used."""
+        target, load = self._sides
+        own = sharing + sum(n for name, n in cores.items() if not self._may_run_on_load(name))
+        if not target.isdisjoint(load):
+            own += lab
+        return max(sum(busy[i] for i in target) / 100 - own, 0.0) / len(target)
 
     def _may_run_on_load(self, name: str) -> bool:
         # macOS has no CPU affinity.
@@ -184,4 +207,5 @@ def busy_between(uses: Sequence[CpuUse], start: float, end: float) -> CpuUse | N
         lab=fmean(use.lab for use in span),
         others=fmean(use.others for use in span),
         sharing=fmean(use.sharing for use in span),
+        taken=fmean(use.taken for use in span),
     )

@@ -184,7 +184,7 @@ def run_k6(
         # NTP's slow corrections change both clocks; only a jump is in their difference.
         clock_jump = ended - started - (time.monotonic() - steady)
     if watching.seconds:
-        push_end(settings.push_url, load.testid, watching.seconds[-1])
+        push_end(settings.push_url, load.testid, watching.seconds)
     run = Run(
         load,
         target,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab.analysis.bottleneck import causes
 from lab.analysis.bottleneck.reading import expected_capacity, known_limits
 from lab.analysis.provenance import write_json
 from lab.analysis.result import Result
@@ -15,6 +16,9 @@ from lab.stack.engine import Engine
 from lab.suites.capacity.command import search_result
 from lab.suites.proof.run import prove
 from lab.suites.single_run import parse_single_run
+
+# Those that use least CPU are left out.
+_SHOWN_SERVICES = 4
 
 
 @dataclass(frozen=True)
@@ -109,13 +113,33 @@ def _cell(store: Store, name: str) -> _Explained:
     return _Explained(result, known_settings(run.settings), folder, is_reference)
 
 
+def _cpu_text(result: Result) -> str:
+    """Return what is known of a run without its series."""
+    used = sorted(result.services_cpu.items(), key=lambda item: -item[1])[:_SHOWN_SERVICES]
+    cores = ", ".join(f"{name} {cores:.2f}" for name, cores in used)
+    return f"CPUs used on average: {cores}." if used else "Its CPU use is not known either."
+
+
 def _has_cause(result: Result) -> bool:
     return bool(result.bottleneck and result.bottleneck.cause)
 
 
 def _why_not(result: Result) -> str:
     if result.outcome == "unrecorded":
-        return "Prometheus lacks a part of the run, so it is not known when it broke."
+        return (
+            "Prometheus lacks a part of the run, so it is not known when it broke. "
+            f"{_cpu_text(result)}"
+        )
+    if result.outcome == "interrupted":
+        return "The run was interrupted before a limit was exceeded for long enough."
+    if result.limited_by == "generator_cpu":
+        return f"The load generator was the limit, not the target: {causes.GENERATOR.remedy}."
+    if result.limited_by == "others":
+        return f"Other programs took the CPUs: {causes.OTHERS.remedy}."
+    if result.capacity and not result.capacity.rate:
+        return f"{result.verdict}: {causes.ONE_REQUEST.remedy}."
+    if result.outcome == "failed":
+        return f"The run failed: {result.verdict}"
     if result.break_point or result.capacity:
         return "An older lab measured it, or nothing was seen of the target then. Measure it again."
     return "No limit was exceeded for long enough, so nothing limited it."

@@ -5,6 +5,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx
+import psutil
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from lab.errors import LabError, UsageError
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.2
 # Of libpq.
 _POSTGRES_PORT = 5432
+# What answers in front of an app: its own threads and connections say nothing of it.
+_PROXIES = {"nginx", "haproxy", "caddy", "traefik", "envoy"}
 _HINTS = {
     401: "It needs a header: --header of `lab target add`, or [headers] or [auth] in the file.",
     403: "The header's token may not read it, or ready has the wrong path.",
@@ -146,37 +150,38 @@ class DeclaredTarget:
 
     def watched(self) -> Watched:
         pids = self.pids
-        if SERVER not in pids:
-            # On another host, or another user's.
-            return Watched()
+        postgres = self._postgres
+        if SERVER not in pids or _is_proxy(pids[SERVER]):
+            # On another host, or another user's; or what is seen is not the app.
+            return Watched(
+                connect_postgres=lambda: _connect(postgres), database=_database_of(postgres)
+            )
         return Watched(
             server_pids=(pids[SERVER],),
             server_ports=(http.address(self.url)[1],),
             find_dependencies=lambda: self._dependencies(pids[SERVER]),
-            connect_postgres=self._connect_postgres,
+            connect_postgres=lambda: _connect(postgres),
             # A container's connections to its database are in its own network.
             network_pids=(os.getpid(), pids[SERVER]),
-            database=self._database,
+            database=_database_of(postgres),
         )
 
-    def _connect_postgres(self) -> "psycopg.Connection[Any] | None":
+    @property
+    def _postgres(self) -> str | None:
+        """Return the address of the app's Postgres, with the variables' values.
+
+        Raises:
+            UsageError: one is not set.
+        """
         if self.file.postgres is None:
             return None
-        # psycopg takes a tenth of a second to import.
-        import psycopg
-
-        address = fill_variables(self.file.postgres, "postgres in the target file", quoted=True)
-        return psycopg.connect(address, connect_timeout=2)
-
-    @property
-    def _database(self) -> str:
-        return urlsplit(self.file.postgres or "").path.lstrip("/")
+        return fill_variables(self.file.postgres, "postgres in the target file", quoted=True)
 
     def _dependencies(self, pid: int) -> Dependencies:
         """Return what the server is connected to; its Postgres by that name, whatever runs it."""
         found = dependencies_of(pid)
-        if self.file.postgres:
-            port = urlsplit(self.file.postgres).port or _POSTGRES_PORT
+        if self._postgres:
+            port = urlsplit(self._postgres).port or _POSTGRES_PORT
             found = {
                 POSTGRES if port in (at for _, at in places) else name: places
                 for name, places in found.items()
@@ -226,6 +231,25 @@ class DeclaredTarget:
             )
         if response.status_code != httpx.codes.OK:
             raise _NotReadyError(f"it answers {response.status_code}")
+
+
+def _connect(address: str | None) -> "psycopg.Connection[Any] | None":
+    if address is None:
+        return None
+    # psycopg takes a tenth of a second to import.
+    import psycopg
+
+    return psycopg.connect(address, connect_timeout=2)
+
+
+def _database_of(address: str | None) -> str:
+    return urlsplit(address or "").path.lstrip("/")
+
+
+def _is_proxy(pid: int) -> bool:
+    with suppress(psutil.Error):
+        return psutil.Process(pid).name() in _PROXIES
+    return False
 
 
 def find_target(name: str) -> DeclaredTarget:

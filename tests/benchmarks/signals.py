@@ -15,6 +15,7 @@ from lab.console import out
 from lab.host.cpus import choose_cpus, expand
 from lab.settings import Settings, load_settings, update_settings
 from lab.stack.locks import measurement_lock
+from lab.stack.signals.push import push
 from lab.stack.signals.sampler import SignalSampler
 from lab.suites.comparison import command, measuring
 from lab.suites.comparison.duet import Duet, duet
@@ -45,7 +46,8 @@ def _measure(
 ) -> list[Side]:
     party = parties[position]
     cpus = expand(choose_cpus(party.settings).load)
-    with SignalSampler(party.target.watched(), cpus) as sampler:
+    publish = partial(push, party.settings.push_url, "bench-signals")
+    with SignalSampler(party.target.watched(), cpus, publish) as sampler:
         sides = measuring.measure(parties, load, folders)
     _costs.append(sampler.cost)
     return sides

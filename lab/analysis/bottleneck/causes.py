@@ -65,10 +65,16 @@ UNSEEN: Final = Cause(
 ROW_LOCKS: Final = Cause(
     "row locks", "shorter transactions, or rows that fewer requests share; more workers do not help"
 )
+TABLE_LOCKS: Final = Cause(
+    "a lock of a table", "see who holds it: pg_locks; a migration, VACUUM FULL or LOCK TABLE"
+)
+ADVISORY_LOCKS: Final = Cause("advisory locks", "see who holds them: pg_locks; or more keys")
 WAL: Final = Cause(
     "flush of Postgres's write-ahead log", "a faster disk, fewer commits, or synchronous_commit off"
 )
-POSTGRES_IO: Final = Cause("disk reads of Postgres", "more shared_buffers, or an index")
+POSTGRES_IO: Final = Cause(
+    "disk of Postgres", "more shared_buffers or work_mem, an index, or a quicker disk"
+)
 POSTGRES_INTERNAL: Final = Cause(
     "Postgres's internal locks", "see wait_event in pg_stat_activity: fewer sessions, or partitions"
 )

@@ -25,6 +25,7 @@ from lab.analysis.bottleneck.facts import Facts
 from lab.analysis.bottleneck.split import Place, Split, split_of
 from lab.analysis.bottleneck.stretch import FULL_CPU, FULL_SLOTS, LITTLE_WAIT, Stretch
 from lab.stack.sides import side_of
+from lab.stack.signals.second import POSTGRES
 
 # `likely`: one cause leads clearly. `unclear`: two are close. `unseen`: too little was seen.
 Certainty = Literal["likely", "unclear", "unseen"]
@@ -34,8 +35,9 @@ _MIN_LOOKS = 20
 _CLOSE = 1.3
 # Of one process's CPU.
 _FULL_PROCESS, _BUSY_PROCESS = 0.85, 0.5
-# Cores of other programs, steal, and seconds per second in which a quota stopped the server.
-_OTHER_CORES, _MUCH_STEAL, _THROTTLED = 0.3, 0.15, 0.1
+# Of the target's CPUs by other programs, steal, and seconds per second in which a quota stopped
+# the server.
+_TAKEN, _MUCH_STEAL, _THROTTLED = 0.2, 0.15, 0.1
 _MANY_FAULTS = 50
 # Of the connections, for superusers: Postgres's own three, and the one that looks.
 _RESERVED = 4
@@ -48,6 +50,9 @@ _POOL_IN_USE, _LOCKED = 0.7, 0.5
 _INNERMOST = 0.3
 # A round trip to a Redis that is not slow takes less; seconds.
 _SLOW_REDIS = 0.005
+# Sessions that have a CPU for less of the time that they compute wait for one; and the server's
+# threads, if they wait for longer than this share of theirs.
+_COMPUTING, _WAITS_FOR_CPU = 0.8, 0.5
 # In the first seconds a request is alone with fewer in flight.
 _ALONE = 1.5
 # Of the first requests in flight: with more of them on the way, the server is not what takes long;
@@ -110,7 +115,8 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
     if facts.limited_by == "others" or _is_taken_by_others(facts):
         yield (
             causes.OTHERS,
-            f"other programs used {seen.cpu.others:.1f} CPUs of the target's and the load's",
+            f"other programs used {seen.cpu.taken:.0%} of the target's CPUs, and "
+            f"{seen.cpu.others:.1f} CPUs in all",
         )
     if seen.cpu.steal > _MUCH_STEAL:
         yield causes.STEAL, f"it took {seen.cpu.steal:.0%} of the CPU time"
@@ -118,7 +124,7 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
         yield causes.QUOTA, f"it stopped the backend for {seen.throttled:.2f} s of each second"
     if seen.faults > _MANY_FAULTS:
         yield causes.MEMORY, f"{seen.faults:.0f} pages a second were read from the disk again"
-    if seen.dropped > 0 and _has_free_slots(facts):
+    if seen.dropped > 0 and _has_free_slots(facts) and _is_in_no_queue(facts):
         yield (
             causes.VIRTUAL_USERS,
             f"{seen.dropped:.1f} arrivals a second found no free one, while the server had "
@@ -147,7 +153,7 @@ def _begins_alone(facts: Facts) -> bool:
         return False
     requests = begin.in_flight + (begin.queued or 0.0)
     has_free = facts.slots is not None and requests < FULL_SLOTS * facts.slots
-    waits = split_of(begin, facts.slots).share("process", "postgres lock", "cpu wait")
+    waits = split_of(begin, facts.slots).share("process", "cpu wait", *_LOCKS)
     return requests < _ALONE or (has_free and begin.cpu.target < FULL_CPU and waits < _INNERMOST)
 
 
@@ -166,10 +172,16 @@ def _is_taken_by_others(facts: Facts) -> bool:
     that is not seen are its own perhaps.
     """
     cpu = facts.saturated.cpu
-    if not facts.observed or cpu.target <= FULL_CPU or cpu.others <= _OTHER_CORES:
+    if not facts.observed or cpu.target <= FULL_CPU or cpu.taken <= _TAKEN:
         return False
     # What has a low priority takes only what nobody needs.
     return _is_waited_for(facts, split_of(facts.saturated, facts.slots))
+
+
+def _is_in_no_queue(facts: Facts) -> bool:
+    """Return whether requests do not stand in a queue behind which more would stand, too."""
+    split = split_of(facts.saturated, facts.slots)
+    return split.share("process", *_LOCKS) < _INNERMOST
 
 
 def _has_free_slots(facts: Facts) -> bool:
@@ -189,7 +201,8 @@ def _refused(facts: Facts) -> Iterator[tuple[Cause, str]]:
         if count and count >= _MANY_REJECTED * facts.failed:
             yield cause, f"{count:,} of {facts.failed:,} failed requests were refused by it"
     limit, sessions = facts.max_connections, facts.saturated.most_sessions
-    if limit and sessions >= _USED_UP * (limit - _RESERVED):
+    is_shed = _is_shed(facts)
+    if limit and not is_shed and sessions >= _USED_UP * (limit - _RESERVED):
         yield (
             causes.MAX_CONNECTIONS,
             f"{sessions:.0f} of {limit} connections were open, {_RESERVED} of the others are "
@@ -206,6 +219,12 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
         }
     if not _is_seen(facts):
         return {"headline": causes.UNSEEN.name, "remedy": causes.UNSEEN.remedy}
+    if _fails_without_a_queue(facts, split):
+        return {
+            "headline": "not clear: requests failed, and no part of the target was full",
+            "certainty": "unclear",
+            "remedy": "see the log of what answered them",
+        }
     found = _ranking(facts, split)
     if not found:
         return {"headline": "not clear: no part of the target was full", "certainty": "unclear"}
@@ -218,6 +237,9 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
         }
     first, *others = found
     close = [one for one in others[:1] if first.share < _CLOSE * one.share]
+    if not close and _may_lack_users(facts):
+        dropped = f"{facts.saturated.dropped:.1f} arrivals a second found no free virtual user"
+        close = [Candidate(name=causes.VIRTUAL_USERS.name, share=first.share, evidence=dropped)]
     evidence = [*workers(facts, split), first.evidence, *(one.evidence for one in close)]
     return {
         "cause": first.name,
@@ -229,6 +251,29 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
         "remedy": causes.remedy_of(first.name),
         "candidates": tuple(found),
     }
+
+
+def _fails_without_a_queue(facts: Facts, split: Split) -> bool:
+    """Return whether requests fail, nobody refused them, and nothing is full: by a bug, a token
+    that expired, or a limit that is not seen. Shedding has a cause behind it.
+    """
+    is_full = (
+        facts.saturated.cpu.target > FULL_CPU
+        or _are_processes_full(facts)
+        or split.waiting >= 1
+        or (facts.slots is not None and split.busy >= FULL_SLOTS * facts.slots)
+    )
+    return facts.by_errors and not _is_shed(facts) and not is_full
+
+
+def _is_shed(facts: Facts) -> bool:
+    return facts.rejections.get("shed", 0) >= _MANY_REJECTED * max(facts.failed, 1)
+
+
+def _may_lack_users(facts: Facts) -> bool:
+    """Return whether the load had too few virtual users for a server whose limits are not known."""
+    seen = facts.saturated
+    return facts.slots is None and seen.dropped > 0 and seen.cpu.target <= FULL_CPU
 
 
 def _is_seen(facts: Facts) -> bool:
@@ -274,10 +319,16 @@ def _computing(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]
             f"use one; threads waited {seen.waited:.2f} s per second for a CPU; {used}",
         )
         return
-    postgres = split.share("postgres cpu")
-    yield causes.POSTGRES_CPU, postgres, postgres_text(facts, split, "postgres cpu", "computes")
+    # Where nobody waits for a CPU, more workers would compute more at once.
+    text = postgres_text(facts, split, "postgres cpu", "computes")
+    cores = seen.cpu.services.get("postgres", 0.0)
+    queues = cores < _COMPUTING * seen.session("cpu")
+    postgres = causes.POSTGRES_CPU if queues else _slots_or(facts, split, causes.POSTGRES_CPU)
+    yield postgres, split.share("postgres cpu"), text
     backend = f"{used}; the backend computes {duration(facts, split, 'cpu')} of a request"
-    yield causes.BACKEND_CPU, split.share("cpu", "cpu wait"), backend
+    waits = seen.waited >= _WAITS_FOR_CPU * seen.server_cpu
+    cause = causes.BACKEND_CPU if waits else _slots_or(facts, split, causes.UNSEEN)
+    yield cause, split.share("cpu", "cpu wait"), backend
 
 
 def _is_waited_for(facts: Facts, split: Split) -> bool:
@@ -286,7 +337,17 @@ def _is_waited_for(facts: Facts, split: Split) -> bool:
     computing = split.share("cpu", "cpu wait", "postgres cpu")
     # All that Nginx does is for requests.
     is_nginx = _greatest_user(facts)[0] == "nginx"
-    return waiting > LITTLE_WAIT or computing > 0.5 or is_nginx
+    return waiting > LITTLE_WAIT or computing > 0.5 or is_nginx or _is_own(facts)
+
+
+def _is_own(facts: Facts) -> bool:
+    """Return whether the server itself uses most of the CPU time of the target's services, and of
+    other programs: then what waits inside it waits for a CPU.
+    """
+    cpu = facts.saturated.cpu
+    name, _, own = _greatest_user(facts)
+    services = sum(n for service, n in cpu.services.items() if side_of(service) == "target")
+    return not name and own >= 0.5 * max(own, cpu.others + services)
 
 
 def _are_processes_full(facts: Facts) -> bool:
@@ -304,7 +365,8 @@ def _are_processes_full(facts: Facts) -> bool:
 
 def _queued_behind_cpu(facts: Facts, split: Split) -> float:
     """Return the share of the requests that wait in an event loop, or for the GIL, for a CPU."""
-    return split.share("process") if facts.saturated.busiest >= _FULL_PROCESS else 0.0
+    is_own = facts.saturated.busiest >= _FULL_PROCESS or _is_own(facts)
+    return split.share("process") if is_own else 0.0
 
 
 def _greatest_user(facts: Facts) -> tuple[str, Cause, float]:
@@ -344,9 +406,11 @@ _CPU_CAUSES = {
 def _waiting(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]:
     """Yield what requests wait for. Where nothing full is behind it, the worker slots are."""
     inside: dict[Place, tuple[Cause, str]] = {
-        "postgres lock": (causes.ROW_LOCKS, "wait for a lock"),
+        "postgres lock": (causes.ROW_LOCKS, "wait for a row's lock"),
+        "postgres table": (causes.TABLE_LOCKS, "wait for a table's lock"),
+        "postgres advisory": (causes.ADVISORY_LOCKS, "wait for an advisory lock"),
         "postgres wal": (causes.WAL, "wait for a flush of the log"),
-        "postgres io": (causes.POSTGRES_IO, "read from the disk"),
+        "postgres io": (causes.POSTGRES_IO, "wait for the disk"),
         "postgres internal": (causes.POSTGRES_INTERNAL, "wait for each other"),
     }
     for place, (cause, what) in inside.items():
@@ -364,8 +428,18 @@ def _waiting(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]:
         # What is inside Postgres may be full itself.
         may_be_slots = place != "postgres"
         named = _slots_or(facts, split, cause) if may_be_slots else cause
+        if place == "outside" and _may_be_clients(facts, split):
+            named = causes.UNSEEN
         yield named, split.share(place), text
     yield _process_cause(facts, split)
+
+
+def _may_be_clients(facts: Facts, split: Split) -> bool:
+    """Return whether threads wait for something that no connection shows: for the next request of
+    their client perhaps, where each has a thread.
+    """
+    known = sum(n for name, n in facts.saturated.awaited.items() if name not in _DEPENDENCIES)
+    return facts.slots is None and known < 0.5 * split.places.get("outside", 0.0)
 
 
 def _redis_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
@@ -387,11 +461,12 @@ def _slots_or(facts: Facts, split: Split, cause: Cause) -> Cause:
     return causes.SLOTS if is_full else cause
 
 
-# Places behind the server's own queues.
-_INNER: tuple[Place, ...] = (
-    *("postgres cpu", "postgres lock", "postgres wal", "postgres io", "postgres internal"),
-    "redis",
+_LOCKS: tuple[Place, ...] = (
+    *("postgres lock", "postgres table", "postgres advisory", "postgres wal"),
 )
+# Places behind the server's own queues.
+_INNER: tuple[Place, ...] = (*_LOCKS, "postgres io", "postgres internal", "redis")
+_DEPENDENCIES = (POSTGRES, "redis")
 
 
 def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
@@ -400,11 +475,12 @@ def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
     seen = facts.saturated
     if _are_processes_full(facts) or (
         seen.cpu.target > FULL_CPU
-        and (seen.busiest >= _FULL_PROCESS or _greatest_user(facts)[0] == "nginx")
+        and (seen.busiest >= _FULL_PROCESS or _is_own(facts) or _greatest_user(facts)[0] == "nginx")
     ):
         # Counted with what computes.
         return causes.PROCESS_LOCK, 0.0, ""
-    if max(map(split.share, _INNER)) >= _INNERMOST:
+    inner = (*_INNER, "postgres cpu") if seen.cpu.target > FULL_CPU else _INNER
+    if max(map(split.share, inner)) >= _INNERMOST:
         # They queue behind those that are there.
         return causes.PROCESS_LOCK, 0.0, ""
     used = seen.all_sessions - seen.session("idle")
@@ -423,6 +499,8 @@ def predicted_rate(facts: Facts) -> float | None:
     if calm is None or not calm.answered:
         return None
     limits = [calm.answered / calm.cpu.target] if calm.cpu.target else []
+    if facts.processes and calm.server_cpu:
+        limits.append(facts.processes * calm.answered / calm.server_cpu)
     if facts.slots and calm.in_flight:
         limits.append(facts.slots * calm.answered / calm.in_flight)
     return round(min(limits), 2) if limits else None

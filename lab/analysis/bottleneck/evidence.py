@@ -24,16 +24,18 @@ def workers(facts: Facts, split: Split) -> Iterator[str]:
 def headline(name: str, split: Split) -> str:
     if name != causes.SLOTS.name:
         return name
-    longest = max(_WAITED_FOR, key=split.share)
-    return f"{name} (they wait for {_WAITED_FOR[longest]})"
+    longest = max(_DOING, key=split.share)
+    return f"{name} (they {_DOING[longest]})"
 
 
-_WAITED_FOR: dict[Place, str] = {
-    "network": "the network to Postgres",
-    "redis": "Redis",
-    "outside": "another program",
-    "sleep": "a sleep",
-    "postgres sleep": "a sleep in Postgres",
+_DOING: dict[Place, str] = {
+    "network": "wait for the network to Postgres",
+    "redis": "wait for Redis",
+    "outside": "wait for another program",
+    "sleep": "wait for a sleep",
+    "postgres sleep": "wait for a sleep in Postgres",
+    "cpu": "compute, and CPUs are idle",
+    "postgres cpu": "wait for Postgres, which computes",
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lab.analysis.bottleneck.stretch import FULL_CPU, FULL_SLOTS, Stretch
-from lab.stack.signals.second import POSTGRES
+from lab.stack.signals.second import POSTGRES, SessionState
 
 # `process`: a lock, a pool or a queue inside the server's processes. `network`: between the server
 # and Postgres; `postgres`: in it or on the way, where its sessions are not seen. `outside`: for
@@ -25,6 +25,8 @@ Place = Literal[
     "postgres",
     "postgres cpu",
     "postgres lock",
+    "postgres table",
+    "postgres advisory",
     "postgres wal",
     "postgres io",
     "postgres internal",
@@ -42,9 +44,11 @@ TITLES: dict[str, str] = {
     "redis": "at Redis",
     "outside": "at another program",
     "postgres cpu": "Postgres computes",
-    "postgres lock": "Postgres waits for a lock",
+    "postgres lock": "Postgres waits for a row's lock",
+    "postgres table": "Postgres waits for a table's lock",
+    "postgres advisory": "Postgres waits for an advisory lock",
     "postgres wal": "Postgres waits for its log",
-    "postgres io": "Postgres reads from the disk",
+    "postgres io": "Postgres waits for the disk",
     "postgres internal": "Postgres's sessions wait for each other",
     "postgres sleep": "sleeps in Postgres",
 }
@@ -53,7 +57,17 @@ TITLES: dict[str, str] = {
 _SEEN_SURELY = 0.05
 # Of the requests in flight: with more in the server, the others may be on their way to it.
 _FEW_IN_SERVER = 0.5
-_SESSION_STATES = ("cpu", "lock", "wal", "io", "internal", "sleep")
+# Postgres's places by the state of its sessions.
+_OF_POSTGRES: dict[SessionState, Place] = {
+    "cpu": "postgres cpu",
+    "lock": "postgres lock",
+    "table": "postgres table",
+    "advisory": "postgres advisory",
+    "wal": "postgres wal",
+    "io": "postgres io",
+    "internal": "postgres internal",
+    "sleep": "postgres sleep",
+}
 
 
 @dataclass(frozen=True)
@@ -89,9 +103,12 @@ def split_of(stretch: Stretch, slots: int | None) -> Split:
     others = {name: n for name, n in stretch.awaited.items() if name != POSTGRES}
     places["redis"] = others.pop("redis", 0.0)
     known = sum(n for place, n in places.items() if not place.startswith("cpu"))
-    places["outside"] = max(sum(others.values()), outside - known, 0.0)
+    places["outside"] = sum(others.values())
     places["sleep"] = sleep
+    more = max(outside - known - places["outside"], 0.0)
     places = _at_most(places, busy)
+    # Threads that wait for something unknown; or, where each client has a thread, for its client.
+    places["outside"] += min(more, busy - sum(places.values()))
     places["process"] = max(busy - sum(places.values()), 0.0)
     places["clients"] = between
     return Split(places, busy, waiting)
@@ -134,20 +151,12 @@ def _postgres(stretch: Stretch) -> dict[Place, float]:
 
     A session is counted exactly; of connections, it is not always certain that they await.
     """
-    active = {state: stretch.session(state) for state in _SESSION_STATES}
+    active = {place: stretch.session(state) for state, place in _OF_POSTGRES.items()}
     total, awaited = sum(active.values()), stretch.awaited.get(POSTGRES, 0.0)
     # A role without pg_monitor sees those of its own only.
     if not any(stretch.sessions.values()):
         return {"postgres": awaited}
-    return {
-        "postgres cpu": active["cpu"],
-        "postgres lock": active["lock"],
-        "postgres wal": active["wal"],
-        "postgres io": active["io"],
-        "postgres internal": active["internal"],
-        "postgres sleep": active["sleep"],
-        "network": max(awaited - total, 0.0),
-    }
+    return {**active, "network": max(awaited - total, 0.0)}
 
 
 def _at_most(places: dict[Place, float], busy: float) -> dict[Place, float]:

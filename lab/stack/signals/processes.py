@@ -1,5 +1,6 @@
 """What the threads of a server do, from /proc: compute, wait for a CPU, or for something else."""
 
+import os
 import platform
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -35,18 +36,18 @@ _STATES = {
     for number in numbers
 }
 _NANOSECONDS = 1e9
+_TICKS = os.sysconf("SC_CLK_TCK")
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
 class Use:
-    """Since the first look, in seconds: CPU time of all threads, of the busiest process, and the
-    time that threads waited for a CPU; and the major page faults.
+    """So far, in seconds: the CPU time of each process, its ended threads included, and the time
+    that each thread waited for a CPU; and the major page faults.
     """
 
-    cpu: float
-    by_process: dict[int, float]
-    waited: float
+    cpu: dict[int, float]
+    waited: dict[int, float]
     faults: int
 
 
@@ -67,19 +68,18 @@ class Processes:
         )
 
     def use(self) -> Use:
-        cpu, waited, faults = dict[int, float](), 0.0, 0
+        cpu, waited, faults = dict[int, float](), dict[int, float](), 0
         for pid in self.pids:
-            cpu[pid] = 0.0
             for path in _glob(Path(f"/proc/{pid}/task")):
                 with suppress(OSError, ValueError):
-                    run, wait, _ = (path / "schedstat").read_text().split()
-                    cpu[pid] += int(run) / _NANOSECONDS
-                    waited += int(wait) / _NANOSECONDS
+                    _, wait, _ = (path / "schedstat").read_text().split()
+                    waited[int(path.name)] = int(wait) / _NANOSECONDS
             with suppress(OSError, IndexError, ValueError):
-                # The fields after the name, which may contain spaces: state, …, majflt.
+                # The fields after the name, which may contain spaces: state, …, majflt, …, utime.
                 fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
                 faults += int(fields[9])
-        return Use(sum(cpu.values()), cpu, waited, faults)
+                cpu[pid] = (int(fields[11]) + int(fields[12])) / _TICKS
+        return Use(cpu, waited, faults)
 
 
 def _tree(roots: Iterable[int]) -> Iterator[int]:

@@ -4,8 +4,9 @@ The format: https://prometheus.io/docs/specs/prw/remote_write_spec/, protobuf in
 """
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 
 import cramjam
 import httpx
@@ -48,10 +49,11 @@ def push(url: str, testid: str, signals: Signals) -> None:
     _push(url, write_request(testid, signals))
 
 
-def push_end(url: str, testid: str, last: Signals) -> None:
+def push_end(url: str, testid: str, seconds: Sequence[Signals]) -> None:
     """Mark the series as ended, after their last second: without it they stay for 5 minutes."""
-    at = int(last.at * 1000) + 1
-    _push(url, b"".join(_of_series(labels, _ENDED, testid, at) for labels, _ in _values(last)))
+    at = int(seconds[-1].at * 1000) + 1
+    series = {tuple(labels.items()) for second in seconds for labels, _ in _values(second)}
+    _push(url, b"".join(_of_series(dict(one), _ENDED, testid, at) for one in sorted(series)))
 
 
 def push_cause(url: str, testid: str, cause: str, at: float) -> None:
@@ -64,7 +66,13 @@ def _push(url: str, request: bytes) -> None:
     # A receiver that does not answer is no reason to stop a load.
     with suppress(httpx.HTTPError):
         body = bytes(cramjam.snappy.compress_raw(request))
-        httpx.post(url, content=body, headers=_HEADERS, timeout=_TIMEOUT_SECONDS)
+        _client().post(url, content=body, headers=_HEADERS)
+
+
+@cache
+def _client() -> httpx.Client:
+    """Return a client whose connection stays open: to open one each second costs more CPU."""
+    return httpx.Client(timeout=_TIMEOUT_SECONDS)
 
 
 def write_request(testid: str, signals: Signals) -> bytes:

@@ -11,14 +11,13 @@ from typing import Any
 import psycopg
 
 from lab.host.cpus import bind
+from lab.host.sampler import LOOK_AGAIN_SECONDS
 from lab.stack.signals import nginx
 from lab.stack.signals.processes import Processes, throttled_seconds
 from lab.stack.signals.second import Look, Second, Signals
 from lab.stack.signals.sessions import Sessions
 from lab.stack.signals.tcp import Connection, TcpDiagnosis
 
-# An app that opens its connections on demand shows its database only under load.
-_SECOND_LOOK = 2
 _END_SECONDS = 3
 
 # By name: address and port of each; an empty address is any.
@@ -46,7 +45,7 @@ class Watched:
 class SignalSampler:
     """Sample inside a `with` block. `seconds` has the signals so far; `lost` says what is not
     visible from here, and why. `rejections` has, at the end, what Nginx refused, by reason; `cost`
-    the CPU seconds per second that this took. `publish` is called with each second.
+    the CPU seconds per second that its threads took. `publish` is called with each second.
     """
 
     watched: Watched
@@ -56,6 +55,7 @@ class SignalSampler:
     lost: list[str] = field(default_factory=list)
     rejections: dict[str, int] = field(default_factory=dict)
     cost: float = 0.0
+    _publishing_cost: float = 0.0
 
     def __enter__(self) -> "SignalSampler":
         # What is opened now stays: afterwards the target may have no connection left.
@@ -119,15 +119,21 @@ class SignalSampler:
             second.add(self._look())
             if second.is_complete:
                 self.seconds.append(second.signals(self._processes.use(), self._throttled()))
-                self._publishing.submit(self.publish, self.seconds[-1])
+                self._publishing.submit(self._publish, self.seconds[-1])
                 self._look_again()
                 second = second.following(self._processes.use(), self._throttled())
-                self.cost = time.thread_time() / (time.monotonic() - started)
+                asking = self._sessions.cost if self._sessions else 0.0
+                used = time.thread_time() + asking + self._publishing_cost
+                self.cost = used / (time.monotonic() - started)
+
+    def _publish(self, second: Signals) -> None:
+        self.publish(second)
+        self._publishing_cost = time.thread_time()
 
     def _look_again(self) -> None:
         """Look for workers that were added or replaced, and for what the load has connected to."""
         self._processes.refresh()
-        if len(self.seconds) == _SECOND_LOOK:
+        if len(self.seconds) in LOOK_AGAIN_SECONDS:
             self._dependencies = {**self._dependencies, **self.watched.find_dependencies()}
 
     def _throttled(self) -> float:

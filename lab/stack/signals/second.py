@@ -10,9 +10,21 @@ from lab.stack.signals.processes import ThreadState, Use
 from lab.stack.signals.tcp import Connection
 
 # What a session of Postgres does. `cpu`: active without a wait event. `holder`: idle in a
-# transaction, so that it may hold locks. `wal`: waits for a flush of the write-ahead log, its own
+# transaction, so that it may hold locks. `lock`: waits for a row or a transaction; `table` and
+# `advisory`: for a lock of that kind. `wal`: waits for a flush of the write-ahead log, its own
 # or another session's.
-SessionState = Literal["cpu", "lock", "wal", "io", "internal", "sleep", "holder", "idle"]
+SessionState = Literal[
+    "cpu",
+    "lock",
+    "table",
+    "advisory",
+    "wal",
+    "io",
+    "internal",
+    "sleep",
+    "holder",
+    "idle",
+]
 # The dependency whose sessions are looked at, too.
 POSTGRES = "postgres"
 _STEP_SECONDS, _LOOKS = 0.1, 10
@@ -114,9 +126,12 @@ class Second:
     def signals(self, use: Use, throttled: float) -> Signals:
         seconds = time.monotonic() - self._began
         shares = [
-            (after - self._use.by_process.get(pid, after)) / seconds
-            for pid, after in use.by_process.items()
+            (after - self._use.cpu.get(pid, after)) / seconds for pid, after in use.cpu.items()
         ]
+        # An event loop may begin a thread for each request.
+        waited = sum(
+            max(after - self._use.waited.get(i, 0.0), 0.0) for i, after in use.waited.items()
+        )
         sessions = [look.sessions for look in self._looks if look.sessions is not None]
         return Signals(
             at=time.time(),
@@ -130,7 +145,7 @@ class Second:
             sent={name: round(self._sent[name] / seconds, 2) for name in self._dependencies()},
             cpu=round(max(sum(shares), 0.0), 3),
             busiest=round(max(shares, default=0.0), 3),
-            waited=round(max(use.waited - self._use.waited, 0.0) / seconds, 3),
+            waited=round(waited / seconds, 3),
             throttled=round((throttled - self._throttled) / seconds, 3),
             faults=round(max(use.faults - self._use.faults, 0) / seconds, 2),
             retransmits=round(self._retransmits / seconds, 2),

@@ -16,6 +16,9 @@ SELECT CASE
          WHEN state LIKE 'idle in transaction%%' THEN 'holder'
          WHEN state <> 'active' THEN 'idle'
          WHEN wait_event_type IS NULL THEN 'cpu'
+         WHEN wait_event_type = 'Lock' AND wait_event = 'advisory' THEN 'advisory'
+         WHEN wait_event_type = 'Lock' AND wait_event = 'relation' THEN 'table'
+         WHEN wait_event_type = 'Lock' AND wait_event = 'extend' THEN 'internal'
          WHEN wait_event_type = 'Lock' THEN 'lock'
          WHEN wait_event ILIKE 'WAL%%' THEN 'wal'
          WHEN wait_event_type = 'IO' THEN 'io'
@@ -43,6 +46,8 @@ class Sessions:
         self._parameters = {"database": database}
         self._connection.autocommit = True
         self._at, self._latest = 0.0, Counter[SessionState]()
+        # CPU seconds of the thread so far.
+        self.cost = 0.0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
@@ -65,3 +70,4 @@ class Sessions:
                 except psycopg.Error:
                     return
                 self._latest, self._at = Counter(dict(rows)), time.monotonic()
+                self.cost = time.thread_time()

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,13 +11,15 @@ from statistics import fmean
 
 from lab.analysis.bottleneck.diagnosis import Diagnosis, diagnose
 from lab.analysis.bottleneck.facts import Facts
-from lab.analysis.bottleneck.reading import limits_of
+from lab.analysis.bottleneck.reading import TOO_MANY_REQUESTS, limits_of
 from lab.analysis.bottleneck.stretch import FULL_CPU, Rates, stretch_between
 from lab.analysis.capacity.course import LATE_SHARE, Second, Slo, course_of
 from lab.analysis.capacity.judgement import HoldPlan, Judgement, judge
 from lab.analysis.capacity.outcomes import Alone, Hold, Ramp
 from lab.analysis.counters import Histogram, quantile
 from lab.analysis.early_stop import generator_is_full
+from lab.analysis.prometheus import Prometheus, PrometheusUnavailable
+from lab.analysis.queries import requests_by_status
 from lab.analysis.running import RunningLoad
 from lab.analysis.verdict import limit_of_cpu
 from lab.analysis.windows import WINDOW_SECONDS, Totals
@@ -219,7 +222,7 @@ class K6Loads:
             saturated=seen,
             p95_limit=self.slo.p95_seconds,
             limited_by="generator_cpu" if course.generator_full else "target",
-            rejections=course.run.rejections,
+            rejections={**course.run.rejections, "limit": self._too_many_requests(course)},
             by_errors=errors > self.slo.max_errors * sum(s.answered for s in course.seconds),
             unseen=course.run.unseen,
             failed=round(errors),
@@ -227,6 +230,15 @@ class K6Loads:
             **limits_of(self.target.url, settings, seen),
         )
         return diagnose(facts)
+
+    def _too_many_requests(self, course: "_Course") -> int:
+        """Return how many requests of a hold were refused by a limit."""
+        prometheus = Prometheus(settings_of(self.engine).prometheus_url)
+        query = requests_by_status(course.load.testid)
+        with suppress(PrometheusUnavailable):
+            counts = prometheus.instant_by_label(query, "status", time.time())
+            return round(counts.get(TOO_MANY_REQUESTS, 0.0))
+        return 0
 
     def _is_cpu_bound(self, course: "_Course") -> bool:
         """Return whether the target's CPUs were full at the end of a ramp. Where it shares them

@@ -33,33 +33,44 @@ class Change:
         return replace(self, cause=other.cause, what=other.what, factor=other.factor) == other
 
 
-def change_for(cause: str, settings: Settings, share: float, scenario: str) -> Change | None:
+@dataclass(frozen=True)
+class Work:
+    """What the load sends: a scenario, and which route of the workbench."""
+
+    scenario: str
+    route: str | None = None
+
+
+def change_for(cause: str, settings: Settings, share: float, work: Work) -> Change | None:
     """Return the change that proves a cause, which has `share` of a request's time; None if nothing
     of the stack can be changed to prove it.
     """
     change = _GIVING.get(cause)
-    return change(settings, share, scenario) if change else None
+    return change(settings, share, work) if change else None
 
 
 def control_of(
-    change: Change, candidates: list[tuple[str, float]], settings: Settings, scenario: str
+    change: Change, candidates: list[tuple[str, float]], settings: Settings, work: Work
 ) -> Change:
     """Return the change that must not move the throughput as much: that of the next candidate, else
     of what the first one leaves out: the CPU, or the number of workers.
     """
     for name, share in candidates:
         # Not the quick code: it needs fewer round trips, too.
-        other = (
-            _less_cpu(name) if name in _COMPUTES else change_for(name, settings, share, scenario)
-        )
+        other = _less_cpu(name) if name in _COMPUTES else change_for(name, settings, share, work)
         if other and name != change.cause and not other.changes_the_same(change):
             return other
     if change.cause in _COMPUTES:
-        return _slots(settings, 1.0, scenario) or _pool_or_processes(settings)
+        return _slots(settings, 1.0, work) or _processes(settings) or _wal(settings, 1.0, work)
+    if change.cause == causes.GIL.name:
+        # A busy loop would take the CPU that the process needs.
+        return _slots(settings, 1.0, work) or _wal(settings, 1.0, work)
     return _less_cpu(causes.BACKEND_CPU.name)
 
 
-def _pool_or_processes(settings: Settings) -> Change:
+def _processes(settings: Settings) -> Change | None:
+    if settings.LAB_SERVER in _ONE_PROCESS:
+        return None
     workers = settings.LAB_WORKERS
     return Change(
         causes.GIL.name,
@@ -69,10 +80,12 @@ def _pool_or_processes(settings: Settings) -> Change:
     )
 
 
+# They ignore LAB_WORKERS.
+_ONE_PROCESS = ("daphne",)
 _COMPUTES = (causes.BACKEND_CPU.name, causes.POSTGRES_CPU.name)
 
 
-def _slots(settings: Settings, _share: float, _scenario: str) -> Change | None:
+def _slots(settings: Settings, _share: float, _work: Work) -> Change | None:
     slots = worker_slots(settings.LAB_SERVER, settings.LAB_WORKERS, settings.LAB_THREADS)
     if slots is None:
         return None
@@ -84,15 +97,18 @@ def _slots(settings: Settings, _share: float, _scenario: str) -> Change | None:
     )
 
 
-def _row_locks(_settings: Settings, _share: float, scenario: str) -> Change | None:
-    if scenario != "workbench":
+def _row_locks(_settings: Settings, _share: float, work: Work) -> Change | None:
+    # Another route may wait for another lock.
+    if (work.scenario, work.route) != ("workbench", "row_lock"):
         return None
     return Change(
         causes.ROW_LOCKS.name, "the same load on random rows", 2.0, route="random_row_lock"
     )
 
 
-def _gil(settings: Settings, _share: float, _scenario: str) -> Change:
+def _gil(settings: Settings, _share: float, _work: Work) -> Change | None:
+    if settings.LAB_SERVER in _ONE_PROCESS:
+        return None
     workers, threads = settings.LAB_WORKERS, max(settings.LAB_THREADS // 2, 1)
     return Change(
         causes.GIL.name,
@@ -102,7 +118,7 @@ def _gil(settings: Settings, _share: float, _scenario: str) -> Change:
     )
 
 
-def _pool(settings: Settings, _share: float, _scenario: str) -> Change | None:
+def _pool(settings: Settings, _share: float, _work: Work) -> Change | None:
     if settings.LAB_DB_POOL == "off":
         return None
     size = int(settings.LAB_DB_POOL)
@@ -111,7 +127,7 @@ def _pool(settings: Settings, _share: float, _scenario: str) -> Change | None:
     )
 
 
-def _network(settings: Settings, share: float, _scenario: str) -> Change | None:
+def _network(settings: Settings, share: float, _work: Work) -> Change | None:
     delay = settings.LAB_LATENCY_MS
     if delay < 2:
         return None
@@ -123,7 +139,7 @@ def _network(settings: Settings, share: float, _scenario: str) -> Change | None:
     )
 
 
-def _wal(_settings: Settings, share: float, _scenario: str) -> Change:
+def _wal(_settings: Settings, share: float, _work: Work) -> Change:
     return Change(
         causes.WAL.name,
         "synchronous_commit off, for this measurement",
@@ -133,8 +149,8 @@ def _wal(_settings: Settings, share: float, _scenario: str) -> Change:
     )
 
 
-def _backend_cpu(settings: Settings, share: float, scenario: str) -> Change:
-    code = {"detail": "LAB_DETAIL", "booking": "LAB_BOOKING"}.get(scenario)
+def _backend_cpu(settings: Settings, share: float, work: Work) -> Change:
+    code = {"detail": "LAB_DETAIL", "booking": "LAB_BOOKING"}.get(work.scenario)
     if code and settings.as_env()[code] == "naive":
         return Change(
             causes.BACKEND_CPU.name,
@@ -149,7 +165,7 @@ def _less_cpu(cause: str) -> Change:
     return Change(cause, "a busy loop on each of the target's CPUs", _MOST_LEFT, busy_loops=True)
 
 
-def _nginx_limit(settings: Settings, _share: float, _scenario: str) -> Change:
+def _nginx_limit(settings: Settings, _share: float, _work: Work) -> Change:
     rate = settings.LAB_NGINX_POST_RATE
     return Change(
         causes.REQUEST_LIMIT.name,
@@ -159,7 +175,7 @@ def _nginx_limit(settings: Settings, _share: float, _scenario: str) -> Change:
     )
 
 
-def _max_connections(settings: Settings, _share: float, _scenario: str) -> Change:
+def _max_connections(settings: Settings, _share: float, _work: Work) -> Change:
     limit = settings.LAB_DB_MAX_CONNECTIONS
     return Change(
         causes.MAX_CONNECTIONS.name,

@@ -20,15 +20,17 @@ from lab.load.load import Load, new_testid
 from lab.load.summary import read_summary
 from lab.load.workloads import WRITING_SCENARIOS
 from lab.settings import Settings, is_live, update_live_settings
-from lab.stack.engine import Engine
+from lab.stack.engine import Engine, settings_of
 from lab.stack.exclusive import exclusive_use, prepare
 from lab.suites.bench.busy import busy_loops
-from lab.suites.proof.changes import Change, change_for, control_of
+from lab.suites.proof.changes import Change, Work, change_for, control_of
 from lab.targets.reference.app import ReferenceApp
 
 _ROUNDS, _SLICE_SECONDS = 3, 8
 # Around a slice: the change of settings, and k6's start.
 _AROUND_SECONDS = 7
+# Settings that need a new start, and change what limits the target.
+_OF_THE_TARGET = ("LAB_TARGET_CPUS", "LAB_DATA_HOTELS", "LAB_DATA_SUITES_PER_HOTEL")
 _LEAST_VUS, _MOST_VUS = 16, 500
 # The throughput must move by at least this part of what was predicted, on a logarithmic scale.
 _PART = 0.5
@@ -51,13 +53,14 @@ def prove(engine: Engine, result: Result, settings: Settings, folder: Path) -> d
         UsageError: the run has no cause, or its cause can't be changed here.
         LabError: the stack failed.
     """
-    arms = [_Arm(None), *map(_Arm, _changes(result.bottleneck, settings, result.scenario))]
+    work = Work(result.scenario, result.route)
+    arms = [_Arm(None), *map(_Arm, _changes(result.bottleneck, settings, work))]
     seconds = _ROUNDS * len(arms) * (_SLICE_SECONDS + _AROUND_SECONDS)
     with (
         exclusive_use(engine, keep_settings=True) as stack,
         Progress(seconds) as progress,
     ):
-        base = _base(stack.base, settings)
+        base, app = _base(stack.base, settings), _loaded(engine, result)
         for arm in arms:
             # Before anything is measured: the settings are checked together.
             _changed_settings(base, arm.change)
@@ -69,11 +72,11 @@ def prove(engine: Engine, result: Result, settings: Settings, folder: Path) -> d
                 progress.begin(f"round {number + 1} of {_ROUNDS}: {name}", seconds / 9)
                 route = (arm.change and arm.change.route) or result.route
                 load = _load(result.scenario, route, base)
-                arm.rates.append(_slice(engine, base, arm.change, load, folder))
+                arm.rates.append(_slice(app, base, arm.change, load, folder))
     return _document(arms)
 
 
-def _changes(found: Diagnosis | None, settings: Settings, scenario: str) -> list[Change]:
+def _changes(found: Diagnosis | None, settings: Settings, work: Work) -> list[Change]:
     """Return the change of the named cause, and the control.
 
     Raises:
@@ -82,12 +85,12 @@ def _changes(found: Diagnosis | None, settings: Settings, scenario: str) -> list
     if found is None or found.cause is None:
         raise UsageError("Nothing limited this run that could be proven; see `lab explain`.")
     shares = {one.name: one.share for one in found.candidates}
-    first = change_for(found.cause, settings, shares.get(found.cause, 1.0), scenario)
+    first = change_for(found.cause, settings, shares.get(found.cause, 1.0), work)
     if first is None:
         raise UsageError(
             f"Nothing of the stack can be changed to verify: {found.cause}. {found.remedy}."
         )
-    return [first, control_of(first, list(shares.items()), settings, scenario)]
+    return [first, control_of(first, list(shares.items()), settings, work)]
 
 
 def _base(running: Settings, measured: Settings) -> Settings:
@@ -97,9 +100,25 @@ def _base(running: Settings, measured: Settings) -> Settings:
         UsageError: it can't change to one of them.
     """
     now, then = running.as_env(), measured.as_env()
+    fixed = [n for n in _OF_THE_TARGET if then[n] != now[n]]
+    if fixed:
+        name = fixed[0]
+        raise UsageError(
+            f"The run had {name}={then[name]}, the running stack has {name}={now[name]}. Stop it "
+            f"with `lab down`, set {name}={then[name]}, and start it: lab up"
+        )
     # Which engine it was does not matter, nor the addresses.
     names = {n for n in then if then[n] != now[n] and is_live(n)}
     return update_live_settings(running, {name: then[name] for name in sorted(names)})
+
+
+def _loaded(engine: Engine, result: Result) -> ReferenceApp:
+    """Return the app by the way that the run took: by Nginx, or to a server behind it."""
+    url = result.target.url if result.target else ""
+    if url.endswith("/async"):
+        return ReferenceApp(engine, "async")
+    is_direct = url and url == settings_of(engine).server_url
+    return ReferenceApp(engine, "server" if is_direct else "nginx")
 
 
 def _load(scenario: str, route: str | None, settings: Settings) -> Load:
@@ -119,11 +138,11 @@ def _load(scenario: str, route: str | None, settings: Settings) -> Load:
 
 
 def _slice(
-    engine: Engine, base: Settings, change: Change | None, load: Load, folder: Path
+    app: ReferenceApp, base: Settings, change: Change | None, load: Load, folder: Path
 ) -> float:
     """Return the successful responses per second, as fast as the target answers."""
-    with _changed(engine, base, change):
-        run = run_k6(engine, ReferenceApp(engine), load, folder / load.testid)
+    with _changed(app.engine, base, change):
+        run = run_k6(app.engine, app, load, folder / load.testid)
     summary = read_summary(run.summary_file)
     good = summary.value("http_reqs", "count") - summary.value("http_req_failed", "passes")
     return good / summary.seconds if summary.seconds else 0.0
@@ -156,7 +175,7 @@ def _document(arms: Sequence[_Arm]) -> dict[str, Any]:
     base, *changed = arms
     rows = [_row(base, arm) for arm in changed]
     first, control = rows
-    proven = bool(first["moved"]) and not control["moved"]
+    proven = bool(first["moved"]) and bool(control["stayed"])
     return {
         "proven": proven,
         "headline": _headline(first, control, proven=proven),
@@ -176,6 +195,7 @@ def _row(base: _Arm, arm: _Arm) -> dict[str, Any]:
         "error": None if step.error is None else round(step.error, 3),
         "text": step.text,
         "moved": has_moved(step, change.factor),
+        "stayed": has_stayed(step, change.factor),
     }
 
 
@@ -188,7 +208,18 @@ def has_moved(step: Step, predicted: float) -> bool:
     return is_certain and moved / wanted >= _PART
 
 
+def has_stayed(step: Step, predicted: float) -> bool:
+    """Return whether the throughput certainly moved by less than half of what is predicted."""
+    if step.factor <= 0 or step.error is None:
+        return False
+    towards = math.copysign(1, math.log(predicted))
+    farthest = towards * math.log(step.factor) + math.log(1 + step.error)
+    return farthest < _PART * abs(math.log(predicted))
+
+
 def _headline(first: dict[str, Any], control: dict[str, Any], *, proven: bool) -> str:
     moved = f"{first['what']}: {first['text']}, predicted {first['factor']:.2g} ×"
     still = f"control, {control['what']}: {control['text']}"
-    return f"{'proven' if proven else 'not proven'}: {first['cause']} ({moved}; {still})"
+    # A busy loop takes CPU time from all of the target's services.
+    what = f"the target's CPUs ({first['cause']})" if first["busy_loops"] else first["cause"]
+    return f"{'proven' if proven else 'not proven'}: {what} ({moved}; {still})"

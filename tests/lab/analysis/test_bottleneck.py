@@ -108,11 +108,45 @@ CASES = {
         _facts(slots=16, in_flight=20.0, in_server=0.2, queued=0.0, awaited={}, threads={}),
         causes.CLIENTS,
     ),
-    "other programs": (_facts(cpu=replace(FULL_CPU, others=0.9), waited=1.2), causes.OTHERS),
+    "other programs": (
+        _facts(cpu=replace(FULL_CPU, taken=0.5, others=0.9), waited=1.2),
+        causes.OTHERS,
+    ),
     "hypervisor": (_facts(cpu=replace(FULL_CPU, steal=0.3)), causes.STEAL),
     "quota": (_facts(throttled=0.5), causes.QUOTA),
     "memory": (_facts(faults=400.0), causes.MEMORY),
-    "virtual users": (_facts(dropped=3.0, in_flight=2.0, slots=16), causes.VIRTUAL_USERS),
+    "virtual users": (
+        _facts(dropped=3.0, in_flight=2.0, slots=16, queued=0.0),
+        causes.VIRTUAL_USERS,
+    ),
+    "a lock of a table": (
+        _facts(slots=16, in_flight=16.0, awaited={"postgres": 15.0}, sessions={"table": 14.0}),
+        causes.TABLE_LOCKS,
+    ),
+    "an advisory lock": (
+        _facts(slots=16, in_flight=16.0, awaited={"postgres": 15.0}, sessions={"advisory": 14.0}),
+        causes.ADVISORY_LOCKS,
+    ),
+    "a full CPU behind threads": (
+        # They wait for the GIL of two processes that share the CPU.
+        _facts(
+            **{"slots": 16, "in_flight": 16.0, "cpu": FULL_CPU, "server_cpu": 0.8, "waited": 2.5},
+            **{"busiest": 0.4, "awaited": {"postgres": 0.2}, "threads": {"lock": 12.0}},
+        ),
+        causes.BACKEND_CPU,
+    ),
+    "workers that compute on idle CPUs": (
+        _facts(server_cpu=1.2, waited=0.02, awaited={"postgres": 0.7}, sessions={"sleep": 0.7}),
+        causes.SLOTS,
+    ),
+    "a pool, with queries that compute": (
+        _facts(
+            **{"slots": 16, "in_flight": 6.0, "pool": 2, "sessions": {"cpu": 2.0}, "queued": 0.0},
+            **{"awaited": {"postgres": 2.0}, "threads": {"lock": 4.0, "outside": 2.0}},
+            cpu=replace(CALM_CPU, target=0.5, services={"backend": 0.05, "postgres": 1.9}),
+        ),
+        causes.POOL,
+    ),
     "one request": (
         _facts(first_p95=1.2, begin=_stretch(in_flight=0.6, queued=0.0)),
         causes.ONE_REQUEST,
@@ -223,7 +257,7 @@ def test_a_few_refused_requests_are_not_the_cause():
 
 
 def test_busy_programs_beside_idle_cpus_are_not_the_cause():
-    facts = _facts(cpu=replace(CALM_CPU, target=0.4, others=0.9))
+    facts = _facts(cpu=replace(CALM_CPU, target=0.4, taken=0.3))
     assert diagnose(facts).cause == causes.SLOTS.name
 
 
@@ -245,7 +279,9 @@ def test_busy_cpus_that_no_request_waits_for_are_not_the_cause():
 
 
 def test_programs_that_take_only_idle_cpus_are_not_the_cause():
-    facts = _facts(cpu=replace(FULL_CPU, others=0.9), sessions={"lock": 1.9}, waited=0.05)
+    facts = _facts(
+        cpu=replace(FULL_CPU, taken=0.5, others=0.9), sessions={"lock": 1.9}, waited=0.05
+    )
     assert diagnose(facts).cause == causes.ROW_LOCKS.name
 
 
@@ -278,6 +314,41 @@ def test_two_causes_that_are_close_are_both_named():
     assert causes.WAL.name in found.headline
 
 
+def test_failed_requests_of_an_idle_server_are_no_bottleneck():
+    facts = _facts(
+        **{"by_errors": True, "failed": 90, "slots": 16, "in_flight": 0.4, "queued": 0.0},
+        **{"awaited": {}, "sessions": {}, "server_cpu": 0.3, "threads": {}},
+    )
+    found = diagnose(facts)
+    assert (found.cause, found.certainty) == (None, "unclear")
+    assert "requests failed, and no part of the target was full" in found.headline
+
+
+def test_shed_requests_do_not_show_full_connections():
+    facts = _facts(
+        by_errors=True,
+        **{"rejections": {"shed": 300}, "failed": 310, "max_connections": 20, "most_sessions": 16},
+    )
+    assert diagnose(facts).cause == causes.SLOTS.name
+
+
+def test_waiting_threads_of_idle_clients_are_not_another_program():
+    """One thread each for 400 connections, of which few have a request."""
+    facts = _facts(
+        **{"slots": None, "in_flight": 35.0, "queued": 0.0, "awaited": {}, "sessions": {}},
+        threads={"outside": 460.0, "sleep": 33.0},
+    )
+    assert diagnose(facts).cause == causes.OUTSIDE.name
+    assert "sleeps" in diagnose(facts).evidence[-1]
+
+
+def test_server_without_limits_may_lack_virtual_users():
+    facts = _facts(slots=None, dropped=3.0, sessions={"sleep": 1.9})
+    found = diagnose(facts)
+    assert found.certainty == "unclear"
+    assert causes.VIRTUAL_USERS.name in found.headline
+
+
 def test_too_few_looks_name_nothing():
     found = diagnose(_facts(looks=19))
     assert found.cause is None
@@ -307,6 +378,14 @@ def test_limits_of_a_foreign_server_are_seen(seen, limits):
         ({"answered": 2.0, "in_flight": 0.8}, 5.0),
         # The CPU is nearer: 10 % at 0.4/s.
         ({"answered": 0.4, "in_flight": 0.05}, 4.0),
+        # Of four CPUs, its two processes can use two.
+        (
+            {
+                **{"answered": 0.5, "in_flight": 0.05, "server_cpu": 0.4},
+                "cpu": replace(CALM_CPU, target=0.1),
+            },
+            2.5,
+        ),
     ],
 )
 def test_capacity_follows_from_the_quiet_part(half, rate):

@@ -91,13 +91,13 @@ def test_full_cpus_are_limit_of_whoever_used_most_of_them(cores, limit):
 
 @pytest.mark.parametrize(("waited", "limited_by"), [(0.6, "others"), (0.03, "target")])
 def test_others_are_the_limit_if_the_server_waits_for_a_cpu(waited, limited_by):
-    uses = [CpuUse(float(second), 0.99, 0.3, {"backend": 0.1}, others=0.9) for second in range(61)]
+    uses = [CpuUse(float(second), 0.99, 0.3, {"backend": 0.1}, taken=0.9) for second in range(61)]
     signals = [Signals(float(second), 10, waited=waited) for second in range(61)]
     assert _judge(_result(0.3, cpu=uses, signals=signals)).limited_by == limited_by
 
 
 def test_others_on_the_targets_cpus_are_the_limit():
-    uses = [CpuUse(float(second), 0.99, 0.3, {"backend": 0.1}, others=0.9) for second in range(61)]
+    uses = [CpuUse(float(second), 0.99, 0.3, {"backend": 0.1}, taken=0.9) for second in range(61)]
     assert _judge(_result(0.3, cpu=uses)).limited_by == "others"
 
 

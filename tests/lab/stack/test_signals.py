@@ -16,6 +16,7 @@ from lab.stack.native.supervision import wait_for
 from lab.stack.signals.nginx import lines_after, rejections, size_of
 from lab.stack.signals.processes import Processes
 from lab.stack.signals.sampler import SignalSampler, Watched
+from lab.stack.signals.second import Second
 from lab.stack.signals.tcp import TcpDiagnosis
 
 
@@ -120,7 +121,11 @@ def test_threads_are_seen_at_what_they_wait_for():
 
     try:
         wait_for(has_seen_all, seconds=3, what=f"each state; seen: {seen}")
-        wait_for(lambda: processes.use().cpu > before.cpu + 0.1, seconds=5, what="CPU time")
+        wait_for(
+            lambda: sum(processes.use().cpu.values()) > sum(before.cpu.values()) + 0.1,
+            seconds=5,
+            what="CPU time",
+        )
     finally:
         stop.set()
         theirs.send(b"x")
@@ -165,3 +170,18 @@ def test_second_of_a_server_has_its_requests_and_its_dependency(server):
     assert last.awaited == {"postgres": 1}
     assert any("Postgres's sessions" in lost for lost in sampler.lost)
     assert published[:2] == sampler.seconds[:2]
+
+
+def test_cpu_time_of_threads_that_ended_is_counted():
+    """An event loop may run each request in a new thread."""
+    processes = Processes([os.getpid()])
+    processes.refresh()
+    before = processes.use()
+    second = Second(before, 0.0)
+    for _ in range(20):
+        thread = threading.Thread(target=sum, args=(range(1_000_000),))
+        thread.start()
+        thread.join()
+    seen = second.signals(processes.use(), 0.0)
+    assert seen.cpu > 0.5
+    assert seen.busiest > 0.5

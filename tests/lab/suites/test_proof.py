@@ -5,13 +5,13 @@ import pytest
 from lab.analysis.bottleneck import causes
 from lab.analysis.step import Step
 from lab.settings import load_settings, update_settings
-from lab.suites.proof.changes import change_for
-from lab.suites.proof.run import has_moved
+from lab.suites.proof.changes import Work, change_for, control_of
+from lab.suites.proof.run import has_moved, has_stayed
 
 
-def _change(cause, *assignments, share=0.8, scenario="detail"):
+def _change(cause, *assignments, share=0.8, scenario="detail", route=None):
     settings = update_settings(load_settings({}), list(assignments))
-    return change_for(cause.name, settings, share, scenario)
+    return change_for(cause.name, settings, share, Work(scenario, route))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,10 @@ def test_log_is_put_back():
 
 
 def test_rows_can_be_spread_in_the_workbench_only():
-    assert _change(causes.ROW_LOCKS, scenario="workbench").route == "random_row_lock"
+    change = _change(causes.ROW_LOCKS, scenario="workbench", route="row_lock")
+    assert change.route == "random_row_lock"
+    # Another route waits for another lock.
+    assert _change(causes.ROW_LOCKS, scenario="workbench", route="io_create") is None
     assert _change(causes.ROW_LOCKS, scenario="booking") is None
 
 
@@ -71,3 +74,35 @@ def test_what_is_not_of_the_stack_can_not_be_changed(cause):
 )
 def test_throughput_moves_as_predicted(step, predicted, moved):
     assert has_moved(step, predicted) == moved
+
+
+@pytest.mark.parametrize(
+    ("step", "predicted", "stayed"),
+    [
+        (Step(1.0, 0.1), 2.0, True),
+        (Step(0.95, 0.46), 2.0, True),
+        # It may have moved by half of the prediction, or failed.
+        (Step(1.0, 0.5), 2.0, False),
+        (Step(1.0, None), 2.0, False),
+        (Step(1.0, 0.02), 0.85, True),
+        (Step(0.95, 0.05), 0.85, False),
+        # The other way is no support for the control's cause.
+        (Step(0.5, 0.1), 2.0, True),
+    ],
+)
+def test_control_must_stay(step, predicted, stayed):
+    assert has_stayed(step, predicted) == stayed
+
+
+@pytest.mark.parametrize(
+    ("server", "what"),
+    [("gunicorn-gthread", "LAB_THREADS"), ("uvicorn", "synchronous_commit"), ("daphne", None)],
+)
+def test_control_of_the_gil_leaves_its_cpu(server, what):
+    settings = update_settings(load_settings({}), [f"LAB_SERVER={server}", "LAB_WORKERS=1"])
+    work = Work("detail")
+    change = change_for(causes.GIL.name, settings, 1.0, work)
+    if what is None:
+        assert change is None
+    else:
+        assert what in control_of(change, [], settings, work).what
