@@ -79,6 +79,8 @@ def network_text(facts: Facts, split: Split) -> str:
     if each is not None:
         trips = seen.sent["postgres"] / seen.answered
         text += f": {trips:.0f} round trips of {1000 * each:,.0f} ms"
+    if seen.retransmits >= 1:
+        text += f"; {seen.retransmits:.0f} packets a second were lost and sent again"
     return f"{text}; Postgres's CPU {seen.cpu.services.get('postgres', 0.0):.2f} cores"
 
 

@@ -17,13 +17,11 @@ LITTLE_WAIT = 0.15
 
 @dataclass(frozen=True)
 class Stretch:
-    """Rates per second: `offered` arrivals, `answered` requests. See `Signals` and `CpuUse`; times
+    """Rates per second: `answered` requests, `dropped` arrivals. See `Signals` and `CpuUse`; times
     are seconds per second, requests and threads are means.
     """
 
-    offered: float
     answered: float
-    error_ratio: float
     dropped: float
     looks: int
     cpu: CpuUse
@@ -40,6 +38,7 @@ class Stretch:
     waited: float = 0.0
     throttled: float = 0.0
     faults: float = 0.0
+    retransmits: float = 0.0
     # In any second.
     most_sessions: float = 0.0
 
@@ -53,13 +52,11 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Rates:
-    """What k6 counted in a stretch, per second; `error_ratio` of the answers. `in_system`: requests
-    that were sent and not answered, on average from its second `counted_from` on.
+    """What k6 counted in a stretch, per second. `in_system`: requests that were sent and not
+    answered, on average from its second `counted_from` on.
     """
 
-    offered: float
     answered: float
-    error_ratio: float = 0.0
     dropped: float = 0.0
     in_system: float | None = None
     counted_from: float = 0.0
@@ -71,9 +68,7 @@ def rates_between(windows: Sequence[Window], start: float, end: float) -> Rates 
     if not inside:
         return None
     return Rates(
-        offered=fmean(w.offered for w in inside),
         answered=fmean(w.achieved for w in inside),
-        error_ratio=fmean(w.error_ratio for w in inside),
         dropped=fmean(w.dropped for w in inside),
         in_system=fmean(_in_system(windows, w) for w in inside),
         counted_from=inside[0].end - start - 1,
@@ -96,7 +91,6 @@ def stretch_between(
     if use is None:
         return None
     seen = [one for one in signals if start < one.at <= end]
-    counted = {name: getattr(rates, name) for name in _COUNTED}
     if rates.in_system is not None:
         # Requests pile up: those seen are compared with those counted in the same seconds.
         same = [one for one in seen if one.at > start + rates.counted_from] or seen
@@ -111,7 +105,8 @@ def stretch_between(
     if rates.in_system is not None:
         in_flight = max(rates.in_system - (queued or 0.0), 0.0)
     return Stretch(
-        **counted,
+        answered=rates.answered,
+        dropped=rates.dropped,
         looks=sum(one.samples for one in seen),
         cpu=use,
         in_flight=in_flight,
@@ -129,10 +124,9 @@ def stretch_between(
     )
 
 
-_COUNTED = ("offered", "answered", "error_ratio", "dropped")
 _PLAIN = {
     "server_cpu": "cpu",
-    **{name: name for name in ("busiest", "waited", "throttled", "faults")},
+    **{name: name for name in ("busiest", "waited", "throttled", "faults", "retransmits")},
 }
 
 

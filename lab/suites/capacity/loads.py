@@ -208,7 +208,6 @@ class K6Loads:
             return None
         seconds = course.seconds[_FIRST_SEEN:]
         rates = Rates(
-            rate,
             fmean(second.answered for second in seconds),
             in_system=fmean(second.in_flight for second in seconds),
         )

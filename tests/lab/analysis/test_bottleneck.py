@@ -20,9 +20,7 @@ FULL_CPU = CpuUse(0, target=0.99, load=0.3, services={"backend": 0.8, "postgres"
 def _stretch(**values):
     """Return two sync workers that wait for Postgres behind a delay, unless changed."""
     defaults = {
-        "offered": 6.0,
         "answered": 4.7,
-        "error_ratio": 0.0,
         "dropped": 0.0,
         "looks": 60,
         "cpu": CALM_CPU,
@@ -214,10 +212,12 @@ def test_time_of_a_request_is_where_the_workers_are():
     found = diagnose(_facts())
     assert found.headline == "worker slots (they wait for the network to Postgres)"
     assert "7 round trips of 58 ms" in found.evidence[1]
+    lost = diagnose(_facts(retransmits=3.0))
+    assert "3 packets a second were lost and sent again" in lost.evidence[1]
 
 
 def test_shedding_is_a_symptom():
-    facts = _facts(by_errors=True, rejections={"shed": 400}, failed=400, error_ratio=0.4)
+    facts = _facts(by_errors=True, rejections={"shed": 400}, failed=400)
     assert diagnose(facts).cause == causes.SLOTS.name
 
 
