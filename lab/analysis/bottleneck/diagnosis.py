@@ -153,8 +153,12 @@ def _begins_alone(facts: Facts) -> bool:
         return False
     requests = begin.in_flight + (begin.queued or 0.0)
     has_free = facts.slots is not None and requests < FULL_SLOTS * facts.slots
-    waits = split_of(begin, facts.slots).share("process", "cpu wait", *_LOCKS)
-    return requests < _ALONE or (has_free and begin.cpu.target < FULL_CPU and waits < _INNERMOST)
+    split = split_of(begin, facts.slots)
+    if split.share(*_LOCKS) >= _INNERMOST:
+        # Another program's, or of the few requests that there are.
+        return False
+    waits = split.share("process", "cpu wait") >= _INNERMOST
+    return requests < _ALONE or (has_free and begin.cpu.target < FULL_CPU and not waits)
 
 
 def _are_between(early: Stretch, slots: int | None) -> bool:

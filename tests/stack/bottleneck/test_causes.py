@@ -29,6 +29,7 @@ from tests.stack.bottleneck.injections import (
     cpu_quota,
     distant_clients,
     few_nginx_connections,
+    locked_table,
     other_program,
     posts_without_index,
     program_of_low_priority,
@@ -82,6 +83,16 @@ QUICK = {
 }
 MORE = {
     "async server with a pool of two": _SMALL_POOL,
+    "threads on a full CPU": Case(causes.BACKEND_CPU, _GTHREAD, _DETAILS),
+    "an event loop on a full CPU": Case(
+        causes.BACKEND_CPU, ("LAB_SERVER=uvicorn", "LAB_WORKERS=1"), _DETAILS
+    ),
+    "a locked table": Case(
+        causes.TABLE_LOCKS,
+        (*_GTHREAD, "LAB_DETAIL=fast"),
+        {"scenario": "detail", "rate": 80, "bound_ms": 2000},
+        locked_table,
+    ),
     "workers that sleep": Case(causes.SLOTS, ("LAB_WORKBENCH=on",), _workbench("sleep", 8)),
     "a request slower than the limit": Case(
         causes.ONE_REQUEST,
