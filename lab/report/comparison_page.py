@@ -61,7 +61,7 @@ def _blocks(document: dict[str, Any]) -> Table:
                 whole(side["requests"]),
                 milliseconds(side["cpu_ms"]),
                 milliseconds(side["p50_ms"]),
-                percent((side["failed"] + side["late"]) / side["requests"]),
+                percent((round(side["failed"]) + round(side["late"])) / side["requests"]),
             )
         ]
         name = f"{block['number']}{', A against A' if block['control'] else ''}"
