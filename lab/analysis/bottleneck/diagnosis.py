@@ -179,7 +179,7 @@ def _is_taken_by_others(facts: Facts) -> bool:
     if not facts.observed or cpu.target <= FULL_CPU or cpu.taken <= _TAKEN:
         return False
     # What has a low priority takes only what nobody needs.
-    return _is_waited_for(facts, split_of(facts.saturated, facts.slots))
+    return _wait_for_cpu(facts, split_of(facts.saturated, facts.slots))
 
 
 def _is_in_no_queue(facts: Facts) -> bool:
@@ -337,11 +337,15 @@ def _computing(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]
 
 def _is_waited_for(facts: Facts, split: Split) -> bool:
     """Return whether requests wait for a CPU, or only use one: 95 % busy may be enough."""
-    waiting = facts.saturated.waited + split.places.get("postgres cpu", 0.0)
-    computing = split.share("cpu", "cpu wait", "postgres cpu")
     # All that Nginx does is for requests.
     is_nginx = _greatest_user(facts)[0] == "nginx"
-    return waiting > LITTLE_WAIT or computing > 0.5 or is_nginx or _is_own(facts)
+    return _wait_for_cpu(facts, split) or is_nginx or _is_own(facts)
+
+
+def _wait_for_cpu(facts: Facts, split: Split) -> bool:
+    waiting = facts.saturated.waited + split.places.get("postgres cpu", 0.0)
+    computing = split.share("cpu", "cpu wait", "postgres cpu")
+    return waiting > LITTLE_WAIT or computing > 0.5
 
 
 def _is_own(facts: Facts) -> bool:

@@ -283,6 +283,10 @@ def test_programs_that_take_only_idle_cpus_are_not_the_cause():
         cpu=replace(FULL_CPU, taken=0.5, others=0.9), sessions={"lock": 1.9}, waited=0.05
     )
     assert diagnose(facts).cause == causes.ROW_LOCKS.name
+    # The server uses most of it, and waits for none.
+    own = replace(FULL_CPU, taken=0.3, others=0.3, services={"backend": 0.6})
+    facts = _facts(cpu=own, awaited={}, threads={"sleep": 1.5}, waited=0.05, server_cpu=0.3)
+    assert diagnose(facts).cause != causes.OTHERS.name
 
 
 def test_postgres_that_computes_for_no_request_is_not_the_cause():
