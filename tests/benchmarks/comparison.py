@@ -7,6 +7,7 @@ import argparse
 import math
 import random
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import mean, stdev
 from threading import Event, Thread
@@ -14,7 +15,7 @@ from threading import Event, Thread
 from rich.table import Table
 from support.commits import commit_with
 
-from lab.analysis.comparison import Pair, estimate, is_clear, judge
+from lab.analysis.comparison import Pair, Verdict, estimate, is_clear, judge
 from lab.console import out
 from lab.host.cpus import choose_cpus
 from lab.paths import RESULTS, ROOT
@@ -29,7 +30,8 @@ from tests.benchmarks.records import Record, by_series, each_missing, share, sto
 NAME = "compare"
 SAME, MORE, SPEED = "A = A", "B needs 5 % more CPU", "the CPU's speed changes"
 THRESHOLD, BUDGET = 0.05, 360
-_SIMULATED_SESSIONS = 100
+_SIMULATED_SESSIONS, _MANY_SESSIONS = 100, 1000
+_NOISES = (0.01, 0.02, 0.05, 0.2)
 # After the start of both stacks, and two of the blocks.
 _SLOW_AFTER_SECONDS = 130
 
@@ -139,14 +141,32 @@ def simulated_false_alarms() -> tuple[int, int]:
     noise = [
         math.log(ratio) for record in by_series(NAME).get(SAME, []) for ratio in record["blocks"]
     ]
-    alarms = 0
-    for seed in range(_SIMULATED_SESSIONS if len(noise) > 1 else 0):
-        rng, pairs = random.Random(seed), list[Pair]()
-        while len(pairs) < 12 and not is_clear(pairs, THRESHOLD):
-            ratio = math.exp(rng.choice(noise) - mean(noise))
-            pairs.append(Pair(1.0, ratio, swapped=len(pairs) % 2 == 1))
-        alarms += judge(estimate(pairs), THRESHOLD) in ("slower", "faster")
-    return alarms, _SIMULATED_SESSIONS if len(noise) > 1 else 0
+    if len(noise) < 2:
+        return 0, 0
+    verdicts = [
+        _simulated_verdict(seed, lambda rng: rng.choice(noise) - mean(noise))
+        for seed in range(_SIMULATED_SESSIONS)
+    ]
+    return sum(verdict in ("slower", "faster") for verdict in verdicts), _SIMULATED_SESSIONS
+
+
+def _simulated_verdict(seed: int, draw: Callable[[random.Random], float]) -> Verdict:
+    """Return the verdict of a session on equal variants, whose log ratios are drawn."""
+    rng, pairs = random.Random(seed), list[Pair]()
+    while len(pairs) < 12 and not is_clear(pairs, THRESHOLD):
+        pairs.append(Pair(1.0, math.exp(draw(rng)), swapped=len(pairs) % 2 == 1))
+    return judge(estimate(pairs), THRESHOLD)
+
+
+def alarms_by_noise() -> Iterator[str]:
+    """Yield how often equal variants seem to differ, by the noise of a block."""
+    for noise in _NOISES:
+        verdicts = [
+            _simulated_verdict(seed, lambda rng, noise=noise: rng.gauss(0, noise))  # type: ignore[misc]
+            for seed in range(_MANY_SESSIONS)
+        ]
+        shares = {v: verdicts.count(v) / len(verdicts) for v in ("slower", "faster")}
+        yield f"sd of a block {noise:.0%}: " + ", ".join(f"{v} {s:.1%}" for v, s in shares.items())
 
 
 def table() -> Table:
@@ -206,6 +226,9 @@ def main() -> None:
         out.print(f"{SPEED}: CPU ms per request of A, by block: {course}; {record['verdict']}")
     alarms, sessions = simulated_false_alarms()
     out.print(f"False alarms in sessions drawn from the blocks of {SAME}: {alarms} of {sessions}")
+    out.print(
+        "False alarms of simulated sessions on noisier machines:", *alarms_by_noise(), sep="\n"
+    )
     out.print(f"Runs: {RESULTS}/bench-{NAME}.jsonl. Remove it to start anew.")
 
 
