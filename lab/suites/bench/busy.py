@@ -16,7 +16,12 @@ from lab.host.cpus import Cpus, expand
 FULL = 0.9
 
 # Runs until the parent process has ended, for any reason.
-_COMPUTE = "import os; us = os.getppid()\nwhile os.getppid() == us: pass"
+_LOOP = """
+import os
+us, a, b = os.getppid(), bytearray({size}), bytearray({size})
+while os.getppid() == us:
+    b[:] = a
+"""
 
 
 @dataclass(frozen=True)
@@ -42,12 +47,15 @@ class Busy:
 
 
 @contextmanager
-def busy_loops(cpus: str) -> Iterator[None]:
-    """Run a busy loop on each of these CPUs, which leaves half of them to other programs."""
+def busy_loops(cpus: str, copied_bytes: int = 0) -> Iterator[None]:
+    """Run a busy loop on each of these CPUs, which leaves half of them to other programs. If it
+    copies more bytes than the caches have, other programs also compute more slowly.
+    """
+    code = _LOOP.format(size=copied_bytes)
     with ExitStack() as stack:
         for cpu in sorted(expand(cpus)):
             # In a new session: the terminal's Ctrl-C is for the lab.
-            argv = ["taskset", "-c", str(cpu), sys.executable, "-c", _COMPUTE]
+            argv = ["taskset", "-c", str(cpu), sys.executable, "-c", code]
             program = subprocess.Popen(argv, start_new_session=True)
             stack.callback(_end, program)
         yield
