@@ -72,9 +72,7 @@ def _bookings(stack):
 
 @pytest.mark.slow
 def test_capacity_of_each_variant_is_searched(stack):
-    document = _compare(
-        stack, "LAB_REDIS_CACHE=off", "LAB_REDIS_CACHE=versioned", with_capacity=True
-    )
+    document = _compare(stack, "LAB_DETAIL=naive", "LAB_DETAIL=fast", with_capacity=True)
     capacity = document["capacity"]
     assert capacity["b"]["low"] > capacity["a"]["high"]
     (row,) = [line for line in markdown(document).splitlines() if line.startswith("| capacity |")]
