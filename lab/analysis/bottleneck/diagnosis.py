@@ -158,7 +158,7 @@ def _begins_alone(facts: Facts) -> bool:
         # Another program's, or of the few requests that there are.
         return False
     waits = split.share("process", "cpu wait") >= _INNERMOST
-    return requests < _ALONE or (has_free and begin.cpu.target < FULL_CPU and not waits)
+    return requests < _ALONE or (has_free and not begin.has_full_cpu and not waits)
 
 
 def _are_between(early: Stretch, slots: int | None) -> bool:
@@ -176,7 +176,7 @@ def _is_taken_by_others(facts: Facts) -> bool:
     that is not seen are its own perhaps.
     """
     cpu = facts.saturated.cpu
-    if not facts.observed or cpu.target <= FULL_CPU or cpu.taken <= _TAKEN:
+    if not facts.observed or not facts.saturated.has_full_cpu or cpu.taken <= _TAKEN:
         return False
     # What has a low priority takes only what nobody needs.
     return _wait_for_cpu(facts, split_of(facts.saturated, facts.slots))
@@ -190,7 +190,7 @@ def _is_in_no_queue(facts: Facts) -> bool:
 
 def _has_free_slots(facts: Facts) -> bool:
     seen = facts.saturated
-    if seen.in_flight is None or seen.cpu.target > FULL_CPU:
+    if seen.in_flight is None or seen.has_full_cpu:
         return False
     return facts.slots is not None and seen.in_flight < FULL_SLOTS * facts.slots
 
@@ -262,7 +262,7 @@ def _fails_without_a_queue(facts: Facts, split: Split) -> bool:
     that expired, or a limit that is not seen. Shedding has a cause behind it.
     """
     is_full = (
-        facts.saturated.cpu.target > FULL_CPU
+        facts.saturated.has_full_cpu
         or _are_processes_full(facts)
         or split.waiting >= 1
         or (facts.slots is not None and split.busy >= FULL_SLOTS * facts.slots)
@@ -277,14 +277,14 @@ def _is_shed(facts: Facts) -> bool:
 def _may_lack_users(facts: Facts) -> bool:
     """Return whether the load had too few virtual users for a server whose limits are not known."""
     seen = facts.saturated
-    return facts.slots is None and seen.dropped > 0 and seen.cpu.target <= FULL_CPU
+    return facts.slots is None and seen.dropped > 0 and not seen.has_full_cpu
 
 
 def _is_seen(facts: Facts) -> bool:
     """Return whether it is known where requests are, or who uses full CPUs."""
     seen = facts.saturated
     states = sum(count for state, count in seen.threads.items() if state != "unknown")
-    return seen.in_flight is not None or states > 0 or seen.cpu.target > FULL_CPU
+    return seen.in_flight is not None or states > 0 or seen.has_full_cpu
 
 
 def _ranking(facts: Facts, split: Split) -> list[Candidate]:
@@ -310,7 +310,7 @@ def _computing(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]
     seen = facts.saturated
     cpu = split.share("cpu", "cpu wait", "postgres cpu")
     used = f"the target's CPUs were {seen.cpu.target:.0%} busy"
-    if seen.cpu.target > FULL_CPU and _is_waited_for(facts, split):
+    if seen.has_full_cpu and _is_waited_for(facts, split):
         name, cause, cores = _greatest_user(facts)
         behind = _queued_behind_cpu(facts, split) + split.share(*_waiting_for(name))
         yield cause, cpu + behind, f"{used}, {cores:.2f} of them by it"
@@ -367,7 +367,7 @@ def _are_processes_full(facts: Facts) -> bool:
         count is not None
         and seen.server_cpu >= _BUSY_PROCESS * count
         and seen.server_cpu + seen.waited >= _FULL_PROCESS * count
-        and seen.cpu.target < FULL_CPU
+        and not seen.has_full_cpu
     )
 
 
@@ -482,12 +482,12 @@ def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
     share, text = split.share("process"), f"{duration(facts, split, 'process')} inside the server"
     seen = facts.saturated
     if _are_processes_full(facts) or (
-        seen.cpu.target > FULL_CPU
+        seen.has_full_cpu
         and (seen.busiest >= _FULL_PROCESS or _is_own(facts) or _greatest_user(facts)[0] == "nginx")
     ):
         # Counted with what computes.
         return causes.PROCESS_LOCK, 0.0, ""
-    inner = (*_INNER, "postgres cpu") if seen.cpu.target > FULL_CPU else _INNER
+    inner = (*_INNER, "postgres cpu") if seen.has_full_cpu else _INNER
     if max(map(split.share, inner)) >= _INNERMOST:
         # They queue behind those that are there.
         return causes.PROCESS_LOCK, 0.0, ""

@@ -84,12 +84,16 @@ def network_text(facts: Facts, split: Split) -> str:
     return f"{text}; Postgres's CPU {seen.cpu.services.get('postgres', 0.0):.2f} cores"
 
 
+# Of the requests: what is sent in a stretch, and what is answered in it, are not the same requests.
+_ONE_TRIP = 0.5
+
+
 def seconds_of_trip(facts: Facts, split: Split, dependency: str, place: Place) -> float | None:
-    """Return how long a request is at a place for each round trip to a dependency; None where it
-    has less than one.
+    """Return how long a request is at a place for each round trip to a dependency; None where few
+    requests have one.
     """
     seen = facts.saturated
     sent = seen.sent.get(dependency, 0.0)
-    if not seen.answered or sent < seen.answered:
+    if not seen.answered or sent < _ONE_TRIP * seen.answered:
         return None
     return split.places.get(place, 0.0) / sent

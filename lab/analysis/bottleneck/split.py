@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from lab.analysis.bottleneck.stretch import FULL_CPU, FULL_SLOTS, Stretch
+from lab.analysis.bottleneck.stretch import FULL_SLOTS, Stretch
 from lab.stack.signals.second import POSTGRES, SessionState
 
 # `process`: a lock, a pool or a queue inside the server's processes. `network`: between the server
@@ -139,7 +139,7 @@ def _between(stretch: Stretch, slots: int | None) -> float:
     if seen is None or flight <= _SEEN_SURELY * stretch.answered:
         return 0.0
     is_full = (
-        stretch.cpu.target > FULL_CPU
+        stretch.has_full_cpu
         or (slots is not None and seen >= FULL_SLOTS * slots)
         or (stretch.queued or 0.0) >= 1
     )

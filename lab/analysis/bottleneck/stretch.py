@@ -10,6 +10,8 @@ from lab.stack.signals.second import Signals
 
 # Of the target's CPUs, and of worker slots.
 FULL_CPU, FULL_SLOTS = 0.85, 0.9
+# Full as well, if a thread waits for one all the time: threads that hand on a lock leave it idle.
+_NEARLY_FULL_CPU, _ALWAYS_WAITED = 0.7, 1.0
 # Seconds that the server's threads wait for a CPU, per second: below it, CPUs are busy, but not
 # what requests wait for.
 LITTLE_WAIT = 0.15
@@ -44,6 +46,12 @@ class Stretch:
 
     def session(self, state: str) -> float:
         return self.sessions.get(state, 0.0)
+
+    @property
+    def has_full_cpu(self) -> bool:
+        """Return whether the target's CPUs are full."""
+        waits = self.waited >= _ALWAYS_WAITED
+        return self.cpu.target > (_NEARLY_FULL_CPU if waits else FULL_CPU)
 
     @property
     def all_sessions(self) -> float:

@@ -133,6 +133,14 @@ CASES = {
         ),
         causes.BACKEND_CPU,
     ),
+    "threads that leave the CPU idle when they hand on the GIL": (
+        _facts(
+            **{"slots": 16, "in_flight": 16.0, "server_cpu": 0.75, "waited": 2.9, "busiest": 0.4},
+            **{"awaited": {"postgres": 3.6}, "threads": {"lock": 9.0}},
+            cpu=replace(FULL_CPU, target=0.85),
+        ),
+        causes.BACKEND_CPU,
+    ),
     "workers that compute on idle CPUs": (
         _facts(server_cpu=1.2, waited=0.02, awaited={"postgres": 0.7}, sessions={"sleep": 0.7}),
         causes.SLOTS,
