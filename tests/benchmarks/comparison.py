@@ -17,7 +17,7 @@ from support.commits import commit_with
 
 from lab.analysis.comparison import Pair, Verdict, estimate, is_clear, judge
 from lab.console import out
-from lab.host.cpus import Cpus, choose_cpus
+from lab.host.cpus import choose_cpus
 from lab.paths import RESULTS, ROOT
 from lab.settings import Settings, load_settings, update_settings
 from lab.stack.locks import measurement_lock
@@ -34,7 +34,6 @@ _SIMULATED_SESSIONS, _MANY_SESSIONS = 100, 1000
 _NOISES = (0.01, 0.02, 0.05, 0.2)
 # After the start of both stacks, and two of the blocks.
 _SLOW_AFTER_SECONDS = 130
-_COPIED_BYTES = 1 << 26
 
 # Added to a middleware that every request passes: work of a constant number of turns, and a file
 # with the CPU time that it took, so that the true ratio is known.
@@ -116,12 +115,12 @@ def run_more(base: Settings, runs: int, turns: int) -> None:
 
 
 def run_speed(base: Settings, runs: int) -> None:
-    """Compare while other programs empty the CPUs' caches from the middle of the session on. The
-    CPU time of A shows by how much that slows it down.
+    """Compare while other programs slow the CPUs down from the middle of the session on: those of
+    the load, which share a core with the target's. The CPU time of A shows by how much.
     """
     for number in each_missing(NAME, SPEED, runs):
         stop = Event()
-        slowing = Thread(target=_slow_down, args=(choose_cpus(base), stop), daemon=True)
+        slowing = Thread(target=_slow_down, args=(choose_cpus(base).load, stop), daemon=True)
         slowing.start()
         document = _compare(base, Variant("."), Variant("."))
         stop.set()
@@ -129,9 +128,9 @@ def run_speed(base: Settings, runs: int) -> None:
         _store(SPEED, number, document, 1.0)
 
 
-def _slow_down(cpus: Cpus, stop: Event) -> None:
+def _slow_down(cpus: str, stop: Event) -> None:
     if not stop.wait(_SLOW_AFTER_SECONDS):
-        with busy_loops(cpus.load, _COPIED_BYTES), busy_loops(cpus.target, _COPIED_BYTES):
+        with busy_loops(cpus):
             stop.wait()
 
 

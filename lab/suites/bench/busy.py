@@ -16,12 +16,7 @@ from lab.host.cpus import Cpus, expand
 FULL = 0.9
 
 # Runs until the parent process has ended, for any reason.
-_LOOP = """
-import os
-us, a, b = os.getppid(), bytearray({size}), bytearray({size})
-while os.getppid() == us:
-    b[:] = a
-"""
+_COMPUTE = "import os; us = os.getppid()\nwhile os.getppid() == us: pass"
 
 
 @dataclass(frozen=True)
@@ -47,15 +42,12 @@ class Busy:
 
 
 @contextmanager
-def busy_loops(cpus: str, copied_bytes: int = 0) -> Iterator[None]:
-    """Run a busy loop on each of these CPUs, which leaves half of them to other programs. If it
-    copies more bytes than the caches have, other programs also compute more slowly.
-    """
-    code = _LOOP.format(size=copied_bytes)
+def busy_loops(cpus: str) -> Iterator[None]:
+    """Run a busy loop on each of these CPUs, which leaves half of them to other programs."""
     with ExitStack() as stack:
         for cpu in sorted(expand(cpus)):
             # In a new session: the terminal's Ctrl-C is for the lab.
-            argv = ["taskset", "-c", str(cpu), sys.executable, "-c", code]
+            argv = ["taskset", "-c", str(cpu), sys.executable, "-c", _COMPUTE]
             program = subprocess.Popen(argv, start_new_session=True)
             stack.callback(_end, program)
         yield
