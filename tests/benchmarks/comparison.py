@@ -10,18 +10,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import mean, stdev
-from threading import Event, Thread
+from threading import Timer
 
 from rich.table import Table
 from support.commits import commit_with
 
 from lab.analysis.comparison import Pair, Verdict, estimate, is_clear, judge
 from lab.console import out
-from lab.host.cpus import choose_cpus
 from lab.paths import RESULTS, ROOT
 from lab.settings import Settings, load_settings, update_settings
 from lab.stack.locks import measurement_lock
-from lab.suites.bench.busy import busy_loops
 from lab.suites.comparison.command import run_duet
 from lab.suites.comparison.session import CompareOptions
 from lab.suites.comparison.variants import Variant, find_variant
@@ -32,8 +30,8 @@ SAME, MORE, SPEED = "A = A", "B needs 5 % more CPU", "the CPU's speed changes"
 THRESHOLD, BUDGET = 0.05, 360
 _SIMULATED_SESSIONS, _MANY_SESSIONS = 100, 1000
 _NOISES = (0.01, 0.02, 0.05, 0.2)
-# After the start of both stacks, and two of the blocks.
-_SLOW_AFTER_SECONDS = 130
+# After the start of both stacks, and two of at least four blocks; about 7 ms of a request's 22.
+_SLOW_AFTER_SECONDS, _SLOWING_TURNS = 110, 85_000
 
 # Added to a middleware that every request passes: work of a constant number of turns, and a file
 # with the CPU time that it took, so that the true ratio is known.
@@ -47,6 +45,8 @@ _burnt = [0.0, 0]
 
 
 def _burn() -> None:
+    if not _Path("{switch}").exists():
+        return
     started = time.thread_time()
     sum(i * i for i in range({turns}))
     _burnt[0] += time.thread_time() - started
@@ -57,11 +57,13 @@ def _burn() -> None:
 _CALL, _CALL_BURNT = "    pool_waits.count()\n", "    pool_waits.count()\n    _burn()\n"
 
 
-def _burning(turns: int, folder: Path) -> Variant:
-    """Return a commit whose requests need that much more work."""
+def _burning(turns: int, folder: Path, switch: Path = ROOT) -> Variant:
+    """Return a commit whose requests need that much more work, once the file `switch` exists."""
     text = (ROOT / _MIDDLEWARE).read_text()
     assert _CALL in text
-    changed = text.replace(_CALL, _CALL_BURNT) + _BURN.format(turns=turns, folder=folder)
+    changed = text.replace(_CALL, _CALL_BURNT) + _BURN.format(
+        turns=turns, folder=folder, switch=switch
+    )
     return find_variant(commit_with({_MIDDLEWARE: changed}))
 
 
@@ -115,23 +117,21 @@ def run_more(base: Settings, runs: int, turns: int) -> None:
 
 
 def run_speed(base: Settings, runs: int) -> None:
-    """Compare while other programs slow the CPUs down from the middle of the session on: those of
-    the load, which share a core with the target's. The CPU time of A shows by how much.
+    """Compare code with itself whose requests need 1.3 times the CPU time from the middle of the
+    session on, as on CPUs that have become slower: nobody can slow down those of every machine.
+    The CPU time of A by block shows it.
     """
     for number in each_missing(NAME, SPEED, runs):
-        stop = Event()
-        slowing = Thread(target=_slow_down, args=(choose_cpus(base).load, stop), daemon=True)
+        folder = RESULTS / f"slowed-{number}"
+        folder.mkdir(parents=True, exist_ok=True)
+        switch = folder.with_suffix(".on")
+        switch.unlink(missing_ok=True)
+        variant = _burning(_SLOWING_TURNS, folder, switch)
+        slowing = Timer(_SLOW_AFTER_SECONDS, switch.touch)
         slowing.start()
-        document = _compare(base, Variant("."), Variant("."))
-        stop.set()
-        slowing.join()
+        document = _compare(base, variant, variant)
+        slowing.cancel()
         _store(SPEED, number, document, 1.0)
-
-
-def _slow_down(cpus: str, stop: Event) -> None:
-    if not stop.wait(_SLOW_AFTER_SECONDS):
-        with busy_loops(cpus):
-            stop.wait()
 
 
 def simulated_false_alarms() -> tuple[int, int]:
