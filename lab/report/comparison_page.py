@@ -99,7 +99,7 @@ def rows_of(document: dict[str, Any]) -> Iterator[list[str]]:
 
 def _capacity(capacity: dict[str, Any]) -> list[str]:
     """Return the row of the capacities; more is better, unlike what a request costs."""
-    row = ["capacity", *(capacity["headlines"][side] for side in "ab")]
+    row = ["capacity; ratio at equal CPU speed", *(capacity["headlines"][side] for side in "ab")]
     ratio = capacity.get("ratio")
     if ratio is None:
         return [*row, "–", "–", ""]
