@@ -30,8 +30,8 @@ SAME, MORE, SPEED = "A = A", "B needs 5 % more CPU", "the CPU's speed changes"
 THRESHOLD, BUDGET = 0.05, 360
 _SIMULATED_SESSIONS, _MANY_SESSIONS = 100, 1000
 _NOISES = (0.01, 0.02, 0.05, 0.2)
-# After the start of both stacks, and two of at least four blocks; about 7 ms of a request's 22.
-_SLOW_AFTER_SECONDS, _SLOWING_TURNS = 110, 85_000
+# After the start of both stacks, and two of at least four blocks; 30 % of a request.
+_SLOW_AFTER_SECONDS, _SLOWING_TURNS = 110, 120_000
 
 # Added to a middleware that every request passes: work of a constant number of turns, and a file
 # with the CPU time that it took, so that the true ratio is known.
