@@ -209,12 +209,14 @@ def has_moved(step: Step, predicted: float) -> bool:
 
 
 def has_stayed(step: Step, predicted: float) -> bool:
-    """Return whether the throughput certainly moved by less than half of what is predicted."""
+    """Return whether the throughput moved by less than half of what is predicted, and certainly by
+    less than all of it.
+    """
     if step.factor <= 0 or step.error is None:
         return False
-    towards = math.copysign(1, math.log(predicted))
-    farthest = towards * math.log(step.factor) + math.log(1 + step.error)
-    return farthest < _PART * abs(math.log(predicted))
+    moved = math.copysign(1, math.log(predicted)) * math.log(step.factor)
+    wanted = abs(math.log(predicted))
+    return moved < _PART * wanted and moved + math.log(1 + step.error) < wanted
 
 
 def _headline(first: dict[str, Any], control: dict[str, Any], *, proven: bool) -> str:

@@ -81,11 +81,13 @@ def test_throughput_moves_as_predicted(step, predicted, moved):
     [
         (Step(1.0, 0.1), 2.0, True),
         (Step(0.95, 0.46), 2.0, True),
-        # It may have moved by half of the prediction, or failed.
-        (Step(1.0, 0.5), 2.0, False),
+        (Step(1.3, 0.26), 2.0, True),
+        # It moved by half of the prediction; it may have moved by all of it; and it failed.
+        (Step(1.5, 0.1), 2.0, False),
+        (Step(1.0, 1.2), 2.0, False),
         (Step(1.0, None), 2.0, False),
         (Step(1.0, 0.02), 0.85, True),
-        (Step(0.95, 0.05), 0.85, False),
+        (Step(0.9, 0.02), 0.85, False),
         # The other way is no support for the control's cause.
         (Step(0.5, 0.1), 2.0, True),
     ],
