@@ -146,6 +146,7 @@ class CpuSampler:
         both = sum(busy[i] for i in {*self._sides[0], *self._sides[1]}) / 100
         others = max(both - sum(all_cores.values()), 0.0)
         on_load = {name: cores for name, cores in all_cores.items() if self._may_run_on_load(name)}
+        own = sum(all_cores.values()) - sum(on_load.values())
         sharing = sum(on_load.pop(name, 0.0) for name in self._target)
         del all_cores[_LAB]
         lab = sum(on_load.values())
@@ -164,16 +165,13 @@ class CpuSampler:
             lab,
             others,
             sharing,
-            self._taken(busy, {**all_cores, **on_load}, sharing, lab),
+            self._taken(busy, own + sharing, lab),
             generators,
         )
 
-    def _taken(
-        self, busy: list[float], cores: Mapping[str, float], sharing: float, lab: float
-    ) -> float:
+    def _taken(self, busy: list[float], own: float, lab: float) -> float:
         """Return the share of the target's CPUs that neither the target nor the lab used."""
         target, load = self._sides
-        own = sharing + sum(n for name, n in cores.items() if not self._may_run_on_load(name))
         if not target.isdisjoint(load):
             own += lab
         return max(sum(busy[i] for i in target) / 100 - own, 0.0) / len(target)

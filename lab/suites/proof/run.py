@@ -29,8 +29,8 @@ from lab.targets.reference.app import ReferenceApp
 _ROUNDS, _SLICE_SECONDS = 3, 8
 # Around a slice: the change of settings, and k6's start.
 _AROUND_SECONDS = 7
-# Settings that need a new start, and change what limits the target.
-_OF_THE_TARGET = ("LAB_TARGET_CPUS", "LAB_DATA_HOTELS", "LAB_DATA_SUITES_PER_HOTEL")
+# Settings that need a new start, and change what limits the target: by how their names begin.
+_OF_THE_TARGET = ("LAB_TARGET_CPUS", "LAB_DATA_")
 _LEAST_VUS, _MOST_VUS = 16, 500
 # The throughput must move by at least this part of what was predicted, on a logarithmic scale.
 _PART = 0.5
@@ -100,7 +100,7 @@ def _base(running: Settings, measured: Settings) -> Settings:
         UsageError: it can't change to one of them.
     """
     now, then = running.as_env(), measured.as_env()
-    fixed = [n for n in _OF_THE_TARGET if then[n] != now[n]]
+    fixed = [n for n in then if n.startswith(_OF_THE_TARGET) and then[n] != now[n]]
     if fixed:
         name = fixed[0]
         raise UsageError(

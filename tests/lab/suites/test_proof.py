@@ -4,7 +4,9 @@ import pytest
 
 from lab.analysis.bottleneck import causes
 from lab.analysis.step import Step
+from lab.errors import UsageError
 from lab.settings import load_settings, update_settings
+from lab.suites.proof import run
 from lab.suites.proof.changes import Work, change_for, control_of
 from lab.suites.proof.run import has_moved, has_stayed
 
@@ -29,6 +31,14 @@ def _change(cause, *assignments, share=0.8, scenario="detail", route=None):
 def test_named_part_gets_more(change, settings, factor):
     assert change.settings == settings
     assert change.factor == pytest.approx(factor)
+
+
+@pytest.mark.parametrize("setting", ["LAB_TARGET_CPUS=3", "LAB_DATA_CUSTOMERS=17"])
+def test_stack_with_other_cpus_or_data_proves_nothing(setting):
+    running = load_settings({})
+    with pytest.raises(UsageError, match=f"The run had {setting}"):
+        run._base(running, update_settings(running, [setting]))
+    assert run._base(running, update_settings(running, ["LAB_WORKERS=3"])).LAB_WORKERS == 3
 
 
 def test_full_cpu_with_quick_code_gets_less():

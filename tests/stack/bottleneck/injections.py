@@ -65,16 +65,27 @@ def bursts_of_a_real_time_program(engine):
 @contextmanager
 def slow_redis(engine):
     """Stop Redis for 60 of each 65 ms: after 80 ms, the app would do without it."""
-    process, done = psutil.Process(engine.pids()["redis"]), Event()
+    process = psutil.Process(engine.pids()["redis"])
 
     def blink():
-        while not done.is_set():
-            process.suspend()
-            time.sleep(0.06)
-            process.resume()
-            time.sleep(0.005)
+        process.suspend()
+        time.sleep(0.06)
+        process.resume()
+        time.sleep(0.005)
 
-    thread = Thread(target=blink)
+    with _again_and_again(blink):
+        yield
+
+
+@contextmanager
+def _again_and_again(work):
+    done = Event()
+
+    def repeat():
+        while not done.is_set():
+            work()
+
+    thread = Thread(target=repeat)
     thread.start()
     try:
         yield
@@ -196,26 +207,14 @@ def posts_without_index(engine):
 @contextmanager
 def locked_table(engine):
     """Lock the table of hotels for 0.7 of each 0.75 s, as migrations do."""
-    done = Event()
+    statement = "LOCK TABLE hotels_hotel IN ACCESS EXCLUSIVE MODE"
 
     def lock():
-        while not done.is_set():
-            engine.sql(
-                "hotel",
-                "BEGIN",
-                "LOCK TABLE hotels_hotel IN ACCESS EXCLUSIVE MODE",
-                "SELECT pg_sleep(0.7)",
-                "COMMIT",
-            )
-            time.sleep(0.05)
+        engine.sql("hotel", "BEGIN", statement, "SELECT pg_sleep(0.7)", "COMMIT")
+        time.sleep(0.05)
 
-    thread = Thread(target=lock)
-    thread.start()
-    try:
+    with _again_and_again(lock):
         yield
-    finally:
-        done.set()
-        thread.join()
 
 
 _SLOW_FLUSH = """
