@@ -117,6 +117,7 @@ def _session(*requests):
 def test_late_and_failed_requests_decide_too(requests, text):
     session = _session(*requests)
     assert headline(session).startswith(text)
+    assert text.startswith(session.verdict)
     assert session.is_clear is (len(requests) == 4)
 
 
