@@ -18,6 +18,8 @@ from lab.analysis.capacity.outcomes import Alone, Capacity, Hold, Loads, Outcome
 _SHORTEST, _USUAL, _CONFIRMING, _LONGEST = 6, 15, 20, 30
 # Of a larger budget, holds may take this part each.
 _BUDGET_PARTS = 6
+# No further ramp begins after this share of the budget: the holds need the rest.
+_RAMPS_SHARE = 0.5
 # Seconds between two holds: the drain, and the load generator's start.
 _BETWEEN_HOLDS = 7
 # Requests of a hold, for response times that differ as much as their mean.
@@ -180,14 +182,14 @@ class _Search:
         failed = _exceeds(alone.failed, alone.requests, self._slo.max_errors)
         return not alone.disturbed and (late or failed)
 
-    def _is_over(self) -> bool:
-        return self._elapsed() > self._budget
+    def _is_over(self, share: float = 1.0) -> bool:
+        return self._elapsed() > share * self._budget
 
     def _ramps(self, alone: Alone) -> Ramp:
         """Return the second of two ramps, or a later one: each may have warmed the target up."""
         first = ramp = self._ramp(_FIRST_SHARE / max(alone.median_seconds, _SHORTEST_RESPONSE))
         for _ in range(_MAX_RAMPS):
-            if self._is_over():
+            if self._is_over(_RAMPS_SHARE):
                 break
             before = ramp
             reading = min(before.answered, before.late_from or math.inf)
@@ -206,7 +208,7 @@ class _Search:
         """Return the first ramp that the machine did not disturb, or the one that went farthest."""
         ramps = list[Ramp]()
         while not ramps or (
-            ramps[-1].disturbed and len(ramps) < _MAX_TRIES and not self._is_over()
+            ramps[-1].disturbed and len(ramps) < _MAX_TRIES and not self._is_over(_RAMPS_SHARE)
         ):
             ramps.append(self._loads.ramp(start))
             self._drain(ramps[-1].highest)
@@ -337,6 +339,8 @@ class _Search:
         )
 
     def _why_unconfirmed(self) -> str:
+        if not self._holds:
+            return "the budget ended with the ramps; a longer --budget goes on"
         valid = self._valid()
         void = len(self._holds) - len(valid)
         if void > _MANY_VOID * len(self._holds):

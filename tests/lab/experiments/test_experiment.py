@@ -232,7 +232,7 @@ def test_cell_may_search_the_capacity():
     assert cell.workload.profile == "capacity"
     # The budget, and the last load.
     assert cell.expected_seconds() > 120 + LAST_SECONDS
-    assert matrix.shorten(cell).workload.duration == "90s"
+    assert matrix.shorten(cell).workload.duration == "120s"
     # k6 checks one of the loads of the search.
     assert load_of(cell.workload).profile == "trial"
     make_plan("t", SEARCH, experiment, [cell], only=[], repeats=1, quick=False)
@@ -241,7 +241,7 @@ def test_cell_may_search_the_capacity():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"2m"', '"80s"', "80s is too short a search for the capacity: 90s is the least"),
+        ('"2m"', '"80s"', "80s is too short a search for the capacity: 120s is the least"),
         ("bound_ms = 300", "rate = 5", "a search for the capacity has no rate"),
         ('title = "the list"', 'title = "l"\nwarm = { profile = "capacity", scenario = "list", '
          'duration = "2m" }', "a search for the capacity is no warm-up"),

@@ -25,7 +25,7 @@ settings = { LAB_DETAIL = "fast" }
 name = "load"
 [axis.positions.detail]
 title = "hotel detail"
-workload = { profile = "capacity", scenario = "detail", duration = "90s", bound_ms = 500 }
+workload = { profile = "capacity", scenario = "detail", duration = "150s", bound_ms = 500 }
 reset = "nothing"
 [[claims]]
 id = "c"
@@ -97,7 +97,9 @@ def test_experiment_searches_the_capacity_of_a_cell(lab, stack, tmp_path):
     search = json.loads(search_file.read_text())
     assert cell["capacity"]["rate"] == search["rate"]
     assert cell["verdict"] == search["headline"]
-    assert cell["successes"] == search["at_capacity"]["answered"]
+    # On a machine that is disturbed all the time, no hold may have passed.
+    passed = search["at_capacity"]
+    assert cell["successes"] == (passed["answered"] - passed["failed"] if passed else 0)
     assert sum(cell["builds"].values()) > cell["successes"]
     report = lab("report", run.name, "--json")
     assert report.code == 0, report.err

@@ -94,7 +94,8 @@ class _OtherLoads(SimulatedLoads):
     slo = Slo(0.3)
 
     def __init__(self, ramp=None, hold=None, drain=None):
-        super().__init__(Target(KINDS["fixed times"], 1), self.slo)
+        self.target = Target(KINDS["fixed times"], 1)
+        super().__init__(self.target, self.slo)
         self._change_ramp, self._change_hold, self._wait = ramp, hold, drain
 
     def ramp(self, start):
@@ -109,8 +110,8 @@ class _OtherLoads(SimulatedLoads):
         waited = super().drain()
         return self._wait if self._wait else waited
 
-    def search(self):
-        return find_capacity(self, self.slo)
+    def search(self, **options):
+        return find_capacity(self, self.slo, **options)
 
 
 def test_full_generator_is_the_limit():
@@ -130,6 +131,28 @@ def test_generator_that_is_full_in_a_hold_is_the_limit():
     found = _OtherLoads(hold=above_120).search()
     assert found.outcome == "generator"
     assert found.rate > 100
+
+
+def test_ramps_leave_half_of_the_budget_for_holds():
+    def disturbed_for_long(ramp):
+        loads.target.idle(20)
+        return replace(ramp, disturbed=True)
+
+    loads = _OtherLoads(ramp=disturbed_for_long)
+    found = loads.search(budget=120)
+    assert any(hold.passed for hold in found.holds)
+    assert found.rate == pytest.approx(200, rel=0.1)
+
+
+def test_budget_that_ends_with_the_ramps_is_reported():
+    def longer_than_the_budget(ramp):
+        loads.target.idle(300)
+        return ramp
+
+    loads = _OtherLoads(ramp=longer_than_the_budget)
+    found = loads.search()
+    assert (found.holds, found.confirmed) == ((), False)
+    assert found.notes == ("the budget ended with the ramps; a longer --budget goes on",)
 
 
 def test_hold_that_the_machine_disturbed_is_repeated():
