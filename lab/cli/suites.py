@@ -102,7 +102,9 @@ def compare(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="No load begins later than this. Default: 6m; on docker 15m."),
+        typer.Option(
+            help="No load begins later than this. Default: 6m; on docker or with --target 15m."
+        ),
     ] = None,
     fail_if_slower: Annotated[
         str, typer.Option(help="From which difference on B is slower, such as 5%.")
@@ -129,7 +131,7 @@ def compare(
     from lab.report.comparison_page import add_page
     from lab.suites.comparison import command
     from lab.suites.comparison.session import CompareOptions
-    from lab.suites.comparison.stored import compare_stored, find_stored
+    from lab.suites.comparison.stored import compare_stored, find_pair
     from lab.suites.comparison.turns import find_target_variant
     from lab.suites.comparison.variants import find_variant
     from lab.targets.declared import find_allowed
@@ -138,20 +140,15 @@ def compare(
     if markdown and not markdown.parent.is_dir():
         raise UsageError(f"--markdown {markdown}: the folder does not exist. Create it first.")
     threshold = share_of("--fail-if-slower", fail_if_slower)
-    stored = [find_stored(text) for text in (a, b)]
-    if stored[0] and stored[1]:
-        document = compare_stored(stored[0], stored[1], threshold)
+    if pair := find_pair(a, b):
+        options = {"scenario": scenario, "budget": budget, "target": target}
+        _require_none({**options, "capacity": capacity or None})
+        document = compare_stored(*pair, threshold)
         print_result(document, as_json, lambda document: document["headline"])
         if markdown:
             markdown.write_text(f"**{document['headline']}**\n")
-        _exit_by_verdict(document["verdict"], strict=strict)
+        _exit_by_verdict(document, strict=strict)
         return
-    for text, found in zip((b, a), stored, strict=True):
-        if found:
-            raise UsageError(
-                f"{found.name} is a stored capacity, and {text} is none. Name two of them: lab "
-                "list runs"
-            )
     engine = current_engine()
     seconds = seconds_of("--budget", budget or command.default_budget(engine, target))
     if target:
@@ -169,13 +166,23 @@ def compare(
     print_result(document, as_json, output.comparison)
     if markdown:
         markdown.write_text(output.markdown(document))
-    _exit_by_verdict(document["verdict"], strict=strict)
+    _exit_by_verdict(document, strict=strict)
 
 
-def _exit_by_verdict(verdict: str, *, strict: bool) -> None:
-    if verdict == "slower":
+def _require_none(options: dict[str, object]) -> None:
+    """Check that no option of a measurement is given."""
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(
+                f"--{name} belongs to a new measurement: omit it to compare stored capacities."
+            )
+
+
+def _exit_by_verdict(document: dict[str, Any], *, strict: bool) -> None:
+    # A variant that differs from itself is a false alarm.
+    if document["verdict"] == "slower" and not document.get("is_control"):
         raise typer.Exit(1)
-    if strict and verdict == "can't tell":
+    if strict and document["verdict"] == "can't tell":
         raise typer.Exit(3)
 
 

@@ -419,8 +419,17 @@ def _notes(cell_names: list[str], cells: _Cells) -> list[str]:
             for limit, text in _LOWER_BOUNDS.items()
             if limit in limits
         ]
-        notes += [note for note in (_layer_note(name, runs),) if note]
+        notes += filter(None, (_layer_note(name, runs), _search_note(name, runs)))
     return notes
+
+
+def _search_note(name: str, runs: list[CellRun]) -> str | None:
+    """Return a note if searches for a capacity ended without a confirmation."""
+    searches = [run.result.capacity for run in runs if run.result and run.result.capacity]
+    unconfirmed = sum(not search.confirmed for search in searches)
+    if not unconfirmed:
+        return None
+    return f"{name}: {unconfirmed} of {len(searches)} capacities were not confirmed"
 
 
 def _layer_note(name: str, runs: list[CellRun]) -> str | None:

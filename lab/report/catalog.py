@@ -70,12 +70,12 @@ def _modified_at(run: StoredRun) -> str:
 
 
 def _about(run: StoredRun) -> str:
-    """Return the verdict or the state; "damaged" for an unreadable file."""
+    """Return the answer, the verdict or the state; "damaged" for an unreadable file."""
     try:
         document = run.document()
     except LabError:
         return "damaged"
-    return str(document.get("verdict") or document.get("state") or "")
+    return str(next(filter(None, map(document.get, ("headline", "verdict", "state"))), ""))
 
 
 _KINDS: dict[str, Callable[[], list[Entry]]] = {

@@ -104,7 +104,7 @@ def _capacity(capacity: dict[str, Any]) -> list[str]:
     if ratio is None:
         return [*row, "–", "–", ""]
     low, high = 1 / ratio["high"], 1 / ratio["low"]
-    return [*row, f"{1 / ratio['ratio']:.3f}", f"{low:.3f} to {high:.3f} (90 %)", ""]
+    return [*row, f"{1 / ratio['ratio']:.3f}", f"{low:.3f} to {high:.3f}", ""]
 
 
 def _share(side: dict[str, Any], name: str) -> str:

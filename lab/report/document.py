@@ -16,7 +16,7 @@ _RESULT_FIELDS = (
     *("rps", "answers_per_second", "goodput", "requests", "successes", "max_rps"),
     *("failed", "failed_ratio", "refused", "unfinished", "retries", "steal"),
     *("p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations", "memory_peak_bytes"),
-    *("websockets", "limited_by", "outcome", "verdict", "builds", "cache"),
+    *("websockets", "limited_by", "outcome", "verdict", "builds", "cache", "capacity"),
 )
 
 

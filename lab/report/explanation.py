@@ -92,8 +92,8 @@ def _single(run: StoredRun, document: dict[str, Any]) -> _Explained:
 
 
 def _search(run: StoredRun, document: dict[str, Any]) -> _Explained:
-    if document["outcome"] == "interrupted":
-        raise UsageError(f"{run.name} was interrupted, so it has no answer. Search it again.")
+    if document["outcome"] in ("interrupted", "failed"):
+        raise UsageError(f"{run.name} has {document['headline']} Search it again.")
     settings = known_settings(document["settings"])
     is_reference = bool(known_limits(document.get("url", ""), settings))
     return _Explained(search_result(document), settings, run.path.parent, is_reference)

@@ -138,11 +138,13 @@ def metric_entry(cell: Cell | None, metric: ComparedMetric) -> Entry:
 
 # The columns of the table of all cells, and those that are omitted if no cell has a value.
 _COLUMNS = (
+    *("capacity", "capacity_low", "capacity_high"),
     *("requests", "successes", "max_rps", "answers_per_second", "rps", "failed_ratio"),
     *("refused", "unfinished", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations"),
     *("memory_peak_bytes", "cpu_speed"),
 )
 _OPTIONAL = {
+    *("capacity", "capacity_low", "capacity_high"),
     *("successes", "max_rps", "answers_per_second", "unfinished", "p90_ms"),
     *("memory_peak_bytes", "cpu_speed"),
 }

@@ -19,7 +19,7 @@ ONE_REQUEST: Final = Cause(
     "make that request faster: `lab profile` shows where its time goes",
 )
 VIRTUAL_USERS: Final = Cause(
-    "virtual users of the load", "start again with more: --max-vus, and enough memory for them"
+    "virtual users of the load", "more of them: MAX_VUS=300 lab k6 …, and memory for them"
 )
 GENERATOR: Final = Cause(
     "CPU of the load generator", "more CPUs for it (LAB_LOAD_CPUS), or several generators"
@@ -31,7 +31,7 @@ STEAL: Final = Cause(
 QUOTA: Final = Cause("CPU quota of the backend", "a larger quota (cpus: of its container)")
 MEMORY: Final = Cause("memory", "more memory, or fewer workers: pages are read from the disk again")
 REQUEST_LIMIT: Final = Cause(
-    "limit of requests (429)", "raise it: LAB_NGINX_POST_RATE, `limit_req`, or the API's throttling"
+    "rate limit (429)", "raise it: LAB_NGINX_POST_RATE, `limit_req`, or the API's throttling"
 )
 NGINX_CONNECTIONS: Final = Cause("Nginx's worker_connections", "raise worker_connections")
 MAX_CONNECTIONS: Final = Cause(
@@ -60,7 +60,7 @@ PROCESS_LOCK: Final = Cause(
 )
 # Nothing is named by it.
 UNSEEN: Final = Cause(
-    "what requests in the server wait for is not visible", "see which: py-spy dump"
+    "not visible: what requests wait for inside the server", "see which: py-spy dump"
 )
 ROW_LOCKS: Final = Cause(
     "row locks", "shorter transactions, or rows that fewer requests share; more workers do not help"

@@ -127,7 +127,7 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
     if seen.dropped > 0 and _has_free_slots(facts) and _is_in_no_queue(facts):
         yield (
             causes.VIRTUAL_USERS,
-            f"{seen.dropped:.1f} arrivals a second found no free one, while the server had "
+            f"{seen.dropped:.1f} dropped iterations per second, while the server had "
             f"{seen.in_flight:.1f} requests in flight",
         )
 
@@ -209,8 +209,7 @@ def _refused(facts: Facts) -> Iterator[tuple[Cause, str]]:
     if limit and not is_shed and sessions >= _USED_UP * (limit - _RESERVED):
         yield (
             causes.MAX_CONNECTIONS,
-            f"{sessions:.0f} of {limit} connections were open, {_RESERVED} of the others are "
-            "reserved",
+            f"{sessions:.0f} of {limit} connections were open; {_RESERVED} are reserved",
         )
 
 
@@ -242,7 +241,7 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
     first, *others = found
     close = [one for one in others[:1] if first.share < _CLOSE * one.share]
     if not close and _may_lack_users(facts):
-        dropped = f"{facts.saturated.dropped:.1f} arrivals a second found no free virtual user"
+        dropped = f"{facts.saturated.dropped:.1f} dropped iterations per second"
         close = [Candidate(name=causes.VIRTUAL_USERS.name, share=first.share, evidence=dropped)]
     evidence = [*workers(facts, split), first.evidence, *(one.evidence for one in close)]
     return {
@@ -313,7 +312,7 @@ def _computing(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]
     if seen.has_full_cpu and _is_waited_for(facts, split):
         name, cause, cores = _greatest_user(facts)
         behind = _queued_behind_cpu(facts, split) + split.share(*_waiting_for(name))
-        yield cause, cpu + behind, f"{used}, {cores:.2f} of them by it"
+        yield cause, cpu + behind, f"{used}; it used {cores:.2f} cores"
         return
     if _are_processes_full(facts):
         yield (
@@ -324,12 +323,12 @@ def _computing(facts: Facts, split: Split) -> Iterator[tuple[Cause, float, str]]
         )
         return
     # Where nobody waits for a CPU, more workers would compute more at once.
-    text = postgres_text(facts, split, "postgres cpu", "computes")
+    text = postgres_text(facts, split, "postgres cpu", "compute")
     cores = seen.cpu.services.get("postgres", 0.0)
     queues = cores < _COMPUTING * seen.session("cpu")
     postgres = causes.POSTGRES_CPU if queues else _slots_or(facts, split, causes.POSTGRES_CPU)
     yield postgres, split.share("postgres cpu"), text
-    backend = f"{used}; the backend computes {duration(facts, split, 'cpu')} of a request"
+    backend = f"{used}; a request computes {duration(facts, split, 'cpu')}"
     waits = seen.waited >= _WAITS_FOR_CPU * seen.server_cpu
     cause = causes.BACKEND_CPU if waits else _slots_or(facts, split, causes.UNSEEN)
     yield cause, split.share("cpu", "cpu wait"), backend

@@ -32,8 +32,8 @@ _DOING: dict[Place, str] = {
     "network": "wait for the network to Postgres",
     "redis": "wait for Redis",
     "outside": "wait for another program",
-    "sleep": "wait for a sleep",
-    "postgres sleep": "wait for a sleep in Postgres",
+    "sleep": "sleep",
+    "postgres sleep": "sleep in Postgres",
     "cpu": "compute, and CPUs are idle",
     "postgres cpu": "wait for Postgres, which computes",
 }
@@ -67,7 +67,7 @@ def postgres_text(facts: Facts, split: Split, place: Place, what: str) -> str:
     sessions = facts.saturated.session(state)
     cores = facts.saturated.cpu.services.get("postgres", 0.0)
     return (
-        f"{sessions:.1f} sessions of Postgres {what}: {spent} of a request; "
+        f"{sessions:.1f} sessions of Postgres {what}: {spent} per request; "
         f"Postgres's CPU {cores:.2f} cores"
     )
 

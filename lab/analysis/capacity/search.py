@@ -60,6 +60,8 @@ _MOST_BLUR = 0.045
 _CONTRADICTS = 1.05
 # Of the holds; with more that the machine disturbed, they are why there is no confirmation.
 _MANY_VOID = 0.3
+# Of the CPUs' speed between holds; with more, it is why the interval is wide.
+_NOISY_SPREAD = 0.03
 _NOISY = "the machine is too noisy to narrow this further"
 # The holds of the confirmation are that close to each other, and the lower one to the estimate.
 _CLOSE, _FARTHEST = 1.08, 0.94
@@ -340,24 +342,24 @@ class _Search:
 
     def _why_unconfirmed(self) -> str:
         if not self._holds:
-            return "the budget ended with the ramps; a longer --budget goes on"
+            return "the budget ended during the ramps; use a longer --budget"
         valid = self._valid()
         void = len(self._holds) - len(valid)
         if void > _MANY_VOID * len(self._holds):
-            return f"{_NOISY}: it disturbed {void} of the {len(self._holds)} loads that failed"
+            return f"{_NOISY}: {void} of {len(self._holds)} holds failed while disturbed"
         if not any(hold.passed for hold in valid):
             lowest = min((hold.rate for hold in valid), default=0.0)
             return f"no load passed, not even one of {lowest:.3g}/s: perhaps no rate meets this SLO"
         if not self._decisive():
             requests = sum(second.answered for hold in valid for second in hold.seconds)
-            return f"{requests:.0f} requests can't narrow it further; a longer --budget sends more"
+            return f"{requests:.0f} requests can't narrow it further; use a longer --budget"
         passed = max((self._unit(hold) for hold in valid if hold.passed), default=0.0)
         failed = min((self._unit(hold) for hold in valid if not hold.passed), default=math.inf)
         if passed > failed * _CONTRADICTS:
             return f"{_NOISY}: {failed:.3g}/s failed, and {passed:.3g}/s passed"
-        if self._is_enclosed():
+        if self._is_enclosed() and self._speeds.spread > _NOISY_SPREAD:
             return f"{_NOISY}: the speed of its CPUs varied by ±{self._speeds.spread:.0%}"
-        return "the budget ended before the confirmation; a longer --budget goes on"
+        return "the budget ended before the confirmation; use a longer --budget"
 
 
 def _exceeds(count: float, of: float, share: float) -> bool:

@@ -16,7 +16,7 @@ _SMALL_MS = 0.1
 def bench_table(document: dict[str, Any]) -> RenderableType:
     """Return a table with one row per metric: the limit, then the measured value."""
     table = Table(title=_title(document), title_justify="left")
-    for name, justify in (("row", "left"), ("figure", "left"), ("must reach", "right")):
+    for name, justify in (("row", "left"), ("metric", "left"), ("must reach", "right")):
         table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
     for name in ("reached", "spread", ""):
         table.add_column(name, justify="right", no_wrap=True)

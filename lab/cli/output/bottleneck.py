@@ -31,7 +31,7 @@ def explanation(document: dict[str, Any]) -> RenderableType:
         lines = [document["why"]]
         if document["expected_capacity"]:
             expected = rate(document["expected_capacity"])
-            lines.append(f"By this load, the busiest resource is full at about {expected}/s.")
+            lines.append(f"Predicted: the busiest resource is full at about {expected}/s.")
         lost = [f"[dim]not seen:[/dim] {escape(each)}" for each in document["unseen"]]
         return Group(f"[bold]{escape(document['verdict'])}[/bold]", *map(escape, lines), *lost)
     found = Diagnosis.model_validate(document["bottleneck"])
@@ -71,9 +71,9 @@ def _proof(document: dict[str, Any]) -> Iterator[RenderableType]:
         return
     yield f"[bold]{escape(proof['headline'])}[/bold]"
     table = Table(title="Successful responses per second, saturated", title_justify="left")
-    for name in ("change", "rates", "moved by", "predicted"):
+    for name in ("change", "rates", "factor", "predicted"):
         table.add_column(name, overflow="fold", justify="left" if name == "change" else "right")
-    table.add_row("as it was", _rates(proof["base_rates"]), "", "")
+    table.add_row("unchanged", _rates(proof["base_rates"]), "", "")
     for row in proof["changes"]:
         change = (escape(row["what"]), _rates(row["rates"]))
         table.add_row(*change, row["text"], f"{row['factor']:.2g} ×")
@@ -87,8 +87,8 @@ def _rates(rates: list[float]) -> str:
 def _rest(document: dict[str, Any], found: Diagnosis) -> Iterator[str]:
     if found.predicted_rate is not None:
         yield (
-            f"by its quiet part, the busiest resource allows {rate(found.predicted_rate)}/s; it "
-            f"broke at {rate(document['broke_at'])}/s"
+            f"predicted from the quiet part of the load: {rate(found.predicted_rate)}/s; it broke "
+            f"at {rate(document['broke_at'])}/s"
         )
     for lost in document["unseen"]:
         yield f"[dim]not seen:[/dim] {escape(lost)}"

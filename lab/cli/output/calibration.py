@@ -14,7 +14,7 @@ _ORDER = {"missed": 0, "void": 1, "held": 2}
 def calibration(document: dict[str, Any]) -> RenderableType:
     """Return a table with one row per check: the reference value, then the lab's result."""
     table = Table(title=_title(document), title_justify="left")
-    for name in ("cell", "figure"):
+    for name in ("cell", "metric"):
         table.add_column(name, overflow="fold")
     for name in ("known", "reported", "off", "allowed", ""):
         table.add_column(name, justify="right", no_wrap=True)
@@ -34,7 +34,7 @@ def _title(document: dict[str, Any]) -> str:
     host = document["host"]
     shared = " (shared!)" if host["shared_cpus"] else ""
     return (
-        f"What is known, and what the lab says of it: {'a quick look' if document['quick'] else ''}"
+        f"Reference values and the lab's results: {'preview' if document['quick'] else ''}"
         f"{'; ' if document['quick'] else ''}server on CPU {host['target_cpus']}, load on CPU "
         f"{host['load_cpus']}{shared}"
     )
@@ -94,7 +94,7 @@ def _servers(document: dict[str, Any]) -> list[RenderableType]:
         title="The known servers by their own record, first run of each", title_justify="left"
     )
     table.add_column("cell")
-    table.add_column("law", overflow="fold")
+    table.add_column("model", overflow="fold")
     for name in ("answers", "mean", "timer late: p50", "p99", "loopback"):
         table.add_column(name, justify="right", no_wrap=True)
     for cell in document["cells"]:

@@ -65,11 +65,9 @@ def _below(hold: dict[str, Any], slo: dict[str, Any]) -> str:
         f"{name} {milliseconds(hold[f'{name}_ms'])} ms" for name in ("p50", "p95", "p99")
     )
     answered = max(hold["answered"], 1)
-    left = "" if hold["slo_used"] is None else f"{percent(1 - hold['slo_used'])} %"
-    return (
-        f"passed: {times}; {percent(hold['failed'] / answered)} % failed; "
-        f"{left} of the {slo['p95_ms']} ms left"
-    )
+    used = hold["slo_used"]
+    margin = "" if used is None else f"; p95 {percent(1 - used)} % below {slo['p95_ms']} ms"
+    return f"passed: {times}; {percent(hold['failed'] / answered)} % failed{margin}"
 
 
 def _cpu(hold: dict[str, Any]) -> str:

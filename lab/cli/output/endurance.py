@@ -94,8 +94,8 @@ def _noise_warning(document: dict[str, Any]) -> Iterator[str]:
     share = document["steal"]
     if share >= NOISY_SHARE:
         yield (
-            f"[yellow]The hypervisor took {share:.0%} of the CPU time: what was late, refused or "
-            "not recorded may be its doing. Measure again when the machine is quiet.[/yellow]"
+            f"[yellow]The hypervisor took {share:.0%} of the CPU time: it may have caused late, "
+            "failed or missing requests. Measure again when the machine is quiet.[/yellow]"
         )
 
 
@@ -113,12 +113,12 @@ def _number(value: float | None, unit: str) -> str:
 def limits_table(metrics: list[dict[str, Any]]) -> Iterator[RenderableType]:
     """Yield one row per limit: its name, the limit, the measured value, and whether it passed."""
     table = Table(title_justify="left")
-    for name, justify in (("figure", "left"), ("must be", "right"), ("is", "right"), ("", "right")):
+    for name, justify in (("metric", "left"), ("must be", "right"), ("is", "right"), ("", "right")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for metric in metrics:
         sign = "<=" if metric["at_most"] else ">="
         value = "not seen" if metric["value"] is None else f"{metric['value']:g}"
-        outcome = "[green]kept[/green]" if metric["kept"] else "[red]broken[/red]"
+        outcome = "[green]passed[/green]" if metric["kept"] else "[red]failed[/red]"
         table.add_row(metric["what"], f"{sign} {metric['bound']:g}", value, outcome)
     yield table
 

@@ -120,7 +120,8 @@ def _metrics(cell: dict[str, Any]) -> list[str]:
         f"{cell['failed_ratio']:.1%}",
         "" if cell.get("p95_ms") is None else f"{cell['p95_ms']:,.0f}",
         f"{cell['dropped_iterations']:,}",
-        cell["limited_by"],
+        # A search's answer: the capacity with its interval.
+        escape(cell["verdict"]) if cell.get("capacity") else cell["limited_by"],
     ]
 
 

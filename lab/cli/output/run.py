@@ -155,7 +155,7 @@ def _websockets(sockets: WebSockets | None) -> dict[str, str]:
 def _times(**times: float | None) -> str:
     """Format the times with their names; None means that no request ended."""
     values = [f"{name} {value} ms" for name, value in times.items() if value is not None]
-    return ", ".join(values) or "nothing ended that took any"
+    return ", ".join(values) or "no request ended"
 
 
 def _staleness(staleness: Staleness | None) -> dict[str, str]:

@@ -15,8 +15,8 @@ from lab.analysis.capacity.search import find_capacity
 from lab.analysis.formatting import milliseconds, rate
 from lab.analysis.provenance import host, relative, write_json
 from lab.analysis.result import CAPACITY, CapacityResult, Result
-from lab.console import Progress
-from lab.errors import LabError, UsageError
+from lab.console import Progress, note
+from lab.errors import Interrupted, LabError, UsageError
 from lab.interrupts import interruptible
 from lab.paths import RESULTS
 from lab.settings import Settings
@@ -132,9 +132,10 @@ def search(
                 precision=options.precision,
                 report=holds.append,
             )
-    except LabError:
+    except LabError as error:
         if holds:
-            _store(folder, {**head, **_no_answer(holds)}, holds, loads.details)
+            _store(folder, {**head, **_no_answer(holds, error)}, holds, loads.details)
+            note(f"The holds so far are in {relative(folder)}.")
         raise
     document = {**head, **_answer(capacity, options.slo, loads.details)}
     return _store(folder, document, holds, loads.details)
@@ -183,12 +184,12 @@ def _answer(capacity: Capacity, slo: Slo, details: dict[str, LoadDetails]) -> di
     }
 
 
-def _no_answer(holds: Sequence[Hold]) -> dict[str, Any]:
-    """Return the fields of an answer for a search that did not end."""
+def _no_answer(holds: Sequence[Hold], error: LabError) -> dict[str, Any]:
+    """Return the fields of an answer for a search that this error ended."""
     fields = ("rate", "low", "high", "precision", "alone", "at_capacity", "limit")
     return {
-        "outcome": "interrupted",
-        "headline": f"no answer: the search ended after {len(holds)} holds",
+        "outcome": "interrupted" if isinstance(error, Interrupted) else "failed",
+        "headline": f"no answer: the search ended after {len(holds)} holds: {error}",
         **dict.fromkeys(fields),
         "speed_spread": 0.0,
         "seconds": float(sum(len(hold.seconds) for hold in holds)),
@@ -206,6 +207,8 @@ def search_result(document: dict[str, Any]) -> Result:
         counts = {
             **{name: hold[name] for name in ("p50_ms", "p95_ms", "p99_ms", "failed")},
             "requests": hold["answered"],
+            "rps": round(hold["answered"] / hold["seconds"], 2),
+            "failed_ratio": round(hold["failed"] / max(hold["answered"], 1), 4),
             "successes": good,
             "goodput": round((good - hold["late"]) / hold["seconds"], 2),
             "services_cpu": hold["services"],
@@ -226,6 +229,7 @@ def search_result(document: dict[str, Any]) -> Result:
         ),
         cpu_speed=document["cpu_speed"],
         bottleneck=Diagnosis.model_validate(found) if found else None,
+        unseen_signals=list(found["unseen"]) if found else [],
         **counts,
     )
 
@@ -243,11 +247,11 @@ def headline(capacity: Capacity, slo: Slo) -> str:
 
 def _too_slow_text(alone: Alone, slo: Slo) -> str:
     if alone.failed_share > slo.max_errors and alone.failed > alone.late:
-        return f"{alone.failed_share:.0%} of the requests failed, sent one at a time"
+        return f"{alone.failed_share:.0%} of single requests failed"
     if alone.median_seconds > slo.p95_seconds:
         return f"one request alone takes {milliseconds(1000 * alone.median_seconds)} ms"
     limit = f"{1000 * slo.p95_seconds:,.0f} ms"
-    return f"{alone.late_share:.0%} of the requests took longer than {limit}, sent one at a time"
+    return f"{alone.late_share:.0%} of single requests took longer than {limit}"
 
 
 def _at_capacity(

@@ -30,6 +30,7 @@ from lab.suites.comparison.stored import compare_stored, stored_capacity
 from lab.suites.comparison.turns import turns_of_stack, turns_of_target
 from lab.suites.comparison.variants import Variant, require_comparable
 from lab.targets.declared import DeclaredTarget
+from lab.targets.starting import put_data_back
 
 # Two stacks at once need it for four blocks.
 MIN_BUDGET_SECONDS = 150
@@ -84,7 +85,7 @@ def validate_options(options: CompareOptions, base: Settings) -> None:
 def _validate_budget(options: CompareOptions) -> None:
     require_budget(options.budget, MIN_BUDGET_SECONDS)
     if options.threshold <= 0:
-        raise UsageError("--fail-if-slower 0% can't be told. Set it like 5%.")
+        raise UsageError("--fail-if-slower 0% is too low. Example: 5%.")
 
 
 def default_budget(engine: Engine, target: str | None) -> str:
@@ -142,11 +143,14 @@ def _run_in_turns(engine: Engine, base: Settings, options: CompareOptions) -> di
 
 
 def run_target(engine: Engine, target: DeclaredTarget, options: CompareOptions) -> dict[str, Any]:
-    """Like `run`, for variants of a target of the user's own, in turns."""
+    """Like `run`, for variants of a target of the user's own, in turns; its data are put back."""
     _validate_budget(options)
     with measurement_lock():
         turns = turns_of_target(engine, target)
-        return _compare(engine.name, settings_of(engine), nullcontext(turns), options)
+        try:
+            return _compare(engine.name, settings_of(engine), nullcontext(turns), options)
+        finally:
+            put_data_back(target)
 
 
 def _compare(

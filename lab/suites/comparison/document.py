@@ -67,6 +67,9 @@ def document_of(
     }
 
 
+_METRICS = {"cpu_ms": ("needs", "CPU per request"), "p50_ms": ("has", "median response time")}
+
+
 def headline(session: Session) -> str:
     """Return the answer in one line."""
     options, verdict = session.options, session.verdict
@@ -80,17 +83,17 @@ def headline(session: Session) -> str:
     ratio = ratios.get(deciding)
     if ratio is None:
         count = len(session.compared)
-        return f"can't tell: {count} blocks are too few; a longer --budget measures more"
-    what = {"cpu_ms": "CPU per request", "p50_ms": "median response time"}[deciding]
+        return f"can't tell: {count} blocks are too few; use a longer --budget"
+    verb, what = _METRICS[deciding]
     value = f"{ratio.ratio:.3g} × the {what} of A ({ratio.low:.3g} to {ratio.high:.3g})"
     percent = f"{options.threshold:.0%}"
     if options.is_control:
         return f"A against A: {value}; this machine can tell {ratio.resolution:.1%} now"
     texts = {
-        "slower": f"slower: B needs {value}",
-        "faster": f"faster: B needs {value}",
-        "not slower": f"not slower by {percent}: B needs {value}",
-        "can't tell": f"can't tell (this machine can tell {ratio.resolution:.1%} now): B needs "
+        "slower": f"slower: B {verb} {value}",
+        "faster": f"faster: B {verb} {value}",
+        "not slower": f"not slower by {percent}: B {verb} {value}",
+        "can't tell": f"can't tell (this machine can tell {ratio.resolution:.1%} now): B {verb} "
         f"{value}",
     }
     return texts[verdict]

@@ -9,7 +9,7 @@ from typing import Any
 
 from lab.analysis.comparison import Ratio, Verdict, judge
 from lab.analysis.formatting import rate
-from lab.analysis.provenance import read_json
+from lab.analysis.provenance import read_json, relative
 from lab.errors import UsageError
 from lab.paths import RESULTS
 
@@ -39,17 +39,35 @@ class StoredCapacity:
     what: dict[str, Any]
 
 
-def find_stored(name: str) -> StoredCapacity | None:
-    """Return the stored capacity of that name, a folder of results/; None if there is none.
+def find_pair(a: str, b: str) -> tuple[StoredCapacity, StoredCapacity] | None:
+    """Return the two stored capacities of these names; None if neither is one's name.
 
     Raises:
-        UsageError: it has no interval, or can't be read.
+        UsageError: only one is, or one has no interval or can't be read.
+    """
+    first, second = find_stored(a), find_stored(b)
+    if first and second:
+        return first, second
+    for found, other in ((first, b), (second, a)):
+        if found:
+            raise UsageError(
+                f"{found.name} is a stored capacity, and {other} is none. Name two of them: lab "
+                "list runs"
+            )
+    return None
+
+
+def find_stored(name: str) -> StoredCapacity | None:
+    """Return the stored capacity of that name, a folder of results/; None for another name.
+
+    Raises:
+        UsageError: it does not exist, has no interval, or can't be read.
     """
     if not _NAME.fullmatch(Path(name).name):
         return None
     path = RESULTS / Path(name).name / "result.json"
     if not path.exists():
-        return None
+        raise UsageError(f"{relative(path)} does not exist. Names: lab list runs")
     try:
         document = read_json(path)
     except ValueError as error:
@@ -85,10 +103,10 @@ def compare_stored(a: StoredCapacity, b: StoredCapacity, threshold: float) -> di
     """Return the comparison: what a request costs at the capacity, B ÷ A.
 
     Raises:
-        UsageError: they are of different machines, or of different questions.
+        UsageError: they are of different machines, or for different loads.
     """
     _require_equal(a, b, a.host, b.host, "of different machines")
-    _require_equal(a, b, a.what, b.what, "of different questions")
+    _require_equal(a, b, a.what, b.what, "for different loads")
     ratio = _ratio(a, b)
     doubts = _doubts(a, b)
     verdict: Verdict = "can't tell" if doubts else judge(ratio, threshold)

@@ -60,7 +60,7 @@ def _variation(variant: Variant) -> Variation:
     for assignment in variant.assignments:
         match = _OPTION.fullmatch(assignment)
         if not match:
-            raise UsageError(f"'{assignment}' is no option. Write it like workers=4.")
+            raise UsageError(f"'{assignment}' is not an option. Example: workers=4.")
         options[match[1]] = match[2]
     fields = {"options": options} | ({"git": variant.commit} if variant.commit else {})
     return Variation.model_validate(fields)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.console import step
-from lab.errors import UsageError
+from lab.errors import LabError, UsageError
 from lab.paths import PRESETS, ROOT
 from lab.settings import Settings, update_live_settings
 from lab.settings.presets import preset_assignments
@@ -78,6 +78,8 @@ def require_comparable(a: Variant, b: Variant) -> None:
     Raises:
         UsageError: one is too old, or has other migrations than this checkout.
     """
+    if not a.commit and not b.commit:
+        return
     for variant in (a, b):
         if variant.commit and (missing := _missing(variant.commit)):
             raise UsageError(
@@ -137,8 +139,7 @@ def code_of(variant: Variant) -> Iterator[Path]:
     """Yield the checkout with the variant's code, and an environment in `.venv` that runs it.
 
     Raises:
-        UsageError: its requirements can't be installed.
-        LabError: it can't be checked out.
+        LabError: it can't be checked out, or its requirements can't be installed.
     """
     if variant.commit is None:
         yield ROOT
@@ -174,4 +175,4 @@ def _install(environment: Path, requirements: Path, name: str) -> None:
         process = subprocess.run(command, capture_output=True, text=True, check=False)
         if process.returncode:
             end = "\n".join((process.stderr or process.stdout).strip().splitlines()[-_LAST_LINES:])
-            raise UsageError(f"The backend of {name} can't be installed:\n{end}")
+            raise LabError(f"The backend of {name} can't be installed:\n{end}")

@@ -68,7 +68,7 @@ def prove(engine: Engine, result: Result, settings: Settings, folder: Path) -> d
             prepare(engine, stack)
         for number in range(_ROUNDS):
             for arm in arms if number % 2 == 0 else arms[::-1]:
-                name = arm.change.what if arm.change else "as it was"
+                name = arm.change.what if arm.change else "unchanged"
                 progress.begin(f"round {number + 1} of {_ROUNDS}: {name}", seconds / 9)
                 route = (arm.change and arm.change.route) or result.route
                 load = _load(result.scenario, route, base)
@@ -83,12 +83,12 @@ def _changes(found: Diagnosis | None, settings: Settings, work: Work) -> list[Ch
         UsageError: there is no cause, or nothing of the stack can be changed for it.
     """
     if found is None or found.cause is None:
-        raise UsageError("Nothing limited this run that could be proven; see `lab explain`.")
+        raise UsageError("This run has no cause to verify. See `lab explain`.")
     shares = {one.name: one.share for one in found.candidates}
     first = change_for(found.cause, settings, shares.get(found.cause, 1.0), work)
     if first is None:
         raise UsageError(
-            f"Nothing of the stack can be changed to verify: {found.cause}. {found.remedy}."
+            f"The stack can't be changed to verify: {found.cause}. Next: {found.remedy}."
         )
     return [first, control_of(first, list(shares.items()), settings, work)]
 

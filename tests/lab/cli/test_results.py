@@ -107,7 +107,7 @@ def test_older_result_says_why_it_has_no_explanation(lab, older_run):
     assert "An older lab measured it" in result.out
     proof = lab("explain", older_run, "--prove")
     assert proof.code == 2
-    assert "Nothing limited this run" in proof.err
+    assert "This run has no cause to verify" in proof.err
 
 
 @pytest.fixture

@@ -204,6 +204,16 @@ def test_project_claims_do_not_hold_without_successes(path):
     assert {item["id"] for item in results if item["verdict"] != "not measured"} == set()
 
 
+def test_search_without_a_confirmation_is_reported():
+    capacity = {"rate": 50.0, "low": 45.0, "high": 55.0}
+    cells = [
+        cell("c", repeat, capacity=capacity | {"confirmed": confirmed})
+        for repeat, confirmed in ((1, True), (2, False))
+    ]
+    result = evaluate_one([claim("x > 0", x="capacity('c')")], cells)
+    assert result["notes"] == ["c: 1 of 2 capacities were not confirmed"]
+
+
 def test_generator_limit_is_reported():
     result = evaluate_one([claim("x > 0", x="goodput('nginx')")], CELLS)
     assert result["notes"] == [

@@ -9,6 +9,7 @@ from lab.analysis.capacity.judgement import Judgement
 from lab.analysis.capacity.outcomes import Alone, Capacity, Hold
 from lab.cli.output.capacity import capacity as render
 from lab.console import Console
+from lab.errors import LabError
 from lab.host.sampler import CpuUse
 from lab.suites.capacity import command, loads
 
@@ -31,11 +32,11 @@ SLO = Slo(0.3)
         ),
         (
             Capacity("too_slow", None, 0, 0, Alone(0.004, 700, late=1, failed=581)),
-            "no rate meets this SLO: 83% of the requests failed, sent one at a time",
+            "no rate meets this SLO: 83% of single requests failed",
         ),
         (
             Capacity("too_slow", None, 0, 0, Alone(0.02, 100, late=20)),
-            "no rate meets this SLO: 20% of the requests took longer than 300 ms",
+            "no rate meets this SLO: 20% of single requests took longer than 300 ms",
         ),
     ],
 )
@@ -46,14 +47,14 @@ def test_headline_is_the_answer(capacity, text):
 def test_search_that_was_interrupted_can_be_shown():
     hold = Hold(100.0, [], Judgement(True))
     document = {
-        **command._no_answer([hold]),
+        **command._no_answer([hold], LabError("The target is gone.")),
         **{"slo": {"p95_ms": 300, "errors": 0.01}, "arrivals": "evenly spaced"},
         **{"holds": [{}], "files": {"folder": "results/x"}},
     }
     console = Console(width=120)
     with console.capture() as capture:
         console.print(render(document))
-    assert "no answer: the search ended after 1 holds" in capture.get()
+    assert "no answer: the search ended after 1 holds: The target is gone." in capture.get()
     assert "results/x" in capture.get()
 
 

@@ -103,7 +103,10 @@ def test_experiment_searches_the_capacity_of_a_cell(lab, stack, tmp_path):
     assert sum(cell["builds"].values()) > cell["successes"]
     report = lab("report", run.name, "--json")
     assert report.code == 0, report.err
+    (reported,) = report.json["cells"]
+    assert reported["capacity"] == cell["capacity"]
     text = (run / "report.md").read_text()
     assert "**holds (one repeat)**" in text
+    assert "capacity, at least" in text
     assert "One repeat: how far the ratios are by chance is not known." in text
     shutil.rmtree(run)

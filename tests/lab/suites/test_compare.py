@@ -1,8 +1,12 @@
 """What `lab compare` compares, and what it refuses."""
 
+from contextlib import nullcontext
+
 import pytest
+import typer
 from support.commits import commit_with, git
 
+from lab.cli.suites import _exit_by_verdict
 from lab.errors import LabError, UsageError
 from lab.settings import load_settings
 from lab.suites.comparison import measuring, variants
@@ -12,6 +16,17 @@ from lab.suites.comparison.measuring import Party, Side
 from lab.suites.comparison.session import Block, CompareOptions, Session
 from lab.suites.comparison.variants import Variant, code_of, find_variant, require_comparable
 from lab.targets.target import PlainServer
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_control", "code"),
+    [("slower", False, 1), ("slower", True, 0), ("can't tell", True, 3), ("faster", False, 0)],
+)
+def test_exit_code_is_that_of_the_verdict(verdict, is_control, code):
+    document = {"verdict": verdict, "is_control": is_control}
+    with pytest.raises(typer.Exit) if code else nullcontext() as error:
+        _exit_by_verdict(document, strict=True)
+    assert not code or error.value.exit_code == code
 
 
 def test_variants_are_presets_settings_commits_or_the_checkout():
@@ -47,7 +62,7 @@ def test_setting_that_a_running_stack_can_not_have_is_a_usage_error(text, messag
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"budget": 30}, "--budget 30s is too short"), ({"threshold": 0}, "0% can't be told")],
+    [({"budget": 30}, "--budget 30s is too short"), ({"threshold": 0}, "0% is too low")],
 )
 def test_options_without_an_answer_are_usage_errors(changes, message):
     known = {"budget": 360, "threshold": 0.05} | changes

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from lab.paths import RESULTS
+from lab.suites.capacity.command import SCHEMA_VERSION
 
 HOST = {
     **{"system": "Linux", "cpus": 2, "memory_bytes": 1, "engine": "native"},
@@ -24,6 +25,7 @@ def stored():
         folder.mkdir(parents=True)
         folders.append(folder)
         document = {
+            "schema_version": SCHEMA_VERSION,
             **{"outcome": "confirmed", "rate": rate, "low": low, "high": high, "slo": SLO},
             **{"target": "hotel", "scenario": "detail", "only": None, "host": host or HOST},
             "cpu_speed": 6.0,
@@ -77,6 +79,38 @@ def test_stored_capacity_is_not_compared_with_a_variant(lab, stored):
     assert "is a stored capacity, and HEAD is none" in result.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--budget", "5m"), "--budget belongs to a new measurement"),
+        (("--capacity",), "--capacity belongs to a new measurement"),
+    ],
+)
+def test_option_of_a_measurement_is_refused(lab, stored, arguments, message):
+    result = lab("compare", stored(100, 99, 101), stored(100, 99, 101), *arguments)
+    assert result.is_one_message(2)
+    assert message in result.err
+
+
+def test_missing_capacity_is_a_usage_error(lab, stored):
+    result = lab("compare", stored(100, 99, 101), "capacity-20200101-000000")
+    assert result.is_one_message(2)
+    assert "results/capacity-20200101-000000/result.json does not exist" in result.err
+
+
+def test_list_shows_the_answer_of_a_search(lab, stored):
+    name = stored(100, 99, 101, headline="100/s (99 to 101), confirmed")
+    runs = lab("list", "runs", "--json").json["runs"]
+    assert [run["about"] for run in runs if run["name"] == name] == ["100/s (99 to 101), confirmed"]
+
+
+def test_search_that_an_error_ended_has_no_explanation(lab, stored):
+    name = stored(None, None, None, outcome="failed", headline="no answer: the target is gone")
+    result = lab("explain", name)
+    assert result.is_one_message(2)
+    assert "no answer: the target is gone" in result.err
+
+
 def test_strict_has_an_exit_code_for_no_answer(lab, stored):
     assert lab("compare", stored(100, 80, 120), stored(100, 80, 120), "--strict").code == 3
 
@@ -85,7 +119,7 @@ def test_strict_has_an_exit_code_for_no_answer(lab, stored):
     ("changes", "message"),
     [
         ({"host": HOST | {"cpus": 8}}, "are of different machines (cpus: 2 and 8)"),
-        ({"scenario": "list"}, "are of different questions (scenario: detail and list)"),
+        ({"scenario": "list"}, "are for different loads (scenario: detail and list)"),
         ({"rate": None}, "has no interval"),
     ],
 )

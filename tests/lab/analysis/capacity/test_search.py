@@ -152,7 +152,7 @@ def test_budget_that_ends_with_the_ramps_is_reported():
     loads = _OtherLoads(ramp=longer_than_the_budget)
     found = loads.search()
     assert (found.holds, found.confirmed) == ((), False)
-    assert found.notes == ("the budget ended with the ramps; a longer --budget goes on",)
+    assert found.notes == ("the budget ended during the ramps; use a longer --budget",)
 
 
 def test_hold_that_the_machine_disturbed_is_repeated():
@@ -251,7 +251,7 @@ def test_search_without_an_answer_says_why():
         return replace(hold, judgement=Judgement(False, "late"), disturbed=True)
 
     found = _OtherLoads(hold=void).search()
-    assert any("too noisy to narrow this further: it disturbed" in note for note in found.notes)
+    assert any("holds failed while disturbed" in note for note in found.notes)
 
     def late(hold):
         return replace(hold, judgement=Judgement(False, "late"))
