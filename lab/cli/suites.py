@@ -141,8 +141,8 @@ def compare(
         raise UsageError(f"--markdown {markdown}: the folder does not exist. Create it first.")
     threshold = share_of("--fail-if-slower", fail_if_slower)
     if pair := find_pair(a, b):
-        options = {"scenario": scenario, "budget": budget, "target": target}
-        _require_none({**options, "capacity": capacity or None})
+        given = {"scenario": scenario, "budget": budget, "target": target}
+        _require_none({**given, "capacity": capacity or None})
         document = compare_stored(*pair, threshold)
         print_result(document, as_json, lambda document: document["headline"])
         if markdown:

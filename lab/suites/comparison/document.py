@@ -67,7 +67,7 @@ def document_of(
     }
 
 
-_METRICS = {"cpu_ms": ("needs", "CPU per request"), "p50_ms": ("has", "median response time")}
+_WORDS = {"cpu_ms": ("needs", "CPU per request"), "p50_ms": ("has", "median response time")}
 
 
 def headline(session: Session) -> str:
@@ -84,7 +84,7 @@ def headline(session: Session) -> str:
     if ratio is None:
         count = len(session.compared)
         return f"can't tell: {count} blocks are too few; use a longer --budget"
-    verb, what = _METRICS[deciding]
+    verb, what = _WORDS[deciding]
     value = f"{ratio.ratio:.3g} × the {what} of A ({ratio.low:.3g} to {ratio.high:.3g})"
     percent = f"{options.threshold:.0%}"
     if options.is_control:
