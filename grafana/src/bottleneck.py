@@ -50,13 +50,13 @@ def _queues(page: Page) -> None:
     waiting = series(
         Query(signals.seen("queued", TESTS), "not accepted"),
         Query(signals.seen("waited", TESTS), "for a CPU"),
-        Query(signals.seen("throttled", TESTS), "stopped by a quota"),
+        Query(signals.seen("throttled", TESTS), "{{service}} stopped by a quota"),
     )
     page.add(
         place_legend_right(waiting).axis_label("connections, threads"),
         "Waiting in the server",
         "Connections that the server has not accepted, its threads that wait for a CPU, and the "
-        "time in which a CPU quota stopped it.",
+        "time in which a CPU quota stopped a service.",
         "short",
         (12, 9),
     )

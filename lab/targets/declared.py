@@ -158,6 +158,7 @@ class DeclaredTarget:
             )
         return Watched(
             server_pids=(pids[SERVER],),
+            services={SERVER: pids[SERVER], **pids},
             server_ports=(http.address(self.url)[1],),
             find_dependencies=lambda: self._dependencies(pids[SERVER]),
             connect_postgres=lambda: _connect(postgres),

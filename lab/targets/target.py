@@ -66,7 +66,8 @@ class PlainServer:
         self.check()
 
     def watched(self) -> Watched:
-        return Watched(tuple(self.pids.values()), (address(self.url)[1],))
+        port = address(self.url)[1]
+        return Watched(tuple(self.pids.values()), (port,), services=self.pids)
 
     def k6_env(self) -> dict[str, str]:
         return {}

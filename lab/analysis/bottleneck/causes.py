@@ -28,7 +28,8 @@ OTHERS: Final = Cause("CPU taken by other programs", "stop them, and measure aga
 STEAL: Final = Cause(
     "CPU taken by the hypervisor", "measure again on a quiet machine, or one of your own"
 )
-QUOTA: Final = Cause("CPU quota of the backend", "a larger quota (cpus: of its container)")
+_LARGER_QUOTA: Final = "a larger quota (cpus: of its container)"
+QUOTA: Final = Cause("CPU quota of the backend", _LARGER_QUOTA)
 MEMORY: Final = Cause("memory", "more memory, or fewer workers: pages are read from the disk again")
 REQUEST_LIMIT: Final = Cause(
     "rate limit (429)", "raise it: LAB_NGINX_POST_RATE, `limit_req`, or the API's throttling"
@@ -97,6 +98,11 @@ def remedy_of(name: str) -> str:
 
 
 _OF_A_SERVICE = "cheaper or fewer requests to it, or more CPUs"
+
+
+def quota_of(service: str) -> Cause:
+    """Return the cause of a service whose CPU quota is used up."""
+    return Cause(f"CPU quota of {service}", _LARGER_QUOTA)
 
 
 def cpu_of(service: str) -> Cause:

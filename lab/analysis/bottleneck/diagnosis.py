@@ -120,8 +120,7 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
         )
     if seen.cpu.steal > _MUCH_STEAL:
         yield causes.STEAL, f"it took {seen.cpu.steal:.0%} of the CPU time"
-    if seen.throttled > _THROTTLED:
-        yield causes.QUOTA, f"it stopped the backend for {seen.throttled:.2f} s of each second"
+    yield from _quota(facts)
     if seen.faults > _MANY_FAULTS:
         yield causes.MEMORY, f"{seen.faults:.0f} pages a second were read from the disk again"
     if seen.dropped > 0 and _has_free_slots(facts) and _is_in_no_queue(facts):
@@ -130,6 +129,31 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
             f"{seen.dropped:.1f} dropped iterations per second, while the server had "
             f"{seen.in_flight:.1f} requests in flight",
         )
+
+
+def _quota(facts: Facts) -> Iterator[tuple[Cause, str]]:
+    """Yield whose CPU quota is used up: the server's, or that of a service requests wait for."""
+    split = split_of(facts.saturated, facts.slots)
+    for service, stopped in facts.saturated.throttled.items():
+        is_own = service in _OWN_SERVICES
+        is_awaited = is_own or split.share(*_places_of(service)) >= _INNERMOST
+        if stopped > _THROTTLED and is_awaited:
+            cause = causes.QUOTA if is_own else causes.quota_of(_TITLES.get(service, service))
+            yield cause, f"{service} was stopped for {stopped:.2f} s of each second"
+
+
+def _places_of(service: str) -> tuple[Place, ...]:
+    """Return where requests are that wait for a service."""
+    known: dict[str, tuple[Place, ...]] = {
+        "nginx": ("clients",),
+        "postgres": ("postgres", "postgres cpu", "network"),
+        "toxiproxy": ("network",),
+        "redis": ("redis",),
+    }
+    return known.get(service, ("outside",))
+
+
+_TITLES = {"nginx": "Nginx", "postgres": "Postgres", "redis": "Redis"}
 
 
 def _slow_alone(facts: Facts) -> Iterator[tuple[Cause, str]]:

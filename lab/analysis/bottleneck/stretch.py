@@ -38,7 +38,7 @@ class Stretch:
     server_cpu: float = 0.0
     busiest: float = 0.0
     waited: float = 0.0
-    throttled: float = 0.0
+    throttled: dict[str, float] = field(default_factory=dict)
     faults: float = 0.0
     retransmits: float = 0.0
     # In any second.
@@ -124,6 +124,7 @@ def stretch_between(
         sessions=_means([one for one in seen if one.sessions], lambda one: one.sessions),
         awaited=_means(seen, lambda one: one.awaited),
         sent=_means(seen, lambda one: one.sent),
+        throttled=_means(seen, lambda one: one.throttled),
         most_sessions=max((sum(one.sessions.values()) for one in seen), default=0.0),
         **{
             name: _mean(getattr(one, field_name) for one in seen) or 0.0
@@ -134,7 +135,7 @@ def stretch_between(
 
 _PLAIN = {
     "server_cpu": "cpu",
-    **{name: name for name in ("busiest", "waited", "throttled", "faults", "retransmits")},
+    **{name: name for name in ("busiest", "waited", "faults", "retransmits")},
 }
 
 

@@ -3,7 +3,7 @@
 import os
 import platform
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,15 +108,26 @@ def _state(task: Path) -> ThreadState:
     return _STATES.get(int(first), "unknown") if first.lstrip("-").isdigit() else "unknown"
 
 
-def throttled_seconds(pid: int) -> float:
-    """Return for how long the control group of a process was throttled so far, by a CPU quota."""
+def throttled_seconds(services: Mapping[str, int]) -> dict[str, float]:
+    """Return for how long each service was throttled so far, by the CPU quota of its control group.
+    `services`: their main processes. A group counts once, for the first of its services.
+    """
+    groups = dict[Path, str]()
+    for service, pid in services.items():
+        if group := _group(pid):
+            groups.setdefault(group, service)
+    return {service: _throttled(group) for group, service in groups.items()}
+
+
+def _group(pid: int) -> Path | None:
+    """Return the file with the CPU time of a process's control group."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
             for folder in _folders(controllers, path):
-                with suppress(OSError):
-                    return _throttled((folder / "cpu.stat").read_text())
-    return 0.0
+                if (folder / "cpu.stat").exists():
+                    return folder / "cpu.stat"
+    return None
 
 
 def _folders(controllers: str, path: str) -> list[Path]:
@@ -128,8 +139,10 @@ def _folders(controllers: str, path: str) -> list[Path]:
     return []
 
 
-def _throttled(text: str) -> float:
-    values = dict(line.split() for line in text.splitlines())
-    if "throttled_usec" in values:
-        return int(values["throttled_usec"]) / 1e6
-    return int(values.get("throttled_time", 0)) / _NANOSECONDS
+def _throttled(group: Path) -> float:
+    with suppress(OSError):
+        values = dict(line.split() for line in group.read_text().splitlines())
+        if "throttled_usec" in values:
+            return int(values["throttled_usec"]) / 1e6
+        return int(values.get("throttled_time", 0)) / _NANOSECONDS
+    return 0.0

@@ -30,7 +30,6 @@ GAUGES = {
     "cpu": "lab_signal_server_cores",
     "busiest": "lab_signal_busiest_process_cores",
     "waited": "lab_signal_waiting_for_cpu",
-    "throttled": "lab_signal_throttled",
     "faults": "lab_signal_major_faults",
     "retransmits": "lab_signal_retransmits",
 }
@@ -39,6 +38,7 @@ LABELLED = {
     "sessions": ("lab_signal_sessions", "state"),
     "awaited": ("lab_signal_awaited", "dependency"),
     "sent": ("lab_signal_sent_segments", "dependency"),
+    "throttled": ("lab_signal_throttled", "service"),
 }
 # Its label `cause` names what limited a run; its time is that of the break.
 CAUSE = "lab_bottleneck"

@@ -28,8 +28,9 @@ Dependencies = Mapping[str, tuple[tuple[str, int], ...]]
 class Watched:
     """What is watched: the server's main processes and ports, how what it depends on is found, how
     to connect to Postgres (it may raise psycopg.Error), and how to read what Nginx's error log got
-    meanwhile. `network_pids`: in whose network namespaces the connections are, if not in this one;
-    `database`: whose sessions count, if not all.
+    meanwhile. `services`: main processes of the target, the server's first; `network_pids`: in
+    whose network namespaces the connections are, if not in this one; `database`: whose sessions
+    count, if not all.
     """
 
     server_pids: tuple[int, ...] = ()
@@ -37,6 +38,7 @@ class Watched:
     find_dependencies: Callable[[], Dependencies] = dict
     connect_postgres: "Callable[[], psycopg.Connection[Any] | None]" = lambda: None
     nginx_errors: Callable[[], Iterable[bytes]] = tuple
+    services: Mapping[str, int] = field(default_factory=dict)
     network_pids: tuple[int, ...] = ()
     database: str = ""
 
@@ -136,9 +138,8 @@ class SignalSampler:
         if len(self.seconds) in LOOK_AGAIN_SECONDS:
             self._dependencies = {**self._dependencies, **self.watched.find_dependencies()}
 
-    def _throttled(self) -> float:
-        pids = self.watched.server_pids
-        return throttled_seconds(pids[0]) if pids else 0.0
+    def _throttled(self) -> dict[str, float]:
+        return throttled_seconds(self.watched.services)
 
     def _look(self) -> Look:
         look = Look(self._processes.states())

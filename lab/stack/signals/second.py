@@ -38,7 +38,7 @@ class Signals:
     not accepted. `threads` and `sessions` by state, see processes.py and SessionState; empty if
     none was seen. `awaited`: requests in flight at each dependency; `sent`: segments sent to it per
     second. `cpu`, `busiest` (process) and `waited` (for a CPU) of the server's threads: seconds per
-    second. `throttled`: by a quota, seconds per second.
+    second. `throttled`: each service by its CPU quota, seconds per second.
     """
 
     at: float
@@ -53,7 +53,7 @@ class Signals:
     cpu: float = 0.0
     busiest: float = 0.0
     waited: float = 0.0
-    throttled: float = 0.0
+    throttled: dict[str, float] = field(default_factory=dict)
     faults: float = 0.0
     retransmits: float = 0.0
 
@@ -93,7 +93,10 @@ class Second:
     """
 
     def __init__(
-        self, use: Use, throttled: float, before: dict[bytes, Connection] | None = None
+        self,
+        use: Use,
+        throttled: Mapping[str, float],
+        before: dict[bytes, Connection] | None = None,
     ) -> None:
         self._began, self._use, self._throttled = time.monotonic(), use, throttled
         self._before = before if before is not None else {}
@@ -120,10 +123,10 @@ class Second:
                     self._retransmits += each.retransmits - before.retransmits
                 self._before[each.key] = each
 
-    def following(self, use: Use, throttled: float) -> "Second":
+    def following(self, use: Use, throttled: Mapping[str, float]) -> "Second":
         return Second(use, throttled, self._before)
 
-    def signals(self, use: Use, throttled: float) -> Signals:
+    def signals(self, use: Use, throttled: Mapping[str, float]) -> Signals:
         seconds = time.monotonic() - self._began
         shares = [
             (after - self._use.cpu.get(pid, after)) / seconds for pid, after in use.cpu.items()
@@ -146,7 +149,10 @@ class Second:
             cpu=round(max(sum(shares), 0.0), 3),
             busiest=round(max(shares, default=0.0), 3),
             waited=round(waited / seconds, 3),
-            throttled=round((throttled - self._throttled) / seconds, 3),
+            throttled={
+                service: round((after - self._throttled.get(service, after)) / seconds, 3)
+                for service, after in throttled.items()
+            },
             faults=round(max(use.faults - self._use.faults, 0) / seconds, 2),
             retransmits=round(self._retransmits / seconds, 2),
         )

@@ -12,6 +12,7 @@ from lab.errors import LabError
 from lab.settings import LOOPBACK, Settings
 from lab.stack import http
 from lab.stack.engine import Engine, require_reference_app, settings_of
+from lab.stack.sides import side_of
 from lab.stack.signals.sampler import Dependencies, Watched
 from lab.stack.signals.second import POSTGRES
 
@@ -98,6 +99,7 @@ class ReferenceApp:
         name = "backend-beside" if is_second else "backend"
         common = Watched(
             server_pids=(pids[name],) if name in pids else (),
+            services=_target_services(name, pids),
             connect_postgres=self.engine.connect_postgres,
             nginx_errors=self.engine.nginx_errors(),
         )
@@ -131,6 +133,12 @@ class ReferenceApp:
             "LAB_TOKEN": self.engine.token(),
             "EXPECT_SETTINGS": ",".join(f"{name}={values[name]}" for name in VERIFIED),
         }
+
+
+def _target_services(server: str, pids: Mapping[str, int]) -> dict[str, int]:
+    """Return the target's services that run, the server first."""
+    own = {server: pids[server]} if server in pids else {}
+    return own | {name: pid for name, pid in pids.items() if side_of(name) == "target"}
 
 
 def _dependencies(settings: Settings) -> Dependencies:

@@ -95,12 +95,12 @@ def _again_and_again(work):
 
 
 @contextmanager
-def cpu_quota(engine):
-    """Give the backend 0.3 CPUs."""
-    backend = psutil.Process(engine.pids()["backend"])
-    pids = [backend.pid, *(child.pid for child in backend.children(recursive=True))]
+def cpu_quota(engine, service="backend"):
+    """Give a service 0.3 CPUs."""
+    main = psutil.Process(engine.pids()[service])
+    pids = [main.pid, *(child.pid for child in main.children(recursive=True))]
     folder, file, quota = _group()
-    parent = _group_of(backend.pid)
+    parent = _group_of(main.pid)
     try:
         folder.mkdir(exist_ok=True)
         (folder / file).write_text(quota)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,12 @@ MORE = {
         distant_clients,
     ),
     "a quota of the CPU": Case(causes.QUOTA, load=_DETAILS, disturb=cpu_quota),
+    "a quota of Postgres": Case(
+        causes.quota_of("Postgres"),
+        (*_GTHREAD, "LAB_DETAIL=fast"),
+        {"scenario": "detail", "rate": 100},
+        partial(cpu_quota, service="postgres"),
+    ),
     "a full load generator": Case(
         causes.GENERATOR,
         ("LAB_NGINX_CACHE=protected",),
