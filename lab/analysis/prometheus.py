@@ -52,13 +52,6 @@ class Prometheus:
         values = {item["metric"].get(label, ""): float(item["value"][1]) for item in items}
         return {name: value for name, value in values.items() if not math.isnan(value)}
 
-    def over(self, query: str, start: float, end: float, step: float = 1) -> list[Series]:
-        """Return the series of `query`, each as {Unix time: value}, without the NaN of empty
-        windows.
-        """
-        params = {"query": query, "start": start, "end": end, "step": step}
-        return [_series(item["values"]) for item in self._get("query_range", params)["result"]]
-
     def samples(self, selector: str, start: float, end: float) -> dict[Labels, Series]:
         """Return the stored samples of `selector`, with their stored timestamps."""
         items = self._stored(selector, start, end)
