@@ -1,6 +1,5 @@
 """A real browser for tests: headless Chromium, controlled over its DevTools protocol."""
 
-import base64
 import json
 import os
 import signal
@@ -65,11 +64,6 @@ class Page:
         reply = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in reply, reply
         return reply["result"].get("value")
-
-    def screenshot(self, path: Path) -> None:
-        """Save the whole page as a PNG."""
-        reply = self.send("Page.captureScreenshot", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(reply["data"]))
 
 
 @contextmanager
