@@ -95,11 +95,11 @@ def _again_and_again(work):
 
 
 @contextmanager
-def cpu_quota(engine, service="backend"):
-    """Give a service 0.3 CPUs."""
+def cpu_quota(engine, service="backend", cpus=0.3):
+    """Let a service use no more than this part of a CPU."""
     main = psutil.Process(engine.pids()[service])
     pids = [main.pid, *(child.pid for child in main.children(recursive=True))]
-    folder, file, quota = _group()
+    folder, file, quota = _group(cpus)
     parent = _group_of(main.pid)
     try:
         folder.mkdir(exist_ok=True)
@@ -122,11 +122,12 @@ def _remove_group(folder: Path, parent: Path) -> None:
         folder.rmdir()
 
 
-def _group() -> tuple[Path, str, str]:
+def _group(cpus: float) -> tuple[Path, str, str]:
     """Return a control group's folder, the file of its quota, and the quota: of version 1 or 2."""
+    microseconds = f"{100_000 * cpus:.0f}"
     if (_CGROUPS / "cgroup.controllers").exists():
-        return _CGROUPS / _NAME, "cpu.max", "30000 100000"
-    return _CGROUPS / "cpu" / _NAME, "cpu.cfs_quota_us", "30000"
+        return _CGROUPS / _NAME, "cpu.max", f"{microseconds} 100000"
+    return _CGROUPS / "cpu" / _NAME, "cpu.cfs_quota_us", microseconds
 
 
 def _group_of(pid: int) -> Path:

@@ -153,9 +153,9 @@ MORE = {
     "a quota of the CPU": Case(causes.QUOTA, load=_DETAILS, disturb=cpu_quota),
     "a quota of Postgres": Case(
         causes.quota_of("Postgres"),
-        (*_GTHREAD, "LAB_DETAIL=fast"),
-        {"scenario": "detail", "rate": 100},
-        partial(cpu_quota, service="postgres"),
+        ("LAB_DETAIL=fast",),
+        {"scenario": "detail", "rate": 200},
+        partial(cpu_quota, service="postgres", cpus=0.05),
     ),
     "a full load generator": Case(
         causes.GENERATOR,
