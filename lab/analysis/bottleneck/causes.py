@@ -30,7 +30,7 @@ STEAL: Final = Cause(
 )
 _LARGER_QUOTA: Final = "a larger quota (cpus: of its container)"
 QUOTA: Final = Cause("CPU quota of the backend", _LARGER_QUOTA)
-MEMORY: Final = Cause("memory", "more memory, or fewer workers: pages are read from the disk again")
+MEMORY: Final = Cause("memory", "more memory (mem_limit of its container), or fewer workers")
 REQUEST_LIMIT: Final = Cause(
     "rate limit (429)", "raise it: LAB_NGINX_POST_RATE, `limit_req`, or the API's throttling"
 )

@@ -121,6 +121,12 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
     if seen.cpu.steal > _MUCH_STEAL:
         yield causes.STEAL, f"it took {seen.cpu.steal:.0%} of the CPU time"
     yield from _quota(facts)
+    for service, killed in seen.killed.items():
+        if killed > 0:
+            yield (
+                causes.MEMORY,
+                f"the kernel killed {killed:.1f} processes of {service} a second: its memory limit",
+            )
     if seen.faults > _MANY_FAULTS:
         yield causes.MEMORY, f"{seen.faults:.0f} pages a second were read from the disk again"
     if seen.dropped > 0 and _has_free_slots(facts) and _is_in_no_queue(facts):

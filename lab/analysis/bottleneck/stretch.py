@@ -39,6 +39,7 @@ class Stretch:
     busiest: float = 0.0
     waited: float = 0.0
     throttled: dict[str, float] = field(default_factory=dict)
+    killed: dict[str, float] = field(default_factory=dict)
     faults: float = 0.0
     retransmits: float = 0.0
     # In any second.
@@ -125,6 +126,7 @@ def stretch_between(
         awaited=_means(seen, lambda one: one.awaited),
         sent=_means(seen, lambda one: one.sent),
         throttled=_means(seen, lambda one: one.throttled),
+        killed=_means(seen, lambda one: one.killed),
         most_sessions=max((sum(one.sessions.values()) for one in seen), default=0.0),
         **{
             name: _mean(getattr(one, field_name) for one in seen) or 0.0

@@ -3,7 +3,7 @@
 import os
 import platform
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +37,6 @@ _STATES = {
 }
 _NANOSECONDS = 1e9
 _TICKS = os.sysconf("SC_CLK_TCK")
-_CGROUPS = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
@@ -106,43 +105,3 @@ def _state(task: Path) -> ThreadState:
     if first == "running":
         return "running"
     return _STATES.get(int(first), "unknown") if first.lstrip("-").isdigit() else "unknown"
-
-
-def throttled_seconds(services: Mapping[str, int]) -> dict[str, float]:
-    """Return for how long each service was throttled so far, by the CPU quota of its control group.
-    `services`: their main processes. A group counts once, for the first of its services.
-    """
-    groups = dict[Path, str]()
-    for service, pid in services.items():
-        if group := _group(pid):
-            groups.setdefault(group, service)
-    return {service: _throttled(group) for group, service in groups.items()}
-
-
-def _group(pid: int) -> Path | None:
-    """Return the file with the CPU time of a process's control group."""
-    with suppress(OSError):
-        for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-            _, controllers, path = line.split(":", 2)
-            for folder in _folders(controllers, path):
-                if (folder / "cpu.stat").exists():
-                    return folder / "cpu.stat"
-    return None
-
-
-def _folders(controllers: str, path: str) -> list[Path]:
-    """Return where a control group's files are: of version 2, or of version 1's `cpu`."""
-    if controllers == "":
-        return [Path(f"{_CGROUPS}{path}"), Path(f"{_CGROUPS}/unified{path}")]
-    if "cpu" in controllers.split(","):
-        return [Path(f"{_CGROUPS}/{controllers}{path}"), Path(f"{_CGROUPS}/cpu{path}")]
-    return []
-
-
-def _throttled(group: Path) -> float:
-    with suppress(OSError):
-        values = dict(line.split() for line in group.read_text().splitlines())
-        if "throttled_usec" in values:
-            return int(values["throttled_usec"]) / 1e6
-        return int(values.get("throttled_time", 0)) / _NANOSECONDS
-    return 0.0

@@ -39,6 +39,7 @@ LABELLED = {
     "awaited": ("lab_signal_awaited", "dependency"),
     "sent": ("lab_signal_sent_segments", "dependency"),
     "throttled": ("lab_signal_throttled", "service"),
+    "killed": ("lab_signal_killed", "service"),
 }
 # Its label `cause` names what limited a run; its time is that of the break.
 CAUSE = "lab_bottleneck"

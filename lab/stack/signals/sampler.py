@@ -13,7 +13,8 @@ import psycopg
 from lab.host.cpus import bind
 from lab.host.sampler import LOOK_AGAIN_SECONDS
 from lab.stack.signals import nginx
-from lab.stack.signals.processes import Processes, throttled_seconds
+from lab.stack.signals.groups import GroupEvents, group_events
+from lab.stack.signals.processes import Processes
 from lab.stack.signals.second import Look, Second, Signals
 from lab.stack.signals.sessions import Sessions
 from lab.stack.signals.tcp import Connection, TcpDiagnosis
@@ -116,14 +117,14 @@ class SignalSampler:
     def _sample(self) -> None:
         bind(self.cpus)
         started = time.monotonic()
-        second = Second(self._processes.use(), self._throttled())
+        second = Second(self._processes.use(), self._events())
         while not self._stop.wait(second.until_next_look()):
             second.add(self._look())
             if second.is_complete:
-                self.seconds.append(second.signals(self._processes.use(), self._throttled()))
+                self.seconds.append(second.signals(self._processes.use(), self._events()))
                 self._publishing.submit(self._publish, self.seconds[-1])
                 self._look_again()
-                second = second.following(self._processes.use(), self._throttled())
+                second = second.following(self._processes.use(), self._events())
                 asking = self._sessions.cost if self._sessions else 0.0
                 used = time.thread_time() + asking + self._publishing_cost
                 self.cost = used / (time.monotonic() - started)
@@ -138,8 +139,8 @@ class SignalSampler:
         if len(self.seconds) in LOOK_AGAIN_SECONDS:
             self._dependencies = {**self._dependencies, **self.watched.find_dependencies()}
 
-    def _throttled(self) -> dict[str, float]:
-        return throttled_seconds(self.watched.services)
+    def _events(self) -> GroupEvents:
+        return group_events(self.watched.services)
 
     def _look(self) -> Look:
         look = Look(self._processes.states())

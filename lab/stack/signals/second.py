@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from lab.stack.signals.groups import GroupEvents
 from lab.stack.signals.processes import ThreadState, Use
 from lab.stack.signals.tcp import Connection
 
@@ -38,7 +39,7 @@ class Signals:
     not accepted. `threads` and `sessions` by state, see processes.py and SessionState; empty if
     none was seen. `awaited`: requests in flight at each dependency; `sent`: segments sent to it per
     second. `cpu`, `busiest` (process) and `waited` (for a CPU) of the server's threads: seconds per
-    second. `throttled`: each service by its CPU quota, seconds per second.
+    second. `throttled`, `killed`: by service, see GroupEvents; per second.
     """
 
     at: float
@@ -54,6 +55,7 @@ class Signals:
     busiest: float = 0.0
     waited: float = 0.0
     throttled: dict[str, float] = field(default_factory=dict)
+    killed: dict[str, float] = field(default_factory=dict)
     faults: float = 0.0
     retransmits: float = 0.0
 
@@ -95,10 +97,10 @@ class Second:
     def __init__(
         self,
         use: Use,
-        throttled: Mapping[str, float],
+        events: GroupEvents,
         before: dict[bytes, Connection] | None = None,
     ) -> None:
-        self._began, self._use, self._throttled = time.monotonic(), use, throttled
+        self._began, self._use, self._events = time.monotonic(), use, events
         self._before = before if before is not None else {}
         self._looks: list[Look] = []
         self._sent: Counter[str] = Counter()
@@ -123,10 +125,10 @@ class Second:
                     self._retransmits += each.retransmits - before.retransmits
                 self._before[each.key] = each
 
-    def following(self, use: Use, throttled: Mapping[str, float]) -> "Second":
-        return Second(use, throttled, self._before)
+    def following(self, use: Use, events: GroupEvents) -> "Second":
+        return Second(use, events, self._before)
 
-    def signals(self, use: Use, throttled: Mapping[str, float]) -> Signals:
+    def signals(self, use: Use, events: GroupEvents) -> Signals:
         seconds = time.monotonic() - self._began
         shares = [
             (after - self._use.cpu.get(pid, after)) / seconds for pid, after in use.cpu.items()
@@ -149,10 +151,8 @@ class Second:
             cpu=round(max(sum(shares), 0.0), 3),
             busiest=round(max(shares, default=0.0), 3),
             waited=round(waited / seconds, 3),
-            throttled={
-                service: round((after - self._throttled.get(service, after)) / seconds, 3)
-                for service, after in throttled.items()
-            },
+            throttled=_rates(self._events.throttled, events.throttled, seconds),
+            killed=_rates(self._events.killed, events.killed, seconds),
             faults=round(max(use.faults - self._use.faults, 0) / seconds, 2),
             retransmits=round(self._retransmits / seconds, 2),
         )
@@ -169,6 +169,13 @@ def _means(counts: Sequence[Mapping[Any, int]], names: Iterable[str]) -> dict[st
         str(name): round(sum(count.get(name, 0) for count in counts) / len(counts), 3)
         for name in names
     }
+
+
+def _rates(
+    before: Mapping[str, float], after: Mapping[str, float], seconds: float
+) -> dict[str, float]:
+    """Return by how much each grew per second; nothing for what is new."""
+    return {name: round((n - before.get(name, n)) / seconds, 3) for name, n in after.items()}
 
 
 def _mean(values: Sequence[int | None]) -> float | None:

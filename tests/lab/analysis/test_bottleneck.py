@@ -127,6 +127,7 @@ CASES = {
         causes.TABLE_LOCKS,
     ),
     "memory": (_facts(faults=400.0), causes.MEMORY),
+    "killed processes": (_facts(killed={"backend": 0.5}), causes.MEMORY),
     "virtual users": (
         _facts(dropped=3.0, in_flight=2.0, slots=16, queued=0.0),
         causes.VIRTUAL_USERS,

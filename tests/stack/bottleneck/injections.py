@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 
 import httpx
 import psutil
@@ -22,6 +22,9 @@ from lab.stack.native.supervision import wait_for
 _CGROUPS = Path("/sys/fs/cgroup")
 _NAME = "load-lab-test"
 _SECONDS = 120
+# A worker needs about three times as much; the load has begun by then.
+_LITTLE_MEMORY = "20M"
+_LATER_SECONDS = 12
 _COMPUTE = "import sys, time\nend = time.time() + {seconds}\nwhile time.time() < end: {work}"
 # 60 % of the time, as a hypervisor takes it.
 _BURSTS = (
@@ -94,16 +97,43 @@ def _again_and_again(work):
         thread.join()
 
 
-@contextmanager
 def cpu_quota(engine, service="backend", cpus=0.3):
     """Let a service use no more than this part of a CPU."""
+    microseconds = f"{100_000 * cpus:.0f}"
+    limits = ("cpu.max", f"{microseconds} 100000"), ("cpu.cfs_quota_us", microseconds)
+    return _limited(engine, service, "cpu", *limits)
+
+
+@contextmanager
+def little_memory(engine):
+    """Restart the backend's workers during the load, with less memory than they need."""
+    limits = ("memory.max", _LITTLE_MEMORY), ("memory.limit_in_bytes", _LITTLE_MEMORY)
+    timer = Timer(_LATER_SECONDS, _end_workers, [engine.pids()["backend"]])
+    with _limited(engine, "backend", "memory", *limits):
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+
+def _end_workers(master: int) -> None:
+    for worker in psutil.Process(master).children():
+        worker.terminate()
+
+
+@contextmanager
+def _limited(engine, service, controller, *limits):
+    """Move a service into a control group with a limit: its file and value of version 2, and 1."""
     main = psutil.Process(engine.pids()[service])
     pids = [main.pid, *(child.pid for child in main.children(recursive=True))]
-    folder, file, quota = _group(cpus)
-    parent = _group_of(main.pid)
+    is_second = (_CGROUPS / "cgroup.controllers").exists()
+    folder = _CGROUPS / _NAME if is_second else _CGROUPS / controller / _NAME
+    file, value = limits[0] if is_second else limits[1]
+    parent = _group_of(main.pid, controller)
     try:
         folder.mkdir(exist_ok=True)
-        (folder / file).write_text(quota)
+        (folder / file).write_text(value)
         _move(pids, folder)
     except OSError as error:
         _remove_group(folder, parent)
@@ -122,19 +152,11 @@ def _remove_group(folder: Path, parent: Path) -> None:
         folder.rmdir()
 
 
-def _group(cpus: float) -> tuple[Path, str, str]:
-    """Return a control group's folder, the file of its quota, and the quota: of version 1 or 2."""
-    microseconds = f"{100_000 * cpus:.0f}"
-    if (_CGROUPS / "cgroup.controllers").exists():
-        return _CGROUPS / _NAME, "cpu.max", f"{microseconds} 100000"
-    return _CGROUPS / "cpu" / _NAME, "cpu.cfs_quota_us", microseconds
-
-
-def _group_of(pid: int) -> Path:
+def _group_of(pid: int, controller: str) -> Path:
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
-        if controllers == "cpu" or controllers.startswith("cpu,"):
-            return _CGROUPS / "cpu" / path.lstrip("/")
+        if controller in controllers.split(","):
+            return _CGROUPS / controller / path.lstrip("/")
         if not controllers:
             unified = _CGROUPS / path.lstrip("/")
     return unified
@@ -142,7 +164,7 @@ def _group_of(pid: int) -> Path:
 
 def _move(pids, folder: Path) -> None:
     for pid in pids:
-        # One that has ended needs no quota.
+        # One that has ended needs no limit.
         with suppress(ProcessLookupError):
             (folder / "cgroup.procs").write_text(str(pid))
 

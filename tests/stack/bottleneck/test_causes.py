@@ -30,6 +30,7 @@ from tests.stack.bottleneck.injections import (
     cpu_quota,
     distant_clients,
     few_nginx_connections,
+    little_memory,
     locked_table,
     other_program,
     posts_without_index,
@@ -156,6 +157,9 @@ MORE = {
         ("LAB_DETAIL=fast",),
         {"scenario": "detail", "rate": 200},
         partial(cpu_quota, service="postgres", cpus=0.05),
+    ),
+    "workers that are killed for lack of memory": Case(
+        causes.MEMORY, load={"scenario": "list", "rate": 20}, disturb=little_memory
     ),
     "a full load generator": Case(
         causes.GENERATOR,
