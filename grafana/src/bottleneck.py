@@ -51,12 +51,13 @@ def _queues(page: Page) -> None:
         Query(signals.seen("queued", TESTS), "not accepted"),
         Query(signals.seen("waited", TESTS), "for a CPU"),
         Query(signals.seen("throttled", TESTS), "{{service}} stopped by a quota"),
+        Query(signals.seen("killed", TESTS), "{{service}} killed, per second"),
     )
     page.add(
         place_legend_right(waiting).axis_label("connections, threads"),
         "Waiting in the server",
         "Connections that the server has not accepted, its threads that wait for a CPU, and the "
-        "time in which a CPU quota stopped a service.",
+        "time in which a CPU quota stopped a service, and processes killed for lack of memory.",
         "short",
         (12, 9),
     )

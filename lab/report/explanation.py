@@ -93,7 +93,8 @@ def _single(run: StoredRun, document: dict[str, Any]) -> _Explained:
 
 def _search(run: StoredRun, document: dict[str, Any]) -> _Explained:
     if document["outcome"] in ("interrupted", "failed"):
-        raise UsageError(f"{run.name} has {document['headline']} Search it again.")
+        reason = document["headline"].rstrip(".")
+        raise UsageError(f"{run.name} has {reason}. Search it again.")
     settings = known_settings(document["settings"])
     is_reference = bool(known_limits(document.get("url", ""), settings))
     return _Explained(search_result(document), settings, run.path.parent, is_reference)

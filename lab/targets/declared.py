@@ -158,7 +158,7 @@ class DeclaredTarget:
             )
         return Watched(
             server_pids=(pids[SERVER],),
-            services={SERVER: pids[SERVER], **pids},
+            services=self._other_services(pids),
             server_ports=(http.address(self.url)[1],),
             find_dependencies=lambda: self._dependencies(pids[SERVER]),
             connect_postgres=lambda: _connect(postgres),
@@ -181,13 +181,23 @@ class DeclaredTarget:
     def _dependencies(self, pid: int) -> Dependencies:
         """Return what the server is connected to; its Postgres by that name, whatever runs it."""
         found = dependencies_of(pid)
-        if self._postgres:
-            port = urlsplit(self._postgres).port or _POSTGRES_PORT
-            found = {
-                POSTGRES if port in (at for _, at in places) else name: places
-                for name, places in found.items()
-            }
-        return found
+        return {self._role(name, found): places for name, places in found.items()}
+
+    def _other_services(self, pids: Mapping[str, int]) -> dict[str, int]:
+        """Return the services without the server, by the names of its dependencies."""
+        found = dependencies_of(pids[SERVER])
+        return {
+            self._role(name.removesuffix("-server"), found): pid
+            for name, pid in pids.items()
+            if name != SERVER
+        }
+
+    def _role(self, name: str, found: Dependencies) -> str:
+        """Return the name of a dependency: Postgres, if it is at the port of the file's."""
+        if self._postgres is None:
+            return name
+        port = urlsplit(self._postgres).port or _POSTGRES_PORT
+        return POSTGRES if port in (at for _, at in found.get(name, ())) else name
 
     def k6_env(self) -> dict[str, str]:
         # A missing or foreign mix is reported before k6 starts.

@@ -66,8 +66,7 @@ class PlainServer:
         self.check()
 
     def watched(self) -> Watched:
-        port = address(self.url)[1]
-        return Watched(tuple(self.pids.values()), (port,), services=self.pids)
+        return Watched(tuple(self.pids.values()), (address(self.url)[1],), services=self.pids)
 
     def k6_env(self) -> dict[str, str]:
         return {}

@@ -5,7 +5,7 @@ of their time in the server, the innermost first: full workers and a full accept
 every other cause, so they show that there is one, and not which.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -25,7 +25,7 @@ from lab.analysis.bottleneck.facts import Facts
 from lab.analysis.bottleneck.split import Place, Split, split_of
 from lab.analysis.bottleneck.stretch import FULL_CPU, FULL_SLOTS, LITTLE_WAIT, Stretch
 from lab.stack.sides import side_of
-from lab.stack.signals.second import POSTGRES
+from lab.stack.signals.second import POSTGRES, SERVER
 
 # `likely`: one cause leads clearly. `unclear`: two are close. `unseen`: too little was seen.
 Certainty = Literal["likely", "unclear", "unseen"]
@@ -36,7 +36,7 @@ _CLOSE = 1.3
 # Of one process's CPU.
 _FULL_PROCESS, _BUSY_PROCESS = 0.85, 0.5
 # Of the target's CPUs by other programs, steal, and seconds per second in which a quota stopped
-# the server.
+# a service.
 _TAKEN, _MUCH_STEAL, _THROTTLED = 0.2, 0.15, 0.1
 _MANY_FAULTS = 50
 # Of the connections, for superusers: Postgres's own three, and the one that looks.
@@ -107,7 +107,7 @@ def diagnose(facts: Facts) -> Diagnosis:
 
 
 def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
-    """Yield what makes a run say nothing of the target's parts."""
+    """Yield what limits a run wherever its requests spend their time."""
     seen = facts.saturated
     yield from _slow_alone(facts)
     if facts.limited_by == "generator_cpu":
@@ -121,14 +121,7 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
     if seen.cpu.steal > _MUCH_STEAL:
         yield causes.STEAL, f"it took {seen.cpu.steal:.0%} of the CPU time"
     yield from _quota(facts)
-    for service, killed in seen.killed.items():
-        if killed > 0:
-            yield (
-                causes.MEMORY,
-                f"the kernel killed {killed:.1f} processes of {service} a second: its memory limit",
-            )
-    if seen.faults > _MANY_FAULTS:
-        yield causes.MEMORY, f"{seen.faults:.0f} pages a second were read from the disk again"
+    yield from _memory(facts)
     if seen.dropped > 0 and _has_free_slots(facts) and _is_in_no_queue(facts):
         yield (
             causes.VIRTUAL_USERS,
@@ -139,18 +132,37 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
 
 def _quota(facts: Facts) -> Iterator[tuple[Cause, str]]:
     """Yield whose CPU quota is used up: the server's, or that of a service requests wait for."""
+    for service, stopped in _most_first(facts.saturated.throttled):
+        if stopped > _THROTTLED and _is_awaited(facts, service):
+            title = _TITLES.get(service, service)
+            cause = causes.QUOTA if service == SERVER else causes.quota_of(title)
+            yield cause, f"it stopped {title} for {stopped:.2f} s of each second"
+
+
+def _memory(facts: Facts) -> Iterator[tuple[Cause, str]]:
+    for service, killed in _most_first(facts.saturated.killed):
+        if killed > 0 and _is_awaited(facts, service):
+            title = _TITLES.get(service, service)
+            yield causes.MEMORY, f"the kernel killed processes of {title} for lack of memory"
+    faults = facts.saturated.faults
+    if faults > _MANY_FAULTS:
+        yield causes.MEMORY, f"{faults:.0f} pages a second were read from the disk again"
+
+
+def _most_first(values: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(values.items(), key=lambda item: -item[1])
+
+
+def _is_awaited(facts: Facts, service: str) -> bool:
+    """Return whether it is the server, or requests wait for it."""
     split = split_of(facts.saturated, facts.slots)
-    for service, stopped in facts.saturated.throttled.items():
-        is_own = service in _OWN_SERVICES
-        is_awaited = is_own or split.share(*_places_of(service)) >= _INNERMOST
-        if stopped > _THROTTLED and is_awaited:
-            cause = causes.QUOTA if is_own else causes.quota_of(_TITLES.get(service, service))
-            yield cause, f"{service} was stopped for {stopped:.2f} s of each second"
+    return service == SERVER or split.share(*_places_of(service)) >= _INNERMOST
 
 
 def _places_of(service: str) -> tuple[Place, ...]:
     """Return where requests are that wait for a service."""
     known: dict[str, tuple[Place, ...]] = {
+        "cache": ("clients",),
         "nginx": ("clients",),
         "postgres": ("postgres", "postgres cpu", "network"),
         "toxiproxy": ("network",),
@@ -159,7 +171,7 @@ def _places_of(service: str) -> tuple[Place, ...]:
     return known.get(service, ("outside",))
 
 
-_TITLES = {"nginx": "Nginx", "postgres": "Postgres", "redis": "Redis"}
+_TITLES = {SERVER: "the server", "nginx": "Nginx", "postgres": "Postgres", "redis": "Redis"}
 
 
 def _slow_alone(facts: Facts) -> Iterator[tuple[Cause, str]]:

@@ -13,9 +13,9 @@ import psycopg
 from lab.host.cpus import bind
 from lab.host.sampler import LOOK_AGAIN_SECONDS
 from lab.stack.signals import nginx
-from lab.stack.signals.groups import GroupEvents, group_events
+from lab.stack.signals.groups import ControlGroups
 from lab.stack.signals.processes import Processes
-from lab.stack.signals.second import Look, Second, Signals
+from lab.stack.signals.second import SERVER, Look, Second, Signals
 from lab.stack.signals.sessions import Sessions
 from lab.stack.signals.tcp import Connection, TcpDiagnosis
 
@@ -29,9 +29,9 @@ Dependencies = Mapping[str, tuple[tuple[str, int], ...]]
 class Watched:
     """What is watched: the server's main processes and ports, how what it depends on is found, how
     to connect to Postgres (it may raise psycopg.Error), and how to read what Nginx's error log got
-    meanwhile. `services`: main processes of the target, the server's first; `network_pids`: in
-    whose network namespaces the connections are, if not in this one; `database`: whose sessions
-    count, if not all.
+    meanwhile. `services`: main processes of the target's other services; `network_pids`: in whose
+    network namespaces the connections are, if not in this one; `database`: whose sessions count,
+    if not all.
     """
 
     server_pids: tuple[int, ...] = ()
@@ -65,6 +65,8 @@ class SignalSampler:
         with ExitStack() as opened:
             self._processes = Processes(self.watched.server_pids)
             self._processes.refresh()
+            own = dict(zip((SERVER,), self.watched.server_pids, strict=False))
+            self._groups = ControlGroups.of(own | dict(self.watched.services))
             self._dependencies = self.watched.find_dependencies()
             self._tcp = _open_tcp(self.watched.network_pids)
             if self._tcp:
@@ -117,14 +119,15 @@ class SignalSampler:
     def _sample(self) -> None:
         bind(self.cpus)
         started = time.monotonic()
-        second = Second(self._processes.use(), self._events())
+        second = Second(self._processes.use(), self._groups.events())
         while not self._stop.wait(second.until_next_look()):
             second.add(self._look())
             if second.is_complete:
-                self.seconds.append(second.signals(self._processes.use(), self._events()))
+                events = self._groups.events()
+                self.seconds.append(second.signals(self._processes.use(), events))
                 self._publishing.submit(self._publish, self.seconds[-1])
                 self._look_again()
-                second = second.following(self._processes.use(), self._events())
+                second = second.following(self._processes.use(), events)
                 asking = self._sessions.cost if self._sessions else 0.0
                 used = time.thread_time() + asking + self._publishing_cost
                 self.cost = used / (time.monotonic() - started)
@@ -138,9 +141,6 @@ class SignalSampler:
         self._processes.refresh()
         if len(self.seconds) in LOOK_AGAIN_SECONDS:
             self._dependencies = {**self._dependencies, **self.watched.find_dependencies()}
-
-    def _events(self) -> GroupEvents:
-        return group_events(self.watched.services)
 
     def _look(self) -> Look:
         look = Look(self._processes.states())

@@ -26,8 +26,8 @@ SessionState = Literal[
     "holder",
     "idle",
 ]
-# The dependency whose sessions are looked at, too.
-POSTGRES = "postgres"
+# The dependency whose sessions are looked at, too; and the service that the load is for.
+POSTGRES, SERVER = "postgres", "server"
 _STEP_SECONDS, _LOOKS = 0.1, 10
 
 
@@ -175,7 +175,8 @@ def _rates(
     before: Mapping[str, float], after: Mapping[str, float], seconds: float
 ) -> dict[str, float]:
     """Return by how much each grew per second; nothing for what is new."""
-    return {name: round((n - before.get(name, n)) / seconds, 3) for name, n in after.items()}
+    grown = {name: max(n - before.get(name, n), 0.0) for name, n in after.items()}
+    return {name: round(n / seconds, 3) for name, n in grown.items()}
 
 
 def _mean(values: Sequence[int | None]) -> float | None:

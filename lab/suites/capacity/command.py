@@ -186,10 +186,11 @@ def _answer(capacity: Capacity, slo: Slo, details: dict[str, LoadDetails]) -> di
 
 def _no_answer(holds: Sequence[Hold], error: LabError) -> dict[str, Any]:
     """Return the fields of an answer for a search that this error ended."""
+    reason = str(error).partition("\n")[0]
     fields = ("rate", "low", "high", "precision", "alone", "at_capacity", "limit")
     return {
         "outcome": "interrupted" if isinstance(error, Interrupted) else "failed",
-        "headline": f"no answer: the search ended after {len(holds)} holds: {error}",
+        "headline": f"no answer: the search ended after {len(holds)} holds: {reason}",
         **dict.fromkeys(fields),
         "speed_spread": 0.0,
         "seconds": float(sum(len(hold.seconds) for hold in holds)),
@@ -323,7 +324,7 @@ def _store(
         "holds": rows,
         "files": {"folder": relative(folder), "result": relative(folder / "result.json")},
     }
-    if rows and document["outcome"] != "interrupted":
+    if rows and document["outcome"] not in ("interrupted", "failed"):
         # Altair takes half a second to import, which would delay every other command.
         from lab.charts.capacity import draw
 

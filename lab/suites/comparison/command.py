@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ from lab.console import Progress, note
 from lab.errors import Interrupted, LabError, UsageError
 from lab.host.cpus import choose_cpus, expand
 from lab.host.noise import StealMeter, cpu_speed
-from lab.interrupts import interruptible
+from lab.interrupts import interruptible, uninterrupted
 from lab.load.workloads import WRITING_SCENARIOS
 from lab.paths import RESULTS
 from lab.settings import Settings, load_settings
@@ -147,10 +147,21 @@ def run_target(engine: Engine, target: DeclaredTarget, options: CompareOptions) 
     _validate_budget(options)
     with measurement_lock():
         turns = turns_of_target(engine, target)
-        try:
+        with _data_put_back(target):
             return _compare(engine.name, settings_of(engine), nullcontext(turns), options)
-        finally:
-            put_data_back(target)
+
+
+@contextmanager
+def _data_put_back(target: DeclaredTarget) -> Iterator[None]:
+    """Put the data back after the block, whatever ended it; a failure is reported."""
+    try:
+        yield
+    finally:
+        with uninterrupted("Putting the data back first; a moment."):
+            try:
+                put_data_back(target)
+            except LabError as error:
+                note(f"The data could not be put back: {error}")
 
 
 def _compare(

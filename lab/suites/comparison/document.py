@@ -73,7 +73,7 @@ _WORDS = {"cpu_ms": ("needs", "CPU per request"), "p50_ms": ("has", "median resp
 def headline(session: Session) -> str:
     """Return the answer in one line."""
     options, verdict = session.options, session.verdict
-    if name := session.more_in_b:
+    if (name := session.more_in_b) and not options.is_control:
         return f"slower: {_more_text(session, name)}"
     ratios = {name: session.ratio(name) for name in session.judged}
     deciding = next(

@@ -99,7 +99,7 @@ class ReferenceApp:
         name = "backend-beside" if is_second else "backend"
         common = Watched(
             server_pids=(pids[name],) if name in pids else (),
-            services=_target_services(name, pids),
+            services=_other_services(name, pids),
             connect_postgres=self.engine.connect_postgres,
             nginx_errors=self.engine.nginx_errors(),
         )
@@ -135,10 +135,9 @@ class ReferenceApp:
         }
 
 
-def _target_services(server: str, pids: Mapping[str, int]) -> dict[str, int]:
-    """Return the target's services that run, the server first."""
-    own = {server: pids[server]} if server in pids else {}
-    return own | {name: pid for name, pid in pids.items() if side_of(name) == "target"}
+def _other_services(server: str, pids: Mapping[str, int]) -> dict[str, int]:
+    """Return the target's services that run, without the server."""
+    return {name: pid for name, pid in pids.items() if side_of(name) == "target" and name != server}
 
 
 def _dependencies(settings: Settings) -> Dependencies:

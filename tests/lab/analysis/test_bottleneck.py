@@ -111,7 +111,7 @@ CASES = {
         causes.OTHERS,
     ),
     "hypervisor": (_facts(cpu=replace(FULL_CPU, steal=0.3)), causes.STEAL),
-    "quota": (_facts(throttled={"backend": 0.5}), causes.QUOTA),
+    "quota": (_facts(throttled={"postgres": 0.2, "server": 0.5}), causes.QUOTA),
     "quota of Postgres": (
         _facts(awaited={"postgres": 1.9}, sessions={"cpu": 1.8}, throttled={"postgres": 0.5}),
         causes.quota_of("Postgres"),
@@ -127,7 +127,17 @@ CASES = {
         causes.TABLE_LOCKS,
     ),
     "memory": (_facts(faults=400.0), causes.MEMORY),
-    "killed processes": (_facts(killed={"backend": 0.5}), causes.MEMORY),
+    "killed processes": (_facts(killed={"server": 0.5}), causes.MEMORY),
+    "killed processes of a service that nobody waits for": (
+        _facts(
+            slots=16,
+            in_flight=16.0,
+            awaited={"postgres": 15.0},
+            sessions={"table": 14.0},
+            killed={"redis": 0.5},
+        ),
+        causes.TABLE_LOCKS,
+    ),
     "virtual users": (
         _facts(dropped=3.0, in_flight=2.0, slots=16, queued=0.0),
         causes.VIRTUAL_USERS,

@@ -9,7 +9,7 @@ from lab.analysis.capacity.judgement import Judgement
 from lab.analysis.capacity.outcomes import Alone, Capacity, Hold
 from lab.cli.output.capacity import capacity as render
 from lab.console import Console
-from lab.errors import LabError
+from lab.errors import Interrupted, LabError
 from lab.host.sampler import CpuUse
 from lab.suites.capacity import command, loads
 
@@ -44,17 +44,22 @@ def test_headline_is_the_answer(capacity, text):
     assert command.headline(capacity, SLO).startswith(text)
 
 
-def test_search_that_was_interrupted_can_be_shown():
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [(LabError("The target is gone."), "failed"), (Interrupted("Stopped."), "interrupted")],
+)
+def test_search_without_an_answer_can_be_shown(error, outcome):
     hold = Hold(100.0, [], Judgement(True))
     document = {
-        **command._no_answer([hold], LabError("The target is gone.")),
+        **command._no_answer([hold], error),
         **{"slo": {"p95_ms": 300, "errors": 0.01}, "arrivals": "evenly spaced"},
         **{"holds": [{}], "files": {"folder": "results/x"}},
     }
+    assert document["outcome"] == outcome
     console = Console(width=120)
     with console.capture() as capture:
         console.print(render(document))
-    assert "no answer: the search ended after 1 holds: The target is gone." in capture.get()
+    assert f"no answer: the search ended after 1 holds: {error}" in capture.get()
     assert "results/x" in capture.get()
 
 

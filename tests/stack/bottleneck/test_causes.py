@@ -47,13 +47,16 @@ _MOST_SECONDS = 240
 
 @dataclass(frozen=True)
 class Case:
-    """A stack's settings, what disturbs it, the load, and the causes that are right."""
+    """A stack's settings, what disturbs it, the load, the causes that are right, and words of the
+    evidence.
+    """
 
     cause: Cause
     settings: tuple[str, ...] = ()
     load: dict[str, Any] = field(default_factory=dict)
     disturb: Callable[[Any], AbstractContextManager[None]] = lambda _engine: nullcontext()
     or_cause: Cause | None = None
+    evidence: str = ""
 
     @property
     def names(self) -> set[str]:
@@ -159,7 +162,10 @@ MORE = {
         partial(cpu_quota, service="postgres", cpus=0.05),
     ),
     "workers that are killed for lack of memory": Case(
-        causes.MEMORY, load={"scenario": "list", "rate": 20}, disturb=little_memory
+        causes.MEMORY,
+        load={"scenario": "list", "rate": 20},
+        disturb=little_memory,
+        evidence="killed processes of the server",
     ),
     "a full load generator": Case(
         causes.GENERATOR,
@@ -231,6 +237,7 @@ def _check(engine, case):
     print(shown)
     assert found is not None, result.verdict
     assert found.cause in case.names, shown
+    assert case.evidence in " ".join(found.evidence), shown
     shutil.rmtree(ROOT / single_run.files["folder"])
     return single_run
 
