@@ -95,10 +95,20 @@ def run_detail(engine: Engine, runs: int) -> None:
 def _store_real(series: str, number: int, document: Record) -> None:
     names = ("rate", "low", "high", "seconds", "cpu_speed", "speed_spread", "notes")
     record = {name: document[name] for name in names}
+    record["work_speed"] = _work_speed(document)
     confirmed = document["outcome"] == "confirmed"
     store(NAME, series, number, {**record, "confirmed": confirmed, "started": document["started"]})
     # Two runs in the same second would share their folder.
     time.sleep(1)
+
+
+def _work_speed(document: Record) -> float | None:
+    """Return the requests per CPU second of the target, over all holds; None where the CPU is not
+    the limit.
+    """
+    known = [(hold["speed"], hold["seconds"]) for hold in document["holds"] if hold["speed"]]
+    seconds = sum(length for _, length in known)
+    return sum(speed * length for speed, length in known) / seconds if seconds else None
 
 
 def table() -> Table:
@@ -149,17 +159,26 @@ def _error(run: Record, truth: float) -> float:
 
 
 def repeatability() -> str:
-    """Return how much the capacity of the same code varies, and the machine's own speed."""
+    """Return how much the capacity of the same code varies, and the machine's own speed: by a fixed
+    computation, and by the CPU time that the same requests need.
+    """
     runs = by_series(NAME).get(DETAIL, [])
     if len(runs) < 2:
         return f"{DETAIL}: {len(runs)} runs, too few for a spread"
     rates = [run["rate"] for run in runs]
-    speeds = [run["cpu_speed"] for run in runs]
+    works = [run["work_speed"] or math.nan for run in runs]
+    in_cores = [rate / work for rate, work in zip(rates, works, strict=True)]
     return (
         f"{DETAIL}: {len(runs)} runs, mean {mean(rates):.1f}/s, coefficient of variation "
-        f"{stdev(rates) / mean(rates):.1%}; that of the machine's own speed "
-        f"{stdev(speeds) / mean(speeds):.1%}; confirmed {share(runs, lambda r: r['confirmed']):.0%}"
+        f"{_variation(rates)}; that of the machine's own speed "
+        f"{_variation([run['cpu_speed'] for run in runs])} (a fixed computation), "
+        f"{_variation(works)} (requests per CPU second of the target); of capacity ÷ the latter "
+        f"{_variation(in_cores)}; confirmed {share(runs, lambda r: r['confirmed']):.0%}"
     )
+
+
+def _variation(values: list[float]) -> str:
+    return f"{stdev(values) / mean(values):.1%}"
 
 
 def main() -> None:
