@@ -155,20 +155,11 @@ def _most_first(values: Mapping[str, float]) -> list[tuple[str, float]]:
 
 def _is_awaited(facts: Facts, service: str) -> bool:
     """Return whether it is the server, or requests wait for it."""
+    places = _waiting_for(service)
+    if service == POSTGRES:
+        places += ("postgres cpu",)
     split = split_of(facts.saturated, facts.slots)
-    return service == SERVER or split.share(*_places_of(service)) >= _INNERMOST
-
-
-def _places_of(service: str) -> tuple[Place, ...]:
-    """Return where requests are that wait for a service."""
-    known: dict[str, tuple[Place, ...]] = {
-        "cache": ("clients",),
-        "nginx": ("clients",),
-        "postgres": ("postgres", "postgres cpu", "network"),
-        "toxiproxy": ("network",),
-        "redis": ("redis",),
-    }
-    return known.get(service, ("outside",))
+    return service == SERVER or split.share(*places) >= _INNERMOST
 
 
 _TITLES = {SERVER: "the server", "nginx": "Nginx", "postgres": "Postgres", "redis": "Redis"}
@@ -434,13 +425,15 @@ def _greatest_user(facts: Facts) -> tuple[str, Cause, float]:
 
 
 def _waiting_for(service: str) -> tuple[Place, ...]:
-    """Return where requests are that wait for a service whose CPU is full."""
+    """Return where requests are that wait for a service."""
     known: dict[str, tuple[Place, ...]] = {
         "": (),
+        "cache": ("clients",),
         # Requests that are nowhere else.
-        "nginx": ("process",),
+        "nginx": ("clients", "process"),
         "postgres": ("postgres", "network"),
         "redis": ("redis",),
+        "toxiproxy": ("network",),
     }
     return known.get(service, ("outside",))
 

@@ -40,6 +40,10 @@ def _facts(**values):
     return Facts(_stretch(**seen), **({"slots": 2, "processes": 2} | values))
 
 
+_LOCKED_TABLE = {
+    **{"slots": 16, "in_flight": 16.0},
+    **{"awaited": {"postgres": 15.0}, "sessions": {"table": 14.0}},
+}
 CASES = {
     "workers behind a delay": (_facts(), causes.SLOTS),
     "no limit of workers": (_facts(slots=None), causes.NETWORK),
@@ -117,25 +121,13 @@ CASES = {
         causes.quota_of("Postgres"),
     ),
     "quota of a service that nobody waits for": (
-        _facts(
-            slots=16,
-            in_flight=16.0,
-            awaited={"postgres": 15.0},
-            sessions={"table": 14.0},
-            throttled={"redis": 0.5},
-        ),
+        _facts(**_LOCKED_TABLE, throttled={"redis": 0.5}),
         causes.TABLE_LOCKS,
     ),
     "memory": (_facts(faults=400.0), causes.MEMORY),
     "killed processes": (_facts(killed={"server": 0.5}), causes.MEMORY),
     "killed processes of a service that nobody waits for": (
-        _facts(
-            slots=16,
-            in_flight=16.0,
-            awaited={"postgres": 15.0},
-            sessions={"table": 14.0},
-            killed={"redis": 0.5},
-        ),
+        _facts(**_LOCKED_TABLE, killed={"redis": 0.5}),
         causes.TABLE_LOCKS,
     ),
     "virtual users": (
@@ -143,7 +135,7 @@ CASES = {
         causes.VIRTUAL_USERS,
     ),
     "a lock of a table": (
-        _facts(slots=16, in_flight=16.0, awaited={"postgres": 15.0}, sessions={"table": 14.0}),
+        _facts(**_LOCKED_TABLE),
         causes.TABLE_LOCKS,
     ),
     "an advisory lock": (

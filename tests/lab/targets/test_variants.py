@@ -122,6 +122,19 @@ def test_experiment_measures_variants_of_a_target(lab, stack, app, tmp_path):
     assert "secret-word" not in "".join(p.read_text(errors="replace") for p in _files(folder))
 
 
+def test_data_are_put_back_after_a_comparison_that_failed(lab, stack, app):
+    file = app / "shop.toml"
+    file.write_text(file.read_text().replace('"server.py", "{port}"', '"none.py", "{port}"'))
+    result = lab("compare", "--target", str(file), ".", "word=two")
+    assert result.code == 1
+    assert "none.py" in result.err
+    # Once before the start, and once at the end.
+    assert (app / "resets").read_text().count("again") == 2
+    file.write_text(file.read_text().replace("echo again >> resets", "exit 1"))
+    failed = lab("compare", "--target", str(file), ".", "word=two")
+    assert "The data could not be put back" in failed.err
+
+
 def test_single_load_starts_the_target_and_stops_it(lab, stack, app):
     hold = ("k6", "hold", "--rate", "20", "--duration", "7s", "--json")
     run = lab(*hold, "--target", str(app / "shop.toml"))
