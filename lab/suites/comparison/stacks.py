@@ -23,7 +23,6 @@ from lab.targets.reference.app import ReferenceApp
 # Below the range that the kernel takes ports for outgoing connections from (32768 on Linux).
 _FIRST_PORT = 21_000
 _PORTS_EACH = 10
-_LOG_LINES = 10
 
 
 @dataclass(frozen=True)
@@ -52,15 +51,7 @@ class Stack:
                 if resets_data:
                     database.restore(self.engine)
         except LabError as error:
-            raise LabError(
-                f"{variant.name} does not start: {error}\n{self._end_of_log()}"
-            ) from None
-
-    def _end_of_log(self) -> str:
-        log = self.state.logs / "backend.log"
-        if not log.exists():
-            return ""
-        return "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
+            raise LabError(f"{variant.name} does not start: {error}") from None
 
 
 @contextmanager

@@ -42,9 +42,9 @@ def test_cached_pages_need_less_cpu(stack):
     assert ratio["high"] < 0.8
     blocks = [block for block in document["blocks"] if not block["control"]]
     assert len(blocks) >= 4
-    # Equal rates: the loads differ by a request or two.
-    for block in blocks:
-        assert block["a"]["requests"] == pytest.approx(block["b"]["requests"], rel=0.1)
+    # Equal rates. A single block may begin or end where the machine stood still for a second.
+    answered = [sum(block[side]["requests"] for block in blocks) for side in ("a", "b")]
+    assert answered[0] == pytest.approx(answered[1], rel=0.05)
     # A in both stacks, in the same session.
     assert document["control"]
     assert all(0.9 < control < 1.1 for control in document["control"])
