@@ -10,6 +10,7 @@ from lab.analysis.running import RunningLoad
 from lab.analysis.verdict import GENERATOR_FULL
 from lab.analysis.windows import STEP_SECONDS, WINDOW_SECONDS, Bounds, Window, windows
 from lab.errors import LabError
+from lab.host.groups import MUCH_THROTTLED
 from lab.host.sampler import CpuUse
 from lab.load.plan import Plan
 
@@ -56,8 +57,10 @@ class EarlyStop:
 
 
 def generator_is_full(cpu: list[CpuUse], started: float) -> bool:
-    """Return whether the generator's CPUs were full in each of the last seconds of the load, which
-    began at `started` (Unix time).
+    """Return whether the generator's CPUs, or its quota, were used up in each of the last seconds
+    of the load, which began at `started` (Unix time).
     """
-    last = [use.load for use in cpu if use.at > started + STEP_SECONDS][-_FULL_SECONDS:]
-    return len(last) == _FULL_SECONDS and min(last) >= GENERATOR_FULL
+    last = [use for use in cpu if use.at > started + STEP_SECONDS][-_FULL_SECONDS:]
+    return len(last) == _FULL_SECONDS and all(
+        use.load >= GENERATOR_FULL or use.throttled > MUCH_THROTTLED for use in last
+    )

@@ -7,6 +7,7 @@ from lab.analysis.bottleneck.stretch import LITTLE_WAIT
 from lab.analysis.breakpoint import BREAK_WINDOWS, BreakPoint, find_break
 from lab.analysis.result import LimitedBy, Outcome, Result, WebSockets
 from lab.analysis.windows import STEP_SECONDS, WINDOW_SECONDS, Bounds, Window
+from lab.host.groups import MUCH_THROTTLED
 from lab.host.sampler import CpuUse, busy_between
 from lab.load.plan import Plan
 
@@ -205,6 +206,8 @@ def limit_of_cpu(use: CpuUse | None) -> LimitedBy:
     """Return who took the CPUs; "none" if that was not the limit, or they were the target's own."""
     if use is None:
         return "none"
+    if use.throttled > MUCH_THROTTLED:
+        return "generator_cpu"
     if _generator_queued(use):
         # Whoever used most of the generator's CPUs: a target without CPUs of its own may, too.
         users: dict[LimitedBy, float] = {

@@ -11,6 +11,7 @@ from statistics import fmean
 import psutil
 
 from lab.host.cpus import choose_cpus, expand
+from lab.host.groups import ControlGroups
 from lab.host.noise import StealMeter, cpu_speed
 from lab.host.processes import cpu_seconds, generator_pids, server_pids, tree_bytes
 from lab.settings import Settings
@@ -29,7 +30,7 @@ class CpuUse:
     In cores, on both sides' CPUs: `lab` is what the lab, its k6 and the services on the generator's
     CPUs used, `sharing` what a target without CPUs of its own used, `others` what other programs
     and the kernel used. `taken` is the share of the target's CPUs that those used. `generators`:
-    what each k6 used.
+    what each k6 used; `throttled`: seconds per second in which a CPU quota stopped them.
     """
 
     at: float
@@ -43,6 +44,7 @@ class CpuUse:
     sharing: float = 0.0
     taken: float = 0.0
     generators: dict[str, float] = field(default_factory=dict)
+    throttled: float = 0.0
 
 
 # The lab's own process tree, and the prefix of its generators, beside the services.
@@ -76,6 +78,29 @@ class _ServiceMeter:
         return used
 
 
+class _QuotaMeter:
+    """Seconds per second in which a CPU quota stopped the generators since the last call."""
+
+    def __init__(self, server_pids: Sequence[int]) -> None:
+        # A quota that the server has, too, is not the generators'.
+        self._pids = {f"server {pid}": pid for pid in server_pids}
+        self.watch({})
+
+    def watch(self, generators: Mapping[str, int]) -> None:
+        self._pids |= generators
+        self._groups = ControlGroups.of(self._pids)
+        self._at, self._seconds = time.monotonic(), self._total()
+
+    def throttled(self) -> float:
+        before, at = self._seconds, self._at
+        self._at, self._seconds = time.monotonic(), self._total()
+        return max(self._seconds - before, 0.0) / (self._at - at)
+
+    def _total(self) -> float:
+        throttled = self._groups.events().throttled.items()
+        return sum(seconds for name, seconds in throttled if name.startswith(_GENERATOR))
+
+
 class CpuSampler:
     """Sample in a background thread inside a `with` block.
 
@@ -97,6 +122,7 @@ class CpuSampler:
         self._target = dict(find_target())
         self._meter = _ServiceMeter({**pids, **self._target})
         self._server_pids = server_pids({**pids, **self._target})
+        self._quota = _QuotaMeter(self._server_pids)
         cpus = choose_cpus(settings)
         self._sides = (expand(cpus.target), expand(cpus.load))
         self._stop = threading.Event()
@@ -136,8 +162,11 @@ class CpuSampler:
     def _look_for_generators(self) -> None:
         pids = generator_pids(self._testid)
         known = {f"{_GENERATOR}{name}": pid for name, pid in pids.items()}
-        self._missing_generators -= len(known.keys() - self._meter.pids.keys())
-        self._meter.add(known)
+        found = len(known.keys() - self._meter.pids.keys())
+        if found:
+            self._missing_generators -= found
+            self._meter.add(known)
+            self._quota.watch(known)
 
     def _use(self, busy: list[float], memory: int | None, steal: float) -> CpuUse:
         """Return a sample; `busy` has the utilization of each CPU in percent."""
@@ -167,6 +196,7 @@ class CpuSampler:
             sharing,
             self._taken(busy, own + sharing, lab),
             generators,
+            round(self._quota.throttled(), 3),
         )
 
     def _taken(self, busy: list[float], own: float, lab: float) -> float:
@@ -206,4 +236,5 @@ def busy_between(uses: Sequence[CpuUse], start: float, end: float) -> CpuUse | N
         others=fmean(use.others for use in span),
         sharing=fmean(use.sharing for use in span),
         taken=fmean(use.taken for use in span),
+        throttled=fmean(use.throttled for use in span),
     )

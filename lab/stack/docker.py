@@ -104,6 +104,9 @@ class DockerEngine:
             self._compose(["up", "-d", "--wait", "--build", *self._started(settings)], settings)
         if settings.LAB_REFERENCE_APP == "off":
             self._remove_reference_app(settings)
+        else:
+            # What was set for a measurement that was killed.
+            self.sql("postgres", "ALTER SYSTEM RESET ALL", "SELECT pg_reload_conf()")
         save(settings, self._state)
 
     def _remove_reference_app(self, settings: Settings) -> None:

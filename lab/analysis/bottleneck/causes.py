@@ -22,7 +22,8 @@ VIRTUAL_USERS: Final = Cause(
     "virtual users of the load", "more of them: MAX_VUS=300 lab k6 …, and memory for them"
 )
 GENERATOR: Final = Cause(
-    "CPU of the load generator", "more CPUs for it (LAB_LOAD_CPUS), or several generators"
+    "CPU of the load generator",
+    "more CPUs for it (LAB_LOAD_CPUS) and no quota, or several generators",
 )
 OTHERS: Final = Cause("CPU taken by other programs", "stop them, and measure again")
 STEAL: Final = Cause(

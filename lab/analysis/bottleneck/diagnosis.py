@@ -24,6 +24,7 @@ from lab.analysis.bottleneck.evidence import (
 from lab.analysis.bottleneck.facts import Facts
 from lab.analysis.bottleneck.split import Place, Split, split_of
 from lab.analysis.bottleneck.stretch import FULL_CPU, FULL_SLOTS, LITTLE_WAIT, Stretch
+from lab.host.groups import MUCH_THROTTLED
 from lab.stack.sides import side_of
 from lab.stack.signals.second import POSTGRES, SERVER
 
@@ -35,9 +36,8 @@ _MIN_LOOKS = 20
 _CLOSE = 1.3
 # Of one process's CPU.
 _FULL_PROCESS, _BUSY_PROCESS = 0.85, 0.5
-# Of the target's CPUs by other programs, steal, and seconds per second in which a quota stopped
-# a service.
-_TAKEN, _MUCH_STEAL, _THROTTLED = 0.2, 0.15, 0.1
+# Of the target's CPUs by other programs, and steal.
+_TAKEN, _MUCH_STEAL = 0.2, 0.15
 _MANY_FAULTS = 50
 # Of the connections, for superusers: Postgres's own three, and the one that looks.
 _RESERVED = 4
@@ -111,7 +111,9 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
     seen = facts.saturated
     yield from _slow_alone(facts)
     if facts.limited_by == "generator_cpu":
-        yield causes.GENERATOR, f"its CPUs were {seen.cpu.load:.0%} busy"
+        quota = seen.cpu.throttled
+        stopped = f", and a CPU quota stopped it for {quota:.2f} s of each second" if quota else ""
+        yield causes.GENERATOR, f"its CPUs were {seen.cpu.load:.0%} busy{stopped}"
     if facts.limited_by == "others" or _is_taken_by_others(facts):
         yield (
             causes.OTHERS,
@@ -133,7 +135,7 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
 def _quota(facts: Facts) -> Iterator[tuple[Cause, str]]:
     """Yield whose CPU quota is used up: the server's, or that of a service requests wait for."""
     for service, stopped in _most_first(facts.saturated.throttled):
-        if stopped > _THROTTLED and _is_awaited(facts, service):
+        if stopped > MUCH_THROTTLED and _is_awaited(facts, service):
             title = _TITLES.get(service, service)
             cause = causes.QUOTA if service == SERVER else causes.quota_of(title)
             yield cause, f"it stopped {title} for {stopped:.2f} s of each second"

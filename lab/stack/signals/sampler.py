@@ -11,9 +11,9 @@ from typing import Any
 import psycopg
 
 from lab.host.cpus import bind
+from lab.host.groups import ControlGroups
 from lab.host.sampler import LOOK_AGAIN_SECONDS
 from lab.stack.signals import nginx
-from lab.stack.signals.groups import ControlGroups
 from lab.stack.signals.processes import Processes
 from lab.stack.signals.second import SERVER, Look, Second, Signals
 from lab.stack.signals.sessions import Sessions

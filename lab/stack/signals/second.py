@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from lab.stack.signals.groups import GroupEvents
+from lab.host.groups import GroupEvents
 from lab.stack.signals.processes import ThreadState, Use
 from lab.stack.signals.tcp import Connection
 

@@ -1,5 +1,7 @@
 """When a ramp may stop because its load generator is the limit."""
 
+from dataclasses import replace
+
 import pytest
 
 from lab.analysis.early_stop import generator_is_full
@@ -24,6 +26,12 @@ def _uses(*load):
 )
 def test_generator_is_full_after_eight_seconds_without_a_pause(load, full):
     assert generator_is_full(_uses(*load), STARTED) is full
+
+
+def test_generator_is_full_if_a_quota_stops_it():
+    uses = [replace(use, throttled=0.5) for use in _uses(*[0.3] * 8)]
+    assert generator_is_full(uses, STARTED)
+    assert not generator_is_full([*uses, *_uses(*[0.3] * 8)], STARTED)
 
 
 def test_seconds_before_the_load_do_not_count():

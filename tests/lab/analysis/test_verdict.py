@@ -101,6 +101,11 @@ def test_others_on_the_targets_cpus_are_the_limit():
     assert _judge(_result(0.3, cpu=uses)).limited_by == "others"
 
 
+def test_generator_that_a_quota_stops_is_the_limit():
+    uses = [CpuUse(float(second), 0.99, 0.3, throttled=0.2) for second in range(61)]
+    assert _judge(_result(0.3, cpu=uses)).limited_by == "generator_cpu"
+
+
 def test_target_that_can_not_be_seen_is_never_the_limit():
     unseen = TargetName(name="shop", url="http://shop", observed=False)
     verdict = _judge(_result(0.5, target=unseen))

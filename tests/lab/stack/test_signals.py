@@ -11,10 +11,10 @@ from subprocess import PIPE
 
 import pytest
 
+from lab.host import groups
 from lab.host.cpus import usable_cpus
+from lab.host.groups import ControlGroups, GroupEvents
 from lab.stack.native.supervision import wait_for
-from lab.stack.signals import groups
-from lab.stack.signals.groups import ControlGroups, GroupEvents
 from lab.stack.signals.nginx import lines_after, rejections, size_of
 from lab.stack.signals.processes import Processes
 from lab.stack.signals.sampler import SignalSampler, Watched

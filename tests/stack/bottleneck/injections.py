@@ -1,5 +1,6 @@
 """What disturbs a stack, so that its bottleneck is known; undone after the block."""
 
+import os
 import re
 import secrets
 import shutil
@@ -99,9 +100,17 @@ def _again_and_again(work):
 
 def cpu_quota(engine, service="backend", cpus=0.3):
     """Let a service use no more than this part of a CPU."""
+    return _limited(engine.pids()[service], "cpu", *_cpu_limits(cpus))
+
+
+def quota_of_the_load(_engine):
+    """Let the lab and its k6 use no more than a third of a CPU, as a container may."""
+    return _limited(os.getpid(), "cpu", *_cpu_limits(0.33))
+
+
+def _cpu_limits(cpus):
     microseconds = f"{100_000 * cpus:.0f}"
-    limits = ("cpu.max", f"{microseconds} 100000"), ("cpu.cfs_quota_us", microseconds)
-    return _limited(engine, service, "cpu", *limits)
+    return ("cpu.max", f"{microseconds} 100000"), ("cpu.cfs_quota_us", microseconds)
 
 
 @contextmanager
@@ -109,7 +118,7 @@ def little_memory(engine):
     """Restart the backend's workers during the load, with less memory than they need."""
     limits = ("memory.max", _LITTLE_MEMORY), ("memory.limit_in_bytes", _LITTLE_MEMORY)
     timer = Timer(_LATER_SECONDS, _end_workers, [engine.pids()["backend"]])
-    with _limited(engine, "backend", "memory", *limits):
+    with _limited(engine.pids()["backend"], "memory", *limits):
         timer.start()
         try:
             yield
@@ -123,9 +132,11 @@ def _end_workers(master: int) -> None:
 
 
 @contextmanager
-def _limited(engine, service, controller, *limits):
-    """Move a service into a control group with a limit: its file and value of version 2, and 1."""
-    main = psutil.Process(engine.pids()[service])
+def _limited(pid, controller, *limits):
+    """Move a process and its children into a control group with a limit: its file and value of
+    version 2, and 1.
+    """
+    main = psutil.Process(pid)
     pids = [main.pid, *(child.pid for child in main.children(recursive=True))]
     is_second = (_CGROUPS / "cgroup.controllers").exists()
     folder = _CGROUPS / _NAME if is_second else _CGROUPS / controller / _NAME

@@ -35,6 +35,7 @@ from tests.stack.bottleneck.injections import (
     other_program,
     posts_without_index,
     program_of_low_priority,
+    quota_of_the_load,
     slow_redis,
 )
 
@@ -171,6 +172,13 @@ MORE = {
         causes.GENERATOR,
         ("LAB_NGINX_CACHE=protected",),
         {"scenario": "list", "rate": 15_000, "bound_ms": 300},
+    ),
+    "a quota of the load generator": Case(
+        causes.GENERATOR,
+        ("LAB_NGINX_CACHE=protected",),
+        {"scenario": "list", "rate": 2_000, "bound_ms": 300},
+        quota_of_the_load,
+        evidence="a CPU quota stopped it",
     ),
 }
 TRAPS = {

@@ -12,6 +12,8 @@ _PROC, _CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 # In version 2, then in version 1: the file that tells it, and names in it with their units.
 _QUOTA = {"cpu.stat": {"throttled_usec": 1e-6, "throttled_time": 1e-9}}
 _KILLS = {"memory.events": {"oom_kill": 1.0}, "memory.oom_control": {"oom_kill": 1.0}}
+# Seconds per second: with less, only the slowest responses show it.
+MUCH_THROTTLED = 0.1
 
 
 @dataclass(frozen=True)
