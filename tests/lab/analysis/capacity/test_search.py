@@ -201,6 +201,14 @@ def test_contradicting_holds_are_reported_and_widen_the_interval():
     assert any("too noisy to narrow this further" in note for note in found.notes)
 
 
+def test_wandering_speed_is_why_an_interval_stays_wide():
+    found = _search("speed wanders", 13)
+    assert not found.confirmed
+    assert found.notes == (
+        "the machine is too noisy to narrow this further: the speed of its CPUs varied by ±11%",
+    )
+
+
 class _Impostor:
     """Loads that always succeed at once: no target is that good."""
 
