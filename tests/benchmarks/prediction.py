@@ -32,14 +32,14 @@ _GTHREAD = ("LAB_SERVER=gunicorn-gthread", "LAB_WORKERS=2", "LAB_THREADS=8")
 # Scenario and settings.
 CELLS = {
     "lists": ("list", _FAST),
-    "naive details": ("detail", ("LAB_DETAIL=naive",)),
+    "lists, threads": ("list", (*_FAST, *_GTHREAD)),
+    "lists, granian": ("list", (*_FAST, "LAB_SERVER=granian")),
     "quick details": ("detail", _FAST),
     "quick details, threads": ("detail", (*_FAST, *_GTHREAD)),
     "quick details, granian": ("detail", (*_FAST, "LAB_SERVER=granian")),
     "quick details, uvicorn": ("detail", (*_FAST, "LAB_SERVER=uvicorn")),
     "quick details, Redis cache": ("detail", (*_FAST, "LAB_REDIS_CACHE=versioned")),
     "quick bookings": ("booking", _FAST),
-    "naive bookings": ("booking", ("LAB_BOOKING=naive",)),
     "journeys": ("journey", _FAST),
 }
 
