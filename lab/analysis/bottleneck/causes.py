@@ -36,6 +36,9 @@ REQUEST_LIMIT: Final = Cause(
     "rate limit (429)", "raise it: LAB_NGINX_POST_RATE, `limit_req`, or the API's throttling"
 )
 NGINX_CONNECTIONS: Final = Cause("Nginx's worker_connections", "raise worker_connections")
+NGINX_FILES: Final = Cause(
+    "Nginx's open files", "raise worker_rlimit_nofile: a connection needs one or two"
+)
 MAX_CONNECTIONS: Final = Cause(
     "Postgres's max_connections", "a pool (LAB_DB_POOL), or raise LAB_DB_MAX_CONNECTIONS"
 )

@@ -49,6 +49,7 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
         yield causes.STEAL, f"it took {seen.cpu.steal:.0%} of the CPU time"
     yield from _quota(facts)
     yield from _memory(facts)
+    yield from _open_files(facts)
     if seen.dropped > 0 and _has_free_slots(facts) and _is_in_no_queue(facts):
         yield (
             causes.VIRTUAL_USERS,
@@ -74,6 +75,15 @@ def _memory(facts: Facts) -> Iterator[tuple[Cause, str]]:
     faults = facts.saturated.faults
     if faults > _MANY_FAULTS:
         yield causes.MEMORY, f"{faults:.0f} pages a second were read from the disk again"
+
+
+def _open_files(facts: Facts) -> Iterator[tuple[Cause, str]]:
+    """Yield Nginx's limit if requests wait in front of it, or failed."""
+    count = facts.rejections.get("files", 0)
+    waits = split_of(facts.saturated, facts.slots).share("clients") >= INNERMOST
+    fails = facts.by_errors and count >= _MANY_REJECTED * facts.failed
+    if count and (waits or fails):
+        yield causes.NGINX_FILES, f"its log has “Too many open files” {count:,} times"
 
 
 def _most_first(values: Mapping[str, float]) -> list[tuple[str, float]]:

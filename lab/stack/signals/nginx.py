@@ -1,4 +1,4 @@
-"""Requests that Nginx refused itself, by the reasons in its error log."""
+"""Requests that Nginx refused itself, or could not accept, by the reasons in its error log."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -6,9 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-Rejection = Literal["connections", "shed"]
+Rejection = Literal["connections", "files", "shed"]
 _REASONS: dict[bytes, Rejection] = {
     b"worker_connections are not enough": "connections",
+    # Connections wait until files are closed.
+    b"Too many open files": "files",
     # Every upstream has as many requests as max_conns allows.
     b"no live upstreams": "shed",
 }

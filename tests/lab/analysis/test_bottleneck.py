@@ -98,6 +98,14 @@ CASES = {
         causes.REDIS_CPU,
     ),
     "generator": (_facts(limited_by="generator_cpu"), causes.GENERATOR),
+    "open files of Nginx": (
+        _facts(
+            **{"slots": 16, "in_flight": 200.0, "in_server": 0.2, "queued": 0.0, "awaited": {}},
+            **{"threads": {}, "rejections": {"files": 27}},
+        ),
+        causes.NGINX_FILES,
+    ),
+    "open files of Nginx that were enough": (_facts(rejections={"files": 1}), causes.SLOTS),
     "slow Redis": (
         _facts(awaited={"redis": 1.9}, sent={"redis": 9.0}, threads={"outside": 1.9}),
         causes.REDIS,

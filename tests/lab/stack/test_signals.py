@@ -144,9 +144,12 @@ def test_nginx_refusals_are_counted_by_reason_from_the_start_of_a_load(tmp_path)
     log.write_text(line.format("no live upstreams while connecting"))
     start = size_of(log)
     with log.open("a") as file:
-        for text in ("no live upstreams", "12 worker_connections are not enough", "other"):
+        for text in (
+            *("no live upstreams", "12 worker_connections are not enough", "other"),
+            "accept4() failed (24: Too many open files)",
+        ):
             file.write(line.format(text))
-    assert rejections(lines_after(log, start)) == {"connections": 1, "shed": 1}
+    assert rejections(lines_after(log, start)) == {"connections": 1, "files": 1, "shed": 1}
 
 
 def test_second_of_a_server_has_its_requests_and_its_dependency(server):

@@ -180,12 +180,20 @@ def _move(pids, folder: Path) -> None:
             (folder / "cgroup.procs").write_text(str(pid))
 
 
-@contextmanager
 def few_nginx_connections(engine):
     """Let each worker of Nginx have 40 connections, those to the backend included."""
+    return _nginx_limit(engine, "worker_connections", 40)
+
+
+def few_nginx_files(engine):
+    return _nginx_limit(engine, "worker_rlimit_nofile", 60)
+
+
+@contextmanager
+def _nginx_limit(engine, directive, value):
     file, master = engine._state.run / "nginx.conf", psutil.Process(engine.pids()["nginx"])
     before = file.read_text()
-    changed = re.sub(r"worker_connections \d+;", "worker_connections 40;", before)
+    changed = re.sub(rf"{directive} \d+;", f"{directive} {value};", before)
     assert changed != before
     try:
         file.write_text(changed)
