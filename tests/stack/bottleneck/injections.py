@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread, Timer
 
@@ -246,16 +247,34 @@ def posts_without_index(engine):
         )
 
 
-@contextmanager
 def locked_table(engine):
     """Lock the table of hotels for 0.7 of each 0.75 s, as migrations do."""
-    statement = "LOCK TABLE hotels_hotel IN ACCESS EXCLUSIVE MODE"
+    return _locked(engine, "LOCK TABLE hotels_hotel IN ACCESS EXCLUSIVE MODE")
 
+
+def locked_rows(engine):
+    """Lock what bookings belong to, for 0.7 of each 0.75 s, as another program may."""
+    tables = ("hotels_suite", "hotels_hotel")
+    return _locked(engine, *(f"SELECT 1 FROM {table} FOR UPDATE" for table in tables))
+
+
+@contextmanager
+def _locked(engine, *statements):
     def lock():
-        engine.sql("hotel", "BEGIN", statement, "SELECT pg_sleep(0.7)", "COMMIT")
+        engine.sql("hotel", "BEGIN", *statements, "SELECT pg_sleep(0.7)", "COMMIT")
         time.sleep(0.05)
 
     with _again_and_again(lock):
+        yield
+
+
+@contextmanager
+def queries_of_others(engine):
+    """Let three sessions of another program compute in Postgres."""
+    query = partial(engine.sql, "hotel", "SELECT count(*) FROM generate_series(1, 3000000)")
+    with ExitStack() as running:
+        for _ in range(3):
+            running.enter_context(_again_and_again(query))
         yield
 
 

@@ -32,10 +32,12 @@ from tests.stack.bottleneck.injections import (
     few_nginx_connections,
     few_nginx_files,
     little_memory,
+    locked_rows,
     locked_table,
     other_program,
     posts_without_index,
     program_of_low_priority,
+    queries_of_others,
     quota_of_the_load,
     slow_redis,
 )
@@ -168,6 +170,24 @@ MORE = {
         ("LAB_DETAIL=fast",),
         {"scenario": "detail", "rate": 200},
         partial(cpu_quota, service="postgres", cpus=0.05),
+    ),
+    "a quota of Redis": Case(
+        causes.quota_of("Redis"),
+        ("LAB_REDIS_CACHE=versioned", "LAB_DETAIL=fast"),
+        {"scenario": "detail", "rate": 250},
+        partial(cpu_quota, service="redis", cpus=0.01),
+    ),
+    "queries of another program": Case(
+        causes.POSTGRES_CPU,
+        ("LAB_DETAIL=fast",),
+        {"scenario": "detail", "rate": 300},
+        queries_of_others,
+    ),
+    "rows that another program locks": Case(
+        causes.ROW_LOCKS,
+        ("LAB_BOOKING=naive",),
+        {"scenario": "booking", "rate": 60},
+        locked_rows,
     ),
     "workers that are killed for lack of memory": Case(
         causes.MEMORY,
