@@ -78,7 +78,7 @@ class _ServiceMeter:
         return used
 
 
-class _QuotaMeter:
+class QuotaMeter:
     """Seconds per second in which a CPU quota stopped the generators since the last call."""
 
     def __init__(self, server_pids: Sequence[int]) -> None:
@@ -122,7 +122,7 @@ class CpuSampler:
         self._target = dict(find_target())
         self._meter = _ServiceMeter({**pids, **self._target})
         self._server_pids = server_pids({**pids, **self._target})
-        self._quota = _QuotaMeter(self._server_pids)
+        self._quota = QuotaMeter(self._server_pids)
         cpus = choose_cpus(settings)
         self._sides = (expand(cpus.target), expand(cpus.load))
         self._stop = threading.Event()

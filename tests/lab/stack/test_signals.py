@@ -11,9 +11,8 @@ from subprocess import PIPE
 
 import pytest
 
-from lab.host import groups
 from lab.host.cpus import usable_cpus
-from lab.host.groups import ControlGroups, GroupEvents
+from lab.host.groups import GroupEvents
 from lab.stack.native.supervision import wait_for
 from lab.stack.signals.nginx import lines_after, rejections, size_of
 from lab.stack.signals.processes import Processes
@@ -194,56 +193,6 @@ def test_cpu_time_of_threads_that_ended_is_counted():
     in_threads = 0.8 * (time.process_time() - used) / (time.monotonic() - began)
     assert seen.cpu > in_threads
     assert seen.busiest > in_threads
-
-
-@pytest.fixture
-def cgroups(monkeypatch, tmp_path):
-    """Return a function that makes the groups of a process: its lines, and files of groups."""
-    monkeypatch.setattr(groups, "_PROC", tmp_path / "proc")
-    monkeypatch.setattr(groups, "_CGROUPS", tmp_path / "cgroup")
-
-    def make(pid, lines, files):
-        process = tmp_path / "proc" / str(pid)
-        process.mkdir(parents=True)
-        (process / "cgroup").write_text(lines)
-        for name, text in files.items():
-            path = tmp_path / "cgroup" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-
-    return make
-
-
-@pytest.mark.parametrize(
-    ("lines", "files"),
-    [
-        (
-            "0::/app\n",
-            {"app/cpu.stat": "throttled_usec 2500000\n", "app/memory.events": "oom_kill 3\n"},
-        ),
-        (
-            "5:memory:/app\n4:cpu,cpuacct:/app\n0::/app\n",
-            {
-                "memory/app/memory.oom_control": "under_oom 0\noom_kill 3\n",
-                "cpu,cpuacct/app/cpu.stat": "throttled_time 2500000000\n",
-                "unified/app/cpu.stat": "usage_usec 1\n",
-            },
-        ),
-    ],
-    ids=["version 2", "version 1, with a version 2 that counts nothing"],
-)
-def test_events_of_a_control_group_are_read(cgroups, lines, files):
-    cgroups(11, lines, files)
-    # Postgres is in the same group, and nothing is known of Redis.
-    cgroups(12, lines, {})
-    found = ControlGroups.of({"server": 11, "postgres": 12, "redis": 13})
-    assert found.events() == GroupEvents({"server": 2.5}, {"server": 3.0})
-
-
-def test_kills_in_the_group_of_the_lab_are_not_those_of_a_service(cgroups):
-    cgroups(os.getpid(), "0::/session\n", {})
-    cgroups(11, "0::/session\n", {"session/memory.events": "oom_kill 3\n"})
-    assert ControlGroups.of({"server": 11}).events() == GroupEvents()
 
 
 def test_events_count_from_the_beginning_of_a_second():
