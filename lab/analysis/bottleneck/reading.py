@@ -1,7 +1,7 @@
 """Read the facts of a diagnosis from a result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
@@ -25,33 +25,58 @@ TOO_MANY_REQUESTS = "429"
 def facts_of(
     result: Result, settings: Settings, bounds: Bounds, rejections: Mapping[str, int]
 ) -> Facts | None:
-    """Return the facts of a run that broke; None for another one, or without its stretch."""
-    point = result.break_point
-    if point is None or result.prometheus is None or not result.windows:
+    """Return the facts of a run that broke, or that its full generator ended; None for another
+    one, or without the stretch that decides.
+    """
+    decisive = _decisive(result)
+    if decisive is None:
         return None
-    first = point.seconds_into_test - WINDOW_SECONDS
-    saturated = _stretch(result, first, _end_of_break(result.windows, point.seconds_into_test))
+    saturated = _stretch(result, decisive.start, decisive.end)
     if saturated is None:
         return None
     url = result.target.url if result.target else ""
     # The first requests of a new process may be late without a queue; then quick ones follow.
-    until = [w for w in result.windows if w.end <= point.seconds_into_test]
+    until = [w for w in result.windows if w.end <= decisive.start + WINDOW_SECONDS]
     p95 = min((w.p95_ms for w in until if w.p95_ms is not None), default=None)
     return Facts(
         saturated=saturated,
         begin=_stretch(result, 0, result.windows[0].end, counted=False),
         early=_stretch(result, 0, _EARLY_SECONDS),
-        half=_quiet(result, point.rate),
+        half=_quiet(result, decisive.rate),
         p95_limit=bounds.p95_ms / 1000,
         first_p95=None if p95 is None else p95 / 1000,
         limited_by=result.limited_by,
         observed=result.target is None or result.target.observed,
         rejections={**rejections, "limit": result.statuses.get(TOO_MANY_REQUESTS, 0)},
         failed=result.failed,
-        by_errors=any(reason.startswith(_ERRORS) for reason in point.reasons),
+        by_errors=any(reason.startswith(_ERRORS) for reason in decisive.reasons),
         unseen=tuple(result.unseen_signals),
         **limits_of(url, settings, saturated),
     )
+
+
+@dataclass(frozen=True)
+class _Decisive:
+    """The seconds that decided about a run, the rate there, and why it broke, if it did."""
+
+    start: float
+    end: float
+    rate: float
+    reasons: tuple[str, ...] = ()
+
+
+def _decisive(result: Result) -> _Decisive | None:
+    point, windows = result.break_point, result.windows
+    if result.prometheus is None or not windows:
+        return None
+    if point:
+        first = point.seconds_into_test
+        end = _end_of_break(windows, first)
+        return _Decisive(first - WINDOW_SECONDS, end, point.rate, tuple(point.reasons))
+    if result.outcome == "held" and result.stopped_after is not None:
+        end = windows[-1].end
+        return _Decisive(end - WINDOW_SECONDS, end, windows[-1].offered)
+    return None
 
 
 def _end_of_break(windows: Sequence[Window], start: float) -> float:

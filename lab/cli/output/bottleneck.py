@@ -86,9 +86,9 @@ def _rates(rates: list[float]) -> str:
 
 def _rest(document: dict[str, Any], found: Diagnosis) -> Iterator[str]:
     if found.predicted_rate is not None:
-        yield (
-            f"predicted from the quiet part of the load: {rate(found.predicted_rate)}/s; it broke "
-            f"at {rate(document['broke_at'])}/s"
-        )
+        broke = document["broke_at"]
+        measured = f"; it broke at {rate(broke)}/s" if broke else ""
+        predicted = rate(found.predicted_rate)
+        yield f"predicted from the quiet part of the load: {predicted}/s{measured}"
     for lost in document["unseen"]:
         yield f"[dim]not seen:[/dim] {escape(lost)}"

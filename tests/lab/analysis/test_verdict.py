@@ -4,12 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from lab.analysis.bottleneck import causes
+from lab.analysis.bottleneck.diagnosis import diagnose
+from lab.analysis.bottleneck.reading import facts_of
 from lab.analysis.completeness import Completeness, GeneratorFault
 from lab.analysis.result import GeneratorResult, PrometheusRange, Result, TargetName, WebSockets
 from lab.analysis.verdict import Verdict, verdict_of
 from lab.analysis.windows import Bounds, Counters, windows
 from lab.host.sampler import CpuUse
 from lab.load.plan import Plan, Stage
+from lab.settings import load_settings
 from lab.stack.signals.second import Signals
 
 PLAN = Plan((Stage(60, 0, 60),), "requests")
@@ -55,9 +59,15 @@ def test_target_is_limit_when_generator_had_spare_cpu():
 
 def test_generator_is_limit_of_a_ramp_that_was_stopped_without_a_break():
     # Full only at its end, so its mean says nothing.
-    verdict = _judge(_result(0.5, slow_from=99, stopped_after=60))
+    result = _result(0.5, slow_from=99, stopped_after=60)
+    verdict = _judge(result)
     assert (verdict.outcome, verdict.limited_by) == ("held", "generator_cpu")
     assert "limited by the load generator's CPU" in verdict.verdict
+    judged = result.model_copy(update=vars(verdict))
+    facts = facts_of(judged, load_settings({}), Bounds(), {})
+    assert diagnose(facts).cause == causes.GENERATOR.name
+    held = judged.model_copy(update={"stopped_after": None})
+    assert facts_of(held, load_settings({}), Bounds(), {}) is None
 
 
 def test_verdict_and_document_show_same_rounded_rate():

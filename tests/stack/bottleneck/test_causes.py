@@ -200,6 +200,13 @@ MORE = {
         ("LAB_NGINX_CACHE=protected",),
         {"scenario": "list", "rate": 15_000, "bound_ms": 300},
     ),
+    "a quota of the load generator": Case(
+        causes.GENERATOR,
+        ("LAB_NGINX_CACHE=protected",),
+        {"scenario": "list", "rate": 2_000, "bound_ms": 300},
+        quota_of_the_load,
+        evidence="a CPU quota stopped it",
+    ),
 }
 TRAPS = {
     "a full accept queue behind a lock": Case(
@@ -316,16 +323,6 @@ def test_cause_is_named(stack, case):
 @pytest.mark.parametrize("case", MORE.values(), ids=MORE)
 def test_more_causes_are_named(stack, case):
     _check(stack, case)
-
-
-@pytest.mark.slow
-def test_quota_of_the_load_generator_is_the_limit(stack):
-    stack.apply(update_settings(stack.settings(), ["LAB_NGINX_CACHE=protected"]))
-    load = {"scenario": "list", "rate": 2_000, "bound_ms": 300}
-    single_run = _run(stack, Case(causes.GENERATOR, load=load, disturb=quota_of_the_load))
-    # The ramp ends early, perhaps before responses are late.
-    assert single_run.result.limited_by == "generator_cpu", single_run.result.verdict
-    shutil.rmtree(ROOT / single_run.files["folder"])
 
 
 @pytest.mark.slow
