@@ -58,11 +58,12 @@ class DashboardRuns:
 
 
 def run_for_dashboards(lab: Callable[..., Any]) -> DashboardRuns:
-    """Run a ramp, switch cache layers, run a smoke test."""
+    """Run a ramp that breaks on any machine, switch cache layers, run a smoke test."""
     start, testids = time.time() - _MARGIN_SECONDS, []
+    late = ("--p95", "1")
     layers = ("LAB_REDIS_CACHE=versioned", "LAB_NGINX_CACHE=protected")
     for argv in (
-        ("k6", "breakpoint", "--rate", "40", "--duration", "10s", "--scenario", "detail"),
+        ("k6", "breakpoint", "--rate", "40", "--duration", "10s", "--scenario", "detail", *late),
         ("set", *layers),
         # A rate needs two scrapes, which are 5 s apart, after the first response.
         ("k6", "smoke", "--vus", "3", "--duration", "20s"),

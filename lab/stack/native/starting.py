@@ -23,8 +23,6 @@ from lab.stack.native.supervision import (
 # a shorter timeout, a slow machine would look like a broken server.
 _SECONDS = 60
 _PORT_SECONDS = 5
-# Behind the cause there may be two more tracebacks: of the second worker and of gunicorn's end.
-_LOG_LINES = 80
 _NEXT_STEP = (
     "Fix the cause and repeat the command, or restore the setting: lab set NAME=VALUE. "
     "`lab status` shows what runs."
@@ -85,8 +83,7 @@ def _has_started(
     if supervision.states().get(service.name) == "failed" or (pids and pid != pids[0]):
         log = state.logs / f"{service.name}.log"
         raise LabError(
-            f"{service.name} did not start. Its log, {log}, ends:\n"
-            f"{last_lines(log, _LOG_LINES)}\n{_NEXT_STEP}"
+            f"{service.name} did not start. Its log, {log}, ends:\n{last_lines(log)}\n{_NEXT_STEP}"
         )
     if service.name == "postgres":
         return postgres.accepts_connections(settings, state)

@@ -22,6 +22,8 @@ from lab.paths import State, require_own
 from lab.stack.engine import ServiceState
 
 _POLL_SECONDS = 0.05
+_LOG_LINES = 12
+_FRAMES = ("  ", "Traceback (", "During handling of", "The above exception")
 
 # Supervisor's states, http://supervisord.org/subprocess.html#process-states
 _STATES: dict[str, ServiceState] = {
@@ -256,12 +258,15 @@ def wait_for(condition: Callable[[], object], *, seconds: float, what: str) -> N
         raise LabError(message) from None
 
 
-def last_lines(log: Path, count: int = 8) -> str:
-    """Return the end of a log file, for an error message."""
+def last_lines(log: Path) -> str:
+    """Return the end of a log file, for an error message: without the frames of tracebacks, behind
+    which the cause would not be seen.
+    """
     if not log.exists():
         return "(it wrote nothing)"
-    lines = log.read_text(errors="replace").strip().splitlines()[-count:]
-    return "\n".join(f"    {line}" for line in lines) or "(it wrote nothing)"
+    lines = log.read_text(errors="replace").splitlines()
+    told = [line for line in lines if line.strip() and not line.startswith(_FRAMES)]
+    return "\n".join(f"    {line}" for line in told[-_LOG_LINES:]) or "(it wrote nothing)"
 
 
 def remove_socket(state: State) -> None:
