@@ -119,9 +119,9 @@ def test_database_answers_and_reports_errors(engine):
 
 def test_what_a_killed_proof_set_in_postgres_ends_with_the_next_up(lab_on_docker, engine, poll):
     engine.sql("postgres", "ALTER SYSTEM SET synchronous_commit = off", "SELECT pg_reload_conf()")
-    poll(lambda: engine.sql("postgres", "SHOW synchronous_commit") == ["off"])
+    poll(lambda: engine.sql("postgres", "SHOW synchronous_commit") == ["off"], seconds=10)
     assert lab_on_docker("up").code == 0
-    poll(lambda: engine.sql("postgres", "SHOW synchronous_commit") == ["on"])
+    poll(lambda: engine.sql("postgres", "SHOW synchronous_commit") == ["on"], seconds=10)
 
 
 def test_versions_limits_and_pids_come_from_the_stack(engine):
