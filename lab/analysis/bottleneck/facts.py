@@ -9,9 +9,9 @@ _THREADED = {"gunicorn-sync": False, "gunicorn-gthread": True}
 
 @dataclass(frozen=True)
 class Facts:
-    """A broken run. `saturated` is its last stretch, over a limit; `begin` its first seconds, by
-    what was seen in the server; `early` a few more, by k6's counts; and `half` the stretch at about
-    half of the rate that broke.
+    """A run that broke, or that its full generator ended. `saturated` is the stretch that decided;
+    `begin` its first seconds, by what was seen in the server; `early` a few more, by k6's counts;
+    and `half` the stretch at about half of the rate that broke.
 
     `slots`: requests that the server works on at once, `processes` of it, `pool`: database
     connections that they share; None where that is unlimited or unknown.

@@ -36,9 +36,10 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
     seen = facts.saturated
     yield from _slow_alone(facts)
     if facts.limited_by == "generator_cpu":
-        quota = seen.cpu.throttled
-        stopped = f", and a CPU quota stopped it for {quota:.2f} s of each second" if quota else ""
-        yield causes.GENERATOR, f"its CPUs were {seen.cpu.load:.0%} busy{stopped}"
+        text = f"its CPUs were {seen.cpu.load:.0%} busy"
+        if seen.cpu.throttled > MUCH_THROTTLED:
+            text += f", and a CPU quota stopped it for {seen.cpu.throttled:.2f} s of each second"
+        yield causes.GENERATOR, text
     if facts.limited_by == "others" or _is_taken_by_others(facts):
         yield (
             causes.OTHERS,
