@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from grafana.src.queries import backend, caches, knee, load, resources, signals
+from grafana.src.queries import backend, caches, load, resources, signals
 from grafana.src.queries.selection import variable_matcher
 from lab.errors import LabError
 from lab.stack.native.supervision import wait_for
@@ -35,7 +35,6 @@ MAY_BE_EMPTY = {
     caches.staleness(TESTS, 0.99): "needs SCENARIO=staleness",
     caches.unseen_bookings(TESTS): "needs SCENARIO=staleness",
     load.errors_by_status(TESTS): "there were no errors",
-    knee.knee(TESTS): "no bound was broken",
     signals.seen("killed", TESTS): "services in the lab's own control group are not counted",
     backend.rejected_requests(): "nothing was refused",
     f"{resources.select_direction(resources.DISK, 'read')} > 0": "the page cache had everything",
