@@ -140,7 +140,7 @@ bench-signals: setup-dev ## Measure what looking for a bottleneck costs the targ
 	PYTHONPATH=tests $(BIN)/python -m tests.benchmarks.signals $(ARGS)
 
 .PHONY: bench-prediction
-bench-prediction: setup-dev ## Measure how well a third of the load predicts the capacity (30 minutes; a stopped one goes on)
+bench-prediction: setup-dev ## Measure how well a third of the load predicts the capacity (1 hour; a stopped one goes on)
 	PYTHONPATH=tests $(BIN)/python -m tests.benchmarks.prediction $(ARGS)
 
 .PHONY: bench-compare

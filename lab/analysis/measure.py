@@ -267,6 +267,8 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         websockets=_websockets(summary),
         steal=mean_share(use.steal for use in run.cpu),
         cpu_speed=run.cpu_speed,
+        target_cpus=run.target_cpus,
+        wake_ms=run.wake_ms,
         unit=summary.plan.unit if summary.plan else None,
         failed_ratio=round(failed / max(requests, 1), 4),
         missing_in_prometheus=completeness.k6 - (completeness.prometheus or 0),

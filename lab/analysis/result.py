@@ -324,6 +324,9 @@ class Result(_Part):
     steal: Annotated[float, Metric("stolen CPU time", "%", percent)] = 0.0
     # Speed of the target's CPUs, see lab/host/noise.py.
     cpu_speed: Annotated[float | None, Metric("CPU speed", "million turns/s")] = None
+    # Their number, and the CPU time by which waking them prolongs work, see lab/host/waking.py.
+    target_cpus: int | None = None
+    wake_ms: float | None = None
     unit: Literal["requests", "iterations"] | None = None
     failed_ratio: Annotated[float, Metric("failed", "%", percent)] = 0.0
     missing_in_prometheus: Annotated[int | None, Metric("not in Prometheus", form=whole)] = None

@@ -14,6 +14,7 @@ from lab.console import note
 from lab.errors import Interrupted, LabError, UsageError
 from lab.host.cpus import choose_cpus, expand
 from lab.host.sampler import CpuSampler, CpuUse
+from lab.host.waking import wake_seconds
 from lab.load.generators import SUMMARY, write_merged_summary
 from lab.load.kubernetes.manifests import Manifest
 from lab.load.kubernetes.run import cluster_env, push_login
@@ -41,7 +42,8 @@ _BY_HAND = ("SEGMENT", "GENERATORS", "PREPARED", "PREPARED_PATH", "START_AT", "S
 class Run:
     """A k6 run that ended: its files, and the CPU use during the run.
 
-    `cpu_speed` is the speed of the target's CPUs just before and just after, see lab/host/noise.py.
+    `cpu_speed` is the speed of the target's CPUs just before and just after, see lab/host/noise.py;
+    `target_cpus` is their number, `wake_ms` what waking them costs, see lab/host/waking.py.
     `stopped_at` is when the lab stopped the run early (Unix time); None when it ran to its end.
     `interrupted`: Ctrl-C, TERM or HUP was the reason. `clock_jump`: by how many seconds the
     machine's clock was set forward during the run, negative if back. `restarted` names the services
@@ -58,6 +60,8 @@ class Run:
     cpu: list[CpuUse]
     settings: Settings
     cpu_speed: float | None = None
+    target_cpus: int | None = None
+    wake_ms: float | None = None
     stopped_at: float | None = None
     interrupted: bool = False
     clock_jump: float = 0.0
@@ -169,6 +173,8 @@ def run_k6(
     (folder / SUMMARY).unlink(missing_ok=True)
     before = {**engine.pids(), **target.pids}
     here = 1 if load.cluster else load.generators
+    cpus = expand(choose_cpus(settings).target)
+    wake = wake_seconds(frozenset(cpus))
     sampler = CpuSampler(settings, engine.pids(), lambda: target.pids, load.testid, here)
     stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
     watching = SignalSampler(
@@ -195,6 +201,8 @@ def run_k6(
         cpu=sampler.uses,
         settings=settings,
         cpu_speed=sampler.speed(),
+        target_cpus=len(cpus),
+        wake_ms=round(1000 * wake, 2),
         stopped_at=end.stopped_at,
         interrupted=end.interrupted,
         clock_jump=round(clock_jump, 3),

@@ -14,6 +14,7 @@ from lab.analysis.windows import Bounds
 from lab.cli.options import current_engine
 from lab.console import note, out
 from lab.errors import Interrupted, LabError
+from lab.host.waking import wake_seconds
 from lab.load.load import Load, new_testid
 from lab.load.workloads import WRITING_SCENARIOS
 from lab.paths import RESULTS, ROOT
@@ -45,31 +46,47 @@ CELLS = {
 
 
 def run_cell(engine: Engine, stack: ExclusiveUse, name: str) -> Record:
-    """Search the capacity of a cell, then hold a third of it; return both rates."""
+    """Search the capacity of a cell before and after holding a third of it, since the machine's
+    speed wanders; return the rates.
+    """
     scenario, settings = CELLS[name]
     with engine.empty_caches(update_settings(stack.base, list(settings))):
         pass
-    if scenario in WRITING_SCENARIOS:
-        prepare(engine, stack)
-    measured = find_stack_capacity(engine, scenario, note)
-    if measured.outcome == "generator":
-        raise LabError(f"{name}: {measured.headline}, so its capacity is not known.")
-    if scenario in WRITING_SCENARIOS:
-        prepare(engine, stack)
-    rate = max(round(measured.rate / 3), 1)
-    load = Load("hold", scenario, rate=rate, duration="20s", testid=new_testid("third"))
-    held = run_once(engine, ReferenceApp(engine), load, Bounds(), quiet=True)
-    result = held.result
-    shutil.rmtree(ROOT / held.files["folder"])
-    settings_now = engine.settings()
-    assert settings_now is not None
+    before = _search(engine, stack, name)
+    rate = max(round(before / 3), 1)
+    predicted, wake_ms = _predict(engine, stack, scenario, rate)
+    after = _search(engine, stack, name)
     return {
-        "measured": measured.rate,
+        "measured": round((before + after) / 2, 2),
+        "searches": [before, after],
         "rate": rate,
-        "predicted": expected_capacity(result, settings_now),
-        "headline": measured.headline,
+        "predicted": predicted,
+        "wake_ms": wake_ms,
         "started": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
     }
+
+
+def _search(engine: Engine, stack: ExclusiveUse, name: str) -> float:
+    scenario, _ = CELLS[name]
+    if scenario in WRITING_SCENARIOS:
+        prepare(engine, stack)
+    found = find_stack_capacity(engine, scenario, note)
+    if found.outcome == "generator":
+        raise LabError(f"{name}: {found.headline}, so its capacity is not known.")
+    return found.rate
+
+
+def _predict(
+    engine: Engine, stack: ExclusiveUse, scenario: str, rate: int
+) -> tuple[float | None, float | None]:
+    """Return the capacity that a load at `rate` predicts, and the `wake_ms` that it assumes."""
+    if scenario in WRITING_SCENARIOS:
+        prepare(engine, stack)
+    wake_seconds.cache_clear()
+    load = Load("hold", scenario, rate=rate, duration="30s", testid=new_testid("third"))
+    held = run_once(engine, ReferenceApp(engine), load, Bounds(), quiet=True)
+    shutil.rmtree(ROOT / held.files["folder"])
+    return expected_capacity(held.result, held.settings), held.result.wake_ms
 
 
 def _error(record: Record) -> float:
@@ -78,12 +95,15 @@ def _error(record: Record) -> float:
 
 def table() -> Table:
     result = Table(title="Predicted by a third of the load, and measured", title_justify="left")
-    for column in ("cell", "held", "predicted", "measured", "error"):
+    for column in ("cell", "held", "predicted", "waking", "measured", "error"):
         result.add_column(column, justify="left" if column == "cell" else "right")
     for name, runs in by_series(NAME).items():
         for run in runs:
-            rates = (f"{run[key] or 0:.1f}/s" for key in ("rate", "predicted", "measured"))
-            result.add_row(name, *rates, f"{_error(run):+.1%}")
+            held, predicted, measured = (
+                f"{run[key] or 0:.1f}/s" for key in ("rate", "predicted", "measured")
+            )
+            waking = f"{run['wake_ms']} ms"
+            result.add_row(name, held, predicted, waking, measured, f"{_error(run):+.1%}")
     return result
 
 

@@ -16,7 +16,7 @@ from lab.analysis.bottleneck.facts import Facts
 from lab.analysis.bottleneck.overriding import is_shed, overriding_causes
 from lab.analysis.bottleneck.ranking import are_processes_full, ranking
 from lab.analysis.bottleneck.split import Split, split_of
-from lab.analysis.bottleneck.stretch import FULL_SLOTS
+from lab.analysis.bottleneck.stretch import FULL_SLOTS, Stretch
 
 # `likely`: one cause leads clearly. `unclear`: two are close. `unseen`: too little was seen.
 Certainty = Literal["likely", "unclear", "unseen"]
@@ -24,6 +24,9 @@ Certainty = Literal["likely", "unclear", "unseen"]
 _MIN_LOOKS = 20
 # By this factor the first cause leads the second; with less, both are named.
 _CLOSE = 1.3
+# Of a request's demand, what remains in any case when it wakes no CPU: a short request needs little
+# of what was in the caches.
+_LEAST_AWAKE = 2 / 3
 
 
 class Diagnosis(BaseModel):
@@ -140,14 +143,28 @@ def _is_seen(facts: Facts) -> bool:
 
 def predicted_rate(facts: Facts) -> float | None:
     """Return the rate at which the busiest resource is full, by the utilization law: demand is busy
-    share × servers ÷ throughput, and does not change with the load.
+    share × servers ÷ throughput, and does not change with the load, but for the CPU time that
+    waking adds while CPUs sleep between requests.
     """
     calm = facts.half
     if calm is None or not calm.answered:
         return None
-    limits = [calm.answered / calm.cpu.target] if calm.cpu.target else []
-    if facts.processes and calm.server_cpu:
-        limits.append(facts.processes * calm.answered / calm.server_cpu)
-    if facts.slots and calm.in_flight:
-        limits.append(facts.slots * calm.answered / calm.in_flight)
-    return round(min(limits), 2) if limits else None
+    resources = [
+        (facts.cpus, facts.cpus * calm.cpu.target),
+        (facts.processes, calm.server_cpu),
+        (facts.slots, calm.in_flight),
+    ]
+    rates = [
+        servers / _demand_awake(facts, calm, busy / calm.answered)
+        for servers, busy in resources
+        if servers and busy
+    ]
+    return round(min(rates), 2) if rates else None
+
+
+def _demand_awake(facts: Facts, calm: Stretch, demand: float) -> float:
+    """Return the demand of a request that finds its CPU awake. k6 sends requests at equal
+    distances, so each of them wakes a CPU, unless these are too busy to sleep for long.
+    """
+    asleep = min(1.0, 2 * (1 - calm.cpu.target))
+    return max(demand - asleep * facts.wake, _LEAST_AWAKE * demand)

@@ -14,7 +14,8 @@ class Facts:
     and `half` the stretch at about half of the rate that broke.
 
     `slots`: requests that the server works on at once, `processes` of it, `pool`: database
-    connections that they share; None where that is unlimited or unknown.
+    connections that they share; None where that is unlimited or unknown. `wake` is the CPU time in
+    seconds by which a request takes longer that wakes one of the target's `cpus`.
     `rejections`: requests that Nginx refused, by reason, of `failed` ones. `observed`: whether the
     target's processes are seen. `p95_limit` and `first_p95` in seconds.
     """
@@ -30,6 +31,8 @@ class Facts:
     processes: int | None = None
     pool: int | None = None
     max_connections: int | None = None
+    cpus: int = 1
+    wake: float = 0.0
     observed: bool = True
     rejections: dict[str, int] = field(default_factory=dict)
     failed: int = 0

@@ -52,7 +52,15 @@ def facts_of(
         by_errors=any(reason.startswith(_ERRORS) for reason in decisive.reasons),
         unseen=tuple(result.unseen_signals),
         **limits_of(url, settings, saturated),
+        **_waking(result),
     )
+
+
+def _waking(result: Result) -> dict[str, Any]:
+    """Return the fields of `Facts` about CPUs that sleep; none for an older result."""
+    if result.target_cpus is None or result.wake_ms is None:
+        return {}
+    return {"cpus": result.target_cpus, "wake": result.wake_ms / 1000}
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,8 @@ def expected_capacity(result: Result, settings: Settings) -> float | None:
     if seen is None:
         return None
     url = result.target.url if result.target else ""
-    return predicted_rate(Facts(seen, half=seen, **known_limits(url, settings)))
+    limits = known_limits(url, settings)
+    return predicted_rate(Facts(seen, half=seen, **limits, **_waking(result)))
 
 
 def limits_of(url: str, settings: Settings, saturated: Stretch) -> dict[str, Any]:

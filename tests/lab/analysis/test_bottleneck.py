@@ -430,6 +430,23 @@ def test_capacity_follows_from_the_quiet_part(half, rate):
 
 
 @pytest.mark.parametrize(
+    ("answered", "utilization", "wake", "rate"),
+    [
+        # 2 CPUs, 8 ms of CPU time for each request, 2 ms of it because it wakes one.
+        (100.0, 0.4, 0.002, 333.33),
+        # They hardly sleep: 8.5 ms, 0.6 ms of it because of that.
+        (200.0, 0.85, 0.002, 253.16),
+        # A short request of 1.5 ms needs 1 ms in any case.
+        (100.0, 0.075, 0.002, 2000.0),
+    ],
+)
+def test_request_of_a_quiet_load_wakes_a_cpu(answered, utilization, wake, rate):
+    half = _stretch(answered=answered, cpu=replace(CALM_CPU, target=utilization))
+    facts = _facts(half=half, slots=None, processes=None, cpus=2, wake=wake)
+    assert predicted_rate(facts) == pytest.approx(rate, rel=1e-3)
+
+
+@pytest.mark.parametrize(
     ("server", "slots"), [("gunicorn-sync", 2), ("gunicorn-gthread", 16), ("uvicorn", None)]
 )
 def test_worker_slots(server, slots):
