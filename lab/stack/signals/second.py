@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from lab.host.groups import GroupEvents
@@ -118,11 +118,12 @@ class Second:
     def add(self, look: Look) -> None:
         self._looks.append(look)
         for name, connections in look.connections.items():
-            for each in connections:
+            for number, each in enumerate(connections):
                 before = self._before.get(each.key)
                 if before:
                     self._sent[name] += each.segments - before.segments
                     self._retransmits += each.retransmits - before.retransmits
+                    connections[number] = _in_transit(each, before)
                 self._before[each.key] = each
 
     def following(self, use: Use, events: GroupEvents) -> "Second":
@@ -159,6 +160,14 @@ class Second:
 
     def _dependencies(self) -> list[str]:
         return sorted({name for look in self._looks for name in look.connections})
+
+
+def _in_transit(now: Connection, before: Connection) -> Connection:
+    """Return the connection, uncertain if a response came since the look before and nothing was
+    sent: more of it may be on its way.
+    """
+    comes = now.received > before.received and now.segments == before.segments
+    return replace(now, awaits=None) if comes and not now.awaits else now
 
 
 def _means(counts: Sequence[Mapping[Any, int]], names: Iterable[str]) -> dict[str, float]:

@@ -36,13 +36,14 @@ _NETWORK = 0x40000000
 @dataclass(frozen=True)
 class Connection:
     """A client's connection; `awaits` a response, None if that is not certain. `segments` were sent
-    since it was opened, `retransmits` of them again.
+    since it was opened, `retransmits` of them again, and `received` ones came.
     """
 
     key: bytes
     awaits: bool | None
     segments: int
     retransmits: int
+    received: int
 
 
 class TcpDiagnosis:
@@ -162,7 +163,7 @@ def _connection(body: bytes, namespace: int) -> Connection:
         # The time of the opening counts as one at which data was received.
         awaits = True if not received else None
     # Each namespace may count its cookies for itself.
-    return Connection(bytes([namespace]) + fields[9], awaits, sent, retransmits)
+    return Connection(bytes([namespace]) + fields[9], awaits, sent, retransmits, received)
 
 
 def _info(attributes: bytes) -> bytes:

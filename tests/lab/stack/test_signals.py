@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from contextlib import ExitStack
 from subprocess import PIPE
 
@@ -17,7 +18,7 @@ from lab.stack.native.supervision import wait_for
 from lab.stack.signals.nginx import lines_after, rejections, size_of
 from lab.stack.signals.processes import Processes
 from lab.stack.signals.sampler import SignalSampler, Watched
-from lab.stack.signals.second import Second
+from lab.stack.signals.second import Look, Second
 from lab.stack.signals.tcp import TcpDiagnosis
 
 
@@ -54,6 +55,29 @@ def test_requests_in_flight_are_connections_that_sent_later_than_they_received(s
             one.send(b"response")
         wait_for(lambda: _awaiting(tcp, port) == 3, seconds=2, what="two responses")
         assert sum(one.segments for one in tcp.connections_to(port)) == 5
+
+
+def test_response_that_comes_slowly_is_awaited_by_a_thread(server):
+    port = server.getsockname()[1]
+    use, threads = Processes([]).use(), Counter({"outside": 1})
+    with ExitStack() as opened:
+        (client,) = (opened.enter_context(one) for one in _connect(server, 1))
+        accepted = opened.enter_context(server.accept()[0])
+        tcp = TcpDiagnosis()
+        opened.callback(tcp.close)
+        client.send(b"request")
+        second = Second(use, GroupEvents())
+        for _ in range(4):
+            # The kernel's clock has steps of up to 10 ms.
+            time.sleep(0.05)
+            accepted.send(b"a part of the response")
+            time.sleep(0.05)
+            second.add(Look(threads, connections={"postgres": tcp.connections_to(port)}))
+        # At the first look, it may be that the first part was all.
+        assert second.signals(use, GroupEvents()).awaited == {"postgres": 0.75}
+        second = second.following(use, GroupEvents())
+        second.add(Look(threads, connections={"postgres": tcp.connections_to(port)}))
+        assert second.signals(use, GroupEvents()).awaited == {"postgres": 0.0}
 
 
 def test_connections_that_a_full_queue_refuses_wait_too():

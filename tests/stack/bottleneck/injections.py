@@ -83,6 +83,19 @@ def slow_redis(engine):
 
 
 @contextmanager
+def narrow_way_from_postgres(engine):
+    """Let 40 kB a second pass from Postgres to the backend, by the proxy that delays both."""
+    port = engine.settings().LAB_TOXIPROXY_PORT
+    toxics = f"http://{LOOPBACK}:{port}/proxies/postgres/toxics"
+    narrow = {"type": "bandwidth", "stream": "downstream", "attributes": {"rate": 40}}
+    httpx.post(toxics, json={"name": _NAME, **narrow}).raise_for_status()
+    try:
+        yield
+    finally:
+        httpx.delete(f"{toxics}/{_NAME}").raise_for_status()
+
+
+@contextmanager
 def _again_and_again(work):
     done = Event()
 

@@ -34,6 +34,7 @@ from tests.stack.bottleneck.injections import (
     little_memory,
     locked_rows,
     locked_table,
+    narrow_way_from_postgres,
     other_program,
     posts_without_index,
     program_of_low_priority,
@@ -101,6 +102,14 @@ MORE = {
         (*_GTHREAD, "LAB_DETAIL=fast"),
         {"scenario": "detail", "rate": 80, "bound_ms": 2000},
         locked_table,
+    ),
+    "a narrow way from Postgres": Case(
+        causes.SLOTS,
+        ("LAB_LATENCY_MS=2", "LAB_DETAIL=fast"),
+        {"scenario": "detail", "rate": 100},
+        narrow_way_from_postgres,
+        or_cause=causes.NETWORK,
+        evidence="network to Postgres",
     ),
     "workers that sleep": Case(causes.SLOTS, ("LAB_WORKBENCH=on",), _workbench("sleep", 8)),
     "a request slower than the limit": Case(
