@@ -48,6 +48,10 @@ BACKEND_CPU: Final = Cause(
 GIL: Final = Cause(
     "one CPU per process (Python's GIL)", "more processes: LAB_WORKERS, while CPUs are idle"
 )
+EVENT_LOOP: Final = Cause(
+    "one thread per process: a blocked event loop",
+    "async libraries in async views; or more processes. See what blocks it: py-spy dump",
+)
 POSTGRES_CPU: Final = Cause(
     "CPU of Postgres", "cheaper queries: pg_stat_statements and EXPLAIN show which need an index"
 )

@@ -13,7 +13,7 @@ from lab.analysis.bottleneck.evidence import (
 )
 from lab.analysis.bottleneck.facts import Facts
 from lab.analysis.bottleneck.split import Place, Split
-from lab.analysis.bottleneck.stretch import FULL_CPU, FULL_SLOTS, LITTLE_WAIT
+from lab.analysis.bottleneck.stretch import FULL_CPU, FULL_SLOTS, LITTLE_WAIT, Stretch
 from lab.stack.sides import side_of
 from lab.stack.signals.second import POSTGRES
 
@@ -29,6 +29,8 @@ _SLOW_REDIS = 0.005
 # Sessions that have a CPU for less of the time that they compute wait for one; and the server's
 # threads, if they wait for longer than this share of theirs.
 _COMPUTING, _WAITS_FOR_CPU = 0.8, 0.5
+# By so much, the number of threads that work may differ from that of the processes.
+_ALL_THE_TIME = 0.15
 # Of a request's time: less is not worth a line.
 _LEAST_SHARE = 0.02
 _OWN_SERVICES = ("backend", "backend-beside", "target")
@@ -222,6 +224,19 @@ def _slots_or(facts: Facts, split: Split, cause: Cause) -> Cause:
     return causes.SLOTS if is_full else cause
 
 
+def _working(seen: Stretch) -> float:
+    """Return the threads that compute, sleep, or wait for another program."""
+    return sum(seen.threads.get(state, 0.0) for state in ("running", "outside", "sleep"))
+
+
+def _is_one_thread_each(facts: Facts, working: float) -> bool:
+    """Return whether each process has one thread that works, all the time. A server that is not
+    known has as many processes.
+    """
+    count = facts.processes or round(working)
+    return count >= 1 and abs(working - count) <= _ALL_THE_TIME * count
+
+
 def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
     """Return the cause of requests that wait inside the server's processes."""
     share, text = split.share("process"), f"{duration(facts, split, 'process')} inside the server"
@@ -240,5 +255,9 @@ def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
     if facts.pool and used >= _POOL_IN_USE * facts.pool:
         return causes.POOL, share, f"{used:.1f} of {facts.pool} connections were in use; {text}"
     if seen.threads.get("lock", 0.0) < _LOCKED * split.places.get("process", 0.0):
+        working = _working(seen)
+        if _is_one_thread_each(facts, working):
+            text = f"{working:.1f} threads worked, slept or waited for others at a time; {text}"
+            return causes.EVENT_LOOP, share, text
         return causes.UNSEEN, share, f"{text}, in an event loop or where no thread is seen"
     return causes.PROCESS_LOCK, share, text

@@ -47,6 +47,17 @@ _LOCKED_TABLE = {
 CASES = {
     "workers behind a delay": (_facts(), causes.SLOTS),
     "no limit of workers": (_facts(slots=None), causes.NETWORK),
+    "an event loop that sleeps": (
+        _facts(
+            **{"slots": None, "processes": None, "in_flight": 30.0, "queued": 0.3},
+            **{"threads": {"sleep": 0.96}, "sessions": {}, "awaited": {}},
+        ),
+        causes.EVENT_LOOP,
+    ),
+    "event loops that wait for Postgres": (
+        _facts(slots=None, in_flight=30.0, queued=0.0),
+        causes.EVENT_LOOP,
+    ),
     "CPU of the backend": (
         _facts(cpu=FULL_CPU, server_cpu=0.8, waited=1.1, awaited={"postgres": 0.1}, threads={}),
         causes.BACKEND_CPU,

@@ -1,10 +1,12 @@
 """Known causes injected into the real stack: the lab must name them."""
 
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,14 +18,16 @@ from lab.analysis.bottleneck import causes
 from lab.analysis.bottleneck.causes import Cause
 from lab.analysis.windows import Bounds
 from lab.cli.output.bottleneck import bottleneck_lines
-from lab.host.cpus import usable_cpus
+from lab.host.cpus import choose_cpus, usable_cpus
 from lab.load.load import Load, new_testid
 from lab.paths import ROOT
-from lab.settings import update_settings
+from lab.settings import LOOPBACK, update_settings
+from lab.stack.native.supervision import port_is_open, wait_for
 from lab.suites.comparison.stacks import separate_stack
 from lab.suites.proof.run import prove
 from lab.suites.single_run import run_once
 from lab.targets.reference.app import ReferenceApp
+from lab.targets.target import PlainServer
 from tests.stack.bottleneck.injections import (
     SlowFlush,
     bursts_of_a_real_time_program,
@@ -42,6 +46,7 @@ from tests.stack.bottleneck.injections import (
     quota_of_the_load,
     slow_redis,
 )
+from tests.support.ports import free_port
 
 # These tests load the machine, one cause after the other.
 pytestmark = pytest.mark.alone
@@ -236,6 +241,18 @@ TRAPS = {
         or_cause=causes.POOL,
     ),
 }
+# An ASGI application that answers like the list of hotels.
+_SLEEPING = """
+import time
+
+async def answer(scope, receive, send):
+    if scope["type"] == "http":
+        time.sleep(0.05)
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        body = b'[{"id": "00000000-0000-4000-8000-000000000001"}]'
+        await send({"type": "http.response.body", "body": body})
+"""
 # Both need another stack: with two CPUs, and with a Postgres that loads a library.
 SEPARATE = {
     "one process with threads, on two CPUs": Case(
@@ -274,7 +291,10 @@ def _run(engine, case):
 
 def _check(engine, case):
     engine.apply(update_settings(engine.settings(), list(case.settings)))
-    single_run = _run(engine, case)
+    return _check_cause(_run(engine, case), case)
+
+
+def _check_cause(single_run, case):
     result = single_run.result
     found = result.bottleneck
     shown = "\n".join(["", result.verdict, *bottleneck_lines(found), str(found)])
@@ -343,6 +363,32 @@ def test_traps_are_seen(stack, case):
 @pytest.mark.slow
 def test_one_cpu_per_process_is_named(separate):
     _check(separate, SEPARATE["one process with threads, on two CPUs"])
+
+
+@contextmanager
+def _blocked_event_loop(engine, folder):
+    """Yield a target of another server, whose coroutine sleeps."""
+    (folder / "sleeping.py").write_text(_SLEEPING)
+    port = free_port()
+    argv = [
+        *("taskset", "-c", choose_cpus(engine.settings()).target, sys.executable, "-m", "uvicorn"),
+        *("sleeping:answer", "--app-dir", str(folder), "--port", str(port), "--no-access-log"),
+    ]
+    with subprocess.Popen(argv) as server:
+        try:
+            wait_for(lambda: port_is_open(LOOPBACK, port), seconds=20, what="uvicorn")
+            pids = {"target": server.pid}
+            yield PlainServer("sleeping", f"http://{LOOPBACK}:{port}", "a test's", pids)
+        finally:
+            server.terminate()
+
+
+@pytest.mark.slow
+def test_blocked_event_loop_of_another_app_is_named(stack, tmp_path):
+    load = Load("breakpoint", "list", rate=60, duration="30s", testid=new_testid("cause"))
+    with _blocked_event_loop(stack, tmp_path) as target:
+        single_run = run_once(stack, target, load, Bounds(), quiet=True)
+    _check_cause(single_run, Case(causes.EVENT_LOOP))
 
 
 @pytest.mark.slow
