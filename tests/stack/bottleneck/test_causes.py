@@ -114,7 +114,7 @@ MORE = {
         {"scenario": "detail", "rate": 100},
         narrow_way_from_postgres,
         or_cause=causes.NETWORK,
-        evidence="network to Postgres",
+        evidence="in the network to and from Postgres",
     ),
     "workers that sleep": Case(causes.SLOTS, ("LAB_WORKBENCH=on",), _workbench("sleep", 8)),
     "a request slower than the limit": Case(
