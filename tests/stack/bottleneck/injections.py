@@ -112,9 +112,9 @@ def _again_and_again(work):
         thread.join()
 
 
-def cpu_quota(engine, service="backend", cpus=0.3):
-    """Let a service use no more than this part of a CPU."""
-    return _limited(engine.pids()[service], "cpu", *_cpu_limits(cpus))
+def cpu_quota(engine, service="backend", cpus=0.3, period=0.1):
+    """Let a service use no more than this part of a CPU, in any such number of seconds."""
+    return _limited(engine.pids()[service], "cpu", *_cpu_limits(cpus, period))
 
 
 def quota_of_the_load(_engine):
@@ -122,15 +122,15 @@ def quota_of_the_load(_engine):
     return _limited(os.getpid(), "cpu", *_cpu_limits(0.33))
 
 
-def _cpu_limits(cpus):
-    microseconds = f"{100_000 * cpus:.0f}"
-    return ("cpu.max", f"{microseconds} 100000"), ("cpu.cfs_quota_us", microseconds)
+def _cpu_limits(cpus, period=0.1):
+    quota, each = (f"{1_000_000 * seconds:.0f}" for seconds in (period * cpus, period))
+    return {"cpu.max": f"{quota} {each}"}, {"cpu.cfs_period_us": each, "cpu.cfs_quota_us": quota}
 
 
 @contextmanager
 def little_memory(engine):
     """Restart the backend's workers during the load, with less memory than they need."""
-    limits = ("memory.max", _LITTLE_MEMORY), ("memory.limit_in_bytes", _LITTLE_MEMORY)
+    limits = {"memory.max": _LITTLE_MEMORY}, {"memory.limit_in_bytes": _LITTLE_MEMORY}
     timer = Timer(_LATER_SECONDS, _end_workers, [engine.pids()["backend"]])
     with _limited(engine.pids()["backend"], "memory", *limits):
         timer.start()
@@ -147,18 +147,18 @@ def _end_workers(master: int) -> None:
 
 @contextmanager
 def _limited(pid, controller, *limits):
-    """Move a process and its children into a control group with a limit: its file and value of
-    version 2, and 1.
+    """Move a process and its children into a control group with limits: the values of its files, of
+    version 2 and 1.
     """
     main = psutil.Process(pid)
     pids = [main.pid, *(child.pid for child in main.children(recursive=True))]
     is_second = (_CGROUPS / "cgroup.controllers").exists()
     folder = _CGROUPS / _NAME if is_second else _CGROUPS / controller / _NAME
-    file, value = limits[0] if is_second else limits[1]
     parent = _group_of(main.pid, controller)
     try:
         folder.mkdir(exist_ok=True)
-        (folder / file).write_text(value)
+        for file, value in (limits[0] if is_second else limits[1]).items():
+            (folder / file).write_text(value)
         _move(pids, folder)
     except OSError as error:
         _remove_group(folder, parent)

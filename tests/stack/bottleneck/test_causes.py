@@ -189,7 +189,8 @@ MORE = {
         causes.quota_of("Redis"),
         ("LAB_REDIS_CACHE=versioned", "LAB_DETAIL=fast"),
         {"scenario": "detail", "rate": 250},
-        partial(cpu_quota, service="redis", cpus=0.01),
+        # Shorter pauses than the 80 ms after which the app does without Redis.
+        partial(cpu_quota, service="redis", cpus=0.02, period=0.05),
     ),
     "queries of another program": Case(
         causes.POSTGRES_CPU,
