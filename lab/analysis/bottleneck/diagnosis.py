@@ -102,7 +102,9 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
     if not close and _may_lack_users(facts):
         dropped = f"{facts.saturated.dropped:.1f} dropped iterations per second"
         close = [Candidate(name=causes.VIRTUAL_USERS.name, share=first.share, evidence=dropped)]
-    evidence = [*workers(facts, split), first.evidence, *(one.evidence for one in close)]
+    # Its text has the threads, and the workers of a server that is not known are a guess.
+    busy = () if first.name == causes.EVENT_LOOP.name else workers(facts, split)
+    evidence = [*busy, first.evidence, *(one.evidence for one in close)]
     return {
         "cause": first.name,
         "certainty": "unclear" if close else "likely",

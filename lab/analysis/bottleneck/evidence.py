@@ -72,6 +72,19 @@ def postgres_text(facts: Facts, split: Split, place: Place, what: str) -> str:
     )
 
 
+def working_threads(facts: Facts) -> float:
+    """Return the threads that compute, sleep, or wait for another program."""
+    threads = facts.saturated.threads
+    return sum(threads.get(state, 0.0) for state in ("running", "outside", "sleep"))
+
+
+def one_thread_text(facts: Facts, split: Split) -> str:
+    return (
+        f"{working_threads(facts):.1f} threads worked, slept or waited for others at a time, for "
+        f"{split.busy:.1f} requests in the server; {split.waiting:.0f} waited in front of it"
+    )
+
+
 def network_text(facts: Facts, split: Split) -> str:
     seen = facts.saturated
     text = f"{duration(facts, split, 'network')} in the network to and from Postgres"

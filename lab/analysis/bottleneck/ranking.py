@@ -7,13 +7,15 @@ from lab.analysis.bottleneck.causes import Candidate, Cause
 from lab.analysis.bottleneck.evidence import (
     duration,
     network_text,
+    one_thread_text,
     place_text,
     postgres_text,
     seconds_of_trip,
+    working_threads,
 )
 from lab.analysis.bottleneck.facts import Facts
 from lab.analysis.bottleneck.split import Place, Split
-from lab.analysis.bottleneck.stretch import FULL_CPU, FULL_SLOTS, LITTLE_WAIT, Stretch
+from lab.analysis.bottleneck.stretch import FULL_CPU, FULL_SLOTS, LITTLE_WAIT
 from lab.stack.sides import side_of
 from lab.stack.signals.second import POSTGRES
 
@@ -220,21 +222,30 @@ def _redis_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
 
 def _slots_or(facts: Facts, split: Split, cause: Cause) -> Cause:
     """Return the worker slots if they are full: with more of them, waiting would not matter."""
+    if _is_one_thread_each(facts, split):
+        return causes.EVENT_LOOP
     is_full = facts.slots is not None and split.busy >= FULL_SLOTS * facts.slots
     return causes.SLOTS if is_full else cause
 
 
-def _working(seen: Stretch) -> float:
-    """Return the threads that compute, sleep, or wait for another program."""
-    return sum(seen.threads.get(state, 0.0) for state in ("running", "outside", "sleep"))
-
-
-def _is_one_thread_each(facts: Facts, working: float) -> bool:
-    """Return whether each process has one thread that works, all the time. A server that is not
-    known has as many processes.
+def _are_locked(facts: Facts, split: Split) -> bool:
+    """Return whether requests that wait inside the server have a thread at a lock; idle threads
+    look the same.
     """
+    threads = facts.saturated.threads
+    return threads.get("lock", 0.0) >= _LOCKED * split.places.get("process", 0.0)
+
+
+def _is_one_thread_each(facts: Facts, split: Split) -> bool:
+    """Return whether requests wait for the one thread of each process, which works all the time: no
+    thread waits for requests. A server that is not known has as many processes as such threads.
+    """
+    if (facts.slots and facts.processes) or split.share("process") < INNERMOST:
+        return False
+    loops, working = facts.saturated.threads.get("loop", 0.0), working_threads(facts)
     count = facts.processes or round(working)
-    return count >= 1 and abs(working - count) <= _ALL_THE_TIME * count
+    is_busy = count >= 1 and abs(working - count) <= _ALL_THE_TIME * count
+    return is_busy and (loops <= _ALL_THE_TIME * count or not _are_locked(facts, split))
 
 
 def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
@@ -254,10 +265,8 @@ def _process_cause(facts: Facts, split: Split) -> tuple[Cause, float, str]:
     used = seen.all_sessions - seen.session("idle")
     if facts.pool and used >= _POOL_IN_USE * facts.pool:
         return causes.POOL, share, f"{used:.1f} of {facts.pool} connections were in use; {text}"
-    if seen.threads.get("lock", 0.0) < _LOCKED * split.places.get("process", 0.0):
-        working = _working(seen)
-        if _is_one_thread_each(facts, working):
-            text = f"{working:.1f} threads worked, slept or waited for others at a time; {text}"
-            return causes.EVENT_LOOP, share, text
-        return causes.UNSEEN, share, f"{text}, in an event loop or where no thread is seen"
-    return causes.PROCESS_LOCK, share, text
+    if _is_one_thread_each(facts, split):
+        return causes.EVENT_LOOP, share, one_thread_text(facts, split)
+    if _are_locked(facts, split):
+        return causes.PROCESS_LOCK, share, text
+    return causes.UNSEEN, share, f"{text}, in an event loop or where no thread is seen"

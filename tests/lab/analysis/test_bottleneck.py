@@ -54,6 +54,20 @@ CASES = {
         ),
         causes.EVENT_LOOP,
     ),
+    "an event loop that sleeps, and idle threads": (
+        _facts(
+            **{"slots": 2, "processes": None, "in_flight": 2.0, "queued": 80.0, "server_cpu": 0.02},
+            **{"threads": {"sleep": 0.98, "lock": 4.0}, "sessions": {}, "awaited": {}},
+        ),
+        causes.EVENT_LOOP,
+    ),
+    "threads at a lock whose holder sleeps": (
+        _facts(
+            **{"slots": None, "processes": None, "in_flight": 9.0, "queued": 0.0},
+            **{"threads": {"sleep": 0.98, "lock": 8.0, "loop": 1.0}, "sessions": {}, "awaited": {}},
+        ),
+        causes.PROCESS_LOCK,
+    ),
     "event loops that wait for Postgres": (
         _facts(slots=None, in_flight=30.0, queued=0.0),
         causes.EVENT_LOOP,
