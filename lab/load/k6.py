@@ -24,6 +24,7 @@ from lab.load.plan import Plan
 from lab.load.process import INTERRUPTED, THRESHOLDS_FAILED, End, check_options, inspect_load, never
 from lab.load.sending import sender
 from lab.load.summary import read_summary
+from lab.load.workloads import Profile
 from lab.paths import RESULTS, ROOT
 from lab.settings import Settings
 from lab.settings.env_file import read_env_file
@@ -34,6 +35,8 @@ from lab.stack.signals.second import Signals
 from lab.targets.declared import PUBLIC_RATE, is_public
 from lab.targets.target import Target
 
+# Profiles from whose loads no capacity is predicted.
+_UNPREDICTING = (Profile.SMOKE, Profile.TRIAL, Profile.CLOSED, Profile.CLOSED_RAMP)
 # Variables of k6 that are started by hand on several hosts, perhaps in the same shell.
 _BY_HAND = ("SEGMENT", "GENERATORS", "PREPARED", "PREPARED_PATH", "START_AT", "START_URL")
 
@@ -174,7 +177,7 @@ def run_k6(
     before = {**engine.pids(), **target.pids}
     here = 1 if load.cluster else load.generators
     cpus = expand(choose_cpus(settings).target)
-    wake = wake_seconds(frozenset(cpus))
+    wake = None if load.profile in _UNPREDICTING else wake_seconds(frozenset(cpus))
     sampler = CpuSampler(settings, engine.pids(), lambda: target.pids, load.testid, here)
     stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
     watching = SignalSampler(
@@ -202,7 +205,7 @@ def run_k6(
         settings=settings,
         cpu_speed=sampler.speed(),
         target_cpus=len(cpus),
-        wake_ms=round(1000 * wake, 2),
+        wake_ms=None if wake is None else round(1000 * wake, 2),
         stopped_at=end.stopped_at,
         interrupted=end.interrupted,
         clock_jump=round(clock_jump, 3),

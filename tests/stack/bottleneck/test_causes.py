@@ -16,9 +16,10 @@ import pytest
 
 from lab.analysis.bottleneck import causes
 from lab.analysis.bottleneck.causes import Cause
+from lab.analysis.bottleneck.reading import expected_capacity
 from lab.analysis.windows import Bounds
 from lab.cli.output.bottleneck import bottleneck_lines
-from lab.host.cpus import choose_cpus, usable_cpus
+from lab.host.cpus import choose_cpus, expand, usable_cpus
 from lab.load.load import Load, new_testid
 from lab.paths import ROOT
 from lab.settings import LOOPBACK, update_settings
@@ -436,6 +437,11 @@ def test_load_that_held_has_no_bottleneck(stack):
     assert sum(one.samples for one in seconds) > 6 * len(seconds)
     # The lists' statements were seen on their connections.
     assert sum(one.sent["postgres"] for one in seconds) > 30
+    # What predicts the capacity was measured: no wake-up takes 20 ms.
+    assert 0 <= result.wake_ms < 20
+    settings = stack.settings()
+    assert result.target_cpus == len(expand(choose_cpus(settings).target))
+    assert expected_capacity(result, settings) > result.rps
 
 
 @pytest.mark.slow
