@@ -16,6 +16,7 @@ from threading import Event, Thread, Timer
 import httpx
 import psutil
 import pytest
+import redis
 
 from lab.host.cpus import choose_cpus
 from lab.settings import LOOPBACK
@@ -115,6 +116,20 @@ def _again_and_again(work):
 def cpu_quota(engine, service="backend", cpus=0.3, period=0.1):
     """Let a service use no more than this part of a CPU, in any such number of seconds."""
     return _limited(engine.pids()[service], "cpu", *_cpu_limits(cpus, period))
+
+
+@contextmanager
+def shared_redis_with_a_quota(engine):
+    """Let Redis use 2 % of a CPU, most of it for another client. It stops for less than the 80 ms
+    after which the app does without it.
+    """
+    port, password = engine.settings().LAB_REDIS_PORT, engine._state.secret("redis_password")
+    with (
+        redis.Redis(port=port, password=password) as client,
+        cpu_quota(engine, "redis", cpus=0.02, period=0.05),
+        _again_and_again(client.ping),
+    ):
+        yield
 
 
 def quota_of_the_load(_engine):

@@ -45,6 +45,7 @@ from tests.stack.bottleneck.injections import (
     program_of_low_priority,
     queries_of_others,
     quota_of_the_load,
+    shared_redis_with_a_quota,
     slow_redis,
 )
 from tests.support.ports import free_port
@@ -190,8 +191,7 @@ MORE = {
         causes.quota_of("Redis"),
         ("LAB_REDIS_CACHE=versioned", "LAB_DETAIL=fast"),
         {"scenario": "detail", "rate": 250},
-        # Shorter pauses than the 80 ms after which the app does without Redis.
-        partial(cpu_quota, service="redis", cpus=0.02, period=0.05),
+        shared_redis_with_a_quota,
     ),
     "queries of another program": Case(
         causes.POSTGRES_CPU,
