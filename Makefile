@@ -55,7 +55,7 @@ test-apps: setup-dev ## Apps that the lab does not know, Nautobot among them; k6
 	$(BIN)/pytest -s tests/apps tests/lab/targets/test_ninja.py tests/lab/targets/test_plain_django.py
 
 .PHONY: test-bottleneck
-test-bottleneck: setup-dev ## Inject known causes into the stack: the lab must name them (30 minutes)
+test-bottleneck: setup-dev ## Inject known causes into the stack: the lab must name them (35 minutes)
 	$(BIN)/pytest -s tests/stack/bottleneck
 
 .PHONY: test-kubernetes
