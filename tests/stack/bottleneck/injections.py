@@ -20,7 +20,9 @@ import redis
 
 from lab.host.cpus import choose_cpus
 from lab.settings import LOOPBACK
-from lab.stack.native.supervision import wait_for
+from lab.stack.native.supervision import port_is_open, wait_for
+from lab.targets.target import PlainServer
+from tests.support.ports import free_port
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _NAME = "load-lab-test"
@@ -33,6 +35,19 @@ _COMPUTE = "import sys, time\nend = time.time() + {seconds}\nwhile time.time() <
 _BURSTS = (
     "\n    until = time.time() + 0.03\n    while time.time() < until: pass\n    time.sleep(0.02)"
 )
+
+# An ASGI application that answers like the list of hotels.
+_SLEEPING = """
+import time
+
+async def answer(scope, receive, send):
+    if scope["type"] == "http":
+        time.sleep(0.05)
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        body = b'[{"id": "00000000-0000-4000-8000-000000000001"}]'
+        await send({"type": "http.response.body", "body": body})
+"""
 
 
 @contextmanager
@@ -342,3 +357,21 @@ class SlowFlush:
             yield
         finally:
             self._switch.unlink()
+
+
+@contextmanager
+def blocked_event_loop(engine, folder):
+    """Yield a target of another server, whose coroutine sleeps."""
+    (folder / "sleeping.py").write_text(_SLEEPING)
+    port = free_port()
+    argv = [
+        *("taskset", "-c", choose_cpus(engine.settings()).target, sys.executable, "-m", "uvicorn"),
+        *("sleeping:answer", "--app-dir", str(folder), "--port", str(port), "--no-access-log"),
+    ]
+    with subprocess.Popen(argv) as server:
+        try:
+            wait_for(lambda: port_is_open(LOOPBACK, port), seconds=20, what="uvicorn")
+            pids = {"target": server.pid}
+            yield PlainServer("sleeping", f"http://{LOOPBACK}:{port}", "a test's", pids)
+        finally:
+            server.terminate()

@@ -1,12 +1,10 @@
 """Known causes injected into the real stack: the lab must name them."""
 
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,15 +20,14 @@ from lab.cli.output.bottleneck import bottleneck_lines
 from lab.host.cpus import choose_cpus, expand, usable_cpus
 from lab.load.load import Load, new_testid
 from lab.paths import ROOT
-from lab.settings import LOOPBACK, update_settings
-from lab.stack.native.supervision import port_is_open, wait_for
+from lab.settings import update_settings
 from lab.suites.comparison.stacks import separate_stack
 from lab.suites.proof.run import prove
 from lab.suites.single_run import run_once
 from lab.targets.reference.app import ReferenceApp
-from lab.targets.target import PlainServer
 from tests.stack.bottleneck.injections import (
     SlowFlush,
+    blocked_event_loop,
     bursts_of_a_real_time_program,
     cpu_quota,
     distant_clients,
@@ -48,7 +45,6 @@ from tests.stack.bottleneck.injections import (
     shared_redis_with_a_quota,
     slow_redis,
 )
-from tests.support.ports import free_port
 
 # These tests load the machine, one cause after the other.
 pytestmark = pytest.mark.alone
@@ -243,18 +239,6 @@ TRAPS = {
         or_cause=causes.POOL,
     ),
 }
-# An ASGI application that answers like the list of hotels.
-_SLEEPING = """
-import time
-
-async def answer(scope, receive, send):
-    if scope["type"] == "http":
-        time.sleep(0.05)
-        headers = [(b"content-type", b"application/json")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        body = b'[{"id": "00000000-0000-4000-8000-000000000001"}]'
-        await send({"type": "http.response.body", "body": body})
-"""
 # Both need another stack: with two CPUs, and with a Postgres that loads a library.
 SEPARATE = {
     "one process with threads, on two CPUs": Case(
@@ -367,28 +351,10 @@ def test_one_cpu_per_process_is_named(separate):
     _check(separate, SEPARATE["one process with threads, on two CPUs"])
 
 
-@contextmanager
-def _blocked_event_loop(engine, folder):
-    """Yield a target of another server, whose coroutine sleeps."""
-    (folder / "sleeping.py").write_text(_SLEEPING)
-    port = free_port()
-    argv = [
-        *("taskset", "-c", choose_cpus(engine.settings()).target, sys.executable, "-m", "uvicorn"),
-        *("sleeping:answer", "--app-dir", str(folder), "--port", str(port), "--no-access-log"),
-    ]
-    with subprocess.Popen(argv) as server:
-        try:
-            wait_for(lambda: port_is_open(LOOPBACK, port), seconds=20, what="uvicorn")
-            pids = {"target": server.pid}
-            yield PlainServer("sleeping", f"http://{LOOPBACK}:{port}", "a test's", pids)
-        finally:
-            server.terminate()
-
-
 @pytest.mark.slow
 def test_blocked_event_loop_of_another_app_is_named(stack, tmp_path):
     load = Load("breakpoint", "list", rate=60, duration="30s", testid=new_testid("cause"))
-    with _blocked_event_loop(stack, tmp_path) as target:
+    with blocked_event_loop(stack, tmp_path) as target:
         single_run = run_once(stack, target, load, Bounds(), quiet=True)
     _check_cause(single_run, Case(causes.EVENT_LOOP))
 
