@@ -165,8 +165,8 @@ def predicted_rate(facts: Facts) -> float | None:
 
 
 def _demand_awake(facts: Facts, calm: Stretch, demand: float) -> float:
-    """Return the demand of a request that finds its CPU awake. k6 spaces requests evenly, so each of
-    them wakes a CPU, unless these are too busy to sleep for long.
+    """Return the demand of a request that finds its CPU awake. k6 spaces requests evenly, so
+    each of them wakes a CPU, unless these are too busy to sleep for long.
     """
     asleep = min(1.0, 2 * (1 - calm.cpu.target))
     return max(demand - asleep * facts.wake, _LEAST_AWAKE * demand)
