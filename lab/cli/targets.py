@@ -3,16 +3,18 @@
 Each command imports what it needs when it runs: `lab --help` reads this module, not the sources.
 """
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lab.cli.options import Json, YesLoad, print_result
-from lab.errors import UsageError
+from lab.console import err
+from lab.errors import LabError, UsageError
 
 if TYPE_CHECKING:
-    from lab.targets.making import Source
+    from lab.targets.making import Plan, Source
 
 target = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Targets of your own.")
 mix = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Mixes of their requests.")
@@ -64,6 +66,15 @@ def make(
         list[str] | None,
         typer.Option(help="An operation to include although its name says that it writes."),
     ] = None,
+    leave_out: Annotated[
+        list[str] | None, typer.Option(help="An operation that must not be sent.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List what would be sent, and send nothing.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Send what Django's routes have without a question.")
+    ] = False,
     yes_load: YesLoad = None,
     as_json: Json = False,
 ) -> None:
@@ -72,12 +83,36 @@ def make(
     By default from its OpenAPI document, else from Django's routes (--manage of `lab target add`).
     """
     from lab.cli.output import targets as output
-    from lab.targets.making import MixOptions, make_mix
+    from lab.targets.making import MixOptions, make_mix, plan_mix
 
     source = _source(log, har, routes)
-    options = MixOptions(source, log or har, most, seed, tuple(allow or ()), keep_times)
-    made = make_mix(name, options, yes_load)
+    names = (tuple(allow or ()), tuple(leave_out or ()))
+    options = MixOptions(source, log or har, most, seed, *names, keep_times)
+    if dry_run:
+        print_result(plan_mix(name, options, yes_load).document(), as_json, output.plan)
+        return
+    approve = (lambda _: None) if yes else _approve
+    made = make_mix(name, options, approve, yes_load)
     print_result(made.document(), as_json, output.mix)
+
+
+def _approve(plan: "Plan") -> None:
+    """List the requests, and ask whether they may be sent.
+
+    Raises:
+        UsageError: there is no terminal to ask.
+        LabError: the answer is no.
+    """
+    from lab.cli.output import targets as output
+
+    err.print(output.plan(plan.document()))
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "These GET requests come from Django's routes, and are sent with your credentials. "
+            "Check that none of them acts; then add --yes. To leave one out: --leave-out NAME."
+        )
+    if not typer.confirm("Send these requests with your credentials?", err=True):
+        raise LabError("Nothing was sent, and no mix was written.")
 
 
 def _source(log: Path | None, har: Path | None, routes: bool) -> "Source | None":

@@ -108,8 +108,9 @@ class Variation(_Part):
 class TargetFile(_Part):
     """The content of a target file. `ready` must answer 200 within `ready_seconds` before each
     load; the first request may import for long. `named` are operations that a mix may have although
-    a word in their name says that they write. With `writes`, a mix has writing methods too.
-    `postgres` is how to connect to its database, to see what its sessions wait for.
+    a word in their name says that they act, `leave_out` those that it may not have. With `writes`,
+    a mix has writing methods too. `postgres` is how to connect to its database, to see what its
+    sessions wait for.
     """
 
     url: Url
@@ -125,6 +126,7 @@ class TargetFile(_Part):
     openapi: str | None = None
     manage: Command | None = None
     named: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
     writes: bool = False
     postgres: Annotated[str, Field(pattern=r"^postgres(ql)?://\S+$")] | None = None
 

@@ -15,15 +15,18 @@ from lab.errors import LabError, UsageError
 from lab.settings import load_settings
 from lab.stack import http
 from lab.stack.locks import measurement_lock
+from lab.targets.credentials import credentials
 from lab.targets.declared import DeclaredTarget, find_allowed
-from lab.targets.mix import SAFE_METHODS, Mix, Operation, write_mix
+from lab.targets.mix import SAFE_METHODS, LeftOut, Mix, Operation, write_mix
 from lab.targets.sources.access_log import read_access_log
 from lab.targets.sources.answers import Answers
-from lab.targets.sources.explorer import explore, templates_of
+from lab.targets.sources.explorer import explore, templates_of, unsent
 from lab.targets.sources.har import read_har
 from lab.targets.sources.openapi import ApiOperation, Parameter, read_operations
 from lab.targets.sources.placeholders import parameter_names
 from lab.targets.sources.routes import read_routes, route_templates
+from lab.targets.sources.safety import forbidden_reason
+from lab.targets.sources.session import Session
 from lab.targets.sources.templates import Template
 from lab.targets.sources.writes import Writes, explore_writes
 from lab.targets.starting import ready
@@ -37,7 +40,7 @@ _DOCUMENT_SECONDS = 120
 @dataclass(frozen=True)
 class MixOptions:
     """`source` None: the OpenAPI document if the target file has one, else Django's routes. `file`
-    is the log or HAR file.
+    is the log or HAR file. `named` and `leave_out` are added to those of the target's file.
     """
 
     source: Source | None = None
@@ -45,7 +48,30 @@ class MixOptions:
     most: int = 20
     seed: int = 0
     named: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
     keep_times: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The operations that an exploration would send, and what it leaves out."""
+
+    target: str
+    source: str
+    operations: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "target": self.target,
+            "source": self.source,
+            "operations": list(self.operations),
+            "left_out": [each.model_dump() for each in self.left_out],
+        }
+
+
+# Asks the user; raises LabError if the plan's requests may not be sent.
+Approve = Callable[[Plan], None]
 
 
 @dataclass(frozen=True)
@@ -72,19 +98,52 @@ class MadeMix:
         }
 
 
-def make_mix(name: str, options: MixOptions, allowed_host: str | None = None) -> MadeMix:
-    """Find the requests of a target, and write its mix.
+def make_mix(
+    name: str, options: MixOptions, approve: Approve, allowed_host: str | None = None
+) -> MadeMix:
+    """Find the requests of a target, and write its mix. `approve` sees what Django's routes have to
+    be sent with the user's credentials: nobody described them as harmless.
 
     Raises:
         UsageError: the target or the source is unknown or invalid, or may not be loaded.
-        LabError: the target does not answer.
+        LabError: the target does not answer, or the user does not approve.
     """
-    target = find_allowed(name, allowed_host)
-    source = options.source or _default_source(target)
+    target, options, source = _prepared(name, options, allowed_host)
     with _started(target) as running:
-        mix = _MAKERS[source](running, options)
+        if source in _READERS:
+            described = _READERS[source](running)
+            if source == "routes" and (target.file.headers or target.file.auth):
+                approve(_plan(name, described, options))
+            mix = _explored(running, described, options)
+        else:
+            mix = _RECORDS[source](running, options)
     write_mix(mix, target.mix_path)
     return MadeMix(name, target.mix_path, mix)
+
+
+def plan_mix(name: str, options: MixOptions, allowed_host: str | None = None) -> Plan:
+    """Return what `make_mix` would send.
+
+    Raises:
+        UsageError: as `make_mix`, or a log or HAR file is the source.
+    """
+    target, options, source = _prepared(name, options, allowed_host)
+    if source not in _READERS:
+        raise UsageError(f"--dry-run lists what would be sent: with --{source}, nothing is.")
+    with _started(target) as running:
+        return _plan(name, _READERS[source](running), options)
+
+
+def _prepared(
+    name: str, options: MixOptions, allowed_host: str | None
+) -> tuple[DeclaredTarget, MixOptions, Source]:
+    target = find_allowed(name, allowed_host)
+    source = options.source or _default_source(target)
+    if options.leave_out and source not in _READERS:
+        raise UsageError(f"--leave-out names operations that are sent: with --{source}, none is.")
+    file = target.file
+    named, leave_out = (*options.named, *file.named), (*options.leave_out, *file.leave_out)
+    return target, replace(options, named=named, leave_out=leave_out), source
 
 
 @contextmanager
@@ -110,14 +169,41 @@ def _default_source(target: DeclaredTarget) -> Source:
     )
 
 
-def _from_openapi(target: DeclaredTarget, options: MixOptions) -> Mix:
+@dataclass(frozen=True)
+class _Described:
+    """The operations that a source describes. With `writes`, those that write are sent, too."""
+
+    operations: list[ApiOperation]
+    source: str
+    writes: bool = False
+
+
+def _plan(name: str, described: _Described, options: MixOptions) -> Plan:
+    reasons = unsent(described.operations, options.named, options.leave_out)
+    if described.writes:
+        writes = [each for each in described.operations if each.method not in SAFE_METHODS]
+        reasons |= {each: forbidden_reason(each, options.named) for each in writes}
+    return Plan(
+        name,
+        described.source,
+        tuple(each.name for each, reason in reasons.items() if not reason),
+        tuple(LeftOut(name=each.name, reason=why) for each, why in reasons.items() if why),
+    )
+
+
+def _from_openapi(target: DeclaredTarget) -> _Described:
     operations, source = _described(target)
-    return _explored(target, operations, source, options, writes=target.file.writes)
+    return _Described(operations, source, target.file.writes)
 
 
-def _from_routes(target: DeclaredTarget, options: MixOptions) -> Mix:
-    operations = [_operation(each) for each in _templates(target)]
-    return _explored(target, operations, "Django's routes", options)
+def _from_routes(target: DeclaredTarget) -> _Described:
+    return _Described([_operation(each) for each in _templates(target)], "Django's routes")
+
+
+_READERS: dict[Source, Callable[[DeclaredTarget], _Described]] = {
+    "openapi": _from_openapi,
+    "routes": _from_routes,
+}
 
 
 def _from_log(target: DeclaredTarget, options: MixOptions) -> Mix:
@@ -147,9 +233,7 @@ def _from_har(target: DeclaredTarget, options: MixOptions) -> Mix:
     )
 
 
-_MAKERS: dict[Source, Callable[[DeclaredTarget, MixOptions], Mix]] = {
-    "openapi": _from_openapi,
-    "routes": _from_routes,
+_RECORDS: dict[Source, Callable[[DeclaredTarget, MixOptions], Mix]] = {
     "log": _from_log,
     "har": _from_har,
 }
@@ -159,7 +243,7 @@ def _operation(template: Template) -> ApiOperation:
     """Return a route as an operation without a description: its values come from answers alone."""
     path = template.path_template
     parameters = tuple(map(Parameter, parameter_names(path)))
-    return ApiOperation(template.method, path, template.name, parameters, (), ())
+    return ApiOperation(template.method, path, template.name, parameters, (), (), template.views)
 
 
 def _known_templates(target: DeclaredTarget) -> list[str | Template]:
@@ -179,19 +263,14 @@ def _templates(target: DeclaredTarget) -> list[Template]:
         return route_templates(read_routes(target.file.manage, target.folder, os.environ))
 
 
-def _explored(
-    target: DeclaredTarget,
-    operations: list[ApiOperation],
-    source: str,
-    options: MixOptions,
-    *,
-    writes: bool = False,
-) -> Mix:
+def _explored(target: DeclaredTarget, described: _Described, options: MixOptions) -> Mix:
     """Send each operation's requests, and keep those that are answered with 2xx."""
     target.require_ready()
+    operations = described.operations
     with (
         step(f"Asking {len(operations)} operations of {target.url}"),
         _client(target, httpx.Limits()) as client,
+        httpx.Client(base_url=target.url, verify=http.certificates()) as stranger,
     ):
         answers = Answers(templates_of(operations), client.base_url)
         found, left_out = explore(
@@ -200,13 +279,25 @@ def _explored(
             most=options.most,
             seed=options.seed,
             named=options.named,
+            leave_out=options.leave_out,
             answers=answers,
+            session=_session(target, client, stranger),
         )
-    if writes:
+    if described.writes:
         written = _written(target, operations, answers, found, options)
-        unsent = [each for each in left_out if each.name not in _names(operations)]
-        found, left_out = found + written.operations, (*unsent, *written.left_out)
-    return Mix(source=source, operations=found, left_out=left_out)
+        reads = [each for each in left_out if each.name not in _names(operations)]
+        found, left_out = found + written.operations, (*reads, *written.left_out)
+    return Mix(source=described.source, operations=found, left_out=left_out)
+
+
+def _session(
+    target: DeclaredTarget, client: httpx.Client, stranger: httpx.Client
+) -> Session | None:
+    """Return what notices that a request ended the session, if the target has credentials."""
+    if not target.credentials.headers:
+        return None
+    renew = (lambda: credentials(target.file, target.folder).headers) if target.file.auth else None
+    return Session(client, stranger, renew)
 
 
 def _written(

@@ -4,7 +4,6 @@ A source (sources/) finds operations, `lab mix make` writes them, k6/lib/mix.js 
 """
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal, Self
 
@@ -21,15 +20,6 @@ SAFE_METHODS = frozenset({"GET", "HEAD"})
 # with the id of an object that it created before the load.
 UNIQUE: Final = "${lab.n}"
 OBJECT: Final = "${lab.id}"
-
-# A GET may write, and words in its path or name say so. Such an operation is left out unless the
-# user names it.
-WRITING_WORDS = frozenset(
-    {
-        *("activate", "archive", "cancel", "confirm", "delete", "destroy", "disable", "logout"),
-        *("ping", "purge", "remove", "reset", "revoke", "signout", "subscribe", "unsubscribe"),
-    }
-)
 
 # Headers of a source's request that a mix may have: what decides the form of an answer. Never one
 # that says who asks.
@@ -143,13 +133,3 @@ def write_mix(mix: Mix, path: Path) -> None:
     document = mix.model_dump(exclude_defaults=True) | {"mix_version": mix.mix_version}
     part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     part.replace(path)
-
-
-def writing_word(text: str, named: Sequence[str] = ()) -> str | None:
-    """Return the word that says that a GET of this path or name writes; None if there is none, or
-    if `named` (names that the user allows) contains the text.
-    """
-    if text in named:
-        return None
-    words = "".join(c if c.isalnum() else " " for c in text.lower()).split()
-    return next((word for word in words if word in WRITING_WORDS), None)

@@ -36,6 +36,21 @@ def mix(document: Mapping[str, Any]) -> RenderableType:
     return Group(*parts)
 
 
+def plan(document: Mapping[str, Any]) -> RenderableType:
+    """Return what an exploration sends: every operation, since the user decides about each."""
+    reads = [each for each in document["left_out"] if each["reason"] not in _WRITES]
+    writes = len(document["left_out"]) - len(reads)
+    names = document["operations"]
+    parts: list[RenderableType] = [
+        f"[bold]{len(names)} operations would be sent[/bold] to {escape(document['target'])}, from "
+        f"{escape(document['source'])}:",
+        *(f"  {escape(name)}" for name in names),
+        *([_left_out(reads)] if reads else []),
+        *([f"Not sent, because they write: {writes} operations."] if writes else []),
+    ]
+    return Group(*parts)
+
+
 def _operations(operations: list[Mapping[str, Any]]) -> Table:
     table = _table("operations", "operation", "addresses", "weight", "status")
     for each in operations[:_MOST_ROWS]:

@@ -34,7 +34,7 @@ def routes(patterns: "Iterable[Any]", above: "list[Any]", names: "list[str]") ->
                 "template": template,
                 "patterns": expressions,
                 "name": name,
-                "methods": methods(each.callback),
+                "views": views(each.callback),
             }
 
 
@@ -111,24 +111,27 @@ def languages(pattern: Any) -> "list[Variant]":
     return [prefixed] if pattern.prefix_default_language else [("", {}), prefixed]
 
 
-def methods(view: Any) -> "list[str]":
-    """Return the methods that a view implements. A function does not tell: it has GET at least.
+def views(view: Any) -> "dict[str, list[str]]":
+    """Return the methods that a view implements, each with the names of what answers it. A function
+    does not tell its methods: it has GET at least.
 
     HEAD and OPTIONS are left out: Django answers them itself.
     """
     # Django's as_view() sets `view_class`, that of Django REST framework `cls`.
     view_class = getattr(view, "view_class", None) or getattr(view, "cls", None)
+    name = getattr(view_class or view, "__name__", type(view).__name__)
     allowed = getattr(view_class, "http_method_names", None)
     if not allowed:
-        return ["GET"]
+        return {"GET": [name]}
     options = getattr(view, "view_initkwargs", None) or getattr(view, "initkwargs", None) or {}
     # A view set names the method of each action.
-    implemented = getattr(view, "actions", None) or [m for m in allowed if hasattr(view_class, m)]
-    return [
-        method.upper()
+    actions = getattr(view, "actions", None) or {}
+    implemented = actions or [m for m in allowed if hasattr(view_class, m)]
+    return {
+        method.upper(): [name] + ([actions[method]] if method in actions else [])
         for method in options.get("http_method_names", allowed)
         if method in implemented and method not in ("head", "options", "trace")
-    ]
+    }
 
 
 # Django 2.2 runs this text inside of a function, whose names other functions do not see.

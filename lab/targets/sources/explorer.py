@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from lab.targets.mix import LeftOut, Operation, Request, writing_word
+from lab.targets.mix import LeftOut, Operation, Request
 from lab.targets.sources.access import require_success
 from lab.targets.sources.answers import Answers
 from lab.targets.sources.candidates import (
@@ -19,7 +19,8 @@ from lab.targets.sources.candidates import (
 from lab.targets.sources.exchange import Exchange, send
 from lab.targets.sources.openapi import ApiOperation
 from lab.targets.sources.placeholders import Shapes, shape
-from lab.targets.sources.safety import is_named, unsafe_reason
+from lab.targets.sources.safety import is_named, stem_of_path, unsafe_reason
+from lab.targets.sources.session import Session
 
 # An origin of values with so many failures more than successes is given up.
 _MOST_FAILURES = 3
@@ -40,11 +41,12 @@ class _Entry:
     last_path: str = ""
     successes: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
+    unsafe: str = ""
 
     def is_given_up(self, origin: str) -> bool:
         """An operation without an answer is, too: its next request would take as long."""
         too_many = self.failures[origin] - self.successes[origin] >= _MOST_FAILURES
-        return too_many or (self.last is not None and self.last.status is None)
+        return bool(self.unsafe) or too_many or (self.last is not None and self.last.status is None)
 
 
 def explore(
@@ -54,30 +56,46 @@ def explore(
     most: int = 20,
     seed: int = 0,
     named: Collection[str] = (),
+    leave_out: Collection[str] = (),
     report: Callable[[str], None] = lambda _: None,
     answers: Answers | None = None,
+    session: Session | None = None,
 ) -> tuple[tuple[Operation, ...], tuple[LeftOut, ...]]:
     """Return the operations that the target answers with 2xx, and those that are left out.
 
     Each address in the result was sent and answered with its operation's `expect`. An operation has
     up to `most` of them, spread evenly over those that were found; another `seed` finds others.
     The client has the target's address and headers. `named` are names, templates or ids of
-    operations that are sent although a word in them says that they write. `report` receives the
-    progress, `answers` what the answers contain.
+    operations that are sent although a word in them says that they write, `leave_out` those that
+    are not. `report` receives the progress, `answers` what the answers contain. An operation that
+    ends the `session` is left out.
 
     Raises:
         UsageError: every answer was 401 or 403.
-        LabError: the target accepts no connection, or answered no operation with 2xx.
+        LabError: the target accepts no connection, or answered no operation with 2xx, or the
+            session ended for good.
     """
-    reasons = {operation: unsafe_reason(operation, named) for operation in operations}
+    reasons = unsent(operations, named, leave_out)
+    if session:
+        reasons |= session.find_page(each for each in operations if not reasons[each])
     entries = [_Entry(each, is_named(each, named)) for each in operations if not reasons[each]]
-    exploration = _Exploration(operations, client, seed, report, answers)
+    exploration = _Exploration(operations, client, seed, report, answers, session)
     exploration.run(entries, most)
     left_out = [LeftOut(name=each.name, reason=why) for each, why in reasons.items() if why]
     left_out += [exploration.left_out(entry) for entry in entries if not entry.paths]
     if not any(entry.paths for entry in entries):
         require_success(left_out, client, list(_credentials(entries)))
     return tuple(_operation(entry) for entry in entries if entry.paths), tuple(left_out)
+
+
+def unsent(
+    operations: Sequence[ApiOperation], named: Collection[str], leave_out: Collection[str]
+) -> dict[ApiOperation, str]:
+    """Return, for each operation, why an exploration does not send it; "" if it does."""
+    return {
+        each: "leave_out names it" if is_named(each, leave_out) else unsafe_reason(each, named)
+        for each in operations
+    }
 
 
 def templates_of(operations: Sequence[ApiOperation]) -> Shapes:
@@ -97,8 +115,10 @@ class _Exploration:
         seed: int,
         report: Callable[[str], None],
         answers: Answers | None,
+        session: Session | None,
     ) -> None:
         self._client, self._seed, self._report = client, seed, report
+        self._session = session
         self._templates = templates_of(operations)
         self._answers = answers or Answers(self._templates, client.base_url)
 
@@ -111,6 +131,8 @@ class _Exploration:
 
     def left_out(self, entry: _Entry) -> LeftOut:
         name, last = entry.operation.name, entry.last
+        if entry.unsafe and last:
+            return LeftOut(name=name, status=last.status, reason=entry.unsafe)
         if last is None:
             return LeftOut(name=name, reason=missing_values(entry.operation, self._answers))
         return LeftOut(name=name, status=last.status, reason=f"{entry.last_path} {last.problem}")
@@ -141,15 +163,17 @@ class _Exploration:
         path = candidate.path.partition("?")[0]
         match = self._templates.match(path)
         is_own = match is not None and match[0] == shape(entry.operation.template)
-        is_safe = entry.may_write or not writing_word(path)
+        is_safe = entry.may_write or not stem_of_path(candidate.path)
         return candidate.path not in entry.sent and is_own and is_safe
 
     def _send(self, entry: _Entry, candidate: Candidate) -> bool:
         operation = entry.operation
         exchange = send(self._client, operation.method, candidate.path)
+        if self._session and not entry.sent:
+            entry.unsafe = self._session.check(operation)
         entry.sent.add(candidate.path)
         entry.last, entry.last_path = exchange, candidate.path
-        if exchange.status is None or exchange.problem:
+        if entry.unsafe or exchange.status is None or exchange.problem:
             return False
         self._answers.learn(operation.template, candidate.values, exchange.body)
         entry.expect = entry.expect or exchange.status

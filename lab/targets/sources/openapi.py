@@ -30,6 +30,7 @@ class ApiOperation:
     `template` begins with the path of the document's server; `path` has the parameters in its
     order; `query` has the required ones. `credentials` are the headers that may authenticate a
     request, as in "Authorization: Bearer …". `body` is the description of the request's body.
+    `views` are the names of what answers this operation.
     """
 
     method: Method
@@ -38,6 +39,7 @@ class ApiOperation:
     path: tuple[Parameter, ...]
     query: tuple[Parameter, ...]
     credentials: tuple[str, ...]
+    views: tuple[str, ...] = ()
     body: Node = field(default=Node(None, None), compare=False, repr=False)
 
     @property
@@ -102,6 +104,7 @@ def _operations(template: str, item: Node, root: Node, source: str) -> Iterator[
                 ),
                 query=tuple(p for (place, _), p in required.items() if place == "query"),
                 credentials=_credentials(operation, root),
+                views=(operation.at("operationId").text(),),
                 body=operation.at("requestBody"),
             )
 

@@ -25,7 +25,8 @@ _LINES_SHOWN = 5
 
 class Route(BaseModel):
     """A route: `/ping/{code}/`, the regular expression of each parameter, and its name, with
-    namespaces. Optional parts of a route make several, with the same name.
+    namespaces. Optional parts of a route make several, with the same name. `views` are the names of
+    what answers each method: a function, or a class and the action of a view set.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -33,7 +34,16 @@ class Route(BaseModel):
     template: str
     patterns: dict[str, str] = {}
     name: str = ""
-    methods: tuple[str, ...]
+    views: dict[str, tuple[str, ...]]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return tuple(self.views)
+
+    def names_of(self, method: str) -> tuple[str, ...]:
+        """Return the names that describe one method: that of the route is shared by all of them."""
+        own = (self.name.rpartition(":")[2],) if len(self.views) == 1 else ()
+        return (*own, *self.views[method])
 
 
 _ROUTES = TypeAdapter(tuple[Route, ...])
@@ -67,11 +77,11 @@ def route_templates(routes: Sequence[Route]) -> list[Template]:
     """
     paths = {route.template for route in routes}
     return [
-        Template(method, route.template, route.patterns, route.name)
+        Template(method, route.template, route.patterns, route.name, route.names_of(method))
         for route in routes
         if f"{route.template}/" not in paths
         for method in get_args(Method)
-        if method in route.methods
+        if method in route.views
     ]
 
 

@@ -31,13 +31,14 @@ _EXTENSION = re.compile(r"(.+?)(\.[A-Za-z][A-Za-z0-9]{0,5})?")
 @dataclass(frozen=True)
 class Template:
     """A path with parameters in braces; `patterns` has the regular expression of those that have
-    one, `name` what the target calls it.
+    one, `name` what the target calls it, and `views` are the names of what answers this method.
     """
 
     method: Method
     path_template: str
     patterns: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
+    views: tuple[str, ...] = ()
 
 
 class Templates:

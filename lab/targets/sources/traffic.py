@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 from random import Random
 from typing import Final, NamedTuple, cast, get_args
 from urllib.parse import quote
@@ -11,15 +10,8 @@ from urllib.parse import quote
 from lab_settings.messages import shorten
 
 from lab.errors import UsageError
-from lab.targets.mix import (
-    SAFE_METHODS,
-    WRITING_WORDS,
-    LeftOut,
-    Method,
-    Operation,
-    Request,
-    writing_word,
-)
+from lab.targets.mix import SAFE_METHODS, LeftOut, Method, Operation, Request
+from lab.targets.sources.safety import stem_of_path, stem_of_value, stem_of_view
 from lab.targets.sources.secret_words import (
     credential_in_body,
     credential_in_target,
@@ -162,17 +154,19 @@ class Traffic:
             return f"answered {status // 100}xx" if status > 0 else "answered nothing"
         if word := _credential(recorded, template):
             return f"it may have a credential: {word}"
-        if method in SAFE_METHODS and (word := self._writing_word(name, target, template)):
-            return f"it may change data: {word}"
+        if method in SAFE_METHODS and (stem := self._stem(name, target, template)):
+            return f"not safe: stem `{stem}`"
         return None
 
-    def _writing_word(self, name: str, target: str, template: Template | None) -> str | None:
+    def _stem(self, name: str, target: str, template: Template | None) -> str | None:
         if name in self._named:
             return None
-        # Of an address, only whole parts: an article may be called how-to-delete-a-user.
-        if words := WRITING_WORDS.intersection(_DELIMITERS.split(target.lower())):
-            return min(words)
-        return _word_of(name) or (_word_of(template.name) if template else None)
+        stems = (
+            *map(stem_of_value, _DELIMITERS.split(target)),
+            stem_of_path(name.partition(" ")[2]),
+            *map(stem_of_view, template.views if template else ()),
+        )
+        return next(filter(None, stems), None)
 
 
 class _Group:
@@ -221,9 +215,6 @@ def _credential(recorded: Recorded, template: Template | None) -> str | None:
         or (credential_in_template(template.path_template) if template else None)
         or (credential_in_body(recorded.body) if recorded.body else None)
     )
-
-
-_word_of = lru_cache(maxsize=10_000)(writing_word)
 
 
 def _left_out(name: str, reason: str, statuses: Counter[int]) -> LeftOut:

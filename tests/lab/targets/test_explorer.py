@@ -73,8 +73,8 @@ def test_what_is_left_out_has_its_reason(api):
     assert left_out == {
         "POST /api/hotels/": (None, "not safe: POST"),
         "DELETE /api/hotels/{id}/": (None, "not safe: DELETE"),
-        "GET /api/hotels/{id}/delete/": (None, "not safe: word `delete`"),
-        "GET /api/session/": (None, "not safe: word `logout`"),
+        "GET /api/hotels/{id}/delete/": (None, "not safe: stem `delete`"),
+        "GET /api/session/": (None, "not safe: stem `logout`"),
         "GET /api/empty/{uuid}/": (None, "no value found for {uuid}"),
         "GET /api/broken/": (500, "/api/broken/ answered 500"),
         "GET /api/secret/": (403, "/api/secret/ answered 403"),
@@ -131,7 +131,7 @@ def test_operation_that_writes_is_sent_if_it_is_named(api):
     _, left_out = _explore(api.url, named=["userLogout"])
 
     assert left_out["GET /api/session/"] == (404, "/api/session/ answered 404")
-    assert left_out["GET /api/hotels/{id}/delete/"][1] == "not safe: word `delete`"
+    assert left_out["GET /api/hotels/{id}/delete/"][1] == "not safe: stem `delete`"
 
 
 def test_target_below_a_path(api):

@@ -100,7 +100,7 @@ def test_what_is_left_out_of_a_session(har):
     mix = read_har(har(*SESSION), HOST, templates=TEMPLATES)
     reasons = {
         ("GET /hotel/", 200): "it may have a credential: token (1 requests)",
-        ("GET /reset/{key}/", 200): "it may change data: reset (1 requests)",
+        ("GET /reset/{key}/", 200): "not safe: stem `reset` (1 requests)",
         ("GET /gone/", 404): "answered 4xx (1 requests)",
         ("GET /blocked.js", None): "answered nothing (1 requests)",
         ("POST /booking/", 201): "the method changes data (1 requests)",

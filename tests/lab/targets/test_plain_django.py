@@ -37,7 +37,7 @@ def target(tmp_path, url):
 
 
 def test_routes_are_loaded_with_a_fresh_token(lab, stack, target):
-    made = lab("mix", "make", target, "--json")
+    made = lab("mix", "make", target, "--yes", "--json")
     assert made.code == 0, made.err
     addresses = {each["name"]: each["addresses"] for each in made.json["operations"]}
     assert addresses == {"GET /": 1, "GET /notes/": 1, "GET /notes/{slug}/": 2}
@@ -54,7 +54,7 @@ def test_routes_are_loaded_with_a_fresh_token(lab, stack, target):
 
 
 def test_load_that_outlives_its_token_is_refused(lab, stack, target):
-    assert lab("mix", "make", target).code == 0
+    assert lab("mix", "make", target, "--yes").code == 0
     argv = ("k6", "hold", "--rate", "20", "--duration", "40s", "--target", target)
     refused = lab(*argv, TOKEN_SECONDS="30")
     assert refused.is_one_message(1)

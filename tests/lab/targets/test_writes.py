@@ -22,7 +22,7 @@ def _make(api, folder, *lines, **options):
     path = folder / "shop.toml"
     header = f'headers = {{Authorization = "{api.token}"}}'
     path.write_text("\n".join([f'url = "{api.url}"', 'openapi = "/schema/"', header, *lines]))
-    return make_mix(str(path), MixOptions(**options))
+    return make_mix(str(path), MixOptions(**options), approve=print)
 
 
 def _writes(mix):

@@ -1,0 +1,102 @@
+"""The session of an exploration: which request ended it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import httpx
+
+from lab.errors import LabError
+from lab.targets.sources.exchange import Exchange, send
+from lab.targets.sources.openapi import ApiOperation
+
+# Statuses of an answer to somebody whom the target does not know, besides redirects.
+_REFUSALS = frozenset({401, 403})
+
+# Returns the headers of a new session.
+Renew = Callable[[], Mapping[str, str]]
+
+
+class Session:
+    """Knows a page that is answered only within the session, and requests it after others.
+
+    `client` sends the target's credentials, `stranger` none; `renew` is None if they are constant.
+    """
+
+    def __init__(
+        self, client: httpx.Client, stranger: httpx.Client, renew: Renew | None = None
+    ) -> None:
+        self._client, self._stranger, self._renew = client, stranger, renew
+        self._page: ApiOperation | None = None
+
+    def find_page(self, operations: Iterable[ApiOperation]) -> dict[ApiOperation, str]:
+        """Find the page among these operations. Return those that ended the session, and why, see
+        `check`.
+
+        Raises:
+            LabError: pages redirect to a login in spite of the session's cookie.
+        """
+        ended: dict[ApiOperation, str] = {}
+        refused = ""
+        for operation in self._candidates(operations):
+            if refused and self._renew:
+                self._client.headers.update(self._renew())
+            self._page = operation
+            answer = self._answer(operation)
+            if answer.problem:
+                refused = f"{operation.name} {answer.problem}"
+            elif reason := self.check(operation):
+                ended[operation] = reason
+            else:
+                return ended
+        self._page = None
+        if refused and "cookie" in self._client.headers:
+            raise LabError(
+                f"The session has ended, or is another site's: {refused}. Make a new one."
+            )
+        return ended
+
+    def _candidates(self, operations: Iterable[ApiOperation]) -> Iterator[ApiOperation]:
+        """Yield the operations that refuse a stranger. A redirect that does not say where the
+        stranger wanted to go comes last: a logout redirects, too.
+        """
+        later = []
+        for each in operations:
+            if not (each.path or each.query):
+                answer = send(self._stranger, each.method, each.template)
+                if _is_refused(answer) and (answer.status in _REFUSALS or "?" in answer.problem):
+                    yield each
+                elif _is_refused(answer):
+                    later.append(each)
+        yield from later
+
+    def check(self, operation: ApiOperation) -> str:
+        """Return why an operation that was just sent is left out: it ended the session, which this
+        makes again; "" if it did not.
+
+        Raises:
+            LabError: the session can't be made again.
+        """
+        page = self._page
+        if page is None or not _is_refused(answer := self._answer(page)):
+            return ""
+        if self._renew is None:
+            raise LabError(
+                f"{operation.name} ended the session: {page.name} then {answer.problem}. Make a "
+                f"new one, and leave the operation out: --leave-out '{operation.name}', or "
+                "leave_out in the target's file."
+            )
+        self._client.headers.update(self._renew())
+        if page != operation and _is_refused(again := self._answer(page)):
+            raise LabError(
+                f"{operation.name} ended the session, and the command of [auth] made none: "
+                f"{page.name} {again.problem}."
+            )
+        return f"not safe: it ended the session ({page.name} then {answer.problem})"
+
+    def _answer(self, page: ApiOperation) -> Exchange:
+        return send(self._client, page.method, page.template)
+
+
+def _is_refused(exchange: Exchange) -> bool:
+    """Return whether an answer is a redirect, as to a login, or a refusal."""
+    status = exchange.status or 0
+    return bool(exchange.problem) and (300 <= status < 400 or status in _REFUSALS)
