@@ -9,8 +9,6 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 BIN := .venv/bin
-# Of pytest, each with a stack of its own: most tests wait more than they work.
-PROCESSES ?= 3
 REQUIREMENTS := backend/requirements.txt requirements.txt
 
 .PHONY: help
@@ -21,11 +19,29 @@ help: ## Show this list
 demo: setup ## Set up, start the stack, and break it three ways: a table and a chart (4 minutes)
 	$(BIN)/lab demo
 
+# Two pytest processes: one has the stack, the other all that needs none.
+PYTEST_TWICE := $(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+
 .PHONY: test
-test: setup-dev ## Run every test but those of faults and compose, against the real programs
-	$(BIN)/python -m lab.stack.native.install --with-compose --with-browser
-	$(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder -m "not alone and not slow"
-	$(BIN)/pytest -m "alone and not slow"
+test: setup-dev ## Test each promise that a change can break, against the real programs (10 minutes)
+	$(PYTEST_TWICE) -m "not full and not machine"
+
+.PHONY: test-core
+test-core: setup-dev ## A core of faults and of compose: before each merge (10 minutes)
+	$(BIN)/python -m lab.stack.native.install --with-compose --with-docker
+	$(BIN)/pytest -m "core and not compose and not docker"
+	$(BIN)/pytest -m "core and compose"
+
+.PHONY: test-full
+test-full: test ## Every server and old stack, faults, compose, dashboards: nightly (90 minutes)
+	$(BIN)/python -m lab.stack.native.install --with-compose --with-docker --with-browser
+	$(PYTEST_TWICE) -m "full and not alone"
+	FAULTS_JSON="$(JSON)" $(BIN)/pytest -m "full and alone and not compose"
+	$(BIN)/pytest -m "full and compose"
+
+.PHONY: test-machine
+test-machine: setup-dev ## Injected causes, foreign apps, Kubernetes, 40 kills, a slow target: weekly; PART=NAME for one
+	$(BIN)/python -m tests.machine $(PART)
 
 .PHONY: test-input
 test-input: export CONTENTION_ROUNDS = 1000
@@ -34,39 +50,6 @@ test-input: export BAD_INPUT_SERVERS = all
 test-input: setup-dev ## Contention, keys and bad input at full size: 1,000 rounds, 16,000 cases (80 minutes)
 	$(BIN)/pytest --hypothesis-profile=thorough tests/stack/test_contention.py tests/stack/test_schema.py \
 		tests/stack/test_bad_input.py backend/tests/test_booking_properties.py backend/tests/test_requests.py
-
-.PHONY: test-compose
-test-compose: setup-dev ## Run the compose stack for real, on a Docker engine that it starts if none runs
-	$(BIN)/python -m lab.stack.native.install --with-compose --with-docker
-	$(BIN)/pytest -m "not slow" tests/compose
-
-.PHONY: test-slow
-test-slow: setup-dev ## Long soaks, large data, every server and old stack (30 minutes)
-	$(BIN)/python -m lab.stack.native.install --with-compose --with-docker
-	$(BIN)/pytest -m slow tests backend/tests tests/faults tests/compose
-
-.PHONY: test-faults
-test-faults: setup-dev ## Break one service after the other under load, overload, soak (13 minutes); JSON=FILE for the values
-	FAULTS_JSON="$(JSON)" $(BIN)/pytest -m "not slow" tests/faults
-
-.PHONY: test-apps
-test-apps: setup-dev ## Apps that the lab does not know, Nautobot among them; k6 compared with wrk and vegeta (30 minutes)
-	$(BIN)/python -m lab.stack.native.install --with-vegeta
-	$(BIN)/pytest -s tests/apps tests/lab/targets/test_ninja.py tests/lab/targets/test_plain_django.py
-
-.PHONY: test-bottleneck
-test-bottleneck: setup-dev ## Inject known causes into the stack: the lab must name them (35 minutes)
-	$(BIN)/pytest -s tests/stack/bottleneck
-
-.PHONY: test-kubernetes
-test-kubernetes: setup-dev ## Loads for k6-operator: on a real API server, and on the cluster of kubectl if it has one (15 minutes)
-	$(BIN)/python -m lab.stack.native.install --with-kubernetes
-	KUBERNETES=all $(BIN)/pytest -rs tests/kubernetes
-
-.PHONY: test-kills
-test-kills: export KILLS = 40
-test-kills: setup-dev ## Kill commands and services at 40 moments; `lab up` must repair each (test-faults: 8)
-	$(BIN)/pytest tests/faults/kills
 
 # mypy's plugin loads Django's settings with every app, which need a database's address but no
 # database.

@@ -1,7 +1,9 @@
-"""Start a real stack for the tests, on first use, with separate ports and a separate directory.
+"""Tiers of tests, and the real stack that they use, with separate ports and a separate directory.
 
-`make test` runs several pytest processes, each with its own stack: most tests wait more than they
-compute. Tests marked `alone` run afterwards, in one process.
+A test without a mark belongs to `make test`; docs/testing.md explains the marks. `make test` runs
+two pytest processes: in one of them all tests that use the stack, sorted by the settings that they
+declare (`@pytest.mark.settings("LAB_DETAIL=fast")`), so that the stack is changed rarely. Whatever
+ran before, a test finds the stack with the default settings and what it declares.
 """
 
 import os
@@ -15,7 +17,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
-from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parent
 # gw0, gw1, …; not set when pytest runs in one process.
@@ -53,11 +54,6 @@ PORTS = {
 # their ports collide.
 PORT_OFFSET = 100
 
-# The tests of these files need the same resource exclusively, so they share one process.
-GROUPS = {
-    "telemetry": ("test_telemetry.py", "test_dashboard_queries.py", "test_grafana.py"),
-}
-
 
 def _profile(name: str, **values: Any) -> None:
     """Register a Hypothesis profile without a deadline: examples query the real database."""
@@ -73,30 +69,64 @@ _profile("thorough", max_examples=300, stateful_step_count=50)
 hypothesis_settings.load_profile("same")
 
 
-class FileScheduling(LoadScopeScheduling):
-    """Run all tests of a file in one process, because they share its fixtures."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        name = Path(nodeid.partition("::")[0]).name
-        return next((group for group, files in GROUPS.items() if name in files), name)
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling:
-    return FileScheduling(config, log)
-
-
 def _group(nodeid: str) -> str:
     """Return the group of a test: the folder below tests/, or the backend."""
     parts = nodeid.partition("::")[0].split("/")
     return "/".join(parts[:2]) if parts[0] in ("tests", "backend") else parts[0]
 
 
-# Groups with long files begin first, so that all processes end at about the same time.
-LONG_GROUPS = ("tests/stack", "tests/lab", "tests/k6")
+# Folders whose tests have a stack of another kind, in a fixture `stack` of their own.
+OTHER_STACKS = ("tests/compose", "tests/faults")
+# Fixtures whose tests belong to `make test-full`.
+LONG = {"second_stack", "telemetry_run", "web_page"}
+DECLARED = pytest.StashKey[tuple[str, ...]]()
+# The settings of the test that runs, and the engine once it runs.
+WANTED = pytest.StashKey["Settings"]()
+ENGINE = pytest.StashKey["NativeEngine"]()
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Give a test the marks that follow from its fixtures and its other marks."""
+    if _uses_stack(item):
+        item.add_marker("stack")
+        assignments = [text for mark in item.iter_markers("settings") for text in mark.args]
+        item.stash[DECLARED] = tuple(sorted(assignments))
+    is_long = item.get_closest_marker("alone") or LONG & set(getattr(item, "fixturenames", ()))
+    if is_long and not item.get_closest_marker("machine"):
+        item.add_marker("full")
+    # Tests of a file share its fixtures, and those of the stack share that.
+    group = "stack" if _uses_stack(item) else item.path.stem
+    item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _uses_stack(item: pytest.Item) -> bool:
+    is_other = item.nodeid.startswith(OTHER_STACKS)
+    return "stack" in getattr(item, "fixturenames", ()) and not is_other
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: _group(item.nodeid) not in LONG_GROUPS)
+    """Begin with the tests of the stack: they take longest. Those that declare the same settings
+    run together, and those of one file do within these.
+    """
+    items.sort(key=lambda item: (DECLARED not in item.stash, item.stash.get(DECLARED, ())))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Change the running stack to the settings that the test declares, before its fixtures."""
+    if DECLARED not in item.stash:
+        return
+    from lab.settings import load_settings, update_settings
+
+    wanted = update_settings(load_settings(), list(item.stash[DECLARED]))
+    item.config.stash[WANTED] = wanted
+    if engine := item.config.stash.get(ENGINE, None):
+        running = engine.settings()
+        if running is None:
+            engine.up(wanted)
+        elif running != wanted:
+            engine.apply(wanted)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -164,14 +194,14 @@ _set_environment()
 
 
 @pytest.fixture(scope="session")
-def stack() -> Iterator["NativeEngine"]:  # noqa: F821 - imported once the environment is set
+def stack(request: pytest.FixtureRequest) -> Iterator["NativeEngine"]:  # noqa: F821
     """Yield the native engine with all services running; stop it when the tests end."""
     from lab.paths import State
-    from lab.settings import load_settings
     from lab.stack.native import NativeEngine
 
     engine = NativeEngine(State(STATE))
     engine.down()
-    engine.up(load_settings())
+    engine.up(request.config.stash[WANTED])
+    request.config.stash[ENGINE] = engine
     yield engine
     engine.down()

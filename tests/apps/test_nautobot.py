@@ -17,6 +17,8 @@ from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.supervision import port_is_open, wait_for
 from tests.support.ports import free_port
 
+pytestmark = [pytest.mark.alone, pytest.mark.machine(part="apps")]
+
 FOLDER = ROOT / ".lab/apps/nautobot"
 REQUIREMENTS = ROOT / "tests/apps/nautobot.txt"
 NAME, PASSWORD = "nautobot", "only-for-tests"

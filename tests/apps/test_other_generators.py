@@ -19,6 +19,8 @@ from lab.targets.declared import find_target
 from lab.targets.starting import running
 from tests.support.ports import free_port
 
+pytestmark = [pytest.mark.alone, pytest.mark.machine(part="apps")]
+
 PROJECT = Path("tests/support/ninja_app").resolve()
 SLICES, SECONDS = 10, 5
 # So many that requests always wait: the target is the limit, not the time between two of a client.

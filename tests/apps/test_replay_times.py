@@ -16,6 +16,8 @@ from tests.support.arrival_times import correlation, gap_errors
 from tests.support.nginx_front import nginx
 from tests.support.ports import free_port
 
+pytestmark = [pytest.mark.alone, pytest.mark.machine(part="apps")]
+
 # Of each second of the log; its mean is 50/s, so the log lasts 200 s.
 RATES, REQUESTS = (10, 30, 60, 100), 10_000
 # Nginx answers at once, and logs each request with its milliseconds.

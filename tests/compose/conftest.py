@@ -1,22 +1,23 @@
 """One compose stack for these tests, on a real Docker engine; stopped when they end."""
 
 import os
-import sys
 import time
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from commands import STATE, check_output, environment, run
-from engine import docker_engine
-from stack import PROJECT, Stack
-from standins import remove_names
 
 from lab.analysis.prometheus import Prometheus
 from lab.settings import LOOPBACK, load_settings
 from lab.stack.docker import DockerEngine
+from tests.compose.commands import STATE, check_output, environment, run
+from tests.compose.engine import docker_engine
+from tests.compose.stack import PROJECT, Stack
+from tests.compose.standins import remove_names
+
+
+def pytest_itemcollected(item):
+    """Every test here takes the machine, and the ports of the other stacks."""
+    for mark in ("compose", "alone", "full"):
+        item.add_marker(mark)
 
 
 @pytest.fixture(scope="session")

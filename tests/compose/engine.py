@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from commands import STATE, check_output, environment_of, program, run
+from tests.compose.commands import STATE, check_output, environment_of, program, run
 
 _SECONDS_TO_START = 60
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
-from commands import STATE, check_output, run
-from standins import Image, provide
 
 from lab.paths import ROOT
 from lab.stack.docker import compose_files
+from tests.compose.commands import STATE, check_output, run
+from tests.compose.standins import Image, provide
 
 PROJECT = "load-lab-test"
 LOAD_FILE = "docker-compose.load.yml"

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from commands import STATE, check_output, run
-
 from lab.experiments.old_stacks.environment import MissingRequirement, find_python
 from lab.paths import PROGRAMS
 from lab.stack.engine import version_in
 from lab.stack.native.program_paths import require
+from tests.compose.commands import STATE, check_output, run
 
 FOLDER = Path(__file__).parent / "standins"
 PREFIX = "load-lab-standin/"

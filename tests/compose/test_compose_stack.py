@@ -16,6 +16,7 @@ def _hotel_list(target):
     return httpx.get(f"{target}/api/hotel/", timeout=30)
 
 
+@pytest.mark.core
 def test_every_service_runs_and_is_healthy(stack):
     containers = [json.loads(line) for line in stack.compose("ps", "--format", "json").splitlines()]
     states = {each["Service"]: (each["State"], each["Health"]) for each in containers}
@@ -33,6 +34,7 @@ def test_redis_loads_no_module_file_and_nginx_has_a_worker_per_cpu(stack):
     assert f"worker_processes {cpus};" in rendered
 
 
+@pytest.mark.core
 def test_data_is_loaded(stack, target):
     hotels = _hotel_list(target).json()
     assert len(hotels) == load_settings().LAB_DATA_HOTELS
@@ -53,18 +55,21 @@ def smoke(stack, push_url):
     return json.loads(summary.read_text())
 
 
+@pytest.mark.core
 def test_smoke_test_passes_with_load_compose_file(smoke):
     metrics = smoke["metrics"]
     assert metrics["http_reqs"]["values"]["count"] > 20
     assert metrics["http_req_failed"]["values"]["rate"] == 0
 
 
+@pytest.mark.core
 def test_prometheus_count_matches_k6_count(smoke, prometheus, poll):
     query = 'sum(last_over_time(k6_http_reqs_total{testid="compose-smoke"}[10m]))'
     count = smoke["metrics"]["http_reqs"]["values"]["count"]
     poll(lambda: prometheus.instant(query) == count, seconds=10)
 
 
+@pytest.mark.core
 def test_restart_with_other_setting_switches_cache_layer(stack, target, smoke):
     assert "X-Cache-Status" not in _hotel_list(target).headers
     stack.compose("up", "-d", "--wait", LAB_NGINX_CACHE="protected", LAB_DETAIL="fast")

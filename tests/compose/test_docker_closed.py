@@ -7,16 +7,18 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from commands import check_output
 from config.secrets import PUSH_USER, READERS
 
 from lab.stack.docker import _ONE_SHOT
+from tests.compose.commands import check_output
 from tests.stack.test_compose_closed import CAPABILITIES, ROOT_USERS
 from tests.support.compose import config
 
 # Bits of a capability set, https://man7.org/linux/man-pages/man7/capabilities.7.html
 _BITS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "SETGID": 6}
 LOOPBACK = "127.0.0.1"
+
+pytestmark = pytest.mark.core
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ def test_set_switches_every_layer(lab_on_docker, up, target):
     assert statuses == ["MISS", "HIT"]
 
 
+@pytest.mark.core
 def test_load_is_measured_from_start_to_end(lab_on_docker, up):
     flags = ("--scenario", "list", "--rate", "30", "--duration", "12s", "--json")
     result = lab_on_docker("k6", "breakpoint", *flags)

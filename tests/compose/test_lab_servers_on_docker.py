@@ -23,7 +23,7 @@ def test_triples_contain_every_cell():
 
 
 @pytest.mark.parametrize(
-    "triple", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)], ids="-".join
+    "triple", [QUICK, pytest.param(SLOW, marks=pytest.mark.full)], ids="-".join
 )
 def test_every_kind_of_server_is_measured(up, lab_on_docker, triple):
     flags = (part for name in triple for part in ("--only", name))

@@ -4,12 +4,12 @@ import re
 
 import httpx
 import pytest
-from commands import run
-from standins import provide_old_python
 
 from lab.experiments.old_stacks.arms import arm
 from lab.experiments.old_stacks.stacks import stack as stack_named
 from lab.stack.docker import LEGACY_LABEL, DockerEngine
+from tests.compose.commands import run
+from tests.compose.standins import provide_old_python
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def up(lab_on_docker):
 
 @pytest.fixture
 def engine(up, stack, monkeypatch):
-    from commands import environment
+    from tests.compose.commands import environment
 
     for name, value in environment(**stack.environ).items():
         monkeypatch.setenv(name, value)

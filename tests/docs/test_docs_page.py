@@ -7,6 +7,8 @@ import pytest
 from lab.stack.native.program_paths import browser_env, find_browser
 from tests.support.browser import browser
 
+pytestmark = pytest.mark.full
+
 PROGRAM = find_browser()
 
 

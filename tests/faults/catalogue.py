@@ -20,25 +20,43 @@ class Fault:
     felt: bool = False
     # Preparation before the load, reverted after it.
     prepare: Callable[[FaultInjector], Injection] = lambda _injector: nullcontext()
+    # Whether the tests before each merge inject it, on the native engine: one fault of each kind.
+    is_core: bool = False
     # Whether the fault stays for `seconds`; otherwise it ends by itself.
     waits: bool = True
 
 
 FAULTS = [
-    Fault("worker killed", lambda injector: injector.kill_worker()),
+    Fault("worker killed", lambda injector: injector.kill_worker(), is_core=True),
     Fault("master killed", lambda injector: injector.kill_master(), felt=True),
     Fault("Postgres restarted", lambda injector: injector.stop("postgres")),
     Fault(
         "Postgres stopped 10 s", lambda injector: injector.stop("postgres"), seconds=10, felt=True
     ),
-    Fault("Redis stopped", lambda injector: injector.stop("redis"), seconds=4, unseen=True),
-    Fault("Redis frozen", lambda injector: injector.freeze("redis"), seconds=4, unseen=True),
-    Fault("Nginx reloaded", lambda injector: injector.reload_nginx(), unseen=True),
+    Fault(
+        "Redis stopped",
+        lambda injector: injector.stop("redis"),
+        seconds=4,
+        unseen=True,
+        is_core=True,
+    ),
+    Fault(
+        "Redis frozen",
+        lambda injector: injector.freeze("redis"),
+        seconds=4,
+        unseen=True,
+        is_core=True,
+    ),
+    Fault("Nginx reloaded", lambda injector: injector.reload_nginx(), unseen=True, is_core=True),
     Fault(
         "Prometheus stopped", lambda injector: injector.stop("prometheus"), seconds=4, unseen=True
     ),
     Fault(
-        "connections used up", lambda injector: injector.exhaust_connections(), seconds=6, felt=True
+        "connections used up",
+        lambda injector: injector.exhaust_connections(),
+        seconds=6,
+        felt=True,
+        is_core=True,
     ),
     Fault(
         "cache disk full",
@@ -54,6 +72,7 @@ FAULTS = [
         seconds=8,
         felt=True,
         prepare=lambda injector: injector.use_proxy(),
+        is_core=True,
     ),
     Fault("deploy", lambda injector: injector.deploy(), seconds=6, waits=False),
 ]

@@ -21,11 +21,17 @@ from tests.faults.table import lines
 _RESULTS = pytest.StashKey()
 
 
+def pytest_itemcollected(item):
+    """Every test that has a stack takes the machine."""
+    if {"stack", "injector"} & set(item.fixturenames):
+        item.add_marker("alone")
+
+
 # A separate project name protects the containers and data of another stack on this machine.
 PROJECT = "load-lab-faults"
 
 
-@pytest.fixture(scope="module", params=["native", "docker"])
+@pytest.fixture(scope="module", params=["native", pytest.param("docker", marks=pytest.mark.docker)])
 def injector(request):
     """Yield the fault injector of a stack with the preset `best` and fresh data, on one engine.
 

@@ -8,7 +8,12 @@ from tests.faults.catalogue import FAULTS
 from tests.faults.load import run_fault
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name.replace(" ", "-") for fault in FAULTS])
+def _marked(fault):
+    marks = [pytest.mark.core] if fault.is_core else []
+    return pytest.param(fault, marks=marks, id=fault.name.replace(" ", "-"))
+
+
+@pytest.mark.parametrize("fault", map(_marked, FAULTS))
 def test_fault(fault, injector, fault_results, folder):
     result = run_fault(fault, injector, folder)
     fault_results.append(result)

@@ -7,7 +7,7 @@ import pytest
 from lab.paths import ROOT
 
 
-@pytest.fixture(scope="module", params=["60s", pytest.param("3m", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[pytest.param("60s", marks=pytest.mark.core), "3m"])
 def soak(request, lab, stack, results):
     result = lab("set", "--preset", "best")
     assert result.code == 0, result.err

@@ -83,6 +83,7 @@ def test_merged_histogram_equals_that_of_all_samples(shared, stack):
         assert METRICS[f"p{share}_ms"].of(shared) == round(value, 1)
 
 
+@pytest.mark.full
 def test_percentiles_of_histograms_are_those_of_a_single_generator(stack):
     result = _run(stack, 2).result
     assert result.percentiles_from == "histograms"
@@ -90,12 +91,14 @@ def test_percentiles_of_histograms_are_those_of_a_single_generator(stack):
     assert not math.isnan(result.p99_ms)
 
 
+@pytest.mark.full
 def test_no_booking_conflicts(stack):
     result = _run(stack, 4, scenario="booking", rate=40).result
     assert result.failed == 0
     assert result.successes == result.requests == sum(one.requests for one in result.generators)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("signals", "fault"),
     [
@@ -126,6 +129,7 @@ def test_failing_generator_is_named_and_the_target_is_not_judged(stack, signals,
     assert "25% of the load" in result.verdict
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("stopped_after", "fault"),
     [

@@ -34,12 +34,17 @@ def smoke_summary(smoke):
     return json.loads((ROOT / smoke["files"]["summary"]).read_text())
 
 
+# Two workers that wait 0.3 s for each page answer 7/s, however quick the machine is.
+slow_target = pytest.mark.settings("LAB_LATENCY_MS=100")
+RATE = 40
+
+
 @pytest.fixture(scope="module")
 def ramp(lab, stack):
-    """Run a complete ramp beyond the capacity of one worker for hotel details."""
-    flags = ("--rate", "400", "--duration", "10s", "--scenario", "detail", "--json")
-    # More virtual users would only queue, and the test would wait for them.
-    result = lab("k6", "breakpoint", *flags, "--no-early-stop", MAX_VUS="300")
+    """Run a complete ramp beyond the capacity of a slow target."""
+    assert stack.settings().LAB_LATENCY_MS
+    flags = ("--rate", str(RATE), "--duration", "10s", "--scenario", "list", "--json")
+    result = lab("k6", "breakpoint", *flags, "--no-early-stop")
     assert result.code == 0, result.err
     return result.json
 
@@ -64,9 +69,9 @@ def test_smoke_passes_without_a_failed_request(smoke):
     assert (smoke["retries"], smoke["unfinished"], smoke["websockets"]) == (0, None, None)
 
 
-def test_every_file_of_a_run_exists(smoke, ramp):
-    for run in (smoke, ramp):
-        assert all((ROOT / path).exists() for path in run["files"].values())
+@slow_target
+def test_every_file_of_a_run_exists(ramp):
+    assert all((ROOT / path).exists() for path in ramp["files"].values())
     assert (ROOT / ramp["files"]["picture"]).read_bytes().startswith(b"\x89PNG")
 
 
@@ -113,6 +118,7 @@ def test_every_series_ends_with_the_run(smoke, prometheus):
     assert prometheus.instant(running) == 1
 
 
+@slow_target
 def test_target_rate_matches_the_plan_at_every_sample(ramp, prometheus):
     summary = read_summary(ROOT / ramp["files"]["summary"])
     plan, started = summary.plan, summary.started
@@ -122,8 +128,8 @@ def test_target_rate_matches_the_plan_at_every_sample(ramp, prometheus):
     }
     assert len(planned_rates) >= plan.seconds - 1
     for seconds, rate in planned_rates.items():
-        # The rate rises by 40 requests/s each second; k6's timestamps are in milliseconds.
-        assert rate == pytest.approx(40 * seconds, abs=2)
+        # The rate rises by 4 requests/s each second; k6's timestamps are in milliseconds.
+        assert rate == pytest.approx(RATE / 10 * seconds, abs=0.2)
     assert rates[max(rates)] == 0 or max(rates) - started <= plan.seconds
 
 
@@ -143,10 +149,11 @@ def test_query_at_any_fraction_of_a_second_has_a_result(smoke, smoke_summary, pr
         assert prometheus.instant_by_label(query, "status", end) == {"200": smoke["requests"]}
 
 
+@slow_target
 def test_breakpoint_reports_rate_reasons_and_limiting_resource(ramp):
     break_point = ramp["break_point"]
     assert ramp["outcome"] == "broke"
-    assert 0 < break_point["offered"] < 400
+    assert 0 < break_point["offered"] < RATE
     assert 0 < break_point["goodput"] <= break_point["offered"] * 1.2
     assert break_point["reasons"]
     # Other tests may use the generator's CPU; the result must then report it.
@@ -160,6 +167,7 @@ def test_breakpoint_reports_rate_reasons_and_limiting_resource(ramp):
     assert f"offered {break_point['offered']:.1f}/s" in ramp["verdict"]
 
 
+@slow_target
 def test_windows_of_a_run_add_up_to_its_requests(ramp):
     windows = json.loads((ROOT / ramp["files"]["result"]).read_text())["windows"]
     # Windows overlap; every fifth window starts where the previous fifth one ends.
@@ -188,10 +196,10 @@ def test_bookings_never_conflict_across_profiles_and_reruns(lab, stack):
         assert created == result.json["requests"] > 0
 
 
+@slow_target
 def test_hold_beyond_capacity_is_a_failed_test(lab, stack):
-    flags = ("--rate", "200", "--duration", "10s", "--scenario", "detail", "--json")
-    # A queue of 100 is enough for a load that is not sustained; see above.
-    result = lab("k6", "hold", *flags, MAX_VUS="100")
+    flags = ("--rate", "30", "--duration", "10s", "--scenario", "list", "--json")
+    result = lab("k6", "hold", *flags)
     assert result.code == 1
     assert result.json["outcome"] == "broke"
 

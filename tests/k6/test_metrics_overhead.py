@@ -15,6 +15,7 @@ def _run_tool(*flags):
     return subprocess.run([*TOOL, *flags], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.full
 def test_pair_has_both_rates_and_leaves_the_stack_unchanged(stack):
     before = stack.settings()
     process = _run_tool("--pairs", "1", "--seconds", "2", "--vus", "4", "--json")

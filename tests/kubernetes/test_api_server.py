@@ -18,6 +18,8 @@ from lab.paths import ROOT
 from lab.stack.native.supervision import wait_for
 from tests.kubernetes.conftest import LAB_ACCOUNT
 
+pytestmark = pytest.mark.machine(part="kubernetes")
+
 ADDRESSES = {
     "BASE_URL": "http://192.0.2.10:8080",
     "PUSH_URL": "http://192.0.2.10:9092/api/v1/write",

@@ -14,7 +14,6 @@ import httpx
 import pytest
 from redis import Redis
 
-from lab.settings import update_settings
 from lab.stack.reference import DATABASE
 from tests.support.raw_http import head, send_request
 
@@ -167,21 +166,14 @@ class Front:
         return files, self._redis.dbsize()
 
 
-@pytest.fixture(scope="module")
-def set_modes(stack):
-    """Set the cache modes; restore the defaults after this module."""
-
-    def apply(nginx: str, redis: str) -> None:
-        assignments = [f"LAB_NGINX_CACHE={nginx}", f"LAB_REDIS_CACHE={redis}"]
-        stack.apply(update_settings(stack.settings(), assignments))
-
-    yield apply
-    apply("off", "off")
+def _declared(modes):
+    nginx, redis = modes
+    mark = pytest.mark.settings(f"LAB_NGINX_CACHE={nginx}", f"LAB_REDIS_CACHE={redis}")
+    return pytest.param(modes, marks=mark, id="-".join(modes))
 
 
-@pytest.fixture(scope="module", params=MODES, ids="-".join)
-def front(request, stack, set_modes, hotels):
-    set_modes(*request.param)
+@pytest.fixture(scope="module", params=map(_declared, MODES))
+def front(request, stack, hotels):
     return Front(stack, *request.param, hotels)
 
 

@@ -60,17 +60,10 @@ def test_rendered_configuration_is_valid(stack):
     assert result.returncode == 0, result.stderr
 
 
-@pytest.fixture
-def restore_defaults(lab, stack):
-    """Restore the defaults for the next test."""
-    yield
-    assert lab("set", "LAB_NGINX_CACHE=off", "LAB_SHED=off").code == 0
-
-
 @pytest.mark.parametrize(
     ("cache", "shed"), [("basic", "off"), ("protected", "on"), ("off", "on"), ("off", "off")]
 )
-def test_changed_settings_show_in_responses(lab, stack, url, restore_defaults, cache, shed):
+def test_changed_settings_show_in_responses(lab, stack, url, cache, shed):
     assert lab("set", f"LAB_NGINX_CACHE={cache}", f"LAB_SHED={shed}").code == 0
     has_status = cache != "off"
     wait_for(

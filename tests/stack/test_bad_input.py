@@ -9,7 +9,6 @@ import os
 import pytest
 from lab_settings.kinds import Server
 
-from lab.settings import update_settings
 from tests.support.raw_http import Client, head, post, send_request
 
 BOOKING, LIST = "/api/booking/", "/api/hotel/"
@@ -24,12 +23,13 @@ GOOD = json.dumps(DATA).encode()
 SERVERS = list(Server) if os.environ.get("BAD_INPUT_SERVERS") == "all" else [Server.GUNICORN_SYNC]
 
 
-@pytest.fixture(scope="module", params=SERVERS)
+def _declared(server):
+    return pytest.param(server, marks=pytest.mark.settings(f"LAB_SERVER={server}"))
+
+
+@pytest.fixture(scope="module", params=map(_declared, SERVERS))
 def server(stack, request):
-    before = stack.settings()
-    stack.apply(update_settings(before, [f"LAB_SERVER={request.param}"]))
-    yield request.param
-    stack.apply(before)
+    return request.param
 
 
 @pytest.fixture

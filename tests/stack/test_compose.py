@@ -14,6 +14,8 @@ from lab.stack.native.render import OPEN_FILES
 from lab.suites.endurance import MEMORY_LIMITS
 from tests.support.compose import config
 
+pytestmark = [pytest.mark.core, pytest.mark.full]
+
 ONE_SHOT = {"secrets", "init", "latency"}
 _MONITORING = {
     *("backend-metrics", "prometheus", "alloy", "push-gate", "docker-socket", "nginx-exporter"),

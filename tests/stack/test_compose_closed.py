@@ -5,6 +5,8 @@ from config.secrets import READERS
 
 from tests.support.compose import config
 
+pytestmark = [pytest.mark.core, pytest.mark.full]
+
 # Services with capabilities; SECURITY.md lists them too (tests/docs/test_security_page.py).
 CAPABILITIES = {
     # Writes each program's secrets, readable only by that program.

@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.contention import race, race_settings
 
+pytestmark = pytest.mark.full
+
 # 5 rounds take about ten seconds per booking variant; `make test-input` runs 1,000 rounds.
 ROUNDS = int(os.environ.get("CONTENTION_ROUNDS", "5"))
 

@@ -11,13 +11,8 @@ from lab.stack.native import latency as native_latency
 MS = 60
 
 
-@pytest.fixture(scope="module")
-def delayed(lab, stack):
-    """Delay the backend's outgoing traffic in the shared stack; remove the delay afterwards."""
-    result = lab("set", f"LAB_LATENCY_MS={MS}", "--json")
-    assert result.code == 0, result.err
-    yield result.json
-    assert lab("set", "LAB_LATENCY_MS=0").code == 0
+# Delays the backend's outgoing traffic.
+delayed = pytest.mark.settings(f"LAB_LATENCY_MS={MS}")
 
 
 def _proxies(stack):
@@ -40,7 +35,8 @@ def test_connections_bypass_toxiproxy_without_a_delay(stack):
     assert report["new_connection_delays"] is None
 
 
-def test_outgoing_backend_traffic_is_delayed_once_per_path(stack, delayed):
+@delayed
+def test_outgoing_backend_traffic_is_delayed_once_per_path(stack):
     report = latency.verify(stack.settings(), stack.token())
     assert report["database_ms"] >= MS
     assert report["client_ms"] >= MS > report["direct_ms"]
@@ -49,20 +45,24 @@ def test_outgoing_backend_traffic_is_delayed_once_per_path(stack, delayed):
     assert _streams(stack) == {"postgres": [("upstream", MS)], "backend": [("downstream", MS)]}
 
 
-def test_status_and_nginx_report_the_delay(stack, delayed):
-    assert delayed["settings"]["LAB_LATENCY_MS"] == str(MS)
-    assert delayed["latency"]["database_ms"] >= MS
+@delayed
+def test_status_and_nginx_report_the_delay(lab, stack):
+    status = lab("status", "--json").json
+    assert status["settings"]["LAB_LATENCY_MS"] == str(MS)
+    assert status["latency"]["database_ms"] >= MS
     settings = httpx.get(f"{stack.settings().nginx_status_url}/settings").json()
     assert settings["LAB_LATENCY_MS"] == str(MS)
 
 
-def test_response_through_nginx_includes_every_delay(stack, delayed):
+@delayed
+def test_response_through_nginx_includes_every_delay(stack):
     response = httpx.get(f"{stack.settings().target_url}/api/hotel/")
     # One delay to the client and two to Postgres: for the rows and for the connection check.
     assert response.elapsed.total_seconds() * 1000 >= 3 * MS
 
 
-def test_incoming_direction_delays_the_opposite_streams(stack, delayed):
+@delayed
+def test_incoming_direction_delays_the_opposite_streams(stack):
     settings = stack.settings()
     # Not with `lab set`, which would restart the workers twice.
     other = update_settings(settings, ["LAB_LATENCY_DIRECTION=incoming"])
@@ -74,7 +74,8 @@ def test_incoming_direction_delays_the_opposite_streams(stack, delayed):
         native_latency.apply(settings, stack._state)
 
 
-def test_missing_delay_is_detected(stack, delayed):
+@delayed
+def test_missing_delay_is_detected(stack):
     settings = stack.settings()
     toxics = f"http://127.0.0.1:{settings.LAB_TOXIPROXY_PORT}/proxies/postgres/toxics"
     httpx.delete(f"{toxics}/delay").raise_for_status()
@@ -84,7 +85,8 @@ def test_missing_delay_is_detected(stack, delayed):
     latency.verify(settings, stack.token())
 
 
-def test_stopped_toxiproxy_is_reported_and_restored_by_up(stack, delayed):
+@delayed
+def test_stopped_toxiproxy_is_reported_and_restored_by_up(stack):
     settings = stack.settings()
     stack._supervision.stop_service("toxiproxy")
     with pytest.raises(LabError, match=r"lab/latency answers 503: .*database"):
@@ -115,7 +117,8 @@ def test_longer_timeout_allows_longer_delay():
 
 
 @pytest.mark.parametrize(("method", "delays"), [("trust", 3), ("md5", 4)])
-def test_connection_delays_depend_on_authentication_method(stack, delayed, login, method, delays):
+@delayed
+def test_connection_delays_depend_on_authentication_method(stack, login, method, delays):
     login(method)
     report = latency.verify(stack.settings(), stack.token())
     assert report["postgres_auth"] == method

@@ -85,6 +85,8 @@ def test_k6_listens_on_no_port(stack, tmp_path):
             process.kill()
 
 
+@pytest.mark.core
+@pytest.mark.full
 @pytest.mark.parametrize("bind", ["127.0.0.1", "0.0.0.0"])
 def test_compose_files_publish_only_listed_ports(bind):
     services = config("docker-compose.yml", LAB_BIND=bind)

@@ -81,13 +81,7 @@ def test_exporter_port_conflict_is_reported_with_its_setting(stack, all_services
             preflight._check_ports(unused, [replace(exporter, port=port)])
 
 
-@pytest.fixture
-def restore_article(lab, stack):
-    yield
-    assert lab("set", "--preset", "article").code == 0
-
-
-def test_slot_and_settings_metrics_follow_lab_set(lab, stack, restore_article):
+def test_slot_and_settings_metrics_follow_lab_set(lab, stack):
     assert _metric(stack, "lab_worker_slots") == 2
     assignments = ("LAB_SERVER=gunicorn-gthread", "LAB_THREADS=3", "LAB_WORKERS=4", "LAB_DB_POOL=2")
     assert lab("set", *assignments).code == 0
@@ -98,9 +92,10 @@ def test_slot_and_settings_metrics_follow_lab_set(lab, stack, restore_article):
     assert 'lab_db_pool="2"' in info
 
 
-def test_waits_for_pooled_connections_are_counted(lab, stack, restore_article):
-    assignments = ("LAB_SERVER=gunicorn-gthread", "LAB_THREADS=8", "LAB_WORKERS=1", "LAB_DB_POOL=1")
-    assert lab("set", *assignments).code == 0
+@pytest.mark.settings(
+    "LAB_SERVER=gunicorn-gthread", "LAB_THREADS=8", "LAB_WORKERS=1", "LAB_DB_POOL=1"
+)
+def test_waits_for_pooled_connections_are_counted(lab, stack):
     result = lab("k6", "smoke", "--scenario", "detail", "--vus", "8", "--duration", "3s", "--json")
     assert result.code == 0, result.err
     waits = _metric(stack, "lab_db_pool_waits_total")

@@ -15,6 +15,8 @@ from lab.paths import RESULTS, State
 from lab.stack.docker import DockerEngine
 from lab.targets.reference.app import ReferenceApp
 
+pytestmark = pytest.mark.full
+
 TESTID = "keeps-secrets"
 
 

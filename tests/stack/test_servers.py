@@ -11,7 +11,6 @@ from websockets.sync.client import connect
 
 from lab.errors import LabError
 from lab.settings import update_settings
-from lab.settings.presets import preset_assignments
 from lab.stack.native.supervision import is_alive, wait_for
 from lab.targets.reference import verify
 from tests.support.booking_load import Load
@@ -33,13 +32,6 @@ EXTRA_SETTINGS = {
 KILLABLE = ("uvicorn", "daphne", "granian")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def article(stack):
-    """Restore the defaults for the next module."""
-    yield
-    stack.apply(update_settings(stack.settings(), preset_assignments("article")))
-
-
 def _changed_settings(stack, **values):
     base = {"LAB_SECOND_SERVER": "off", "LAB_DB_MAX_CONNECTIONS": "100", "LAB_WEBSOCKETS": "off"}
     base["LAB_WORKERS"] = "2"
@@ -58,7 +50,15 @@ def test_every_server_is_covered():
     assert set(EXTRA_SETTINGS) == set(Server)
 
 
-@pytest.mark.parametrize("server", EXTRA_SETTINGS)
+# One of each kind before a merge: sync, with a second server, and ASGI with WebSockets.
+EACH_KIND = ("gunicorn-sync", "uvicorn")
+
+
+def _marked(server):
+    return pytest.param(server, marks=() if server in EACH_KIND else pytest.mark.full)
+
+
+@pytest.mark.parametrize("server", map(_marked, EXTRA_SETTINGS))
 def test_server_reports_its_name_lists_hotels_and_books(stack, server):
     # With a connection pool, which must work with every server.
     base = {"LAB_SERVER": server, "LAB_DB_POOL": 3, "LAB_WORKERS": 3}

@@ -12,14 +12,7 @@ from lab.settings import update_settings
 from lab.stack.inspect import api_problem
 
 
-@pytest.fixture
-def restore_article(lab, stack):
-    """Restore the defaults for the next test."""
-    yield
-    assert lab("set", "--preset", "article").code == 0
-
-
-def test_set_changes_the_settings_that_backend_reports(lab, stack, restore_article):
+def test_set_changes_the_settings_that_backend_reports(lab, stack):
     result = lab("set", "LAB_DETAIL=fast", "LAB_WORKERS=3", "LAB_DB_POOL=4", "--json")
     assert result.code == 0, result.err
     active = httpx.get(
@@ -39,15 +32,15 @@ def test_set_changes_the_settings_that_backend_reports(lab, stack, restore_artic
         ("LAB_NGINX_CACHE=protected", "LAB_REDIS_CACHE=versioned"),
     ],
 )
-def test_set_loses_no_request(lab, stack, restore_article, assignments):
+def test_set_loses_no_request(lab, stack, assignments):
     with _continuous_requests(stack) as statuses:
         assert lab("set", *assignments).code == 0
     assert set(statuses) == {200}
     assert len(statuses) > 30
 
 
-def test_removing_a_delay_loses_no_request(lab, stack, restore_article):
-    assert lab("set", "LAB_LATENCY_MS=60").code == 0
+@pytest.mark.settings("LAB_LATENCY_MS=60")
+def test_removing_a_delay_loses_no_request(lab, stack):
     with _continuous_requests(stack) as statuses:
         assert lab("set", "LAB_LATENCY_MS=0").code == 0
     assert set(statuses) == {200}
@@ -77,7 +70,7 @@ def _continuous_requests(stack):
             thread.join()
 
 
-def test_preset_is_active_in_every_service_when_set_returns(lab, stack, restore_article):
+def test_preset_is_active_in_every_service_when_set_returns(lab, stack):
     result = lab("set", "--preset", "best", "LAB_NGINX_CACHE_TTL=2s", "--json")
     active = result.json["settings"]
     expected = {"LAB_NGINX_CACHE": "protected", "LAB_REDIS_CACHE": "versioned", "LAB_SHED": "on"}
@@ -115,7 +108,7 @@ def test_set_rejects_invalid_assignments_and_changes_nothing(lab, stack, assignm
 DAPHNE = ("LAB_SERVER=daphne", "LAB_WORKERS=1")
 
 
-def test_repeating_a_failed_set_applies_it(lab, stack, restore_article):
+def test_repeating_a_failed_set_applies_it(lab, stack):
     """The settings are saved before the server reads them, so they may not be active yet."""
     key = stack._state.secrets / "secret_key"
     hidden = key.rename(key.with_suffix(".hidden"))

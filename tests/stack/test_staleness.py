@@ -10,56 +10,43 @@ import pytest
 
 from lab.analysis.prometheus import Prometheus
 from lab.analysis.queries import heartbeat
+from lab.settings import update_settings
 from lab.stack.native.supervision import wait_for
 from tests.support.booking_load import Load, frozen_redis, stopped_redis
 
 TTL_SECONDS = 1
 QUIET_SECONDS = 5
-DEFAULTS = {
-    "LAB_SERVER": "gunicorn-sync",
-    "LAB_DETAIL": "naive",
-    "LAB_REDIS_CACHE": "off",
-    "LAB_LOCAL_CACHE": "off",
-    "LAB_NGINX_CACHE": "off",
-    "LAB_NGINX_CACHE_TTL": "1s",
-}
-
-
-@pytest.fixture(scope="module")
-def set_modes(lab, stack):
-    """Change the stack's settings; restore the defaults after this module."""
-
-    def apply(**modes: str) -> None:
-        result = lab("set", *(f"{name}={value}" for name, value in {**DEFAULTS, **modes}.items()))
-        assert result.code == 0, result.err
-
-    yield apply
-    apply()
-
-
-@pytest.mark.parametrize(
-    "server", ["gunicorn-sync", pytest.param("gunicorn-gthread", marks=pytest.mark.slow)]
+protected = pytest.mark.settings(
+    "LAB_NGINX_CACHE=protected", "LAB_REDIS_CACHE=versioned", "LAB_DETAIL=fast"
 )
-def test_versioned_cache_never_serves_stale_pages(stack, set_modes, server):
-    set_modes(LAB_REDIS_CACHE="versioned", LAB_DETAIL="fast", LAB_SERVER=server)
+page_cache = pytest.mark.settings("LAB_REDIS_CACHE=page", "LAB_DETAIL=fast")
+
+
+@pytest.mark.settings("LAB_REDIS_CACHE=versioned", "LAB_DETAIL=fast")
+@pytest.mark.parametrize(
+    "server", ["gunicorn-sync", pytest.param("gunicorn-gthread", marks=pytest.mark.full)]
+)
+def test_versioned_cache_never_serves_stale_pages(stack, server):
+    stack.apply(update_settings(stack.settings(), [f"LAB_SERVER={server}"]))
     with Load(stack.settings().target_url) as load:
         _run_redis_outages(load, stack, then=lambda: _wait_for_a_hit(stack))
     assert load.records.stale == []
     assert set(load.records.statuses) == {200, 201}
 
 
-@pytest.mark.parametrize("redis", ["versioned", pytest.param("off", marks=pytest.mark.slow)])
-def test_protected_cache_respects_its_age_limit(stack, set_modes, redis):
+@protected
+@pytest.mark.parametrize("redis", ["versioned", pytest.param("off", marks=pytest.mark.full)])
+def test_protected_cache_respects_its_age_limit(stack, redis):
     """The limit is TTL + 2 s + the duration of one response, regardless of Redis."""
-    set_modes(LAB_NGINX_CACHE="protected", LAB_REDIS_CACHE=redis, LAB_DETAIL="fast")
+    stack.apply(update_settings(stack.settings(), [f"LAB_REDIS_CACHE={redis}"]))
     with Load(stack.settings().target_url) as load:
         _run_redis_outages(load, stack)
     _check_age_limit(load)
     assert load.records.stale, "pages are cached for a second: some reads must be of that age"
 
 
-def test_protected_cache_respects_its_age_limit_after_idle_time(stack, set_modes):
-    set_modes(LAB_NGINX_CACHE="protected", LAB_REDIS_CACHE="versioned", LAB_DETAIL="fast")
+@protected
+def test_protected_cache_respects_its_age_limit_after_idle_time(stack):
     load = Load(stack.settings().target_url)
     load.read_once()
     for _ in range(3):
@@ -87,9 +74,9 @@ def _check_age_limit(load) -> None:
     assert max(load.records.stale, default=0) <= TTL_SECONDS + 2 + load.records.slowest
 
 
-def test_page_cache_serves_stale_pages(stack, set_modes):
+@page_cache
+def test_page_cache_serves_stale_pages(stack):
     """Verify that the same load detects staleness where it exists."""
-    set_modes(LAB_REDIS_CACHE="page", LAB_DETAIL="fast")
     with Load(stack.settings().target_url) as load:
         load.wait_for_progress(bookings=5)
     assert load.records.stale
@@ -104,8 +91,8 @@ def _run_probe(lab, **environ):
     return result.json
 
 
-def test_probe_measures_staleness_within_limit_of_protected_cache(lab, stack, set_modes):
-    set_modes(LAB_NGINX_CACHE="protected", LAB_DETAIL="fast")
+@protected
+def test_probe_measures_staleness_within_limit_of_protected_cache(lab, stack):
     result = _run_probe(lab)
     staleness = result["staleness"]
     assert staleness["unseen"] == 0
@@ -122,8 +109,8 @@ def _staleness_in_prometheus(stack, testid):
     return prometheus.instant(f"histogram_count(sum({histogram}))")
 
 
-def test_probe_counts_bookings_not_seen_in_time(lab, stack, set_modes):
-    set_modes(LAB_REDIS_CACHE="page", LAB_DETAIL="fast")
+@page_cache
+def test_probe_counts_bookings_not_seen_in_time(lab, stack):
     staleness = _run_probe(lab, STALENESS_BOUND="1")["staleness"]
     assert staleness["seen"] == 0
     assert staleness["unseen"] >= 1

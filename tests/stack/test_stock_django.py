@@ -12,15 +12,15 @@ from lab.stack.inspect import query_backend
 from lab.stack.native.supervision import wait_for
 
 LIST = "/api/hotel/"
-SERVERS = [Server.GUNICORN_SYNC, Server.UVICORN]
 
 
-@pytest.fixture(scope="module", params=SERVERS)
+def _declared(server):
+    return pytest.param(server, marks=pytest.mark.settings(f"LAB_SERVER={server}"))
+
+
+@pytest.fixture(scope="module", params=map(_declared, [Server.GUNICORN_SYNC, Server.UVICORN]))
 def settings(stack, request):
-    before = stack.settings()
-    stack.apply(update_settings(before, [f"LAB_SERVER={request.param}"]))
-    yield stack.settings()
-    stack.apply(before)
+    return stack.settings()
 
 
 @pytest.fixture
@@ -51,11 +51,8 @@ def _outage(stack, service):
 
 def test_django_is_stock_until_a_part_is_fast(stack, settings):
     assert query_backend(settings, stack.token())["server"]["is_stock"] is True
-    try:
-        stack.apply(update_settings(settings, ["LAB_DETAIL=fast"]))
-        assert query_backend(stack.settings(), stack.token())["server"]["is_stock"] is False
-    finally:
-        stack.apply(settings)
+    stack.apply(update_settings(settings, ["LAB_DETAIL=fast"]))
+    assert query_backend(stack.settings(), stack.token())["server"]["is_stock"] is False
 
 
 def test_page_has_no_etag_and_unknown_page_returns_404(client):

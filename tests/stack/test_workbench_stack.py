@@ -12,37 +12,34 @@ from lab.paths import ROOT
 from lab.settings import load_settings
 from lab.stack import database
 
+has_workbench = pytest.mark.settings("LAB_WORKBENCH=on", "LAB_VIEWS=async")
 
-@pytest.fixture(scope="module")
-def workbench(lab, stack):
-    """Enable the workbench on the running stack; disable it afterwards."""
-    result = lab("set", "LAB_WORKBENCH=on", "LAB_VIEWS=async")
-    assert result.code == 0, result.err
-    yield httpx.Client(base_url=f"{stack.settings().backend_url}/workbench", timeout=20)
-    lab("set", "LAB_WORKBENCH=off", "LAB_VIEWS=sync")
+
+@pytest.fixture
+def workbench(stack):
+    return httpx.Client(base_url=f"{stack.settings().backend_url}/workbench", timeout=20)
 
 
 def _states(stack):
     return {service.name: service.state for service in stack.services()}
 
 
+@has_workbench
 def test_setting_enables_the_workbench(stack, workbench):
     assert workbench.get("/io-read/").json()["count"] == stack.settings().LAB_DATA_POSTS
     assert workbench.get("/layer-hello/").json()["worker"] == stack.pids()["backend-worker"]
 
 
+@pytest.mark.settings("LAB_SECOND_SERVER=uvicorn")
 def test_second_server_survives_changes_of_nginx_settings(lab, stack):
-    assert lab("set", "LAB_SECOND_SERVER=uvicorn").code == 0
-    try:
-        before = stack.pids()["backend-beside"]
-        assert lab("set", "LAB_NGINX_POST_RATE=190").code == 0
-        assert stack.pids()["backend-beside"] == before
-        assert lab("set", "LAB_DETAIL=fast").code == 0
-        assert stack.pids()["backend-beside"] != before
-    finally:
-        lab("set", "LAB_SECOND_SERVER=off", "LAB_NGINX_POST_RATE=200", "LAB_DETAIL=naive")
+    before = stack.pids()["backend-beside"]
+    assert lab("set", "LAB_NGINX_POST_RATE=190").code == 0
+    assert stack.pids()["backend-beside"] == before
+    assert lab("set", "LAB_DETAIL=fast").code == 0
+    assert stack.pids()["backend-beside"] != before
 
 
+@has_workbench
 def test_worker_is_healthy_while_it_answers_or_is_off(stack, workbench):
     """Run Compose's health check; the native engine has its own."""
     url = f"{stack.settings().backend_url}/async/workbench/layer-hello/"
@@ -61,6 +58,7 @@ def _is_healthy(url, setting):
     return not subprocess.run(argv, env=env, stderr=subprocess.PIPE, check=False).returncode
 
 
+@has_workbench
 def test_restoring_the_database_removes_posted_data(stack, workbench):
     database.prepare_template(stack, stack.settings())
     assert workbench.post("/io-create/", data={"title": "t", "content": "c"}).status_code == 201
@@ -76,6 +74,7 @@ def test_database_template_depends_on_the_setting():
     assert database._signature(on) != database._signature(off)
 
 
+@has_workbench
 def test_setting_disables_the_workbench(lab, stack, workbench):
     assert lab("set", "LAB_WORKBENCH=off").code == 0
     assert workbench.get("/io-read/").status_code == 404

@@ -1,6 +1,5 @@
 """Whatever is killed, `lab up` alone brings back a stack that answers, with every booking."""
 
-import os
 import shutil
 import subprocess
 
@@ -18,8 +17,23 @@ from tests.faults.kills.killed import (
     strangers,
 )
 
-# All of them in `make test-kills`.
-KILLS = choose_kills(count=int(os.environ.get("KILLS", "8")))
+# Of a service and of a command.
+CORE = {"postgres", "up-KILL"}
+FULL = 8
+
+
+def _marked(kills):
+    """Yield each kill with the tiers that do it; `make test-machine` does all."""
+    core = set(CORE)
+    for number, kill in enumerate(kills):
+        marks = [pytest.mark.machine(part="kills")]
+        name = kill.service or f"{kill.command}-{kill.signals}"
+        if name in core:
+            core.remove(name)
+            marks.append(pytest.mark.core)
+        if number < FULL:
+            marks.append(pytest.mark.full)
+        yield pytest.param(kill, marks=marks, id=kill.name)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +46,7 @@ def clean_results():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-@pytest.mark.parametrize("kill", KILLS, ids=lambda kill: kill.name)
+@pytest.mark.parametrize("kill", _marked(choose_kills()))
 def test_up_restores_the_stack_after_a_kill(kill, lab, stack, tmp_path, clean_results):
     state = current_state()
     assert lab("up").code == 0

@@ -40,7 +40,6 @@ def interrupted_run(lab, stack):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=90)
     yield process.returncode, errors, active_settings(stack)
-    assert lab("set", "LAB_WORKERS=2").code == 0
     for folder in set(RESULTS.glob("cache-ladder-*")) - before:
         shutil.rmtree(folder)
 

@@ -22,6 +22,8 @@ from lab.paths import current_state
 from lab.settings import LOOPBACK
 from lab.stack.native.supervision import leftovers, port_is_open
 
+pytestmark = pytest.mark.full
+
 # One of the two stacks with Django 3.0; the other differs in one package.
 DJANGO_3, CHANNELS = "django-3.0-asgiref-3.4", "channels-2016"
 
@@ -52,7 +54,6 @@ def _facts(running, ports):
 
 # Slow: it builds a second old environment. test_channels_2016_arm_answers makes the same promise of
 # the native engine, tests/compose/test_legacy.py of Django 3.0.
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "interface"), [("gunicorn-5", "wsgi"), ("uvicorn-5", "asgi"), ("daphne-1", "asgi")]
 )

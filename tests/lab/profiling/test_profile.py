@@ -149,14 +149,11 @@ def test_profile_without_stack_names_lab_up(lab, tmp_path):
     assert "lab up" in result.err
 
 
+# At 1 request/s, Nginx answers every request from its cache.
+@pytest.mark.settings("LAB_NGINX_CACHE=basic")
 def test_profile_of_idle_backend_is_rejected(lab, stack):
-    # At 1 request/s, Nginx answers every request from its cache.
-    assert lab("set", "LAB_NGINX_CACHE=basic").code == 0
-    try:
-        assert lab("k6", "smoke", "--scenario", "list", "--vus", "1", "--duration", "1s").code == 0
-        result = lab("profile", "--scenario", "list", "--rate", "1", "--duration", "2s")
-    finally:
-        assert lab("set", "LAB_NGINX_CACHE=off").code == 0
+    assert lab("k6", "smoke", "--scenario", "list", "--vus", "1", "--duration", "1s").code == 0
+    result = lab("profile", "--scenario", "list", "--rate", "1", "--duration", "2s")
     assert result.is_one_message(1)
     assert "next to nothing to do" in result.err
     assert "LAB_NGINX_CACHE=basic" in result.err

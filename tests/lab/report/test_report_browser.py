@@ -7,6 +7,8 @@ from lab.stack.native.program_paths import browser_env, find_browser
 from tests.support.browser import browser
 from tests.support.report_samples import CLAIMS, ladder, load, runs
 
+pytestmark = pytest.mark.full
+
 # The id of each chart, its drawn size and its number of marks.
 CHARTS = """
 [...document.querySelectorAll('.chart')].map(chart => {

@@ -69,7 +69,7 @@ def test_profile_shows_cpu_time_of_each_variant(bench_run):
 
 
 # Slow: the exit code of a missed target is tested without a load in test_bench.py.
-@pytest.mark.slow
+@pytest.mark.full
 def test_slower_path_fails_check(stack, monkeypatch):
     """The variant that answers 304 builds the page instead."""
     original = rows.row("revalidation")

@@ -14,6 +14,8 @@ from lab.targets.reference import large_dataset
 from lab.targets.reference.bookings import count_bookings
 from lab.targets.reference.large_dataset import Size
 
+pytestmark = pytest.mark.alone
+
 DATA = ("LAB_DATA_HOTELS", "LAB_DATA_SUITES_PER_HOTEL", "LAB_DATA_BOOKINGS_PER_SUITE")
 
 
@@ -41,7 +43,7 @@ def _swap_with_checks(swap):
 
 
 # The second repeat begins with the large large_dataset.
-@pytest.mark.parametrize("repeats", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("repeats", [1, 2])
 def test_large_dataset_is_measured_and_then_removed(stack, monkeypatch, repeats):
     """The dataset is only a little larger here: 10 million bookings take 15 minutes."""
     monkeypatch.setattr(large_dataset, "_FREE_BYTES", 0)

@@ -70,7 +70,7 @@ def _bookings(stack):
     return int(stack.engine.sql("hotel", "SELECT count(*) FROM hotels_booking")[0])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_capacity_of_each_variant_is_searched(stack):
     document = _compare(stack, "LAB_DETAIL=naive", "LAB_DETAIL=fast", with_capacity=True)
     capacity = document["capacity"]
@@ -162,7 +162,7 @@ def test_turns_measure_each_variant_by_itself(stack, shop, tmp_path):
         assert a.failed == b.failed == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_variants_of_a_target_are_compared_in_turns(stack, shop):
     variants = [find_target_variant(shop, text) for text in (".", "turns=150000")]
     options = CompareOptions(*variants, None, 240, 0.05, block_seconds=5)

@@ -91,22 +91,19 @@ def _interrupt(stack, number, rung):
 
 # Only one `lab` at a time may measure on the stacks of a clone.
 @pytest.mark.alone
+@pytest.mark.settings("LAB_DETAIL=fast", "LAB_NGINX_CACHE=basic")
 @pytest.mark.parametrize(
     ("rung", "number"),
     [
         (1, signal.SIGINT),
-        pytest.param(1, signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(2, signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(3, signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(1, signal.SIGTERM, marks=pytest.mark.full),
+        pytest.param(2, signal.SIGTERM, marks=pytest.mark.full),
+        pytest.param(3, signal.SIGINT, marks=pytest.mark.full),
     ],
 )
 def test_interrupted_demo_is_one_message_and_restores_settings(lab, stack, rung, number):
-    assert lab("set", "LAB_DETAIL=fast", "LAB_NGINX_CACHE=basic").code == 0
-    try:
-        code, output = _interrupt(stack, number, rung)
-        settings = stack.settings()
-    finally:
-        assert lab("set", "LAB_DETAIL=naive", "LAB_NGINX_CACHE=off").code == 0
+    code, output = _interrupt(stack, number, rung)
+    settings = stack.settings()
     assert code == 1
     assert "The demo was interrupted. Start it again: lab demo" in output
     assert "Traceback" not in output
@@ -114,7 +111,8 @@ def test_interrupted_demo_is_one_message_and_restores_settings(lab, stack, rung,
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.settings("LAB_DETAIL=fast", "LAB_NGINX_CACHE=basic")
+@pytest.mark.full
 def test_demo_measures_three_increasing_rates(lab, stack):
     before = stack.settings()
     result = lab("demo", "--json")

@@ -133,6 +133,17 @@ def cpu_quota(engine, service="backend", cpus=0.3, period=0.1):
     return _limited(engine.pids()[service], "cpu", *_cpu_limits(cpus, period))
 
 
+def cpu_group(pid, cpus):
+    """Let a process, its children, and what they start use no more than this part of a CPU."""
+    return _limited(pid, "cpu", *_cpu_limits(cpus))
+
+
+def leave_group(processes):
+    """Move these processes out of their limits."""
+    for process in processes:
+        _move([process.pid], _group_of(os.getpid(), "cpu"))
+
+
 @contextmanager
 def shared_redis_with_a_quota(engine):
     """Let Redis use 2 % of a CPU, most of it for another client. It stops for less than the 80 ms

@@ -47,7 +47,7 @@ from tests.stack.bottleneck.injections import (
 )
 
 # These tests load the machine, one cause after the other.
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.machine(part="causes")]
 
 # Of `lab explain --prove`.
 _MOST_SECONDS = 240
@@ -329,29 +329,26 @@ def separate_engine(stack, slow_flush):
         yield third.engine
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", QUICK.values(), ids=QUICK)
 def test_cause_is_named(stack, case):
     _check(stack, case)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", MORE.values(), ids=MORE)
 def test_more_causes_are_named(stack, case):
     _check(stack, case)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", TRAPS.values(), ids=TRAPS)
 def test_traps_are_seen(stack, case):
     _check(stack, case)
 
 
-@pytest.mark.slow
 def test_one_cpu_per_process_is_named(separate):
     _check(separate, SEPARATE["one process with threads, on two CPUs"])
 
 
-@pytest.mark.slow
 def test_blocked_event_loop_of_another_app_is_named(stack, tmp_path):
     load = Load("breakpoint", "list", rate=60, duration="30s", testid=new_testid("cause"))
     with blocked_event_loop(stack, tmp_path) as target:
@@ -359,13 +356,11 @@ def test_blocked_event_loop_of_another_app_is_named(stack, tmp_path):
     _check_cause(single_run, Case(causes.EVENT_LOOP))
 
 
-@pytest.mark.slow
 def test_flush_of_the_log_is_named(separate, slow_flush):
     with slow_flush.on(separate):
         _check(separate, SEPARATE["a slow flush of the log"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", PROVEN.values(), ids=PROVEN)
 def test_cause_is_proven(stack, case, tmp_path):
     single_run = _check(stack, case)
@@ -377,7 +372,6 @@ def test_cause_is_proven(stack, case, tmp_path):
     assert seconds < _MOST_SECONDS
 
 
-@pytest.mark.slow
 def test_one_of_two_equal_limits_is_not_proven(stack, tmp_path):
     case = TRAPS["as many threads as connections"]
     single_run = _check(stack, case)
@@ -394,6 +388,7 @@ def _hold(stack, **load):
     return single_run.result
 
 
+@pytest.mark.full
 def test_load_that_held_has_no_bottleneck(stack):
     result = _hold(stack, **HELD["lists"])
     assert result.bottleneck is None
@@ -410,7 +405,6 @@ def test_load_that_held_has_no_bottleneck(stack):
     assert expected_capacity(result, settings) > result.rps
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("load", HELD.values(), ids=HELD)
 def test_loads_that_held_have_no_bottleneck(stack, load):
     assert _hold(stack, **load).bottleneck is None

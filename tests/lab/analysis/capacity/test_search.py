@@ -11,7 +11,7 @@ from lab.analysis.capacity.outcomes import Alone, Hold, Ramp
 from lab.analysis.capacity.search import find_capacity
 
 # The full table: make bench-capacity.
-RUNS = 20
+RUNS = 8
 SIMPLE = ("one server", "four servers", "fixed times", "two classes", "limit of 1 s", "sheds load")
 HARD = ("heavy tail (pareto 2.2)", "warm-up", "slow recovery", "12/s", "stalls")
 TOO_FEW_REQUESTS = (
