@@ -19,8 +19,8 @@ help: ## Show this list
 demo: setup ## Set up, start the stack, and break it three ways: a table and a chart (4 minutes)
 	$(BIN)/lab demo
 
-# Two pytest processes: one has the stack, the other all that needs none.
-PYTEST_TWICE := $(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+# Two pytest processes, each with its own stack: tests wait as long as they work.
+PYTEST_TWICE := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
 
 .PHONY: test
 test: setup-dev ## Test each promise that a change can break, against the real programs (10 minutes)

@@ -1,9 +1,9 @@
 """Tiers of tests, and the real stack that they use, with separate ports and a separate directory.
 
 A test without a mark belongs to `make test`; docs/testing.md explains the marks. `make test` runs
-two pytest processes: in one of them all tests that use the stack, sorted by the settings that they
-declare (`@pytest.mark.settings("LAB_DETAIL=fast")`), so that the stack is changed rarely. Whatever
-ran before, a test finds the stack with the default settings and what it declares.
+two pytest processes, each with its own stack. Whatever ran before, a test finds the stack with the
+default settings and what it declares (`@pytest.mark.settings("LAB_DETAIL=fast")`); the tests of a
+file are sorted by that, so that the stack is changed rarely.
 """
 
 import os
@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
+from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parent
 # gw0, gw1, …; not set when pytest runs in one process.
@@ -75,10 +76,28 @@ def _group(nodeid: str) -> str:
     return "/".join(parts[:2]) if parts[0] in ("tests", "backend") else parts[0]
 
 
+# The tests of these files share a fixture of the session, so they share one process.
+GROUPS = {
+    "telemetry": ("test_telemetry.py", "test_dashboard_queries.py", "test_grafana.py"),
+}
+
+
+class FileScheduling(LoadScopeScheduling):
+    """Run all tests of a file in one process, because they share its fixtures."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        name = Path(nodeid.partition("::")[0]).name
+        return next((group for group, files in GROUPS.items() if name in files), name)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling:
+    return FileScheduling(config, log)
+
+
 # Folders whose tests have a stack of another kind, in a fixture `stack` of their own.
 OTHER_STACKS = ("tests/compose", "tests/faults")
 # Fixtures whose tests belong to `make test-full`.
-LONG = {"second_stack", "telemetry_run", "web_page"}
+LONG = {"prepared_stack", "telemetry_run"}
 DECLARED = pytest.StashKey[tuple[str, ...]]()
 # The settings of the test that runs, and the engine once it runs.
 WANTED = pytest.StashKey["Settings"]()
@@ -94,9 +113,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     is_long = item.get_closest_marker("alone") or LONG & set(getattr(item, "fixturenames", ()))
     if is_long and not item.get_closest_marker("machine"):
         item.add_marker("full")
-    # Tests of a file share its fixtures, and those of the stack share that.
-    group = "stack" if _uses_stack(item) else item.path.stem
-    item.add_marker(pytest.mark.xdist_group(group))
 
 
 def _uses_stack(item: pytest.Item) -> bool:
@@ -106,10 +122,11 @@ def _uses_stack(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests of the stack: they take longest. Those that declare the same settings
-    run together, and those of one file do within these.
+    """Begin with the files that use the stack: they take longest. Within a file, tests that declare
+    the same settings run together.
     """
-    items.sort(key=lambda item: (DECLARED not in item.stash, item.stash.get(DECLARED, ())))
+    paths = {item.path for item in items if DECLARED in item.stash}
+    items.sort(key=lambda item: (item.path not in paths, item.path, item.stash.get(DECLARED, ())))
 
 
 @pytest.hookimpl(tryfirst=True)

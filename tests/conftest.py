@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 import threading
 from dataclasses import dataclass
@@ -46,16 +47,55 @@ def report_files(tmp_path_factory):
 @pytest.fixture
 def second_stack(tmp_path, lab, stack):
     """Yield the environment of a second, empty stack."""
-    state = State(Path(os.environ["LAB_STATE_DIR"]).parent / f"test-{tmp_path.name}")
+    state = _second_state(tmp_path.name)
+    yield _second_environ(state)
+    processes = leftovers(state)
+    lab("down", **_second_environ(state))
+    _remove(state)
+    assert processes == []
+
+
+@pytest.fixture(scope="session")
+def prepared_state(lab, stack):
+    """Start a second stack once, and stop it: yield its secrets and data."""
+    state = _second_state("prepared")
+    for command in ("up", "down"):
+        result = lab(command, **_second_environ(state))
+        assert result.code == 0, result.err
+    yield state
+    _remove(state)
+
+
+@pytest.fixture
+def prepared_stack(second_stack, prepared_state):
+    """Return the environment of a second stack that is down, with a copy of prepared data."""
+    state = State(Path(second_stack["LAB_STATE_DIR"]))
+    for source, copy in ((prepared_state.base, state.base), _postgres_of(prepared_state, state)):
+        # With the owner: Postgres's user.
+        subprocess.run(["cp", "-a", f"{source}/.", str(copy)], check=True)
+    return second_stack
+
+
+def _postgres_of(*states):
+    for state in states:
+        state.postgres.mkdir(parents=True, exist_ok=True)
+    return [state.postgres for state in states]
+
+
+def _second_state(name):
+    return State(Path(os.environ["LAB_STATE_DIR"]).parent / f"test-{name}")
+
+
+def _second_environ(state):
     ports = {k: str(int(v) + 500) for k, v in os.environ.items() if k.endswith("_PORT")}
     # The first stack's port is near the end of the port range.
     ports["LAB_POSTGRES_PORT"] = str(int(os.environ["LAB_POSTGRES_PORT"]) - 500)
-    environ = {**ports, "LAB_STATE_DIR": str(state.base)}
-    yield environ
-    processes = leftovers(state)
-    lab("down", **environ)
-    shutil.rmtree(state.base, ignore_errors=True)
-    assert processes == []
+    return {**ports, "LAB_STATE_DIR": str(state.base)}
+
+
+def _remove(state):
+    for folder in (state.base, state.postgres.parent):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True)

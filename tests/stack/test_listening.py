@@ -105,12 +105,12 @@ def test_compose_files_publish_only_listed_ports(bind):
 
 
 @pytest.fixture
-def public_state(lab, second_stack):
+def public_state(lab, prepared_stack):
     """Start a second stack that other machines can reach."""
-    result = lab("up", LAB_BIND="0.0.0.0", **second_stack)
+    result = lab("up", LAB_BIND="0.0.0.0", **prepared_stack)
     assert result.code == 0, result.err
-    yield State(Path(second_stack["LAB_STATE_DIR"]))
-    assert lab("down", **second_stack).code == 0
+    yield State(Path(prepared_stack["LAB_STATE_DIR"]))
+    assert lab("down", **prepared_stack).code == 0
 
 
 def _is_reachable(port, host):

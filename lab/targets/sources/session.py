@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import httpx
 
+from lab.console import note
 from lab.errors import LabError
 from lab.targets.sources.exchange import Exchange, send
 from lab.targets.sources.openapi import ApiOperation
@@ -30,39 +31,33 @@ class Session:
     def find_page(self, operations: Iterable[ApiOperation]) -> dict[ApiOperation, str]:
         """Find the page among these operations. Return those that ended the session, and why, see
         `check`.
-
-        Raises:
-            LabError: pages redirect to a login in spite of the session's cookie.
         """
         ended: dict[ApiOperation, str] = {}
         refused = ""
         for operation in self._candidates(operations):
-            if refused and self._renew:
-                self._client.headers.update(self._renew())
             self._page = operation
             answer = self._answer(operation)
             if answer.problem:
                 refused = f"{operation.name} {answer.problem}"
+                if self._renew and not _is_login(answer):
+                    # It may have been the logout.
+                    self._client.headers.update(self._renew())
             elif reason := self.check(operation):
                 ended[operation] = reason
             else:
                 return ended
         self._page = None
-        if refused and "cookie" in self._client.headers:
-            raise LabError(
-                f"The session has ended, or is another site's: {refused}. Make a new one."
-            )
+        if refused:
+            note(f"Is the session valid? No page needs it, and {refused}.")
         return ended
 
     def _candidates(self, operations: Iterable[ApiOperation]) -> Iterator[ApiOperation]:
-        """Yield the operations that refuse a stranger. A redirect that does not say where the
-        stranger wanted to go comes last: a logout redirects, too.
-        """
+        """Yield the operations that refuse a stranger, those that ask for a login first."""
         later = []
         for each in operations:
             if not (each.path or each.query):
                 answer = send(self._stranger, each.method, each.template)
-                if _is_refused(answer) and (answer.status in _REFUSALS or "?" in answer.problem):
+                if _is_login(answer):
                     yield each
                 elif _is_refused(answer):
                     later.append(each)
@@ -100,3 +95,10 @@ def _is_refused(exchange: Exchange) -> bool:
     """Return whether an answer is a redirect, as to a login, or a refusal."""
     status = exchange.status or 0
     return bool(exchange.problem) and (300 <= status < 400 or status in _REFUSALS)
+
+
+def _is_login(exchange: Exchange) -> bool:
+    """Return whether an answer asks for a login: a redirect to one says where to go afterwards. A
+    logout redirects, too.
+    """
+    return _is_refused(exchange) and (exchange.status in _REFUSALS or "?" in exchange.problem)

@@ -84,8 +84,12 @@ def test_nouns_are_sent(lab, start_site):
         assert "GET /approvals/" in {each["name"] for each in made.json["operations"]}
 
 
-def test_session_that_a_get_ends_is_made_again(lab, start_site):
-    with start_site("farewell") as site:
+FAREWELLS = pytest.mark.parametrize("name", ["farewell", "farewell to the login"])
+
+
+@FAREWELLS
+def test_session_that_a_get_ends_is_made_again(lab, start_site, name):
+    with start_site(name) as site:
         site.write_target("command")
         made = site.make(lab, "--yes")
         assert {each["name"] for each in made.json["operations"]} == PAGES
@@ -95,8 +99,9 @@ def test_session_that_a_get_ends_is_made_again(lab, start_site):
         )
 
 
-def test_constant_session_that_a_get_ends_is_an_error(lab, start_site):
-    with start_site("farewell") as site:
+@FAREWELLS
+def test_constant_session_that_a_get_ends_is_an_error(lab, start_site, name):
+    with start_site(name) as site:
         site.write_target("constant")
         made = site.make(lab, "--yes", SESSION=new_session(site))
         assert made.is_one_message(1)

@@ -223,6 +223,7 @@ def test_host_that_can_not_be_found_is_one_message(lab, stack, tmp_path):
     assert "gave no 200 within 0.5 s" in result.err
 
 
+@pytest.mark.full
 def test_stack_for_own_target_starts_only_what_measures(lab, api, target, second_stack):
     early = lab("k6", "smoke", "--target", target, SMALL_TOKEN=TOKEN, **second_stack)
     assert early.is_one_message(1)

@@ -62,6 +62,16 @@ def farewell(request):
     return HttpResponseRedirect("/")
 
 
+def farewell_to_login(request):
+    SESSIONS.discard(request.COOKIES.get("session"))
+    return HttpResponseRedirect("/login/")
+
+
+def forbidden(request):
+    """Answer as an administration does to its users' visitors."""
+    return HttpResponseRedirect("/login/?next=/staff/")
+
+
 class ApproveOrderView(View):
     def get(self, request, **_):
         return act(request)
@@ -113,6 +123,7 @@ SITES = {
     },
     # Nothing says so.
     "farewell": {"bye/": farewell},
+    "farewell to the login": {"bye/": farewell_to_login, "staff/": forbidden},
     "nouns": {
         "approvals/": items,
         "builds/": items,
