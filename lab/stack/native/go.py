@@ -25,11 +25,11 @@ GO_ENV = {
     # Static programs, which run on every Linux that shares the cache.
     "CGO_ENABLED": "0",
 }
-# What the installed Go downloads is deleted with it, by `make clean`.
+_MODULES, _COMPILED = _FOLDER / "path", _FOLDER / "cache"
 _INSTALLED_ENV = {
     "GOROOT": str(_FOLDER / "go"),
-    "GOPATH": str(_FOLDER / "path"),
-    "GOCACHE": str(_FOLDER / "cache"),
+    "GOPATH": str(_MODULES),
+    "GOCACHE": str(_COMPILED),
     "GOFLAGS": f"{GO_ENV['GOFLAGS']} -modcacherw",
 }
 
@@ -47,6 +47,12 @@ def require_go() -> tuple[Path, dict[str, str]]:
     if not _INSTALLED.exists():
         _install(reason)
     return _INSTALLED, GO_ENV | _INSTALLED_ENV
+
+
+def remove_downloads() -> None:
+    """Delete what the installed Go downloaded and compiled, 1 GB for k6 and toxiproxy."""
+    for folder in (_MODULES, _COMPILED):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _reason(found: str | None) -> str:

@@ -23,6 +23,7 @@ from lab.stack.native.builds import (
     provide,
     run,
 )
+from lab.stack.native.go import remove_downloads
 from lab.stack.native.program_paths import find, find_browser, numbers, version_of
 
 # Versions of k6 on the PATH that are used as they are.
@@ -158,6 +159,8 @@ def main() -> None:
             install_kubernetes()
         if "--with-docker" in sys.argv[1:]:
             install_docker()
+        # Not after a failure, for the next try.
+        remove_downloads()
     except LabError as error:
         sys.exit(f"error: {error}")
 

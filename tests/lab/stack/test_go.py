@@ -10,6 +10,8 @@ from lab.stack.native import go
 def folder(monkeypatch, tmp_path):
     monkeypatch.setattr(go, "_FOLDER", tmp_path / "lab/go")
     monkeypatch.setattr(go, "_INSTALLED", tmp_path / "lab/go/go/bin/go")
+    monkeypatch.setattr(go, "_MODULES", tmp_path / "lab/go/path")
+    monkeypatch.setattr(go, "_COMPILED", tmp_path / "lab/go/cache")
     return tmp_path
 
 
@@ -75,6 +77,16 @@ def test_failed_installation_is_one_line_with_what_to_do(monkeypatch, folder):
     assert message.endswith("Install Go 1.25 or newer, then run `make setup` again.")
     assert "\n" not in message
     assert list((folder / "lab").iterdir()) == []
+
+
+def test_downloads_are_deleted_but_not_the_installed_go(monkeypatch, folder, pip):
+    _put_on_path(monkeypatch, folder, None)
+    program, _ = go.require_go()
+    for name in ("path", "cache"):
+        (folder / "lab/go" / name).mkdir()
+    go.remove_downloads()
+    assert program.exists()
+    assert [path.name for path in (folder / "lab/go").iterdir()] == ["go"]
 
 
 def test_installed_go_is_pinned_by_hash():
