@@ -26,9 +26,9 @@ GO_ENV = {
     "CGO_ENABLED": "0",
 }
 _MODULES, _COMPILED = _FOLDER / "path", _FOLDER / "cache"
-_INSTALLED_ENV = {
-    "GOROOT": str(_FOLDER / "go"),
+_OWN_FOLDERS = {
     "GOPATH": str(_MODULES),
+    "GOMODCACHE": str(_MODULES / "pkg/mod"),
     "GOCACHE": str(_COMPILED),
     "GOFLAGS": f"{GO_ENV['GOFLAGS']} -modcacherw",
 }
@@ -43,14 +43,14 @@ def require_go() -> tuple[Path, dict[str, str]]:
     found = shutil.which("go")
     reason = _reason(found)
     if found and not reason:
-        return Path(found), GO_ENV
+        return Path(found), GO_ENV if _can_store(found) else GO_ENV | _OWN_FOLDERS
     if not _INSTALLED.exists():
         _install(reason)
-    return _INSTALLED, GO_ENV | _INSTALLED_ENV
+    return _INSTALLED, GO_ENV | _OWN_FOLDERS | {"GOROOT": str(_FOLDER / "go")}
 
 
 def remove_downloads() -> None:
-    """Delete what the installed Go downloaded and compiled, 1 GB for k6 and toxiproxy."""
+    """Delete what Go downloaded and compiled below .lab, 1 GB for k6 and toxiproxy."""
     for folder in (_MODULES, _COMPILED):
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -59,13 +59,26 @@ def _reason(found: str | None) -> str:
     """Return why the Go on the PATH can't be used, empty if it can."""
     if found is None:
         return "Go is not on the PATH"
-    version = subprocess.run(
-        [found, "env", "GOVERSION"], capture_output=True, text=True, check=False
-    ).stdout.strip()
+    version = _query(found, "GOVERSION").strip()
     match = re.match(r"go(\d+)\.(\d+)", version)
     if match and (int(match[1]), int(match[2])) >= MIN_GO:
         return ""
     return f"Go on the PATH is {version or 'broken'}, needed is {_MINIMUM} or newer"
+
+
+def _can_store(go: str) -> bool:
+    """Return whether Go can write into the user's folders for modules and compiled packages."""
+    folders = [Path(line) for line in _query(go, "GOCACHE", "GOMODCACHE").splitlines()]
+    try:
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return all(os.access(folder, os.W_OK) for folder in folders)
+
+
+def _query(go: str, *names: str) -> str:
+    return subprocess.run([go, "env", *names], capture_output=True, text=True, check=False).stdout
 
 
 def _install(reason: str) -> None:

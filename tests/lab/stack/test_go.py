@@ -20,7 +20,8 @@ def _put_on_path(monkeypatch, folder, version):
     (folder / "path").mkdir()
     if version:
         program = folder / "path/go"
-        program.write_text(f"#!/bin/sh\necho {version}\n")
+        folders = folder / "folders"
+        program.write_text(f"#!/bin/sh\n[ $2 = GOVERSION ] && echo {version} || echo {folders}\n")
         program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder / 'path'}:/nowhere")
 
@@ -44,6 +45,14 @@ def test_recent_go_on_the_path_is_used(monkeypatch, folder, pip, version):
     _put_on_path(monkeypatch, folder, version)
     assert go.require_go() == (folder / "path/go", go.GO_ENV)
     assert pip == []
+
+
+def test_go_stores_below_the_project_where_the_user_has_no_folder(monkeypatch, folder, pip):
+    _put_on_path(monkeypatch, folder, "go1.26.8")
+    (folder / "folders").write_text("a file, where the folder would be")
+    program, env = go.require_go()
+    assert program == folder / "path/go"
+    assert env["GOCACHE"] == go._OWN_FOLDERS["GOCACHE"]
 
 
 @pytest.mark.parametrize(
