@@ -20,7 +20,12 @@ from typing import Any, Literal
 from lab.console import step
 from lab.paths import ROOT
 
-REQUIREMENTS = ("backend/requirements.txt", "requirements.txt", "requirements-dev.txt")
+REQUIREMENTS = (
+    "backend/requirements.txt",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "native/go.txt",
+)
 LOCK = "k6/package-lock.json"
 # For one index to answer all queries of a file.
 _SECONDS = 300

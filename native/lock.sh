@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
     echo "error: uv is not on the PATH; it resolves the requirements. Install it with pip, or set UV." >&2
     exit 1
 }
-for name in backend/requirements requirements requirements-dev; do
+for name in backend/requirements requirements requirements-dev native/go; do
     "${UV:-uv}" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
         --no-emit-index-url --no-header --no-annotate "$name.in" -o "$name.txt"
 done

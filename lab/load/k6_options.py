@@ -17,7 +17,9 @@ _REFUSED = {
     "--address": "k6's REST API stays closed, or any user of this machine could stop the run",
     "--no-setup": "setup checks the target's settings and reads its data",
     "--env": "set the variable in the shell, where the lab reads it too: MAX_VUS=300 lab k6 …",
-    "--no-summary": "the result is read from the summary",
+    "--summary-mode": "the result is read from the summary",
+    "--new-machine-readable-summary": "the result is read from the summary",
+    "--features": f"it replaces the feature native-histograms; {_TAG_REASON}",
 }
 _SHORT = {
     "-u": "--vus",

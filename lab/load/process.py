@@ -17,7 +17,7 @@ from lab.interrupts import handling
 from lab.load.plan import Plan, parse_plan
 from lab.stack.engine import K6Command
 
-# k6's exit codes, https://pkg.go.dev/go.k6.io/k6/errext/exitcodes
+# k6's exit codes, https://pkg.go.dev/go.k6.io/k6/v2/errext/exitcodes
 THRESHOLDS_FAILED, INTERRUPTED = 99, 105
 
 _POLL_SECONDS = 1.0

@@ -9,7 +9,7 @@ import pytest
 
 from lab.paths import ROOT
 from lab.stack.docker import compose_files
-from lab.stack.native.install import K6_VERSION, TOXIPROXY_VERSION
+from lab.stack.native.builds import K6_VERSION, TOXIPROXY_VERSION
 from lab.stack.native.render import OPEN_FILES
 from lab.suites.endurance import MEMORY_LIMITS
 from tests.support.compose import config

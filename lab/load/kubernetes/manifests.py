@@ -11,7 +11,7 @@ from lab.errors import UsageError
 NAMESPACE = "load-lab"
 OPERATOR_VERSION = "1.6.0"
 # As in docker-compose.load.yml.
-IMAGE = "grafana/k6:1.8.1"
+IMAGE = "grafana/k6:2.2.0"
 # The Secret of those who apply the manifests themselves.
 PUSH_LOGIN = "load-lab-push"
 PART_OF = {"app.kubernetes.io/part-of": "load-lab"}

@@ -4,7 +4,8 @@ import os
 import subprocess
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.console import note, step
@@ -26,7 +27,7 @@ from lab.stack.native import (
     tether,
 )
 from lab.stack.native.change import Change
-from lab.stack.native.program_paths import program_versions, require
+from lab.stack.native.program_paths import numbers, program_versions, require, version_of
 from lab.stack.native.services import grafana, redis_service
 from lab.stack.native.services.exporters import measured_group
 from lab.stack.native.services.service import Service
@@ -50,6 +51,14 @@ if TYPE_CHECKING:
 # About half a million requests.
 _LOG_BYTES = 200 * 1024**2
 _DISABLED = "the settings want none"
+# Until k6 2.1, this variable had the meaning of K6_FEATURES in k6/push.env.
+_OLDER_HISTOGRAMS = {"K6_PROMETHEUS_RW_TREND_AS_NATIVE_HISTOGRAM": "true"}
+
+
+@cache
+def _histograms_env(k6: Path) -> dict[str, str]:
+    is_older = numbers(version_of([str(k6), "version"])) < (2, 1)
+    return _OLDER_HISTOGRAMS if is_older else {}
 
 
 class NativeEngine:
@@ -167,9 +176,11 @@ class NativeEngine:
 
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         self._truncate_logs()
-        pinned = ["taskset", "-c", choose_cpus(settings).load, str(require("k6")), *NO_REST_API]
+        k6 = require("k6")
+        pinned = ["taskset", "-c", choose_cpus(settings).load, str(k6), *NO_REST_API]
         argv = [*tether.argv_prefix(), *scheduling.ARGV_PREFIX, *pinned]
-        return K6Command(argv, ROOT / "k6", {**os.environ, **mark(self._state, load=True), **env})
+        marks = mark(self._state, load=True)
+        return K6Command(argv, ROOT / "k6", {**os.environ, **_histograms_env(k6), **marks, **env})
 
     def stop_load(self) -> int:
         return stop_loads(self._state)

@@ -1,31 +1,33 @@
 """Install the programs of the native engine; `make setup` runs this module.
 
 The machine's own programs are used as they are. Missing programs are unpacked from the
-distribution's packages (native/apt-unpack.sh), or built (k6, toxiproxy), below `.lab`.
+distribution's packages (native/apt-unpack.sh), or built (builds.py), below `.lab`.
 """
 
 import os
-import re
 import shutil
-import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 from lab.console import note, step
 from lab.errors import LabError
 from lab.paths import BIN, PROGRAMS, ROOT
 from lab.settings.env_file import read_env_file
-from lab.stack.native.program_paths import find, find_browser
+from lab.stack.native.builds import (
+    COMPOSE,
+    K6,
+    K6_VERSION,
+    KUBERNETES,
+    TOXIPROXY,
+    VEGETA,
+    provide,
+    run,
+)
+from lab.stack.native.go import remove_downloads
+from lab.stack.native.program_paths import find, find_browser, numbers, version_of
 
-K6_VERSION = "1.8.1"
-TOXIPROXY_VERSION = "2.12.0"
-VEGETA_VERSION = "12.12.0"
-MIN_GO = (1, 25)
-
-# With `auto`, go downloads a newer toolchain, which fails without that network.
-_GO_ENV = {"GOTOOLCHAIN": "local", "GOFLAGS": "-trimpath"}
+# Versions of k6 on the PATH that are used as they are.
+MIN_K6, TOO_NEW_K6 = (1, 8, 1), (3,)
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,6 @@ _DOCKER = {
     "debootstrap": "debootstrap",
 }
 
-# Programs of `make test-kubernetes` that Debian has no package of.
-_KUBERNETES = ("kube-apiserver", "kubectl")
-
 PACKAGED_PROGRAMS = (
     Program("postgres", "postgresql"),
     Program("initdb", "postgresql"),
@@ -72,48 +71,36 @@ PACKAGED_PROGRAMS = (
 def install() -> None:
     """Install every program that is missing."""
     _unpack(sorted({p.package for p in PACKAGED_PROGRAMS if find(p.name) is None}))
-    if _k6_version() != K6_VERSION:
-        _require_go()
-        with step(f"Building k6 {K6_VERSION} (about 75 s on 2 cores, the first time)"):
-            _run(["go", "install", f"go.k6.io/k6@v{K6_VERSION}"], {**_GO_ENV, "GOBIN": str(BIN)})
-
+    if not _has_k6():
+        provide(K6)
     if find("toxiproxy-server") is None:
-        _require_go()
-        with step(f"Building toxiproxy {TOXIPROXY_VERSION} (about 25 s, the first time)"):
-            _build_toxiproxy()
+        provide(TOXIPROXY)
 
 
-def _build_toxiproxy() -> None:
-    """Build server and command line; `go install` would name them `server` and `cli`."""
-    module = "github.com/Shopify/toxiproxy/v2"
-    packages = [f"{module}/cmd/{name}@v{TOXIPROXY_VERSION}" for name in ("server", "cli")]
-    version_flag = f"-ldflags=-X={module}.Version={TOXIPROXY_VERSION}"
-    BIN.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=BIN) as folder:
-        _run(["go", "install", version_flag, *packages], {**_GO_ENV, "GOBIN": folder})
-        for name in ("server", "cli"):
-            Path(folder, name).rename(BIN / f"toxiproxy-{name}")
+def _has_k6() -> bool:
+    """Return whether k6 is here: the pinned version below .lab, or one on the PATH that runs the
+    scripts.
+    """
+    program = find("k6")
+    if program is None:
+        return False
+    version = version_of([str(program), "version"])
+    if program.parent == BIN:
+        return version == K6_VERSION
+    return MIN_K6 <= numbers(version) < TOO_NEW_K6
 
 
 def install_vegeta() -> None:
     """Build vegeta, with which `make test-apps` compares k6."""
     if find("vegeta") is None:
-        _require_go()
-        with step(f"Building vegeta {VEGETA_VERSION} (about 20 s, the first time)"):
-            package = f"github.com/tsenart/vegeta/v12@v{VEGETA_VERSION}"
-            _run(["go", "install", package], {**_GO_ENV, "GOBIN": str(BIN)})
+        provide(VEGETA)
 
 
 def install_kubernetes() -> None:
     """Install an API server, its store and kubectl, for `make test-kubernetes`."""
     _unpack(["etcd-server"] if find("etcd") is None else [])
-    missing = [name for name in _KUBERNETES if find(name) is None]
-    if missing:
-        _require_go()
-        with step(f"Building {' and '.join(missing)} (10 minutes on 2 cores, the first time)"):
-            packages = [f"k8s.io/kubernetes/cmd/{name}" for name in missing]
-            folder = ROOT / "tests/kubernetes/programs"
-            _run(["go", "build", "-C", str(folder), "-o", f"{BIN}/", *packages], _GO_ENV)
+    if any(find(name) is None for name in KUBERNETES.files.values()):
+        provide(KUBERNETES)
 
 
 def install_browser() -> None:
@@ -123,23 +110,22 @@ def install_browser() -> None:
 
 
 def _unpack(packages: list[str]) -> None:
-    if packages:
-        with step(f"Unpacking {', '.join(packages)} below .lab"):
-            _run([str(ROOT / "native/apt-unpack.sh"), str(PROGRAMS), *packages])
+    if not packages:
+        return
+    names = ", ".join(packages)
+    if shutil.which("apt-get") is None:
+        raise LabError(
+            f"This system has no apt, and these packages are missing: {names}. Put their programs "
+            "on the PATH, then run `make setup` again; or use Docker: LAB_ENGINE=docker."
+        )
+    with step(f"Unpacking {names} below .lab"):
+        run([str(ROOT / "native/apt-unpack.sh"), str(PROGRAMS), *packages])
 
 
 def install_compose() -> None:
     """Build docker compose, with which the tests check the compose files; it needs no engine."""
-    target = BIN / "docker-compose"
-    if target.exists():
-        return
-    _require_go()
-    with step("Building docker compose (about 2 minutes on 2 cores, the first time)"):
-        package = "github.com/docker/compose/v2/cmd"
-        _run(
-            ["go", "build", "-C", str(ROOT / "tests/compose/cli"), "-o", str(target), package],
-            _GO_ENV,
-        )
+    if not (BIN / "docker-compose").exists():
+        provide(COMPOSE)
 
 
 def install_docker() -> None:
@@ -150,39 +136,6 @@ def install_docker() -> None:
         program = PROGRAMS / "usr/sbin" / f"{name}-nft"
         if find(name) is None and program.exists():
             program.with_name(name).symlink_to(program.name)
-
-
-def _k6_version() -> str | None:
-    program = find("k6")
-    if program is None:
-        return None
-    result = subprocess.run([str(program), "version"], capture_output=True, text=True, check=False)
-    match = re.search(r"v(\d+\.\d+\.\d+)", result.stdout)
-    return match.group(1) if match else None
-
-
-def _require_go() -> None:
-    minimum = ".".join(map(str, MIN_GO))
-    if shutil.which("go") is None:
-        raise LabError(
-            "Go is not on the PATH; k6 and toxiproxy are built with it. "
-            f"Install Go {minimum} or newer, or put both programs on the PATH."
-        )
-    version = subprocess.run(
-        ["go", "env", "GOVERSION"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    match = re.match(r"go(\d+)\.(\d+)", version)
-    if not match or (int(match[1]), int(match[2])) < MIN_GO:
-        raise LabError(f"Go is too old: found {version or 'none'}, needed {minimum} or newer.")
-
-
-def _run(argv: list[str], env: dict[str, str] | None = None) -> None:
-    result = subprocess.run(
-        argv, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False
-    )
-    if result.returncode:
-        output = "\n".join((result.stdout + result.stderr).strip().splitlines()[-15:])
-        raise LabError(f"`{' '.join(argv)}` failed with exit code {result.returncode}:\n{output}")
 
 
 def _engine() -> str | None:
@@ -206,6 +159,8 @@ def main() -> None:
             install_kubernetes()
         if "--with-docker" in sys.argv[1:]:
             install_docker()
+        # Not after a failure, for the next try.
+        remove_downloads()
     except LabError as error:
         sys.exit(f"error: {error}")
 

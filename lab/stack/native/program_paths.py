@@ -1,6 +1,7 @@
 """Find the programs of the native engine."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -66,6 +67,11 @@ def version_of(argv: list[str]) -> str:
         argv, env={**os.environ, **library_env()}, capture_output=True, text=True, check=False
     )
     return version_in(result.stdout + result.stderr)
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version, to compare it; empty for an unknown one."""
+    return tuple(map(int, re.findall(r"\d+", version)))
 
 
 def library_env() -> dict[str, str]:

@@ -93,7 +93,7 @@ def _best_rate(start: float, answered: list[float]) -> float | None:
 def percentile(ordered: Sequence[float], share: float) -> float:
     """Return a percentile of sorted values, interpolated like k6's; 0 without values.
 
-    https://github.com/grafana/k6/blob/v1.8.1/metrics/sink.go (TrendSink.P)
+    https://github.com/grafana/k6/blob/v2.2.0/metrics/sink.go (TrendSink.P)
     """
     if not ordered:
         return 0.0

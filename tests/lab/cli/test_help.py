@@ -74,6 +74,8 @@ def test_api_scenarios_are_scenarios():
         (("k6", "smoke", "--", "--vus", "5"), "--vus can't be passed to k6"),
         (("k6", "smoke", "--", "-u5"), "-u5 can't be passed to k6"),
         (("k6", "smoke", "--", "--tag=testid=x"), "--tag can't be passed to k6"),
+        (("k6", "smoke", "--", "--features=freeze-env"), "--features can't be passed to k6"),
+        (("k6", "smoke", "--", "--summary-mode", "disabled"), "--summary-mode can't be passed"),
         (("k6", "smoke", "fast"), "'fast' is not an option of k6"),
     ],
 )
