@@ -10,7 +10,7 @@ import yaml
 from lab.paths import ROOT
 from lab.stack.docker import compose_files
 from tests.compose.commands import STATE, check_output, run
-from tests.compose.standins import Image, provide
+from tests.compose.standins import Image, provide, restore, store
 
 PROJECT = "load-lab-test"
 LOAD_FILE = "docker-compose.load.yml"
@@ -42,7 +42,9 @@ class Stack:
         base = config["backend"]["build"]["args"]["BASE_IMAGE"]
         image_names = {name: each["image"] for name, each in config.items() if "build" not in each}
         load = self._services(LOAD_FILE)["load"]["image"]
+        restore()
         images = {name: provide(name) for name in sorted({base, load, *image_names.values()})}
+        store()
         self.images = list(images.values())
         self.missing = {
             service: f"{image}: {images[image].origin}"

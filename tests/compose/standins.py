@@ -15,6 +15,7 @@ from pathlib import Path
 from lab.experiments.old_stacks.environment import MissingRequirement, find_python
 from lab.paths import PROGRAMS
 from lab.stack.engine import version_in
+from lab.stack.native import build_cache
 from lab.stack.native.program_paths import require
 from tests.compose.commands import STATE, check_output, run
 
@@ -24,6 +25,7 @@ PREFIX = "load-lab-standin/"
 SUITE, _SCRIPT = "forky", "sid"
 BASE = f"{PREFIX}{SUITE}"
 LABEL = "load-lab.stand-in"
+_ARCHIVE = STATE / "standins.tar"
 
 # Folder in standins/ by image name without the tag.
 _FOLDERS = {
@@ -110,6 +112,31 @@ def remove_names() -> None:
     for name in standins():
         if not name.startswith((PREFIX, "<none>")):
             check_output("docker", "rmi", "--no-prune", name)
+
+
+def restore() -> None:
+    """Load the stand-ins from the cache, if this engine has none."""
+    if not standins() and build_cache.restore(_key(), [_ARCHIVE.name], STATE):
+        check_output("docker", "load", "--quiet", "--input", str(_ARCHIVE))
+        _ARCHIVE.unlink()
+
+
+def store() -> None:
+    """Put the stand-ins into the cache, unless it has them."""
+    folder = build_cache.cache_folder()
+    names = [name for name in standins() if name.startswith(PREFIX)]
+    if names and folder is not None and not (folder / _key()).exists():
+        check_output("docker", "save", "--output", str(_ARCHIVE), *names)
+        build_cache.store(_key(), [_ARCHIVE])
+        _ARCHIVE.unlink()
+
+
+def _key() -> str:
+    """Return the name in the cache, which changes with the stand-ins' files and programs."""
+    digest = sha256(_digest(FOLDER).encode())
+    for program in sorted(name for names in _BINARIES.values() for name in names):
+        digest.update(require(program).read_bytes())
+    return f"standins-{SUITE}-{platform.machine()}-{digest.hexdigest()[:16]}"
 
 
 def standins() -> list[str]:

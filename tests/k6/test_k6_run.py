@@ -44,7 +44,8 @@ def ramp(lab, stack):
     """Run a complete ramp beyond the capacity of a slow target."""
     assert stack.settings().LAB_LATENCY_MS
     flags = ("--rate", str(RATE), "--duration", "10s", "--scenario", "list", "--json")
-    result = lab("k6", "breakpoint", *flags, "--no-early-stop")
+    # More virtual users would only queue, and the test would wait for them.
+    result = lab("k6", "breakpoint", *flags, "--no-early-stop", MAX_VUS="60")
     assert result.code == 0, result.err
     return result.json
 
@@ -199,7 +200,7 @@ def test_bookings_never_conflict_across_profiles_and_reruns(lab, stack):
 @slow_target
 def test_hold_beyond_capacity_is_a_failed_test(lab, stack):
     flags = ("--rate", "30", "--duration", "10s", "--scenario", "list", "--json")
-    result = lab("k6", "hold", *flags)
+    result = lab("k6", "hold", *flags, MAX_VUS="50")
     assert result.code == 1
     assert result.json["outcome"] == "broke"
 

@@ -102,6 +102,7 @@ def test_ramp_of_own_target_has_a_verdict(lab, stack, api, target, monkeypatch):
     assert document["by_operation"][0]["exceeded_after"] is not None
 
 
+@pytest.mark.full
 def test_operation_that_starts_to_fail_is_named(lab, stack, api, target, monkeypatch):
     path = "/api/guests/me/"
     monkeypatch.setattr(api, "failing", path)

@@ -98,6 +98,7 @@ def app(tmp_path):
     return folder
 
 
+@pytest.mark.full
 def test_experiment_measures_variants_of_a_target(lab, stack, app, tmp_path):
     file = tmp_path / "my-variants.toml"
     file.write_text(EXPERIMENT.format(target=app / "shop.toml"))
