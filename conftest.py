@@ -80,6 +80,7 @@ OTHER_STACKS = ("tests/compose", "tests/faults")
 # Fixtures whose tests belong to `make test-full`.
 LONG = {"second_stack", "telemetry_run", "web_page"}
 DECLARED = pytest.StashKey[tuple[str, ...]]()
+TIERS = pytest.StashKey[dict[str, set[str]]]()
 # The settings of the test that runs, and the engine once it runs.
 WANTED = pytest.StashKey["Settings"]()
 ENGINE = pytest.StashKey["NativeEngine"]()
@@ -97,6 +98,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     # Tests of a file share its fixtures, and those of the stack share that.
     group = "stack" if _uses_stack(item) else item.path.stem
     item.add_marker(pytest.mark.xdist_group(group))
+    # Here, since -m deselects tests later.
+    item.config.stash.setdefault(TIERS, {})[item.nodeid] = _tiers(item)
+
+
+def _tiers(item: pytest.Item) -> set[str]:
+    marks = {mark.name for mark in item.iter_markers()}
+    tier = next((name for name in ("full", "machine") if name in marks), "test")
+    return {tier} | marks & {"core"}
 
 
 def _uses_stack(item: pytest.Item) -> bool:
@@ -191,6 +200,12 @@ ssl.create_default_context = cache(ssl.create_default_context)
 
 # At import time, not in a hook: the conftest files below import models.
 _set_environment()
+
+
+@pytest.fixture(scope="session")
+def tiers(request: pytest.FixtureRequest) -> dict[str, set[str]]:
+    """Return the tiers of each collected test by its node id, whether it is selected or not."""
+    return request.config.stash[TIERS]
 
 
 @pytest.fixture(scope="session")
