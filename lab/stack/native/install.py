@@ -39,7 +39,7 @@ class Program:
 # The packages of the browser in which the tests open the report.
 _BROWSER = ("chromium", "chromium-common")
 
-# Programs that `make test-compose` needs where the machine has no Docker engine.
+# Programs that the tests of compose need where the machine has no Docker engine.
 _DOCKER = {
     "docker": "docker.io",
     "dockerd": "docker.io",
@@ -49,7 +49,7 @@ _DOCKER = {
     "debootstrap": "debootstrap",
 }
 
-# Programs of `make test-kubernetes` that Debian has no package of.
+# Programs of `make test-machine PART=kubernetes` that Debian has no package of.
 _KUBERNETES = ("kube-apiserver", "kubectl")
 
 PACKAGED_PROGRAMS = (
@@ -96,7 +96,7 @@ def _build_toxiproxy() -> None:
 
 
 def install_vegeta() -> None:
-    """Build vegeta, with which `make test-apps` compares k6."""
+    """Build vegeta, which the tests compare with k6."""
     if find("vegeta") is None:
         _require_go()
         with step(f"Building vegeta {VEGETA_VERSION} (about 20 s, the first time)"):
@@ -105,7 +105,7 @@ def install_vegeta() -> None:
 
 
 def install_kubernetes() -> None:
-    """Install an API server, its store and kubectl, for `make test-kubernetes`."""
+    """Install an API server, its store and kubectl, for the tests of Kubernetes."""
     _unpack(["etcd-server"] if find("etcd") is None else [])
     missing = [name for name in _KUBERNETES if find(name) is None]
     if missing:
@@ -143,7 +143,7 @@ def install_compose() -> None:
 
 
 def install_docker() -> None:
-    """Install a Docker engine and the tools that build images, for `make test-compose`."""
+    """Install a Docker engine and the tools that build images, for the tests of compose."""
     _unpack(sorted({package for name, package in _DOCKER.items() if find(name) is None}))
     # The package of iptables leaves these names to update-alternatives.
     for name in ("iptables", "ip6tables"):
