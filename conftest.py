@@ -99,6 +99,7 @@ OTHER_STACKS = ("tests/compose", "tests/faults")
 # Fixtures whose tests belong to `make test-full`.
 LONG = {"prepared_stack", "telemetry_run"}
 DECLARED = pytest.StashKey[tuple[str, ...]]()
+TIERS = pytest.StashKey[dict[str, set[str]]]()
 # The settings of the test that runs, and the engine once it runs.
 WANTED = pytest.StashKey["Settings"]()
 ENGINE = pytest.StashKey["NativeEngine"]()
@@ -113,6 +114,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     is_long = item.get_closest_marker("alone") or LONG & set(getattr(item, "fixturenames", ()))
     if is_long and not item.get_closest_marker("machine"):
         item.add_marker("full")
+    # Here, since -m deselects tests later.
+    item.config.stash.setdefault(TIERS, {})[item.nodeid] = _tiers(item)
+
+
+def _tiers(item: pytest.Item) -> set[str]:
+    marks = {mark.name for mark in item.iter_markers()}
+    tier = next((name for name in ("full", "machine") if name in marks), "test")
+    return {tier} | marks & {"core"}
 
 
 def _uses_stack(item: pytest.Item) -> bool:
@@ -208,6 +217,12 @@ ssl.create_default_context = cache(ssl.create_default_context)
 
 # At import time, not in a hook: the conftest files below import models.
 _set_environment()
+
+
+@pytest.fixture(scope="session")
+def tiers(request: pytest.FixtureRequest) -> dict[str, set[str]]:
+    """Return the tiers of each collected test by its node id, whether it is selected or not."""
+    return request.config.stash[TIERS]
 
 
 @pytest.fixture(scope="session")

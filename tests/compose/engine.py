@@ -32,9 +32,7 @@ def _start() -> "subprocess.Popen[bytes]":
             "No Docker engine answers, and only root can start one. Start it, or sudo."
         )
     if program("dockerd") is None:
-        raise RuntimeError(
-            "dockerd is not here. `make test-compose` unpacks it where there is apt."
-        )
+        raise RuntimeError("dockerd is not here. `make test-core` unpacks it where there is apt.")
     log = STATE / "dockerd.log"
     # Images and containers are stored below the project; socket and network rules are the default.
     argv = [

@@ -1,14 +1,52 @@
-"""CI's workflow runs actions of a fixed commit: a tag can be moved to other code."""
+"""CI's workflows run actions of a fixed commit, and the tests that the Makefile runs."""
 
 import re
 
 import pytest
+import yaml
 
 from lab.paths import ROOT
+from tests.machine import PARTS
 
-WORKFLOW = (ROOT / ".github/workflows/ci.yml").read_text()
+FOLDER = ROOT / ".github"
+TEXTS = {path.stem: path.read_text() for path in FOLDER.rglob("*.yml")}
+USED = {action for text in TEXTS.values() for action in re.findall(r"uses: (.+)", text)}
 
 
-@pytest.mark.parametrize("action", sorted(set(re.findall(r"uses: (.+)", WORKFLOW))))
+@pytest.mark.parametrize("action", sorted(USED))
 def test_action_is_pinned_by_commit(action):
-    assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
+    """A tag can be moved to other code."""
+    if action.startswith("./"):
+        assert (ROOT / action / "action.yml").exists()
+    else:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
+
+
+def _commands(workflow: str) -> list[str]:
+    jobs = yaml.safe_load(TEXTS[workflow])["jobs"].values()
+    return [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+
+
+def test_jobs_run_the_parts_of_ci_run():
+    commands = _commands("ci")
+    parts = re.findall(r"^part (make .+)$", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    assert len(parts) > 3
+    # Two jobs share the tests of `make test-core`.
+    assert set(parts) - {"make test-core"} <= set(commands)
+
+
+def test_jobs_select_the_tests_of_the_makefile():
+    selected = {
+        target: set(re.findall(r'-m "(.+?)"', rules))
+        for target, rules in re.findall(
+            r"^(test-\w+):(.*?)\n\n", (ROOT / "Makefile").read_text(), re.MULTILINE | re.DOTALL
+        )
+    }
+    for target, workflow in (("test-core", "ci"), ("test-full", "nightly")):
+        commands = "\n".join(_commands(workflow))
+        assert set(re.findall(r'-m "(.+?)"', commands)) == selected[target], workflow
+
+
+def test_every_part_of_test_machine_has_a_job():
+    (job,) = yaml.safe_load(TEXTS["machine"])["jobs"].values()
+    assert job["strategy"]["matrix"]["part"] == list(PARTS)

@@ -308,7 +308,7 @@ def test_recorded_arrivals_are_sent_at_their_times(tmp_path, speed):
     log = _arrivals(speed)
     due = [arrival.at / speed for arrival in log]
     sent = _sent_times(tmp_path, log, speed)
-    # The median, since other tests take CPU time at the same time; `make test-apps` measures p95.
+    # The median, since other tests take CPU time at the same time; tests/apps measures p95.
     assert statistics.median(gap_errors(due, sent)) <= 0.005
     assert correlation(due, sent) >= 0.99
 

@@ -1,4 +1,4 @@
-"""An API server of Kubernetes without nodes; `make test-kubernetes` builds it."""
+"""An API server of Kubernetes without nodes; `make test-machine PART=kubernetes` builds it."""
 
 import os
 import secrets
@@ -57,7 +57,7 @@ def empty_api_server(tmp_path_factory):
     missing = [name for name in ("etcd", "kube-apiserver", "kubectl") if find(name) is None]
     if missing:
         assert os.environ.get("KUBERNETES") != "all", f"{missing} are missing"
-        pytest.skip(f"{', '.join(missing)} not here: `make test-kubernetes` installs them")
+        pytest.skip(f"not here: {', '.join(missing)}. Type: make test-machine PART=kubernetes")
     folder = tmp_path_factory.mktemp("kubernetes")
     token, store, port = secrets.token_hex(16), free_port(), free_port()
     server = ApiServer(_environ(folder, token, port))

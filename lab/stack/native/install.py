@@ -41,7 +41,7 @@ class Program:
 # The packages of the browser in which the tests open the report.
 _BROWSER = ("chromium", "chromium-common")
 
-# Programs that `make test-compose` needs where the machine has no Docker engine.
+# Programs that the compose tests need where the machine has no Docker engine.
 _DOCKER = {
     "docker": "docker.io",
     "dockerd": "docker.io",
@@ -91,13 +91,13 @@ def _has_k6() -> bool:
 
 
 def install_vegeta() -> None:
-    """Build vegeta, with which `make test-apps` compares k6."""
+    """Build vegeta, with which the tests of apps compare k6."""
     if find("vegeta") is None:
         provide(VEGETA)
 
 
 def install_kubernetes() -> None:
-    """Install an API server, its store and kubectl, for `make test-kubernetes`."""
+    """Install an API server, its store and kubectl, for the tests of Kubernetes."""
     _unpack(["etcd-server"] if find("etcd") is None else [])
     if any(find(name) is None for name in KUBERNETES.files.values()):
         provide(KUBERNETES)
@@ -129,7 +129,7 @@ def install_compose() -> None:
 
 
 def install_docker() -> None:
-    """Install a Docker engine and the tools that build images, for `make test-compose`."""
+    """Install a Docker engine and the tools that build images, for the compose tests."""
     _unpack(sorted({package for name, package in _DOCKER.items() if find(name) is None}))
     # The package of iptables leaves these names to update-alternatives.
     for name in ("iptables", "ip6tables"):
