@@ -19,6 +19,7 @@ help: ## Show this list
 demo: setup ## Set up, start the stack, and break it three ways: a table and a chart (4 minutes)
 	$(BIN)/lab demo
 
+INSTALL := $(BIN)/python -m lab.stack.native.install
 # Two pytest processes, each with its own stack: tests wait as long as they work.
 PYTEST_TWICE := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
 
@@ -26,17 +27,24 @@ PYTEST_TWICE := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
 test: setup-dev ## Test each promise that a change can break, against the real programs (10 minutes)
 	$(PYTEST_TWICE) -m "not full and not machine"
 
-.PHONY: test-core
-test-core: setup-dev ## A core of faults and of compose: before each merge (10 minutes)
-	$(BIN)/python -m lab.stack.native.install --with-compose --with-docker
+.PHONY: test-core test-core-native test-core-compose
+test-core: test-core-native test-core-compose ## A core of faults and of compose: before each merge (10 minutes)
+# What can't be installed is missing for the tests that need it: they are skipped, and fail in CI.
+test-core-native: setup-dev
+	-$(INSTALL) --with-compose
 	$(BIN)/pytest -m "core and not compose and not docker"
+test-core-compose: setup-dev
+	-$(INSTALL) --with-compose --with-docker
 	$(BIN)/pytest -m "core and compose"
 
-.PHONY: test-full
-test-full: test ## Every server and old stack, faults, compose, dashboards: nightly (90 minutes)
-	$(BIN)/python -m lab.stack.native.install --with-compose --with-docker --with-browser
+.PHONY: test-full test-full-native test-full-compose
+test-full: test test-full-native test-full-compose ## Every server and old stack, faults, compose, dashboards: nightly (90 minutes)
+test-full-native: setup-dev
+	-$(INSTALL) --with-compose --with-docker --with-browser
 	$(PYTEST_TWICE) -m "full and not alone"
 	FAULTS_JSON="$(JSON)" $(BIN)/pytest -m "full and alone and not compose"
+test-full-compose: setup-dev
+	-$(INSTALL) --with-compose --with-docker
 	$(BIN)/pytest -m "full and compose"
 
 .PHONY: test-machine

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.compose.commands import STATE, check_output, environment_of, program, run
+from tests.support.missing import missing
 
 _SECONDS_TO_START = 60
 
@@ -18,7 +19,10 @@ def docker_engine() -> Iterator[str]:
     if run("docker", "info").returncode == 0:
         yield "the machine's own Docker engine"
         return
-    process = _start()
+    try:
+        process = _start()
+    except RuntimeError as reason:
+        missing(str(reason))
     try:
         yield f"a Docker engine of its own, {_version()}"
     finally:

@@ -6,6 +6,7 @@ import pytest
 
 from lab.stack.native.program_paths import browser_env, find_browser
 from tests.support.browser import browser
+from tests.support.missing import missing
 
 pytestmark = pytest.mark.full
 
@@ -15,7 +16,7 @@ PROGRAM = find_browser()
 @pytest.fixture(scope="module")
 def page():
     if PROGRAM is None:
-        pytest.skip("Chromium is not here: no package of it, and no apt to get one from")
+        missing("Chromium is not here: no package of it, and no apt to get one from")
     with browser(PROGRAM, browser_env(PROGRAM)) as page:
         yield page
 

@@ -15,6 +15,7 @@ from lab.settings import LOOPBACK
 from lab.stack.native.program_paths import find
 from lab.stack.native.supervision import wait_for
 from tests.kubernetes.models import resource_definition
+from tests.support.missing import missing
 from tests.support.ports import free_port
 
 LAB_ACCOUNT = "system:serviceaccount:load-lab:lab"
@@ -54,10 +55,9 @@ class ApiServer:
 @pytest.fixture(scope="session")
 def empty_api_server(tmp_path_factory):
     """Yield an API server without a namespace of the lab, and without k6-operator."""
-    missing = [name for name in ("etcd", "kube-apiserver", "kubectl") if find(name) is None]
-    if missing:
-        assert os.environ.get("KUBERNETES") != "all", f"{missing} are missing"
-        pytest.skip(f"not here: {', '.join(missing)}. Type: make test-machine PART=kubernetes")
+    absent = [name for name in ("etcd", "kube-apiserver", "kubectl") if find(name) is None]
+    if absent:
+        missing(f"not here: {', '.join(absent)}. Type: make test-machine PART=kubernetes")
     folder = tmp_path_factory.mktemp("kubernetes")
     token, store, port = secrets.token_hex(16), free_port(), free_port()
     server = ApiServer(_environ(folder, token, port))

@@ -5,6 +5,7 @@ import pytest
 from lab.report.document import write_report
 from lab.stack.native.program_paths import browser_env, find_browser
 from tests.support.browser import browser
+from tests.support.missing import missing
 from tests.support.report_samples import CLAIMS, ladder, load, runs
 
 pytestmark = pytest.mark.full
@@ -23,7 +24,7 @@ CHARTS = """
 def page():
     program = find_browser()
     if program is None:
-        pytest.skip("No Chromium on the PATH, and none unpacked: `make test` does by apt.")
+        missing("No Chromium on the PATH, and none unpacked: `make test` does by apt.")
     with browser(program, browser_env(program)) as chromium_page:
         yield chromium_page
 
