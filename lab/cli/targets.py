@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lab.cli.options import Json, YesLoad, print_result
-from lab.console import err
 from lab.errors import LabError, UsageError
 
 if TYPE_CHECKING:
@@ -104,6 +103,7 @@ def _approve(plan: "Plan") -> None:
         LabError: the answer is no.
     """
     from lab.cli.output import targets as output
+    from lab.console import err
 
     err.print(output.plan(plan.document()))
     if not sys.stdin.isatty():

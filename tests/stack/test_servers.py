@@ -190,8 +190,8 @@ def test_failed_server_start_is_reported_and_next_start_succeeds(stack):
 
 def test_verification_fails_if_another_server_answers(stack):
     """The server is queried, not the setting; here the setting is wrong."""
-    wrong = _changed_settings(stack, LAB_SERVER="gunicorn-sync")
+    wrong = _changed_settings(stack, LAB_SERVER="uvicorn")
     with pytest.raises(
-        LabError, match=r"was answered by .+, but the settings require gunicorn-sync"
+        LabError, match=r"was answered by gunicorn-sync, but the settings require uvicorn"
     ):
         verify._check_server(verify.target_of(stack, wrong))

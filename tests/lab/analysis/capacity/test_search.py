@@ -11,7 +11,7 @@ from lab.analysis.capacity.outcomes import Alone, Hold, Ramp
 from lab.analysis.capacity.search import find_capacity
 
 # The full table: make bench-capacity.
-RUNS = 8
+RUNS = 20
 SIMPLE = ("one server", "four servers", "fixed times", "two classes", "limit of 1 s", "sheds load")
 HARD = ("heavy tail (pareto 2.2)", "warm-up", "slow recovery", "12/s", "stalls")
 TOO_FEW_REQUESTS = (
@@ -19,6 +19,14 @@ TOO_FEW_REQUESTS = (
     "heavy tail (lognormal 1.5)",
     "limit far below saturation",
 )
+# One of each in `make test`: 20 searches take 3 s of CPU time.
+EACH_SORT = ("one server", "warm-up", "12/s, exponential")
+
+
+def _kinds(*names):
+    return [
+        pytest.param(name, marks=() if name in EACH_SORT else pytest.mark.full) for name in names
+    ]
 
 
 def _search(kind, seed, **options):
@@ -35,7 +43,7 @@ def _error(found, kind):
     return abs(found.rate / CAPACITIES[kind] - 1)
 
 
-@pytest.mark.parametrize("kind", [*SIMPLE, *HARD])
+@pytest.mark.parametrize("kind", _kinds(*SIMPLE, *HARD))
 def test_capacity_is_found_within_5_percent(kind):
     searches = _searches(kind)
     wanted = 0.95 if kind in SIMPLE else 0.9
@@ -46,7 +54,7 @@ def test_capacity_is_found_within_5_percent(kind):
     assert sum(_error(found, kind) > 0.05 for found in confirmed) <= (1 if kind in SIMPLE else 2)
 
 
-@pytest.mark.parametrize("kind", TOO_FEW_REQUESTS)
+@pytest.mark.parametrize("kind", _kinds(*TOO_FEW_REQUESTS))
 def test_interval_covers_capacity_where_requests_are_too_few(kind):
     searches = _searches(kind)
     covers = [found.low <= CAPACITIES[kind] <= found.high for found in searches]
