@@ -220,7 +220,7 @@ class NativeEngine:
         (state.run / "metrics").mkdir(exist_ok=True)
         all_services = services(settings, state)
         preflight.check(settings, state, all_services)
-        backend.manage(["-m", "config.secrets", str(state.secrets)], settings, state)
+        backend.run(["python", "-m", "config.secrets", str(state.secrets)], settings, state)
         if settings.LAB_REFERENCE_APP == "on":
             postgres.make_cluster(state)
             postgres.configure(settings, state)
