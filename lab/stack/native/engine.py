@@ -189,7 +189,7 @@ class NativeEngine:
         current = self._running_settings()
         if count := self._supervision.stop_orphans():
             note(f"Stopped {count} processes that a killed process had left running.")
-        is_complete = self._supervision.states().get("backend") == "running"
+        is_complete = self._supervision.state("backend") == "running"
         for group in start_groups(services(current, self._state)):
             self._start_group(group, current)
             is_database = group[0].name == "postgres" and group[0].enabled
