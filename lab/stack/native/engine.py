@@ -28,7 +28,6 @@ from lab.stack.native import (
 from lab.stack.native.change import Change
 from lab.stack.native.program_paths import program_versions, require
 from lab.stack.native.services import grafana, redis_service
-from lab.stack.native.services.exporters import measured_group
 from lab.stack.native.services.service import Service
 from lab.stack.native.services.start_order import backend_env, services, start_groups
 from lab.stack.native.starting import start
@@ -41,6 +40,7 @@ from lab.stack.native.supervision import (
     wait_for,
 )
 from lab.stack.reference import DATABASE, HAS_DATA
+from lab.stack.sides import measured_group
 from lab.stack.signals.nginx import lines_after, size_of
 from lab.stack.superuser import connect
 
