@@ -1,7 +1,5 @@
 """Error messages for invalid settings."""
 
-import os
-import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -77,11 +75,3 @@ def _similar(name: str) -> str:
     if similar := get_close_matches(name, Declaration.model_fields, n=1, cutoff=0.8):
         return f"Did you mean {similar[0]}? .env.example describes each setting."
     return f"Known: {', '.join(Declaration.model_fields)}."
-
-
-if __name__ == "__main__":
-    # Compose's `init` fails here if a setting of an older version is set.
-    messages = [removal_message(name) for name in REMOVED_SETTINGS if name in os.environ]
-    if messages:
-        print("\n".join(messages), file=sys.stderr)
-        sys.exit(2)

@@ -19,11 +19,15 @@ class DatabaseCommand(BaseCommand):
         try:
             return super().execute(*args, **options)
         except (DatabaseError, psycopg.Error) as error:  # COPY raises psycopg's own error
-            reason = str(error).strip().splitlines()[0]
             raise CommandError(
-                f"Postgres rejected the command: {reason}. Nothing was changed. Check that "
+                f"Postgres rejected the command: {reason(error)}. Nothing was changed. Check that "
                 "Postgres runs (`lab status`) and that the tables exist (`manage.py migrate`)."
             ) from None
+
+
+def reason(error: Exception) -> str:
+    """Return the first line of a database error; the others show the statement."""
+    return str(error).strip().splitlines()[0]
 
 
 def whole_number(minimum: int, maximum: int) -> Callable[[str], int]:

@@ -1,13 +1,10 @@
 """Postgres's roles, and the application's database.
 
-python -m ops.roles
-
-Both engines run it before the backend starts, so that data of an older version gets them too. The
-application's role `hotel` owns its database. It is not a superuser, so that it can't use the
-connections reserved for repair. `lab_monitor` can read every statistic and change nothing.
+Both engines prepare them (`manage.py prepare_db`) before the backend starts, so that data of an
+older version gets them too. The application's role `hotel` owns its database. It is not a
+superuser, so that it can't use the connections reserved for repair. `lab_monitor` can read every
+statistic and change nothing.
 """
-
-import sys
 
 import psycopg
 from config import env
@@ -16,9 +13,22 @@ from psycopg import sql
 EXTENSION = "CREATE EXTENSION IF NOT EXISTS pg_stat_statements"
 
 
+def connect() -> psycopg.Connection:
+    """Log in as the superuser, whose password no application server has."""
+    return psycopg.connect(
+        host=env.text("PGHOST"),
+        port=env.text("PGPORT"),
+        user="postgres",
+        dbname="postgres",
+        password=env.secret("postgres_password"),
+        connect_timeout=10,
+        require_auth="scram-sha-256",
+        autocommit=True,
+    )
+
+
 def prepare(connection: psycopg.Connection) -> None:
     """Create what is missing in the database `postgres`, and update what exists."""
-    connection.autocommit = True
     _make_role(connection, "hotel", env.secret("hotel_password"))
     _repair_databases(connection)
     if not connection.execute("SELECT 1 FROM pg_database WHERE datname = 'hotel'").fetchone():
@@ -55,24 +65,3 @@ def _make_role(connection: psycopg.Connection, name: str, password: str) -> None
     secret = connection.pgconn.encrypt_password(password.encode(), name.encode(), b"scram-sha-256")
     alter = sql.SQL("ALTER ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD {}")
     connection.execute(alter.format(sql.Identifier(name), sql.Literal(secret.decode())))
-
-
-def main() -> None:
-    """Log in as the superuser, whose password no application server has."""
-    try:
-        with psycopg.connect(
-            host=env.text("PGHOST"),
-            port=env.text("PGPORT"),
-            user="postgres",
-            dbname="postgres",
-            password=env.secret("postgres_password"),
-            connect_timeout=10,
-            require_auth="scram-sha-256",
-        ) as connection:
-            prepare(connection)
-    except psycopg.OperationalError as error:
-        sys.exit(f"error: Postgres's roles can't be created: {str(error).strip()}")
-
-
-if __name__ == "__main__":
-    main()

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from config.settings import BASE_DIR
@@ -22,10 +23,15 @@ def _counts():
 
 
 def _manage(*argv, **environ):
+    return _run("python", "manage.py", *argv, **environ)
+
+
+def _run(*argv, **environ):
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     return subprocess.run(
-        [sys.executable, "manage.py", *argv],
+        argv,
         cwd=BASE_DIR,
-        env={**os.environ, **environ},
+        env={**os.environ, "PATH": path, **environ},
         capture_output=True,
         text=True,
         check=False,
@@ -127,6 +133,13 @@ def test_commands_report_unavailable_postgres(stack):
     process = _manage("table_sizes", PGPORT="1")
     assert process.returncode == 1
     assert "Postgres rejected the command" in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+def test_init_reports_unavailable_postgres(stack):
+    process = _run("bin/init", PGPORT="1")
+    assert process.returncode == 1
+    assert "Postgres's roles can't be created: connection failed" in process.stderr
     assert "Traceback" not in process.stderr
 
 

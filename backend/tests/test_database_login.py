@@ -76,7 +76,7 @@ def test_superuser_login_does_not_send_password_to_impostor(impostor, monkeypatc
     monkeypatch.setenv("BACKEND_SECRETS_DIR", str(tmp_path))
     monkeypatch.setenv("PGHOST", "127.0.0.1")
     monkeypatch.setenv("PGPORT", str(impostor.port))
-    with pytest.raises(SystemExit, match="authentication method requirement"):
-        roles.main()
+    with pytest.raises(psycopg.OperationalError, match="authentication method requirement"):
+        roles.connect()
     impostor.join()
     assert impostor.reply == b""

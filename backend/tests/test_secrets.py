@@ -172,14 +172,7 @@ def test_superuser_password_reaches_only_init_and_postgres():
 
 @pytest.fixture
 def superuser(stack):
-    with psycopg.connect(
-        host=os.environ["PGHOST"],
-        port=os.environ["PGPORT"],
-        user="postgres",
-        dbname="postgres",
-        password=env.secret("postgres_password"),
-    ) as connection:
-        connection.autocommit = True
+    with roles.connect() as connection:
         yield connection
     # pytest-django creates a database with this role.
     stack.sql("postgres", "ALTER ROLE hotel CREATEDB")

@@ -1,14 +1,23 @@
-"""The services that measure; all others of a stack are the target's."""
+"""The services that measure, and what they measure; all others of a stack are the target's."""
 
 from typing import Literal
 
 Side = Literal["target", "load"]
 
+# The service whose metrics each exporter of the native engine exports (label `service`).
+MONITORED_SERVICES = {
+    "node-exporter": "host",
+    "process-exporter": "processes",
+    "postgres-exporter": "postgres",
+    "redis-exporter": "redis",
+    "nginx-exporter": "nginx",
+    "mtail": "nginx",
+}
 _MEASURING = {
     # Of both engines.
     *("prometheus", "grafana", "backend-metrics", "push-gate", "nginx-exporter"),
     # The native engine's.
-    *("node-exporter", "process-exporter", "postgres-exporter", "redis-exporter", "mtail"),
+    *MONITORED_SERVICES,
     # Docker's.
     *("alloy", "docker-socket"),
 }
@@ -17,3 +26,8 @@ _MEASURING = {
 def side_of(service: str) -> Side:
     """Return on whose CPUs a service runs."""
     return "load" if service in _MEASURING else "target"
+
+
+def measured_group(service: str) -> str:
+    """Return the service's name in measurements: the exporters share one."""
+    return "exporters" if service in MONITORED_SERVICES else service

@@ -11,7 +11,7 @@ from lab.load.k6 import k6_env
 from lab.load.load import Load
 from lab.paths import RESULTS
 from lab.settings import load_settings
-from lab.stack.native import scheduling
+from lab.stack.native import scheduling, tether
 from lab.targets.reference.app import ReferenceApp
 
 # Prints the CPU slice of its own process, read with sched_getattr(2).
@@ -46,8 +46,8 @@ def test_program_keeps_the_requested_cpu_slice():
 
 def test_k6_starts_with_the_requested_cpu_slice(stack):
     argv = stack.k6(load_settings(), {}).argv
-    # After the arguments that tether k6 to the lab.
-    assert tuple(argv[4:7]) == scheduling.ARGV_PREFIX
+    tethered = len(tether.argv_prefix())
+    assert tuple(argv[tethered:][: len(scheduling.ARGV_PREFIX)]) == scheduling.ARGV_PREFIX
     version = subprocess.run([*argv, "version"], capture_output=True, text=True, check=True)
     assert version.stdout.startswith("k6 v")
 

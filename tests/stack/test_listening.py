@@ -10,8 +10,8 @@ import pytest
 from lab.paths import State
 from lab.settings import defaults, running_settings
 from lab.stack.native.services import grafana
-from lab.stack.native.services.exporters import MONITORED_SERVICES
 from lab.stack.native.supervision import leftovers
+from lab.stack.sides import MONITORED_SERVICES
 from tests.support.compose import config
 from tests.support.metrics_ingress import MetricsIngress
 from tests.support.security_page import rows

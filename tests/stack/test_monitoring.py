@@ -50,7 +50,7 @@ def test_monitor_role_is_added_to_existing_data(stack):
         "REVOKE pg_monitor FROM lab_monitor",
     )
     for _ in range(2):
-        backend.manage(["-m", "ops.roles"], stack.settings(), stack._state)
+        backend.load(stack.settings(), stack._state)
     with _monitor_connection(stack, "postgres") as connection:
         (member,) = connection.execute("SELECT pg_has_role('pg_monitor', 'MEMBER')").fetchone()
         assert member

@@ -89,7 +89,7 @@ def test_command_lines_of_first_start_contain_no_secret(lab, second_stack):
     assert lab("down", **second_stack).code == 0
     state = State(Path(second_stack["LAB_STATE_DIR"]))
     secrets = {name: state.secret(name) for name in NAMES}
-    assert {"initdb", "ops.roles", "prepare_db"} <= {
+    assert {"initdb", "config.secrets", "prepare_db"} <= {
         word for line in command_lines for word in _words(line)
     }
     texts = {line: line for line in command_lines} | {"output": result.out + result.err}

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import psutil
 
@@ -21,18 +21,21 @@ from lab.stack.native.supervision import Supervision, is_alive, mark, wait_for
 _SECONDS_BEFORE_FREEING = 2
 
 
-def python(
-    argv: list[str],
+def run(
+    command: Sequence[str],
     settings: Settings,
     state: State,
     *,
     show: bool = False,
     env: Mapping[str, str] | None = None,
-) -> subprocess.CompletedProcess[str]:
-    """Run Python in `backend/` with the stack's environment.
+) -> None:
+    """Run a command in `backend/` with the stack's environment; `python` is that of the backend.
 
     With `show`, its output goes to the lab's standard error: progress is for the user, while
     standard output belongs to the result of the calling command.
+
+    Raises:
+        LabError: the command failed; the message has its output, unless it was shown.
     """
     environ = {**os.environ, **backend_env(settings, state), **mark(state), **(env or {})}
     # The file would override `settings`, which the running stack may not have yet.
@@ -40,39 +43,23 @@ def python(
     output = (
         {"stdout": sys.stderr} if show else {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     )
-    return subprocess.run(
-        [*tether.argv_prefix(), str(state.python), *argv],
+    result = subprocess.run(
+        [*tether.argv_prefix(), *command],
         cwd=state.backend,
         env=environ,
         text=True,
         check=False,
         **output,
     )
-
-
-def manage(
-    argv: list[str],
-    settings: Settings,
-    state: State,
-    *,
-    show: bool = False,
-    env: Mapping[str, str] | None = None,
-) -> None:
-    """Like `python`, but check the exit code.
-
-    Raises:
-        LabError: the command failed; the message has its output, unless it was shown.
-    """
-    result = python(argv, settings, state, show=show, env=env)
     if result.returncode:
-        output = "see above" if show else (result.stderr or result.stdout).strip()
-        raise LabError(f"`python {' '.join(argv)}` failed in backend/:\n{output}")
+        text = "see above" if show else (result.stderr or result.stdout).strip()
+        raise LabError(f"`{' '.join(command)}` failed in backend/:\n{text}")
 
 
 def load(settings: Settings, state: State) -> None:
     """Create the roles and the database, and migrate it; load the data when there is none."""
-    manage(["-m", "ops.roles"], settings, state)
-    manage(["manage.py", "prepare_db"], settings, state, show=True)
+    # Every commit has it, so the backend of a compared one is prepared in its own way.
+    run(["bin/init"], settings, state, show=True)
 
 
 def load_new_data(before: Settings, after: Settings, state: State) -> None:

@@ -29,7 +29,6 @@ from lab.stack.native import (
 from lab.stack.native.change import Change
 from lab.stack.native.program_paths import numbers, program_versions, require, version_of
 from lab.stack.native.services import grafana, redis_service
-from lab.stack.native.services.exporters import measured_group
 from lab.stack.native.services.service import Service
 from lab.stack.native.services.start_order import backend_env, services, start_groups
 from lab.stack.native.starting import start
@@ -42,6 +41,7 @@ from lab.stack.native.supervision import (
     wait_for,
 )
 from lab.stack.reference import DATABASE, HAS_DATA
+from lab.stack.sides import measured_group
 from lab.stack.signals.nginx import lines_after, size_of
 from lab.stack.superuser import connect
 
@@ -200,7 +200,7 @@ class NativeEngine:
         current = self._running_settings()
         if count := self._supervision.stop_orphans():
             note(f"Stopped {count} processes that a killed process had left running.")
-        is_complete = self._supervision.states().get("backend") == "running"
+        is_complete = self._supervision.state("backend") == "running"
         for group in start_groups(services(current, self._state)):
             self._start_group(group, current)
             is_database = group[0].name == "postgres" and group[0].enabled
@@ -231,7 +231,7 @@ class NativeEngine:
         (state.run / "metrics").mkdir(exist_ok=True)
         all_services = services(settings, state)
         preflight.check(settings, state, all_services)
-        backend.manage(["-m", "config.secrets", str(state.secrets)], settings, state)
+        backend.run(["python", "-m", "config.secrets", str(state.secrets)], settings, state)
         if settings.LAB_REFERENCE_APP == "on":
             postgres.make_cluster(state)
             postgres.configure(settings, state)

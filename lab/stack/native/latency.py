@@ -57,4 +57,4 @@ def _has_proxies(settings: Settings) -> bool:
 
 
 def _update_toxiproxy(settings: Settings, state: State) -> None:
-    backend.manage(["-m", "ops.toxics"], settings, state, env=toxics_env(settings))
+    backend.run(["python", "-m", "ops.toxics"], settings, state, env=toxics_env(settings))

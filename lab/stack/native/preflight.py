@@ -8,9 +8,9 @@ from lab.errors import LabError
 from lab.paths import ROOT, State
 from lab.settings import LOOPBACK, Settings
 from lab.stack.native.render import OPEN_FILES
-from lab.stack.native.services.exporters import MONITORED_SERVICES
 from lab.stack.native.services.service import Service
 from lab.stack.native.supervision import port_is_open
+from lab.stack.sides import MONITORED_SERVICES
 
 # Data, WAL (up to 4 GB in a long run, see postgresql.conf) and Prometheus's blocks of a first run
 # use about 1 GB.

@@ -1,6 +1,6 @@
 """Exporter of the stack's processes: CPU time, memory and disk use of each service.
 
-python -m lab.stack.native.process_exporter PORT STATE
+python -m lab.stack.native.process_exporter HOST PORT STATE
 
 A service is the process that supervisor started, with its descendants. That takes one pass over
 /proc/*/stat per scrape. Debian's process-exporter matches the command line of every process of the
@@ -23,9 +23,8 @@ from prometheus_client.registry import Collector
 
 from lab.host.processes import memory_bytes
 from lab.paths import State
-from lab.settings import LOOPBACK
-from lab.stack.native.services.exporters import measured_group
 from lab.stack.native.supervision import Supervision
+from lab.stack.sides import measured_group
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 # For a proportional set size the kernel walks the process's page table: 1 to 4 ms for one process
@@ -220,11 +219,11 @@ def _root(process: Process, table: dict[int, Process], names: dict[int, str]) ->
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT."""
-    port, base = sys.argv[1:]
+    host, port, base = sys.argv[1:]
     registry = CollectorRegistry()
     # Supervisor is the parent of its services.
     registry.register(ProcessCollector(Supervision(State(Path(base))), os.getppid()))
-    server, thread = start_http_server(int(port), LOOPBACK, registry)
+    server, thread = start_http_server(int(port), host, registry)
     signal.sigwait({signal.SIGTERM, signal.SIGINT})
     server.shutdown()
     thread.join()

@@ -20,8 +20,8 @@ _SETATTR = {"x86_64": 314, "aarch64": 274}
 # struct sched_attr, version 0: size, policy (SCHED_OTHER), flags, nice, priority, runtime (for
 # SCHED_OTHER the slice), deadline, period.
 _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
-# By its path and isolated: an import of the package would take longer than k6's start.
-ARGV_PREFIX = (sys.executable, "-I", __file__)
+# By its path, isolated and without `site`: imports would take longer than k6's start.
+ARGV_PREFIX = (sys.executable, "-I", "-S", __file__)
 
 
 def request_short_slices() -> bool:

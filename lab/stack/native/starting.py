@@ -52,7 +52,7 @@ def start(group: list[Service], supervision: Supervision, settings: Settings, st
 
 
 def _start(service: Service, supervision: Supervision) -> None:
-    is_stopped = supervision.states().get(service.name) in ("stopped", "failed")
+    is_stopped = supervision.state(service.name) in ("stopped", "failed")
     if is_stopped and service.port:
         _require_free_port(service)
     supervision.start_service(service.name)
@@ -80,7 +80,7 @@ def _has_started(
     pid = supervision.pid(service.name)
     pids += [pid] if pid and not pids else []
     # Supervisor restarts it repeatedly; the first exit is enough.
-    if supervision.states().get(service.name) == "failed" or (pids and pid != pids[0]):
+    if supervision.state(service.name) == "failed" or (pids and pid != pids[0]):
         log = state.logs / f"{service.name}.log"
         raise LabError(
             f"{service.name} did not start. Its log, {log}, ends:\n{last_lines(log)}\n{_NEXT_STEP}"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 from supervisor.xmlrpc import SupervisorTransport
@@ -19,14 +19,16 @@ from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wa
 
 from lab.errors import LabError
 from lab.paths import State, require_own
-from lab.stack.engine import ServiceState
+
+if TYPE_CHECKING:
+    from lab.stack.engine import ServiceState
 
 _POLL_SECONDS = 0.05
 _LOG_LINES = 12
 _FRAMES = ("  ", "Traceback (", "During handling of", "The above exception")
 
 # Supervisor's states, http://supervisord.org/subprocess.html#process-states
-_STATES: dict[str, ServiceState] = {
+_STATES: "dict[str, ServiceState]" = {
     "RUNNING": "running",
     "STARTING": "starting",
     "BACKOFF": "failed",
@@ -72,14 +74,14 @@ class Supervision:
         """Stop every service, last started first, then supervisor itself."""
         supervisor = psutil.Process(self._call("getPID"))
         for name in reversed(list(self.states())):
-            if self.states()[name] in ("running", "starting"):
+            if self.state(name) in ("running", "starting"):
                 self._call("stopProcess", name)
         self._call("shutdown")
         wait_for(lambda: not is_alive(supervisor), seconds=30, what="the end of supervisord")
 
     def start_service(self, name: str) -> None:
         """Start one service and return at once; the caller checks whether it is ready."""
-        state = self.states().get(name)
+        state = self.state(name)
         if state == "failed":
             self._stop(name, wait=True)
         if state not in ("running", "starting"):
@@ -123,13 +125,17 @@ class Supervision:
         family = _process_tree(self._call("getPID"))
         return _stop([process for process in candidates if process not in family])
 
-    def states(self) -> dict[str, ServiceState]:
+    def states(self) -> "dict[str, ServiceState]":
         """Return the state of every service, in the order of the configuration file."""
         return {p["name"]: _STATES.get(p["statename"], "failed") for p in self._processes()}
 
+    def state(self, name: str) -> "ServiceState":
+        """Return the state of a service."""
+        return _STATES.get(self._process(name)["statename"], "failed")
+
     def pid(self, name: str) -> int:
         """Return the main process of a service; 0 when it is not running."""
-        return next((p["pid"] for p in self._processes() if p["name"] == name), 0)
+        return int(self._process(name)["pid"])
 
     def pids(self) -> dict[str, int]:
         """Return the main process of each running service."""
@@ -144,8 +150,10 @@ class Supervision:
 
     def _is_active(self, name: str) -> bool:
         """Return whether supervisor runs it, will restart it after a failure, or still stops it."""
-        names = {p["name"]: p["statename"] for p in self._processes()}
-        return names.get(name) in ("STARTING", "RUNNING", "BACKOFF", "STOPPING")
+        return self._process(name)["statename"] in ("STARTING", "RUNNING", "BACKOFF", "STOPPING")
+
+    def _process(self, name: str) -> dict[str, Any]:
+        return dict(self._call("getProcessInfo", name))
 
     def _processes(self) -> list[dict[str, Any]]:
         processes = self._call("getAllProcessInfo")

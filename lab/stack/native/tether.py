@@ -16,9 +16,9 @@ _PR_SET_PDEATHSIG = 1
 def argv_prefix() -> list[str]:
     """Return the arguments that tether a command to this process.
 
-    By its path and isolated: an import of the package would take longer than k6's start.
+    By its path, isolated and without `site`: imports would take longer than k6's start.
     """
-    return [sys.executable, "-I", __file__, str(os.getpid())]
+    return [sys.executable, "-I", "-S", __file__, str(os.getpid())]
 
 
 def _tether(parent: int) -> None:

@@ -11,27 +11,13 @@ from lab.settings import LOOPBACK, Settings
 from lab.stack.native.program_paths import library_env, require
 from lab.stack.native.services import redis_service
 from lab.stack.native.services.service import Service
-
-# The service whose metrics each exporter exports (label `service`).
-MONITORED_SERVICES = {
-    "node-exporter": "host",
-    "process-exporter": "processes",
-    "postgres-exporter": "postgres",
-    "redis-exporter": "redis",
-    "nginx-exporter": "nginx",
-    "mtail": "nginx",
-}
+from lab.stack.sides import MONITORED_SERVICES
 
 # Collectors for the host: other programs' CPU use, and how long work waited for the CPUs.
 _HOST = (
     *("cpu", "diskstats", "filesystem", "loadavg", "meminfo", "netdev", "netstat", "pressure"),
     *("stat", "uname", "vmstat"),
 )
-
-
-def measured_group(service: str) -> str:
-    """Return the service's name in measurements: the exporters share one."""
-    return "exporters" if service in MONITORED_SERVICES else service
 
 
 def exporters(settings: Settings, state: State) -> list[Service]:
@@ -68,7 +54,7 @@ def _process(_settings: Settings, state: State, port: int) -> Service:
     module = "lab.stack.native.process_exporter"
     return Service(
         name="process-exporter",
-        argv=[sys.executable, "-m", module, str(port), str(state.base)],
+        argv=[sys.executable, "-m", module, LOOPBACK, str(port), str(state.base)],
         port=port,
         url=f"http://{LOOPBACK}:{port}/metrics",
     )
