@@ -13,7 +13,7 @@ def _marked(fault):
     return pytest.param(fault, marks=marks, id=fault.name.replace(" ", "-"))
 
 
-@pytest.mark.parametrize("fault", map(_marked, FAULTS))
+@pytest.mark.parametrize("fault", list(map(_marked, FAULTS)))
 def test_fault(fault, injector, fault_results, folder):
     result = run_fault(fault, injector, folder)
     fault_results.append(result)

@@ -58,7 +58,7 @@ def _marked(server):
     return pytest.param(server, marks=() if server in EACH_KIND else pytest.mark.full)
 
 
-@pytest.mark.parametrize("server", map(_marked, EXTRA_SETTINGS))
+@pytest.mark.parametrize("server", list(map(_marked, EXTRA_SETTINGS)))
 def test_server_reports_its_name_lists_hotels_and_books(stack, server):
     # With a connection pool, which must work with every server.
     base = {"LAB_SERVER": server, "LAB_DB_POOL": 3, "LAB_WORKERS": 3}

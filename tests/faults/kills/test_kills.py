@@ -46,7 +46,7 @@ def clean_results():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-@pytest.mark.parametrize("kill", _marked(choose_kills()))
+@pytest.mark.parametrize("kill", list(_marked(choose_kills())))
 def test_up_restores_the_stack_after_a_kill(kill, lab, stack, tmp_path, clean_results):
     state = current_state()
     assert lab("up").code == 0

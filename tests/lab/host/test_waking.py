@@ -77,7 +77,7 @@ def _edit(file, **values):
         {"measured_at": time.time() - 24 * 3600},
         {"measured_at": time.time() + 3600},
     ],
-    ids=str,
+    ids=["boot", "CPUs", "faster", "slower", "yesterday", "tomorrow"],
 )
 def test_other_conditions_are_measured_anew(machine, file, values):
     for _ in range(3):
