@@ -58,19 +58,19 @@ def test_stopped_ramp_has_the_break_point_of_its_stored_windows(stopped_run):
 
 def test_ramp_without_early_stop_runs_to_its_end(stack):
     result = run_once(
-        stack, ReferenceApp(stack), _ramp(duration="15s"), IMPOSSIBLE, early_stop=False
+        stack, ReferenceApp(stack), _ramp(duration="12s"), IMPOSSIBLE, early_stop=False
     ).result
     assert result.outcome == "broke"
     assert (result.stopped_after, result.unfinished) == (None, 0)
-    assert result.windows[-1].end == 15
+    assert result.windows[-1].end == 12
 
 
 def test_ramp_runs_to_its_end_if_prometheus_is_unreachable(stack, tmp_path):
-    load = _ramp(duration="15s")
+    load = _ramp(duration="12s")
     unreachable = EarlyStop(load.testid, "http://127.0.0.1:1", IMPOSSIBLE)
     run = run_k6(stack, ReferenceApp(stack), load, tmp_path, should_stop=unreachable)
     assert run.stopped_at is None
-    assert run.ended - run.started > 15
+    assert run.ended - run.started > 12
 
 
 def test_hold_never_stops_early(stack, tmp_path):

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import httpx
+import pytest
 
 from lab.analysis.counters import PUSH_SECONDS
 from lab.analysis.prometheus import Prometheus
@@ -82,6 +83,7 @@ def test_load_without_prometheus_finishes_as_unrecorded(lab, stack):
     _check_files(document)
 
 
+@pytest.mark.full
 def test_smoke_test_passes_while_prometheus_hangs(lab, stack):
     with _hang(stack):
         result = lab("k6", "smoke", "--scenario", "list", "--duration", "2s", "--vus", "1")
@@ -90,6 +92,7 @@ def test_smoke_test_passes_while_prometheus_hangs(lab, stack):
     assert "NOT ALL: Prometheus does not answer" in result.out
 
 
+@pytest.mark.full
 def test_outage_during_load_is_measured_in_seconds_and_requests(lab, stack):
     testid = f"outage-{os.getpid()}"
     outages = []

@@ -45,6 +45,7 @@ def test_protected_cache_respects_its_age_limit(stack, redis):
     assert load.records.stale, "pages are cached for a second: some reads must be of that age"
 
 
+@pytest.mark.full
 @protected
 def test_protected_cache_respects_its_age_limit_after_idle_time(stack):
     load = Load(stack.settings().target_url)

@@ -176,8 +176,15 @@ def _runs_k6(pid):
     return False
 
 
-@pytest.mark.parametrize("scenario", ["list", "booking"])
-@pytest.mark.parametrize("moment", ["start", "load"])
+@pytest.mark.parametrize(
+    ("scenario", "moment"),
+    [
+        ("list", "load"),
+        ("booking", "start"),
+        pytest.param("list", "start", marks=pytest.mark.full),
+        pytest.param("booking", "load", marks=pytest.mark.full),
+    ],
+)
 def test_ctrl_c_during_a_test_preserves_the_k6_summary(stack, scenario, moment):
     process = subprocess.Popen(
         [str(Path(sys.executable).parent / "lab"), *("k6", "hold", "--scenario", scenario)],
@@ -199,32 +206,14 @@ def test_ctrl_c_during_a_test_preserves_the_k6_summary(stack, scenario, moment):
     assert (folder / "k6-summary.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("program", "script", "message"),
-    [
-        ("python3", "exit 1", "Python is too old"),
-        ("go", "echo go1.19.8", "Go is too old: found go1.19.8, needed 1.25"),
-    ],
-)
-def test_outdated_toolchain_is_reported(tmp_path, program, script, message):
-    fake = tmp_path / program
-    fake.write_text(f"#!/bin/sh\n{script}\n")
+def test_outdated_python_is_reported(tmp_path):
+    fake = tmp_path / "python3"
+    fake.write_text("#!/bin/sh\nexit 1\n")
     fake.chmod(0o755)
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    argv = {
-        "python3": ["native/make-venv.sh", str(fake)],
-        "go": [sys.executable, "-c", "from lab.stack.native import install as i; i._require_go()"],
-    }[program]
-    result = subprocess.run(
-        argv,
-        cwd=ROOT,
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    argv = ["native/make-venv.sh", str(fake)]
+    result = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode != 0
-    assert message in result.stderr
+    assert "Python is too old" in result.stderr
 
 
 def test_missing_program_is_reported_with_the_install_command():
