@@ -20,12 +20,13 @@ demo: setup ## Set up, start the stack, and break it three ways: a table and a c
 	$(BIN)/lab demo
 
 INSTALL := $(BIN)/python -m lab.stack.native.install
-# Two pytest processes, each with its own stack: tests wait as long as they work.
-PYTEST_TWICE := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
+# Of pytest, each with its own stack: with two, the CPUs are idle half of the time.
+PROCESSES ?= 3
+PYTEST_SHARED := $(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder
 
 .PHONY: test
 test: setup-dev ## Test each promise that a change can break, against the real programs (10 minutes)
-	$(PYTEST_TWICE) -m "not full and not machine"
+	$(PYTEST_SHARED) -m "not full and not machine"
 
 .PHONY: test-core test-core-native test-core-compose
 test-core: test-core-native test-core-compose ## A core of faults and of compose: before each merge (10 minutes)
@@ -41,7 +42,7 @@ test-core-compose: setup-dev
 test-full: test test-full-native test-full-compose ## Every server and old stack, faults, compose, dashboards: nightly (90 minutes)
 test-full-native: setup-dev
 	-$(INSTALL) --with-compose --with-docker --with-browser
-	$(PYTEST_TWICE) -m "full and not alone"
+	$(PYTEST_SHARED) -m "full and not alone"
 	FAULTS_JSON="$(JSON)" $(BIN)/pytest -m "full and alone and not compose"
 test-full-compose: setup-dev
 	-$(INSTALL) --with-compose --with-docker

@@ -1,9 +1,9 @@
 """Tiers of tests, and the real stack that they use, with separate ports and a separate directory.
 
 A test without a mark belongs to `make test`; docs/testing.md explains the marks. `make test` runs
-two pytest processes, each with its own stack. Whatever ran before, a test finds the stack with the
-default settings and what it declares (`@pytest.mark.settings("LAB_DETAIL=fast")`); the tests of a
-file are sorted by that, so that the stack is changed rarely.
+several pytest processes, each with its own stack. Whatever ran before, a test finds the stack with
+the default settings and what it declares (`@pytest.mark.settings("LAB_DETAIL=fast")`); the tests of
+a file are sorted by that, so that the stack is changed rarely.
 """
 
 import os
