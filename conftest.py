@@ -229,11 +229,13 @@ def tiers(request: pytest.FixtureRequest) -> dict[str, set[str]]:
 def stack(request: pytest.FixtureRequest) -> Iterator["NativeEngine"]:  # noqa: F821
     """Yield the native engine with all services running; stop it when the tests end."""
     from lab.paths import State
+    from lab.settings import load_settings
     from lab.stack.native import NativeEngine
 
     engine = NativeEngine(State(STATE))
     engine.down()
-    engine.up(request.config.stash[WANTED])
+    # A test whose database needs the stack does not name it.
+    engine.up(request.config.stash.get(WANTED, None) or load_settings())
     request.config.stash[ENGINE] = engine
     yield engine
     engine.down()
