@@ -24,7 +24,7 @@ CHARTS = """
 def page():
     program = find_browser()
     if program is None:
-        missing("No Chromium on the PATH, and none unpacked: `make test` does by apt.")
+        missing("No Chromium on the PATH, and none unpacked: `make test-full` does by apt.")
     with browser(program, browser_env(program)) as chromium_page:
         yield chromium_page
 
