@@ -25,7 +25,7 @@ PROCESSES ?= 3
 PYTEST_SHARED := $(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder
 
 .PHONY: test
-test: setup-dev ## Test each promise that a change can break, against the real programs (8 minutes)
+test: setup-dev ## Test each promise that a change can break, against the real programs (10 minutes)
 	$(PYTEST_SHARED) -m "not full and not machine"
 
 .PHONY: test-core test-core-native test-core-compose

@@ -192,7 +192,7 @@ def _plan(name: str, described: _Described, options: MixOptions) -> Plan:
 
 
 def _from_openapi(target: DeclaredTarget) -> _Described:
-    operations, source = _described(target)
+    operations, source = _openapi_operations(target)
     return _Described(operations, source, target.file.writes)
 
 
@@ -249,7 +249,7 @@ def _operation(template: Template) -> ApiOperation:
 def _known_templates(target: DeclaredTarget) -> list[str | Template]:
     """Return the templates that name the paths of a log; without one, their shape does."""
     if target.file.openapi:
-        return [each.template for each in _described(target)[0]]
+        return [each.template for each in _openapi_operations(target)[0]]
     return list(_templates(target)) if target.file.manage else []
 
 
@@ -339,7 +339,7 @@ def _names(operations: Iterable[ApiOperation]) -> set[str]:
     return {each.name for each in operations if each.method not in SAFE_METHODS}
 
 
-def _described(target: DeclaredTarget) -> tuple[list[ApiOperation], str]:
+def _openapi_operations(target: DeclaredTarget) -> tuple[list[ApiOperation], str]:
     """Return the operations of the target's OpenAPI document, and where that is."""
     location = target.file.openapi or ""
     if location.startswith("/"):

@@ -36,10 +36,6 @@ class Route(BaseModel):
     name: str = ""
     views: dict[str, tuple[str, ...]]
 
-    @property
-    def methods(self) -> tuple[str, ...]:
-        return tuple(self.views)
-
     def names_of(self, method: str) -> tuple[str, ...]:
         """Return the names that describe one method: that of the route is shared by all of them."""
         own = (self.name.rpartition(":")[2],) if len(self.views) == 1 else ()

@@ -54,7 +54,7 @@ EXPECTED = [
 
 
 def test_each_kind_of_route_is_read(routes):
-    read = [(r.template, r.patterns, r.name, list(r.methods)) for r in routes]
+    read = [(r.template, r.patterns, r.name, list(r.views)) for r in routes]
     assert read == EXPECTED
 
 
