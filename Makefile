@@ -19,7 +19,7 @@ help: ## Show this list
 demo: setup ## Set up, start the stack, and break it three ways: a table and a chart (4 minutes)
 	$(BIN)/lab demo
 
-INSTALL := $(BIN)/python -m lab.stack.native.install
+INSTALL := $(BIN)/python -m load_lab.stack.native.install
 # Of pytest, each with its own stack: with two, the CPUs are idle half of the time.
 PROCESSES ?= 3
 PYTEST_SHARED := $(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder
@@ -77,7 +77,7 @@ lint: setup-dev ## Check style, types, shell scripts and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m config.secrets .lab/lint/secrets
-	$(BIN)/mypy lab backend grafana
+	$(BIN)/mypy load_lab backend grafana
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/shellcheck native/*.sh nginx/*.envsh backend/bin/* experiments/legacy/*.sh .ci/run $$(find tests/compose/standins -name "*.*sh")
 	$(BIN)/yamllint --strict .
@@ -95,7 +95,7 @@ format: setup-dev ## Bring the code into the house format
 
 .PHONY: setup
 setup: .venv/.setup ## Put the `lab` command and the programs it needs below .venv and .lab
-	@$(BIN)/python -m lab.stack.native.install
+	@$(BIN)/python -m load_lab.stack.native.install
 
 .PHONY: setup-dev
 setup-dev: setup .venv/.setup-dev k6/node_modules/.setup ## The same, and what the tests need
@@ -151,7 +151,7 @@ lock: setup-dev ## Pin the newest versions that the requirements allow, with has
 .PHONY: clean
 clean: ## Stop the native stack and remove its data, programs and environment
 	-$(BIN)/lab down
-	-$(BIN)/python -m lab.paths | xargs -0 -r rm -rf --
+	-$(BIN)/python -m load_lab.paths | xargs -0 -r rm -rf --
 	rm -rf .lab .venv k6/node_modules
 
 .venv/.setup: $(REQUIREMENTS) pyproject.toml native/make-venv.sh

@@ -143,7 +143,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Change the running stack to the settings that the test declares, before its fixtures."""
     if DECLARED not in item.stash:
         return
-    from lab.settings import load_settings, update_settings
+    from load_lab.settings import load_settings, update_settings
 
     wanted = update_settings(load_settings(), list(item.stash[DECLARED]))
     item.config.stash[WANTED] = wanted
@@ -178,9 +178,9 @@ def _set_environment() -> None:
         del os.environ[name]
     os.environ.update(DATA, **_ports(), LAB_ENGINE="native", LAB_STATE_DIR=str(STATE))
 
-    from lab.paths import State
-    from lab.settings import load_settings
-    from lab.stack.native.services.start_order import backend_env
+    from load_lab.paths import State
+    from load_lab.settings import load_settings
+    from load_lab.stack.native.services.start_order import backend_env
 
     django = backend_env(load_settings(), State(STATE))
     # Django rereads the settings file of a running stack; here no stack runs yet.
@@ -228,9 +228,9 @@ def tiers(request: pytest.FixtureRequest) -> dict[str, set[str]]:
 @pytest.fixture(scope="session")
 def stack(request: pytest.FixtureRequest) -> Iterator["NativeEngine"]:  # noqa: F821
     """Yield the native engine with all services running; stop it when the tests end."""
-    from lab.paths import State
-    from lab.settings import load_settings
-    from lab.stack.native import NativeEngine
+    from load_lab.paths import State
+    from load_lab.settings import load_settings
+    from load_lab.stack.native import NativeEngine
 
     engine = NativeEngine(State(STATE))
     engine.down()

@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from lab.console import step
-from lab.paths import ROOT
+from load_lab.console import step
+from load_lab.paths import ROOT
 
 REQUIREMENTS = (
     "backend/requirements.txt",

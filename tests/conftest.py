@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lab.paths import State
-from lab.stack.native.supervision import leftovers
+from load_lab.paths import State
+from load_lab.stack.native.supervision import leftovers
 from tests.support.lab_command import CommandResult, run_lab
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def lab():
 @pytest.fixture(scope="session")
 def report_files(tmp_path_factory):
     """Write the sample's report once for all tests that only read it; return folder and files."""
-    from lab.report.document import write_report
+    from load_lab.experiments.report.writing import write_report
     from tests.support.report_samples import CLAIMS, load, runs
 
     folder = tmp_path_factory.mktemp("report")
@@ -110,8 +110,8 @@ class TelemetryRun:
 @pytest.fixture(scope="session")
 def telemetry_run(lab, stack):
     """Start real runs once for all tests that check the data of a run."""
-    from lab.analysis.prometheus import Prometheus
-    from lab.stack.native.supervision import wait_for
+    from load_lab.metrics.prometheus import Prometheus
+    from load_lab.stack.native.supervision import wait_for
     from tests.support.dashboard_runs import run_for_dashboards
     from tests.support.telemetry import arrivals, required_signals
 

@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from lab.console import note
-from lab.paths import ROOT
+from load_lab.console import note
+from load_lab.paths import ROOT
 
-# The flag with which lab.stack.native.install brings what a part needs.
+# The flag with which load_lab.stack.native.install brings what a part needs.
 PARTS = {
     "causes": "",
     "kills": "",
@@ -70,7 +70,7 @@ def _problem(part: str) -> str:
     """Install what the part needs; return why that is not possible, in one line."""
     if not PARTS[part]:
         return ""
-    argv = [sys.executable, "-m", "lab.stack.native.install", PARTS[part]]
+    argv = [sys.executable, "-m", "load_lab.stack.native.install", PARTS[part]]
     process = subprocess.run(argv, cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
     lines = process.stderr.strip().splitlines()
     return lines[-1] if process.returncode and lines else ""

@@ -152,10 +152,10 @@ CACHES = {
         "LOCATION": env.text("BACKEND_REDIS_URL"),
         "OPTIONS": {
             "PASSWORD": env.secret("redis_password"),
-            "REDIS_CLIENT_CLASS": "hotels.caching.guard.GuardedRedis",
+            "REDIS_CLIENT_CLASS": "hotels.caching.circuit_breaker.GuardedRedis",
             # Written in C. It is named so that its absence is an error instead of a slow cache.
             "PARSER_CLASS": "redis.connection._HiredisParser",
-            # An unavailable cache is a miss. The guard logs it.
+            # An unavailable cache is a miss. The circuit breaker logs it.
             "IGNORE_EXCEPTIONS": True,
             # Seconds for one reply, and for one connection. With shorter ones a busy CPU looks like
             # a hanging Redis (docs/measured/caching.md). A pool created here does not retry.

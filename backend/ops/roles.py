@@ -42,7 +42,7 @@ def prepare(connection: psycopg.Connection) -> None:
 
 
 def _repair_databases(connection: psycopg.Connection) -> None:
-    """Repair what a killed `lab` left (lab/stack/database.py): databases that accept no
+    """Repair what a killed `lab` left (load_lab/stack/database.py): databases that accept no
     connections, as older versions made them while they copied, and unfinished copies.
     """
     names = "SELECT quote_ident(datname) FROM pg_database WHERE datname ~ %s AND {}"

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from django.conf import LazySettings
 from django_redis import get_redis_connection
-from hotels.caching import guard, local
+from hotels.caching import circuit_breaker, local
 from hotels.models import Customer, Hotel, Suite
 from lab_settings.kinds import Implementation, LocalCache, RedisCache
 from prometheus_client import REGISTRY
@@ -142,7 +142,7 @@ def caches(settings, stack, monkeypatch) -> Iterator[Caches]:
     configuration = deepcopy(settings.CACHES)
     configuration["default"]["KEY_PREFIX"] = f"test-{uuid4().hex}"
     settings.CACHES = configuration
-    monkeypatch.setattr(guard, "_breaker", guard.Breaker())
+    monkeypatch.setattr(circuit_breaker, "_breaker", circuit_breaker.Breaker())
     local.clear()
     yield Caches(settings)
     local.clear()

@@ -7,12 +7,12 @@ import time
 
 import pytest
 from django.test import override_settings
-from hotels.caching import guard
+from hotels.caching import circuit_breaker
 from lab_settings.kinds import RedisCache
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from lab.stack.native.supervision import wait_for
+from load_lab.stack.native.supervision import wait_for
 
 REQUESTS = 10
 
@@ -56,7 +56,8 @@ def test_hanging_redis_is_tried_at_most_once_per_second(
     assert count() == {"unavailable": REQUESTS}
     # One per second of the test, not one per command; also on a slow machine.
     assert len(attempts) <= min(time.monotonic() - start + 1, REQUESTS - 1)
-    assert [r.levelno for r in caplog.records if r.name == guard.__name__] == [logging.WARNING]
+    records = [r for r in caplog.records if r.name == circuit_breaker.__name__]
+    assert [r.levelno for r in records] == [logging.WARNING]
 
 
 @pytest.mark.django_db
@@ -69,7 +70,7 @@ def test_pages_are_served_while_redis_rejects_connections(
         for _ in range(REQUESTS):
             assert api.get(pages[1]).status_code == 200
         assert count() == {"unavailable": REQUESTS}
-    assert len([r for r in caplog.records if r.name == guard.__name__]) == 1
+    assert len([r for r in caplog.records if r.name == circuit_breaker.__name__]) == 1
 
 
 @pytest.mark.django_db
@@ -115,16 +116,16 @@ def test_pages_are_served_while_redis_is_full(api, caches, layer, pages, monkeyp
 
 def test_open_breaker_allows_one_attempt_after_each_pause(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(guard.time, "monotonic", lambda: now[0])
-    breaker = guard.Breaker(pause=1)
+    monkeypatch.setattr(circuit_breaker.time, "monotonic", lambda: now[0])
+    breaker = circuit_breaker.Breaker(pause=1)
     breaker.enter()
     breaker.record_failure(ValueError("gone"))
     for _ in range(3):
-        with pytest.raises(guard.BreakerOpenError):
+        with pytest.raises(circuit_breaker.BreakerOpenError):
             breaker.enter()
     now[0] += 1
     breaker.enter()
-    with pytest.raises(guard.BreakerOpenError):
+    with pytest.raises(circuit_breaker.BreakerOpenError):
         breaker.enter()
     breaker.record_success()
     breaker.enter()
@@ -132,14 +133,14 @@ def test_open_breaker_allows_one_attempt_after_each_pause(monkeypatch):
 
 
 def test_outage_is_logged_at_its_start_and_end(caplog):
-    breaker = guard.Breaker(pause=0)
+    breaker = circuit_breaker.Breaker(pause=0)
     for _ in range(2):
         for _ in range(3):
             breaker.record_failure(ValueError("gone"))
         for _ in range(3):
             breaker.record_success()
     messages = [record.getMessage() for record in caplog.records]
-    assert messages == [guard.UNAVAILABLE % "gone", guard.RECOVERED] * 2
+    assert messages == [circuit_breaker.UNAVAILABLE % "gone", circuit_breaker.RECOVERED] * 2
 
 
 def test_connection_uses_hiredis_and_short_timeouts_without_retries(caches):
@@ -148,7 +149,7 @@ def test_connection_uses_hiredis_and_short_timeouts_without_retries(caches):
     assert connection.retry.get_retries() == 0
     assert 0 < connection.socket_timeout < 0.1
     assert 0 < connection.socket_connect_timeout < 0.1
-    assert issubclass(guard.BreakerOpenError, RedisConnectionError)
+    assert issubclass(circuit_breaker.BreakerOpenError, RedisConnectionError)
 
 
 def _night(n: int) -> dict[str, str]:

@@ -15,7 +15,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from redis import Redis
 from websockets.sync.client import connect
 
-from lab.stack.native.supervision import wait_for
+from load_lab.stack.native.supervision import wait_for
 from tests.support.live_servers import SECONDS, close_code, receive, serve
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,7 +9,7 @@ from psycopg import OperationalError
 from psycopg_pool import ConnectionPool
 from psycopg_pool.pool import AddConnection
 
-from lab.stack.native.supervision import wait_for
+from load_lab.stack.native.supervision import wait_for
 
 TIMEOUT = 8
 UNUSED_PORT = 1

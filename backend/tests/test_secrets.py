@@ -14,8 +14,8 @@ from config.secrets import NAMES, READERS, distribute_secrets, make_secrets
 from lab_settings.secret_reader import SecretError
 from ops import roles
 
-from lab.errors import LabError
-from lab.paths import ROOT, State
+from load_lab.errors import LabError
+from load_lab.paths import ROOT, State
 
 
 def _mode(path):

@@ -11,7 +11,7 @@ from workbench import work
 from workbench.data import LOCK_ROWS
 from workbench.models import LockRow
 
-from lab.stack.native.supervision import wait_for
+from load_lab.stack.native.supervision import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -19,7 +19,7 @@ from grafana.src import (
     load_test,
     resources,
 )
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 
 FOLDER = ROOT / "grafana/dashboards"
 # The last version of this format: older ones are converted when Grafana loads them.

@@ -9,7 +9,7 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.builders.text import Panel
 from grafana_foundation_sdk.models.text import TextMode
 
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 
 DOCS = ROOT / "docs/dashboards.md"
 UID = "lab-guide"

@@ -1,5 +1,5 @@
 // @ts-check
-// A mix of requests (lab/targets/mix.py): its operations, and which of them an iteration requests.
+// A mix of requests (load_lab/targets/mix.py): its operations, and which of them an iteration requests.
 
 import { SharedArray } from 'k6/data';
 
@@ -258,7 +258,7 @@ export function requestAt(count, iteration) {
   return Math.floor(((iteration * BY_ADDRESS) % 1) * count);
 }
 
-// What a request is sent with. A mix has placeholders (lab/targets/mix.py) where requests must differ.
+// What a request is sent with. A mix has placeholders (load_lab/targets/mix.py) where requests must differ.
 const UNIQUE = '${lab.n}';
 const OBJECT = '${lab.id}';
 

@@ -10,11 +10,11 @@ from hashlib import sha256
 import httpx
 import pytest
 
-from lab.paths import ROOT
-from lab.settings import LOOPBACK
-from lab.stack.engine import settings_of
-from lab.stack.native.program_paths import library_env, require
-from lab.stack.native.supervision import port_is_open, wait_for
+from load_lab.paths import ROOT
+from load_lab.settings import LOOPBACK
+from load_lab.stack.engine import settings_of
+from load_lab.stack.native.program_paths import library_env, require
+from load_lab.stack.native.supervision import port_is_open, wait_for
 from tests.support.ports import free_port
 
 pytestmark = [pytest.mark.alone, pytest.mark.machine(part="apps")]

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from lab.host.cpus import choose_cpus
-from lab.load.k6 import run_k6
-from lab.load.load import Load, new_testid
-from lab.load.summary import read_summary
-from lab.stack.engine import settings_of
-from lab.stack.native.program_paths import require
-from lab.suites.bench import wrk
-from lab.targets.declared import find_target
-from lab.targets.starting import running
+from load_lab.bench import wrk
+from load_lab.load.k6 import run_k6
+from load_lab.load.load import Load, new_testid
+from load_lab.load.summary import read_summary
+from load_lab.machine.cpus import choose_cpus
+from load_lab.stack.engine import settings_of
+from load_lab.stack.native.program_paths import require
+from load_lab.targets.app_process import running
+from load_lab.targets.declared import find_target
 from tests.support.ports import free_port
 
 pytestmark = [pytest.mark.alone, pytest.mark.machine(part="apps")]

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lab.paths import RESULTS
-from lab.stack.native.supervision import port_is_open, wait_for
+from load_lab.paths import RESULTS
+from load_lab.stack.native.supervision import port_is_open, wait_for
 from tests.support.arrival_times import correlation, gap_errors
 from tests.support.nginx_front import nginx
 from tests.support.ports import free_port

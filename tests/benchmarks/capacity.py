@@ -12,19 +12,19 @@ from statistics import mean, median, stdev
 from rich.table import Table
 from support.simulated_targets import KINDS, SimulatedLoads, Target, capacity
 
-from lab.analysis.capacity.course import Slo
-from lab.analysis.capacity.search import find_capacity
-from lab.cli.options import current_engine
-from lab.console import out
-from lab.host.cpus import choose_cpus
-from lab.paths import RESULTS
-from lab.stack.engine import Engine, settings_of
-from lab.stack.locks import measurement_lock
-from lab.suites.calibration.reference import reference_server
-from lab.suites.calibration.service_times import ServiceTime
-from lab.suites.capacity.command import CapacityOptions, run
-from lab.targets.reference.app import ReferenceApp
-from lab.targets.target import PlainServer
+from load_lab.calibrate.known_server import reference_server
+from load_lab.calibrate.service_times import ServiceTime
+from load_lab.capacity.measurement import CapacityOptions, run
+from load_lab.capacity.search import find_capacity
+from load_lab.capacity.timeline import Slo
+from load_lab.console import out
+from load_lab.machine.cpus import choose_cpus
+from load_lab.options import current_engine
+from load_lab.paths import RESULTS
+from load_lab.stack.engine import Engine, settings_of
+from load_lab.stack.locks import measurement_lock
+from load_lab.targets.reference.app import ReferenceApp
+from load_lab.targets.target import PlainServer
 from tests.benchmarks.records import Record, by_series, each_missing, missing, share, store
 
 NAME = "capacity"

@@ -15,14 +15,14 @@ from threading import Timer
 from rich.table import Table
 from support.commits import commit_with
 
-from lab.analysis.comparison import Pair, Verdict, estimate, is_clear, judge
-from lab.console import out
-from lab.paths import RESULTS, ROOT
-from lab.settings import Settings, load_settings, update_settings
-from lab.stack.locks import measurement_lock
-from lab.suites.comparison.command import run_duet
-from lab.suites.comparison.session import CompareOptions
-from lab.suites.comparison.variants import Variant, find_variant
+from load_lab.compare.blocks import CompareOptions
+from load_lab.compare.comparison import run_duet
+from load_lab.compare.ratios import Pair, Verdict, estimate, is_clear, judge
+from load_lab.compare.variants import Variant, find_variant
+from load_lab.console import out
+from load_lab.paths import RESULTS, ROOT
+from load_lab.settings import Settings, load_settings, update_settings
+from load_lab.stack.locks import measurement_lock
 from tests.benchmarks.records import Record, by_series, each_missing, share, store
 
 NAME = "compare"

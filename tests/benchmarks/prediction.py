@@ -9,21 +9,21 @@ import time
 
 from rich.table import Table
 
-from lab.analysis.bottleneck.reading import expected_capacity
-from lab.analysis.windows import Bounds
-from lab.cli.options import current_engine
-from lab.console import note, out
-from lab.errors import Interrupted, LabError
-from lab.host.waking import wake_seconds
-from lab.load.load import Load, new_testid
-from lab.load.workloads import WRITING_SCENARIOS
-from lab.paths import RESULTS, ROOT
-from lab.settings import update_settings
-from lab.stack.engine import Engine
-from lab.stack.exclusive import ExclusiveUse, exclusive_use, prepare
-from lab.suites.capacity.stack import find_stack_capacity
-from lab.suites.single_run import run_once
-from lab.targets.reference.app import ReferenceApp
+from load_lab.capacity.stack_capacity import find_stack_capacity
+from load_lab.console import note, out
+from load_lab.diagnosis.reading import expected_capacity
+from load_lab.errors import Interrupted, LabError
+from load_lab.load.load import Load, new_testid
+from load_lab.load.workloads import WRITING_SCENARIOS
+from load_lab.machine.waking import wake_seconds
+from load_lab.metrics.windows import Bounds
+from load_lab.options import current_engine
+from load_lab.paths import RESULTS, ROOT
+from load_lab.run.single_run import run_once
+from load_lab.settings import update_settings
+from load_lab.stack.engine import Engine
+from load_lab.stack.exclusive import ExclusiveUse, exclusive_use, prepare
+from load_lab.targets.reference.app import ReferenceApp
 from tests.benchmarks.records import Record, by_series, each_missing, share, store
 
 NAME = "prediction"

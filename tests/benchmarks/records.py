@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lab.console import note
-from lab.paths import RESULTS
+from load_lab.console import note
+from load_lab.paths import RESULTS
 
 Record = dict[str, Any]
 

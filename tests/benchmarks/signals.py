@@ -11,19 +11,19 @@ from pathlib import Path
 from statistics import mean
 from unittest.mock import patch
 
-from lab.console import out
-from lab.host.cpus import choose_cpus, expand
-from lab.settings import Settings, load_settings, update_settings
-from lab.stack.locks import measurement_lock
-from lab.stack.signals.push import push
-from lab.stack.signals.sampler import SignalSampler
-from lab.suites.comparison import command, measuring
-from lab.suites.comparison.duet import Duet, duet
-from lab.suites.comparison.measuring import BlockLoad, Order, Party, Side
-from lab.suites.comparison.session import CompareOptions
-from lab.suites.comparison.variants import Variant
+from load_lab.compare import comparison, cost
+from load_lab.compare.at_once import Duet, duet
+from load_lab.compare.blocks import CompareOptions
+from load_lab.compare.cost import BlockLoad, Order, Party, Side
+from load_lab.compare.variants import Variant
+from load_lab.console import out
+from load_lab.machine.cpus import choose_cpus, expand
+from load_lab.machine.observer import SignalSampler
+from load_lab.metrics.push import push
+from load_lab.settings import Settings, load_settings, update_settings
+from load_lab.stack.locks import measurement_lock
 
-_MEASURE = "lab.suites.comparison.duet.measure"
+_MEASURE = "load_lab.compare.at_once.measure"
 _LIMITS = "limits: at most 3 % more CPU time per request (upper end), 0.1 cores"
 
 
@@ -48,7 +48,7 @@ def _measure(
     cpus = expand(choose_cpus(party.settings).load)
     publish = partial(push, party.settings.push_url, "bench-signals")
     with SignalSampler(party.target.watched(), cpus, publish) as sampler:
-        sides = measuring.measure(parties, load, folders)
+        sides = cost.measure(parties, load, folders)
     _costs.append(sampler.cost)
     return sides
 
@@ -75,7 +75,7 @@ def main() -> None:
         threshold=0.03,
     )
     with measurement_lock():
-        document = command._compare("native", base, _watched_duet(base, options), options)
+        document = comparison._compare("native", base, _watched_duet(base, options), options)
     ratio = document["ratios"]["cpu_ms"]
     out.print(
         f"{arguments.scenario}: watched ÷ not watched: {ratio['ratio']} ({ratio['low']} to "

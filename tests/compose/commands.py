@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import IO, Any
 
-from lab.paths import BIN, PROGRAMS
-from lab.stack.native.program_paths import library_env
+from load_lab.paths import BIN, PROGRAMS
+from load_lab.stack.native.program_paths import library_env
 
 STATE = PROGRAMS.parent / "compose-test"
 

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from lab.analysis.prometheus import Prometheus
-from lab.settings import LOOPBACK, load_settings
-from lab.stack.docker import DockerEngine
+from load_lab.metrics.prometheus import Prometheus
+from load_lab.settings import LOOPBACK, load_settings
+from load_lab.stack.docker import DockerEngine
 from tests.compose.commands import STATE, check_output, environment, run
 from tests.compose.engine import docker_engine
 from tests.compose.stack import PROJECT, Stack

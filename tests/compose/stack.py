@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from lab.paths import ROOT
-from lab.stack.docker import compose_files
+from load_lab.paths import ROOT
+from load_lab.stack.docker import compose_files
 from tests.compose.commands import STATE, check_output, run
 from tests.compose.standins import Image, provide, restore, store
 

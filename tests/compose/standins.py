@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from lab.experiments.old_stacks.environment import MissingRequirement, find_python
-from lab.paths import PROGRAMS
-from lab.stack.engine import version_in
-from lab.stack.native import build_cache
-from lab.stack.native.program_paths import require
+from load_lab.experiments.legacy.environment import MissingRequirement, find_python
+from load_lab.paths import PROGRAMS
+from load_lab.stack.engine import version_in
+from load_lab.stack.native import build_cache
+from load_lab.stack.native.program_paths import require
 from tests.compose.commands import STATE, check_output, run
 
 FOLDER = Path(__file__).parent / "standins"

@@ -6,8 +6,8 @@ import os
 import httpx
 import pytest
 
-from lab.paths import RESULTS
-from lab.settings import load_settings
+from load_lab.paths import RESULTS
+from load_lab.settings import load_settings
 
 SMOKE = ("run", "--rm", "load", "k6", "run", "--quiet", "main.js")
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 from config.secrets import PUSH_USER, READERS
 
-from lab.stack.docker import _ONE_SHOT
+from load_lab.stack.docker import _ONE_SHOT
 from tests.compose.commands import check_output
 from tests.stack.test_compose_closed import CAPABILITIES, ROOT_USERS
 from tests.support.compose import config

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from lab.settings import load_settings
+from load_lab.settings import load_settings
 from tests.support.dashboard_runs import (
     MAY_BE_EMPTY,
     NATIVE_ONLY,

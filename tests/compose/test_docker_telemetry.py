@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.analysis.queries import heartbeat
+from load_lab.metrics.queries import heartbeat
 from tests.support.telemetry import TABLE, arrivals, required_signals
 
 TESTID = "compose-outage"

@@ -6,7 +6,7 @@ import os
 import httpx
 import pytest
 
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 
 DASHBOARDS = sorted((ROOT / "grafana/dashboards").glob("*.json"))
 

@@ -5,7 +5,7 @@ import time
 
 import httpx
 
-from lab.stack.docker import _ONE_SHOT
+from load_lab.stack.docker import _ONE_SHOT
 
 SECONDS = 60
 TARGET = ("postgres", "redis", "toxiproxy", "backend", "backend-beside", "backend-worker", "nginx")

@@ -6,8 +6,8 @@ import threading
 import httpx
 import pytest
 
-from lab.analysis.queries import heartbeat
-from lab.load.load import new_testid
+from load_lab.load.load import new_testid
+from load_lab.metrics.queries import heartbeat
 
 
 def test_up_reports_running_services_and_settings(up):
@@ -112,7 +112,7 @@ def test_profile_includes_workers_in_their_container(lab_on_docker, up):
 
 def test_database_answers_and_reports_errors(engine):
     assert engine.sql("hotel", "SELECT count(*) FROM hotels_hotel") == ["4"]
-    from lab.errors import LabError
+    from load_lab.errors import LabError
 
     with pytest.raises(LabError, match="Postgres rejected the command"):
         engine.sql("hotel", "SELECT nonsense")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 
 CELLS = Path(__file__).with_name("containers.toml")
 # Three cells per run: a cell takes two minutes, most of it in compose, and a run adds a minute.

@@ -5,9 +5,9 @@ import re
 import httpx
 import pytest
 
-from lab.experiments.old_stacks.arms import arm
-from lab.experiments.old_stacks.stacks import stack as stack_named
-from lab.stack.docker import LEGACY_LABEL, DockerEngine
+from load_lab.experiments.legacy.arms import arm
+from load_lab.experiments.legacy.stacks import stack as stack_named
+from load_lab.stack.docker import LEGACY_LABEL, DockerEngine
 from tests.compose.commands import run
 from tests.compose.standins import provide_old_python
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from lab.targets.observation import observe
+from load_lab.targets.observation import observe
 from tests.support.ports import free_port
 
 DOCUMENT = {

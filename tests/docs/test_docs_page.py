@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from lab.stack.native.program_paths import browser_env, find_browser
+from load_lab.stack.native.program_paths import browser_env, find_browser
 from tests.support.browser import browser
 from tests.support.missing import missing
 

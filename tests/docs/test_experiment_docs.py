@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from lab.experiments import command, files
-from lab.paths import ROOT
+from load_lab.experiments import files, session
+from load_lab.paths import ROOT
 
 DOCS = sorted((ROOT / "docs/experiments").glob("*.md"))
 _COMMAND = re.compile(
@@ -17,7 +17,7 @@ _ROW = re.compile(
 
 
 def _plan(name, quick=""):
-    plan = command.plan_of(name, only=[], repeats=None, quick=bool(quick))
+    plan = session.plan_of(name, only=[], repeats=None, quick=bool(quick))
     return len(plan.todo), round(plan.seconds(slowness=1) / 60)
 
 

@@ -5,14 +5,14 @@ import subprocess
 
 import pytest
 
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 
 # [text](target) and ![text](target), without a title and an anchor.
 _LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 _files = subprocess.run(
-    ["git", "ls-files", "*.md", ":!lab"], cwd=ROOT, capture_output=True, text=True, check=True
+    ["git", "ls-files", "*.md", ":!load_lab"], cwd=ROOT, capture_output=True, text=True, check=True
 )
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from lab.cli import app
-from lab.paths import ROOT
+from load_lab.cli import app
+from load_lab.paths import ROOT
 
 # Patterns to avoid, and their replacements.
 INSTEAD = {
@@ -37,7 +37,7 @@ INSTEAD = {
 }
 _FENCED = re.compile(r"^```.*?^```|`[^`]*`|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
 # Dated results and the changelog are records.
-_RECORDS = ("docs/measured/", "CHANGELOG.md", "experiments/legacy/", "results/", "lab/")
+_RECORDS = ("docs/measured/", "CHANGELOG.md", "experiments/legacy/", "results/", "load_lab/")
 
 
 def _words_to_replace(text: str) -> list[str]:
@@ -80,7 +80,9 @@ def test_help_texts_are_in_plain_english():
     assert _words_to_replace("\n".join(texts)) == []
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "lab").rglob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "load_lab").rglob("*.py")), ids=lambda path: path.stem
+)
 def test_error_texts_are_in_plain_english(path: Path):
     raised = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Raise)]
     texts = [

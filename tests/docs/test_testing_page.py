@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 
 PAGE = (ROOT / "docs/testing.md").read_text()
 TIERS = ("test", "core", "full", "machine")

@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 from tests.machine import PARTS
 
 FOLDER = ROOT / ".github"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.paths import RESULTS, current_state
-from lab.settings import load_settings, update_settings
-from lab.settings.presets import preset_assignments
-from lab.stack.choice import docker_problem
-from lab.stack.docker import DockerEngine
-from lab.stack.native import NativeEngine
+from load_lab.paths import RESULTS, current_state
+from load_lab.settings import load_settings, update_settings
+from load_lab.settings.presets import preset_assignments
+from load_lab.stack.choice import docker_problem
+from load_lab.stack.docker import DockerEngine
+from load_lab.stack.native import NativeEngine
 from tests.faults.docker import DockerInjector
 from tests.faults.native import NativeInjector
 from tests.faults.table import lines

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import psutil
 
-from lab.stack.docker import DockerEngine, compose_argv
-from lab.stack.native.supervision import wait_for
+from load_lab.stack.docker import DockerEngine, compose_argv
+from load_lab.stack.native.supervision import wait_for
 from tests.faults.shared import BACKEND, SharedInjector
 
 # Fills the tmpfs of Nginx's caches, and fills it again as soon as space is freed.

@@ -7,7 +7,7 @@ parts.
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from lab.stack.engine import Engine
+from load_lab.stack.engine import Engine
 
 Injection = AbstractContextManager[None]
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab.load.k6 import k6_env
-from lab.load.load import Load, new_testid
-from lab.paths import ROOT
-from lab.stack.engine import Engine
-from lab.stack.native.supervision import wait_for
-from lab.targets.reference.app import ReferenceApp
+from load_lab.load.k6 import k6_env
+from load_lab.load.load import Load, new_testid
+from load_lab.paths import ROOT
+from load_lab.stack.engine import Engine
+from load_lab.stack.native.supervision import wait_for
+from load_lab.targets.reference.app import ReferenceApp
 from tests.faults.catalogue import Fault
 from tests.faults.evaluation import FaultResult, Outage, StoredBookings, evaluate
 from tests.faults.injector import FaultInjector

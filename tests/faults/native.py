@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab.paths import State
-from lab.stack.native import NativeEngine
+from load_lab.paths import State
+from load_lab.stack.native import NativeEngine
 from tests.faults.shared import SharedInjector
 
 _CACHES = ("cache-protected", "cache-refreshes")

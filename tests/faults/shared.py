@@ -8,8 +8,8 @@ import httpx
 import psutil
 import psycopg
 
-from lab.settings import LOOPBACK, update_settings
-from lab.stack.engine import Engine
+from load_lab.settings import LOOPBACK, update_settings
+from load_lab.stack.engine import Engine
 from tests.support.background import repeat_in_thread
 
 BACKEND = "backend"

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from lab.paths import ROOT
-from lab.settings import update_settings
-from lab.suites.overload import SUCCESS_LABEL
+from load_lab.overload.overload import SUCCESS_LABEL
+from load_lab.paths import ROOT
+from load_lab.settings import update_settings
 
 # Share of the goodput. Without shedding it is 0.02; `lab overload` requires 0.9.
 MIN_GOODPUT_SHARE = 0.6

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 
 
 @pytest.fixture(scope="module", params=[pytest.param("60s", marks=pytest.mark.core), "3m"])

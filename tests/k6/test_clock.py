@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from lab.analysis.completeness import Completeness
-from lab.analysis.windows import Bounds
-from lab.load.load import Load, new_testid
-from lab.suites.single_run import run_once
-from lab.targets.reference.app import ReferenceApp
+from load_lab.load.load import Load, new_testid
+from load_lab.metrics.windows import Bounds
+from load_lab.results.completeness import Completeness
+from load_lab.run.single_run import run_once
+from load_lab.targets.reference.app import ReferenceApp
 
 
 @pytest.fixture

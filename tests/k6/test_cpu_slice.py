@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from lab.host.cpus import Cpus
-from lab.load.k6 import k6_env
-from lab.load.load import Load
-from lab.paths import RESULTS
-from lab.settings import load_settings
-from lab.stack.native import scheduling, tether
-from lab.targets.reference.app import ReferenceApp
+from load_lab.load.k6 import k6_env
+from load_lab.load.load import Load
+from load_lab.machine.cpus import Cpus
+from load_lab.paths import RESULTS
+from load_lab.settings import load_settings
+from load_lab.stack.native import die_with_parent, scheduling
+from load_lab.targets.reference.app import ReferenceApp
 
 # Prints the CPU slice of its own process, read with sched_getattr(2).
 _READ_BACK = """
@@ -46,7 +46,7 @@ def test_program_keeps_the_requested_cpu_slice():
 
 def test_k6_starts_with_the_requested_cpu_slice(stack):
     argv = stack.k6(load_settings(), {}).argv
-    tethered = len(tether.argv_prefix())
+    tethered = len(die_with_parent.argv_prefix())
     assert tuple(argv[tethered:][: len(scheduling.ARGV_PREFIX)]) == scheduling.ARGV_PREFIX
     version = subprocess.run([*argv, "version"], capture_output=True, text=True, check=True)
     assert version.stdout.startswith("k6 v")
@@ -65,7 +65,7 @@ def test_unknown_system_call_is_no_error(monkeypatch):
 def test_k6_has_a_second_thread_for_its_garbage_collector(
     stack, monkeypatch, cpus, setting, threads
 ):
-    monkeypatch.setattr("lab.load.k6.choose_cpus", lambda _: Cpus("0", cpus))
+    monkeypatch.setattr("load_lab.load.k6.choose_cpus", lambda _: Cpus("0", cpus))
     monkeypatch.delenv("GOMAXPROCS", raising=False)
     if setting:
         monkeypatch.setenv("GOMAXPROCS", setting)

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from grafana.src.queries.knee import generator_cpu
-from lab.stack.native.program_paths import require
+from load_lab.stack.native.program_paths import require
 
 LOAD_SIDE = [
     {"series": 'side:cpu_cores:rate{side="load"}', "values": "0.5x12"},

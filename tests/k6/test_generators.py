@@ -9,19 +9,19 @@ from dataclasses import replace
 
 import pytest
 
-from lab.analysis.measure import read_durations as pushed_durations
-from lab.analysis.prometheus import Prometheus
-from lab.analysis.result import METRICS
-from lab.analysis.samples import buckets_off, percentiles, read_samples
-from lab.analysis.windows import Bounds
-from lab.host.processes import generator_pids
-from lab.load import generators
-from lab.load.generators import samples_file
-from lab.load.load import Load, new_testid
-from lab.paths import RESULTS
-from lab.stack.native.supervision import wait_for
-from lab.suites.single_run import run_once
-from lab.targets.reference.app import ReferenceApp
+from load_lab.load import generators
+from load_lab.load.generators import samples_file
+from load_lab.load.load import Load, new_testid
+from load_lab.machine.processes import generator_pids
+from load_lab.metrics.prometheus import Prometheus
+from load_lab.metrics.samples import buckets_off, percentiles, read_samples
+from load_lab.metrics.windows import Bounds
+from load_lab.paths import RESULTS
+from load_lab.results.result import METRICS
+from load_lab.run.measurement import read_durations as pushed_durations
+from load_lab.run.single_run import run_once
+from load_lab.stack.native.supervision import wait_for
+from load_lab.targets.reference.app import ReferenceApp
 
 # What is tested is the count, not the response time of a busy machine.
 BOUNDS = Bounds(p95_ms=60_000, error_ratio=1, achieved_ratio=0.01)

@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from lab.load.summary import read_summary
-from lab.paths import ROOT
-from lab.stack.native.program_paths import require
+from load_lab.load.summary import read_summary
+from load_lab.paths import ROOT
+from load_lab.stack.native.program_paths import require
 
 K6 = ROOT / "k6"
 

@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from lab.analysis import queries
-from lab.analysis.counters import PUSH_SECONDS
-from lab.analysis.prometheus import Prometheus
-from lab.load.summary import read_summary
-from lab.paths import ROOT
+from load_lab.load.summary import read_summary
+from load_lab.metrics import queries
+from load_lab.metrics.counters import PUSH_SECONDS
+from load_lab.metrics.prometheus import Prometheus
+from load_lab.paths import ROOT
 
 # k6 fixes the growth factor of its native histograms at 1.1.
 BUCKET = 1.1

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from lab.paths import ROOT
-from lab.stack.native.program_paths import require
+from load_lab.paths import ROOT
+from load_lab.stack.native.program_paths import require
 from tests.support.small_target import Target, serve
 
 SOCKETS = {

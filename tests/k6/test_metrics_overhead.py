@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from lab.paths import RESULTS, ROOT
+from load_lab.paths import RESULTS, ROOT
 
-TOOL = [sys.executable, str(ROOT / "lab/suites/metrics_overhead.py")]
+TOOL = [sys.executable, str(ROOT / "tests/benchmarks/metrics_overhead.py")]
 
 
 def _run_tool(*flags):

@@ -15,11 +15,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from lab.load.load import Load
-from lab.paths import ROOT
-from lab.settings.env_file import read_env_file
-from lab.stack.native.program_paths import require
-from lab.targets.mix import Arrival, Mix, Operation, Request, write_mix
+from load_lab.load.load import Load
+from load_lab.paths import ROOT
+from load_lab.settings.env_file import read_env_file
+from load_lab.stack.native.program_paths import require
+from load_lab.targets.mix import Arrival, Mix, Operation, Request, write_mix
 from tests.support.arrival_times import correlation, gap_errors
 
 TOKEN = "canary-5d81f0c2b97e4a36"

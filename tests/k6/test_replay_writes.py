@@ -8,14 +8,14 @@ from collections import Counter
 import httpx
 import pytest
 
-from lab.load.load import Load
-from lab.paths import ROOT
-from lab.stack.native.program_paths import require
-from lab.targets.mix import Mix, write_mix
-from lab.targets.sources.answers import Answers
-from lab.targets.sources.explorer import explore, templates_of
-from lab.targets.sources.openapi import read_operations
-from lab.targets.sources.writes import explore_writes
+from load_lab.load.load import Load
+from load_lab.paths import ROOT
+from load_lab.stack.native.program_paths import require
+from load_lab.targets.mix import Mix, write_mix
+from load_lab.targets.sources.answers import Answers
+from load_lab.targets.sources.explorer import explore, templates_of
+from load_lab.targets.sources.openapi import read_operations
+from load_lab.targets.sources.writes import explore_writes
 from tests.support.writable_api import DOCUMENT, WritableApi, serve_writable_api
 
 OPERATIONS = read_operations(json.dumps(DOCUMENT), "document")

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from lab.analysis.breakpoint import find_break, is_past_break
-from lab.analysis.early_stop import EarlyStop
-from lab.analysis.result import Result
-from lab.analysis.windows import Bounds
-from lab.load.k6 import run_k6
-from lab.load.load import Load, new_testid
-from lab.paths import ROOT
-from lab.suites.single_run import run_once
-from lab.targets.reference.app import ReferenceApp
+from load_lab.load.k6 import run_k6
+from load_lab.load.load import Load, new_testid
+from load_lab.metrics.windows import Bounds
+from load_lab.paths import ROOT
+from load_lab.results.breakpoint import find_break, is_past_break
+from load_lab.results.result import Result
+from load_lab.run.early_stop import EarlyStop
+from load_lab.run.single_run import run_once
+from load_lab.targets.reference.app import ReferenceApp
 
 # No response is that fast, so every window violates the limit.
 IMPOSSIBLE = Bounds(p95_ms=0.001)
@@ -26,7 +26,7 @@ def _ramp(rate=20, duration="60s"):
 def stopped_run(stack):
     with pytest.MonkeyPatch.context() as patch:
         # Other tests fill the generator's CPUs, which would stop the ramp before its break.
-        patch.setattr("lab.analysis.early_stop.generator_is_full", lambda *_: False)
+        patch.setattr("load_lab.run.early_stop.generator_is_full", lambda *_: False)
         return run_once(stack, ReferenceApp(stack), _ramp(), IMPOSSIBLE)
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pytest
 import yaml
 
-from lab.load.kubernetes.cluster import Cluster
-from lab.paths import BIN, ROOT
-from lab.settings import LOOPBACK
-from lab.stack.native.program_paths import find
-from lab.stack.native.supervision import wait_for
+from load_lab.load.kubernetes.cluster import Cluster
+from load_lab.paths import BIN, ROOT
+from load_lab.settings import LOOPBACK
+from load_lab.stack.native.program_paths import find
+from load_lab.stack.native.supervision import wait_for
 from tests.kubernetes.models import resource_definition
 from tests.support.missing import missing
 from tests.support.ports import free_port

@@ -10,12 +10,12 @@ import threading
 
 import pytest
 
-from lab.errors import LabError, UsageError
-from lab.load.kubernetes.cluster import Cluster
-from lab.load.kubernetes.manifests import NAMESPACE, ClusterLoad, manifests
-from lab.load.kubernetes.run import run_on_cluster
-from lab.paths import ROOT
-from lab.stack.native.supervision import wait_for
+from load_lab.errors import LabError, UsageError
+from load_lab.load.kubernetes.cluster import Cluster
+from load_lab.load.kubernetes.cluster_load import run_on_cluster
+from load_lab.load.kubernetes.manifests import NAMESPACE, ClusterLoad, manifests
+from load_lab.paths import ROOT
+from load_lab.stack.native.supervision import wait_for
 from tests.kubernetes.conftest import LAB_ACCOUNT
 
 pytestmark = pytest.mark.machine(part="kubernetes")

@@ -9,10 +9,10 @@ import tarfile
 import pytest
 import yaml
 
-from lab.errors import UsageError
-from lab.load.kubernetes.manifests import IMAGE, ClusterLoad, manifests, resource_name
-from lab.load.kubernetes.run import variables_of
-from lab.paths import ROOT
+from load_lab.errors import UsageError
+from load_lab.load.kubernetes.cluster_load import variables_of
+from load_lab.load.kubernetes.manifests import IMAGE, ClusterLoad, manifests, resource_name
+from load_lab.paths import ROOT
 from tests.kubernetes.models import KINDS
 
 REACHABLE = {

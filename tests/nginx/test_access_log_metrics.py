@@ -9,9 +9,9 @@ import subprocess
 import httpx
 import pytest
 
-from lab.paths import ROOT
-from lab.stack.native.program_paths import library_env, require
-from lab.stack.native.supervision import wait_for
+from load_lab.paths import ROOT
+from load_lab.stack.native.program_paths import library_env, require
+from load_lab.stack.native.supervision import wait_for
 from tests.support.ports import free_port
 
 # A line as Nginx writes it; the path comes from the client.

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from redis import Redis
 
-from lab.stack.reference import DATABASE
+from load_lab.stack.reference import DATABASE
 from tests.support.raw_http import head, send_request
 
 ALLOWED_VALUES = {"vary": {"Accept-Encoding"}, "content-type": {"application/json"}}

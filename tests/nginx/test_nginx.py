@@ -7,9 +7,9 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from lab.stack.native.program_paths import library_env, require
-from lab.stack.native.render import render
-from lab.stack.native.supervision import wait_for
+from load_lab.stack.native.program_paths import library_env, require
+from load_lab.stack.native.render import render
+from load_lab.stack.native.supervision import wait_for
 from tests.support.nginx_front import raw
 
 CLOSED = (

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lab.stack.native.supervision import wait_for
+from load_lab.stack.native.supervision import wait_for
 from tests.support.nginx_front import DETAIL, LIST, Backend, front
 from tests.support.nginx_load import read_pages
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from lab.stack.native.supervision import wait_for
+from load_lab.stack.native.supervision import wait_for
 from tests.support.nginx_front import LIST, Backend, front
 
 SETTINGS = {"LAB_NGINX_CACHE": "protected", "LAB_PROXY_TIMEOUT": "1"}

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from lab.stack.native.supervision import wait_for
+from load_lab.stack.native.supervision import wait_for
 from tests.support.nginx_cases import run_parallel
 from tests.support.nginx_front import LIST, Backend, front
 from tests.support.nginx_load import read_pages

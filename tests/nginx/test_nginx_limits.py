@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lab.stack.native.supervision import wait_for
+from load_lab.stack.native.supervision import wait_for
 from tests.support.nginx_front import LIST, Backend, front
 
 BOOKING = "/api/booking/"

@@ -11,8 +11,8 @@ import httpx
 import pytest
 from lab_settings.kinds import SecondServer
 
-from lab.stack.native.program_paths import library_env
-from lab.stack.native.supervision import wait_for
+from load_lab.stack.native.program_paths import library_env
+from load_lab.stack.native.supervision import wait_for
 from tests.support.nginx_front import DETAIL, LIST, Backend, front, nginx, render_front
 from tests.support.ports import free_port
 

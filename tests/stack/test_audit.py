@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 from native.audit import LOCK, REQUIREMENTS, of_npm, of_pip
 
 # As pip-audit 2 and npm 9 print them, shortened.

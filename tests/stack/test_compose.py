@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lab.paths import ROOT
-from lab.stack.docker import compose_files
-from lab.stack.native.builds import K6_VERSION, TOXIPROXY_VERSION
-from lab.stack.native.render import OPEN_FILES
-from lab.suites.endurance import MEMORY_LIMITS
+from load_lab.paths import ROOT
+from load_lab.soak.limits import MEMORY_LIMITS
+from load_lab.stack.docker import compose_files
+from load_lab.stack.native.builds import K6_VERSION, TOXIPROXY_VERSION
+from load_lab.stack.native.render import OPEN_FILES
 from tests.support.compose import config
 
 pytestmark = [pytest.mark.core, pytest.mark.full]
@@ -134,7 +134,7 @@ def test_second_server_and_its_health_check_follow_the_setting(server):
     services = config("docker-compose.yml", LAB_SECOND_SERVER=server)
     second_server, nginx = services["backend-beside"], services["nginx"]
     assert second_server["environment"]["LAB_SECOND_SERVER"] == server
-    assert second_server["command"] == ["bin/when", server, "bin/serve", "beside"]
+    assert second_server["command"] == ["bin/unless-off", server, "bin/serve", "beside"]
     assert second_server["healthcheck"]["test"][-1] == server
     assert nginx["environment"]["LAB_SECOND_SERVER"] == server
     # Nginx resolves the name at startup, even if it sends no requests there.

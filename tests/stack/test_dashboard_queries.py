@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from lab.stack.native.supervision import wait_for
+from load_lab.stack.native.supervision import wait_for
 from tests.support.dashboard_runs import (
     DOCKER_ONLY,
     MAY_BE_EMPTY,

@@ -9,7 +9,7 @@ import yaml
 from grafana.src import guide
 from grafana.src.__main__ import FOLDER, write
 from grafana.src.page import REFRESH
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 from tests.support.dashboards import (
     annotation_expressions,
     dashboards,

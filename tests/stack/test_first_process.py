@@ -7,10 +7,10 @@ import subprocess
 import psutil
 import pytest
 
-from lab.paths import ROOT
-from lab.settings import update_settings
-from lab.stack.native.services.start_order import backend_env
-from lab.stack.native.supervision import is_alive, wait_for
+from load_lab.paths import ROOT
+from load_lab.settings import update_settings
+from load_lab.stack.native.services.start_order import backend_env
+from load_lab.stack.native.supervision import is_alive, wait_for
 
 UNSHARE = ["unshare", "--pid", "--fork", "--kill-child"]
 
@@ -26,8 +26,8 @@ def _namespace_problem():
 @pytest.mark.parametrize(
     ("argv", "setting"),
     [
-        (["bin/when", "off", "bin/serve", "beside"], "LAB_SECOND_SERVER=off"),
-        (["bin/when", "on", "bin/serve", "worker"], "LAB_WORKBENCH=on"),
+        (["bin/unless-off", "off", "bin/serve", "beside"], "LAB_SECOND_SERVER=off"),
+        (["bin/unless-off", "on", "bin/serve", "worker"], "LAB_WORKBENCH=on"),
     ],
 )
 def test_first_process_stops_on_term(stack, argv, setting):

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lab.paths import RESULTS
+from load_lab.paths import RESULTS
 
 LAB = Path(sys.executable).parent / "lab"
 SMOKE = ("k6", "smoke", "--duration", "5s")

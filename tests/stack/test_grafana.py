@@ -5,7 +5,7 @@ import base64
 import httpx
 import pytest
 
-from lab.stack.native.services import grafana
+from load_lab.stack.native.services import grafana
 from tests.support.dashboards import dashboards
 
 needs_grafana = pytest.mark.skipif(

@@ -4,11 +4,11 @@ import shutil
 
 import pytest
 
-from lab.errors import LabError
-from lab.load.kubernetes.manifests import IMAGE
-from lab.paths import ROOT
-from lab.stack.native import engine, install
-from lab.stack.native.builds import K6, K6_VERSION
+from load_lab.errors import LabError
+from load_lab.load.kubernetes.manifests import IMAGE
+from load_lab.paths import ROOT
+from load_lab.stack.native import engine, install
+from load_lab.stack.native.builds import K6, K6_VERSION
 
 
 class ProgramSearch(Exception):

@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from lab.stack.database import copy_database
-from lab.stack.locks import measurement_lock
+from load_lab.stack.database import copy_database
+from load_lab.stack.locks import measurement_lock
 
 
 def test_up_repairs_databases_that_an_older_version_left(lab, stack):

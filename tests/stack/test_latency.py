@@ -3,10 +3,10 @@
 import httpx
 import pytest
 
-from lab.errors import LabError, UsageError
-from lab.settings import load_settings, update_settings
-from lab.stack import latency
-from lab.stack.native import latency as native_latency
+from load_lab.errors import LabError, UsageError
+from load_lab.settings import load_settings, update_settings
+from load_lab.stack import latency
+from load_lab.stack.native import latency as native_latency
 
 MS = 60
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab.paths import State
-from lab.settings import defaults, running_settings
-from lab.stack.native.services import grafana
-from lab.stack.native.supervision import leftovers
-from lab.stack.sides import MONITORED_SERVICES
+from load_lab.paths import State
+from load_lab.settings import defaults, running_settings
+from load_lab.stack.native.services import grafana
+from load_lab.stack.native.supervision import leftovers
+from load_lab.stack.placement import MONITORED_SERVICES
 from tests.support.compose import config
 from tests.support.metrics_ingress import MetricsIngress
 from tests.support.security_page import rows

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from lab.analysis.counters import PUSH_SECONDS
-from lab.analysis.prometheus import Prometheus
-from lab.analysis.queries import heartbeat
-from lab.paths import RESULTS, ROOT
-from lab.stack.native.supervision import wait_for
+from load_lab.metrics.counters import PUSH_SECONDS
+from load_lab.metrics.prometheus import Prometheus
+from load_lab.metrics.queries import heartbeat
+from load_lab.paths import RESULTS, ROOT
+from load_lab.stack.native.supervision import wait_for
 
 HOLD = ("hold", "--rate", "20", "--scenario", "list")
 

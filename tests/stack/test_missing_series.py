@@ -2,9 +2,9 @@
 
 from contextlib import contextmanager
 
-from lab.analysis.missing_series import find_missing_series, wait_for_series
-from lab.stack.engine import ServiceStatus
-from lab.stack.native.supervision import wait_for
+from load_lab.metrics.missing_series import find_missing_series, wait_for_series
+from load_lab.stack.engine import ServiceStatus
+from load_lab.stack.native.supervision import wait_for
 
 COLLECTOR = "process-exporter"
 

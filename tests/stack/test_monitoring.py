@@ -10,11 +10,11 @@ import httpx
 import psycopg
 import pytest
 
-from lab.analysis.prometheus import Prometheus
-from lab.errors import LabError
-from lab.stack.native import backend, preflight
-from lab.stack.native.services.exporters import scrape_targets
-from lab.stack.native.services.start_order import services
+from load_lab.errors import LabError
+from load_lab.metrics.prometheus import Prometheus
+from load_lab.stack.native import backend, preflight
+from load_lab.stack.native.services.exporters import scrape_targets
+from load_lab.stack.native.services.start_order import services
 
 
 def _monitor_connection(stack, database):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import LabError
-from lab.paths import ROOT, State, make_open
-from lab.stack.native.supervision import Supervision
+from load_lab.errors import LabError
+from load_lab.paths import ROOT, State, make_open
+from load_lab.stack.native.supervision import Supervision
 
 # Too long for a socket's path, so the socket is placed in /tmp.
 DEEP = "a" * 100
@@ -46,14 +46,14 @@ def test_missing_or_own_socket_folder_is_accepted(state):
 
 def test_paths_for_make_clean_are_separated_by_nul(tmp_path):
     """`xargs -0` does not split names with spaces."""
-    argv = [sys.executable, "-m", "lab.paths"]
+    argv = [sys.executable, "-m", "load_lab.paths"]
     environ = {**os.environ, "LAB_STATE_DIR": str(tmp_path / "big disk" / "lab")}
     result = subprocess.run(argv, cwd=ROOT, env=environ, capture_output=True, text=True, check=True)
     names = result.stdout.split("\0")
     assert all(Path(name).is_absolute() for name in names if name)
     assert "\n" not in result.stdout
     makefile = (ROOT / "Makefile").read_text()
-    assert "-m lab.paths | xargs -0 -r rm -rf --" in makefile
+    assert "-m load_lab.paths | xargs -0 -r rm -rf --" in makefile
 
 
 def test_existing_folder_keeps_its_mode(tmp_path):

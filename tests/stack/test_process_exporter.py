@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from lab.host.processes import cpu_seconds, wait_until_idle
-from lab.stack.native.process_exporter import ProcessCollector
-from lab.stack.native.services.start_order import services
+from load_lab.machine.processes import cpu_seconds, wait_until_idle
+from load_lab.stack.native.process_exporter import ProcessCollector
+from load_lab.stack.native.services.start_order import services
 
 MEGABYTE = 1024**2
 # Limits of an idle stack, in cores, by the side that a service runs on.
@@ -84,7 +84,7 @@ def _use_cpu(process, seconds):
 
 def test_exporter_starts_without_the_lab_and_its_packages():
     """They would take 0.3 s of CPU time at each start, and 35 MB."""
-    code = "import sys, lab.stack.native.process_exporter; print(*sys.modules)"
+    code = "import sys, load_lab.stack.native.process_exporter; print(*sys.modules)"
     argv = [sys.executable, "-c", code]
     modules = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
     assert not {"pydantic", "psycopg", "httpx", "redis", "rich", "yaml"} & set(modules)

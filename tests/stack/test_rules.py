@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from grafana.src.queries.runs import layer_switches
-from lab.paths import ROOT
-from lab.stack.native.program_paths import require
+from load_lab.paths import ROOT
+from load_lab.stack.native.program_paths import require
 
 PROMETHEUS = ROOT / "prometheus"
 RULES = sorted((PROMETHEUS / "rules").glob("*.yml"))

@@ -9,11 +9,11 @@ import psutil
 import pytest
 from config.secrets import NAMES
 
-from lab.load.k6 import k6_env
-from lab.load.load import Load
-from lab.paths import RESULTS, State
-from lab.stack.docker import DockerEngine
-from lab.targets.reference.app import ReferenceApp
+from load_lab.load.k6 import k6_env
+from load_lab.load.load import Load
+from load_lab.paths import RESULTS, State
+from load_lab.stack.docker import DockerEngine
+from load_lab.targets.reference.app import ReferenceApp
 
 pytestmark = pytest.mark.full
 

@@ -9,10 +9,10 @@ import pytest
 from lab_settings.kinds import Server
 from websockets.sync.client import connect
 
-from lab.errors import LabError
-from lab.settings import update_settings
-from lab.stack.native.supervision import is_alive, wait_for
-from lab.targets.reference import verify
+from load_lab.errors import LabError
+from load_lab.settings import update_settings
+from load_lab.stack.native.supervision import is_alive, wait_for
+from load_lab.targets.reference import verify
 from tests.support.booking_load import Load
 
 UNKNOWN_PATH = "/there-is-no-such-route/"

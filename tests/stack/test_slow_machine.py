@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 from tests.stack.bottleneck.injections import cpu_group, leave_group
 
 pytestmark = [pytest.mark.alone, pytest.mark.machine(part="slow")]

@@ -9,10 +9,10 @@ import httpx
 import psutil
 from config import secrets
 
-from lab.paths import State
-from lab.stack.inspect import api_problem
-from lab.stack.native.services import grafana
-from lab.stack.native.supervision import is_alive, leftovers, shared_memory_prefix, wait_for
+from load_lab.paths import State
+from load_lab.stack.native.services import grafana
+from load_lab.stack.native.supervision import is_alive, leftovers, shared_memory_prefix, wait_for
+from load_lab.stack.reported import api_problem
 
 SERVICES = [
     *("postgres", "redis", "toxiproxy"),

@@ -7,9 +7,9 @@ import httpx
 import psutil
 import pytest
 
-from lab.errors import LabError
-from lab.settings import update_settings
-from lab.stack.inspect import api_problem
+from load_lab.errors import LabError
+from load_lab.settings import update_settings
+from load_lab.stack.reported import api_problem
 
 
 def test_set_changes_the_settings_that_backend_reports(lab, stack):
@@ -81,8 +81,8 @@ def test_preset_is_active_in_every_service_when_set_returns(lab, stack):
 
 
 def test_article_preset_matches_the_defaults():
-    from lab.settings import defaults
-    from lab.settings.presets import preset_assignments
+    from load_lab.settings import defaults
+    from load_lab.settings.presets import preset_assignments
 
     assert {f"{k}={v}" for k, v in defaults().items()} >= set(preset_assignments("article"))
 

@@ -8,10 +8,10 @@ import time
 import httpx
 import pytest
 
-from lab.analysis.prometheus import Prometheus
-from lab.analysis.queries import heartbeat
-from lab.settings import update_settings
-from lab.stack.native.supervision import wait_for
+from load_lab.metrics.prometheus import Prometheus
+from load_lab.metrics.queries import heartbeat
+from load_lab.settings import update_settings
+from load_lab.stack.native.supervision import wait_for
 from tests.support.booking_load import Load, frozen_redis, stopped_redis
 
 TTL_SECONDS = 1

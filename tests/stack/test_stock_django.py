@@ -7,9 +7,9 @@ import httpx
 import pytest
 from lab_settings.kinds import Server
 
-from lab.settings import update_settings
-from lab.stack.inspect import query_backend
-from lab.stack.native.supervision import wait_for
+from load_lab.settings import update_settings
+from load_lab.stack.native.supervision import wait_for
+from load_lab.stack.reported import query_backend
 
 LIST = "/api/hotel/"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.analysis.prometheus import Prometheus
+from load_lab.metrics.prometheus import Prometheus
 from tests.support.telemetry import TABLE, arrivals
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lab.paths import ROOT
-from lab.settings import load_settings
-from lab.stack import database
+from load_lab.paths import ROOT
+from load_lab.settings import load_settings
+from load_lab.stack import database
 
 has_workbench = pytest.mark.settings("LAB_WORKBENCH=on", "LAB_VIEWS=async")
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab.analysis import queries
-from lab.analysis.prometheus import Prometheus
-from lab.load.load import new_testid
-from lab.paths import ROOT, State
-from lab.stack.native.supervision import wait_for
+from load_lab.load.load import new_testid
+from load_lab.metrics import queries
+from load_lab.metrics.prometheus import Prometheus
+from load_lab.paths import ROOT, State
+from load_lab.stack.native.supervision import wait_for
 
 
 def test_port_conflict_is_reported_before_any_start(lab, second_stack):
@@ -217,7 +217,7 @@ def test_outdated_python_is_reported(tmp_path):
 
 
 def test_missing_program_is_reported_with_the_install_command():
-    code = "from lab.stack.native.program_paths import require; require('no-such-program')"
+    code = "from load_lab.stack.native.program_paths import require; require('no-such-program')"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )

@@ -13,7 +13,7 @@ from itertools import count
 
 import httpx
 
-from lab.stack.native.supervision import wait_for
+from load_lab.stack.native.supervision import wait_for
 
 WRITERS = 2
 READERS = 3

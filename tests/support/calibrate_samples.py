@@ -1,11 +1,11 @@
 """One run of `lab calibrate` that passes every check."""
 
-from lab.analysis.breakpoint import BreakPoint
-from lab.analysis.result import Result
-from lab.suites.calibration import checks
-from lab.suites.calibration.cells import CELLS
-from lab.suites.calibration.checks import Measurement
-from lab.suites.calibration.reference import ReferenceValues
+from load_lab.calibrate import checks
+from load_lab.calibrate.cells import CELLS
+from load_lab.calibrate.checks import Measurement
+from load_lab.calibrate.known_server import ReferenceValues
+from load_lab.results.breakpoint import BreakPoint
+from load_lab.results.result import Result
 
 BY_NAME = {cell.name: cell for cell in CELLS}
 REFERENCE = ReferenceValues([0.02] * 1000, [0.0] * 1000, 5.0, [0.0], 0, best_rate=171.0)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 
 _IDENTITY = {
     f"GIT_{who}_{what}": "test@example.com"

@@ -5,7 +5,7 @@ import os
 import subprocess
 from typing import Any
 
-from lab.paths import BIN, ROOT
+from load_lab.paths import BIN, ROOT
 from tests.support.missing import missing
 
 

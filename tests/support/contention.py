@@ -17,8 +17,8 @@ from uuid import uuid4
 
 import httpx
 
-from lab.settings import update_settings
-from lab.stack.engine import Engine
+from load_lab.settings import update_settings
+from load_lab.stack.engine import Engine
 from tests.support.raw_http import Answer, Client, post
 
 CLIENTS = 200

@@ -10,8 +10,8 @@ import pytest
 
 from grafana.src.queries import backend, caches, load, resources, signals
 from grafana.src.queries.selection import variable_matcher
-from lab.errors import LabError
-from lab.stack.native.supervision import wait_for
+from load_lab.errors import LabError
+from load_lab.stack.native.supervision import wait_for
 from tests.support.dashboards import (
     DashboardQueries,
     Expression,

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 
 FOLDER = ROOT / "grafana/dashboards"
 STEP_SECONDS = 5

@@ -16,7 +16,12 @@ from typing import Any
 _FORKS = multiprocessing.get_context("forkserver")
 # pytest's own main module too: else every child imports it.
 _FORKS.set_forkserver_preload(
-    ["__main__", "lab.cli.output.experiments", "lab.experiments.command", "lab.report.document"]
+    [
+        "__main__",
+        "load_lab.experiments.wording",
+        "load_lab.experiments.session",
+        "load_lab.experiments.report.writing",
+    ]
 )
 
 
@@ -62,8 +67,8 @@ def _main(argv: tuple[str, ...], environ: dict[str, str], cwd: Path, out: Path, 
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), stream.fileno())
     sys.argv = ["lab", *argv]
 
-    from lab import console
-    from lab.cli import main
+    from load_lab import console
+    from load_lab.cli import main
 
     # Its width was chosen when it was imported, before the environment was set.
     console.out.width = console._width() or int(environ["COLUMNS"])

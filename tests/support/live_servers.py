@@ -11,7 +11,7 @@ from config.settings import BASE_DIR
 from django.db import connection
 from websockets.exceptions import ConnectionClosed
 
-from lab.stack.native.supervision import port_is_open, wait_for
+from load_lab.stack.native.supervision import port_is_open, wait_for
 from tests.support.ports import free_port
 
 SECONDS = 10

@@ -6,11 +6,11 @@ import subprocess
 import httpx
 from config.secrets import PUSH_USER
 
-from lab.analysis.prometheus import Prometheus
-from lab.paths import ROOT, State
-from lab.settings import Settings
-from lab.stack.native.program_paths import require
-from lab.stack.native.supervision import wait_for
+from load_lab.metrics.prometheus import Prometheus
+from load_lab.paths import ROOT, State
+from load_lab.settings import Settings
+from load_lab.stack.native.program_paths import require
+from load_lab.stack.native.supervision import wait_for
 
 TESTID = "from-elsewhere"
 

@@ -16,11 +16,11 @@ from pathlib import Path
 import httpx
 from ops.deadline import BuildTimes
 
-from lab.paths import ROOT
-from lab.settings import defaults
-from lab.stack.native.program_paths import library_env, require
-from lab.stack.native.render import write_templates
-from lab.stack.native.supervision import wait_for
+from load_lab.paths import ROOT
+from load_lab.settings import defaults
+from load_lab.stack.native.program_paths import library_env, require
+from load_lab.stack.native.render import write_templates
+from load_lab.stack.native.supervision import wait_for
 from tests.support.ports import free_port
 
 LIST = "/api/hotel/"

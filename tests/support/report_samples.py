@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lab.experiments.store import CellRun
+from load_lab.experiments.run_folder import CellRun
 
 FOLDER = Path(__file__).parent / "samples/cache-ladder-sample"
 Document = dict[str, Any]

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from lab.paths import ROOT
+from load_lab.paths import ROOT
 
 PAGE = (ROOT / "SECURITY.md").read_text()
 

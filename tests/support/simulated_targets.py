@@ -11,9 +11,9 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from lab.analysis.capacity.course import Second, Slo
-from lab.analysis.capacity.judgement import HoldPlan, Judgement, judge
-from lab.analysis.capacity.outcomes import Alone, Hold, Ramp
+from load_lab.capacity.judgement import HoldPlan, Judgement, judge
+from load_lab.capacity.outcomes import Alone, Hold, Ramp
+from load_lab.capacity.timeline import Second, Slo
 
 Draw = Callable[[random.Random], float]
 

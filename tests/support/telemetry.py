@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lab.analysis.prometheus import Prometheus
+from load_lab.metrics.prometheus import Prometheus
 
 EngineName = Literal["native", "docker"]
 

@@ -7,7 +7,7 @@ lock: concurrent misses all render. Bookings are visible after up to 600 s.
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import cache_page
 
-from hotels.caching import guard, tokens
+from hotels.caching import circuit_breaker, tokens
 from hotels.caching.page_request import PageRequest, answer_uncached
 
 LIFETIME_SECONDS = 600
@@ -16,9 +16,9 @@ LIFETIME_SECONDS = 600
 def answer(page_request: PageRequest) -> HttpResponse:
     """Return the cached page with the ETag that it was rendered with, if any, or 304."""
     misses: list[PageRequest] = []
-    failures = guard.thread_failures()
+    failures = circuit_breaker.thread_failures()
     response = _cached_response(page_request.request, page_request, misses)
-    page_request.count("redis", _outcome(misses, guard.thread_failures() > failures))
+    page_request.count("redis", _outcome(misses, circuit_breaker.thread_failures() > failures))
     tag = response.get("ETag")
     if response.status_code == 200 and tag and tokens.is_known(page_request.request, tag):
         return _not_modified(response)

@@ -2,7 +2,7 @@
 
 from grafana.src.queries.load import counter_rate
 from grafana.src.queries.selection import K6_WINDOW, WINDOW
-from lab.analysis.queries import CACHE_DURATION, CACHE_STATUS, STALENESS, STALENESS_UNSEEN
+from load_lab.metrics.queries import CACHE_DURATION, CACHE_STATUS, STALENESS, STALENESS_UNSEEN
 
 # Nginx answered these without the backend, or after the backend confirmed the cached page.
 _NGINX_HITS = 'cache=~"HIT|STALE|UPDATING|REVALIDATED"'

@@ -2,7 +2,7 @@
 
 from grafana.src.queries.runs import RUNNING
 from grafana.src.queries.selection import load_matchers
-from lab.analysis.queries import DURATION, IN_TIME, REQUESTS, SCENARIO_START
+from load_lab.metrics.queries import DURATION, IN_TIME, REQUESTS, SCENARIO_START
 
 # Start of both tests in the panels: midnight of 2000-01-01, UTC.
 ANCHOR = 946684800

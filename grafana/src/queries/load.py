@@ -1,7 +1,7 @@
 """Requests that k6 sends, and their responses."""
 
 from grafana.src.queries.selection import HEAT_BUCKETS, K6_WINDOW, K6_WINDOW_SECONDS, load_matchers
-from lab.analysis.queries import (
+from load_lab.metrics.queries import (
     DURATION,
     IN_TIME,
     ITERATIONS_DROPPED,

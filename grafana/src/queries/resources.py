@@ -1,7 +1,7 @@
 """Resource use of each service; most of it recorded by prometheus/rules/resources.yml."""
 
 from grafana.src.queries.selection import WINDOW, load_matchers
-from lab.analysis.queries import REQUESTS
+from load_lab.metrics.queries import REQUESTS
 
 CPU = "service:cpu_cores:rate"
 CPU_LIMIT = "service:cpu_cores:limit"

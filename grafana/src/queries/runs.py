@@ -1,6 +1,6 @@
 """The list of runs, and the annotations."""
 
-from lab.analysis.queries import SCENARIO_START, TARGET_RATE
+from load_lab.metrics.queries import SCENARIO_START, TARGET_RATE
 
 
 def newest_tests(past: str) -> str:

@@ -1,6 +1,6 @@
 """Label matchers of runs, and time windows."""
 
-from lab.analysis.queries import LOAD_ONLY
+from load_lab.metrics.queries import LOAD_ONLY
 
 # For rates: four scrapes of 5 s, as in the recorded rates.
 WINDOW = "20s"

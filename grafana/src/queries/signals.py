@@ -1,6 +1,6 @@
-"""What the lab sees of a target ten times a second under load (lab/stack/signals)."""
+"""What the lab sees of a target ten times a second under load (load_lab/machine)."""
 
-from lab.stack.signals.push import CAUSE, GAUGES, LABELLED
+from load_lab.metrics.push import CAUSE, GAUGES, LABELLED
 
 
 def seen(field: str, tests: str) -> str:

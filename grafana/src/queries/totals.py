@@ -1,13 +1,7 @@
 """Whole runs: those with samples in the dashboard's range."""
 
 from grafana.src.queries.selection import load_matchers
-from lab.analysis.queries import (
-    CHECKS,
-    DURATION,
-    IN_TIME,
-    ITERATIONS_DROPPED,
-    REQUESTS,
-)
+from load_lab.metrics.queries import CHECKS, DURATION, IN_TIME, ITERATIONS_DROPPED, REQUESTS
 
 
 def total(counter: str, matchers: str, by: str = "") -> str:

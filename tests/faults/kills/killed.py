@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx
 import psutil
 
-from lab.paths import State
-from lab.stack.native import NativeEngine
-from lab.stack.native.supervision import is_alive, leftovers, wait_for
+from load_lab.paths import State
+from load_lab.stack.native import NativeEngine
+from load_lab.stack.native.supervision import is_alive, leftovers, wait_for
 from tests.faults.kills.catalogue import COMMANDS, SIGNALS, Kill
 from tests.support.background import repeat_in_thread
 from tests.support.booking_load import FIRST_NIGHT, NIGHTS

@@ -6,7 +6,7 @@ import subprocess
 import httpx
 import pytest
 
-from lab.paths import RESULTS, current_state
+from load_lab.paths import RESULTS, current_state
 from tests.faults.kills.catalogue import COMMANDS, choose_kills
 from tests.faults.kills.killed import (
     LAB,

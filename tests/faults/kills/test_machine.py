@@ -7,8 +7,8 @@ import httpx
 import psutil
 import pytest
 
-from lab.paths import current_state
-from lab.stack.native.services.start_order import services
+from load_lab.paths import current_state
+from load_lab.stack.native.services.start_order import services
 from tests.faults.kills.catalogue import SERVICES
 from tests.faults.kills.killed import Clients, kill_process, lost_bookings
 

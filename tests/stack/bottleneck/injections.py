@@ -18,10 +18,10 @@ import psutil
 import pytest
 import redis
 
-from lab.host.cpus import choose_cpus
-from lab.settings import LOOPBACK
-from lab.stack.native.supervision import port_is_open, wait_for
-from lab.targets.target import PlainServer
+from load_lab.machine.cpus import choose_cpus
+from load_lab.settings import LOOPBACK
+from load_lab.stack.native.supervision import port_is_open, wait_for
+from load_lab.targets.target import PlainServer
 from tests.support.ports import free_port
 
 _CGROUPS = Path("/sys/fs/cgroup")

@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
-from lab.analysis.bottleneck import causes
-from lab.analysis.bottleneck.causes import Cause
-from lab.analysis.bottleneck.reading import expected_capacity
-from lab.analysis.windows import Bounds
-from lab.cli.output.bottleneck import bottleneck_lines
-from lab.host.cpus import choose_cpus, expand, usable_cpus
-from lab.load.load import Load, new_testid
-from lab.paths import ROOT
-from lab.settings import update_settings
-from lab.suites.comparison.stacks import separate_stack
-from lab.suites.proof.run import prove
-from lab.suites.single_run import run_once
-from lab.targets.reference.app import ReferenceApp
+from load_lab.compare.two_stacks import separate_stack
+from load_lab.diagnosis import causes
+from load_lab.diagnosis.causes import Cause
+from load_lab.diagnosis.reading import expected_capacity
+from load_lab.diagnosis.wording import bottleneck_lines
+from load_lab.explain.proof import prove
+from load_lab.load.load import Load, new_testid
+from load_lab.machine.cpus import choose_cpus, expand, usable_cpus
+from load_lab.metrics.windows import Bounds
+from load_lab.paths import ROOT
+from load_lab.run.single_run import run_once
+from load_lab.settings import update_settings
+from load_lab.targets.reference.app import ReferenceApp
 from tests.stack.bottleneck.injections import (
     SlowFlush,
     blocked_event_loop,

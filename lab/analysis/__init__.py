@@ -1,1 +1,0 @@
-"""Turn k6's samples in Prometheus into windows, a break point, a verdict and a typed result."""

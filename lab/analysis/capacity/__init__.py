@@ -1,1 +1,0 @@
-"""Search the highest constant arrival rate that a target sustains within its SLO."""

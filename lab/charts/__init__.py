@@ -1,1 +1,0 @@
-"""The charts of a run, and the style that all charts share."""

@@ -1,1 +1,0 @@
-"""Calibration: the lab measures a reference server, and reports its own error."""

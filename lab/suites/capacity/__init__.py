@@ -1,1 +1,0 @@
-"""`lab capacity`: the search of lab/analysis/capacity, with k6 as its load generator."""

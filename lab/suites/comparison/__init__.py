@@ -1,1 +1,0 @@
-"""`lab compare`: two variants at once on the same CPUs."""

@@ -1,1 +1,0 @@
-"""A long load, with its growth measured against its limits."""

@@ -1,0 +1,102 @@
+"""One measurement of one variant, and the verdict on several of them."""
+
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Literal
+
+from load_lab.bench.rows import Target
+from load_lab.machine.busy_loop import Busy
+
+Outcome = Literal["reached", "missed", "void", "failed"]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Counts of a generator: answers per second, bytes of an answer with its headers.
+
+    `wrong` is the reason why the sample is not valid, such as unexpected responses.
+    """
+
+    rate: float
+    bytes: float
+    requests: int
+    seconds: float
+    busy: Busy
+    wrong: str = ""
+
+
+# One measurement of each variant of a row, one after the other.
+Pair = dict[str, Sample]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One value and its limit: a minimum, or with `at_most` a maximum."""
+
+    what: str
+    limit: float
+    values: list[float]
+    outcome: Outcome
+    at_most: bool = False
+    unit: str = ""
+    why: str = ""
+    goal: float | None = None
+
+    @property
+    def reached(self) -> float | None:
+        """Return the median; None without measurements."""
+        return median(self.values) if self.values else None
+
+
+def evaluate(target: Target, pairs: list[Pair], *, check: bool) -> Verdict:
+    """Evaluate one target over all pairs. Failed takes precedence over void, void over missed."""
+    samples = [(name, pair[name]) for pair in pairs for name in (target.variant, target.baseline)]
+    wrong = [f"{name}: {sample.wrong}" for name, sample in samples if sample.wrong]
+    void = [f"{name}: {sample.busy}" for name, sample in samples if sample.busy.void]
+    ratios = [_ratio(target, pair) for pair in pairs if _has_ratio(target, pair)]
+    limit = target.floor if check else target.must_reach
+    verdict = compare(_label(target), limit, ratios, at_most=target.metric == "time")
+    verdict = replace(verdict, goal=target.goal)
+    if wrong or not ratios:
+        return _with_outcome(verdict, "failed", wrong or ["nothing was measured"])
+    return (
+        _with_outcome(verdict, "void", ["the generator was the limit", *void]) if void else verdict
+    )
+
+
+def compare(
+    what: str, limit: float, values: list[float], *, at_most: bool = False, unit: str = ""
+) -> Verdict:
+    """Compare the median of `values` with `limit`."""
+    is_reached = bool(values) and (median(values) <= limit if at_most else median(values) >= limit)
+    return Verdict(what, limit, values, "reached" if is_reached else "missed", at_most, unit)
+
+
+def _with_outcome(verdict: Verdict, outcome: Outcome, reasons: list[str]) -> Verdict:
+    return replace(verdict, outcome=outcome, why="; ".join(dict.fromkeys(reasons)))
+
+
+def _label(target: Target) -> str:
+    texts = {
+        "rate": f"{target.variant} ÷ {target.baseline}",
+        "bytes": f"bytes of {target.baseline} ÷ {target.variant}",
+        "time": f"time of {target.variant} ÷ {target.baseline}",
+    }
+    return texts[target.metric]
+
+
+def _has_ratio(target: Target, pair: Pair) -> bool:
+    """Return whether the ratio can be computed."""
+    metric = "bytes" if target.metric == "bytes" else "rate"
+    return all(getattr(pair[name], metric) > 0 for name in (target.variant, target.baseline))
+
+
+def _ratio(target: Target, pair: Pair) -> float:
+    variant, baseline = pair[target.variant], pair[target.baseline]
+    match target.metric:
+        case "bytes":
+            return baseline.bytes / variant.bytes
+        case "time":
+            return baseline.rate / variant.rate
+        case _:
+            return variant.rate / baseline.rate

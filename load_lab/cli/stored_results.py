@@ -1,0 +1,50 @@
+"""Catalogs and stored results for the terminal."""
+
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from load_lab.bench.wording import bench_table
+from load_lab.calibrate.wording import calibration
+from load_lab.capacity.wording import capacity
+from load_lab.compare.wording import comparison
+from load_lab.demo.wording import demo
+from load_lab.profile.wording import profile
+from load_lab.results.store import Kind
+from load_lab.soak.wording import overload, soak
+
+_SUITES: dict[Kind, Callable[[dict[str, Any]], RenderableType]] = {
+    "bench": bench_table,
+    "bench-growth": bench_table,
+    "calibrate": calibration,
+    "capacity": capacity,
+    "compare": comparison,
+    "demo": demo,
+    "overload": overload,
+    "soak": soak,
+    "profile": profile,
+}
+
+
+def catalog(document: dict[str, list[dict[str, str]]]) -> RenderableType:
+    """Return one table per kind."""
+    return Group(*(_table(kind, entries) for kind, entries in document.items()))
+
+
+def _table(kind: str, entries: list[dict[str, str]]) -> RenderableType:
+    if not entries:
+        return f"There are no {kind} yet."
+    table = Table(
+        title=kind, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
+    )
+    for entry in entries:
+        table.add_row(*(escape(value) for value in entry.values()))
+    return Group(table, "")
+
+
+def suite(kind: Kind, document: dict[str, Any]) -> RenderableType:
+    """Return the result of a suite in the same form as after its run."""
+    return _SUITES[kind](document)

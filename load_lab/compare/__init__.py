@@ -1,0 +1,1 @@
+"""`lab compare`: two variants under the same load, and the ratio of their costs."""

@@ -1,0 +1,275 @@
+"""What one variant, or two at once, cost under a load: CPU time, response times, memory."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from load_lab.errors import Interrupted, LabError
+from load_lab.load.generators import SUMMARY
+from load_lab.load.k6 import k6_env
+from load_lab.load.load import Load
+from load_lab.load.process import Process, execute, has_begun, truncate_log
+from load_lab.load.summary import Summary, read_summary
+from load_lab.machine.cpus import bind, choose_cpus, expand
+from load_lab.machine.processes import cpu_seconds, server_pids, tree_bytes
+from load_lab.metrics.counters import Histogram, quantile
+from load_lab.metrics.prometheus import Prometheus
+from load_lab.run.measurement import read_totals
+from load_lab.settings import Settings
+from load_lab.stack.engine import Engine
+from load_lab.stack.placement import side_of
+from load_lab.targets.target import Target
+
+# Without this much time, connections, pools and caches of a new process would be measured.
+_WARM_SECONDS = 4
+# A load that has not begun by then never does.
+_START_SECONDS = 120
+_VUS, _ALONE_SECONDS = 4, 4
+
+
+@dataclass(frozen=True)
+class Party:
+    """A running variant: the stack that loads it, and how its main processes are found, by name.
+    An app may open its database's connections with its first requests only.
+    """
+
+    engine: Engine
+    settings: Settings
+    target: Target
+    find_pids: Callable[[], Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one variant did in a block. Times in ms; `late` responses took longer than the limit,
+    the median is that of the whole load.
+    """
+
+    requests: float
+    failed: float
+    late: float
+    cpu_ms: float
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    memory_bytes: int | None
+    histogram: Histogram = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Order:
+    """The roles in a block: `swapped` if A is in the second stack, `b_first` if B is restarted
+    first: what is restarted last is the coldest.
+    """
+
+    swapped: bool
+    b_first: bool
+
+    @classmethod
+    def of_block(cls, number: int) -> "Order":
+        """Return the order of a block, from 1 on: each of both roles changes as often as possible
+        without the other.
+        """
+        return cls(swapped=number % 2 == 0, b_first=number % 4 in (2, 3))
+
+
+@dataclass(frozen=True)
+class BlockLoad:
+    """The load of each variant: `rate` requests per second for `seconds`; None as `scenario` is a
+    target's mix.
+    """
+
+    scenario: str | None
+    rate: float
+    seconds: int
+    limit_ms: int
+
+
+def target_pids(engine: Engine) -> dict[str, int]:
+    """Return the main processes of what answers a stack's requests, Postgres included."""
+    return {name: pid for name, pid in engine.pids().items() if side_of(name) == "target"}
+
+
+def rate_alone(party: Party, scenario: str | None, folder: Path) -> float:
+    """Return the successful responses per second without pauses.
+
+    Raises:
+        LabError: there is none.
+    """
+    load = Load("closed", scenario, vus=_VUS, duration=f"{_ALONE_SECONDS}s", testid=_testid(folder))
+    _execute([party], [load], [folder], lambda: False)
+    summary = read_summary(folder / SUMMARY)
+    answered = summary.value("http_reqs", "count") - summary.value("http_req_failed", "passes")
+    if answered <= 0:
+        raise LabError(f"{party.target.description} answered no request. See {folder}.")
+    return answered / summary.seconds
+
+
+def measure(parties: Sequence[Party], load: BlockLoad, folders: Sequence[Path]) -> list[Side]:
+    """Load all parties at once, and return what each did after the warm-up.
+
+    Raises:
+        LabError: a k6 or a target failed.
+        Interrupted: a signal arrived.
+    """
+    loads = [
+        Load(
+            "trial",
+            load.scenario,
+            rate=load.rate,
+            duration=f"{_START_SECONDS + load.seconds}s",
+            bound_ms=load.limit_ms,
+            testid=_testid(folder),
+        )
+        for folder in folders
+    ]
+    meter = _Meter(parties, [folder / "k6.log" for folder in folders], load.seconds)
+    _execute(parties, loads, folders, meter)
+    if not meter.is_complete:
+        raise LabError(f"The load ended before the block did. See {folders[0].parent}.")
+    return [
+        _side(party, one, folder, meter, position)
+        for position, (party, one, folder) in enumerate(zip(parties, loads, folders, strict=True))
+    ]
+
+
+def _testid(folder: Path) -> str:
+    """Return the name of a load whose files are in results/COMPARISON/BLOCK/VARIANT."""
+    return "-".join(folder.parts[-3:])
+
+
+def _execute(
+    parties: Sequence[Party],
+    loads: Sequence[Load],
+    folders: Sequence[Path],
+    should_stop: Callable[[], bool],
+) -> None:
+    logs = [folder / "k6.log" for folder in folders]
+    with ExitStack() as files:
+        processes = []
+        for party, load, folder in zip(parties, loads, folders, strict=True):
+            folder.mkdir(parents=True, exist_ok=True)
+            party.target.require_ready()
+            env = k6_env(party.engine, party.target, load, folder)
+            log = files.enter_context((folder / "k6.log").open("w"))
+            processes.append(Process(party.engine.k6(party.settings, env), log))
+        end = execute(processes, should_stop)
+    for log_path in logs:
+        truncate_log(log_path)
+    if end.interrupted:
+        raise Interrupted
+    if any(end.failed):
+        raise LabError(f"k6 failed; see {', '.join(map(str, logs))}.")
+
+
+@dataclass
+class _Meter:
+    """Samples the CPU seconds of all parties each second; returns true at the block's end."""
+
+    parties: Sequence[Party]
+    logs: list[Path]
+    seconds: int
+    times: list[float] = field(default_factory=list)
+    used: list[list[float]] = field(default_factory=list)
+    memory: list[int | None] = field(default_factory=list)
+    pids: list[dict[str, int]] = field(default_factory=list)
+    _begun: float | None = None
+
+    def __post_init__(self) -> None:
+        # The lab computes too, and the target's CPUs are what is compared. Only this thread is
+        # pinned: programs that the lab starts would inherit it.
+        load = expand(choose_cpus(self.parties[0].settings).load)
+        self._pool = ThreadPoolExecutor(1, initializer=bind, initargs=(load,))
+
+    def __call__(self) -> bool:
+        now = time.time()
+        if self._begun is None:
+            self._begun = now if all(map(has_begun, self.logs)) else None
+            return False
+        if now - self._begun < _WARM_SECONDS:
+            return False
+        self._pool.submit(self._sample).result()
+        return self.is_complete
+
+    def _sample(self) -> None:
+        self.pids = self.pids or self._find_pids()
+        self.times.append(time.time())
+        self.used.append(self._cpu_seconds())
+        if self.is_complete:
+            self._require_same(self._find_pids())
+            self.memory = [tree_bytes(server_pids(pids)) for pids in self.pids]
+
+    def _find_pids(self) -> list[dict[str, int]]:
+        return [dict(party.find_pids()) for party in self.parties]
+
+    def _require_same(self, pids: list[dict[str, int]]) -> None:
+        """Check that no process was replaced: the CPU time of the old one is lost.
+
+        Raises:
+            LabError: one was.
+        """
+        for before, after, party in zip(self.pids, pids, self.parties, strict=True):
+            changed = [name for name, pid in before.items() if after.get(name) != pid]
+            if changed or not before:
+                raise LabError(
+                    f"{party.target.description}: {', '.join(changed) or 'the target'} ended or "
+                    "was restarted during the load, so its CPU time is not known. See its log."
+                )
+
+    def _cpu_seconds(self) -> list[float]:
+        roots = {
+            f"{number} {name}": pid
+            for number, pids in enumerate(self.pids)
+            for name, pid in pids.items()
+        }
+        used = cpu_seconds(roots)
+        return [
+            sum(seconds for name, seconds in used.items() if name.startswith(f"{number} "))
+            for number in range(len(self.parties))
+        ]
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self.times) and self.times[-1] - self.times[0] >= self.seconds
+
+    def cpu(self, position: int) -> float:
+        """Return the CPU seconds of a party in the block."""
+        return self.used[-1][position] - self.used[0][position]
+
+
+def _side(party: Party, load: Load, folder: Path, meter: _Meter, position: int) -> Side:
+    summary = read_summary(folder / SUMMARY)
+    if summary.started is None:
+        raise LabError(f"k6 sent nothing. See {folder}.")
+    start, end = meter.times[0], meter.times[-1]
+    prometheus = Prometheus(party.settings.prometheus_url)
+    totals = read_totals(load.testid, summary.started, end - summary.started, prometheus)
+    before, after = (totals.at(moment - summary.started) for moment in (start, end))
+    requests, failed = after.answers - before.answers, after.errors - before.errors
+    if requests <= 0:
+        raise LabError(f"There was no response in the block. See {folder}.")
+    histogram = totals.durations.between(start, end)
+    return Side(
+        requests=requests,
+        failed=failed,
+        late=max(requests - failed - (after.in_time - before.in_time), 0.0),
+        cpu_ms=1000 * meter.cpu(position) / requests,
+        p50_ms=_median_ms(summary),
+        p95_ms=_milliseconds(histogram, 0.95),
+        p99_ms=_milliseconds(histogram, 0.99),
+        memory_bytes=meter.memory[position],
+        histogram=histogram,
+    )
+
+
+def _median_ms(summary: Summary) -> float:
+    """Return the exact median of the whole load; a histogram's buckets are 10 % wide."""
+    return summary.value("http_req_duration", "p(50)")
+
+
+def _milliseconds(histogram: Histogram, share: float) -> float:
+    return 1000 * (quantile(histogram, share) or math.nan)

@@ -1,0 +1,38 @@
+"""A comparison for the terminal, and in Markdown for a pull request."""
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from load_lab.compare.page import COLUMNS, facts_of, rows_of
+
+
+def comparison(document: dict[str, Any]) -> RenderableType:
+    """Return the verdict, then the ratios, then what they rest on."""
+    table = Table(title_justify="left")
+    for column in COLUMNS:
+        table.add_column(column, justify="left" if column in ("", "verdict") else "right")
+    for row in rows_of(document):
+        table.add_row(*row)
+    below = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, value in facts_of(document):
+        below.add_row(name, escape(value))
+    for name, path in document["files"].items():
+        below.add_row(name, path)
+    return Group(f"[bold]{escape(document['headline'])}[/bold]", table, below)
+
+
+def markdown(document: dict[str, Any]) -> str:
+    """Return the comparison as Markdown, such as a pull request's comment."""
+    lines = [
+        f"**{document['headline']}**",
+        "",
+        f"| {' | '.join(COLUMNS)} |",
+        "|---|--:|--:|--:|--:|---|",
+        *(f"| {' | '.join(row)} |" for row in rows_of(document)),
+        "",
+        *(f"- {name}: {value}" for name, value in facts_of(document)),
+    ]
+    return "\n".join(lines) + "\n"

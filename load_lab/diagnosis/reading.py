@@ -1,0 +1,166 @@
+"""Read the facts of a diagnosis from a result."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Any
+
+from load_lab.diagnosis.diagnosis import predicted_rate
+from load_lab.diagnosis.facts import Facts, worker_slots
+from load_lab.diagnosis.period import Period, period_between, rates_between
+from load_lab.metrics.windows import WINDOW_SECONDS, Bounds, Window
+from load_lab.results.result import Result
+from load_lab.settings import Settings
+
+# The quiet part of a ramp, in relation to the rate that broke.
+_QUIET = (0.2, 0.6)
+# Several windows, whose ends are counts of the requests in flight.
+_EARLY_SECONDS = 10
+_ERRORS = "errors"
+# Cores of a process that can't use more than one; of another one they say nothing.
+_FULL_PROCESS, _ONE_CPU = 0.85, 1.1
+TOO_MANY_REQUESTS = "429"
+
+
+def facts_of(
+    result: Result, settings: Settings, bounds: Bounds, rejections: Mapping[str, int]
+) -> Facts | None:
+    """Return the facts of a run that broke, or that its full generator ended; None for another
+    one, or without the period that decides.
+    """
+    decisive = _decisive(result)
+    if decisive is None:
+        return None
+    saturated = _period(result, decisive.start, decisive.end)
+    if saturated is None:
+        return None
+    url = result.target.url if result.target else ""
+    # The first requests of a new process may be late without a queue; then quick ones follow.
+    until = [w for w in result.windows if w.end <= decisive.start + WINDOW_SECONDS]
+    p95 = min((w.p95_ms for w in until if w.p95_ms is not None), default=None)
+    return Facts(
+        saturated=saturated,
+        begin=_period(result, 0, result.windows[0].end, counted=False),
+        early=_period(result, 0, _EARLY_SECONDS),
+        half=_quiet(result, decisive.rate),
+        p95_limit=bounds.p95_ms / 1000,
+        first_p95=None if p95 is None else p95 / 1000,
+        limited_by=result.limited_by,
+        observed=result.target is None or result.target.observed,
+        rejections={**rejections, "limit": result.statuses.get(TOO_MANY_REQUESTS, 0)},
+        failed=result.failed,
+        by_errors=any(reason.startswith(_ERRORS) for reason in decisive.reasons),
+        unseen=tuple(result.unseen_signals),
+        **limits_of(url, settings, saturated),
+        **_waking(result),
+    )
+
+
+def _waking(result: Result) -> dict[str, Any]:
+    """Return the fields of `Facts` about CPUs that sleep; none for an older result."""
+    if result.target_cpus is None or result.wake_ms is None:
+        return {}
+    return {"cpus": result.target_cpus, "wake": result.wake_ms / 1000}
+
+
+@dataclass(frozen=True)
+class _Decisive:
+    """The seconds that decided about a run, the rate there, and why it broke, if it did."""
+
+    start: float
+    end: float
+    rate: float
+    reasons: tuple[str, ...] = ()
+
+
+def _decisive(result: Result) -> _Decisive | None:
+    point, windows = result.break_point, result.windows
+    if result.prometheus is None or not windows:
+        return None
+    if point:
+        first = point.seconds_into_test
+        end = _end_of_break(windows, first)
+        return _Decisive(first - WINDOW_SECONDS, end, point.rate, tuple(point.reasons))
+    if result.outcome == "held" and result.stopped_after is not None:
+        end = windows[-1].end
+        return _Decisive(end - WINDOW_SECONDS, end, windows[-1].offered)
+    return None
+
+
+def _end_of_break(windows: Sequence[Window], start: float) -> float:
+    """Return when the windows from `start` on no longer exceed a limit."""
+    after = takewhile(lambda window: window.broken, (w for w in windows if w.end >= start))
+    return max((window.end for window in after), default=start)
+
+
+def expected_capacity(result: Result, settings: Settings) -> float | None:
+    """Return the rate at which the busiest resource would be full, by a load that held; None if too
+    little was seen.
+    """
+    if result.prometheus is None or not result.windows:
+        return None
+    seen = _period(result, WINDOW_SECONDS, result.windows[-1].end, counted=False)
+    if seen is None:
+        return None
+    url = result.target.url if result.target else ""
+    limits = known_limits(url, settings)
+    return predicted_rate(Facts(seen, half=seen, **limits, **_waking(result)))
+
+
+def limits_of(url: str, settings: Settings, saturated: Period) -> dict[str, Any]:
+    """Return the fields of `Facts` that tell how much the server at `url` admits at once."""
+    return known_limits(url, settings) or _seen_limits(saturated)
+
+
+def known_limits(url: str, settings: Settings) -> dict[str, Any]:
+    """Return the fields of `Facts` that the settings of the reference app tell; none for a target
+    at another address.
+    """
+    own = (settings.target_url, settings.server_url, settings.backend_url)
+    if settings.LAB_REFERENCE_APP == "off" or not url.startswith(own):
+        return {}
+    common = {"max_connections": settings.LAB_DB_MAX_CONNECTIONS}
+    if url.endswith("/async") and settings.LAB_SECOND_SERVER != "off":
+        return {**common, "processes": 1}
+    pool, workers = settings.LAB_DB_POOL, settings.LAB_WORKERS
+    return {
+        **common,
+        "slots": worker_slots(settings.LAB_SERVER, workers, settings.LAB_THREADS),
+        "processes": workers,
+        "pool": None if pool == "off" else int(pool) * workers,
+    }
+
+
+def _seen_limits(seen: Period) -> dict[str, int]:
+    """Return the slots and processes of a server whose settings are not known: it works on as many
+    requests as are seen in it while others wait to be accepted; and in as many processes as use the
+    same CPU time as a full one, of which Python uses one CPU.
+    """
+    limits = {}
+    if seen.in_server and seen.queued and seen.queued >= 1:
+        limits["slots"] = max(round(seen.in_server), 1)
+    if _FULL_PROCESS <= seen.busiest <= _ONE_CPU:
+        limits["processes"] = round(seen.server_cpu / seen.busiest)
+    return limits
+
+
+def _quiet(result: Result, rate: float) -> Period | None:
+    low, high = (share * rate for share in _QUIET)
+    ends = [window.end for window in result.windows if low <= window.offered <= high]
+    # Those seen in the server: k6's counts include the way to it.
+    return _period(result, ends[0] - WINDOW_SECONDS, ends[-1], counted=False) if ends else None
+
+
+def _period(result: Result, start: float, end: float, *, counted: bool = True) -> Period | None:
+    """Return a period; if not `counted`, requests in flight are those seen, since k6's counts
+    are those at the ends of windows, of which the first seconds have one.
+    """
+    rates, started = rates_between(result.windows, start, end), 0.0
+    if result.prometheus:
+        started = result.prometheus.start
+    if rates is None:
+        return None
+    if result.unit == "iterations" or not counted:
+        # A journey has several requests, and pauses between them.
+        rates = replace(rates, in_system=None)
+    return period_between(rates, result.signals, result.cpu, started + start, started + end)

@@ -1,0 +1,233 @@
+"""One cell: reset the stack, verify its layers, warm the caches, load, and store the result."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from lab_settings.durations import seconds
+
+from load_lab.capacity.measurement import CapacityOptions, search, search_result
+from load_lab.capacity.timeline import Slo
+from load_lab.errors import Interrupted, LabError
+from load_lab.experiments.matrix import Cell
+from load_lab.experiments.run_folder import CellRun, Store
+from load_lab.experiments.schema import Parts, Workload
+from load_lab.load import Profile
+from load_lab.load.k6 import Run, run_k6
+from load_lab.load.load import Load, new_testid
+from load_lab.metrics.windows import Bounds
+from load_lab.results.result import CAPACITY, Result
+from load_lab.run.measurement import check_target_survived, read_result
+from load_lab.settings import Settings, update_live_settings, update_settings
+from load_lab.stack import database, latency
+from load_lab.stack.engine import Engine
+from load_lab.stack.reference import LIST
+from load_lab.stack.reported import read_counters
+from load_lab.targets.file import Variation
+from load_lab.targets.reference.app import ReferenceApp
+from load_lab.targets.reference.verify import target_of, verify
+from load_lab.targets.target import Target
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A cell's result, its settings, the delays in ms just before its load, an old stack's report
+    about itself, and the variant of a target with the hash of its commit.
+    """
+
+    result: Result
+    settings: dict[str, str]
+    latency: dict[str, Any] | None = None
+    legacy: dict[str, Any] | None = None
+    variant: Variation | None = None
+
+
+class Bench(Protocol):
+    """The steps of a cell, in their order."""
+
+    def apply(self, cell: Cell) -> None:
+        """Set the cell's settings for the next reset."""
+
+    def reset(self) -> None:
+        """Restore the database, empty the caches, activate the settings: one stop and one start."""
+
+    def verify(self) -> None:
+        """Verify the layers, and leave the caches empty."""
+
+    def warm(self, cell: Cell, folder: Path) -> None:
+        """Fill the caches as the cell defines."""
+
+    def measure(self, cell: Cell, folder: Path) -> Measurement:
+        """Run the load, and return the measurement."""
+
+
+def measure_cell(
+    bench: Bench,
+    cell: Cell,
+    repeat: int,
+    store: Store,
+    folder: Path,
+    report_step: Callable[[str], None],
+) -> str | None:
+    """Measure one cell and store it at once; returns its error, if any."""
+    folder.mkdir(parents=True, exist_ok=True)
+    start = time.time()
+    error: str | None = None
+    measurement: dict[str, Any] = {}
+    try:
+        measurement = vars(_run_steps(bench, cell, folder, report_step))
+    except Interrupted:
+        raise
+    except LabError as failure:
+        error = str(failure)
+    description = describe(cell, repeat, start)
+    values = {name: value for name, value in measurement.items() if value is not None}
+    state = {"state": "failed" if error else "measured", "error": error}
+    store.write_cell(folder, description.model_copy(update=values | state))
+    return error
+
+
+def describe(cell: Cell, repeat: int, start: float) -> CellRun:
+    """Return the description of a cell that is not measured yet."""
+    return CellRun(
+        name=cell.name,
+        repeat=repeat,
+        title=cell.title,
+        axes=cell.axes,
+        settings=cell.settings,
+        workload=_parts(cell.workload),
+        warm=cell.warm if isinstance(cell.warm, str) else _parts(cell.warm),
+        legacy=cell.legacy.model_dump() if cell.legacy else None,
+        variant=cell.target,
+        began=datetime.fromtimestamp(start, UTC).isoformat(timespec="seconds"),
+        cell_seconds=round(time.time() - start, 1),
+        state="not measured",
+    )
+
+
+def _parts(workload: Workload) -> Parts:
+    return Parts.model_validate(workload.model_dump(exclude_none=True))
+
+
+def _run_steps(
+    bench: Bench, cell: Cell, folder: Path, report_step: Callable[[str], None]
+) -> Measurement:
+    """Run the steps of one cell.
+
+    Raises:
+        LabError: a step failed.
+    """
+    report_step("settings")
+    bench.apply(cell)
+    report_step("reset")
+    bench.reset()
+    report_step("verify")
+    bench.verify()
+    report_step("warm")
+    bench.warm(cell, folder)
+    report_step("measure")
+    return bench.measure(cell, folder)
+
+
+@dataclass
+class StackBench:
+    """The bench on a running stack. A cell's settings override `base`."""
+
+    engine: Engine
+    base: Settings
+    bounds: Bounds
+    # Whether a load has written since the last restore of the database.
+    _dirty: bool = True
+
+    def apply(self, cell: Cell) -> None:
+        self._cell = cell
+        self._settings = update_live_settings(self.base, cell.settings)
+        # The verification runs without the delay, which would extend it to half a minute.
+        self._undelayed_settings = update_settings(self._settings, ["LAB_LATENCY_MS=0"])
+
+    def reset(self) -> None:
+        with self.engine.empty_caches(self._undelayed_settings):
+            if self._dirty:
+                database.restore(self.engine)
+        self._dirty = self._cell.reset == "database"
+
+    def verify(self) -> None:
+        verify(target_of(self.engine, self._undelayed_settings))
+        # Not only for the caches: workers still have the pages of the verification in memory.
+        with self.engine.empty_caches(self._settings):
+            pass
+        self._latency = latency.verify(self._settings, self.engine.token())
+
+    def warm(self, cell: Cell, folder: Path) -> None:
+        if cell.warm == "pages":
+            self._visit_each_page()
+        elif isinstance(cell.warm, Workload):
+            self._load(cell.warm, folder / "warm")
+
+    def measure(self, cell: Cell, folder: Path) -> Measurement:
+        before = read_counters(self._settings)
+        result = self._result(cell.workload, folder)
+        counts = read_counters(self._settings).since(before)
+        if counts.total_builds < 0:
+            raise LabError("The backend was restarted during the load: its counters began anew.")
+        backend = {
+            "builds": {route: int(count) for route, count in counts.builds.items()},
+            "cache": result.cache | counts.by_layer(),
+        }
+        return Measurement(
+            result.model_copy(update=backend), self._settings.as_env(), self._latency
+        )
+
+    def _result(self, workload: Workload, folder: Path) -> Result:
+        if workload.profile == CAPACITY:
+            target = ReferenceApp(self.engine, workload.entry)
+            return capacity_of(self.engine, target, workload, folder)
+        run = self._load(workload, folder)
+        result = result_of(self.engine, run, self.bounds)
+        check_target_survived(run)
+        return result
+
+    def _visit_each_page(self) -> None:
+        target = target_of(self.engine, self._settings)
+        for path in (LIST, *target.pages()):
+            target.get(self._settings.target_url, path)
+
+    def _load(self, workload: Workload, folder: Path) -> Run:
+        target = ReferenceApp(self.engine, workload.entry)
+        return run_k6(self.engine, target, load_of(workload), folder)
+
+
+def load_of(workload: Workload) -> Load:
+    """Return k6's load for the workload, with a new name; of a search, one of its loads."""
+    options = workload.model_dump(exclude={"entry"}, exclude_none=True)
+    if workload.profile == CAPACITY:
+        options |= {"profile": Profile.TRIAL, "rate": 1}
+    return Load(**options, testid=new_testid(workload.profile))
+
+
+def capacity_of(engine: Engine, target: Target, workload: Workload, folder: Path) -> Result:
+    """Search the capacity, and return it as a cell's result; the search is stored in `folder`.
+
+    Raises:
+        LabError: the target failed.
+    """
+    limits = Bounds(p95_ms=workload.bound_ms or Bounds().p95_ms)
+    slo = Slo(limits.p95_ms / 1000, limits.error_ratio)
+    options = CapacityOptions(slo, workload.scenario, workload.only, seconds(workload.duration))
+    document = search(engine, target, options, folder / new_testid("capacity"), lambda _load: None)
+    return search_result(document)
+
+
+def result_of(engine: Engine, run: Run, bounds: Bounds) -> Result:
+    """Return the result of a cell's load, from any kind of target.
+
+    Raises:
+        LabError: the run could not be read back.
+    """
+    result = read_result(engine, run, replace(bounds, p95_ms=run.load.bound_ms))
+    if result.outcome == "unrecorded":
+        raise LabError(f"{result.verdict}. See `lab logs prometheus`.")
+    return result

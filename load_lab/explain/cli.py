@@ -1,0 +1,32 @@
+"""`lab explain`: what is typed.
+
+What it needs is imported when it runs: `lab --help` reads this module.
+"""
+
+from typing import Annotated
+
+import typer
+
+from load_lab import options
+from load_lab.options import Json, print_result
+
+
+def explain(
+    name: options.RunOrCell,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Change the named part, and measure: 3 minutes.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what limited a stored run, with the evidence.
+
+    --prove gives the named part more, or takes some away, and compares the throughput.
+    """
+    from load_lab.diagnosis import wording
+    from load_lab.explain.explanation import explain as explain_run
+    from load_lab.explain.explanation import proof_of
+
+    document = explain_run(name)
+    if prove:
+        document["proof"] = proof_of(options.current_engine(), name)
+    print_result(document, as_json, wording.explanation)

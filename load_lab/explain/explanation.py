@@ -1,0 +1,146 @@
+"""`lab explain`: what limited a stored run, and what is missing to say it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from load_lab.capacity.measurement import search_result
+from load_lab.diagnosis import causes
+from load_lab.diagnosis.reading import expected_capacity, known_limits
+from load_lab.errors import UsageError
+from load_lab.experiments.run_folder import Store
+from load_lab.explain.proof import prove
+from load_lab.results.provenance import write_json
+from load_lab.results.result import Result
+from load_lab.results.store import StoredRun, find_run
+from load_lab.run.single_run import parse_single_run
+from load_lab.settings import Settings, known_settings
+from load_lab.stack.engine import Engine
+
+# Those that use least CPU are left out.
+_SHOWN_SERVICES = 4
+
+
+@dataclass(frozen=True)
+class _Explained:
+    """A stored load, in `folder`; `is_reference`: whether it loaded the hotel API."""
+
+    result: Result
+    settings: Settings
+    folder: Path
+    is_reference: bool
+
+
+def explain(name: str) -> dict[str, Any]:
+    """Return the diagnosis of a load: of `lab k6`, of `lab capacity`, or of an experiment's cell
+    (RUN/CELL). `why` says why there is none.
+
+    Raises:
+        UsageError: there is no such load.
+    """
+    load = _find(name)
+    result, found = load.result, load.result.bottleneck
+    expected = expected_capacity(result, load.settings) if result.outcome == "held" else None
+    return {
+        "testid": result.testid,
+        "verdict": result.verdict,
+        "broke_at": result.broke_at,
+        "bottleneck": found.model_dump(mode="json") if found else None,
+        "why": "" if found else _why_not(result),
+        "expected_capacity": expected,
+        "unseen": result.unseen_signals,
+    }
+
+
+def proof_of(engine: Engine, name: str) -> dict[str, Any]:
+    """Prove the cause of a load by an intervention, and store the proof with it.
+
+    Raises:
+        UsageError: it has no cause, or one that can't be changed here.
+    """
+    load = _find(name)
+    if not load.is_reference:
+        raise UsageError(
+            f"{name} did not load the hotel API, and `lab` can change only that one's stack. To "
+            "verify the cause, give that part more, and measure again."
+        )
+    folder = load.folder / "proof"
+    proof = prove(engine, load.result, load.settings, folder)
+    write_json(folder / "proof.json", proof)
+    return proof
+
+
+def _find(name: str) -> _Explained:
+    run_name, _, cell = name.partition("/")
+    run = find_run(run_name)
+    if run.kind == "experiment":
+        return _cell(Store(run.path.parent), cell)
+    if run.kind not in ("run", "capacity") or cell:
+        raise UsageError(f"{name} is no run of `lab k6` or `lab capacity`. Those: lab list runs")
+    document = run.document()
+    try:
+        return _single(run, document) if run.kind == "run" else _search(run, document)
+    except (KeyError, ValueError) as error:
+        raise run.damaged(str(error)) from None
+
+
+def _single(run: StoredRun, document: dict[str, Any]) -> _Explained:
+    single_run = parse_single_run(document)
+    result, settings = single_run.result, single_run.settings
+    url = result.target.url if result.target else ""
+    return _Explained(result, settings, run.path.parent, bool(known_limits(url, settings)))
+
+
+def _search(run: StoredRun, document: dict[str, Any]) -> _Explained:
+    if document["outcome"] in ("interrupted", "failed"):
+        reason = document["headline"].rstrip(".")
+        raise UsageError(f"{run.name} has {reason}. Search it again.")
+    settings = known_settings(document["settings"])
+    is_reference = bool(known_limits(document.get("url", ""), settings))
+    return _Explained(search_result(document), settings, run.path.parent, is_reference)
+
+
+def _cell(store: Store, name: str) -> _Explained:
+    """Return a cell's load: the first repeat that has a cause."""
+    measured = [(run, run.result) for run in store.cells() if run.result]
+    found = [(run, result) for run, result in measured if run.name == name]
+    if not found:
+        names = ", ".join(dict.fromkeys(f"{store.run}/{run.name}" for run, _ in measured))
+        problem = f"has no measured cell {name}" if name else "is an experiment: name a cell"
+        raise UsageError(f"{store.run} {problem}. Measured: {names or 'none'}.")
+    run, result = max(found, key=lambda each: _has_cause(each[1]))
+    folder = store.folder / "proofs" / f"{run.name.replace('/', '+')}.r{run.repeat}"
+    is_reference = not store.header().get("target") and not run.legacy
+    return _Explained(result, known_settings(run.settings), folder, is_reference)
+
+
+def _cpu_text(result: Result) -> str:
+    """Return what is known of a run without its series."""
+    used = sorted(result.services_cpu.items(), key=lambda item: -item[1])[:_SHOWN_SERVICES]
+    cores = ", ".join(f"{name} {cores:.2f}" for name, cores in used)
+    return f"CPUs used on average: {cores}." if used else "Its CPU use is not known either."
+
+
+def _has_cause(result: Result) -> bool:
+    return bool(result.bottleneck and result.bottleneck.cause)
+
+
+def _why_not(result: Result) -> str:
+    if result.outcome == "unrecorded":
+        return (
+            "Prometheus lacks a part of the run, so it is not known when it broke. "
+            f"{_cpu_text(result)}"
+        )
+    if result.outcome == "interrupted":
+        return "The run was interrupted before a limit was exceeded for long enough."
+    if result.limited_by == "generator_cpu":
+        return f"The load generator was the limit, not the target: {causes.GENERATOR.remedy}."
+    if result.limited_by == "others":
+        return f"Other programs took the CPUs: {causes.OTHERS.remedy}."
+    if result.capacity and not result.capacity.rate:
+        return f"{result.verdict}: {causes.ONE_REQUEST.remedy}."
+    if result.outcome == "failed":
+        return f"The run failed: {result.verdict}"
+    if result.break_point or result.capacity:
+        return "An older lab measured it, or nothing was seen of the target then. Measure it again."
+    return "No limit was exceeded for long enough, so nothing limited it."

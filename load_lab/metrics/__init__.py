@@ -1,0 +1,1 @@
+"""What k6 and the stack sent to Prometheus: queries, counters and windows."""

@@ -1,0 +1,1 @@
+"""`lab overload`: twice the capacity, with and without load shedding."""

@@ -1,0 +1,123 @@
+"""py-spy during a load: the current function of each backend worker, 100 times a second."""
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from xml.sax.saxutils import escape
+
+from load_lab.errors import LabError
+from load_lab.machine.processes import cpu_seconds
+from load_lab.paths import ROOT
+
+RATE = 100
+PY_SPY = Path(sys.executable).parent / "py-spy"
+
+_POLL_SECONDS = 0.1
+# A sample of a worker that is changing may contain an invalid name: XML forbids these characters.
+_INVALID_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+# py-spy needs this time to write the picture.
+_END_SECONDS = 30
+
+
+def check_permission(pid: int) -> None:
+    """Take one sample of the process, to check that py-spy may attach to it.
+
+    Raises:
+        LabError: the kernel forbids it.
+    """
+    argv = [str(PY_SPY), "dump", "--nonblocking", "--pid", str(pid)]
+    process = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise LabError(
+            f"py-spy can't look into the backend (process {pid}): {_last_line(process.stderr)} Run "
+            "this command as root; or, where the stack is your own, let processes look into each "
+            "other: sysctl kernel.yama.ptrace_scope=0"
+        )
+
+
+def without_root(svg: str, root: Path = ROOT) -> str:
+    """Return the SVG with paths relative to `root`, because the picture may be shared."""
+    absolute = escape(str(root))
+    # A label without enough room is cut, maybe within the path: "/home/me/la..".
+    cut = "|".join(re.escape(absolute[:end]) for end in range(len(absolute), 1, -1))
+    path = rf"(?<![\w./-])(?:{re.escape(absolute)}(?:(/)|(?![\w.-]))|(?:{cut})(?P<cut>\.\.))"
+    return re.sub(path, lambda match: match["cut"] or ("" if match[1] else "."), svg)
+
+
+class Recorder:
+    """Record from the moment that `has_begun` returns true to the end of `with`."""
+
+    def __init__(self, pid: int, svg: Path, has_begun: Callable[[], bool] = lambda: True) -> None:
+        self._pid, self._svg, self._has_begun = pid, svg, has_begun
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._record, daemon=True)
+        self._process: subprocess.Popen[str] | None = None
+        self._cpu_before, self._started = 0.0, 0.0
+        self.cpu_seconds, self.seconds = 0.0, 0.0
+
+    def __enter__(self) -> "Recorder":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        if self._process is not None:
+            self._end(self._process, failed=error is not None)
+
+    def _record(self) -> None:
+        while not self._has_begun():
+            if self._stop.wait(_POLL_SECONDS):
+                return
+        self._started, self._cpu_before = time.monotonic(), self._cpu()
+        self._process = subprocess.Popen(
+            self._argv(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Ctrl-C is for k6; py-spy is stopped after it.
+            start_new_session=True,
+        )
+
+    def _argv(self) -> list[str]:
+        # --nonblocking, since pausing the workers at each sample would slow them down, and wake the
+        # arbiter, which would then seem busy. In return some samples fail and are not counted.
+        # Without --gil, which leaves out work that releases the GIL, such as writing a page to a
+        # socket; without --native, which slows the workers down.
+        flags = ["--subprocesses", "--function", "--nonblocking", "--rate", str(RATE)]
+        return [str(PY_SPY), "record", *flags, "--pid", str(self._pid), "--output", str(self._svg)]
+
+    def _end(self, process: subprocess.Popen[str], *, failed: bool) -> None:
+        self.seconds = time.monotonic() - self._started
+        self.cpu_seconds = self._cpu() - self._cpu_before
+        process.send_signal(signal.SIGINT)
+        try:
+            _, errors = process.communicate(timeout=_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            _, errors = process.communicate()
+        if not failed and not self._svg.exists():
+            raise LabError(f"py-spy wrote no profile: {_last_line(errors)}")
+        if self._svg.exists():
+            svg = self._svg.read_text(errors="replace")
+            self._svg.write_text(_INVALID_XML.sub("", without_root(svg)))
+
+    def _cpu(self) -> float:
+        return cpu_seconds({"backend": self._pid})["backend"]
+
+
+def _last_line(errors: str) -> str:
+    lines = errors.strip().splitlines()
+    return lines[-1].strip() if lines else "it printed nothing."

@@ -1,0 +1,1 @@
+"""Results: typed, judged, stored, drawn."""

@@ -1,0 +1,88 @@
+"""Catalogs: profiles, scenarios, experiments, presets, targets and stored runs."""
+
+import tomllib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from load_lab.errors import LabError
+from load_lab.load import Profile, Scenario
+from load_lab.paths import EXPERIMENTS, PRESETS, TARGETS
+from load_lab.results.store import StoredRun, stored_runs
+
+Entry = dict[str, str]
+
+
+def catalog(kind: str) -> list[Entry]:
+    """Return every entry of a kind: its `name`, and a line `about` it."""
+    return _KINDS[kind]()
+
+
+def _profiles() -> list[Entry]:
+    return [{"name": entry.value, "about": entry.about} for entry in Profile]
+
+
+def _scenarios() -> list[Entry]:
+    return [{"name": entry.value, "about": entry.about} for entry in Scenario]
+
+
+def _experiments() -> list[Entry]:
+    files = sorted(EXPERIMENTS.glob("*.toml"))
+    return [{"name": path.stem, "about": _title(path)} for path in files]
+
+
+def _title(path: Path) -> str:
+    """Return the title of an experiment or target, else its address; "damaged" for a file that is
+    not TOML.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        return str(document.get("title") or document.get("url", ""))
+    except (ValueError, RecursionError):
+        return "damaged"
+
+
+def _presets() -> list[Entry]:
+    files = sorted(PRESETS.glob("*.env"))
+    return [{"name": path.stem, "about": _comment(path)} for path in files]
+
+
+def _comment(path: Path) -> str:
+    """Return the first line of a preset, which describes it."""
+    first, _, _ = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+    return first.lstrip("# ")
+
+
+def _targets() -> list[Entry]:
+    return [{"name": path.stem, "about": _title(path)} for path in sorted(TARGETS.glob("*.toml"))]
+
+
+def _runs() -> list[Entry]:
+    return [
+        {"name": run.name, "kind": run.kind, "written": _modified_at(run), "about": _about(run)}
+        for run in stored_runs()
+    ]
+
+
+def _modified_at(run: StoredRun) -> str:
+    time = datetime.fromtimestamp(run.path.stat().st_mtime, UTC)
+    return time.isoformat(timespec="seconds")
+
+
+def _about(run: StoredRun) -> str:
+    """Return the answer, the verdict or the state; "damaged" for an unreadable file."""
+    try:
+        document = run.document()
+    except LabError:
+        return "damaged"
+    return str(next(filter(None, map(document.get, ("headline", "verdict", "state"))), ""))
+
+
+_KINDS: dict[str, Callable[[], list[Entry]]] = {
+    "profiles": _profiles,
+    "scenarios": _scenarios,
+    "experiments": _experiments,
+    "presets": _presets,
+    "targets": _targets,
+    "runs": _runs,
+}

@@ -1,0 +1,1 @@
+"""`lab k6`: one load, from its start to the verdict."""

@@ -1,0 +1,1 @@
+"""`lab soak`: a long load, with its growth measured against its limits."""

@@ -1,0 +1,37 @@
+"""`lab soak`: what is typed.
+
+What it needs is imported when it runs: `lab --help` reads this module.
+"""
+
+from typing import Annotated, Any
+
+import typer
+
+from load_lab.load import ApiScenario as Api
+from load_lab.options import ApiScenario, Json, current_engine, print_result
+
+
+def soak(
+    duration: Annotated[str, typer.Option(help="Length of the load, 60s or more.")] = "1h",
+    scenario: ApiScenario = Api.JOURNEY,
+    rate: Annotated[
+        int | None,
+        typer.Option(min=1, help="Arrival rate per second. Default: half of the capacity."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Hold half of the capacity for a long time.
+
+    Exit code 1 if memory, disk, connections or logs grow too much. Native engine only.
+    """
+    from load_lab.soak import long_load, wording
+
+    document = long_load.run(current_engine(), long_load.validate_options(scenario, duration, rate))
+    print_result(document, as_json, wording.soak)
+    exit_unless_kept(document)
+
+
+def exit_unless_kept(document: dict[str, Any]) -> None:
+    """Exit with 1 if one of the limits of an overload or a soak was exceeded."""
+    if not all(metric["kept"] for metric in document["figures"]):
+        raise typer.Exit(1)

@@ -1,0 +1,90 @@
+"""Locks of one stack. Commands that change it wait for each other; a second measurement is refused.
+
+The kernel releases a lock when its process ends, however it ends.
+"""
+
+import fcntl
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from load_lab.console import note
+from load_lab.errors import LabError
+from load_lab.paths import current_state, make_open
+
+
+@contextmanager
+def change_lock() -> Iterator[None]:
+    """Lock the stack for a start, a stop or a change; wait for a command that has the lock."""
+    with _open("change") as file:
+        if not _lock(file):
+            note(f"Waiting for {_holder(file)}, which changes this stack.")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        _write_holder(file)
+        yield
+
+
+@contextmanager
+def measurement_lock() -> Iterator[None]:
+    """Lock the stack for a load: two at once would distort each other.
+
+    Raises:
+        LabError: another command measures.
+    """
+    with _open("measurement") as file:
+        _require_lock(file)
+        _write_holder(file)
+        yield
+
+
+def require_no_measurement() -> None:
+    """Check that no command measures on the stack.
+
+    Raises:
+        LabError: one does.
+    """
+    with _open("measurement") as file:
+        _require_lock(file)
+
+
+def _open(name: str) -> IO[str]:
+    base = current_state().base
+    make_open(base)
+    # Opened without truncation: it has the holder of the lock.
+    return os.fdopen(os.open(_path(base, name), os.O_RDWR | os.O_CREAT, 0o600), "r+")
+
+
+def _path(base: Path, name: str) -> Path:
+    return base / f"{name}.lock"
+
+
+def _lock(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _require_lock(file: IO[str]) -> None:
+    if not _lock(file):
+        raise LabError(
+            f"{_holder(file)} measures on this stack. Wait for it, or stop it (Ctrl-C, or "
+            "`kill` with its process number)."
+        )
+
+
+def _write_holder(file: IO[str]) -> None:
+    command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
+    file.seek(0)
+    file.truncate()
+    file.write(f"`{command}` (process {os.getpid()})")
+    file.flush()
+
+
+def _holder(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read() or "another `lab`"

@@ -1,0 +1,81 @@
+"""Checks before the stack is started."""
+
+import re
+import resource
+import shutil
+
+from load_lab.errors import LabError
+from load_lab.paths import ROOT, State
+from load_lab.settings import LOOPBACK, Settings
+from load_lab.stack.native.render import OPEN_FILES
+from load_lab.stack.native.services.service import Service
+from load_lab.stack.native.supervision import port_is_open
+from load_lab.stack.placement import MONITORED_SERVICES
+
+# Data, WAL (up to 4 GB in a long run, see postgresql.conf) and Prometheus's blocks of a first run
+# use about 1 GB.
+MIN_FREE_BYTES = 2 * 1024**3
+# In a path, Nginx or supervisor reads these as something else; the same list: native/make-venv.sh.
+_SPECIAL = re.compile(r"""[\s;%$"'\\`{}#:*?\[\]()&|<>!]""")
+
+
+def check(settings: Settings, state: State, services: list[Service]) -> None:
+    """Check the ports, the disk space and the limit of open files.
+
+    Raises:
+        LabError: the stack can't run here.
+    """
+    _check_ports(settings, services)
+    _check_disk(state)
+    _check_open_files()
+
+
+def check_paths(state: State) -> None:
+    """Check the project's and the state's path.
+
+    Raises:
+        LabError: the services would read one as something else.
+    """
+    for path, remedy in ((ROOT, "Move the project"), (state.base, "Choose another LAB_STATE_DIR")):
+        if special := _SPECIAL.search(str(path)):
+            raise LabError(
+                f"The native engine can't run in {path}: the path contains {special[0]!r}. Nothing "
+                f"was started. {remedy}: letters, digits and . _ - + , @ = ~ are fine."
+            )
+
+
+def _check_ports(settings: Settings, services: list[Service]) -> None:
+    hosts = {service.port: service.host for service in services if service.port}
+    hosts[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
+    hosts[settings.delayed_postgres_port] = hosts[settings.delayed_backend_port] = LOOPBACK
+    names = {s.port: "LAB_EXPORTERS_PORT" for s in services if s.name in MONITORED_SERVICES}
+    delayed = (settings.delayed_postgres_port, settings.delayed_backend_port)
+    names |= dict.fromkeys(delayed, "LAB_TOXIPROXY_PORT")
+    names |= {int(v): k for k, v in settings.as_env().items() if k.endswith("_PORT")}
+    conflicts = [port for port, host in sorted(hosts.items()) if port_is_open(host, port)]
+    if conflicts:
+        ports = ", ".join(f"{port} ({names[port]})" for port in conflicts)
+        other = conflicts[0] + (1000 if conflicts[0] < 60_000 else -1000)
+        raise LabError(
+            f"Something already listens on port {ports}. Nothing was started. Stop it, or "
+            f"choose another port: {names[conflicts[0]]}={other} lab up"
+        )
+
+
+def _check_disk(state: State) -> None:
+    free = shutil.disk_usage(state.base).free
+    if free < MIN_FREE_BYTES:
+        raise LabError(
+            f"The disk of {state.base} has {free / 1e9:.1f} GB free; the stack needs "
+            f"{MIN_FREE_BYTES / 1e9:.1f} GB. Nothing was started. Make room, or put the state "
+            "elsewhere with LAB_STATE_DIR."
+        )
+
+
+def _check_open_files() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < OPEN_FILES:
+        raise LabError(
+            f"This shell may open {hard} files; a stack under load needs {OPEN_FILES}. "
+            f"Raise the limit (`ulimit -Hn {OPEN_FILES}` as root, or limits.conf)."
+        )

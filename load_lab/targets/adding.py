@@ -1,0 +1,61 @@
+"""Add a target: check that it answers, then write its file."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from load_lab.console import step
+from load_lab.errors import UsageError
+from load_lab.paths import TARGETS
+from load_lab.targets.declared import DeclaredTarget
+from load_lab.targets.file import VARIABLE, parse_target
+
+# Headers whose value is a secret: it belongs into a variable.
+_SECRET_HEADERS = re.compile(r"authorization|cookie|token|key|secret|session|csrf", re.IGNORECASE)
+
+
+def add_target(name: str, values: dict[str, Any], headers: list[str], *, replace: bool) -> Path:
+    """Write targets/NAME.toml; return its path.
+
+    Raises:
+        UsageError: a value is invalid, or there is such a target.
+        LabError: the target does not answer.
+    """
+    path = _new_path(name, replace)
+    document = values | ({"headers": dict(map(_header, headers))} if headers else {})
+    file = parse_target(document, f"{name} was not added, since values are invalid")
+    target = DeclaredTarget(name, file, path, is_written=False)
+    with step(f"Waiting for {target.url}{target.file.ready}"):
+        target.require_ready()
+    path.parent.mkdir(exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(tomli_w.dumps(document), encoding="utf-8")
+    part.replace(path)
+    return path
+
+
+def _new_path(name: str, replace: bool) -> Path:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", name):
+        raise UsageError(f"'{name}' can't name a target. Up to 40 letters, digits and dashes.")
+    path = TARGETS / f"{name}.toml"
+    if path.exists() and not replace:
+        raise UsageError(f"There is a target {name} already: {path}. Edit it, or add --replace.")
+    return path
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    name, value = name.strip(), value.strip()
+    if not colon or not value or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
+        # Not the text itself: it may have the secret.
+        raise UsageError(
+            "A --header is written 'Name: value', such as 'Authorization: Token ${SHOP_TOKEN}'."
+        )
+    if _SECRET_HEADERS.search(name) and not VARIABLE.search(value):
+        raise UsageError(
+            f"The value of {name} would be stored in a file. Put the secret into a variable, and "
+            f"write in single quotes: --header '{name}: … ${{MY_TOKEN}}'"
+        )
+    return name, value

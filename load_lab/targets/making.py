@@ -1,0 +1,371 @@
+"""Make the mix of a target: from its OpenAPI document, Django's routes, a log or a HAR file."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import httpx
+
+from load_lab.console import note, step
+from load_lab.errors import LabError, UsageError
+from load_lab.settings import load_settings
+from load_lab.stack import http
+from load_lab.stack.locks import measurement_lock
+from load_lab.targets.app_process import ready
+from load_lab.targets.credentials import credentials
+from load_lab.targets.declared import DeclaredTarget, find_allowed
+from load_lab.targets.mix import SAFE_METHODS, LeftOut, Mix, Operation, write_mix
+from load_lab.targets.sources.access_log import read_access_log
+from load_lab.targets.sources.answers import Answers
+from load_lab.targets.sources.explorer import explore, templates_of, unsent
+from load_lab.targets.sources.har import read_har
+from load_lab.targets.sources.openapi import ApiOperation, Parameter, read_operations
+from load_lab.targets.sources.placeholders import parameter_names
+from load_lab.targets.sources.routes import read_routes, route_templates
+from load_lab.targets.sources.safety import forbidden_reason
+from load_lab.targets.sources.session import Session
+from load_lab.targets.sources.templates import Template
+from load_lab.targets.sources.writes import Writes, explore_writes
+
+Source = Literal["openapi", "routes", "log", "har"]
+
+# A large API's document takes seconds to be written.
+_DOCUMENT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class MixOptions:
+    """`source` None: the OpenAPI document if the target file has one, else Django's routes. `file`
+    is the log or HAR file. `named` and `leave_out` are added to those of the target's file.
+    """
+
+    source: Source | None = None
+    file: Path | None = None
+    most: int = 20
+    seed: int = 0
+    named: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
+    keep_times: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The operations that an exploration would send, and what it leaves out."""
+
+    target: str
+    source: str
+    operations: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "target": self.target,
+            "source": self.source,
+            "operations": list(self.operations),
+            "left_out": [each.model_dump() for each in self.left_out],
+        }
+
+
+# Asks the user; raises LabError if the plan's requests may not be sent.
+Approve = Callable[[Plan], None]
+
+
+@dataclass(frozen=True)
+class MadeMix:
+    """A mix that was written to `path`."""
+
+    target: str
+    path: Path
+    mix: Mix
+
+    def document(self) -> dict[str, Any]:
+        """Return the mix as JSON data, without its addresses: they can be secrets."""
+        operations = [
+            {**each.model_dump(exclude={"requests", "headers"}), "addresses": len(each.requests)}
+            for each in self.mix.operations
+        ]
+        return {
+            "target": self.target,
+            "file": str(self.path),
+            "source": self.mix.source,
+            "operations": operations,
+            "left_out": [each.model_dump() for each in self.mix.left_out],
+            "arrivals": len(self.mix.arrivals),
+        }
+
+
+def make_mix(
+    name: str, options: MixOptions, approve: Approve, allowed_host: str | None = None
+) -> MadeMix:
+    """Find the requests of a target, and write its mix. `approve` sees what Django's routes have to
+    be sent with the user's credentials: nobody described them as harmless.
+
+    Raises:
+        UsageError: the target or the source is unknown or invalid, or may not be loaded.
+        LabError: the target does not answer, or the user does not approve.
+    """
+    target, options, source = _prepared(name, options, allowed_host)
+    with _started(target) as running:
+        if source in _READERS:
+            described = _READERS[source](running)
+            if source == "routes" and (target.file.headers or target.file.auth):
+                approve(_plan(name, described, options))
+            mix = _explored(running, described, options)
+        else:
+            mix = _RECORDS[source](running, options)
+    write_mix(mix, target.mix_path)
+    return MadeMix(name, target.mix_path, mix)
+
+
+def plan_mix(name: str, options: MixOptions, allowed_host: str | None = None) -> Plan:
+    """Return what `make_mix` would send.
+
+    Raises:
+        UsageError: as `make_mix`, or a log or HAR file is the source.
+    """
+    target, options, source = _prepared(name, options, allowed_host)
+    if source not in _READERS:
+        raise UsageError(f"--dry-run lists what would be sent: with --{source}, nothing is.")
+    with _started(target) as running:
+        return _plan(name, _READERS[source](running), options)
+
+
+def _prepared(
+    name: str, options: MixOptions, allowed_host: str | None
+) -> tuple[DeclaredTarget, MixOptions, Source]:
+    target = find_allowed(name, allowed_host)
+    source = options.source or _default_source(target)
+    if options.leave_out and source not in _READERS:
+        raise UsageError(f"--leave-out names operations that are sent: with --{source}, none is.")
+    file = target.file
+    named, leave_out = (*options.named, *file.named), (*options.leave_out, *file.leave_out)
+    return target, replace(options, named=named, leave_out=leave_out), source
+
+
+@contextmanager
+def _started(target: DeclaredTarget) -> Iterator[DeclaredTarget]:
+    """Yield the target, which runs for the block if the lab starts it; without its cache."""
+    if target.file.start is None:
+        yield target
+        return
+    file = target.file.model_copy(update={"cache": None})
+    # A measurement may have started a target, which a second start would stop.
+    with measurement_lock(), ready(replace(target, file=file), load_settings()) as running:
+        yield running
+
+
+def _default_source(target: DeclaredTarget) -> Source:
+    if target.file.openapi:
+        return "openapi"
+    if target.file.manage:
+        return "routes"
+    raise UsageError(
+        f'{target.path} names no source of requests. Add openapi = "/api/schema/", or manage = '
+        f'["venv/bin/python", "manage.py"]. Or name a file: lab mix make {target.name} --log FILE'
+    )
+
+
+@dataclass(frozen=True)
+class _Described:
+    """The operations that a source describes. With `writes`, those that write are sent, too."""
+
+    operations: list[ApiOperation]
+    source: str
+    writes: bool = False
+
+
+def _plan(name: str, described: _Described, options: MixOptions) -> Plan:
+    reasons = unsent(described.operations, options.named, options.leave_out)
+    if described.writes:
+        writes = [each for each in described.operations if each.method not in SAFE_METHODS]
+        reasons |= {each: forbidden_reason(each, options.named) for each in writes}
+    return Plan(
+        name,
+        described.source,
+        tuple(each.name for each, reason in reasons.items() if not reason),
+        tuple(LeftOut(name=each.name, reason=why) for each, why in reasons.items() if why),
+    )
+
+
+def _from_openapi(target: DeclaredTarget) -> _Described:
+    operations, source = _openapi_operations(target)
+    return _Described(operations, source, target.file.writes)
+
+
+def _from_routes(target: DeclaredTarget) -> _Described:
+    return _Described([_operation(each) for each in _templates(target)], "Django's routes")
+
+
+_READERS: dict[Source, Callable[[DeclaredTarget], _Described]] = {
+    "openapi": _from_openapi,
+    "routes": _from_routes,
+}
+
+
+def _from_log(target: DeclaredTarget, options: MixOptions) -> Mix:
+    templates = _known_templates(target)
+    with step(f"Reading {options.file}"):
+        log = read_access_log(
+            options.file or Path(),
+            templates=templates,
+            most=options.most,
+            named=options.named,
+            keep_times=options.keep_times,
+        )
+    if log.broken_lines:
+        note(f"{log.broken_lines} of {log.lines} lines could not be read.")
+    if log.has_whole_seconds:
+        note("The log has whole seconds: its requests are spread evenly over each.")
+    return log.mix
+
+
+def _from_har(target: DeclaredTarget, options: MixOptions) -> Mix:
+    return read_har(
+        options.file or Path(),
+        urlsplit(target.url).netloc,
+        templates=_known_templates(target),
+        most=options.most,
+        named=options.named,
+    )
+
+
+_RECORDS: dict[Source, Callable[[DeclaredTarget, MixOptions], Mix]] = {
+    "log": _from_log,
+    "har": _from_har,
+}
+
+
+def _operation(template: Template) -> ApiOperation:
+    """Return a route as an operation without a description: its values come from answers alone."""
+    path = template.path_template
+    parameters = tuple(map(Parameter, parameter_names(path)))
+    return ApiOperation(template.method, path, template.name, parameters, (), (), template.views)
+
+
+def _known_templates(target: DeclaredTarget) -> list[str | Template]:
+    """Return the templates that name the paths of a log; without one, their shape does."""
+    if target.file.openapi:
+        return [each.template for each in _openapi_operations(target)[0]]
+    return list(_templates(target)) if target.file.manage else []
+
+
+def _templates(target: DeclaredTarget) -> list[Template]:
+    if not target.file.manage:
+        raise UsageError(
+            f'{target.path} does not say how to read the routes. Add manage = ["venv/bin/python", '
+            '"manage.py"]; the command runs in the folder of that file.'
+        )
+    with step("Reading Django's routes"):
+        return route_templates(read_routes(target.file.manage, target.folder, os.environ))
+
+
+def _explored(target: DeclaredTarget, described: _Described, options: MixOptions) -> Mix:
+    """Send each operation's requests, and keep those that are answered with 2xx."""
+    target.require_ready()
+    operations = described.operations
+    with (
+        step(f"Asking {len(operations)} operations of {target.url}"),
+        _client(target, httpx.Limits()) as client,
+        httpx.Client(base_url=target.url, verify=http.certificates()) as stranger,
+    ):
+        answers = Answers(templates_of(operations), client.base_url)
+        found, left_out = explore(
+            operations,
+            client,
+            most=options.most,
+            seed=options.seed,
+            named=options.named,
+            leave_out=options.leave_out,
+            answers=answers,
+            session=_session(target, client, stranger),
+        )
+    if described.writes:
+        written = _written(target, operations, answers, found, options)
+        reads = [each for each in left_out if each.name not in _names(operations)]
+        found, left_out = found + written.operations, (*reads, *written.left_out)
+    return Mix(source=described.source, operations=found, left_out=left_out)
+
+
+def _session(
+    target: DeclaredTarget, client: httpx.Client, stranger: httpx.Client
+) -> Session | None:
+    """Return what notices that a request ended the session, if the target has credentials."""
+    if not target.credentials.headers:
+        return None
+    renew = (lambda: credentials(target.file, target.folder).headers) if target.file.auth else None
+    return Session(client, stranger, renew)
+
+
+def _written(
+    target: DeclaredTarget,
+    operations: list[ApiOperation],
+    answers: Answers,
+    reads: Sequence[Operation],
+    options: MixOptions,
+) -> Writes:
+    """Send the operations that write, to objects that are created for it."""
+    # A request that writes is sent once, so no connection may be one that the target closes.
+    with (
+        step(f"Writing to {target.url}"),
+        _client(target, httpx.Limits(max_keepalive_connections=0)) as client,
+    ):
+        written = explore_writes(operations, client, answers, reads, named=options.named)
+    if written.remaining:
+        note(_remaining(written.remaining))
+    return written
+
+
+def _remaining(counts: Mapping[str, int]) -> str:
+    """Return which objects stay, without the names of all operations of a large API."""
+    name, count = max(counts.items(), key=lambda each: each[1])
+    others = sum(counts.values()) - count
+    rest = f", and {others} of {len(counts) - 1} other operations" if others else ""
+    return f"{count} objects of {name} remain{rest}: no DELETE of them was accepted."
+
+
+def _client(target: DeclaredTarget, limits: httpx.Limits) -> httpx.Client:
+    headers = dict(target.credentials.headers)
+    return httpx.Client(
+        base_url=target.url, headers=headers, verify=http.certificates(), limits=limits
+    )
+
+
+def _names(operations: Iterable[ApiOperation]) -> set[str]:
+    """Return the names of the operations that write."""
+    return {each.name for each in operations if each.method not in SAFE_METHODS}
+
+
+def _openapi_operations(target: DeclaredTarget) -> tuple[list[ApiOperation], str]:
+    """Return the operations of the target's OpenAPI document, and where that is."""
+    location = target.file.openapi or ""
+    if location.startswith("/"):
+        location = target.url + location
+    with step(f"Reading {location}"):
+        text = _fetch(location, target) if "://" in location else _read(target.folder / location)
+        return list(read_operations(text, location)), location
+
+
+def _fetch(url: str, target: DeclaredTarget) -> str:
+    is_own = urlsplit(url).netloc == urlsplit(target.url).netloc
+    headers = target.credentials.headers if is_own else {}
+    try:
+        response = http.get(url, timeout=_DOCUMENT_SECONDS, headers=headers)
+    except httpx.HTTPError as error:
+        raise LabError(f"{url} does not answer ({error}). Start the target.") from None
+    if response.status_code != httpx.codes.OK:
+        raise UsageError(
+            f"{url} answers {response.status_code}. Correct openapi in {target.path}, or its "
+            "[headers]."
+        )
+    return response.text
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} can't be read: {error}.") from None

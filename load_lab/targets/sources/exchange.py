@@ -1,0 +1,133 @@
+"""One request to a target, and what came back: limited in time and size."""
+
+import re
+import time
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+
+import httpx
+from lab_settings.messages import shorten
+
+from load_lab.errors import LabError
+from load_lab.targets.mix import SAFE_METHODS, Method
+
+# Seconds for a request with its answer.
+_TIMEOUT = 10.0
+# Bytes of an answer that are read: the items at the beginning of a long list are not worth more.
+_MOST_BYTES = 16_000_000
+# Errors of a connection that the target closed while it was idle.
+_CLOSED = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
+
+# What a failure shows of an answer, and the shortest header value that may be a secret in it.
+_MOST_CHARACTERS = 200
+_SHORTEST_SECRET = 6
+_JSON_WEB_TOKEN = re.compile(r"eyJ[\w-]+(\.[\w-]+)*")
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The answer to a request. `status` is None if there was none; `problem` is empty if it was
+    2xx; `body` is empty unless it is JSON; `challenge` is the scheme of WWW-Authenticate, and
+    `location` the header of that name.
+    """
+
+    status: int | None = None
+    problem: str = ""
+    body: bytes = b""
+    challenge: str = ""
+    location: str = ""
+
+
+@dataclass(frozen=True)
+class Content:
+    """The body of a request."""
+
+    media_type: str
+    text: str
+
+
+def send(
+    client: httpx.Client, method: Method, path: str, content: Content | None = None
+) -> Exchange:
+    """Send a request. Cookies of the answer are not stored: in a load, each client is new.
+
+    One that writes is sent once, even if the connection was closed: it may have been received.
+
+    Raises:
+        LabError: the target accepts no connection.
+    """
+    cookies = httpx.Cookies(client.cookies)
+    try:
+        if method in SAFE_METHODS:
+            return _send_again_if_closed(client, method, path)
+        return _send(client, method, path, content)
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        raise LabError(
+            f"{client.base_url} accepts no connection for {method} {shorten(path)} ({error}). "
+            "Start the target, or correct its address."
+        ) from None
+    except httpx.TimeoutException:
+        return Exchange(problem=f"no complete answer within {_TIMEOUT:.0f} s")
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return Exchange(problem=f"no valid answer ({type(error).__name__}: {shorten(error)})")
+    finally:
+        client.cookies = cookies
+
+
+def _send_again_if_closed(client: httpx.Client, method: Method, path: str) -> Exchange:
+    try:
+        return _send(client, method, path)
+    except _CLOSED:
+        return _send(client, method, path)
+
+
+def _send(
+    client: httpx.Client, method: Method, path: str, content: Content | None = None
+) -> Exchange:
+    deadline = time.monotonic() + _TIMEOUT
+    request = client.build_request(
+        method,
+        path,
+        content=content.text.encode() if content else None,
+        headers={"Content-Type": content.media_type} if content else None,
+        timeout=_TIMEOUT,
+    )
+    response = client.send(request, stream=True, follow_redirects=False)
+    with closing(response):
+        body = _read(response, deadline)
+    status = response.status_code
+    location = response.headers.get("location", "")
+    is_json = "json" in response.headers.get("content-type", "")
+    body = body if is_json else b""
+    if response.is_success:
+        return Exchange(status, body=body, location=location)
+    if response.has_redirect_location:
+        return Exchange(status, f"redirects to {shorten(location)}")
+    challenge = response.headers.get("www-authenticate", "").partition(" ")[0]
+    return Exchange(status, f"answered {status}", body, challenge)
+
+
+def _read(response: httpx.Response, deadline: float) -> bytes:
+    """Read the body up to the limit. An endless one (server-sent events) ends with the time."""
+    body = bytearray()
+    for chunk in response.iter_bytes():
+        body += chunk
+        if len(body) >= _MOST_BYTES:
+            break
+        if time.monotonic() > deadline:
+            raise httpx.ReadTimeout("The answer does not end.")
+    return bytes(body)
+
+
+def failure_text(exchange: Exchange, sent: Iterable[str]) -> str:
+    """Return the problem with the beginning of the answer, without the values of the headers that
+    were sent: a target may echo them.
+    """
+    text = " ".join(exchange.body.decode(errors="replace").split())
+    words = {word for value in sent for word in (value, *value.split())}
+    for word in sorted(words, key=len, reverse=True):
+        if len(word) >= _SHORTEST_SECRET:
+            text = text.replace(word, "…")
+    text = _JSON_WEB_TOKEN.sub("…", text)[:_MOST_CHARACTERS]
+    return f"{exchange.problem}: {text}" if text else exchange.problem

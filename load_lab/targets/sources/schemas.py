@@ -1,0 +1,163 @@
+"""The schema of a request's body, and what it accepts."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from load_lab.targets.sources.document import Json, Node
+
+# A schema may contain itself.
+_MOST_LEVELS = 5
+# How an answer names the id of a nested object, the most usual first; `value` is that of a choice.
+_IDENTIFIERS = ("id", "pk", "uuid", "value", "slug", "code", "key", "name", "url")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What is read of a schema. `examples` are values that the document names, the most certain
+    first; `choices` are all values that it allows, if it lists them.
+    """
+
+    kind: str = ""
+    properties: Mapping[str, "Schema"] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
+    items: "Schema | None" = None
+    examples: tuple[Json, ...] = ()
+    choices: tuple[Json, ...] = ()
+    format: str = ""
+    pattern: str = ""
+    longest: int | None = None
+    minimum: float | None = None
+    read_only: bool = False
+
+    @property
+    def writable(self) -> dict[str, "Schema"]:
+        return {name: each for name, each in self.properties.items() if not each.read_only}
+
+    @property
+    def is_scalar(self) -> bool:
+        return not self.properties and self.kind not in ("object", "array")
+
+
+def read_schema(node: Node, levels: int = _MOST_LEVELS) -> Schema:
+    """Read a schema with those that it is composed of; of alternatives, the first."""
+    parts = list(_parts(node))
+    properties: dict[str, Schema] = {}
+    for name, each in (member for part in parts for member in part.at("properties").members()):
+        if levels and name not in properties:
+            properties[name] = read_schema(each, levels - 1)
+    items = [part.at("items") for part in parts if part.at("items").exists and levels]
+    return Schema(
+        kind=_kind(parts, properties),
+        properties=properties,
+        required=frozenset(name for part in parts for name in part.at("required").texts()),
+        items=read_schema(items[0], levels - 1) if items else None,
+        examples=tuple(_examples(parts)),
+        choices=tuple(_choices(node)),
+        format=_first_text(parts, "format"),
+        pattern=_first_text(parts, "pattern"),
+        longest=_whole(_first_text(parts, "maxLength")),
+        minimum=_number(_first_text(parts, "minimum")),
+        read_only=_first_text(parts, "readOnly") == "true",
+    )
+
+
+def fitted(value: Json, schema: Schema) -> Iterator[Json]:
+    """Yield a value of an answer as the schema of a request wants it; nothing if it does not fit.
+
+    An answer may have a nested object where the request has its id.
+    """
+    match value:
+        case None:
+            return
+        case dict():
+            yield from _fitted_object(value, schema)
+        case list():
+            if not (schema.properties or schema.kind not in ("array", "")):
+                elements = schema.items or Schema()
+                yield [each for element in value for each in fitted(element, elements)]
+        case _ if schema.kind == "object" or schema.properties:
+            if "id" in schema.properties:
+                yield {"id": value}
+        case _ if schema.kind != "array" and (not schema.choices or value in schema.choices):
+            yield value
+
+
+def accepts_text(schema: Schema, text: str) -> bool:
+    """Return whether length and pattern of a schema allow a text."""
+    try:
+        matches = not schema.pattern or re.search(schema.pattern, text) is not None
+    except (re.error, RecursionError):
+        matches = True
+    return matches and (schema.longest is None or len(text) <= schema.longest)
+
+
+def _fitted_object(value: dict[str, Json], schema: Schema) -> Iterator[Json]:
+    identifier = next((name for name in _IDENTIFIERS if _is_scalar(value.get(name))), "")
+    if schema.is_scalar and schema.kind:
+        if identifier:
+            yield value[identifier]
+    elif schema.properties and identifier in schema.writable:
+        # One field identifies a nested object that exists; the others could contradict it.
+        yield {identifier: value[identifier]}
+    elif schema.properties:
+        yield {
+            name: each
+            for name, part in schema.writable.items()
+            for each in fitted(value.get(name), part)
+        }
+    elif schema.kind != "array":
+        yield value
+
+
+def _is_scalar(value: Json) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    """Yield a schema, those that it is composed of, and its first alternative that is not null."""
+    waiting, seen = [node], set[int]()
+    while waiting:
+        part = waiting.pop(0)
+        if part.place in seen:
+            continue
+        seen.add(part.place)
+        yield part
+        waiting.extend(part.at("allOf").elements())
+        alternatives = [*part.at("oneOf").elements(), *part.at("anyOf").elements()]
+        waiting.extend([each for each in alternatives if each.at("type").text() != "null"][:1])
+
+
+def _kind(parts: list[Node], properties: Mapping[str, Schema]) -> str:
+    texts = [text for part in parts for text in part.at("type").texts() if text != "null"]
+    return texts[0] if texts else "object" if properties else ""
+
+
+def _examples(parts: list[Node]) -> Iterator[Json]:
+    for key in ("example", "default", "const"):
+        yield from (part.at(key).json() for part in parts if part.at(key).exists)
+    for key in ("examples", "enum"):
+        yield from (each.json() for part in parts for each in part.at(key).elements())
+
+
+def _choices(node: Node) -> Iterator[Json]:
+    """Yield the values of every alternative: an empty one is often one."""
+    alternatives = [*node.at("oneOf").elements(), *node.at("anyOf").elements()]
+    for part in (*_parts(node), *alternatives):
+        yield from (each.json() for each in part.at("enum").elements())
+
+
+def _first_text(parts: list[Node], key: str) -> str:
+    return next((text for part in parts if (text := part.at(key).text())), "")
+
+
+def _whole(text: str) -> int | None:
+    number = _number(text)
+    return None if number is None else int(number)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None

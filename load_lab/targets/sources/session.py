@@ -1,0 +1,104 @@
+"""The session of an exploration: which request ended it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import httpx
+
+from load_lab.console import note
+from load_lab.errors import LabError
+from load_lab.targets.sources.exchange import Exchange, send
+from load_lab.targets.sources.openapi import ApiOperation
+
+# Statuses of an answer to somebody whom the target does not know, besides redirects.
+_REFUSALS = frozenset({401, 403})
+
+# Returns the headers of a new session.
+Renew = Callable[[], Mapping[str, str]]
+
+
+class Session:
+    """Knows a page that is answered only within the session, and requests it after others.
+
+    `client` sends the target's credentials, `stranger` none; `renew` is None if they are constant.
+    """
+
+    def __init__(
+        self, client: httpx.Client, stranger: httpx.Client, renew: Renew | None = None
+    ) -> None:
+        self._client, self._stranger, self._renew = client, stranger, renew
+        self._page: ApiOperation | None = None
+
+    def find_page(self, operations: Iterable[ApiOperation]) -> dict[ApiOperation, str]:
+        """Find the page among these operations. Return those that ended the session, and why, see
+        `check`.
+        """
+        ended: dict[ApiOperation, str] = {}
+        refused = ""
+        for operation in self._candidates(operations):
+            self._page = operation
+            answer = self._answer(operation)
+            if answer.problem:
+                refused = f"{operation.name} {answer.problem}"
+                if self._renew and not _is_login(answer):
+                    # It may have been the logout.
+                    self._client.headers.update(self._renew())
+            elif reason := self.check(operation):
+                ended[operation] = reason
+            else:
+                return ended
+        self._page = None
+        if refused:
+            note(f"Is the session valid? No page needs it, and {refused}.")
+        return ended
+
+    def _candidates(self, operations: Iterable[ApiOperation]) -> Iterator[ApiOperation]:
+        """Yield the operations that refuse a stranger, those that ask for a login first."""
+        later = []
+        for each in operations:
+            if not (each.path or each.query):
+                answer = send(self._stranger, each.method, each.template)
+                if _is_login(answer):
+                    yield each
+                elif _is_refused(answer):
+                    later.append(each)
+        yield from later
+
+    def check(self, operation: ApiOperation) -> str:
+        """Return why an operation that was just sent is left out: it ended the session, which this
+        makes again; "" if it did not.
+
+        Raises:
+            LabError: the session can't be made again.
+        """
+        page = self._page
+        if page is None or not _is_refused(answer := self._answer(page)):
+            return ""
+        if self._renew is None:
+            raise LabError(
+                f"{operation.name} ended the session: {page.name} then {answer.problem}. Make a "
+                f"new one, and leave the operation out: --leave-out '{operation.name}', or "
+                "leave_out in the target's file."
+            )
+        self._client.headers.update(self._renew())
+        if page != operation and _is_refused(again := self._answer(page)):
+            raise LabError(
+                f"{operation.name} ended the session, and the command of [auth] made none: "
+                f"{page.name} {again.problem}."
+            )
+        return f"not safe: it ended the session ({page.name} then {answer.problem})"
+
+    def _answer(self, page: ApiOperation) -> Exchange:
+        return send(self._client, page.method, page.template)
+
+
+def _is_refused(exchange: Exchange) -> bool:
+    """Return whether an answer is a redirect, as to a login, or a refusal."""
+    status = exchange.status or 0
+    return bool(exchange.problem) and (300 <= status < 400 or status in _REFUSALS)
+
+
+def _is_login(exchange: Exchange) -> bool:
+    """Return whether an answer asks for a login: a redirect to one says where to go afterwards. A
+    logout redirects, too.
+    """
+    return _is_refused(exchange) and (exchange.status in _REFUSALS or "?" in exchange.problem)

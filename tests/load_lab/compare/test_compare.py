@@ -1,0 +1,146 @@
+"""What `lab compare` compares, and what it refuses."""
+
+from contextlib import nullcontext
+
+import pytest
+import typer
+from support.commits import commit_with, git
+
+from load_lab.compare import cost, variants
+from load_lab.compare.blocks import Block, CompareOptions, Session
+from load_lab.compare.cli import _exit_by_verdict
+from load_lab.compare.comparison import validate_options
+from load_lab.compare.cost import Party, Side
+from load_lab.compare.result import headline
+from load_lab.compare.variants import Variant, code_of, find_variant, require_comparable
+from load_lab.errors import LabError, UsageError
+from load_lab.settings import load_settings
+from load_lab.targets.target import PlainServer
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_control", "code"),
+    [("slower", False, 1), ("slower", True, 0), ("can't tell", True, 3), ("faster", False, 0)],
+)
+def test_exit_code_is_that_of_the_verdict(verdict, is_control, code):
+    document = {"verdict": verdict, "is_control": is_control}
+    with pytest.raises(typer.Exit) if code else nullcontext() as error:
+        _exit_by_verdict(document, strict=True)
+    assert not code or error.value.exit_code == code
+
+
+def test_variants_are_presets_settings_commits_or_the_checkout():
+    assert find_variant("best").assignments[0].startswith("LAB_")
+    settings = find_variant("LAB_DETAIL=fast, LAB_WORKERS=3").settings(load_settings())
+    assert (settings.LAB_DETAIL, settings.LAB_WORKERS) == ("fast", 3)
+    assert find_variant("HEAD").commit == git("rev-parse", "HEAD")
+    assert find_variant(".") == Variant(".")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no-such-branch", "no-such-branch is no preset (article, best"),
+        ("LAB_DETAIL=fast,naive", "'naive' in 'LAB_DETAIL=fast,naive' is not a setting"),
+    ],
+)
+def test_unknown_variant_is_a_usage_error(text, message):
+    with pytest.raises(UsageError) as error:
+        find_variant(text)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("LAB_DETAIL=quick", "LAB_DETAIL=quick is invalid"), ("LAB_HTTP_PORT=1", "can't change")],
+)
+def test_setting_that_a_running_stack_can_not_have_is_a_usage_error(text, message):
+    options = CompareOptions(find_variant(text), find_variant("."), "detail", 360, 0.05)
+    with pytest.raises(UsageError, match=message):
+        validate_options(options, load_settings())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"budget": 30}, "--budget 30s is too short"), ({"threshold": 0}, "0% is too low")],
+)
+def test_options_without_an_answer_are_usage_errors(changes, message):
+    known = {"budget": 360, "threshold": 0.05} | changes
+    options = CompareOptions(Variant("."), Variant("."), "detail", **known)
+    with pytest.raises(UsageError, match=message):
+        validate_options(options, load_settings())
+
+
+def test_commit_of_another_schema_is_refused():
+    commit = commit_with({"backend/hotels/migrations/0099_more.py": "# more"})
+    with pytest.raises(UsageError, match="has other migrations than this checkout \\(0099_more\\)"):
+        require_comparable(find_variant("HEAD"), find_variant(commit))
+
+
+def test_commit_without_the_settings_of_the_lab_is_too_old():
+    commit = commit_with({"backend/lab_settings/declaration.py": None})
+    with pytest.raises(UsageError, match="is too old for this lab"):
+        require_comparable(find_variant(commit), find_variant("HEAD"))
+
+
+def test_commit_whose_requirements_can_not_be_installed_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(variants, "_ENVIRONMENTS", tmp_path)
+    commit = commit_with({"backend/requirements.txt": "no-such-package-of-the-lab==1\n"})
+    variant = find_variant(commit)
+    with pytest.raises(LabError, match="can't be installed"), code_of(variant):
+        pass
+    assert commit not in git("worktree", "list")
+
+
+def test_commit_without_a_setting_that_k6_checks_is_too_old():
+    declaration = git("show", "HEAD:backend/lab_settings/declaration.py")
+    commit = commit_with(
+        {"backend/lab_settings/declaration.py": declaration.replace("LAB_SHED", "LAB_OLD")}
+    )
+    with pytest.raises(UsageError, match="its backend has no LAB_SHED"):
+        require_comparable(find_variant(commit), find_variant("HEAD"))
+
+
+def test_code_of_a_commit_has_its_files_and_an_environment():
+    commit = commit_with({"backend/mark.txt": "mark"})
+    with code_of(find_variant(commit)) as folder:
+        assert (folder / "backend/mark.txt").read_text() == "mark"
+        assert (folder / ".venv/bin/python").exists()
+    assert not folder.exists()
+
+
+def _session(*requests):
+    """Return a session of equal cost whose blocks have these failed and late requests in B."""
+    changed = Variant("b", ("LAB_DETAIL=fast",))
+    session = Session(CompareOptions(Variant("a"), changed, "detail", 360, 0.05))
+    for number, (failed, late) in enumerate(requests, 1):
+        a, b = (Side(100, *counts, 20, 25, 30, 40, None) for counts in ((0, 0), (failed, late)))
+        session.blocks.append(Block(number, a, b, swapped=number % 2 == 0, control=False))
+    return session
+
+
+@pytest.mark.parametrize(
+    ("requests", "text"),
+    [
+        ([(0, 20)] * 4, "slower: 20.0% of B's requests took longer than 1,000 ms, 0.0% of A's"),
+        ([(3, 0)] * 4, "slower: 3.0% of B's requests failed, 0.0% of A's"),
+        # A burst in one block.
+        ([(0, 40), (0, 0), (0, 0), (0, 0)], "not slower by 5%: B needs 1 × the CPU per request"),
+        ([(0, 20)] * 2, "can't tell: 2 blocks are too few"),
+    ],
+)
+def test_late_and_failed_requests_decide_too(requests, text):
+    session = _session(*requests)
+    assert headline(session).startswith(text)
+    assert text.startswith(session.verdict)
+    assert session.is_clear is (len(requests) == 4)
+
+
+def test_process_that_was_replaced_during_a_block_is_an_error():
+    pids = [{"backend": 1, "postgres": 2}, {"backend": 3, "postgres": 2}]
+    target = PlainServer("shop", "http://127.0.0.1:1", "the shop")
+    party = Party(None, load_settings(), target, lambda: pids.pop(0))
+    meter = cost._Meter([party], [], 20)
+    meter.pids = meter._find_pids()
+    with pytest.raises(LabError, match="the shop: backend ended or was restarted"):
+        meter._require_same(meter._find_pids())

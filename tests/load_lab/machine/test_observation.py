@@ -1,0 +1,228 @@
+"""What the lab sees of a server under load, on real sockets, threads and logs."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import ExitStack
+from subprocess import PIPE
+
+import pytest
+
+from load_lab.machine.control_groups import GroupEvents
+from load_lab.machine.cpus import usable_cpus
+from load_lab.machine.nginx_log import lines_after, rejections, size_of
+from load_lab.machine.observation import Look, Second
+from load_lab.machine.observer import SignalSampler, Watched
+from load_lab.machine.sockets import TcpDiagnosis
+from load_lab.machine.threads import Processes
+from load_lab.stack.native.supervision import wait_for
+
+
+@pytest.fixture
+def server():
+    with socket.create_server(("127.0.0.1", 0), backlog=20) as listening:
+        yield listening
+
+
+def _connect(server, count):
+    return [socket.create_connection(server.getsockname()) for _ in range(count)]
+
+
+def _awaiting(tcp, port):
+    return sum(one.awaits for one in tcp.connections_to(port))
+
+
+def test_requests_in_flight_are_connections_that_sent_later_than_they_received(server):
+    port = server.getsockname()[1]
+    with ExitStack() as opened:
+        clients = [opened.enter_context(one) for one in _connect(server, 5)]
+        accepted = [opened.enter_context(server.accept()[0]) for _ in range(3)]
+        tcp = TcpDiagnosis()
+        opened.callback(tcp.close)
+        assert tcp.accept_queue(port) == 2
+        assert _awaiting(tcp, port) == 0
+        # The kernel's clock has steps of up to 10 ms.
+        time.sleep(0.05)
+        for client in clients:
+            client.send(b"request")
+        wait_for(lambda: _awaiting(tcp, port) == 5, seconds=2, what="five requests")
+        time.sleep(0.05)
+        for one in accepted[:2]:
+            one.send(b"response")
+        wait_for(lambda: _awaiting(tcp, port) == 3, seconds=2, what="two responses")
+        assert sum(one.segments for one in tcp.connections_to(port)) == 5
+
+
+def test_response_that_comes_slowly_is_awaited_by_a_thread(server):
+    port = server.getsockname()[1]
+    use, threads = Processes([]).use(), Counter({"outside": 1})
+    with ExitStack() as opened:
+        (client,) = (opened.enter_context(one) for one in _connect(server, 1))
+        accepted = opened.enter_context(server.accept()[0])
+        tcp = TcpDiagnosis()
+        opened.callback(tcp.close)
+        client.send(b"request")
+        second = Second(use, GroupEvents())
+        for _ in range(4):
+            # The kernel's clock has steps of up to 10 ms.
+            time.sleep(0.05)
+            accepted.send(b"a part of the response")
+            time.sleep(0.05)
+            second.add(Look(threads, connections={"postgres": tcp.connections_to(port)}))
+        # At the first look, it may be that the first part was all.
+        assert second.signals(use, GroupEvents()).awaited == {"postgres": 0.75}
+        second = second.following(use, GroupEvents())
+        second.add(Look(threads, connections={"postgres": tcp.connections_to(port)}))
+        assert second.signals(use, GroupEvents()).awaited == {"postgres": 0.0}
+
+
+def test_connections_that_a_full_queue_refuses_wait_too():
+    with socket.create_server(("127.0.0.1", 0), backlog=1) as full, ExitStack() as opened:
+        port = full.getsockname()[1]
+        for _ in range(6):
+            client = opened.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        tcp = TcpDiagnosis()
+        opened.callback(tcp.close)
+        wait_for(lambda: tcp.accept_queue(port) == 6, seconds=2, what="six connections")
+
+
+# Brings up the loopback of its network (SIOCSIFFLAGS), and sends a request in it.
+IN_ANOTHER_NETWORK = """
+import fcntl, socket, struct, sys
+fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 1))
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname())
+client.send(b"request")
+print(server.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+def test_connections_of_a_container_are_seen_in_its_network():
+    if subprocess.run(["unshare", "--net", "true"], check=False).returncode:
+        pytest.skip("only root with its rights enters the network of another process")
+    argv = ["unshare", "--net", sys.executable, "-c", IN_ANOTHER_NETWORK]
+    with (
+        subprocess.Popen(argv, stdin=PIPE, stdout=PIPE, text=True) as process,
+        ExitStack() as opened,
+    ):
+        port = int(process.stdout.readline())
+        tcp = TcpDiagnosis([process.pid])
+        opened.callback(tcp.close)
+        wait_for(lambda: _awaiting(tcp, port) == 1, seconds=2, what="the request")
+        assert tcp.accept_queue(port) == 1
+        assert tcp.connections_to(port, "127.0.0.1")
+        assert not tcp.connections_to(port, "127.0.0.2")
+        process.communicate("")
+
+
+def test_threads_are_seen_at_what_they_wait_for():
+    stop, lock = threading.Event(), threading.Lock()
+    ours, theirs = socket.socketpair()
+    lock.acquire()
+
+    def compute():
+        while not stop.is_set():
+            sum(range(1000))
+
+    works = (compute, lambda: time.sleep(3), lambda: ours.recv(1), lambda: lock.acquire())
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    processes = Processes([os.getpid()])
+    processes.refresh()
+    before = processes.use()
+    seen = set()
+
+    def has_seen_all():
+        seen.update(state for state, count in processes.states().items() if count)
+        return {"sleep", "outside", "lock", "running"} <= seen
+
+    try:
+        wait_for(has_seen_all, seconds=3, what=f"each state; seen: {seen}")
+        wait_for(
+            lambda: sum(processes.use().cpu.values()) > sum(before.cpu.values()) + 0.1,
+            seconds=5,
+            what="CPU time",
+        )
+    finally:
+        stop.set()
+        theirs.send(b"x")
+        lock.release()
+        for thread in threads:
+            thread.join()
+        ours.close()
+        theirs.close()
+
+
+def test_nginx_refusals_are_counted_by_reason_from_the_start_of_a_load(tmp_path):
+    log = tmp_path / "error.log"
+    line = '2026/11/26 [error] 1#1: *1 {}, client: 127.0.0.1, request: "POST / HTTP/1.1"\n'
+    log.write_text(line.format("no live upstreams while connecting"))
+    start = size_of(log)
+    with log.open("a") as file:
+        for text in (
+            *("no live upstreams", "12 worker_connections are not enough", "other"),
+            "accept4() failed (24: Too many open files)",
+        ):
+            file.write(line.format(text))
+    assert rejections(lines_after(log, start)) == {"connections": 1, "files": 1, "shed": 1}
+
+
+def test_second_of_a_server_has_its_requests_and_its_dependency(server):
+    port = server.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as database, ExitStack() as opened:
+        clients = [opened.enter_context(one) for one in _connect(server, 3)]
+        opened.enter_context(server.accept()[0])
+        query = opened.enter_context(socket.create_connection(database.getsockname()))
+        watched = Watched(
+            server_pids=(os.getpid(),),
+            server_ports=(port,),
+            find_dependencies=lambda: {"postgres": (database.getsockname()[:2],)},
+        )
+        time.sleep(0.05)
+        published = []
+        with SignalSampler(watched, set(usable_cpus()), published.append) as sampler:
+            for one in (*clients, query):
+                one.send(b"request")
+            wait_for(lambda: len(sampler.seconds) >= 3, seconds=6, what="three seconds")
+    last = sampler.seconds[2]
+    assert last.samples >= 5
+    assert (last.in_flight, last.queued) == (1, 2)
+    assert last.awaited == {"postgres": 1}
+    assert any("Postgres's sessions" in lost for lost in sampler.lost)
+    assert published[:2] == sampler.seconds[:2]
+
+
+def test_cpu_time_of_threads_that_ended_is_counted():
+    """An event loop may run each request in a new thread."""
+    processes = Processes([os.getpid()])
+    processes.refresh()
+    second, began, used = (
+        Second(processes.use(), GroupEvents()),
+        time.monotonic(),
+        time.process_time(),
+    )
+    for _ in range(20):
+        thread = threading.Thread(target=sum, args=(range(1_000_000),))
+        thread.start()
+        thread.join()
+    seen = second.signals(processes.use(), GroupEvents())
+    in_threads = 0.8 * (time.process_time() - used) / (time.monotonic() - began)
+    assert seen.cpu > in_threads
+    assert seen.busiest > in_threads
+
+
+def test_events_count_from_the_beginning_of_a_second():
+    use = Processes([]).use()
+    second = Second(use, GroupEvents({"server": 1.0}, {"server": 2.0}))
+    time.sleep(0.05)
+    seen = second.signals(use, GroupEvents({"server": 1.1, "redis": 9.0}, {"server": 1.0}))
+    assert 0.5 < seen.throttled["server"] <= 2.0
+    assert (seen.throttled["redis"], seen.killed["server"]) == (0.0, 0.0)
