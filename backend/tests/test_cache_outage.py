@@ -18,6 +18,12 @@ REQUESTS = 10
 
 
 @pytest.fixture
+def redis_options() -> str:
+    """Return nothing: an outage is noticed by the timeouts that are in use."""
+    return ""
+
+
+@pytest.fixture
 def frozen(stack):
     """Stop Redis with SIGSTOP: it accepts connections and sends no replies."""
     pid = stack._supervision.pid("redis")

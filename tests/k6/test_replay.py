@@ -120,6 +120,12 @@ class K6Run:
     def count(self, metric, statistic="count"):
         return self.summary["metrics"][metric]["values"][statistic]
 
+    @property
+    def dropped(self):
+        """Iterations that k6 had no CPU for: none, unless the machine is busy."""
+        metrics = self.summary["metrics"]
+        return self.count("dropped_iterations") if "dropped_iterations" in metrics else 0
+
 
 def _run(folder, server, load, *flags, mix=OPERATIONS, arrivals=(), **environ):
     """Run k6 with a mix, which is a text of a file, or its operations."""
@@ -158,7 +164,7 @@ def _load_requests(run):
 def test_each_operation_has_its_share_at_any_time(hold):
     assert hold.code == 0, hold.output
     requests = _load_requests(hold)
-    assert len(requests) in (499, 500, 501)
+    assert len(requests) + hold.dropped in (499, 500, 501)
     names = {r.path: o.name for o in OPERATIONS for r in o.requests}
     # k6 sends a few requests at the same time, so the server may receive them in another order.
     concurrent = 3
@@ -206,8 +212,9 @@ def test_two_generators_send_the_requests_of_one(hold, tmp_path):
     both = sum((run.server.counts(skip=len(OPERATIONS)) for run in runs), Counter())
     one = hold.server.counts(skip=len(OPERATIONS))
     # A run may have one arrival more or less at its end.
-    assert sum(((both - one) + (one - both)).values()) <= 3
-    assert all(abs(len(_load_requests(run)) - 250) <= 2 for run in runs)
+    dropped = hold.dropped + sum(run.dropped for run in runs)
+    assert sum(((both - one) + (one - both)).values()) <= 3 + dropped
+    assert all(abs(len(_load_requests(run)) + run.dropped - 250) <= 2 for run in runs)
 
 
 def test_unexpected_responses_stop_the_run_before_the_load(tmp_path):
