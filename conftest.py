@@ -177,6 +177,8 @@ def _set_environment() -> None:
     for name in [name for name in os.environ if name.startswith("LAB_")]:
         del os.environ[name]
     os.environ.update(DATA, **_ports(), LAB_ENGINE="native", LAB_STATE_DIR=str(STATE))
+    # Each pytest process measures by itself.
+    os.environ["LAB_LOCK"] = str(STATE / "measurement.lock")
 
     from load_lab.paths import State
     from load_lab.settings import load_settings

@@ -31,11 +31,11 @@ def _experiments(incomplete: str) -> list[str]:
 
 
 def _runs(incomplete: str) -> list[str]:
-    return _with_prefix(incomplete, (path.stem for path in paths.RESULTS.glob("[!.]*")))
+    return _with_prefix(incomplete, (path.stem for path in paths.project().results.glob("[!.]*")))
 
 
 def _targets(incomplete: str) -> list[str]:
-    return _with_prefix(incomplete, (path.stem for path in paths.TARGETS.glob("*.toml")))
+    return _with_prefix(incomplete, (path.stem for path in paths.project().targets.glob("*.toml")))
 
 
 def _with_prefix(incomplete: str, names: Any) -> list[str]:

@@ -1,15 +1,19 @@
-"""Paths of the project's folders, and of the state of one running stack."""
+"""Two places: what belongs to the lab, and the project, which is the user's folder.
+
+Below a project are the states of its stacks, results and targets.
+"""
 
 import hashlib
 import os
 import stat
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab_settings.secret_reader import SecretError, read_secret
 
-from load_lab.errors import LabError
+from load_lab.errors import LabError, UsageError
 
 
 def open_to_all(folder: Path) -> Path:
@@ -24,13 +28,22 @@ def open_to_all(folder: Path) -> Path:
     return Path("/var/lib/load-lab") / digest
 
 
+# Of the lab; other modules ask `lab_file`.
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "results"
-EXPERIMENTS = ROOT / "experiments"
-PRESETS = ROOT / "presets"
-TARGETS = ROOT / "targets"
-PROGRAMS = open_to_all(ROOT / ".lab") / "programs"
-BIN = ROOT / ".lab" / "bin"
+
+
+def lab_file(name: str = "") -> Path:
+    """Return a file or folder of the lab: k6's scripts, templates, the reference app, programs."""
+    return ROOT / name
+
+
+EXPERIMENTS = lab_file("experiments")
+PRESETS = lab_file("presets")
+PROGRAMS = open_to_all(lab_file(".lab")) / "programs"
+BIN = lab_file(".lab/bin")
+
+# The folders that make a folder a project.
+_MARKS = ("targets", ".lab")
 
 # sockaddr_un holds 108 bytes, including the terminating zero.
 _MAX_SOCKET_PATH = 100
@@ -40,7 +53,7 @@ _MAX_SOCKET_PATH = 100
 class State:
     """The files of one running stack; each stack of a project has one.
 
-    `code` is the checkout whose `backend/` it runs: this one, or that of another commit, with a
+    `code` is the checkout whose `backend/` it runs: the lab's, or that of another commit, with a
     virtual environment in `.venv`.
     """
 
@@ -54,7 +67,7 @@ class State:
     @property
     def python(self) -> Path:
         """The Python that runs the backend."""
-        return Path(sys.executable) if self.code == ROOT else self.code / ".venv/bin/python"
+        return Path(sys.executable) if self.code == lab_file() else self.code / ".venv/bin/python"
 
     @property
     def settings(self) -> Path:
@@ -142,12 +155,99 @@ def paths_outside() -> list[Path]:
     states = (state, *(State(state.base / "compare" / number) for number in ("1", "2")))
     files = [path for one in states for path in (one.postgres, one.postgres_configuration)]
     paths = (PROGRAMS, *files)
-    return [path for path in paths if ROOT not in path.parents]
+    return [path for path in paths if lab_file() not in path.parents]
+
+
+@dataclass(frozen=True)
+class Project:
+    """The user's folder: their targets and settings, and what the lab writes."""
+
+    folder: Path
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results"
+
+    @property
+    def targets(self) -> Path:
+        return self.folder / "targets"
+
+    @property
+    def env_file(self) -> Path:
+        return self.folder / ".env"
+
+    @property
+    def state(self) -> Path:
+        return self.folder / ".lab"
+
+    @property
+    def is_checkout(self) -> bool:
+        """Whether it is the folder that also has the lab's own files."""
+        return self.folder == lab_file()
+
+    def relative(self, path: Path) -> str:
+        """Return the path as results and messages name it."""
+        return str(path.relative_to(self.folder))
+
+
+def project() -> Project:
+    """Return the project: that of --project or LAB_PROJECT, else the nearest parent of the current
+    folder that is one, else the lab's checkout.
+
+    Raises:
+        UsageError: the named folder can't be one, or one project is inside another.
+    """
+    if named := os.environ.get("LAB_PROJECT"):
+        return Project(_checked(Path(named)))
+    folders = list(_projects_around(Path.cwd()))
+    if len(folders) > 1:
+        raise UsageError(
+            f"{folders[0]} is a project inside another, {folders[-1]} (each has targets/ or "
+            f".lab/). Name the one you mean: lab --project {folders[0]} …"
+        )
+    return Project(folders[0] if folders else lab_file())
+
+
+def project_of_new_target() -> Project:
+    """Return the project; outside of any, and of the checkout, the current folder becomes one.
+
+    Raises:
+        UsageError: the current folder can't be one.
+    """
+    found, current = project(), Path.cwd()
+    is_default = found.is_checkout and not os.environ.get("LAB_PROJECT")
+    if is_default and lab_file() not in (current, *current.parents):
+        return Project(_checked(current))
+    return found
+
+
+def _projects_around(current: Path) -> Iterator[Path]:
+    """Yield the projects that contain the current folder, the nearest first; none around the
+    checkout.
+    """
+    for folder in (current, *current.parents):
+        if not _is_everything(folder) and any((folder / name).is_dir() for name in _MARKS):
+            yield folder
+        if folder == lab_file():
+            return
+
+
+def _is_everything(folder: Path) -> bool:
+    return folder in (Path.home(), Path(folder.anchor))
+
+
+def _checked(folder: Path) -> Path:
+    resolved = folder.expanduser().resolve()
+    if not resolved.is_dir():
+        raise UsageError(f"There is no folder {folder} for a project. Create it first.")
+    if _is_everything(resolved):
+        raise UsageError(f"{resolved} can't be a project: use a folder for it alone.")
+    return resolved
 
 
 def current_state() -> State:
-    """Return the state directory: `.lab`, or LAB_STATE_DIR."""
-    return State(Path(os.environ.get("LAB_STATE_DIR") or ROOT / ".lab").resolve())
+    """Return the state of the project's stack: below `.lab`, or in LAB_STATE_DIR."""
+    return State(Path(os.environ.get("LAB_STATE_DIR") or project().state).resolve())
 
 
 if __name__ == "__main__":

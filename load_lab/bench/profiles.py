@@ -13,7 +13,7 @@ from load_lab.bench.variants import Bench
 from load_lab.errors import Interrupted, LabError
 from load_lab.load.load import new_testid
 from load_lab.machine.processes import cpu_seconds
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.profile.flamegraph import hottest, packages
 from load_lab.profile.profile import MIN_SAMPLES, backend_pid, shares
 from load_lab.profile.recorder import Recorder
@@ -45,7 +45,7 @@ class Profile:
 
 def profile_variant(bench: Bench, row: Row, variant: Variant, seconds: float) -> Profile:
     """Run one load of the variant with py-spy. Errors are recorded: no result depends on it."""
-    folder = RESULTS / new_testid(f"bench-{row.name}-{variant.name}")
+    folder = project().results / new_testid(f"bench-{row.name}-{variant.name}")
     folder.mkdir(parents=True)
     profile = Profile(variant.name)
     try:

@@ -17,7 +17,7 @@ from load_lab.bench.sample import Verdict, compare
 from load_lab.console import step
 from load_lab.errors import LabError
 from load_lab.interrupts import uninterrupted
-from load_lab.paths import ROOT, State
+from load_lab.paths import State, project
 from load_lab.settings import Settings, update_settings
 from load_lab.stack import http
 from load_lab.stack.reference import LIST
@@ -54,7 +54,7 @@ def _second_stack(base: Settings) -> Iterator[tuple[Settings, dict[str, str]]]:
     settings = update_settings(
         base, [f"{name}={port + _PORT_OFFSET}" for name, port in ports.items()]
     )
-    state = State(ROOT / ".lab" / "bench-start")
+    state = State(project().state / "bench-start")
     env = {**os.environ, **settings.as_env(), "LAB_STATE_DIR": str(state.base)}
     try:
         yield settings, env

@@ -14,7 +14,7 @@ from load_lab.calibrate.noise import Noise, unsteady
 from load_lab.console import Progress, note
 from load_lab.errors import Interrupted, LabError, UsageError
 from load_lab.machine import preflight
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.results.provenance import host, relative, write_json
 from load_lab.results.result import without_series
 from load_lab.settings import Settings
@@ -43,7 +43,7 @@ def run(engine: Engine, names: list[str], *, quick: bool, generators: int = 1) -
     cells = select_cells(names, quick=quick, generators=generators)
     _require_native(engine)
     with exclusive_use(engine) as stack:
-        folder = RESULTS / f"calibrate-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+        folder = project().results / f"calibrate-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         head = _head(engine, stack.base, quick=quick)
         documents, noises = list[dict[str, Any]](), list[tuple[str, Noise]]()
         for document, noise in _measure_cells(engine, stack.base, cells, folder):

@@ -18,7 +18,7 @@ from load_lab.calibrate.service_times import ServiceTime
 from load_lab.errors import LabError
 from load_lab.machine.cpus import bind
 from load_lab.metrics.windows import STEP_SECONDS, highest_rate
-from load_lab.paths import ROOT
+from load_lab.paths import lab_file
 from load_lab.settings import LOOPBACK
 
 
@@ -152,7 +152,7 @@ def reference_server(service_time: ServiceTime, cpus: str) -> Iterator[Reference
     ]
     with subprocess.Popen(
         ["taskset", "-c", cpus, *argv],
-        cwd=ROOT,
+        cwd=lab_file(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -15,7 +15,7 @@ from load_lab.capacity.timeline import Second, Slo
 from load_lab.console import Progress, note
 from load_lab.errors import Interrupted, LabError, UsageError
 from load_lab.interrupts import interruptible
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.results.bottleneck import Diagnosis
 from load_lab.results.formatting import milliseconds, rate
 from load_lab.results.provenance import host, relative, write_json
@@ -102,7 +102,7 @@ def run(engine: Engine, target: Target, options: CapacityOptions) -> dict[str, A
 
 
 def new_folder() -> Path:
-    return RESULTS / f"capacity-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    return project().results / f"capacity-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
 
 def search(

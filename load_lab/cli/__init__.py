@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from io import TextIOWrapper
+from pathlib import Path
 from shutil import disk_usage
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from load_lab.capacity.cli import capacity
 from load_lab.cli import kubernetes, results, stack, targets
 from load_lab.compare.cli import compare
 from load_lab.demo.cli import demo
-from load_lab.errors import LabError
+from load_lab.errors import LabError, UsageError
 from load_lab.experiments.cli import run
 from load_lab.explain.cli import explain
 from load_lab.interrupts import interruptible
@@ -60,8 +61,19 @@ def options(
             "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The folder of your targets and results. Default: LAB_PROJECT, or the nearest one "
+            "with targets/ or .lab/, or the lab's own.",
+        ),
+    ] = None,
 ) -> None:
     """Find out, by measuring, where a Django API breaks and what breaks first."""
+    if project is not None:
+        # For the processes that the lab starts, too.
+        os.environ["LAB_PROJECT"] = str(project.absolute())
 
 
 # In the order of `lab --help`.
@@ -91,6 +103,9 @@ _PASS_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True}
 app.command(context_settings=_PASS_ARGUMENTS)(stack.manage)
 
 
+_NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
 def main() -> None:
     """Run the command; print each LabError as one message, and exit with its code."""
     _use_utf8()
@@ -104,16 +119,21 @@ def main() -> None:
         sys.exit(error.exit_code)
     except OSError as error:
         _print_error(_disk_message(error))
-        sys.exit(LabError.exit_code)
+        sys.exit((UsageError if error.errno in _NOT_PERMITTED else LabError).exit_code)
 
 
 def _disk_message(error: OSError) -> str:
     """Say what failed; for a full disk with the free space, since a failed write names no file."""
-    from load_lab.paths import RESULTS, current_state
+    from load_lab.paths import current_state, project
 
+    if error.errno in _NOT_PERMITTED:
+        return (
+            f"{error}. The lab writes into your project, {project().folder}: change its "
+            "permissions, or name another folder: lab --project DIR …"
+        )
     if error.errno != errno.ENOSPC:
-        return f"{error}. Check the disk and its permissions."
-    folders = [folder for folder in (RESULTS, current_state().base) if folder.exists()]
+        return f"{error}. Check the disk."
+    folders = [folder for folder in (project().results, current_state().base) if folder.exists()]
     free = [f"{disk_usage(folder).free / 1e9:.2f} GB at {folder}" for folder in folders]
     return f"{error}. Free: {', '.join(free)}. Make room, and run the command again."
 

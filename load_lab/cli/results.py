@@ -13,7 +13,7 @@ import typer
 from load_lab import options
 from load_lab.errors import UsageError
 from load_lab.options import Json, print_result
-from load_lab.paths import ROOT
+from load_lab.paths import project
 
 if TYPE_CHECKING:
     from load_lab.results.store import StoredRun
@@ -95,7 +95,7 @@ def report(
     if export:
         _export(run, *export)
     if open_page:
-        typer.launch(str(ROOT / files["html"]))
+        typer.launch(str(project().folder / files["html"]))
 
 
 def _report_run(run: "StoredRun", as_json: bool) -> dict[str, str]:

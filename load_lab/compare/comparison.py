@@ -23,7 +23,7 @@ from load_lab.interrupts import interruptible, uninterrupted
 from load_lab.load.workloads import WRITING_SCENARIOS
 from load_lab.machine.cpus import choose_cpus, expand
 from load_lab.machine.noise import StealMeter, cpu_speed
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.results.provenance import relative, write_json
 from load_lab.settings import Settings, load_settings
 from load_lab.stack.engine import Engine, settings_of
@@ -171,7 +171,7 @@ def _compare(
     options: CompareOptions,
 ) -> dict[str, Any]:
     started = time.monotonic()
-    folder = RESULTS / f"compare-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    folder = project().results / f"compare-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     head = head_of(engine_name, base, options)
     session, document, steal = Session(options), dict[str, Any](), StealMeter()
     with Progress(options.budget) as progress:

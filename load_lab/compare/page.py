@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from load_lab.paths import ROOT
+from load_lab.paths import project
 from load_lab.results import page
 from load_lab.results.blocks import Image, Paragraph, Section, Table, columns, entries
 from load_lab.results.formatting import NO_VALUE, mebibytes, milliseconds, percent, whole
@@ -23,7 +23,7 @@ def add_page(document: dict[str, Any]) -> dict[str, Any]:
     """Write report.html into the comparison's folder; return the document, which names it."""
     if "picture" not in document["files"]:
         return document
-    folder = ROOT / document["files"]["folder"]
+    folder = project().folder / document["files"]["folder"]
     path = folder / "report.html"
     title = f"{document['b']['name']} against {document['a']['name']}"
     path.write_text(page.html(title, folder.name, _sections(document), {}))
@@ -35,7 +35,7 @@ def add_page(document: dict[str, Any]) -> dict[str, Any]:
 def _sections(document: dict[str, Any]) -> list[Section]:
     headline = document["headline"]
     caption = "The ratio of each restart with its interval, and the response times of both."
-    picture = ROOT / document["files"]["picture"]
+    picture = project().folder / document["files"]["picture"]
     chart = Image(picture.name, picture.with_suffix(".svg"), headline, caption)
     return [
         Section("Verdict", "verdict", [Paragraph(f"{headline}."), _ratios(document), chart]),

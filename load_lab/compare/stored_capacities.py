@@ -9,7 +9,7 @@ from typing import Any
 
 from load_lab.compare.ratios import Ratio, Verdict, judge
 from load_lab.errors import UsageError
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.results.formatting import rate
 from load_lab.results.provenance import read_json, relative
 
@@ -65,7 +65,7 @@ def find_stored(name: str) -> StoredCapacity | None:
     """
     if not _NAME.fullmatch(Path(name).name):
         return None
-    path = RESULTS / Path(name).name / "result.json"
+    path = project().results / Path(name).name / "result.json"
     if not path.exists():
         raise UsageError(f"{relative(path)} does not exist. Names: lab list runs")
     try:

@@ -13,7 +13,7 @@ from load_lab.compare.variants import Variant
 from load_lab.console import note, step
 from load_lab.errors import LabError
 from load_lab.interrupts import uninterrupted
-from load_lab.paths import ROOT, State, current_state
+from load_lab.paths import State, current_state, lab_file
 from load_lab.settings import LOOPBACK, Settings, update_settings
 from load_lab.stack import database
 from load_lab.stack.locks import change_lock
@@ -91,7 +91,7 @@ def _make(number: int, base: Settings) -> Stack:
     state = compared_state(number)
     folder = state.base
     folder.mkdir(parents=True, exist_ok=True)
-    _link(state.code, ROOT)
+    _link(state.code, lab_file())
     engine = NativeEngine(state)
     if engine.settings() is not None:
         note(f"Stopping stack {number}, which a killed comparison left running.")

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from load_lab.console import step
 from load_lab.errors import LabError, UsageError
-from load_lab.paths import PRESETS, ROOT
+from load_lab.paths import PRESETS, lab_file
 from load_lab.settings import Settings, update_live_settings
 from load_lab.settings.presets import preset_assignments
 from load_lab.targets.commits import checkout, find_commit
 from load_lab.targets.reference.app import VERIFIED
 
-_ENVIRONMENTS = ROOT / ".lab/environments"
+_ENVIRONMENTS = lab_file(".lab/environments")
 _REQUIREMENTS = "backend/requirements.txt"
 # What the lab needs of a commit's backend: its settings are read from the lab's file.
 _DECLARATION = "backend/lab_settings/declaration.py"
@@ -63,7 +63,7 @@ def find_variant(text: str) -> Variant:
                 raise UsageError(f"'{part}' in '{text}' is not a setting. Write NAME=VALUE.")
         return Variant(text, parts)
     try:
-        return Variant(text, commit=find_commit(ROOT, text))
+        return Variant(text, commit=find_commit(lab_file(), text))
     except UsageError:
         presets = ", ".join(sorted(path.stem for path in PRESETS.glob("*.env")))
         raise UsageError(
@@ -121,16 +121,18 @@ def _migrations_here() -> dict[str, str]:
     """Return those of this checkout, which the lab applies; also such as git does not know."""
     files = [
         path
-        for path in (ROOT / "backend").glob("*/migrations/*.py")
-        if _MIGRATION.fullmatch(str(path.relative_to(ROOT)))
+        for path in (lab_file("backend")).glob("*/migrations/*.py")
+        if _MIGRATION.fullmatch(str(path.relative_to(lab_file())))
     ]
     hashes = _git("hash-object", *map(str, files)).stdout.split()
-    return {str(path.relative_to(ROOT)): blob for path, blob in zip(files, hashes, strict=True)}
+    return {
+        str(path.relative_to(lab_file())): blob for path, blob in zip(files, hashes, strict=True)
+    }
 
 
 def _git(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False
+        ["git", "-C", str(lab_file()), *arguments], capture_output=True, text=True, check=False
     )
 
 
@@ -142,9 +144,9 @@ def code_of(variant: Variant) -> Iterator[Path]:
         LabError: it can't be checked out, or its requirements can't be installed.
     """
     if variant.commit is None:
-        yield ROOT
+        yield lab_file()
         return
-    with checkout(ROOT, variant.commit) as folder:
+    with checkout(lab_file(), variant.commit) as folder:
         (folder / ".venv").symlink_to(_environment(folder, variant.name))
         yield folder
 
@@ -152,7 +154,7 @@ def code_of(variant: Variant) -> Iterator[Path]:
 def _environment(folder: Path, name: str) -> Path:
     """Return an environment with what the checkout's backend requires; made once."""
     requirements = (folder / _REQUIREMENTS).read_bytes()
-    if requirements == (ROOT / _REQUIREMENTS).read_bytes():
+    if requirements == lab_file(_REQUIREMENTS).read_bytes():
         return Path(sys.prefix)
     environment = _ENVIRONMENTS / hashlib.sha256(requirements).hexdigest()[:16]
     if not (environment / "complete").exists():

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from load_lab.errors import LabError, UsageError
 from load_lab.experiments.schema import Claim, Layout, Parts, PublishedResult
 from load_lab.metrics.windows import Bounds
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.results.provenance import Host, read_json, write_json
 from load_lab.results.result import Result
 from load_lab.targets.file import Variation
@@ -196,12 +196,14 @@ class Store:
 def new_store(experiment: str) -> Store:
     """Return the store of a new folder."""
     stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-    return Store(RESULTS / f"{experiment}-{stamp}")
+    return Store(project().results / f"{experiment}-{stamp}")
 
 
 def stores(experiment: str | None = None) -> Iterator[Store]:
     """Yield the existing runs, newest first by the time in their names."""
-    matches = {path.parent: _NAME.fullmatch(path.parent.name) for path in RESULTS.glob(_HEADERS)}
+    matches = {
+        path.parent: _NAME.fullmatch(path.parent.name) for path in project().results.glob(_HEADERS)
+    }
     runs = [(match, folder) for folder, match in matches.items() if match]
     for match, folder in sorted(runs, key=lambda pair: pair[0]["stamp"], reverse=True):
         if experiment in (None, match["experiment"]):
@@ -215,7 +217,7 @@ def find_store(name: str | None) -> Store:
         UsageError: there is none.
     """
     if name and _has_header(name):
-        return Store(RESULTS / name)
+        return Store(project().results / name)
     newest = next(stores(name), None)
     if newest is None:
         known = ", ".join(store.run for store in stores()) or "none yet; `lab run` makes one"
@@ -230,7 +232,7 @@ def is_experiment(name: str) -> bool:
 
 
 def _has_header(name: str) -> bool:
-    return (RESULTS / name / "experiment.json").exists()
+    return (project().results / name / "experiment.json").exists()
 
 
 def _validate(path: Path, parse: Callable[[dict[str, Any]], _Model]) -> _Model:

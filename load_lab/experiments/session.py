@@ -20,7 +20,7 @@ from load_lab.machine import preflight
 from load_lab.machine.cpus import choose_cpus, expand
 from load_lab.machine.noise import slowness
 from load_lab.metrics.windows import Bounds
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.results.provenance import host
 from load_lab.settings import Settings, load_settings, update_live_settings
 from load_lab.stack import database
@@ -95,7 +95,7 @@ def resume(engine: Engine, name: str, allowed_host: str | None = None) -> tuple[
 def _measure(engine: Engine, plan: Plan, store: Store, stack: ExclusiveUse) -> list[str]:
     for warning in store.header()["warnings"]:
         note(f"Warning: {warning}.")
-    folder = store.folder.relative_to(RESULTS.parent)
+    folder = store.folder.relative_to(project().results.parent)
     note(f"Results go to {folder}.")
     state = "interrupted"
     try:

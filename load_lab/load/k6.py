@@ -35,7 +35,7 @@ from load_lab.machine.observer import SignalSampler, Watched
 from load_lab.machine.waking import wake_seconds
 from load_lab.metrics.plan import Plan
 from load_lab.metrics.push import push, push_end
-from load_lab.paths import RESULTS, ROOT
+from load_lab.paths import lab_file, project
 from load_lab.settings import Settings
 from load_lab.settings.env_file import read_env_file
 from load_lab.stack.engine import Engine, settings_of
@@ -104,7 +104,7 @@ def _new_folder(testid: str) -> Path:
         raise UsageError(
             f"'{testid}' can't name a run. Up to 80 letters, digits, dots, dashes and underscores."
         )
-    folder = RESULTS / testid
+    folder = project().results / testid
     if folder.exists():
         raise UsageError(f"There is a run named {testid} already, in {folder}. Name it otherwise.")
     return folder
@@ -117,7 +117,9 @@ def check(engine: Engine, target: Target, load: Load) -> None:
         UsageError: k6 rejects a name or a value.
     """
     inspect_load(
-        engine.k6(settings_of(engine), k6_env(engine, target, _allowed(target, load), ROOT))
+        engine.k6(
+            settings_of(engine), k6_env(engine, target, _allowed(target, load), project().folder)
+        )
     )
 
 
@@ -258,7 +260,7 @@ def _lost(end: End, names: Sequence[str]) -> tuple[str, ...]:
 def k6_env(engine: Engine, target: Target, load: Load, folder: Path) -> dict[str, str]:
     """Return the environment of k6, which writes its summary into `folder`."""
     settings = settings_of(engine)
-    push = read_env_file(ROOT / "k6/push.env")
+    push = read_env_file(lab_file("k6/push.env"))
     return {
         **push,
         **dict.fromkeys(_BY_HAND, ""),

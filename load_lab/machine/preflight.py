@@ -8,7 +8,7 @@ import psutil
 
 from load_lab.errors import LabError
 from load_lab.machine.cpus import choose_cpus
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.settings import Settings
 
 # A cell needs about 1 MB, Prometheus some hundred MB per hour.
@@ -25,7 +25,8 @@ def check_disk() -> None:
     Raises:
         LabError: there is too little.
     """
-    free = shutil.disk_usage(RESULTS).free
+    results = project().results
+    free = shutil.disk_usage(results if results.exists() else project().folder).free
     if free < _FREE_BYTES:
         raise LabError(
             f"Too little disk: {free / 1024**3:.1f} GiB are free in results/, needed "

@@ -10,7 +10,7 @@ from load_lab.load.k6 import Run, check, run_k6
 from load_lab.load.load import Load, new_testid
 from load_lab.load.process import has_begun
 from load_lab.load.summary import read_summary
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.profile.flamegraph import HotFunction, hottest
 from load_lab.profile.recorder import RATE, Recorder, check_permission
 from load_lab.results.provenance import host, relative, write_json
@@ -63,7 +63,7 @@ def profile(engine: Engine, options: ProfileOptions) -> dict[str, Any]:
     check(engine, target, load)
     pid = backend_pid(engine)
     check_permission(pid)
-    folder = RESULTS / load.testid
+    folder = project().results / load.testid
     recorder = Recorder(pid, folder / "profile.svg", partial(has_begun, folder / "k6.log"))
     with step(f"Recording {options.seconds} s of {options.scenario} under load"), recorder:
         run = run_k6(engine, target, load, folder)

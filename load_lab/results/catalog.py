@@ -7,7 +7,7 @@ from pathlib import Path
 
 from load_lab.errors import LabError
 from load_lab.load import Profile, Scenario
-from load_lab.paths import EXPERIMENTS, PRESETS, TARGETS
+from load_lab.paths import EXPERIMENTS, PRESETS, project
 from load_lab.results.store import StoredRun, stored_runs
 
 Entry = dict[str, str]
@@ -54,7 +54,10 @@ def _comment(path: Path) -> str:
 
 
 def _targets() -> list[Entry]:
-    return [{"name": path.stem, "about": _title(path)} for path in sorted(TARGETS.glob("*.toml"))]
+    return [
+        {"name": path.stem, "about": _title(path)}
+        for path in sorted(project().targets.glob("*.toml"))
+    ]
 
 
 def _runs() -> list[Entry]:

@@ -21,7 +21,7 @@ from load_lab.errors import LabError
 from load_lab.machine import preflight
 from load_lab.machine.cpus import choose_cpus, expand
 from load_lab.machine.noise import StealMeter, cpu_speed
-from load_lab.paths import RESULTS, ROOT
+from load_lab.paths import lab_file, project
 from load_lab.settings import Settings
 from load_lab.stack.engine import Engine
 from load_lab.stack.reported import query_backend
@@ -88,7 +88,7 @@ def store_result(
     draw: Callable[[dict[str, Any], Path], Path] | None = None,
 ) -> dict[str, Any]:
     """Write the document and its picture to results/; return it with the names of its files."""
-    path = RESULTS / f"{kind}-{datetime.now(UTC):%Y%m%d-%H%M%S}.json"
+    path = project().results / f"{kind}-{datetime.now(UTC):%Y%m%d-%H%M%S}.json"
     files = {"result": relative(path)}
     if draw is not None:
         files["picture"] = relative(draw(document, path.with_suffix("")))
@@ -124,7 +124,7 @@ def _commit() -> str | None:
         return None
     process = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
-        cwd=ROOT,
+        cwd=lab_file(),
         capture_output=True,
         text=True,
         check=False,
@@ -134,7 +134,7 @@ def _commit() -> str | None:
 
 def relative(path: Path) -> str:
     """Return the path relative to the project's folder."""
-    return str(path.relative_to(ROOT))
+    return project().relative(path)
 
 
 def read_json(path: Path) -> dict[str, Any]:

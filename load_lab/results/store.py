@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from load_lab.errors import LabError, UsageError
-from load_lab.paths import RESULTS, ROOT
+from load_lab.paths import project
 from load_lab.results.provenance import read_json
 
 Kind = Literal[
@@ -52,14 +52,16 @@ class StoredRun:
     def damaged(self, reason: str) -> LabError:
         """Return the error to raise for a file that can't be used."""
         return LabError(
-            f"{self.path.relative_to(ROOT)} is damaged ({reason}). Nothing was changed. Move it "
+            f"{project().relative(self.path)} is damaged ({reason}). Nothing was changed. Move it "
             "away, or measure again."
         )
 
 
 def stored_runs() -> Iterator[StoredRun]:
     """Yield every stored run, newest first by the time of its file."""
-    files = [path for pattern in _FILES for path in RESULTS.glob(pattern) if path.is_file()]
+    files = [
+        path for pattern in _FILES for path in project().results.glob(pattern) if path.is_file()
+    ]
     for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True):
         run = _run_of(path)
         if run:
@@ -86,7 +88,7 @@ _FILES = ("*/result.json", "*/profile.json", "*/experiment.json", "*.json")
 
 
 def _run_of(path: Path) -> StoredRun | None:
-    if path.parent == RESULTS:
+    if path.parent == project().results:
         suite = _SUITE.fullmatch(path.stem)
         return StoredRun(path.stem, suite[1], path) if suite else None  # type: ignore[arg-type]
     if folder := _FOLDER.fullmatch(path.parent.name):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from load_lab.paths import ROOT
+from load_lab.paths import project
 from load_lab.results import page
 from load_lab.results.blocks import Block, Image, Paragraph, Section, Table, columns, entries
 from load_lab.results.formatting import NO_VALUE, milliseconds, percent, whole
@@ -14,7 +14,7 @@ from load_lab.run.single_run import SingleRun
 
 def write_run_page(run: SingleRun) -> dict[str, str]:
     """Write report.html and report.md into the run's folder; returns the files' names."""
-    folder = ROOT / run.files["folder"]
+    folder = project().folder / run.files["folder"]
     title = f"{run.result.profile} of {run.result.scenario}"
     html, markdown = folder / "report.html", folder / "report.md"
     sections = _sections(run)
@@ -47,7 +47,7 @@ def _bottleneck(run: SingleRun) -> list[Section]:
     if "bottleneck" in run.files:
         picture = Path(run.files["bottleneck"])
         caption = "Where one request spends its time, and what fills up over the load."
-        path = ROOT / picture.with_suffix(".svg")
+        path = project().folder / picture.with_suffix(".svg")
         blocks.append(Image(picture.name, path, found.headline, caption))
     return [Section("Bottleneck", "bottleneck", blocks)]
 
@@ -57,7 +57,14 @@ def _chart(run: SingleRun) -> list[Block]:
         return []
     picture = Path(run.files["picture"])
     caption = "Response time, rates and errors in windows of 5 s."
-    return [Image(picture.name, ROOT / picture.with_suffix(".svg"), run.result.verdict, caption)]
+    return [
+        Image(
+            picture.name,
+            project().folder / picture.with_suffix(".svg"),
+            run.result.verdict,
+            caption,
+        )
+    ]
 
 
 def _metrics(run: SingleRun) -> Table:

@@ -16,7 +16,7 @@ from load_lab.load.load import Load
 from load_lab.load.summary import read_summary
 from load_lab.metrics.plan import Plan
 from load_lab.metrics.windows import Bounds
-from load_lab.paths import RESULTS, ROOT
+from load_lab.paths import project
 from load_lab.results.provenance import Host, host, relative, write_json
 from load_lab.results.result import SCHEMA_VERSION, Result
 from load_lab.run.early_stop import EarlyStop
@@ -113,7 +113,7 @@ def run_once(
     """
     delays = latency.measure_running(engine)
     should_stop = _early_stop(engine, load, bounds) if early_stop else None
-    folder = RESULTS / load.testid if quiet else None
+    folder = project().results / load.testid if quiet else None
     try:
         run = run_k6(engine, target, load, folder, should_stop)
     except InterruptedRun as interrupted:
@@ -165,7 +165,7 @@ def plan_and_start(run: SingleRun) -> tuple[Plan, float]:
     Raises:
         LabError: the run has no plan or start.
     """
-    summary = read_summary(ROOT / Path(run.files["summary"]))
+    summary = read_summary(project().folder / Path(run.files["summary"]))
     if summary.plan is None or summary.started is None:
         raise LabError(f"{run.result.testid} has no course in time: {run.result.verdict}")
     return summary.plan, summary.started

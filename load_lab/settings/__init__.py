@@ -11,12 +11,12 @@ from lab_settings.messages import SettingsError, parse
 from pydantic import model_validator
 
 from load_lab.errors import UsageError
-from load_lab.paths import ROOT, State
+from load_lab.paths import State, project
 from load_lab.settings.env_file import read_env_file
 
-# Variables with the prefix LAB_ that are not settings: the state directory, and what the lab passes
-# to its own programs.
-NOT_SETTINGS = {"LAB_STATE_DIR", "LAB_STACK", "LAB_TOKEN", "LAB_K6_CPUS"}
+# Variables with the prefix LAB_ that are not settings: the project, its state directory, the lock
+# of measurements, and what the lab passes to its own programs.
+NOT_SETTINGS = {"LAB_PROJECT", "LAB_STATE_DIR", "LAB_LOCK", "LAB_STACK", "LAB_TOKEN", "LAB_K6_CPUS"}
 
 # Settings that can't change while the stack runs: engine, address, ports, CPUs and data.
 _FIXED_SETTINGS = re.compile(r"LAB_(ENGINE|REFERENCE_APP|BIND|\w+_PORT|\w+_CPUS|DATA_\w+)")
@@ -91,7 +91,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     """
     shell = os.environ if environ is None else environ
     return _validate(
-        {**defaults(), **_lab_settings(read_env_file(ROOT / ".env")), **_lab_settings(shell)}
+        {**defaults(), **_lab_settings(read_env_file(project().env_file)), **_lab_settings(shell)}
     )
 
 

@@ -6,7 +6,7 @@ from tenacity import retry, retry_if_exception_message, stop_after_attempt
 
 from load_lab.console import step
 from load_lab.errors import LabError
-from load_lab.paths import ROOT
+from load_lab.paths import lab_file
 from load_lab.settings import Settings
 from load_lab.stack.engine import Engine
 from load_lab.stack.reference import DATABASE, NEW_VERSIONS, ROLE
@@ -108,5 +108,5 @@ def _signature(settings: Settings) -> str:
 
 
 def _migrations() -> Iterator[str]:
-    for path in sorted((ROOT / "backend").glob("*/migrations/0*.py")):
+    for path in sorted((lab_file("backend")).glob("*/migrations/0*.py")):
         yield f"{path.parts[-3]}.{path.stem}"

@@ -1,5 +1,6 @@
 """The docker engine: the stack of docker-compose.yml, run with docker compose."""
 
+import hashlib
 import json
 import os
 import re
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from load_lab.console import step
 from load_lab.errors import LabError, UsageError
 from load_lab.machine.cpus import choose_cpus
-from load_lab.paths import ROOT, State, current_state
+from load_lab.paths import State, current_state, lab_file, project
 from load_lab.settings import Settings, running_settings, save
 from load_lab.stack.engine import (
     NO_REST_API,
@@ -25,6 +26,7 @@ from load_lab.stack.engine import (
     settings_of,
     version_in,
 )
+from load_lab.stack.port_owner import port_owner
 
 if TYPE_CHECKING:
     import psycopg
@@ -71,14 +73,29 @@ def compose_argv(*files: str) -> list[str]:
 
     Default: docker-compose.yml with docker-compose.override.yml, or the files in COMPOSE_FILE.
     """
-    flags = [part for name in files for part in ("-f", str(ROOT / name))]
-    return ["docker", "compose", "--project-directory", str(ROOT), *flags]
+    flags = [part for name in files for part in ("-f", str(lab_file(name)))]
+    return ["docker", "compose", "--project-directory", str(lab_file()), *_own_names(files), *flags]
+
+
+def _own_names(files: Iterable[str]) -> list[str]:
+    """Return the options by which a project outside the checkout has containers, volumes and
+    variables of its own; the files name those of the checkout.
+    """
+    own = project()
+    if own.is_checkout:
+        return []
+    digest = hashlib.sha256(str(own.folder).encode()).hexdigest()[:8]
+    folder = re.sub(r"[^a-z0-9]+", "-", own.folder.name.lower()).strip("-")
+    name = "-".join(part for part in ("load-lab", folder, digest) if part)
+    variables = own.env_file if own.env_file.exists() else os.devnull
+    is_load = "docker-compose.load.yml" in files
+    return ["--project-name", f"{name}-load" if is_load else name, "--env-file", str(variables)]
 
 
 def compose_files(api_version: str) -> list[str]:
     """Return the target's compose files for an engine with that API version."""
     api = tuple(map(int, re.findall(r"\d+", api_version)))
-    own = [name for name in ("docker-compose.override.yml",) if (ROOT / name).exists()]
+    own = [name for name in ("docker-compose.override.yml",) if lab_file(name).exists()]
     old = ["docker-compose.old-engine.yml"] if api and api < _START_INTERVAL_API else []
     return ["docker-compose.yml", *own, *old]
 
@@ -272,7 +289,7 @@ class DockerEngine:
         argv = [*compose_argv("docker-compose.load.yml"), *run, *NO_REST_API]
         return K6Command(
             argv,
-            ROOT,
+            lab_file(),
             {**os.environ, **_compose_env(settings), **variables},
             interrupt=("docker", "kill", "--signal", "INT", name),
             kill=("docker", "kill", name),
@@ -285,7 +302,8 @@ class DockerEngine:
     def _compose(self, argv: list[str], settings: Settings | None) -> None:
         result = self._run(argv, settings)
         if result.returncode:
-            raise LabError(f"docker compose {argv[0]} failed:\n{result.stderr.strip()[-2000:]}")
+            message = result.stderr.strip()[-2000:]
+            raise LabError(f"docker compose {argv[0]} failed:\n{message}{_port_owner(message)}")
 
     def _run(self, argv: list[str], settings: Settings | None) -> subprocess.CompletedProcess[str]:
         return _run(compose_argv(), argv, settings)
@@ -297,11 +315,18 @@ def _run(
     env = {**os.environ, **(_compose_env(settings) if settings else {})}
     if "COMPOSE_FILE" not in env:
         files = compose_files(api_version())
-        env["COMPOSE_FILE"] = os.pathsep.join(str(ROOT / name) for name in files)
+        env["COMPOSE_FILE"] = os.pathsep.join(str(lab_file(name)) for name in files)
     # Logs have whatever clients sent.
     return subprocess.run(
         [*compose, *argv], env=env, capture_output=True, text=True, errors="replace", check=False
     )
+
+
+def _port_owner(message: str) -> str:
+    """Return whose stack has the port that a message of Docker says is in use."""
+    port = re.search(r":(\d+)\b.*already (?:allocated|in use)", message)
+    owner = port_owner(int(port[1])) if port else None
+    return f"\nOn port {port[1]} is the stack of {owner}." if port and owner else ""
 
 
 def is_process_of(container_id: str, pid: int) -> bool:
@@ -319,7 +344,7 @@ def remove_legacy(project: str) -> None:
 
 
 def _in_container(name: str, value: str) -> str:
-    return value.replace(str(ROOT), "") if name in _PATHS else value
+    return value.replace(str(project().folder), "") if name in _PATHS else value
 
 
 def _remove_containers(label: str) -> int:
@@ -340,6 +365,7 @@ def _compose_env(settings: Settings) -> dict[str, str]:
         "LAB_TARGET_CPUS": cpus.target,
         "LAB_LOAD_CPUS": cpus.load,
         "TOXIPROXY_BACKEND_PORT": str(settings.delayed_backend_port),
+        "RESULTS_FOLDER": str(project().results),
     }
 
 

@@ -1,4 +1,5 @@
-"""Locks of one stack. Commands that change it wait for each other; a second measurement is refused.
+"""Locks. Commands that change one stack wait for each other; a second measurement on this machine,
+of whatever project, is refused.
 
 The kernel releases a lock when its process ends, however it ends.
 """
@@ -13,13 +14,13 @@ from typing import IO
 
 from load_lab.console import note
 from load_lab.errors import LabError
-from load_lab.paths import current_state, make_open
+from load_lab.paths import current_state, make_open, project, require_own
 
 
 @contextmanager
 def change_lock() -> Iterator[None]:
     """Lock the stack for a start, a stop or a change; wait for a command that has the lock."""
-    with _open("change") as file:
+    with _open_change() as file:
         if not _lock(file):
             note(f"Waiting for {_holder(file)}, which changes this stack.")
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -29,36 +30,43 @@ def change_lock() -> Iterator[None]:
 
 @contextmanager
 def measurement_lock() -> Iterator[None]:
-    """Lock the stack for a load: two at once would distort each other.
+    """Lock the machine for a load: two at once would distort each other.
 
     Raises:
         LabError: another command measures.
     """
-    with _open("measurement") as file:
+    with _open_measurement() as file:
         _require_lock(file)
         _write_holder(file)
         yield
 
 
 def require_no_measurement() -> None:
-    """Check that no command measures on the stack.
+    """Check that no command measures on this machine.
 
     Raises:
         LabError: one does.
     """
-    with _open("measurement") as file:
+    with _open_measurement() as file:
         _require_lock(file)
 
 
-def _open(name: str) -> IO[str]:
+def _open_change() -> IO[str]:
     base = current_state().base
     make_open(base)
-    # Opened without truncation: it has the holder of the lock.
-    return os.fdopen(os.open(_path(base, name), os.O_RDWR | os.O_CREAT, 0o600), "r+")
+    return _open(base / "change.lock")
 
 
-def _path(base: Path, name: str) -> Path:
-    return base / f"{name}.lock"
+def _open_measurement() -> IO[str]:
+    path = Path(os.environ.get("LAB_LOCK") or f"/tmp/load-lab-{os.getuid()}/measurement.lock")  # noqa: S108
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    require_own(path.parent)
+    return _open(path)
+
+
+def _open(path: Path) -> IO[str]:
+    # Without truncation: the file has the holder of the lock.
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+")
 
 
 def _lock(file: IO[str]) -> bool:
@@ -72,7 +80,7 @@ def _lock(file: IO[str]) -> bool:
 def _require_lock(file: IO[str]) -> None:
     if not _lock(file):
         raise LabError(
-            f"{_holder(file)} measures on this stack. Wait for it, or stop it (Ctrl-C, or "
+            f"{_holder(file)} measures on this machine. Wait for it, or stop it (Ctrl-C, or "
             "`kill` with its process number)."
         )
 
@@ -81,7 +89,7 @@ def _write_holder(file: IO[str]) -> None:
     command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
     file.seek(0)
     file.truncate()
-    file.write(f"`{command}` (process {os.getpid()})")
+    file.write(f"`{command}` (process {os.getpid()}, project {project().folder})")
     file.flush()
 
 

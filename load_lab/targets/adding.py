@@ -8,7 +8,7 @@ import tomli_w
 
 from load_lab.console import step
 from load_lab.errors import UsageError
-from load_lab.paths import TARGETS
+from load_lab.paths import project_of_new_target
 from load_lab.targets.declared import DeclaredTarget
 from load_lab.targets.file import VARIABLE, parse_target
 
@@ -39,7 +39,7 @@ def add_target(name: str, values: dict[str, Any], headers: list[str], *, replace
 def _new_path(name: str, replace: bool) -> Path:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", name):
         raise UsageError(f"'{name}' can't name a target. Up to 40 letters, digits and dashes.")
-    path = TARGETS / f"{name}.toml"
+    path = project_of_new_target().targets / f"{name}.toml"
     if path.exists() and not replace:
         raise UsageError(f"There is a target {name} already: {path}. Edit it, or add --replace.")
     return path

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from load_lab.errors import UsageError
 from load_lab.machine.cpus import choose_cpus, expand
-from load_lab.paths import ROOT, current_state
+from load_lab.paths import current_state, lab_file
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack import http
 from load_lab.stack.native.die_with_parent import argv_prefix
@@ -21,7 +21,7 @@ from load_lab.stack.native.started_processes import Process
 from load_lab.targets.file import Cache, TargetFile
 from load_lab.targets.mix import Mix
 
-_TEMPLATES = ROOT / "nginx/target"
+_TEMPLATES = lab_file("nginx/target")
 _PARAMETER = re.compile(r"\{[^}]*\}")
 
 

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from load_lab.errors import LabError, UsageError
 from load_lab.interrupts import uninterrupted
-from load_lab.paths import ROOT
-
-_WORKTREES = ROOT / ".lab/worktrees"
+from load_lab.paths import project
 
 
 def find_commit(folder: Path, name: str) -> str:
@@ -37,7 +35,7 @@ def checkout(folder: Path, commit: str) -> Iterator[Path]:
         LabError: git can't check the commit out, or it has no such folder.
     """
     place = _git(folder, "rev-parse", "--show-prefix") or ""
-    worktree = _WORKTREES / commit
+    worktree = project().state / "worktrees" / commit
     _remove(folder, worktree)
     try:
         if _git(folder, "worktree", "add", "--detach", "--force", str(worktree), commit) is None:

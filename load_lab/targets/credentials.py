@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from load_lab.errors import LabError, UsageError
-from load_lab.paths import ROOT
+from load_lab.paths import project
 from load_lab.settings.env_file import read_env_file
 from load_lab.targets.file import VARIABLE, Auth, TargetFile
 
@@ -60,7 +60,7 @@ def fill_variables(text: str, what: str, *, quoted: bool = False) -> str:
     Raises:
         UsageError: one is not set.
     """
-    variables = read_env_file(ROOT / ".env") | dict(os.environ)
+    variables = read_env_file(project().env_file) | dict(os.environ)
     missing = [name for name in VARIABLE.findall(text) if not variables.get(name)]
     if missing:
         raise UsageError(

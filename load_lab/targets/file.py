@@ -10,7 +10,7 @@ from lab_settings.messages import problem, shorten
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from load_lab.errors import UsageError
-from load_lab.paths import TARGETS
+from load_lab.paths import project
 
 # A variable in a header's value: ${SHOP_TOKEN}.
 VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -133,11 +133,11 @@ class TargetFile(_Part):
 
 def target_path(name: str) -> Path:
     """Return the path of the target file: of `targets/NAME.toml`, or the path that `name` is."""
-    return Path(name) if name.endswith(".toml") else TARGETS / f"{name}.toml"
+    return Path(name) if name.endswith(".toml") else project().targets / f"{name}.toml"
 
 
 def target_names() -> list[str]:
-    return sorted(path.stem for path in TARGETS.glob("*.toml"))
+    return sorted(path.stem for path in project().targets.glob("*.toml"))
 
 
 def read_target(name: str) -> TargetFile:

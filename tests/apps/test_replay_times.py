@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.stack.native.supervision import port_is_open, wait_for
 from tests.support.arrival_times import correlation, gap_errors
 from tests.support.nginx_front import nginx
@@ -86,7 +86,7 @@ def test_requests_of_a_log_are_sent_at_their_times(lab, stack, tmp_path, capsys,
         assert made.code == 0, made.err
         run = lab("k6", "times", "--target", str(target), "--speed", str(speed), "--json")
     assert run.code == 0, run.err
-    assert (RESULTS / run.json["testid"]).is_dir()
+    assert (project().results / run.json["testid"]).is_dir()
     due = [at / speed for at in times]
     sent = _sent_times(tmp_path / "arrivals.log")
     p95 = statistics.quantiles(gap_errors(due, sent), n=20)[-1]

@@ -20,7 +20,7 @@ from load_lab.capacity.timeline import Slo
 from load_lab.console import out
 from load_lab.machine.cpus import choose_cpus
 from load_lab.options import current_engine
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.stack.engine import Engine, settings_of
 from load_lab.stack.locks import measurement_lock
 from load_lab.targets.reference.app import ReferenceApp
@@ -195,7 +195,7 @@ def main() -> None:
             run_detail(engine, arguments.detail)
     out.print(table())
     out.print(repeatability())
-    out.print(f"Runs: {RESULTS}/bench-{NAME}.jsonl. Remove it to start anew.")
+    out.print(f"Runs: {project().results}/bench-{NAME}.jsonl. Remove it to start anew.")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from load_lab.compare.comparison import run_duet
 from load_lab.compare.ratios import Pair, Verdict, estimate, is_clear, judge
 from load_lab.compare.variants import Variant, find_variant
 from load_lab.console import out
-from load_lab.paths import RESULTS, ROOT
+from load_lab.paths import ROOT, project
 from load_lab.settings import Settings, load_settings, update_settings
 from load_lab.stack.locks import measurement_lock
 from tests.benchmarks.records import Record, by_series, each_missing, share, store
@@ -109,7 +109,7 @@ def run_same(base: Settings, runs: int) -> None:
 
 def run_more(base: Settings, runs: int, turns: int) -> None:
     for number in each_missing(NAME, MORE, runs):
-        folder = RESULTS / f"burnt-{number}"
+        folder = project().results / f"burnt-{number}"
         folder.mkdir(parents=True, exist_ok=True)
         document = _compare(base, find_variant("HEAD"), _burning(turns, folder))
         truth = 1 + _burnt_ms(folder) / document["sides"]["a"]["cpu_ms"]
@@ -122,7 +122,7 @@ def run_speed(base: Settings, runs: int) -> None:
     The CPU time of A by block shows it.
     """
     for number in each_missing(NAME, SPEED, runs):
-        folder = RESULTS / f"slowed-{number}"
+        folder = project().results / f"slowed-{number}"
         folder.mkdir(parents=True, exist_ok=True)
         switch = folder.with_suffix(".on")
         switch.unlink(missing_ok=True)
@@ -229,7 +229,7 @@ def main() -> None:
     out.print(
         "False alarms of simulated sessions on noisier machines:", *alarms_by_noise(), sep="\n"
     )
-    out.print(f"Runs: {RESULTS}/bench-{NAME}.jsonl. Remove it to start anew.")
+    out.print(f"Runs: {project().results}/bench-{NAME}.jsonl. Remove it to start anew.")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from load_lab.errors import LabError
 from load_lab.load.k6 import k6_env
 from load_lab.load.load import Load, new_testid
 from load_lab.load.process import capture_output
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.settings import Settings, load_settings, update_settings
 from load_lab.stack.choice import choose_engine
 from load_lab.stack.engine import Engine
@@ -123,7 +123,7 @@ def _run(engine: Engine, settings: Settings, options: Namespace, *, push: bool) 
 
 def _summary(engine: Engine, settings: Settings, load: Load, *, push: bool) -> dict[str, Any]:
     """Return k6's own summary of one run, whose files are removed."""
-    with tempfile.TemporaryDirectory(dir=RESULTS, prefix="overhead-") as folder:
+    with tempfile.TemporaryDirectory(dir=project().results, prefix="overhead-") as folder:
         env = k6_env(engine, ReferenceApp(engine), load, Path(folder))
         if not push:
             env = {name: value for name, value in env.items() if name != "K6_OUT"}

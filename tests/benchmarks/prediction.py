@@ -18,7 +18,7 @@ from load_lab.load.workloads import WRITING_SCENARIOS
 from load_lab.machine.waking import wake_seconds
 from load_lab.metrics.windows import Bounds
 from load_lab.options import current_engine
-from load_lab.paths import RESULTS, ROOT
+from load_lab.paths import ROOT, project
 from load_lab.run.single_run import run_once
 from load_lab.settings import update_settings
 from load_lab.stack.engine import Engine
@@ -125,7 +125,7 @@ def main() -> None:
     runs = [run for series in by_series(NAME).values() for run in series]
     near = share(runs, lambda run: abs(_error(run)) <= _NEAR)
     out.print(f"within {_NEAR:.0%}: {near * len(runs):.0f} of {len(runs)}")
-    out.print(f"Runs: {RESULTS}/bench-{NAME}.jsonl. Remove it to start anew.")
+    out.print(f"Runs: {project().results}/bench-{NAME}.jsonl. Remove it to start anew.")
 
 
 if __name__ == "__main__":

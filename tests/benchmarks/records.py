@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from load_lab.console import note
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 
 Record = dict[str, Any]
 
@@ -52,4 +52,4 @@ def share(values: Iterable[Any], condition: Callable[[Any], bool]) -> float:
 
 
 def _path(name: str) -> Path:
-    return RESULTS / f"bench-{name}.jsonl"
+    return project().results / f"bench-{name}.jsonl"

@@ -6,7 +6,7 @@ import os
 import httpx
 import pytest
 
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.settings import load_settings
 
 SMOKE = ("run", "--rm", "load", "k6", "run", "--quiet", "main.js")
@@ -45,7 +45,7 @@ def test_data_is_loaded(stack, target):
 def smoke(stack, push_url):
     """Run a smoke test with the generator's compose file; return k6's summary."""
     testid = "compose-smoke"
-    summary = RESULTS / testid / "k6-summary.json"
+    summary = project().results / testid / "k6-summary.json"
     summary.parent.mkdir(parents=True, exist_ok=True)
     # As in a clone of any user.
     os.chown(summary.parent, 1234, 1234)

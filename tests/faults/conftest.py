@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from load_lab.paths import RESULTS, current_state
+from load_lab.paths import current_state, project
 from load_lab.settings import load_settings, update_settings
 from load_lab.settings.presets import preset_assignments
 from load_lab.stack.choice import docker_problem
@@ -76,18 +76,18 @@ def _require_docker():
 @pytest.fixture(scope="module")
 def results():
     """Remove the files that runs leave in results/, at the end of the module."""
-    RESULTS.mkdir(exist_ok=True)
-    before = set(RESULTS.iterdir())
+    project().results.mkdir(exist_ok=True)
+    before = set(project().results.iterdir())
     yield
-    for path in set(RESULTS.iterdir()) - before:
+    for path in set(project().results.iterdir()) - before:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 @pytest.fixture
 def folder(injector):
     """Yield a folder for a load's files: of this machine, a container sees only results/."""
-    RESULTS.mkdir(exist_ok=True)
-    path = Path(tempfile.mkdtemp(prefix="faults-", dir=RESULTS))
+    project().results.mkdir(exist_ok=True)
+    path = Path(tempfile.mkdtemp(prefix="faults-", dir=project().results))
     yield path
     shutil.rmtree(path)
 

@@ -9,7 +9,7 @@ import pytest
 from load_lab.load.k6 import k6_env
 from load_lab.load.load import Load
 from load_lab.machine.cpus import Cpus
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.settings import load_settings
 from load_lab.stack.native import die_with_parent, scheduling
 from load_lab.targets.reference.app import ReferenceApp
@@ -69,5 +69,5 @@ def test_k6_has_a_second_thread_for_its_garbage_collector(
     monkeypatch.delenv("GOMAXPROCS", raising=False)
     if setting:
         monkeypatch.setenv("GOMAXPROCS", setting)
-    env = k6_env(stack, ReferenceApp(stack), Load("smoke"), RESULTS / "x")
+    env = k6_env(stack, ReferenceApp(stack), Load("smoke"), project().results / "x")
     assert env["GOMAXPROCS"] == threads

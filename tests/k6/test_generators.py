@@ -16,7 +16,7 @@ from load_lab.machine.processes import generator_pids
 from load_lab.metrics.prometheus import Prometheus
 from load_lab.metrics.samples import buckets_off, percentiles, read_samples
 from load_lab.metrics.windows import Bounds
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 from load_lab.results.result import METRICS
 from load_lab.run.measurement import read_durations as pushed_durations
 from load_lab.run.single_run import run_once
@@ -61,14 +61,14 @@ def test_generators_start_together_and_their_cpu_is_seen(shared):
 
 def test_report_shows_each_generator(shared, lab):
     assert lab("report", shared.testid).code == 0
-    text = (RESULTS / shared.testid / "report.md").read_text()
+    text = (project().results / shared.testid / "report.md").read_text()
     section = text[text.index("## Generators") :]
     for one in shared.generators:
         assert f"| {one.name} | {one.requests} |" in section
 
 
 def test_merged_histogram_equals_that_of_all_samples(shared, stack):
-    folder = RESULTS / shared.testid
+    folder = project().results / shared.testid
     files = [samples_file(folder, one.name) for one in shared.generators]
     samples = read_samples(files, "list")
     assert len(samples) == shared.requests
@@ -164,7 +164,7 @@ def _signal(testid, number):
 
 def _signal_third(testid, signals):
     wait_for(lambda: len(generator_pids(testid)) == 4, seconds=30, what="four generators")
-    (RESULTS / testid).mkdir(exist_ok=True)
+    (project().results / testid).mkdir(exist_ok=True)
     pause = threading.Event()
     pause.wait(9)
     for number in signals:

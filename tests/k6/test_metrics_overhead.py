@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from load_lab.paths import RESULTS, ROOT
+from load_lab.paths import ROOT, project
 
 TOOL = [sys.executable, str(ROOT / "tests/benchmarks/metrics_overhead.py")]
 
@@ -31,7 +31,7 @@ def test_pair_has_both_rates_and_leaves_the_stack_unchanged(stack):
     assert pair["with"]["cpu_us"] > 0
     assert stack.settings() == before
     # Only the tool's results: other tests may write results at the same time.
-    assert list(RESULTS.glob("overhead-*")) == []
+    assert list(project().results.glob("overhead-*")) == []
 
 
 @pytest.mark.parametrize("flags", [("--pairs", "0"), ("--seconds", "1"), ("--fast",)])

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 
 LAB = Path(sys.executable).parent / "lab"
 SMOKE = ("k6", "smoke", "--duration", "5s")
@@ -20,10 +20,19 @@ def lab_on_disk():
     """Return a function that runs `lab` with results/ on a file system with these options."""
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
         pytest.skip("This user may not mount file systems.")
-    RESULTS.mkdir(exist_ok=True)
+    project().results.mkdir(exist_ok=True)
 
     def run(options, *argv):
-        script = ["unshare", "--mount", "bash", "-c", _MOUNT, "bash", options, str(RESULTS)]
+        script = [
+            "unshare",
+            "--mount",
+            "bash",
+            "-c",
+            _MOUNT,
+            "bash",
+            options,
+            str(project().results),
+        ]
         return subprocess.run(
             [*script, str(LAB), *argv], capture_output=True, text=True, check=False
         )

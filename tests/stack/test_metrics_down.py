@@ -14,7 +14,7 @@ import pytest
 from load_lab.metrics.counters import PUSH_SECONDS
 from load_lab.metrics.prometheus import Prometheus
 from load_lab.metrics.queries import heartbeat
-from load_lab.paths import RESULTS, ROOT
+from load_lab.paths import ROOT, project
 from load_lab.stack.native.supervision import wait_for
 
 HOLD = ("hold", "--rate", "20", "--scenario", "list")
@@ -115,7 +115,7 @@ def test_outage_during_load_is_measured_in_seconds_and_requests(lab, stack):
     )
     assert f"lacks {document['recorded']['seconds_missing']:.0f} of 15 s" in document["verdict"]
     _check_files(document)
-    assert (RESULTS / testid / "result.json").exists()
+    assert (project().results / testid / "result.json").exists()
 
 
 def _stop_for_five_seconds(stack, testid):

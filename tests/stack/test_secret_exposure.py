@@ -11,7 +11,7 @@ from config.secrets import NAMES
 
 from load_lab.load.k6 import k6_env
 from load_lab.load.load import Load
-from load_lab.paths import RESULTS, State
+from load_lab.paths import State, project
 from load_lab.stack.docker import DockerEngine
 from load_lab.targets.reference.app import ReferenceApp
 
@@ -56,7 +56,7 @@ def run(lab, stack):
         results += [lab("status"), lab("logs", "redis"), lab("logs", "postgres")]
         yield lines.stop(), results
     finally:
-        shutil.rmtree(RESULTS / TESTID, ignore_errors=True)
+        shutil.rmtree(project().results / TESTID, ignore_errors=True)
 
 
 def _find_secrets(texts, secrets):
@@ -108,7 +108,7 @@ def test_lab_output_contains_no_secret(run, secrets):
 
 def test_logs_configuration_and_results_contain_no_secret(run, secrets, stack):
     state = stack._state
-    folders = (state.logs, state.run, RESULTS / TESTID)
+    folders = (state.logs, state.run, project().results / TESTID)
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     files.append(state.settings)
     names = {path.name for path in files}
@@ -136,7 +136,7 @@ def k6_command(stack, monkeypatch):
     engine = DockerEngine()
 
     def build(**environ):
-        env = k6_env(engine, ReferenceApp(engine), Load("smoke"), RESULTS / "x")
+        env = k6_env(engine, ReferenceApp(engine), Load("smoke"), project().results / "x")
         return engine.k6(settings, env | environ)
 
     return build

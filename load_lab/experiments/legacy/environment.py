@@ -13,12 +13,12 @@ from pathlib import Path
 from load_lab.console import step
 from load_lab.errors import LabError
 from load_lab.experiments.legacy.stacks import FOLDER, Stack
-from load_lab.paths import ROOT
+from load_lab.paths import lab_file
 
 # These install the rest: pip and setuptools of the stacks' time.
 BOOTSTRAP = FOLDER / "bootstrap.txt"
 # Shared by all stacks that run from this clone: it contains nothing of a running stack.
-ENVIRONMENTS = ROOT / ".lab/legacy"
+ENVIRONMENTS = lab_file(".lab/legacy")
 
 
 def folder_of(stack: Stack) -> Path:

@@ -9,9 +9,9 @@ from lab_settings.messages import problem
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from load_lab.errors import UsageError
-from load_lab.paths import ROOT
+from load_lab.paths import lab_file
 
-FOLDER = ROOT / "experiments/legacy"
+FOLDER = lab_file("experiments/legacy")
 
 
 class _Table(BaseModel):

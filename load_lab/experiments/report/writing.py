@@ -7,7 +7,7 @@ from load_lab.experiments.claims import evaluate
 from load_lab.experiments.report.rows import Cell, Document, build
 from load_lab.experiments.report.sections import sections
 from load_lab.experiments.run_folder import CellRun, Store
-from load_lab.paths import ROOT
+from load_lab.paths import project
 from load_lab.results import page
 from load_lab.results.blocks import Picture, Section
 from load_lab.results.chart_style import save, static_spec
@@ -125,4 +125,4 @@ def _relative_paths(paths: Any) -> Any:
         return {name: _relative_paths(value) for name, value in paths.items()}
     if isinstance(paths, list | tuple):
         return [_relative_paths(value) for value in paths]
-    return str(paths).removeprefix(f"{ROOT}/")
+    return project().relative(paths)

@@ -12,9 +12,9 @@ import yaml
 from load_lab.console import note
 from load_lab.errors import LabError, UsageError
 from load_lab.load.kubernetes.manifests import NAMESPACE, OPERATOR_VERSION, Manifest
-from load_lab.paths import ROOT
+from load_lab.paths import lab_file
 
-_SETUP = ROOT / "k6/kubernetes"
+_SETUP = lab_file("k6/kubernetes")
 _TIMEOUT = "30s"
 _CREATED = ("testruns.k6.io", "configmaps", "secrets")
 _RIGHTS = "Ask for the role `lab` (k6/kubernetes/rights.yaml)."

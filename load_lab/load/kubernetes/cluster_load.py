@@ -20,7 +20,7 @@ from load_lab.load.kubernetes.cluster import Cluster, ClusterSilentError
 from load_lab.load.kubernetes.manifests import ClusterLoad, manifests
 from load_lab.load.load import MIN_THREADS
 from load_lab.load.process import THRESHOLDS_FAILED, End, capture_output, error_message
-from load_lab.paths import ROOT, current_state
+from load_lab.paths import current_state, lab_file
 from load_lab.stack.engine import K6Command
 
 # From the archive to the first arrival: pods are scheduled, images pulled, virtual users created.
@@ -82,7 +82,7 @@ def cluster_env(env: dict[str, str]) -> dict[str, str]:
 
 
 def _script_variables() -> dict[str, str]:
-    document = yaml.safe_load((ROOT / "docker-compose.load.yml").read_text())
+    document = yaml.safe_load((lab_file("docker-compose.load.yml")).read_text())
     names = document["services"]["load"]["environment"]
     return {name: os.environ[name] for name in names if name in os.environ and name not in K6_LOGIN}
 

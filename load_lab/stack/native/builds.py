@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from load_lab.console import note, step
 from load_lab.errors import LabError
-from load_lab.paths import BIN, ROOT
+from load_lab.paths import BIN, lab_file
 from load_lab.stack.native import build_cache
 from load_lab.stack.native.go import GO_ENV, require_go
 
@@ -60,7 +60,7 @@ K6 = Build(
     "90 s on 2 cores",
     ("go.k6.io/k6/v2",),
     {"k6": "k6"},
-    module=ROOT / "native/k6",
+    module=lab_file("native/k6"),
 )
 TOXIPROXY = Build(
     f"toxiproxy {TOXIPROXY_VERSION}",
@@ -80,14 +80,14 @@ COMPOSE = Build(
     "2 minutes on 2 cores",
     ("github.com/docker/compose/v2/cmd",),
     {"cmd": "docker-compose"},
-    module=ROOT / "tests/compose/cli",
+    module=lab_file("tests/compose/cli"),
 )
 KUBERNETES = Build(
     "kube-apiserver and kubectl",
     "10 minutes on 2 cores",
     ("k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes/cmd/kubectl"),
     {"kube-apiserver": "kube-apiserver", "kubectl": "kubectl"},
-    module=ROOT / "tests/kubernetes/programs",
+    module=lab_file("tests/kubernetes/programs"),
 )
 
 

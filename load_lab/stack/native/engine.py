@@ -13,7 +13,7 @@ from load_lab.errors import LabError, UsageError
 from load_lab.interrupts import uninterrupted
 from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.nginx_log import lines_after, size_of
-from load_lab.paths import ROOT, State, make_open
+from load_lab.paths import State, lab_file, make_open
 from load_lab.settings import Settings, is_live, running_settings, save
 from load_lab.stack.engine import NO_REST_API, K6Command, ServiceStatus, require_reference_app
 from load_lab.stack.native import (
@@ -104,7 +104,7 @@ class NativeEngine:
     def exec(self, service: str, argv: list[str]) -> subprocess.CompletedProcess[str]:
         settings = self._running_settings()
         env = {**os.environ, **backend_env(settings, self._state)}
-        folder = self._state.backend if service == "backend" else ROOT
+        folder = self._state.backend if service == "backend" else lab_file()
         return subprocess.run(
             [*die_with_parent.argv_prefix(), *argv],
             cwd=folder,
@@ -180,7 +180,9 @@ class NativeEngine:
         pinned = ["taskset", "-c", choose_cpus(settings).load, str(k6), *NO_REST_API]
         argv = [*die_with_parent.argv_prefix(), *scheduling.ARGV_PREFIX, *pinned]
         marks = mark(self._state, load=True)
-        return K6Command(argv, ROOT / "k6", {**os.environ, **_histograms_env(k6), **marks, **env})
+        return K6Command(
+            argv, lab_file("k6"), {**os.environ, **_histograms_env(k6), **marks, **env}
+        )
 
     def stop_load(self) -> int:
         return stop_loads(self._state)

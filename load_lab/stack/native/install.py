@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from load_lab.console import note, step
 from load_lab.errors import LabError
-from load_lab.paths import BIN, PROGRAMS, ROOT
+from load_lab.paths import BIN, PROGRAMS, lab_file
 from load_lab.settings.env_file import read_env_file
 from load_lab.stack.native.builds import (
     COMPOSE,
@@ -119,7 +119,7 @@ def _unpack(packages: list[str]) -> None:
             "on the PATH, then run `make setup` again; or use Docker: LAB_ENGINE=docker."
         )
     with step(f"Unpacking {names} below .lab"):
-        run([str(ROOT / "native/apt-unpack.sh"), str(PROGRAMS), *packages])
+        run([str(lab_file("native/apt-unpack.sh")), str(PROGRAMS), *packages])
 
 
 def install_compose() -> None:
@@ -140,7 +140,7 @@ def install_docker() -> None:
 
 def _engine() -> str | None:
     """Return LAB_ENGINE; an installation does not require the other settings to be valid."""
-    return os.environ.get("LAB_ENGINE") or read_env_file(ROOT / ".env").get("LAB_ENGINE")
+    return os.environ.get("LAB_ENGINE") or read_env_file(lab_file(".env")).get("LAB_ENGINE")
 
 
 def main() -> None:

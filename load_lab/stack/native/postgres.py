@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 
 from load_lab.errors import LabError
-from load_lab.paths import ROOT, State
+from load_lab.paths import State, lab_file
 from load_lab.settings import Settings
 from load_lab.stack.native.program_paths import library_env, require
 from load_lab.stack.native.services.start_order import postgres_user
@@ -43,7 +43,7 @@ def configure(settings: Settings, state: State) -> None:
     """Write the project's postgresql.conf, with the settings that may change between two starts of
     a running stack. It is a copy, because Postgres's user may not be able to enter the clone.
     """
-    common = (ROOT / "postgres/postgresql.conf").read_text()
+    common = (lab_file("postgres/postgresql.conf")).read_text()
     target = state.postgres_configuration
     target.write_text(f"{common}\nmax_connections = {settings.LAB_DB_MAX_CONNECTIONS}\n")
     target.chmod(0o644)

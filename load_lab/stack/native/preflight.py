@@ -5,12 +5,13 @@ import resource
 import shutil
 
 from load_lab.errors import LabError
-from load_lab.paths import ROOT, State
+from load_lab.paths import State, lab_file
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack.native.render import OPEN_FILES
 from load_lab.stack.native.services.service import Service
 from load_lab.stack.native.supervision import port_is_open
 from load_lab.stack.placement import MONITORED_SERVICES
+from load_lab.stack.port_owner import port_owner
 
 # Data, WAL (up to 4 GB in a long run, see postgresql.conf) and Prometheus's blocks of a first run
 # use about 1 GB.
@@ -36,7 +37,10 @@ def check_paths(state: State) -> None:
     Raises:
         LabError: the services would read one as something else.
     """
-    for path, remedy in ((ROOT, "Move the project"), (state.base, "Choose another LAB_STATE_DIR")):
+    for path, remedy in (
+        (lab_file(), "Move the project"),
+        (state.base, "Choose another LAB_STATE_DIR"),
+    ):
         if special := _SPECIAL.search(str(path)):
             raise LabError(
                 f"The native engine can't run in {path}: the path contains {special[0]!r}. Nothing "
@@ -56,10 +60,16 @@ def _check_ports(settings: Settings, services: list[Service]) -> None:
     if conflicts:
         ports = ", ".join(f"{port} ({names[port]})" for port in conflicts)
         other = conflicts[0] + (1000 if conflicts[0] < 60_000 else -1000)
+        owner = port_owner(conflicts[0])
         raise LabError(
-            f"Something already listens on port {ports}. Nothing was started. Stop it, or "
-            f"choose another port: {names[conflicts[0]]}={other} lab up"
+            f"{_stack_of(owner) if owner else 'Something'} already listens on port {ports}. "
+            f"Nothing was started. Stop it, or choose another port: "
+            f"{names[conflicts[0]]}={other} lab up"
         )
+
+
+def _stack_of(owner: str) -> str:
+    return f"The stack of {owner}" + (f" (lab --project {owner} down)" if "/" in owner else "")
 
 
 def _check_disk(state: State) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from load_lab.machine.cpus import Cpus, choose_cpus, expand
-from load_lab.paths import ROOT, State
+from load_lab.paths import State, lab_file
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack.native.services import metrics_ingress
 from load_lab.stack.native.services.exporters import scrape_targets
@@ -37,7 +37,7 @@ def write_nginx(settings: Settings, state: State) -> None:
         **settings.as_env(),
         "LAB_NGINX_WORKERS": str(len(expand(choose_cpus(settings).target))),
         "LAB_NGINX_RUN_DIR": str(state.run),
-        "LAB_NGINX_SNIPPETS": str(ROOT / "nginx/snippets"),
+        "LAB_NGINX_SNIPPETS": str(lab_file("nginx/snippets")),
         "LAB_NGINX_ACCESS_LOG": str(state.logs / "nginx-access.log"),
         "LAB_NGINX_ERROR_LOG": str(state.logs / "nginx-error.log"),
         "LAB_NGINX_LISTEN": f"{settings.LAB_BIND}:{settings.LAB_HTTP_PORT}",
@@ -62,7 +62,7 @@ def write_templates(values: Mapping[str, str], folder: Path) -> None:
     Raises:
         KeyError: a template names a variable that `values` lacks.
     """
-    templates = ROOT / "nginx/templates"
+    templates = lab_file("nginx/templates")
     for template in sorted(templates.rglob("*.template")):
         target = folder / template.relative_to(templates).with_suffix("")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -73,17 +73,17 @@ def write_prometheus(services: list[Service], settings: Settings, state: State) 
     """Write the project's prometheus.yml and rules, and this engine's list of targets."""
     folder = state.run / "prometheus"
     (folder / "targets").mkdir(parents=True, exist_ok=True)
-    shutil.copy(ROOT / "prometheus/prometheus.yml", folder)
+    shutil.copy(lab_file("prometheus/prometheus.yml"), folder)
     # A rule that was removed must not stay in the copy.
     shutil.rmtree(folder / "rules", ignore_errors=True)
-    shutil.copytree(ROOT / "prometheus/rules", folder / "rules")
+    shutil.copytree(lab_file("prometheus/rules"), folder / "rules")
     targets = scrape_targets(services, settings)
     (folder / "targets/native.yml").write_text(yaml.safe_dump(targets))
 
 
 def write_supervisor(services: list[Service], cpus: Cpus, state: State) -> None:
     """Write supervisord.conf: one program per service; the lab starts them, in order."""
-    head = (ROOT / "native/supervisord.conf.template").read_text()
+    head = (lab_file("native/supervisord.conf.template")).read_text()
     values = {
         "LAB_SOCKET": str(state.socket),
         "LAB_RUN": str(state.run),

@@ -6,7 +6,7 @@ import subprocess
 import httpx
 import pytest
 
-from load_lab.paths import RESULTS, current_state
+from load_lab.paths import current_state, project
 from tests.faults.kills.catalogue import COMMANDS, choose_kills
 from tests.faults.kills.killed import (
     LAB,
@@ -39,10 +39,10 @@ def _marked(kills):
 @pytest.fixture(scope="module")
 def clean_results():
     """Remove the files that runs leave in results/."""
-    RESULTS.mkdir(exist_ok=True)
-    before = set(RESULTS.iterdir())
+    project().results.mkdir(exist_ok=True)
+    before = set(project().results.iterdir())
     yield
-    for path in set(RESULTS.iterdir()) - before:
+    for path in set(project().results.iterdir()) - before:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 

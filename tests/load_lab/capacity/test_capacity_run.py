@@ -12,7 +12,7 @@ from load_lab.capacity.timeline import Slo
 from load_lab.capacity.wording import capacity as render
 from load_lab.console import Console
 from load_lab.machine.cpus import choose_cpus
-from load_lab.paths import RESULTS, ROOT
+from load_lab.paths import ROOT, project
 from load_lab.targets.target import PlainServer
 
 _EXPERIMENT = """schema_version = 1
@@ -89,7 +89,7 @@ def test_experiment_searches_the_capacity_of_a_cell(lab, stack, tmp_path):
     file.write_text(_EXPERIMENT)
     result = lab("run", str(file), "--json")
     assert result.code == 0, result.err + result.out
-    run = max(RESULTS.glob("details-*"))
+    run = max(project().results.glob("details-*"))
     (cell_file,) = run.glob("cells/*/cell.json")
     cell = json.loads(cell_file.read_text())
     # The search itself is stored with the cell, and its answer is the cell's.

@@ -10,7 +10,7 @@ import pytest
 
 from load_lab.diagnosis import causes
 from load_lab.metrics.windows import Bounds, Window
-from load_lab.paths import RESULTS, ROOT
+from load_lab.paths import ROOT, project
 from load_lab.results.bottleneck import Diagnosis
 from load_lab.results.breakpoint import BreakPoint
 from load_lab.results.completeness import Completeness
@@ -30,7 +30,7 @@ HOST = {
 def stored_run():
     """Store a ramp that broke, in the format of `lab k6`."""
     testid = f"breakpoint-20260101-000000-{secrets.token_hex(2)}"
-    folder = RESULTS / testid
+    folder = project().results / testid
     folder.mkdir()
     windows = [Window(end, end, end, end, end, 0.0, 0.0, 20.0 * end) for end in range(5, 41)]
     result = Result(
@@ -113,7 +113,7 @@ def test_older_result_says_why_it_has_no_explanation(lab, older_run):
 @pytest.fixture
 def stored_cells(stored_run):
     """Store the sample experiment, whose second repeat of a cell has a cause; yield its name."""
-    folder = RESULTS / f"cache-ladder-20260101-000000-{secrets.token_hex(2)}"
+    folder = project().results / f"cache-ladder-20260101-000000-{secrets.token_hex(2)}"
     shutil.copytree(FOLDER, folder)
     path = folder / "cells/003-naive+redis-page+detail.r2/cell.json"
     cause = stored_run.document()["bottleneck"]
@@ -133,7 +133,7 @@ def test_cell_of_an_experiment_is_explained(lab, stored_cells):
 
 @pytest.fixture
 def stored_capacity(stored_run):
-    folder = RESULTS / "capacity-20260101-000000"
+    folder = project().results / "capacity-20260101-000000"
     folder.mkdir()
     limit = {"bottleneck": stored_run.document()["bottleneck"]}
     document = {
@@ -219,7 +219,7 @@ def test_export_into_missing_folder_is_one_message(lab, stored_run, tmp_path):
 )
 @pytest.mark.parametrize("command", ["show", "report"])
 def test_damaged_result_is_one_message(lab, command, text, code, message):
-    folder = RESULTS / f"smoke-20260101-000000-{secrets.token_hex(2)}"
+    folder = project().results / f"smoke-20260101-000000-{secrets.token_hex(2)}"
     folder.mkdir()
     try:
         (folder / "result.json").write_text(text)

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from load_lab.capacity.measurement import SCHEMA_VERSION
-from load_lab.paths import RESULTS
+from load_lab.paths import project
 
 HOST = {
     **{"system": "Linux", "cpus": 2, "memory_bytes": 1, "engine": "native"},
@@ -21,7 +21,7 @@ def stored():
     folders = []
 
     def store(rate, low, high, host=None, **changes):
-        folder = RESULTS / f"capacity-20260101-{len(folders):06}"
+        folder = project().results / f"capacity-20260101-{len(folders):06}"
         folder.mkdir(parents=True)
         folders.append(folder)
         document = {
@@ -132,7 +132,7 @@ def test_results_that_can_not_be_compared_are_usage_errors(lab, stored, changes,
 
 def test_unreadable_result_is_a_usage_error(lab, stored):
     name = stored(100, 99, 101)
-    (RESULTS / name / "result.json").write_text("no")
+    (project().results / name / "result.json").write_text("no")
     result = lab("compare", name, name)
     assert result.is_one_message(2)
     assert "can't be read: not JSON" in result.err

@@ -201,9 +201,9 @@ def test_incomplete_result_is_one_message(store):
 
 
 def test_newest_run_is_found_by_time_and_full_name(monkeypatch, tmp_path):
-    monkeypatch.setattr("load_lab.experiments.run_folder.RESULTS", tmp_path)
+    monkeypatch.setenv("LAB_PROJECT", str(tmp_path))
     older, newer, other = (
-        Store(tmp_path / f"{name}-abcd")
+        Store(tmp_path / "results" / f"{name}-abcd")
         for name in ("t-20260101-000000", "t-20260102-000000", "t-2-20270101-000000")
     )
     for run in (newer, other, older):
@@ -221,7 +221,7 @@ def test_damaged_result_is_one_message(store):
 
 
 def test_missing_result_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr("load_lab.experiments.run_folder.RESULTS", tmp_path)
+    monkeypatch.setenv("LAB_PROJECT", str(tmp_path))
     with pytest.raises(UsageError, match="no result of cache-ladder"):
         find_store("cache-ladder")
 

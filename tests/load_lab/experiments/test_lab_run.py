@@ -13,7 +13,7 @@ import pytest
 
 from load_lab.errors import LabError, UsageError
 from load_lab.experiments import session
-from load_lab.paths import RESULTS, ROOT
+from load_lab.paths import ROOT, project
 from load_lab.settings import load_settings, update_settings
 from load_lab.stack.native.supervision import wait_for
 from load_lab.stack.status import active_settings
@@ -33,19 +33,19 @@ def interrupted_run(lab, stack):
     second; yield the exit code, the messages, and the settings of the stack afterwards.
     """
     assert lab("set", "LAB_WORKERS=1").code == 0
-    before = set(RESULTS.glob("cache-ladder-*"))
+    before = set(project().results.glob("cache-ladder-*"))
     argv = [str(LAB), "run", *FLAGS, "--json"]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: _loads_second_cell(before), seconds=180, what="The second cell's load")
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=90)
     yield process.returncode, errors, active_settings(stack)
-    for folder in set(RESULTS.glob("cache-ladder-*")) - before:
+    for folder in set(project().results.glob("cache-ladder-*")) - before:
         shutil.rmtree(folder)
 
 
 def _loads_second_cell(before):
-    new = set(RESULTS.glob("cache-ladder-*")) - before
+    new = set(project().results.glob("cache-ladder-*")) - before
     return [log for folder in new for log in folder.glob("cells/002-*/k6.log")]
 
 
@@ -144,7 +144,7 @@ def test_dry_run_shows_cells_and_time_without_running(lab, stack):
 def _results():
     """Return the names of results, without single runs of tests in the other process."""
     others = "smoke|breakpoint|hold|closed|closed-ramp|outage"
-    names = {path.name for path in RESULTS.iterdir()}
+    names = {path.name for path in project().results.iterdir()}
     return {name for name in names if not re.match(rf"({others})-", name)}
 
 
@@ -190,7 +190,7 @@ def test_run_stopped_before_data_preparation_leaves_data_unchanged(lab, stack, m
 
 
 def test_run_on_broken_stack_is_one_message_and_stack_continues(lab, stack):
-    before = set(RESULTS.glob("cache-ladder-*"))
+    before = set(project().results.glob("cache-ladder-*"))
     stack._supervision.stop_service("redis")
     try:
         result = lab("run", "cache-ladder", "--quick", "--only", "list/naive/redis-page")
@@ -200,7 +200,7 @@ def test_run_on_broken_stack_is_one_message_and_stack_continues(lab, stack):
     assert "Redis can't be emptied" in result.err
     states = {service.name: service.state for service in stack.services()}
     assert states["nginx"] == states["backend"] == "running"
-    for folder in set(RESULTS.glob("cache-ladder-*")) - before:
+    for folder in set(project().results.glob("cache-ladder-*")) - before:
         shutil.rmtree(folder)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from load_lab.errors import LabError
-from load_lab.paths import RESULTS, ROOT, TARGETS
+from load_lab.paths import ROOT, project
 from load_lab.targets.adding import add_target
 from tests.support.small_api import DOCUMENT, TOKEN, SmallApi, serve_api
 
@@ -52,7 +52,7 @@ def name():
     """Return the name of a new target; its files are removed afterwards."""
     chosen = f"test-{secrets.token_hex(4)}"
     yield chosen
-    for path in TARGETS.glob(f"{chosen}*"):
+    for path in project().targets.glob(f"{chosen}*"):
         path.unlink()
 
 
@@ -61,7 +61,7 @@ def target(lab, api, name):
     """Add the small API as a target, with its mix."""
     added = lab("target", "add", name, api.url, "--openapi", "/schema/", *HEADER, SMALL_TOKEN=TOKEN)
     assert added.code == 0, added.err
-    assert TOKEN not in (TARGETS / f"{name}.toml").read_text()
+    assert TOKEN not in (project().targets / f"{name}.toml").read_text()
     made = lab("mix", "make", name, "--json", SMALL_TOKEN=TOKEN)
     assert made.code == 0, made.err
     assert len(made.json["operations"]) == 14
@@ -79,7 +79,12 @@ def test_load_of_own_target_is_judged_and_its_token_is_nowhere(lab, stack, api, 
     assert len(document["by_operation"]) == 14
     assert all(each["p95_ms"] > 0 for each in document["by_operation"])
     assert document["cpu_ms_per_request"]["target"] > 0
-    texts = [run.out, run.err, *_texts(RESULTS / document["testid"]), *_texts(TARGETS)]
+    texts = [
+        run.out,
+        run.err,
+        *_texts(project().results / document["testid"]),
+        *_texts(project().targets),
+    ]
     found = subprocess.run(
         ["grep", "-rlaF", canary, str(ROOT / ".lab"), "--include=*.log", "--include=0*"],
         capture_output=True,
@@ -134,7 +139,7 @@ def test_operation_with_few_requests_that_fails_is_named(lab, stack, api, target
 
 
 def test_operation_that_fails_before_the_load_is_named(lab, stack, target):
-    path = TARGETS / f"{target}.mix.json"
+    path = project().targets / f"{target}.mix.json"
     mix = json.loads(path.read_text())
     mix["operations"][2]["requests"] = [{"path": "/api/hotels/9/"}]
     path.write_text(json.dumps(mix))
@@ -167,15 +172,15 @@ def test_target_is_added_only_if_it_answers(lab, api, name, argv, environ, code,
     assert result.is_one_message(code)
     assert message in result.err
     assert "abc" not in result.err
-    assert list(TARGETS.glob(f"{name}*")) == []
+    assert list(project().targets.glob(f"{name}*")) == []
 
 
 def test_target_that_does_not_answer_is_not_written(name):
     values = {"url": "http://127.0.0.1:1", "ready_seconds": 0.2}
     with pytest.raises(LabError, match="or name another URL"):
         add_target(name, values, [], replace=False)
-    assert list(TARGETS.glob(f"{name}*")) == []
-    earlier = TARGETS / f"{name}.toml"
+    assert list(project().targets.glob(f"{name}*")) == []
+    earlier = project().targets / f"{name}.toml"
     earlier.write_text('url = "http://127.0.0.1:2"')
     with pytest.raises(LabError, match="or name another URL"):
         add_target(name, values, [], replace=True)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from load_lab.paths import RESULTS, ROOT
+from load_lab.paths import ROOT, project
 from load_lab.stack.native.supervision import port_is_open
 from tests.support.ports import free_port
 
@@ -106,7 +106,7 @@ def test_experiment_measures_variants_of_a_target(lab, stack, app, tmp_path):
     assert run.code == 1
     assert "wrong, repeat 1: " in run.err
     assert "without newest, so it is not the variant" in run.err
-    folder = max(RESULTS.glob("my-variants-*"), key=lambda path: path.stat().st_mtime)
+    folder = max(project().results.glob("my-variants-*"), key=lambda path: path.stat().st_mtime)
     cells = [json.loads(path.read_text()) for path in sorted(folder.glob("cells/*/cell.json"))]
     assert [cell["state"] for cell in cells] == ["measured"] * 4 + ["failed"]
     assert cells[1]["variant"]["options"] == {"word": "two"}

@@ -17,7 +17,7 @@ from load_lab.experiments.report.rows import build
 from load_lab.experiments.report.sections import sections
 from load_lab.experiments.report.writing import report_document
 from load_lab.experiments.run_folder import Store
-from load_lab.paths import EXPERIMENTS, RESULTS
+from load_lab.paths import EXPERIMENTS, project
 from load_lab.run import wording as single_run_output
 from load_lab.run.page import conditions
 from load_lab.run.single_run import parse_single_run
@@ -110,7 +110,7 @@ DAMAGED_RUNS = {
 @pytest.fixture
 def folder():
     """Yield a new folder below results/, named like a run of cache-ladder."""
-    path = RESULTS / f"cache-ladder-29990101-000000-{secrets.token_hex(2)}"
+    path = project().results / f"cache-ladder-29990101-000000-{secrets.token_hex(2)}"
     path.mkdir()
     yield path
     shutil.rmtree(path)
@@ -172,9 +172,9 @@ def test_damaged_run_is_one_message(run_lab, folder, field):
 @pytest.mark.parametrize("kind", ["bench", "bench-growth", "calibrate", "demo", "overload", "soak"])
 @pytest.mark.parametrize("document", [{}, {"files": 1, "rungs": 2}, {"verdict": [], "arms": [1]}])
 def test_damaged_suite_is_one_message(run_lab, kind, document):
-    path = RESULTS / f"{kind}-29990101-000000.json"
+    path = project().results / f"{kind}-29990101-000000.json"
     if kind == "calibrate":
-        path = RESULTS / f"calibrate-{secrets.token_hex(4)}" / "result.json"
+        path = project().results / f"calibrate-{secrets.token_hex(4)}" / "result.json"
         path.parent.mkdir()
     path.write_text(json.dumps({"schema_version": 1, **document}))
     try:

@@ -57,7 +57,7 @@ BAD_VALUES = {
 @pytest.fixture
 def env_file(monkeypatch, tmp_path):
     """Return a path; the lab reads it as its `.env`."""
-    monkeypatch.setattr("load_lab.settings.ROOT", tmp_path)
+    monkeypatch.setenv("LAB_PROJECT", str(tmp_path))
     return tmp_path / ".env"
 
 

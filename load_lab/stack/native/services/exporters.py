@@ -6,7 +6,7 @@ They use the ports from LAB_EXPORTERS_PORT on, in this order.
 import sys
 from typing import Any
 
-from load_lab.paths import ROOT, State
+from load_lab.paths import State, lab_file
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack.native.program_paths import library_env, require
 from load_lab.stack.native.services import redis_service
@@ -63,7 +63,7 @@ def _process(_settings: Settings, state: State, port: int) -> Service:
 def _postgres(settings: Settings, state: State, port: int) -> Service:
     flags = [
         "--web.listen-address={address}",
-        f"--extend.query-path={ROOT / 'postgres/exporter-queries.yml'}",
+        f"--extend.query-path={lab_file('postgres/exporter-queries.yml')}",
     ]
     env = {
         "DATA_SOURCE_URI": f"{LOOPBACK}:{settings.LAB_POSTGRES_PORT}/postgres?sslmode=disable",
@@ -97,7 +97,7 @@ def _access_log(_settings: Settings, state: State, port: int) -> Service:
     argv = [
         str(require("mtail")),
         *("--address", LOOPBACK, "--port", str(port)),
-        *("--progs", str(ROOT / "nginx/access-log.mtail")),
+        *("--progs", str(lab_file("nginx/access-log.mtail"))),
         *("--logs", str(state.logs / "nginx-access.log")),
         *("--emit_prog_label=false", "--logtostderr"),
     ]

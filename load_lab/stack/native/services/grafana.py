@@ -7,12 +7,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from load_lab.paths import ROOT, State
+from load_lab.paths import State, lab_file
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack.native.program_paths import find
 from load_lab.stack.native.services.service import Service
 
-FOLDER = ROOT / "grafana"
+FOLDER = lab_file("grafana")
 # The dashboard on its home page.
 _HOME_DASHBOARD = "lab-load-test.json"
 

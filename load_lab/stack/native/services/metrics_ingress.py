@@ -3,12 +3,12 @@
 import os
 from ipaddress import IPv4Address
 
-from load_lab.paths import ROOT, State
+from load_lab.paths import State, lab_file
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack.native.program_paths import library_env, require
 from load_lab.stack.native.services.service import Service
 
-TEMPLATE = ROOT / "nginx/push-gate/nginx.conf.template"
+TEMPLATE = lab_file("nginx/push-gate/nginx.conf.template")
 
 
 def service(settings: Settings, state: State) -> Service:

@@ -3,7 +3,7 @@
 import json
 
 from load_lab.errors import LabError
-from load_lab.paths import ROOT, State
+from load_lab.paths import State, lab_file
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack.native.program_paths import library_env, require
 from load_lab.stack.native.services.service import Service
@@ -29,7 +29,7 @@ def service(settings: Settings, state: State) -> Service:
         name="redis",
         argv=[
             str(require("redis-server")),
-            str(ROOT / "redis/redis.conf"),
+            str(lab_file("redis/redis.conf")),
             *(part for name, value in flags.items() for part in (f"--{name}", str(value))),
         ],
         port=settings.LAB_REDIS_PORT,

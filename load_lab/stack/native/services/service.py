@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from load_lab.machine.cpus import Cpus
-from load_lab.paths import ROOT
+from load_lab.paths import lab_file
 from load_lab.settings import LOOPBACK
 from load_lab.stack.placement import Side, side_of
 
@@ -22,7 +22,7 @@ class Service:
     host: str = LOOPBACK
     env: dict[str, str] = field(default_factory=dict)
     user: str | None = None
-    cwd: Path = ROOT
+    cwd: Path = field(default_factory=lab_file)
     stop_signal: str = "TERM"
     # The URL that returns 200 once the service is ready; without one, an open port is enough.
     alive_url: str = ""
