@@ -105,8 +105,8 @@ dashboards: setup-dev ## Generate grafana/dashboards from grafana/src and docs/d
 	$(BIN)/python -m grafana.src
 
 .PHONY: env-example
-env-example: setup ## Generate .env.example from backend/lab_settings/declaration.py
-	cd backend && ../$(BIN)/python -m lab_settings.example > ../.env.example
+env-example: setup ## Write .env.example and compose's variables from backend/lab_settings/declaration.py
+	cd backend && ../$(BIN)/python -m lab_settings.example ..
 
 .PHONY: bench
 bench: setup ## Measure the fast code against its targets (15 minutes, nothing else running)

@@ -185,7 +185,7 @@ def _set_environment() -> None:
     from load_lab.stack.native.services.start_order import backend_env
 
     django = backend_env(load_settings(), State(STATE))
-    # Django rereads the settings file of a running stack; here no stack runs yet.
+    # Django reads the settings from the environment: no stack runs yet.
     del django["BACKEND_SETTINGS_FILE"]
     os.environ.update({k: v for k, v in django.items() if k.startswith(("BACKEND_", "PG"))})
     os.environ["BACKEND_ALLOWED_HOSTS"] = "localhost"

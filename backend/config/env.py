@@ -1,17 +1,17 @@
-"""The backend's environment variables: the lab's settings (lab_settings) and the backend's own.
+"""The lab's settings, and the backend's own environment variables.
 
-A setting that is not set has its default. The file BACKEND_SETTINGS_FILE, if given, takes
-precedence over the environment; a running server reads it again on reload.
+The settings come from one place: the file BACKEND_SETTINGS_FILE, which a running server reads again
+on reload, or where there is none (docker) the environment. One that is not set has its default.
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 from lab_settings.declaration import Declaration
 from lab_settings.messages import SettingsError, parse
 from lab_settings.secret_reader import SecretError, read_secret
+from lab_settings.settings_file import read_settings
 
 
 class EnvError(ImproperlyConfigured):
@@ -19,12 +19,14 @@ class EnvError(ImproperlyConfigured):
 
 
 def lab_settings() -> Declaration:
-    """Return the active settings. Order of precedence: settings file, environment, defaults.
+    """Return the active settings.
 
     Raises:
         EnvError: a setting has an invalid value.
     """
-    variables = {**os.environ, **_settings_file()}
+    # Read at each call: gunicorn's master keeps this module over a reload.
+    file = os.environ.get("BACKEND_SETTINGS_FILE")
+    variables = read_settings(Path(file)) if file else os.environ
     values = {name: variables[name] for name in Declaration.model_fields if name in variables}
     try:
         return parse(Declaration, values)
@@ -66,19 +68,6 @@ def metrics_folder() -> Path | None:
     return Path(folder) if folder else None
 
 
-def cpus(name: str) -> set[int]:
-    """Return the CPU numbers of the list `name`, such as 0-2,5; empty if it is empty or not set.
-
-    Reads only the environment, which has the CPUs that `lab` chose. The settings file has the
-    requested ones.
-    """
-    numbers: set[int] = set()
-    for part in filter(None, os.environ.get(name, "").split(",")):
-        first, _, last = part.partition("-")
-        numbers.update(range(int(first), int(last or first) + 1))
-    return numbers
-
-
 def secret(name: str) -> str:
     """Return the secret `name` from its file in BACKEND_SECRETS_DIR. It has no default.
 
@@ -95,19 +84,3 @@ def secret(name: str) -> str:
             f"The secret {name} can't be read in BACKEND_SECRETS_DIR={folder} ({error.strerror}). "
             f"Create it: python -m config.secrets {folder}"
         ) from None
-
-
-def _settings_file() -> dict[str, str]:
-    """Return the settings file's values.
-
-    The file is read on every call, since gunicorn's master keeps this module loaded over a reload.
-    """
-    name = os.environ.get("BACKEND_SETTINGS_FILE")
-    return dict(_assignments(Path(name))) if name else {}
-
-
-def _assignments(path: Path) -> Iterator[tuple[str, str]]:
-    for line in path.read_text().splitlines():
-        name, equals, value = line.partition("=")
-        if equals and not name.startswith("#"):
-            yield name, value

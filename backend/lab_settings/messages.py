@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from lab_settings.declaration import REMOVED_SETTINGS, Declaration
+from lab_settings.declaration import Declaration
 
 _Model = TypeVar("_Model", bound=Declaration)
 # The longest part of a value that a message shows.
@@ -22,7 +22,7 @@ def parse(model: type[_Model], values: Mapping[str, Any]) -> _Model:
     """Return the settings in `values` (environment variables); the others have their defaults.
 
     Raises:
-        SettingsError: a name is unknown or of an older version, or a value is invalid.
+        SettingsError: a name is unknown, or a value is invalid.
     """
     try:
         return model.model_validate(dict(values))
@@ -33,11 +33,6 @@ def parse(model: type[_Model], values: Mapping[str, Any]) -> _Model:
 def problem(error: Any) -> str:
     """Return the message of one pydantic error, without pydantic's prefix "Value error, "."""
     return str(error["ctx"]["error"]) if error["type"] == "value_error" else str(error["msg"])
-
-
-def removal_message(name: str) -> str:
-    """Return the error message for a removed setting."""
-    return f"{name} is no longer a setting. {REMOVED_SETTINGS[name]}."
 
 
 def shorten(value: object) -> str:
@@ -51,8 +46,6 @@ def _message(error: Any) -> str:
     name = shorten(error["loc"][0]) if error["loc"] else ""
     value = shorten(error["input"])
     match error["type"]:
-        case "extra_forbidden" if name in REMOVED_SETTINGS:
-            return removal_message(name)
         case "extra_forbidden":
             return f"There is no setting {name}. {_similar(name)}"
         case "enum":

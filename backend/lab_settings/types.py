@@ -22,6 +22,15 @@ def _cpu_list(value: str) -> str:
     return value
 
 
+def cpu_numbers(cpu_list: str) -> set[int]:
+    """Return the CPU numbers of a list: 0-2,5 gives 0, 1, 2 and 5; none of an empty one."""
+    cpus: set[int] = set()
+    for part in filter(None, cpu_list.split(",")):
+        first, _, last = part.partition("-")
+        cpus.update(range(int(first), int(last or first) + 1))
+    return cpus
+
+
 def is_whole_number(value: str) -> bool:
     """Return whether the value is a number in ASCII digits."""
     return re.fullmatch("-?[0-9]{1,18}", value) is not None

@@ -2,9 +2,12 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from config import env
+from lab_settings.declaration import Declaration
+from lab_settings.types import cpu_numbers
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -67,13 +70,9 @@ class ActiveSettings(Collector):
     """The settings as labels, read at each scrape, since `lab set` writes a file."""
 
     def collect(self) -> Iterator[Metric]:
-        """Yield one sample, or none if the settings can't be read: `lab down` deletes the file."""
         info = InfoMetricFamily("lab_settings", "The backend's active settings.")
-        try:
-            values = env.lab_settings().of_backend()
-        except (env.EnvError, OSError):
-            pass
-        else:
+        if settings := _active_settings():
+            values = settings.of_backend()
             info.add_metric([], {name.lower(): value for name, value in values.items()})
         yield info
 
@@ -85,10 +84,18 @@ class PinnedCpus(Collector):
         gauge = GaugeMetricFamily(
             "lab_cpus", "CPUs that the target and the load generator may use.", labels=["side"]
         )
-        for side in ("target", "load"):
-            cpus = env.cpus(f"LAB_{side.upper()}_CPUS")
-            gauge.add_metric([side], len(cpus) or os.cpu_count() or 1)
+        if settings := _active_settings():
+            sides = {"target": settings.LAB_TARGET_CPUS, "load": settings.LAB_LOAD_CPUS}
+            for side, cpus in sides.items():
+                gauge.add_metric([side], len(cpu_numbers(cpus)) or os.cpu_count() or 1)
         yield gauge
+
+
+def _active_settings() -> Declaration | None:
+    """Return the settings; None if they can't be read: `lab down` deletes the file."""
+    with suppress(env.EnvError, OSError):
+        return env.lab_settings()
+    return None
 
 
 def _backend_port() -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 import psutil
+from lab_settings.types import cpu_numbers
 
 from load_lab.calibrate.cells import Cell
 from load_lab.calibrate.checks import SHARES, Measurement
@@ -19,7 +20,7 @@ from load_lab.load.k6 import Run, run_k6
 from load_lab.load.load import new_testid
 from load_lab.load.process import has_begun
 from load_lab.machine.busy_loop import busy_loops
-from load_lab.machine.cpus import choose_cpus, expand
+from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.noise import StealMeter, mean_share
 from load_lab.metrics import queries
 from load_lab.metrics.counters import Histogram, quantile
@@ -41,9 +42,9 @@ def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Mea
     cpus = choose_cpus(settings)
     with reference_server(cell.service_time, cpus.target) as server:
         with step("the loopback's floor"):
-            round_trip = round_trip_ms(server.port, expand(cpus.load))
+            round_trip = round_trip_ms(server.port, cpu_numbers(cpus.load))
         foreign = ForeignMeter(engine.pids() | {"reference": server.pid})
-        load_steal = StealMeter(expand(cpus.load))
+        load_steal = StealMeter(cpu_numbers(cpus.load))
         with step("load"), _starvation(cell, cpus.load, folder):
             run = _run(engine, cell, server, folder)
         noise = Noise(

@@ -9,6 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
+from lab_settings.types import cpu_numbers
+
 from load_lab.capacity.judgement import HoldPlan, Judgement, judge
 from load_lab.capacity.outcomes import Alone, Hold, Ramp
 from load_lab.capacity.timeline import LATE_SHARE, Second, Slo, timeline_of
@@ -21,7 +23,7 @@ from load_lab.load.k6 import Run, run_k6
 from load_lab.load.load import Load
 from load_lab.load.summary import read_summary
 from load_lab.machine.cpu_use import CpuUse, busy_between
-from load_lab.machine.cpus import choose_cpus, expand
+from load_lab.machine.cpus import choose_cpus
 from load_lab.metrics.counters import Histogram, quantile
 from load_lab.metrics.plan import Plan
 from load_lab.metrics.prometheus import Prometheus, PrometheusUnavailable
@@ -98,7 +100,7 @@ class K6Loads:
     def __post_init__(self) -> None:
         self._sent, self._cpu_bound = 0, False
         cpus = choose_cpus(settings_of(self.engine))
-        self._target_cpus = 0 if cpus.shared else len(expand(cpus.target))
+        self._target_cpus = 0 if cpus.shared else len(cpu_numbers(cpus.target))
         self._ready_seconds = min(self._time_ready() for _ in range(3))
 
     def now(self) -> float:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from lab_settings.types import cpu_numbers
+
 from load_lab.capacity.measurement import CapacityOptions, require_budget
 from load_lab.capacity.stack_capacity import BUDGET_SECONDS, SECONDS, SLO
 from load_lab.compare.at_once import duet
@@ -21,7 +23,7 @@ from load_lab.console import Progress, note
 from load_lab.errors import Interrupted, LabError, UsageError
 from load_lab.interrupts import interruptible, uninterrupted
 from load_lab.load.workloads import WRITING_SCENARIOS
-from load_lab.machine.cpus import choose_cpus, expand
+from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.noise import StealMeter, cpu_speed
 from load_lab.paths import project
 from load_lab.results.provenance import relative, write_json
@@ -201,7 +203,7 @@ def _compare(
                     folder.rmdir()
                 raise
     document["steal"] = round(steal.share(), 4)
-    document["cpu_speed"] = round(cpu_speed(expand(choose_cpus(base).target)), 2)
+    document["cpu_speed"] = round(cpu_speed(cpu_numbers(choose_cpus(base).target)), 2)
     return _store(folder, document)
 
 

@@ -8,13 +8,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lab_settings.types import cpu_numbers
+
 from load_lab.errors import Interrupted, LabError
 from load_lab.load.generators import SUMMARY
 from load_lab.load.k6 import k6_env
 from load_lab.load.load import Load
 from load_lab.load.process import Process, execute, has_begun, truncate_log
 from load_lab.load.summary import Summary, read_summary
-from load_lab.machine.cpus import bind, choose_cpus, expand
+from load_lab.machine.cpus import bind, choose_cpus
 from load_lab.machine.processes import cpu_seconds, server_pids, tree_bytes
 from load_lab.metrics.counters import Histogram, quantile
 from load_lab.metrics.prometheus import Prometheus
@@ -182,7 +184,7 @@ class _Meter:
     def __post_init__(self) -> None:
         # The lab computes too, and the target's CPUs are what is compared. Only this thread is
         # pinned: programs that the lab starts would inherit it.
-        load = expand(choose_cpus(self.parties[0].settings).load)
+        load = cpu_numbers(choose_cpus(self.parties[0].settings).load)
         self._pool = ThreadPoolExecutor(1, initializer=bind, initargs=(load,))
 
     def __call__(self) -> bool:

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab_settings.declaration import names_used_by
+
 from load_lab.console import step
 from load_lab.errors import LabError, UsageError
 from load_lab.paths import PRESETS, lab_file
 from load_lab.settings import Settings, update_live_settings
 from load_lab.settings.presets import preset_assignments
 from load_lab.targets.commits import checkout, find_commit
-from load_lab.targets.reference.app import VERIFIED
 
 _ENVIRONMENTS = lab_file(".lab/environments")
 _REQUIREMENTS = "backend/requirements.txt"
@@ -102,7 +103,8 @@ def _missing(commit: str) -> str:
     if shown.returncode:
         return _DECLARATION.removeprefix("backend/")
     # k6 checks that the backend has them.
-    return next((name for name in VERIFIED if not re.search(rf"\b{name}\b", shown.stdout)), "")
+    names = names_used_by("backend")
+    return next((name for name in names if not re.search(rf"\b{name}\b", shown.stdout)), "")
 
 
 def _changed(first: dict[str, str], second: dict[str, str]) -> list[str]:

@@ -5,6 +5,8 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from dataclasses import replace
 from typing import Any
 
+from lab_settings.types import cpu_numbers
+
 from load_lab.console import note, step
 from load_lab.errors import Interrupted, LabError, UsageError
 from load_lab.experiments import files
@@ -17,7 +19,7 @@ from load_lab.experiments.schema import Experiment
 from load_lab.experiments.target_cell import TargetBench
 from load_lab.load.k6 import check
 from load_lab.machine import preflight
-from load_lab.machine.cpus import choose_cpus, expand
+from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.noise import slowness
 from load_lab.metrics.windows import Bounds
 from load_lab.paths import project
@@ -140,7 +142,7 @@ def _target_bench(engine: Engine, target: DeclaredTarget) -> Iterator[Bench]:
 
 def target_slowness(settings: Settings) -> float:
     """Return how many times as slow as an idle reference machine the target's CPUs are now."""
-    return slowness(expand(choose_cpus(settings).target))
+    return slowness(cpu_numbers(choose_cpus(settings).target))
 
 
 def _find_unavailable(engine: Engine, plan: Plan, base: Settings) -> dict[str, str]:

@@ -14,7 +14,7 @@ from load_lab.results.provenance import write_json
 from load_lab.results.result import Result
 from load_lab.results.store import StoredRun, find_run
 from load_lab.run.single_run import parse_single_run
-from load_lab.settings import Settings, known_settings
+from load_lab.settings import Settings, stored_settings
 from load_lab.stack.engine import Engine
 
 # Those that use least CPU are left out.
@@ -95,7 +95,7 @@ def _search(run: StoredRun, document: dict[str, Any]) -> _Explained:
     if document["outcome"] in ("interrupted", "failed"):
         reason = document["headline"].rstrip(".")
         raise UsageError(f"{run.name} has {reason}. Search it again.")
-    settings = known_settings(document["settings"])
+    settings = stored_settings(document["settings"], run.name)
     is_reference = bool(known_limits(document.get("url", ""), settings))
     return _Explained(search_result(document), settings, run.path.parent, is_reference)
 
@@ -111,7 +111,7 @@ def _cell(store: Store, name: str) -> _Explained:
     run, result = max(found, key=lambda each: _has_cause(each[1]))
     folder = store.folder / "proofs" / f"{run.name.replace('/', '+')}.r{run.repeat}"
     is_reference = not store.header().get("target") and not run.legacy
-    return _Explained(result, known_settings(run.settings), folder, is_reference)
+    return _Explained(result, stored_settings(run.settings, store.run), folder, is_reference)
 
 
 def _cpu_text(result: Result) -> str:

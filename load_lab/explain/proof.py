@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab_settings.declaration import is_fixed
+
 from load_lab.console import Progress
 from load_lab.diagnosis.facts import worker_slots
 from load_lab.errors import LabError, UsageError
@@ -21,7 +23,7 @@ from load_lab.machine.cpus import choose_cpus
 from load_lab.results.bottleneck import Diagnosis
 from load_lab.results.result import Result
 from load_lab.results.step import Step, step_between
-from load_lab.settings import Settings, is_live, update_live_settings
+from load_lab.settings import Settings, update_live_settings
 from load_lab.stack.engine import Engine, settings_of
 from load_lab.stack.exclusive import exclusive_use, prepare
 from load_lab.targets.reference.app import ReferenceApp
@@ -108,7 +110,7 @@ def _base(running: Settings, measured: Settings) -> Settings:
             f"with `lab down`, set {name}={then[name]}, and start it: lab up"
         )
     # Which engine it was does not matter, nor the addresses.
-    names = {n for n in then if then[n] != now[n] and is_live(n)}
+    names = {n for n in then if then[n] != now[n] and not is_fixed(n)}
     return update_live_settings(running, {name: then[name] for name in sorted(names)})
 
 

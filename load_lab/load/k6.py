@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from lab_settings.types import cpu_numbers
+
 from load_lab.console import note
 from load_lab.errors import Interrupted, LabError, UsageError
 from load_lab.load.generators import SUMMARY, write_merged_summary
@@ -29,7 +31,7 @@ from load_lab.load.sender import sender
 from load_lab.load.summary import read_summary
 from load_lab.load.workloads import Profile
 from load_lab.machine.cpu_use import CpuSampler, CpuUse
-from load_lab.machine.cpus import choose_cpus, expand
+from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.observation import Signals
 from load_lab.machine.observer import SignalSampler, Watched
 from load_lab.machine.waking import wake_seconds
@@ -185,13 +187,13 @@ def run_k6(
     (folder / SUMMARY).unlink(missing_ok=True)
     before = {**engine.pids(), **target.pids}
     here = 1 if load.cluster else load.generators
-    cpus = expand(choose_cpus(settings).target)
+    cpus = cpu_numbers(choose_cpus(settings).target)
     wake = None if load.profile in _UNPREDICTING else wake_seconds(frozenset(cpus))
     sampler = CpuSampler(settings, engine.pids(), lambda: target.pids, load.testid, here)
     stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
     watching = SignalSampler(
         _watched(target, load),
-        expand(choose_cpus(settings).load),
+        cpu_numbers(choose_cpus(settings).load),
         partial(push, settings.push_url, load.testid),
     )
     sending = sender(engine, settings, env, load, folder, quiet=quiet)
@@ -235,7 +237,7 @@ def _watched(target: Target, load: Load) -> Watched:
 
 
 def _warn_of_generators(load: Load, settings: Settings) -> None:
-    cpus = len(expand(choose_cpus(settings).load))
+    cpus = len(cpu_numbers(choose_cpus(settings).load))
     if load.cluster is None and load.generators > max(cpus, 1):
         note(
             f"{load.generators} generators share {cpus} CPU(s). More than one for each CPU send no "
@@ -275,7 +277,7 @@ def k6_env(engine: Engine, target: Target, load: Load, folder: Path) -> dict[str
 
 
 def _threads(settings: Settings) -> int:
-    return max(MIN_THREADS, len(expand(choose_cpus(settings).load)))
+    return max(MIN_THREADS, len(cpu_numbers(choose_cpus(settings).load)))
 
 
 def _check_outcome(end: End, run: Run, logs: list[Path]) -> None:

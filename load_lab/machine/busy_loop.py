@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import psutil
+from lab_settings.types import cpu_numbers
 
-from load_lab.machine.cpus import Cpus, expand
+from load_lab.machine.cpus import Cpus
 
 # A side counts as full from this share on: the rest is lost to switching and waiting.
 FULL = 0.9
@@ -45,7 +46,7 @@ class Busy:
 def busy_loops(cpus: str) -> Iterator[None]:
     """Run a busy loop on each of these CPUs, which leaves half of them to other programs."""
     with ExitStack() as stack:
-        for cpu in sorted(expand(cpus)):
+        for cpu in sorted(cpu_numbers(cpus)):
             # In a new session: the terminal's Ctrl-C is for the lab.
             argv = ["taskset", "-c", str(cpu), sys.executable, "-c", _COMPUTE]
             program = subprocess.Popen(argv, start_new_session=True)
@@ -62,7 +63,7 @@ class BusyMeter:
     """Reads the CPU times when it is created, and again on each call of `busy`."""
 
     def __init__(self, cpus: Cpus) -> None:
-        self._sides = (sorted(expand(cpus.load)), sorted(expand(cpus.target)))
+        self._sides = (sorted(cpu_numbers(cpus.load)), sorted(cpu_numbers(cpus.target)))
         self._start = time.monotonic()
         self._times = psutil.cpu_times(percpu=True)
 

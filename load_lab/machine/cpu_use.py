@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 import psutil
+from lab_settings.types import cpu_numbers
 
 from load_lab.machine.control_groups import ControlGroups
-from load_lab.machine.cpus import choose_cpus, expand
+from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.noise import StealMeter, cpu_speed
 from load_lab.machine.processes import cpu_seconds, generator_pids, server_pids, tree_bytes
 from load_lab.settings import Settings
@@ -124,7 +125,7 @@ class CpuSampler:
         self._server_pids = server_pids({**pids, **self._target})
         self._quota = QuotaMeter(self._server_pids)
         cpus = choose_cpus(settings)
-        self._sides = (expand(cpus.target), expand(cpus.load))
+        self._sides = (cpu_numbers(cpus.target), cpu_numbers(cpus.load))
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
         self.uses: list[CpuUse] = []

@@ -3,6 +3,8 @@
 import os
 from dataclasses import dataclass
 
+from lab_settings.types import cpu_numbers
+
 from load_lab.errors import UsageError
 from load_lab.settings import Settings
 
@@ -17,7 +19,7 @@ class Cpus:
     @property
     def shared(self) -> bool:
         """Return whether target and generator compete for a CPU."""
-        return bool(expand(self.target) & expand(self.load))
+        return bool(cpu_numbers(self.target) & cpu_numbers(self.load))
 
 
 def choose_cpus(settings: Settings) -> Cpus:
@@ -32,7 +34,7 @@ def choose_cpus(settings: Settings) -> Cpus:
     target = target or _cpu_list(_without(usable, load) if load else usable[:half])
     load = load or _cpu_list(_without(usable, target))
     for name, cpus in (("LAB_TARGET_CPUS", target), ("LAB_LOAD_CPUS", load)):
-        missing = expand(cpus) - set(usable)
+        missing = cpu_numbers(cpus) - set(usable)
         if missing:
             raise UsageError(
                 f"{name}={cpus} names CPUs that are not here: {_cpu_list(sorted(missing))}. "
@@ -41,13 +43,10 @@ def choose_cpus(settings: Settings) -> Cpus:
     return Cpus(target, load)
 
 
-def expand(cpu_list: str) -> set[int]:
-    """Return the CPU numbers of a list: 0-2,5 gives 0, 1, 2 and 5."""
-    cpus: set[int] = set()
-    for part in cpu_list.split(","):
-        first, _, last = part.partition("-")
-        cpus.update(range(int(first), int(last or first) + 1))
-    return cpus
+def pinned(settings: Settings) -> Settings:
+    """Return the settings with the chosen CPUs, as a running stack has them."""
+    cpus = choose_cpus(settings)
+    return settings.model_copy(update={"LAB_TARGET_CPUS": cpus.target, "LAB_LOAD_CPUS": cpus.load})
 
 
 def usable_cpus() -> list[int]:
@@ -65,7 +64,7 @@ def bind(cpus: set[int]) -> None:
 
 def _without(usable: list[int], other: str) -> list[int]:
     """Return the CPUs that the other side does not use; all CPUs when it uses all."""
-    return [cpu for cpu in usable if cpu not in expand(other)] or usable
+    return [cpu for cpu in usable if cpu not in cpu_numbers(other)] or usable
 
 
 def _cpu_list(numbers: list[int]) -> str:

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from lab_settings.types import cpu_numbers
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import from_json
 
 from load_lab.console import note
 from load_lab.errors import LabError
 from load_lab.machine import preflight
-from load_lab.machine.cpus import choose_cpus, expand
+from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.noise import StealMeter, cpu_speed
 from load_lab.paths import lab_file, project
 from load_lab.settings import Settings
@@ -65,7 +66,7 @@ def facts(
     backend = query_backend(settings, engine.token())
     if backend["debug"]:
         raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
-    target = expand(choose_cpus(settings).target)
+    target = cpu_numbers(choose_cpus(settings).target)
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),

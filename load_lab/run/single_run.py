@@ -21,7 +21,7 @@ from load_lab.results.provenance import Host, host, relative, write_json
 from load_lab.results.result import SCHEMA_VERSION, Result
 from load_lab.run.early_stop import EarlyStop
 from load_lab.run.measurement import check_target_survived, read_result
-from load_lab.settings import Settings, known_settings
+from load_lab.settings import Settings, stored_settings
 from load_lab.stack import latency
 from load_lab.stack.engine import Engine
 from load_lab.targets.target import Target
@@ -89,7 +89,7 @@ def parse_single_run(document: dict[str, Any]) -> SingleRun:
         result,
         conditions.files,
         conditions.bounds,
-        known_settings(conditions.settings),
+        stored_settings(conditions.settings, result.testid),
         conditions.host.model_dump(),
         conditions.latency,
     )

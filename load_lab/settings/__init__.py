@@ -1,13 +1,13 @@
 """The settings of a stack: read from the shell and `.env`, validated, and stored while it runs."""
 
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from lab_settings import rules
-from lab_settings.declaration import Declaration, defaults
+from lab_settings.declaration import Declaration, defaults, is_fixed
 from lab_settings.messages import SettingsError, parse
+from lab_settings.settings_file import read_settings, write_settings
 from pydantic import model_validator
 
 from load_lab.errors import UsageError
@@ -17,9 +17,6 @@ from load_lab.settings.env_file import read_env_file
 # Variables with the prefix LAB_ that are not settings: the project, its state directory, the lock
 # of measurements, and what the lab passes to its own programs.
 NOT_SETTINGS = {"LAB_PROJECT", "LAB_STATE_DIR", "LAB_LOCK", "LAB_STACK", "LAB_TOKEN", "LAB_K6_CPUS"}
-
-# Settings that can't change while the stack runs: engine, address, ports, CPUs and data.
-_FIXED_SETTINGS = re.compile(r"LAB_(ENGINE|REFERENCE_APP|BIND|\w+_PORT|\w+_CPUS|DATA_\w+)")
 
 # Listen address of all services that are not public: all but Nginx and the metrics ingress.
 LOOPBACK = "127.0.0.1"
@@ -99,26 +96,34 @@ def restart_settings(running: Settings) -> Settings:
     """Return the settings of a new start, with the running stack's address, ports, CPUs and
     data.
     """
-    fixed = {name: value for name, value in running.as_env().items() if not is_live(name)}
+    fixed = {name: value for name, value in running.as_env().items() if is_fixed(name)}
     return _validate({**load_settings().as_env(), **fixed})
 
 
 def running_settings(state: State) -> Settings | None:
-    """Return the settings of the running stack; None when none was started."""
-    if not state.settings.exists():
-        return None
-    return known_settings(read_env_file(state.settings))
-
-
-def known_settings(stored: Mapping[str, Any]) -> Settings:
-    """Return the settings stored by any version of the lab. Missing ones have their defaults,
-    unknown ones are dropped.
+    """Return the settings of the running stack; None when none was started.
 
     Raises:
-        UsageError: a value is no longer valid.
+        UsageError: another version of the lab started it.
     """
-    known = {name: value for name, value in stored.items() if name in Settings.model_fields}
-    return _validate({**defaults(), **known})
+    try:
+        return stored_settings(read_settings(state.settings), str(state.settings))
+    except FileNotFoundError:
+        return None
+
+
+def stored_settings(stored: Mapping[str, Any], place: str) -> Settings:
+    """Return the settings that were stored in a place.
+
+    Raises:
+        UsageError: another version of the lab stored them.
+    """
+    if different := sorted(set(stored) ^ set(Settings.model_fields)):
+        raise UsageError(
+            f"{place} is of another version of the lab: it differs in {', '.join(different)}. Use "
+            "the lab that wrote it, or move it away."
+        )
+    return _validate(stored)
 
 
 def update_settings(settings: Settings, assignments: list[str]) -> Settings:
@@ -141,22 +146,14 @@ def update_live_settings(settings: Settings, values: Mapping[str, str]) -> Setti
         UsageError: a name or value is unknown, or can't change while the stack runs.
     """
     for name in values:
-        if not is_live(name):
+        if is_fixed(name):
             raise UsageError(f"{name} can't change while the stack runs; set it before `lab up`.")
     return update_settings(settings, [f"{name}={value}" for name, value in values.items()])
 
 
-def is_live(name: str) -> bool:
-    """Return whether the setting can change while the stack runs."""
-    return not _FIXED_SETTINGS.fullmatch(name)
-
-
 def save(settings: Settings, state: State) -> None:
-    """Write the settings file of the running stack atomically."""
-    lines = [f"{name}={value}\n" for name, value in settings.as_env().items()]
-    scratch = state.settings.with_suffix(".new")
-    scratch.write_text("".join(lines))
-    scratch.replace(state.settings)
+    """Store the settings of the running stack."""
+    write_settings(state.settings, settings.as_env())
 
 
 def _lab_settings(values: Mapping[str, str]) -> dict[str, str]:

@@ -9,8 +9,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from lab_settings.types import cpu_numbers
+
 from load_lab.errors import UsageError
-from load_lab.machine.cpus import choose_cpus, expand
+from load_lab.machine.cpus import choose_cpus
 from load_lab.paths import current_state, lab_file
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack import http
@@ -80,7 +82,7 @@ def _values(file: TargetFile, cache: Cache, settings: Settings, folder: Path) ->
     host, port = http.address(file.url)
     parts = urlsplit(file.url)
     return {
-        "LAB_NGINX_WORKERS": str(len(expand(choose_cpus(settings).target))),
+        "LAB_NGINX_WORKERS": str(len(cpu_numbers(choose_cpus(settings).target))),
         "LAB_NGINX_RUN_DIR": str(folder),
         "LAB_NGINX_ERROR_LOG": "stderr",
         "LAB_CLIENT_TIMEOUT": str(settings.LAB_CLIENT_TIMEOUT),

@@ -11,13 +11,15 @@ from pathlib import Path
 from statistics import mean
 from unittest.mock import patch
 
+from lab_settings.types import cpu_numbers
+
 from load_lab.compare import comparison, cost
 from load_lab.compare.at_once import Duet, duet
 from load_lab.compare.blocks import CompareOptions
 from load_lab.compare.cost import BlockLoad, Order, Party, Side
 from load_lab.compare.variants import Variant
 from load_lab.console import out
-from load_lab.machine.cpus import choose_cpus, expand
+from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.observer import SignalSampler
 from load_lab.metrics.push import push
 from load_lab.settings import Settings, load_settings, update_settings
@@ -45,7 +47,7 @@ def _measure(
     parties: Sequence[Party], load: BlockLoad, folders: Sequence[Path], position: int
 ) -> list[Side]:
     party = parties[position]
-    cpus = expand(choose_cpus(party.settings).load)
+    cpus = cpu_numbers(choose_cpus(party.settings).load)
     publish = partial(push, party.settings.push_url, "bench-signals")
     with SignalSampler(party.target.watched(), cpus, publish) as sampler:
         sides = cost.measure(parties, load, folders)

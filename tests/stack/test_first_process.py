@@ -31,7 +31,9 @@ def _namespace_problem():
     ],
 )
 def test_first_process_stops_on_term(stack, argv, setting):
-    env = os.environ | backend_env(update_settings(stack.settings(), [setting]), stack._state)
+    settings = update_settings(stack.settings(), [setting])
+    env = os.environ | settings.as_env() | backend_env(settings, stack._state)
+    # As in a container: from the environment.
     del env["BACKEND_SETTINGS_FILE"]
     outer = subprocess.Popen([*UNSHARE, *argv], cwd=ROOT / "backend", env=env)
     try:

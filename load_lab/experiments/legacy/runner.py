@@ -4,9 +4,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from lab_settings.types import cpu_numbers
+
 from load_lab.errors import LabError
 from load_lab.experiments.legacy.stacks import Arm, Stack
-from load_lab.machine.cpus import choose_cpus, expand, usable_cpus
+from load_lab.machine.cpus import choose_cpus, usable_cpus
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack.native.supervision import port_is_open
 from load_lab.targets.target import PlainServer
@@ -33,7 +35,7 @@ def arm_cpus(arm: Arm, settings: Settings) -> ArmCpus:
     cpus = choose_cpus(settings)
     if arm.layer_cpu == "target":
         return ArmCpus(cpus.target, cpus.target, "the server")
-    target, load = sorted(expand(cpus.target)), sorted(expand(cpus.load))
+    target, load = sorted(cpu_numbers(cpus.target)), sorted(cpu_numbers(cpus.load))
     free = [cpu for cpu in usable_cpus() if cpu not in {*target, *load}]
     if free:
         return ArmCpus(cpus.target, str(free[0]), "nobody")

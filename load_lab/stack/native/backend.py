@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 import psutil
+from lab_settings.settings_file import write_settings
 
 from load_lab.console import step
 from load_lab.errors import LabError
@@ -37,9 +38,11 @@ def run(
     Raises:
         LabError: the command failed; the message has its output, unless it was shown.
     """
-    environ = {**os.environ, **backend_env(settings, state), **mark(state), **(env or {})}
-    # The file would override `settings`, which the running stack may not have yet.
-    del environ["BACKEND_SETTINGS_FILE"]
+    # The running stack may not have these settings yet.
+    file = state.run / "command-settings.env"
+    write_settings(file, settings.as_env())
+    own = {"BACKEND_SETTINGS_FILE": str(file), **mark(state), **(env or {})}
+    environ = {**os.environ, **backend_env(settings, state), **own}
     output = (
         {"stdout": sys.stderr} if show else {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     )

@@ -30,8 +30,6 @@ _WORKER = "backend-worker"
 
 # Time for the last requests of Nginx's old workers, before the proxy that they use is removed.
 _LAST_REQUESTS_SECONDS = 10
-# Settings that the backend does not read (backend/config/env.py).
-_NON_BACKEND_SETTINGS = {"LAB_NGINX_POST_RATE", "LAB_PROXY_TIMEOUT", "LAB_CLIENT_TIMEOUT"}
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ class Change:
         """Restart the second server if a setting that it reads changed: it reads them only at its
         start.
         """
-        differs = self._is_repair or _backend_settings(self.before) != _backend_settings(self.after)
+        differs = self._is_repair or self.before.of_backend() != self.after.of_backend()
         if differs and self.after.LAB_SECOND_SERVER != "off":
             self.supervision.stop_quickly(_SECOND_SERVER, seconds=_GRACE_SECONDS)
             self._start(_SECOND_SERVER)
@@ -192,15 +190,6 @@ class Change:
     def _start_with(self, settings: Settings, *names: str) -> None:
         known = {service.name: service for service in services(settings, self.state)}
         start([known[name] for name in names], self.supervision, settings, self.state)
-
-
-def _backend_settings(settings: Settings) -> dict[str, str]:
-    """Return the settings that the backend reads: all except those of Nginx and of the load."""
-    return {
-        name: value
-        for name, value in settings.as_env().items()
-        if name not in _NON_BACKEND_SETTINGS
-    }
 
 
 def _is_ready(settings: Settings) -> bool:

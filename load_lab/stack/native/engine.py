@@ -8,13 +8,15 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lab_settings.declaration import is_fixed
+
 from load_lab.console import note, step
 from load_lab.errors import LabError, UsageError
 from load_lab.interrupts import uninterrupted
-from load_lab.machine.cpus import choose_cpus
+from load_lab.machine.cpus import choose_cpus, pinned
 from load_lab.machine.nginx_log import lines_after, size_of
 from load_lab.paths import State, lab_file, make_open
-from load_lab.settings import Settings, is_live, running_settings, save
+from load_lab.settings import Settings, running_settings, save
 from load_lab.stack.engine import NO_REST_API, K6Command, ServiceStatus, require_reference_app
 from load_lab.stack.native import (
     backend,
@@ -71,6 +73,7 @@ class NativeEngine:
         self._supervision = Supervision(state)
 
     def up(self, settings: Settings) -> None:
+        settings = pinned(settings)
         if self._supervision.alive:
             self._resume(settings)
             return
@@ -286,7 +289,7 @@ def _differences(before: Settings, after: Settings) -> set[str]:
 
 def _reject_fixed(names: set[str]) -> None:
     # `choose_engine` has checked LAB_ENGINE: auto and native are the same stack here.
-    fixed = ", ".join(sorted(name for name in names - {"LAB_ENGINE"} if not is_live(name)))
+    fixed = ", ".join(sorted(name for name in names - {"LAB_ENGINE"} if is_fixed(name)))
     if fixed:
         raise UsageError(
             f"{fixed} can't change while the stack runs. Put it into .env, then "

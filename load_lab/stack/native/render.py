@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
+from lab_settings.types import cpu_numbers
 
-from load_lab.machine.cpus import Cpus, choose_cpus, expand
+from load_lab.machine.cpus import Cpus, choose_cpus
 from load_lab.paths import State, lab_file
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack.native.services import metrics_ingress
@@ -35,7 +36,7 @@ def write_nginx(settings: Settings, state: State) -> None:
     """
     values = {
         **settings.as_env(),
-        "LAB_NGINX_WORKERS": str(len(expand(choose_cpus(settings).target))),
+        "LAB_NGINX_WORKERS": str(len(cpu_numbers(choose_cpus(settings).target))),
         "LAB_NGINX_RUN_DIR": str(state.run),
         "LAB_NGINX_SNIPPETS": str(lab_file("nginx/snippets")),
         "LAB_NGINX_ACCESS_LOG": str(state.logs / "nginx-access.log"),

@@ -5,15 +5,21 @@ import re
 
 import pytest
 from config import env
-from django.core.management import CommandError, call_command
-from lab_settings.declaration import REMOVED_SETTINGS, Declaration, backend_settings, defaults
-from lab_settings.example import example
+from lab_settings.declaration import Declaration, defaults, is_fixed, names_used_by
+from lab_settings.example import example, with_variables
 from lab_settings.rules import TIMEOUTS
+from lab_settings.settings_file import write_settings
 
 from load_lab.errors import UsageError
 from load_lab.machine.cpus import Cpus, choose_cpus
-from load_lab.paths import ROOT
-from load_lab.settings import Settings, load_settings, update_settings
+from load_lab.paths import ROOT, State
+from load_lab.settings import (
+    Settings,
+    load_settings,
+    running_settings,
+    stored_settings,
+    update_settings,
+)
 
 COMPOSE = "".join(path.read_text() for path in sorted(ROOT.glob("docker-compose*.yml")))
 
@@ -40,22 +46,6 @@ def test_backend_and_lab_parse_settings_alike(monkeypatch):
             read()
         messages.append(str(error.value))
     assert messages[0] == messages[1]
-
-
-@pytest.mark.parametrize("name", sorted(REMOVED_SETTINGS))
-def test_removed_setting_is_usage_error(name, lab, tmp_path, monkeypatch):
-    """Checked in the shell, for `lab set` and for compose's `init`."""
-    environ = {"LAB_STATE_DIR": str(tmp_path), name: "netem"}
-    result = lab("status", **environ)
-    assert result.is_one_message(2)
-    assert f"{name} is no longer a setting" in result.err
-    with pytest.raises(UsageError, match=f"{name} is no longer a setting"):
-        update_settings(load_settings({}), [f"{name}=netem"])
-    monkeypatch.setenv(name, "netem")
-    with pytest.raises(CommandError, match=f"{name} is no longer a setting") as error:
-        call_command("prepare_db")
-    assert error.value.returncode == 2
-    assert f"      {name}:\n" in COMPOSE
 
 
 def test_each_timeout_is_shorter_than_outer_timeout():
@@ -122,8 +112,28 @@ def test_compose_defaults_match_declaration():
 
 
 def test_compose_passes_every_backend_setting():
-    names = [*backend_settings(), *(n for n in defaults() if n.startswith("LAB_DATA"))]
-    assert [name for name in names if f"    {name}:\n" not in COMPOSE] == []
+    compose = (ROOT / "docker-compose.yml").read_text()
+    assert with_variables(compose) == compose, "make env-example"
+    names = [n for n in defaults() if n.startswith("LAB_DATA")] + names_used_by("backend")
+    assert [name for name in names if f"    {name}:\n" not in compose] == []
+
+
+def test_fixed_settings_are_engine_address_ports_cpus_and_data():
+    groups = re.compile(r"LAB_(ENGINE|REFERENCE_APP|BIND|\w+_PORT|\w+_CPUS|DATA_\w+)")
+    assert [n for n in defaults() if is_fixed(n)] == [n for n in defaults() if groups.fullmatch(n)]
+
+
+def test_settings_of_another_version_are_one_error(tmp_path):
+    """A stack that an older lab started, and settings in results."""
+    stored = {**defaults(), "LAB_LATENCY_BY": "netem"}
+    del stored["LAB_SHED"]
+    with pytest.raises(UsageError, match=r"x is of another version .* LAB_LATENCY_BY, LAB_SHED\."):
+        stored_settings(stored, "x")
+    state = State(tmp_path)
+    assert running_settings(state) is None
+    write_settings(state.settings, stored)
+    with pytest.raises(UsageError, match=f"{state.settings} is of another version"):
+        running_settings(state)
 
 
 def test_settings_do_not_use_k6_names():

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab_settings.types import cpu_numbers
 
 from load_lab.compare.two_stacks import separate_stack
 from load_lab.diagnosis import causes
@@ -19,7 +20,7 @@ from load_lab.diagnosis.reading import expected_capacity
 from load_lab.diagnosis.wording import bottleneck_lines
 from load_lab.explain.proof import prove
 from load_lab.load.load import Load, new_testid
-from load_lab.machine.cpus import choose_cpus, expand, usable_cpus
+from load_lab.machine.cpus import choose_cpus, usable_cpus
 from load_lab.metrics.windows import Bounds
 from load_lab.paths import ROOT
 from load_lab.run.single_run import run_once
@@ -401,7 +402,7 @@ def test_load_that_held_has_no_bottleneck(stack):
     # What predicts the capacity was measured: no wake-up takes 20 ms.
     assert 0 <= result.wake_ms < 20
     settings = stack.settings()
-    assert result.target_cpus == len(expand(choose_cpus(settings).target))
+    assert result.target_cpus == len(cpu_numbers(choose_cpus(settings).target))
     assert expected_capacity(result, settings) > result.rps
 
 

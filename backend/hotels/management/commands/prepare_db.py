@@ -1,6 +1,5 @@
 """Make Postgres ready for the API: roles, database, tables, and data where there is none."""
 
-import os
 from typing import Any
 
 import psycopg
@@ -8,9 +7,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from lab_settings.declaration import REMOVED_SETTINGS
 from lab_settings.kinds import Switch
-from lab_settings.messages import removal_message
 from ops import roles
 from ops.commands import DatabaseCommand, reason
 
@@ -24,7 +21,6 @@ class Command(DatabaseCommand):
     )
 
     def handle(self, *_args: Any, **_options: Any) -> None:
-        _reject_removed_settings()
         _prepare_roles()
         self._announce("Migrating the database")
         _migrate()
@@ -36,12 +32,6 @@ class Command(DatabaseCommand):
     def _announce(self, what: str) -> None:
         self.stdout.write(what)
         self.stdout.flush()
-
-
-def _reject_removed_settings() -> None:
-    """Settings of an older version would have no effect. Compose passes them to `init` only."""
-    if removed := [removal_message(name) for name in REMOVED_SETTINGS if name in os.environ]:
-        raise CommandError("\n".join(removed), returncode=2)
 
 
 def _prepare_roles() -> None:

@@ -4,7 +4,6 @@ import os
 import pwd
 from dataclasses import replace
 
-from load_lab.machine.cpus import choose_cpus
 from load_lab.paths import State
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack.native.program_paths import library_env, require
@@ -55,13 +54,8 @@ def start_groups(all_services: list[Service]) -> list[list[Service]]:
 
 def backend_env(settings: Settings, state: State) -> dict[str, str]:
     """Return the environment of the backend and its management commands."""
-    cpus = choose_cpus(settings)
     return {
-        **settings.as_env(),
-        # The chosen CPUs, where the settings leave the choice to the lab.
-        "LAB_TARGET_CPUS": cpus.target,
-        "LAB_LOAD_CPUS": cpus.load,
-        # Overrides the rest, and is read again when the server reloads.
+        # Has the settings, and is read again when the server reloads.
         "BACKEND_SETTINGS_FILE": str(state.settings),
         "BACKEND_SECRETS_DIR": str(state.secrets),
         "PGHOST": LOOPBACK,
