@@ -15,17 +15,11 @@ from load_lab.console import Progress, note
 from load_lab.errors import Interrupted, LabError, UsageError
 from load_lab.machine import preflight
 from load_lab.paths import project
-from load_lab.results.provenance import host, relative, write_json
+from load_lab.results.provenance import SCHEMA_VERSION, host, relative, write_json
 from load_lab.results.result import without_series
 from load_lab.settings import Settings
 from load_lab.stack.engine import Engine
 from load_lab.stack.exclusive import exclusive_use
-
-# History of the format:
-# 1: first.
-# 2: `tries` of each run, and `work_ms` of its server.
-# 3: `instrument_ms`.
-SCHEMA_VERSION = 3
 
 _OWN_PERCENTILES = {f"k6's p{share}" for share in SHARES}
 # Time for the server, the floor, k6's start, and the readback.

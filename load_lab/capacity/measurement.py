@@ -18,18 +18,12 @@ from load_lab.interrupts import interruptible
 from load_lab.paths import project
 from load_lab.results.bottleneck import Diagnosis
 from load_lab.results.formatting import milliseconds, rate
-from load_lab.results.provenance import host, relative, write_json
+from load_lab.results.provenance import SCHEMA_VERSION, host, relative, write_json
 from load_lab.results.result import CAPACITY, CapacityResult, Result
 from load_lab.settings import Settings
 from load_lab.stack.engine import Engine, settings_of
 from load_lab.targets.declared import PUBLIC_RATE, is_public
 from load_lab.targets.target import Target
-
-# History of the format:
-# 1: first.
-# 2: `bottleneck` of a hold that failed.
-# 3: `late_share` and `failed_share` of requests alone, instead of their sum.
-SCHEMA_VERSION = 3
 
 # Two ramps, and the two holds of a confirmation.
 MIN_BUDGET_SECONDS = 120

@@ -50,7 +50,7 @@ def _rows(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _bottleneck(document: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """Yield what limited the target there; searches of before format 2 don't know it."""
+    """Yield what limited the target there, where it is known."""
     if document is None:
         return
     found = Diagnosis.model_validate(document)

@@ -10,13 +10,8 @@ from load_lab.compare.cost import BlockLoad
 from load_lab.compare.ratios import Ratio, judge
 from load_lab.compare.variants import Variant
 from load_lab.metrics.counters import add, quantile
-from load_lab.results.provenance import host
+from load_lab.results.provenance import SCHEMA_VERSION, host
 from load_lab.settings import Settings
-
-# History of the format:
-# 1: first.
-# 2: blocks without `points`.
-SCHEMA_VERSION = 2
 
 _QUANTILES = tuple(share / 100 for share in (1, 5, *range(10, 91, 10), 95, 99))
 _METRICS = ("cpu_ms", "p50_ms", "p95_ms", "p99_ms", "memory_bytes")

@@ -16,7 +16,7 @@ from load_lab.load import Profile, Scenario
 from load_lab.load.load import Load, new_testid
 from load_lab.metrics.windows import Bounds, Window
 from load_lab.results.formatting import milliseconds, rate, times
-from load_lab.results.provenance import host, store_result
+from load_lab.results.provenance import SCHEMA_VERSION, host, store_result
 from load_lab.results.result import LimitedBy, Result
 from load_lab.run.single_run import SingleRun, run_once
 from load_lab.settings import Settings, update_live_settings
@@ -98,7 +98,7 @@ def run(engine: Engine, settings: Settings) -> dict[str, Any]:
         )
         rungs = list(_rungs(engine, stack.base, bounds, _FIRST_SHARE * 1000 / single_client_ms))
     document = {
-        "schema_version": 1,
+        "schema_version": SCHEMA_VERSION,
         "alone_ms": round(single_client_ms, 1),
         "bounds": asdict(bounds),
         "smoke": {"testid": smoke.result.testid, "verdict": smoke.result.verdict},

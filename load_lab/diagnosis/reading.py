@@ -57,7 +57,7 @@ def facts_of(
 
 
 def _waking(result: Result) -> dict[str, Any]:
-    """Return the fields of `Facts` about CPUs that sleep; none for an older result."""
+    """Return the fields of `Facts` about CPUs that sleep; none where they were not measured."""
     if result.target_cpus is None or result.wake_ms is None:
         return {}
     return {"cpus": result.target_cpus, "wake": result.wake_ms / 1000}

@@ -187,7 +187,7 @@ def _claim(claim: dict[str, Any], cells: _Cells, errors: Mapping[str, str]) -> d
         elif is_judged:
             basis = ONE_REPEAT
     except _ERRORS as error:
-        # A stored claim that was edited, or that an older lab did not check.
+        # A stored claim that was edited.
         verdict, reasons, cell_names = NOT_MEASURED, [f"It can't be evaluated: {error}"], []
     notes = [*reasons, *_notes(cell_names, cells)]
     return {

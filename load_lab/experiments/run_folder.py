@@ -8,20 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from lab_settings.messages import problem, shorten
+from lab_settings.messages import problem
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from load_lab.errors import LabError, UsageError
 from load_lab.experiments.schema import Claim, Layout, Parts, PublishedResult
 from load_lab.metrics.windows import Bounds
 from load_lab.paths import project
-from load_lab.results.provenance import Host, read_json, write_json
+from load_lab.results.provenance import SCHEMA_VERSION, Host, read_json, require_format, write_json
 from load_lab.results.result import Result
 from load_lab.targets.file import Variation
-
-# History of the format:
-# 1: first.
-SCHEMA_VERSION = 1
 
 _HEADERS = "*/experiment.json"
 _NAME = re.compile(r"(?P<experiment>.+)-(?P<stamp>\d{8}-\d{6}-[0-9a-f]{4})")
@@ -261,16 +257,10 @@ def _reason(error: ValidationError) -> str:
 def _read(path: Path) -> dict[str, Any]:
     try:
         document = read_json(path)
+        require_format(document, path)
     except ValueError as error:
         raise _unreadable_error(path, str(error)) from None
-    if "schema_version" not in document:
-        raise _unreadable_error(path, "it has no schema_version")
-    version = document.pop("schema_version")
-    if version != SCHEMA_VERSION:
-        raise UsageError(
-            f"{path} has schema version {shorten(version)}; this lab reads {SCHEMA_VERSION}. "
-            "Nothing was changed. Use the lab that wrote it: its commit stands in the file."
-        )
+    del document["schema_version"]
     return document
 
 

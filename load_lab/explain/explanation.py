@@ -142,5 +142,5 @@ def _why_not(result: Result) -> str:
     if result.outcome == "failed":
         return f"The run failed: {result.verdict}"
     if result.break_point or result.capacity:
-        return "An older lab measured it, or nothing was seen of the target then. Measure it again."
+        return "Nothing was seen of the target then. Measure it again."
     return "No limit was exceeded for long enough, so nothing limited it."

@@ -13,7 +13,7 @@ from load_lab.load.summary import read_summary
 from load_lab.paths import project
 from load_lab.profile.flamegraph import HotFunction, hottest
 from load_lab.profile.recorder import RATE, Recorder, check_permission
-from load_lab.results.provenance import host, relative, write_json
+from load_lab.results.provenance import SCHEMA_VERSION, host, relative, write_json
 from load_lab.run.measurement import check_target_survived
 from load_lab.settings import Settings
 from load_lab.stack.engine import Engine, settings_of
@@ -22,10 +22,6 @@ from load_lab.targets.reference.app import ReferenceApp
 _COUNT = 10
 # With fewer samples the ten functions would be random.
 MIN_SAMPLES = 20
-
-# History of the format:
-# 1: first.
-SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from lab_settings.messages import shorten
 from lab_settings.types import cpu_numbers
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import from_json
 
 from load_lab.console import note
-from load_lab.errors import LabError
+from load_lab.errors import LabError, UsageError
 from load_lab.machine import preflight
 from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.noise import StealMeter, cpu_speed
@@ -27,8 +28,7 @@ from load_lab.settings import Settings
 from load_lab.stack.engine import Engine
 from load_lab.stack.reported import query_backend
 
-# History of the format:
-# 1: first.
+# Of every result.
 SCHEMA_VERSION = 1
 
 # No metric is larger. A larger number in a file would only fail when it is formatted or drawn.
@@ -154,6 +154,23 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ValueError("not a JSON object")
     _check_numbers(document)
     return document
+
+
+def require_format(document: dict[str, Any], path: Path) -> None:
+    """Check that this lab reads the format of a stored result.
+
+    Raises:
+        ValueError: the result does not name its format.
+        UsageError: it is of another one.
+    """
+    if "schema_version" not in document:
+        raise ValueError("it has no schema_version")
+    version = document["schema_version"]
+    if version != SCHEMA_VERSION or isinstance(version, bool):
+        raise UsageError(
+            f"{path} has schema version {shorten(version)}; this lab reads {SCHEMA_VERSION}. "
+            "Nothing was changed. Use the lab that wrote it: its commit stands in the file."
+        )
 
 
 def _check_numbers(value: Any) -> None:

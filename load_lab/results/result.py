@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from load_lab.machine.cpu_use import CpuUse
 from load_lab.machine.observation import Signals
@@ -27,26 +27,7 @@ from load_lab.results.formatting import (
     whole,
 )
 
-# History of the stored format:
-# 1: first.
-# 2: `goodput` is the best window's, `goodput_mean` is format 1's `goodput`; CPU per service.
-# 3: `recorded`: completeness in Prometheus; `staleness`; outcomes `measured`, `unrecorded`.
-# 4: `successes`, `answers_per_second`, `max_rps`, `p90_ms`, `retries`, `unfinished`, `websockets`,
-#    `steal`, `cpu_speed`, `latency`; times are null without samples.
-# 5: `rate` of a break point: the sustained rate; `offered`: the offered rate at its detection.
-# 6: `failed_ratio`, `unit`, `cache`, `services_cpu`, `memory_peak_bytes`, `prometheus`,
-#    until then only in the cells of experiments; `dropped` of a break point.
-# 7: `stopped_after`; `unfinished` also for ramps; outcome `interrupted`.
-# 8: `refused`, until then part of `failed`.
-# 9: `clock_jump` of `recorded`: the seconds by which the clock was set during the run.
-# 10: `target`, `by_operation`, `cpu_ms_per_request`, `restarted`; limited_by `others` and `unseen`.
-# 11: without the number of detail pages, which the settings tell.
-# 12: `generators`, `percentiles_from`; `faults` of `recorded`.
-# 13: `capacity`, of cells of experiments that search it; `signals`, `bottleneck`, `rejections`,
-#     `statuses`, `route`.
-SCHEMA_VERSION = 13
-
-# The profile of such a cell, next to those of k6.
+# The profile of a cell of an experiment that searches a capacity, next to those of k6.
 CAPACITY = "capacity"
 
 Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded", "interrupted"]
@@ -360,23 +341,6 @@ class Result(_Part):
     # What limited a run that broke.
     bottleneck: Diagnosis | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _from_older_formats(cls, stored: Any) -> Any:
-        """Add fields of newer formats: `successes` (format 4), `rate` of a break point (format
-        5).
-        """
-        if not isinstance(stored, dict):
-            return stored
-        document = dict(stored)
-        requests, failed = document.get("requests"), document.get("failed", 0)
-        if isinstance(requests, int) and isinstance(failed, int):
-            document.setdefault("successes", requests - failed)
-        point = document.get("break_point")
-        if isinstance(point, dict) and "rate" not in point:
-            document["break_point"] = {**point, "rate": point.get("offered")}
-        return document
-
     @property
     def broke_at(self) -> float | None:
         """Return the sustained rate at the break; None for a run without a break."""
@@ -407,7 +371,7 @@ def without_series(document: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name not in _SERIES}
 
 
-_SERIES = ("windows", "cpu", "signals", "looks")
+_SERIES = ("windows", "cpu", "signals")
 
 
 def _metrics_of(model: type[BaseModel], *path: str) -> dict[str, Metric]:

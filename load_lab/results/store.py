@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from load_lab.errors import LabError, UsageError
 from load_lab.paths import project
-from load_lab.results.provenance import read_json
+from load_lab.results.provenance import read_json, require_format
 
 Kind = Literal[
     "run",
@@ -40,13 +40,13 @@ class StoredRun:
 
         Raises:
             LabError: it is not the JSON document of a run.
+            UsageError: it has another format.
         """
         try:
             document = read_json(self.path)
+            require_format(document, self.path)
         except ValueError as error:
             raise self.damaged(str(error)) from None
-        if "schema_version" not in document:
-            raise self.damaged("it has no schema_version")
         return document
 
     def damaged(self, reason: str) -> LabError:

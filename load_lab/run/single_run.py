@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lab_settings.messages import problem, shorten
+from lab_settings.messages import problem
 from pydantic import BaseModel, ValidationError
 
 from load_lab.console import step
-from load_lab.errors import LabError, UsageError
+from load_lab.errors import LabError
 from load_lab.interrupts import uninterrupted
 from load_lab.load.k6 import InterruptedRun, Run, run_k6
 from load_lab.load.load import Load
@@ -18,7 +18,7 @@ from load_lab.metrics.plan import Plan
 from load_lab.metrics.windows import Bounds
 from load_lab.paths import project
 from load_lab.results.provenance import Host, host, relative, write_json
-from load_lab.results.result import SCHEMA_VERSION, Result
+from load_lab.results.result import Result
 from load_lab.run.early_stop import EarlyStop
 from load_lab.run.measurement import check_target_survived, read_result
 from load_lab.settings import Settings, stored_settings
@@ -67,18 +67,12 @@ class _Conditions(BaseModel):
 
 
 def parse_single_run(document: dict[str, Any]) -> SingleRun:
-    """Return the run of a stored result.json, of this format or an older one.
+    """Return the run of a stored result.json.
 
     Raises:
-        UsageError: the format is of a newer lab.
+        UsageError: its settings are of another version of the lab.
         ValueError: the document is not a run's.
     """
-    version = document["schema_version"]
-    if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
-        raise UsageError(
-            f"The result has schema version {shorten(version)}; this lab reads 1 to "
-            f"{SCHEMA_VERSION}. Use the lab that wrote it: its commit stands in the file."
-        )
     try:
         result = Result.model_validate(document)
         conditions = _Conditions.model_validate(document)

@@ -53,9 +53,8 @@ def _half_of(limit: dict[str, Any] | None) -> str:
 
 
 def _capacity_text(limit: dict[str, Any]) -> str:
-    """Return the capacity that a load was based on; older results have a ramp's reading."""
-    reading = f"{limit['rate']:.0f}/s (reading of a ramp)"
-    return str(limit.get("headline", reading))
+    """Return the capacity that a load was based on."""
+    return str(limit["headline"])
 
 
 def _rows(arms: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:

@@ -180,8 +180,7 @@ HOW_TO_READ = [
     "Goodput: successful responses within the limit per second, in the best window of 5 s. "
     "Requests/s also count late and failed responses.",
     "Broke at: the highest sustained rate when three windows in a row exceeded a limit: p95, "
-    "errors, or too few responses for the requests that were due. Results of format 4 and older "
-    "have the arrival rate of the first of those windows, which is higher.",
+    "errors, or too few responses for the requests that were due.",
     "Limited by target: the measured system was the limit.",
     "Limited by generator: the load generator's CPUs were full. The target can sustain at least "
     "this rate, so it is a lower bound (≥).",

@@ -165,8 +165,8 @@ class Report:
 
     @property
     def _layout(self) -> Document:
-        """Return the file's options for the report; older results have none."""
-        return self.header.get("report") or {}
+        """Return the file's options for the report."""
+        return self.header["report"] or {}
 
     @property
     def runs(self) -> list[CellRun]:
