@@ -6,6 +6,7 @@ from typing import Literal
 from load_lab.calibrate.service_times import ServiceTime
 from load_lab.errors import UsageError
 from load_lab.load.load import Load
+from load_lab.results.limit import Limit
 
 CheckKind = Literal["times", "rate", "counts", "break", "limit", "spread"]
 
@@ -33,7 +34,7 @@ class Cell:
     rate: int | None = None
     vus: int | None = None
     max_vus: int | None = None
-    limit: str = "none"
+    limit: Limit = Limit.NONE
     # Expected break point, per second.
     breaks_at: float | None = None
     starved: bool = False
@@ -92,7 +93,7 @@ CELLS = (
         ServiceTime("queue", _QUEUE_MS),
         *("breakpoint", 30, 16, ("break", "counts", "limit")),
         rate=400,
-        limit="target",
+        limit=Limit.TARGET,
         breaks_at=RATE,
     ),
     Cell(
@@ -102,7 +103,7 @@ CELLS = (
         *("breakpoint", 20, 12, ("counts", "limit")),
         rate=600,
         max_vus=_USERS,
-        limit="vu_cap",
+        limit=Limit.VIRTUAL_USERS,
     ),
     Cell(
         "roomy",
@@ -119,7 +120,7 @@ CELLS = (
         *("breakpoint", 15, 12, ("counts", "limit")),
         rate=_ROOMY_RATE,
         max_vus=_ROOMY_USERS,
-        limit="generator_cpu",
+        limit=Limit.GENERATOR,
         starved=True,
     ),
     Cell(

@@ -30,6 +30,7 @@ from load_lab.metrics.prometheus import Prometheus, PrometheusUnavailable
 from load_lab.metrics.queries import requests_by_status
 from load_lab.metrics.windows import WINDOW_SECONDS, Totals
 from load_lab.results.bottleneck import Diagnosis
+from load_lab.results.limit import Limit
 from load_lab.results.verdict import limit_of_cpu
 from load_lab.run.early_stop import generator_is_full
 from load_lab.run.running import RunningLoad
@@ -227,7 +228,7 @@ class K6Loads:
         facts = Facts(
             saturated=seen,
             p95_limit=self.slo.p95_seconds,
-            limited_by="generator_cpu" if timeline.generator_full else "target",
+            limited_by=Limit.GENERATOR if timeline.generator_full else Limit.TARGET,
             rejections={**timeline.run.rejections, "limit": self._too_many_requests(timeline)},
             by_errors=errors > self.slo.max_errors * sum(s.answered for s in timeline.seconds),
             unseen=timeline.run.unseen,
@@ -341,7 +342,7 @@ def _is_generators_own(cpu: Sequence[CpuUse]) -> bool:
     them, or of other programs'.
     """
     now = cpu[-1].at
-    return limit_of_cpu(busy_between(cpu, now - WINDOW_SECONDS, now)) == "generator_cpu"
+    return limit_of_cpu(busy_between(cpu, now - WINDOW_SECONDS, now)) is Limit.GENERATOR
 
 
 def _is_saturated(seconds: Sequence[Second], slo: Slo) -> bool:

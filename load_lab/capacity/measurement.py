@@ -18,6 +18,7 @@ from load_lab.interrupts import interruptible
 from load_lab.paths import project
 from load_lab.results.bottleneck import Diagnosis
 from load_lab.results.formatting import milliseconds, rate
+from load_lab.results.limit import Limit
 from load_lab.results.provenance import SCHEMA_VERSION, host, relative, write_json
 from load_lab.results.result import CAPACITY, CapacityResult, Result
 from load_lab.settings import Settings
@@ -214,7 +215,7 @@ def search_result(document: dict[str, Any]) -> Result:
         scenario=document["scenario"],
         started=document["started"],
         seconds=document["seconds"],
-        limited_by="generator_cpu" if document["outcome"] == "generator" else "target",
+        limited_by=Limit.GENERATOR if document["outcome"] == "generator" else Limit.TARGET,
         verdict=document["headline"],
         capacity=CapacityResult(
             rate=rate_found or 0.0,

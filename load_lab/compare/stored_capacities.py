@@ -11,7 +11,7 @@ from load_lab.compare.ratios import Ratio, Verdict, judge
 from load_lab.errors import UsageError
 from load_lab.paths import project
 from load_lab.results.formatting import rate
-from load_lab.results.provenance import read_json, relative
+from load_lab.results.provenance import read_json, relative, require_format
 
 _NAME = re.compile(r"capacity-\d{8}-\d{6}")
 # Of the machine: results of another can't be compared.
@@ -70,6 +70,7 @@ def find_stored(name: str) -> StoredCapacity | None:
         raise UsageError(f"{relative(path)} does not exist. Names: lab list runs")
     try:
         document = read_json(path)
+        require_format(document, path)
     except ValueError as error:
         raise UsageError(f"{path} can't be read: {error}.") from None
     found = stored_capacity(Path(name).name, document)

@@ -16,8 +16,9 @@ from load_lab.load import Profile, Scenario
 from load_lab.load.load import Load, new_testid
 from load_lab.metrics.windows import Bounds, Window
 from load_lab.results.formatting import milliseconds, rate, times
+from load_lab.results.limit import Limit
 from load_lab.results.provenance import SCHEMA_VERSION, host, store_result
-from load_lab.results.result import LimitedBy, Result
+from load_lab.results.result import Result
 from load_lab.run.single_run import SingleRun, run_once
 from load_lab.settings import Settings, update_live_settings
 from load_lab.stack import http
@@ -70,7 +71,7 @@ class Rung:
     name: str
     rate: float
     p95_ms: float | None
-    limited_by: LimitedBy
+    limited_by: Limit
     at_least: bool
     times: float | None
     sentence: str
@@ -207,7 +208,7 @@ def _rung(variant: Variant, result: Result, previous: Rung | None) -> Rung:
         name=variant.name,
         rate=sustained_rate,
         p95_ms=p95_ms,
-        limited_by=result.limited_by,
+        limited_by=result.lower_bound or result.limited_by,
         at_least=at_least,
         times=factor,
         sentence=_sentence(variant.name, sustained_rate, p95_ms, result, factor),
@@ -222,16 +223,6 @@ def _p95_at(windows: list[Window], offered: float) -> float | None:
     return candidates[-1].p95_ms if candidates else None
 
 
-_LIMITS: dict[LimitedBy, str] = {
-    "target": "the target is the limit",
-    "generator_cpu": "limited by the load generator",
-    "vu_cap": "limited by the number of virtual users",
-    "others": "limited by other programs",
-    "unseen": "limited by what is not visible from here",
-    "none": "the ramp ended first",
-}
-
-
 def _sentence(
     name: str, sustained_rate: float, p95_ms: float | None, result: Result, factor: float | None
 ) -> str:
@@ -240,5 +231,5 @@ def _sentence(
     p95 = "" if p95_ms is None else f" with a p95 of {milliseconds(p95_ms)} ms"
     return (
         f"{name[0].upper()}{name[1:]}: {at_least}{rate(sustained_rate)} requests/s{p95}{comparison}"
-        f"; {_LIMITS[result.limited_by]}."
+        f"; limited by {(result.lower_bound or result.limited_by).text}."
     )

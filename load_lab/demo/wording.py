@@ -7,16 +7,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from load_lab.results.formatting import milliseconds, rate, times
+from load_lab.results.limit import Limit
 from load_lab.settings import LOOPBACK
-
-_LIMITS = {
-    "target": "the target",
-    "generator_cpu": "the load generator",
-    "vu_cap": "the virtual users",
-    "others": "other programs",
-    "unseen": "not visible from here",
-    "none": "the end of the ramp",
-}
 
 
 def demo(document: dict[str, Any]) -> RenderableType:
@@ -45,7 +37,7 @@ def _rungs(document: dict[str, Any]) -> Table:
             f"{at_least}{rate(rung['rate'])}/s",
             f"{milliseconds(rung['p95_ms'])} ms",
             times(rung["times"]) if rung["times"] else "",
-            _LIMITS[rung["limited_by"]],
+            Limit(rung["limited_by"]).text,
         )
     return table
 

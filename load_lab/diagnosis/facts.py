@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from load_lab.diagnosis.period import Period
+from load_lab.results.limit import Limit
 
 _THREADED = {"gunicorn-sync": False, "gunicorn-gthread": True}
 
@@ -26,7 +27,7 @@ class Facts:
     half: Period | None = None
     p95_limit: float = 1.0
     first_p95: float | None = None
-    limited_by: str = "target"
+    limited_by: Limit = Limit.TARGET
     slots: int | None = None
     processes: int | None = None
     pool: int | None = None

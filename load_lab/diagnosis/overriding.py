@@ -10,6 +10,7 @@ from load_lab.diagnosis.ranking import INNERMOST, LOCKS, wait_for_cpu, waiting_f
 from load_lab.diagnosis.split import split_of
 from load_lab.machine.control_groups import MUCH_THROTTLED
 from load_lab.machine.observation import POSTGRES, SERVER
+from load_lab.results.limit import Limit
 
 # Of the target's CPUs by other programs, and steal.
 _TAKEN, _MUCH_STEAL = 0.2, 0.15
@@ -35,12 +36,12 @@ def _void(facts: Facts) -> Iterator[tuple[Cause, str]]:
     """Yield what limits a run wherever its requests spend their time."""
     seen = facts.saturated
     yield from _slow_alone(facts)
-    if facts.limited_by == "generator_cpu":
+    if facts.limited_by == Limit.GENERATOR:
         text = f"its CPUs were {seen.cpu.load:.0%} busy"
         if seen.cpu.throttled > MUCH_THROTTLED:
             text += f", and a CPU quota stopped it for {seen.cpu.throttled:.2f} s of each second"
         yield causes.GENERATOR, text
-    if facts.limited_by == "others" or _is_taken_by_others(facts):
+    if facts.limited_by == Limit.OTHERS or _is_taken_by_others(facts):
         yield (
             causes.OTHERS,
             f"other programs used {seen.cpu.taken:.0%} of the target's CPUs, and "

@@ -17,7 +17,8 @@ from load_lab.experiments.run_folder import CellRun
 from load_lab.machine.cpu_use import CpuUse
 from load_lab.metrics.windows import Bounds, Window
 from load_lab.results.breakpoint import BreakPoint
-from load_lab.results.result import METRICS, CapacityResult, LowerBound, Result, WebSockets
+from load_lab.results.limit import Limit
+from load_lab.results.result import METRICS, CapacityResult, Result, WebSockets
 from load_lab.settings import Settings
 from load_lab.targets.reference.app import ROUTES
 
@@ -64,13 +65,6 @@ _ERRORS = (
 _Cells = Mapping[str, list[CellRun]]
 _Reader = Callable[[Result], float | None]
 
-# With one of these limits, a rate is a lower bound.
-_LOWER_BOUNDS: dict[LowerBound, str] = {
-    "generator_cpu": "is limited by the generator's CPU",
-    "vu_cap": "is limited by the number of virtual users",
-    "others": "is limited by other programs",
-    "load": "held to the end of its ramp",
-}
 # As in the reported CPUs of old stacks (load_lab/experiments/legacy).
 _GENERATOR = "the load generator"
 
@@ -415,8 +409,8 @@ def _notes(cell_names: list[str], cells: _Cells) -> list[str]:
         runs = cells.get(name, [])
         limits = {run.result.lower_bound for run in runs if run.result}
         notes += [
-            f"{name} {text}: its rates are lower bounds"
-            for limit, text in _LOWER_BOUNDS.items()
+            f"{name} is limited by {limit.text}: its rates are lower bounds"
+            for limit in Limit
             if limit in limits
         ]
         notes += filter(None, (_layer_note(name, runs), _search_note(name, runs)))

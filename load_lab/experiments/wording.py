@@ -8,6 +8,7 @@ from rich.table import Table
 
 from load_lab.experiments.runner import Plan
 from load_lab.results.formatting import NONE_IN_TIME
+from load_lab.results.limit import Limit
 
 _COLOURS = {
     "holds": "green",
@@ -121,7 +122,7 @@ def _metrics(cell: dict[str, Any]) -> list[str]:
         "" if cell.get("p95_ms") is None else f"{cell['p95_ms']:,.0f}",
         f"{cell['dropped_iterations']:,}",
         # A search's answer: the capacity with its interval.
-        escape(cell["verdict"]) if cell.get("capacity") else cell["limited_by"],
+        escape(cell["verdict"]) if cell.get("capacity") else Limit(cell["limited_by"]).short,
     ]
 
 

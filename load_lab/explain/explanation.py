@@ -10,6 +10,7 @@ from load_lab.diagnosis.reading import expected_capacity, known_limits
 from load_lab.errors import UsageError
 from load_lab.experiments.run_folder import Store
 from load_lab.explain.proof import prove
+from load_lab.results.limit import Limit
 from load_lab.results.provenance import write_json
 from load_lab.results.result import Result
 from load_lab.results.store import StoredRun, find_run
@@ -133,9 +134,9 @@ def _why_not(result: Result) -> str:
         )
     if result.outcome == "interrupted":
         return "The run was interrupted before a limit was exceeded for long enough."
-    if result.limited_by == "generator_cpu":
+    if result.limited_by is Limit.GENERATOR:
         return f"The load generator was the limit, not the target: {causes.GENERATOR.remedy}."
-    if result.limited_by == "others":
+    if result.limited_by is Limit.OTHERS:
         return f"Other programs took the CPUs: {causes.OTHERS.remedy}."
     if result.capacity and not result.capacity.rate:
         return f"{result.verdict}: {causes.ONE_REQUEST.remedy}."

@@ -16,6 +16,7 @@ from load_lab.metrics.counters import PUSH_SECONDS
 from load_lab.metrics.plan import Plan, Stage
 from load_lab.metrics.prometheus import Prometheus
 from load_lab.metrics.windows import WINDOW_SECONDS, Bounds, Window
+from load_lab.results.limit import Limit
 from load_lab.results.provenance import facts, store_result
 from load_lab.run.single_run import SingleRun, plan_and_start, run_once
 from load_lab.settings import Settings, update_live_settings
@@ -56,7 +57,7 @@ class Arm:
     requests: int
     dropped: int
     statuses: dict[str, int]
-    limited_by: str
+    limited_by: Limit
     cpu_speed: float | None
     memory_bytes: dict[str, int]
     testid: str

@@ -26,15 +26,13 @@ from load_lab.results.formatting import (
     rate,
     whole,
 )
+from load_lab.results.limit import Limit
 
 # The profile of a cell of an experiment that searches a capacity, next to those of k6.
 CAPACITY = "capacity"
 
 Outcome = Literal["passed", "failed", "broke", "held", "measured", "unrecorded", "interrupted"]
 PercentileSource = Literal["summary", "histograms", "samples"]
-LimitedBy = Literal["target", "generator_cpu", "vu_cap", "others", "unseen", "none"]
-# Why a rate is a lower bound: the target was not the limit, or the load ended first.
-LowerBound = Literal["generator_cpu", "vu_cap", "others", "load"]
 
 
 @dataclass(frozen=True)
@@ -293,7 +291,7 @@ class Result(_Part):
     p99_ms: Annotated[float | None, _percentile(99)] = None
     dropped_iterations: Annotated[int, Metric("dropped iterations", form=whole)] = 0
     outcome: Outcome = "measured"
-    limited_by: LimitedBy = "none"
+    limited_by: Limit = Limit.NONE
     verdict: str = ""
     break_point: BreakPoint | None = None
     recorded: Completeness | None = None
@@ -352,14 +350,14 @@ class Result(_Part):
         return sum(use.load for use in self.cpu) / len(self.cpu) if self.cpu else None
 
     @property
-    def lower_bound(self) -> LowerBound | None:
+    def lower_bound(self) -> Limit | None:
         """Return why the rates are lower bounds; None when the target was the limit.
 
         Also None for a constant rate that held: it gives no information about higher rates.
         """
-        if self.limited_by in ("generator_cpu", "vu_cap", "others"):
+        if self.limited_by in (Limit.GENERATOR, Limit.VIRTUAL_USERS, Limit.OTHERS):
             return self.limited_by
-        return "load" if "breakpoint" in self.profile and self.outcome == "held" else None
+        return Limit.LOAD if "breakpoint" in self.profile and self.outcome == "held" else None
 
     def document(self) -> dict[str, Any]:
         """Return the result as JSON data, the time series last."""

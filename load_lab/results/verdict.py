@@ -9,7 +9,8 @@ from load_lab.machine.observation import LITTLE_WAIT
 from load_lab.metrics.plan import Plan
 from load_lab.metrics.windows import STEP_SECONDS, WINDOW_SECONDS, Bounds, Window
 from load_lab.results.breakpoint import BREAK_WINDOWS, BreakPoint, find_break
-from load_lab.results.result import LimitedBy, Outcome, Result, WebSockets
+from load_lab.results.limit import Limit
+from load_lab.results.result import Outcome, Result, WebSockets
 
 # CPU utilization of the generator. From the first value on its CPUs are full, and it measures its
 # own queue. From the second value on it also queues, so it is the limit if the target is less busy.
@@ -23,7 +24,7 @@ class Verdict:
     """The fields of a `Result` that follow from its metrics; `verdict` is the readable sentence."""
 
     outcome: Outcome
-    limited_by: LimitedBy
+    limited_by: Limit
     verdict: str
     break_point: BreakPoint | None = None
 
@@ -65,15 +66,15 @@ def _closed_verdict(result: Result, thresholds_failed: bool) -> Verdict:
     outcome = "failed" if thresholds_failed or not result.requests else success
     text = f"{outcome}: {_counts(result)}"
     limited = limit_of_cpu(_cpu_of_load(result))
-    if outcome == "measured" and limited in ("generator_cpu", "others"):
-        return Verdict(outcome, limited, f"{text}; limited by {_LIMITS[limited]}")
-    return Verdict(outcome, "none", text)
+    if outcome == "measured" and limited in _OUTSIDE:
+        return Verdict(outcome, limited, f"{text}; {_limited_text(limited)}")
+    return Verdict(outcome, Limit.NONE, text)
 
 
 def interrupted_verdict(result: Result) -> Verdict:
     """Return the verdict on a run that a signal ended: its counts, and no judgement."""
     text = f"interrupted after {result.seconds:.0f} s, so not judged: {_counts(result)}"
-    return Verdict("interrupted", "none", text)
+    return Verdict("interrupted", Limit.NONE, text)
 
 
 def _unrecorded_verdict(result: Result) -> Verdict:
@@ -86,9 +87,9 @@ def _unrecorded_verdict(result: Result) -> Verdict:
         f"k6's own count: {_counts(result)}"
     )
     limited = limit_of_cpu(_cpu_of_load(result))
-    if limited in ("generator_cpu", "others"):
-        return Verdict("unrecorded", limited, f"{text}; limited by {_LIMITS[limited]}")
-    return Verdict("unrecorded", "none", text)
+    if limited in _OUTSIDE:
+        return Verdict("unrecorded", limited, f"{text}; {_limited_text(limited)}")
+    return Verdict("unrecorded", Limit.NONE, text)
 
 
 def _counts(result: Result) -> str:
@@ -102,16 +103,16 @@ def _held_verdict(result: Result, plan: Plan, bounds: Bounds) -> Verdict:
     stopped = result.stopped_after is not None
     use = _cpu_of_load(result)
     limited = _limited_by_generators(result) or _limited_by(use, result.dropped_iterations)
-    if stopped and limited != "others":
-        limited = "generator_cpu"
+    if stopped and limited != Limit.OTHERS:
+        limited = Limit.GENERATOR
     text = (
         f"held: up to {plan.top_rate:.1f} {plan.unit}/s no limit was exceeded "
         f"(p95 {bounds.p95_ms:.0f} ms, errors {bounds.error_ratio:.0%}, "
         f"achieved {bounds.achieved_ratio:.0%}){_violations(result.windows)}"
     )
     if stopped:
-        text += f"; limited by {_LIMITS[limited]}"
-    return Verdict("held", "none" if limited == "target" else limited, text)
+        text += f"; {_limited_text(limited)}"
+    return Verdict("held", Limit.NONE if limited == Limit.TARGET else limited, text)
 
 
 def _violations(windows: list[Window]) -> str:
@@ -129,15 +130,15 @@ def _violations(windows: list[Window]) -> str:
 def _break_verdict(result: Result, plan: Plan, point: BreakPoint) -> Verdict:
     use = _cpu_at_break(result, point)
     limited = _limited_by_generators(result) or _limited_by(use, point.dropped)
-    if limited == "others" and not _generator_queued(use) and _waits_for_no_cpu(result, point):
-        limited = "target"
-    if limited == "target" and not _is_all_seen(result):
-        limited = "unseen"
+    if limited == Limit.OTHERS and not _generator_queued(use) and _waits_for_no_cpu(result, point):
+        limited = Limit.TARGET
+    if limited == Limit.TARGET and not _is_all_seen(result):
+        limited = Limit.UNSEEN
     goodput = f"goodput {point.goodput:.1f}/s" if point.goodput else "no response in time"
     text = (
         f"broke at {point.rate:.1f} {plan.unit}/s ({goodput}, "
         f"offered {point.offered:.1f}/s): {' and '.join(point.reasons)}; "
-        f"limited by {_LIMITS[limited]}"
+        f"{_limited_text(limited)}"
     )
     if use is not None:
         busy_target, busy_generator = round(use.target, 3), round(use.load, 3)
@@ -152,15 +153,15 @@ def _waits_for_no_cpu(result: Result, point: BreakPoint) -> bool:
     return bool(waited) and fmean(waited) <= LITTLE_WAIT
 
 
-def _limited_by_generators(result: Result) -> LimitedBy | None:
-    """Return "generator_cpu" if a generator on a cluster used up its limit: k6 measures its own
+def _limited_by_generators(result: Result) -> Limit | None:
+    """Return GENERATOR if a generator on a cluster used up its limit: k6 measures its own
     queue then.
     """
     full = any(
         one.cpu and one.cpu_limit and one.cpu >= GENERATOR_FULL * one.cpu_limit
         for one in result.generators
     )
-    return "generator_cpu" if full else None
+    return Limit.GENERATOR if full else None
 
 
 def _is_all_seen(result: Result) -> bool:
@@ -185,40 +186,39 @@ def _cpu_of_load(result: Result) -> CpuUse | None:
     return busy_between(result.cpu, result.prometheus.start, result.prometheus.end)
 
 
-_LIMITS: dict[LimitedBy, str] = {
-    "target": "the target",
-    "generator_cpu": "the load generator's CPU, so this is no limit of the target",
-    "others": "other programs, which took the CPUs, so this is no limit of the target",
-    "unseen": "what is not visible from here: the target, the way to it, or pods of the load",
-    "vu_cap": "the number of virtual users, all held by a slow target",
-    "none": "nothing",
-}
+# Who else may have taken the CPUs.
+_OUTSIDE = (Limit.GENERATOR, Limit.OTHERS)
 
 
-def _limited_by(use: CpuUse | None, dropped: float) -> LimitedBy:
+def _limited_text(limit: Limit) -> str:
+    meaning = ", so this is no limit of the target" if limit in _OUTSIDE else ""
+    return f"limited by {limit.text}{meaning}"
+
+
+def _limited_by(use: CpuUse | None, dropped: float) -> Limit:
     limited = limit_of_cpu(use)
-    if limited != "none":
+    if limited != Limit.NONE:
         return limited
-    return "vu_cap" if dropped > 0 else "target"
+    return Limit.VIRTUAL_USERS if dropped > 0 else Limit.TARGET
 
 
-def limit_of_cpu(use: CpuUse | None) -> LimitedBy:
-    """Return who took the CPUs; "none" if that was not the limit, or they were the target's own."""
+def limit_of_cpu(use: CpuUse | None) -> Limit:
+    """Return who took the CPUs; NONE if that was not the limit, or they were the target's own."""
     if use is None:
-        return "none"
+        return Limit.NONE
     if use.throttled > MUCH_THROTTLED:
-        return "generator_cpu"
+        return Limit.GENERATOR
     if _generator_queued(use):
         # Whoever used most of the generator's CPUs: a target without CPUs of its own may, too.
-        users: dict[LimitedBy, float] = {
-            "generator_cpu": use.lab,
-            "others": use.others,
-            "target": use.sharing,
+        users: dict[Limit, float] = {
+            Limit.GENERATOR: use.lab,
+            Limit.OTHERS: use.others,
+            Limit.TARGET: use.sharing,
         }
         return max(users, key=lambda name: users[name])
     if use.target >= GENERATOR_FULL and use.taken > _MOSTLY_TAKEN:
-        return "others"
-    return "none"
+        return Limit.OTHERS
+    return Limit.NONE
 
 
 def _generator_queued(use: CpuUse | None) -> bool:

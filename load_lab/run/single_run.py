@@ -17,7 +17,7 @@ from load_lab.load.summary import read_summary
 from load_lab.metrics.plan import Plan
 from load_lab.metrics.windows import Bounds
 from load_lab.paths import project
-from load_lab.results.provenance import Host, host, relative, write_json
+from load_lab.results.provenance import SCHEMA_VERSION, Host, host, relative, write_json
 from load_lab.results.result import Result
 from load_lab.run.early_stop import EarlyStop
 from load_lab.run.measurement import check_target_survived, read_result

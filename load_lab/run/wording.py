@@ -46,7 +46,7 @@ def _metrics(single_run: SingleRun) -> dict[str, str]:
         **_generators(result),
         METRICS["dropped_iterations"].label: str(result.dropped_iterations),
         "in Prometheus": _completeness(result.recorded),
-        "limited by": result.limited_by + _cpu_at_break(result.break_point),
+        "limited by": result.limited_by.short + _cpu_at_break(result.break_point),
         **_first_exceeded(result),
         **_cpu_per_request(result),
         **({"restarted": ", ".join(result.restarted)} if result.restarted else {}),

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from load_lab.machine.noise import NOISY_SHARE, UNSTEADY_RATIO, extremes
+from load_lab.results.limit import Limit
 from load_lab.soak.limits import MIN_RECOVERY_SECONDS
 
 _MIB = 1024**2
@@ -65,7 +66,7 @@ def _rows(arms: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
         "answers by status": lambda arm: ", ".join(f"{s}: {n}" for s, n in arm["statuses"].items()),
         "requests that k6 could not send": lambda arm: str(arm["dropped"]),
         "normal again after": lambda arm: _normal_after(arm["seconds_to_normal"]),
-        "limited by": lambda arm: arm["limited_by"],
+        "limited by": lambda arm: Limit(arm["limited_by"]).short,
         "CPU speed, million turns/s": lambda arm: f"{arm['cpu_speed'] or nan:.1f}",
         "memory, MiB": lambda arm: ", ".join(
             f"{name} {size / _MIB:.0f}" for name, size in arm["memory_bytes"].items()

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from load_lab.experiments.report.rows import LIMITS, SHORT_LIMITS, Cell, Report
+from load_lab.experiments.report.rows import Cell, Report
 from load_lab.results.blocks import Key, Picture
 from load_lab.results.chart_style import (
     BLUE,
@@ -22,7 +22,8 @@ from load_lab.results.chart_style import (
     spec_of,
 )
 from load_lab.results.formatting import join_words
-from load_lab.results.result import ComparedMetric, LowerBound
+from load_lab.results.limit import Limit
+from load_lab.results.result import ComparedMetric
 
 _COLOURS = (ORANGE, BLUE, GREEN, PURPLE)
 _SHAPES = ("circle", "square", "diamond", "triangle-up")
@@ -108,7 +109,7 @@ def _legend(report: Report) -> list[Key]:
     )
 
 
-def _limit(report: Report, cell: Cell) -> LowerBound | None:
+def _limit(report: Report, cell: Cell) -> Limit | None:
     """Return why the cell's value is a lower bound; None if it is not, or the metric has none."""
     return cell.limit if report.metric(report.place(cell)[2]).bounded else None
 
@@ -171,7 +172,7 @@ def _row(report: Report, cell: Cell, domain: tuple[float, float], log: bool) -> 
     ends = [max(significant(v) or 0.0, domain[0]) for v in value[:3]]
     limit, text = _limit(report, cell), metric.form(value.median)
     mark = "≥ " if limit and value.median else ""
-    label = f"{mark}{text} · {SHORT_LIMITS[limit]}" if limit else text
+    label = f"{mark}{text} · {limit.short}" if limit else text
     right = _share(ends[0], domain, log) > _LEFT_LABEL_SHARE
     return {
         **row,
@@ -183,7 +184,7 @@ def _row(report: Report, cell: Cell, domain: tuple[float, float], log: bool) -> 
         "edge": ends[1 if right else 2],
         "open": limit is not None,
         "value": mark + metric.text(value),
-        "note": f"lower bound, {LIMITS[limit]}" if limit else metric.axis,
+        "note": f"lower bound, limited by {limit.text}" if limit else metric.axis,
     }
 
 

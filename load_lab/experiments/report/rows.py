@@ -7,24 +7,11 @@ from typing import Any
 
 from load_lab.experiments.run_folder import CellRun
 from load_lab.results.formatting import Spread, spread
-from load_lab.results.result import COMPARED, METRICS, ComparedMetric, LowerBound, Result
+from load_lab.results.limit import Limit
+from load_lab.results.result import COMPARED, METRICS, ComparedMetric, Result
 from load_lab.results.step import Step, step_between
 
 Document = dict[str, Any]
-
-# With one of these limits a cell shows the rate it reached, not the target's capacity.
-LIMITS: dict[LowerBound, str] = {
-    "generator_cpu": "limited by the generator",
-    "vu_cap": "limited by the number of virtual users",
-    "others": "limited by other programs",
-    "load": "held to the end of the load",
-}
-SHORT_LIMITS: dict[LowerBound, str] = {
-    "generator_cpu": "generator",
-    "vu_cap": "VU cap",
-    "others": "other programs",
-    "load": "end of load",
-}
 
 
 @dataclass(frozen=True)
@@ -89,10 +76,10 @@ class Cell:
         return ordered[(len(ordered) - 1) // 2] if ordered else None
 
     @property
-    def limit(self) -> LowerBound | None:
+    def limit(self) -> Limit | None:
         """Return why its rates are lower bounds; None if the target was the limit."""
         limits = {result.lower_bound for result in self.results}
-        return next((limit for limit in LIMITS if limit in limits), None)
+        return next((limit for limit in Limit if limit in limits), None)
 
 
 @dataclass(frozen=True)
@@ -166,7 +153,7 @@ class Report:
     @property
     def _layout(self) -> Document:
         """Return the file's options for the report."""
-        return self.header["report"] or {}
+        return self.header.get("report") or {}
 
     @property
     def runs(self) -> list[CellRun]:

@@ -1,6 +1,6 @@
 """The paragraph at the top: the effect of each layer, server or arm, as text."""
 
-from load_lab.experiments.report.rows import LIMITS, Cell, Report
+from load_lab.experiments.report.rows import Cell, Report
 from load_lab.results.formatting import join_words, quantity
 from load_lab.results.result import ComparedMetric
 
@@ -109,7 +109,7 @@ def _amount(cell: Cell, metric: ComparedMetric) -> str:
 
 
 def _step(cell: Cell, base: Cell, metric: ComparedMetric) -> str:
-    limit = f", {LIMITS[cell.limit]}" if metric.bounded and cell.limit else ""
+    limit = f", limited by {cell.limit.text}" if metric.bounded and cell.limit else ""
     return f"{_amount(cell, metric)} ({_factor(cell, base, metric)}{limit})"
 
 

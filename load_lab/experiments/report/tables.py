@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from load_lab.experiments.report.rows import LIMITS, Cell, Document, Report
+from load_lab.experiments.report.rows import Cell, Document, Report
 from load_lab.experiments.schema import Parts
 from load_lab.results.blocks import Block, Column, Entry, Table, Tone, columns, entries
 from load_lab.results.formatting import (
@@ -132,7 +132,7 @@ def metric_entry(cell: Cell | None, metric: ComparedMetric) -> Entry:
     if value is None:
         return Entry("failed" if cell.state == "failed" else "not measured", "unsure")
     if cell.limit and metric.bounded:
-        return Entry(f"{cell.marked_text(metric.name)}, {LIMITS[cell.limit]}", "unsure")
+        return Entry(f"{cell.marked_text(metric.name)}, limited by {cell.limit.text}", "unsure")
     return Entry(metric.text(value))
 
 
@@ -198,16 +198,10 @@ def _cell(cell: Cell, names: list[str]) -> tuple[Entry, ...]:
 
 
 def _limited_by(cell: Cell) -> str:
-    labels = {
-        "generator_cpu": "generator",
-        "vu_cap": "VU cap",
-        "others": "other programs",
-        "none": "nothing: it held",
-    }
     # A closed load slows down with the target, so it exceeds no limit and sustains no rate.
     results = [result for result in cell.results if result.outcome != "measured"]
     limits = dict.fromkeys(result.limited_by for result in results)
-    return ", ".join(labels.get(name, name) for name in limits) or NO_VALUE
+    return ", ".join(limit.short for limit in limits) or NO_VALUE
 
 
 def _builds(cell: Cell) -> str:

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from load_lab.capacity.measurement import SCHEMA_VERSION
 from load_lab.paths import project
+from load_lab.results.provenance import SCHEMA_VERSION
 
 HOST = {
     **{"system": "Linux", "cpus": 2, "memory_bytes": 1, "engine": "native"},

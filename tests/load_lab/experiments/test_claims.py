@@ -217,7 +217,7 @@ def test_search_without_a_confirmation_is_reported():
 def test_generator_limit_is_reported():
     result = evaluate_one([claim("x > 0", x="goodput('nginx')")], CELLS)
     assert result["notes"] == [
-        "nginx is limited by the generator's CPU: its rates are lower bounds"
+        "nginx is limited by the load generator's CPU: its rates are lower bounds"
     ]
 
 

@@ -1,4 +1,4 @@
-"""Stored runs are read back, including those of older versions."""
+"""Stored runs are read back."""
 
 import json
 
@@ -8,7 +8,7 @@ from load_lab.errors import LabError
 from load_lab.experiments.run_folder import CellRun, Store
 from tests.support.samples.cells import cell
 
-OLD = cell("naive/none/detail") | {"requests": 90, "failed": 20}
+STORED = cell("naive/none/detail")
 
 
 def _store_of(tmp_path, document):
@@ -18,19 +18,8 @@ def _store_of(tmp_path, document):
     return Store(tmp_path)
 
 
-def test_results_of_older_formats_are_read(tmp_path):
-    """Format 4 added the successes, format 5 the rate of the break point."""
-    assert "successes" not in OLD
-    assert "rate" not in OLD["break_point"]
-    (run,) = _store_of(tmp_path, OLD).cells()
-    assert run.result is not None
-    assert run.result.successes == 70
-    assert run.result.broke_at == OLD["break_point"]["offered"]
-    assert run.result.profile == "breakpoint"
-
-
 def test_written_cell_is_read_back(tmp_path):
-    run = CellRun.of(OLD)
+    run = CellRun.of(STORED)
     store = Store(tmp_path)
     store.write_cell(store.cell_folder(1, run.name, run.repeat), run)
     assert store.cells() == [run]
@@ -41,6 +30,6 @@ def test_written_cell_is_read_back(tmp_path):
     [("requests", "many", "result.requests"), ("windows", [{}], "result.windows.0.end")],
 )
 def test_invalid_cell_file_is_one_message(tmp_path, name, value, message):
-    store = _store_of(tmp_path, OLD | {name: value})
+    store = _store_of(tmp_path, STORED | {name: value})
     with pytest.raises(LabError, match=f"can't be read as a result of `lab run` .{message}"):
         store.cells()

@@ -137,11 +137,8 @@ def test_soak_says_which_capacity_its_rate_is_half_of():
     result = {"verdict": "held", "requests": 9, "failed": 0, "p50_ms": 1, "p95_ms": 2, "p99_ms": 3}
     options = {"scenario": "journey", "rate": 91, "seconds": 60.0, "bookings": 1, "steal": 0.0}
     document = {**options, "result": result, "figures": [], "files": {}}
-    new = _printed(wording.soak({**document, "limit": asdict(_CAPACITY)}))
-    assert "half of the capacity: 181/s (174 to 186), confirmed" in new
-    # A result of before: the ramp's reading.
-    old = _printed(wording.soak({**document, "limit": {"rate": 180.7, "by": "target"}}))
-    assert "half of the capacity: 181/s (reading of a ramp)" in old
+    text = _printed(wording.soak({**document, "limit": asdict(_CAPACITY)}))
+    assert "half of the capacity: 181/s (174 to 186), confirmed" in text
 
 
 def test_capacity_of_generator_is_none_to_overload(monkeypatch):

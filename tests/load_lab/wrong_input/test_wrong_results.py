@@ -35,7 +35,7 @@ HEADER = {
 }
 RUN = {
     **cell("naive/none/detail"),
-    "schema_version": 7,
+    "schema_version": 1,
     "testid": "breakpoint-1",
     "files": {"folder": "results/x", "summary": "results/x/k6-summary.json"},
     "bounds": HEADER["bounds"],

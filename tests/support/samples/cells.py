@@ -5,6 +5,8 @@ without randomness.
 import math
 from typing import Any
 
+from lab_settings.declaration import defaults
+
 CODES = {"naive": "nested serializers", "fast": "values() and orjson"}
 LAYERS = {
     "none": "no cache",
@@ -32,6 +34,7 @@ CPU = {
     "nginx": {"backend": 0.12, "postgres": 0.03, "nginx": 0.61, "redis": 0.0, "prometheus": 0.03},
 }
 SETTINGS = {
+    **defaults(),
     "LAB_SERVER": "gunicorn-sync",
     "LAB_WORKERS": "2",
     "LAB_BOOKING": "naive",
@@ -69,6 +72,7 @@ def cell(name: str, *, repeat: int = 1, limited_by: str = "target", scale: float
         "seconds": 48.1,
         "testid": f"breakpoint-{repeat}",
         "requests": requests,
+        "successes": requests - failed,
         "rps": round(requests / 30, 2),
         "goodput": best,
         "goodput_mean": round(best / 2, 2),
@@ -82,6 +86,7 @@ def cell(name: str, *, repeat: int = 1, limited_by: str = "target", scale: float
         "limited_by": limited_by,
         "verdict": f"broke at {break_window['offered']:.1f} requests/s",
         "break_point": {
+            "rate": break_window["offered"],
             "offered": break_window["offered"],
             "goodput": best,
             "seconds_into_test": break_window["end"],

@@ -36,7 +36,7 @@ def test_answer_states_goodput_and_factor_of_each_layer(sample):
     assert (
         "For detail, naive: none gave 1.8 answers in time per second, redis-page 60.7 (34 ×), "
         "nginx-basic-cold at least 323 (179 ×, limited by the number of virtual users) and "
-        "nginx-protected-warm at least 1,443 (802 ×, limited by the generator). "
+        "nginx-protected-warm at least 1,443 (802 ×, limited by the load generator's CPU). "
         "From none to the best layer: detail, fast 75.6 → 80.9 (1.1 ×) by redis-page." in sample
     )
     assert "Of 3 claims, 1 holds, 1 does not hold and 1 was not measured." in sample
@@ -58,7 +58,7 @@ def test_claim_row_has_verdict_published_and_measured_values(sample):
 
 
 def test_table_marks_cells_not_limited_by_target(sample):
-    assert "| nginx-protected-warm | Nginx protected, warm | *≥ 1,443, limited by the gen" in sample
+    assert "| nginx-protected-warm | Nginx protected, warm | *≥ 1,443, limited by the loa" in sample
     assert "*≥ 323, limited by the number of virtual users*" in sample
 
 
