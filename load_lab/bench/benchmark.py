@@ -14,12 +14,12 @@ from load_lab.bench.rows import Row, Variant
 from load_lab.bench.sample import Pair, Sample, Verdict, compare, evaluate
 from load_lab.bench.variants import Bench
 from load_lab.console import Progress
-from load_lab.errors import Interrupted, LabError, UsageError
+from load_lab.errors import Interrupted, LabError
 from load_lab.machine.busy_loop import Busy
 from load_lab.profile.profile import backend_pid
 from load_lab.profile.recorder import check_permission
 from load_lab.results.provenance import facts, store_result
-from load_lab.stack.engine import Engine
+from load_lab.stack.engine import Engine, require_processes
 from load_lab.stack.exclusive import exclusive_use, prepare
 from load_lab.stack.native.program_paths import require, version_of
 from load_lab.stack.reported import read_counters
@@ -27,6 +27,8 @@ from load_lab.targets.reference.bookings import ONE_NIGHT, free_slots
 
 _REPEATS, _SECONDS = 5, 5
 _CHECK_REPEATS, _CHECK_SECONDS = 2, 2
+# What `lab bench` does that only the native engine allows.
+NEEDS_PROCESSES = "writes Nginx's files and pins what it starts"
 # Time for settings and warm-up before each measurement.
 _AROUND_SECONDS = 4
 # A start takes seconds, so it is repeated less often.
@@ -72,7 +74,7 @@ def run(engine: Engine, options: Options) -> dict[str, Any]:
         LabError: the stack failed.
         Interrupted: the user pressed Ctrl-C. The finished rows are stored.
     """
-    require_native(engine)
+    require_processes(engine, "bench", NEEDS_PROCESSES)
     head = {name: value for name, value in asdict(options).items() if name != "names"}
     with exclusive_use(engine) as stack:
         if options.profile:
@@ -99,20 +101,6 @@ def _until_interrupted(rows: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
         if not documents:
             raise
     return documents
-
-
-def require_native(engine: Engine) -> None:
-    """Check the engine.
-
-    Raises:
-        UsageError: it is not native.
-    """
-    if engine.name != "native":
-        raise UsageError(
-            f"`lab bench` measures on the native engine; this one is {engine.name}. Only there can "
-            "it reach Nginx's files and pin what it starts. Stop this stack (lab down), then: "
-            "LAB_ENGINE=native lab bench"
-        )
 
 
 def is_reached(document: dict[str, Any]) -> bool:

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from load_lab.bench import benchmark
-from load_lab.bench.benchmark import require_native, row_document
+from load_lab.bench.benchmark import NEEDS_PROCESSES, row_document
 from load_lab.bench.rows import Target, Variant
 from load_lab.bench.sample import Pair, Sample, evaluate
 from load_lab.bench.variants import Bench, id_of
 from load_lab.console import step
 from load_lab.results.provenance import facts, store_result
-from load_lab.stack.engine import Engine
+from load_lab.stack.engine import Engine, require_processes
 from load_lab.stack.exclusive import exclusive_use, prepare
 from load_lab.targets.reference import large_dataset
 from load_lab.targets.reference.large_dataset import Size
@@ -64,7 +64,7 @@ def run(
         LabError: there is too little disk space, or the stack failed.
         Interrupted: the user pressed Ctrl-C.
     """
-    require_native(engine)
+    require_processes(engine, "bench", NEEDS_PROCESSES)
     repeats, seconds = repeats or _REPEATS, seconds or _SECONDS
     with exclusive_use(engine) as stack:
         large_dataset.check_disk()

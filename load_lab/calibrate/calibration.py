@@ -12,13 +12,13 @@ from load_lab.calibrate.checks import SHARES, Check, Measurement, compare
 from load_lab.calibrate.measurement import measure
 from load_lab.calibrate.noise import Noise, unsteady
 from load_lab.console import Progress, note
-from load_lab.errors import Interrupted, LabError, UsageError
+from load_lab.errors import Interrupted, LabError
 from load_lab.machine import preflight
 from load_lab.paths import project
 from load_lab.results.provenance import SCHEMA_VERSION, host, relative, write_json
 from load_lab.results.result import without_series
 from load_lab.settings import Settings
-from load_lab.stack.engine import Engine
+from load_lab.stack.engine import Engine, require_processes
 from load_lab.stack.exclusive import exclusive_use
 
 _OWN_PERCENTILES = {f"k6's p{share}" for share in SHARES}
@@ -35,7 +35,7 @@ def run(engine: Engine, names: list[str], *, quick: bool, generators: int = 1) -
         Interrupted: the user pressed Ctrl-C.
     """
     cells = select_cells(names, quick=quick, generators=generators)
-    _require_native(engine)
+    require_processes(engine, "calibrate", "pins its server and starves k6")
     with exclusive_use(engine) as stack:
         folder = project().results / f"calibrate-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         head = _head(engine, stack.base, quick=quick)
@@ -87,15 +87,6 @@ def exit_code(document: dict[str, Any]) -> int:
     """
     outcomes = {check["outcome"] for cell in document["cells"] for check in cell["checks"]}
     return 1 if "missed" in outcomes else 3 if "void" in outcomes else 0
-
-
-def _require_native(engine: Engine) -> None:
-    if engine.name != "native":
-        raise UsageError(
-            f"`lab calibrate` works on the native engine; this one is {engine.name}. Only there "
-            "can it pin its server and starve k6. Stop this stack (lab down), then: "
-            "LAB_ENGINE=native lab calibrate"
-        )
 
 
 def _head(engine: Engine, settings: Settings, *, quick: bool) -> dict[str, Any]:

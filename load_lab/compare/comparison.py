@@ -92,7 +92,7 @@ def _validate_budget(options: CompareOptions) -> None:
 
 def default_budget(engine: Engine, target: str | None) -> str:
     """Return the time in which most comparisons end: in turns, a block has two loads."""
-    return "15m" if engine.name == "docker" or target else "6m"
+    return "6m" if engine.has_processes and not target else "15m"
 
 
 def _base_settings(engine: Engine) -> Settings:
@@ -117,7 +117,7 @@ def run(engine: Engine, options: CompareOptions) -> dict[str, Any]:
         Interrupted: the user pressed Ctrl-C; the blocks so far are stored.
     """
     base = _base_settings(engine)
-    if engine.name == "docker":
+    if not engine.has_processes:
         return _run_in_turns(engine, base, options)
     with measurement_lock():
         return run_duet(base, options)

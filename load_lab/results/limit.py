@@ -9,7 +9,7 @@ class Limit(StrEnum):
     short: str
     text: str
 
-    def __new__(cls, value: str, short: str, text: str) -> "Limit":
+    def __new__(cls, value: str, short: str = "", text: str = "") -> "Limit":
         member = str.__new__(cls, value)
         member._value_, member.short, member.text = value, short, text
         return member

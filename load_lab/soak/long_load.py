@@ -24,7 +24,7 @@ from load_lab.settings import Settings
 from load_lab.soak.growth import load_checks, sample_checks
 from load_lab.soak.limits import memory_checks, peaks
 from load_lab.soak.samples import Sampler
-from load_lab.stack.engine import Engine
+from load_lab.stack.engine import Engine, require_processes
 from load_lab.stack.exclusive import exclusive_use, prepare
 from load_lab.targets.reference.app import ReferenceApp
 
@@ -63,15 +63,11 @@ def run(engine: Engine, options: Options) -> dict[str, Any]:
     """Sustain the rate, measure growth, store the document, and return it.
 
     Raises:
-        UsageError: the engine is not native.
+        UsageError: the engine has no processes here.
         LabError: the stack failed, or sustains no rate.
         Interrupted: the user pressed Ctrl-C.
     """
-    if engine.name != "native":
-        raise UsageError(
-            f"`lab soak` looks into the native engine's folders and processes; this one is "
-            f"{engine.name}. Stop this stack (lab down), then: LAB_ENGINE=native lab soak"
-        )
+    require_processes(engine, "soak", "looks into folders and processes")
     seconds = capacity.SECONDS + options.seconds + 90
     with exclusive_use(engine, keep_settings=True) as stack, Progress(seconds) as progress:
         # Before the data is loaded again, so that a wrong name fails early.

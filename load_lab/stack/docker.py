@@ -110,6 +110,7 @@ class DockerEngine:
     """See `load_lab.stack.engine.Engine`."""
 
     name = "docker"
+    has_processes = False
 
     def __init__(self) -> None:
         # Separate from the native engine's state, so that each engine finds only its own stack.

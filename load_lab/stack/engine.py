@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from load_lab.errors import LabError
+from load_lab.errors import LabError, UsageError
 from load_lab.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,9 +48,14 @@ class K6Command:
 
 
 class Engine(Protocol):
-    """One running stack. Every method raises LabError with what to do next."""
+    """One running stack. Every method raises LabError with what to do next.
+
+    `has_processes`: its services and k6 are processes of this machine, whose files, CPUs and copies
+    are at hand; else they are in containers.
+    """
 
     name: str
+    has_processes: bool
 
     def up(self, settings: Settings) -> None:
         """Start what is not running, load the data if there is none, and wait for the first
@@ -122,6 +127,19 @@ class Engine(Protocol):
 
     def k6(self, settings: Settings, env: dict[str, str]) -> K6Command:
         """Return the command that runs k6 with `env`, on the load generator's CPUs."""
+
+
+def require_processes(engine: Engine, command: str, reason: str) -> None:
+    """Check that a command has the processes of the stack at hand.
+
+    Raises:
+        UsageError: they are in containers.
+    """
+    if not engine.has_processes:
+        raise UsageError(
+            f"`lab {command}` needs the native engine, since it {reason}; this one is "
+            f"{engine.name}. Stop this stack (lab down), then: LAB_ENGINE=native lab {command}"
+        )
 
 
 def settings_of(engine: Engine) -> Settings:

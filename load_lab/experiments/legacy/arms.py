@@ -28,9 +28,9 @@ _IDLE_SECONDS = 20
 
 def runner_for(engine: Engine, settings: Settings) -> LegacyRunner:
     """Return the runner of old stacks for `engine`."""
-    if engine.name == "docker":
-        return DockerRunner(settings)
-    return NativeRunner(settings, current_state())
+    if engine.has_processes:
+        return NativeRunner(settings, current_state())
+    return DockerRunner(settings)
 
 
 @contextmanager

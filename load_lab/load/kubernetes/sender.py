@@ -69,9 +69,9 @@ def require_local_k6(engine: Engine, *, samples: bool) -> None:
     Raises:
         UsageError: k6 runs in a container here, or the samples would stay in the pods.
     """
-    if engine.name == "docker":
+    if not engine.has_processes:
         raise UsageError(
-            "LAB_ENGINE=docker has k6 in a container, which can't archive a load. Use the native "
+            "This engine has k6 in a container, which can't archive a load. Use the native "
             "engine: lab down, then LAB_ENGINE=native lab up"
         )
     if samples:

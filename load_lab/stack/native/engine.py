@@ -67,6 +67,7 @@ class NativeEngine:
     """See `load_lab.stack.engine.Engine`."""
 
     name = "native"
+    has_processes = True
 
     def __init__(self, state: State) -> None:
         self._state = state

@@ -95,7 +95,7 @@ class ReferenceApp:
             connect_postgres=self.engine.connect_postgres,
             nginx_errors=self.engine.nginx_errors(),
         )
-        if self.engine.name == "docker":
+        if not self.engine.has_processes:
             return self._watched_in_containers(common, pids)
         port = settings.LAB_SECOND_SERVER_PORT if is_second else settings.LAB_BACKEND_PORT
         return replace(

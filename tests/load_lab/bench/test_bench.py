@@ -238,6 +238,7 @@ def test_wrong_input_is_one_message(lab, argv, message):
 def test_other_engine_is_rejected_with_remedy(stack):
     class Docker:
         name = "docker"
+        has_processes = False
 
     with pytest.raises(UsageError, match="LAB_ENGINE=native lab bench"):
         benchmark.run(Docker(), benchmark.resolve_options([], repeats=1, seconds=1, check=True))

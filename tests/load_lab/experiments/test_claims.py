@@ -160,7 +160,7 @@ def test_ramp_that_held_is_a_lower_bound():
     metrics = {"goodput": 5.0, "limited_by": "none", "outcome": "held"}
     cells = [cell("c", **metrics, workload={"profile": "breakpoint"})]
     result = evaluate_one([claim("x > 0", x="goodput('c')")], cells)
-    assert result["notes"] == ["c held to the end of its ramp: its rates are lower bounds"]
+    assert result["notes"] == ["c is limited by the end of the load: its rates are lower bounds"]
     # The `hold` profile has a constant rate and no ramp.
     cells = [cell("c", **metrics, workload={"profile": "hold"})]
     assert evaluate_one([claim("x > 0", x="goodput('c')")], cells)["notes"] == []

@@ -77,7 +77,9 @@ def test_ramp_that_held_is_marked_as_lower_bound():
     find_cell(cells, "naive/none/detail").update(
         outcome="held", limited_by="none", break_point=None
     )
-    assert "| none | no cache | *≥ 1.8, held to the end of the load* |" in _markdown(header, cells)
+    assert "| none | no cache | *≥ 1.8, limited by the end of the load* |" in _markdown(
+        header, cells
+    )
 
 
 def test_cell_without_a_response_in_time_says_so():
