@@ -79,6 +79,7 @@ lint: setup-dev ## Check style, types, shell scripts and formatting
 	$(BIN)/python -m config.secrets .lab/lint/secrets
 	$(BIN)/mypy load_lab backend grafana
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m native.statements
 	$(BIN)/shellcheck native/*.sh nginx/*.envsh backend/bin/* experiments/legacy/*.sh .ci/run $$(find tests/compose/standins -name "*.*sh")
 	$(BIN)/yamllint --strict .
 	cd k6 && if command -v npm >/dev/null; then npm run --silent format:check; fi

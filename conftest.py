@@ -143,9 +143,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Change the running stack to the settings that the test declares, before its fixtures."""
     if DECLARED not in item.stash:
         return
+    from load_lab.machine.cpus import pinned
     from load_lab.settings import load_settings, update_settings
 
-    wanted = update_settings(load_settings(), list(item.stash[DECLARED]))
+    wanted = pinned(update_settings(load_settings(), list(item.stash[DECLARED])))
     item.config.stash[WANTED] = wanted
     if engine := item.config.stash.get(ENGINE, None):
         running = engine.settings()

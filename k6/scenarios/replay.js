@@ -8,10 +8,12 @@ import { Counter, Trend } from 'k6/metrics';
 import { recordPulse, recordResponse } from '../lib/metrics.js';
 import { fillRequest, loadMix, operationAt, requestAt, uniqueText } from '../lib/mix.js';
 import { loadPlan, objectAt } from '../lib/objects.js';
+import { buildOperation } from '../lib/operation.js';
 
 /** @typedef {import('../lib/env.js').Env} Env */
 /** @typedef {import('../lib/env.js').Variables} Variables */
 /** @typedef {import('../lib/mix.js').Mix} Mix */
+/** @typedef {import('../lib/operation.js').Operation} Operation */
 /** @typedef {import('../lib/prepare.js').Prepared & { objects: string[] }} Prepared */
 /** @typedef {import('../lib/profiles.js').Profile} Profile */
 
@@ -65,36 +67,6 @@ export function build(env, profile) {
 // Of all operations together: a rate needs two pushes of a series, and one of hundreds of operations
 // has a request every few seconds.
 const duration = new Trend('lab_duration', true);
-
-// Longer names would be long labels in Prometheus.
-const NAME_LENGTH = 120;
-
-/** @typedef {ReturnType<typeof buildOperation>} Operation */
-
-/**
- * Return what is the same for all requests of an operation.
- * @param {Env} env
- * @param {import('../lib/mix.js').Part} part
- */
-export function buildOperation(env, part) {
-  const { name: fullName, method, expect, headers, createdBy, first, count } = part;
-  const name = fullName.slice(0, NAME_LENGTH);
-  const family = Math.floor(expect / 100);
-  const isExpected = (/** @type {number} */ status) => Math.floor(status / 100) === family;
-  const params = {
-    tags: { name },
-    timeout: env.clientTimeoutMs,
-    headers: { ...headers, ...env.options.headers },
-    // One arrival is one request, and no other host gets the headers.
-    redirects: 0,
-    responseCallback: http.expectedStatuses({ min: family * 100, max: family * 100 + 99 }),
-  };
-  const checks = {
-    [`${name}: status is ${family}xx`]: (/** @type {{ status: number }} */ { status }) =>
-      isExpected(status),
-  };
-  return { name, method, family, createdBy, first, count, isExpected, params, checks };
-}
 
 /** @typedef {ReturnType<typeof buildClient>} Client */
 

@@ -8,8 +8,9 @@ import {
   requestAt,
   selectOperations,
 } from '../lib/mix.js';
+import { buildOperation } from '../lib/operation.js';
 import { buildProfile } from '../lib/profiles.js';
-import { buildOperation, readHeaders } from '../scenarios/replay.js';
+import { readHeaders } from '../scenarios/replay.js';
 import { failureMessage } from '../scenarios/setup/replay.js';
 import { env } from './env.js';
 import { expectEqual, expectError } from './expect.js';

@@ -5,7 +5,8 @@ import { buildOptions } from '../lib/options.js';
 import { buildProfile } from '../lib/profiles.js';
 import { buildSummary } from '../lib/summary.js';
 import * as setup from '../scenarios/setup/workbench.js';
-import { ROUTES, build, workbenchUrl } from '../scenarios/workbench.js';
+import { build } from '../scenarios/workbench.js';
+import { ROUTES, workbenchUrl } from '../scenarios/workbench_routes.js';
 import { env, profile } from './env.js';
 import { expectEqual, expectError } from './expect.js';
 

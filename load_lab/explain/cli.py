@@ -23,10 +23,11 @@ def explain(
     --prove gives the named part more, or takes some away, and compares the throughput.
     """
     from load_lab.diagnosis import wording
-    from load_lab.explain.explanation import explain as explain_run
-    from load_lab.explain.explanation import proof_of
+    from load_lab.explain.explanation import explanation, find_load
+    from load_lab.explain.proof import proof_of
 
-    document = explain_run(name)
+    load = find_load(name)
+    document = explanation(load)
     if prove:
-        document["proof"] = proof_of(options.current_engine(), name)
+        document["proof"] = proof_of(options.current_engine(), load)
     print_result(document, as_json, wording.explanation)

@@ -9,37 +9,29 @@ from load_lab.diagnosis import causes
 from load_lab.diagnosis.reading import expected_capacity, known_limits
 from load_lab.errors import UsageError
 from load_lab.experiments.run_folder import Store
-from load_lab.explain.proof import prove
 from load_lab.results.limit import Limit
-from load_lab.results.provenance import write_json
 from load_lab.results.result import Result
 from load_lab.results.store import StoredRun, find_run
 from load_lab.run.single_run import parse_single_run
 from load_lab.settings import Settings, stored_settings
-from load_lab.stack.engine import Engine
 
 # Those that use least CPU are left out.
 _SHOWN_SERVICES = 4
 
 
 @dataclass(frozen=True)
-class _Explained:
-    """A stored load, in `folder`; `is_reference`: whether it loaded the hotel API."""
+class StoredLoad:
+    """A stored load: its `name`, as typed, and folder; `is_reference`: it loaded the hotel API."""
 
+    name: str
     result: Result
     settings: Settings
     folder: Path
     is_reference: bool
 
 
-def explain(name: str) -> dict[str, Any]:
-    """Return the diagnosis of a load: of `lab k6`, of `lab capacity`, or of an experiment's cell
-    (RUN/CELL). `why` says why there is none.
-
-    Raises:
-        UsageError: there is no such load.
-    """
-    load = _find(name)
+def explanation(load: StoredLoad) -> dict[str, Any]:
+    """Return the diagnosis of a load; `why` says why there is none."""
     result, found = load.result, load.result.bottleneck
     expected = expected_capacity(result, load.settings) if result.outcome == "held" else None
     return {
@@ -53,25 +45,12 @@ def explain(name: str) -> dict[str, Any]:
     }
 
 
-def proof_of(engine: Engine, name: str) -> dict[str, Any]:
-    """Prove the cause of a load by an intervention, and store the proof with it.
+def find_load(name: str) -> StoredLoad:
+    """Return a load of `lab k6`, of `lab capacity`, or of an experiment's cell (RUN/CELL).
 
     Raises:
-        UsageError: it has no cause, or one that can't be changed here.
+        UsageError: there is no such load.
     """
-    load = _find(name)
-    if not load.is_reference:
-        raise UsageError(
-            f"{name} did not load the hotel API, and `lab` can change only that one's stack. To "
-            "verify the cause, give that part more, and measure again."
-        )
-    folder = load.folder / "proof"
-    proof = prove(engine, load.result, load.settings, folder)
-    write_json(folder / "proof.json", proof)
-    return proof
-
-
-def _find(name: str) -> _Explained:
     run_name, _, cell = name.partition("/")
     run = find_run(run_name)
     if run.kind == "experiment":
@@ -85,23 +64,25 @@ def _find(name: str) -> _Explained:
         raise run.damaged(str(error)) from None
 
 
-def _single(run: StoredRun, document: dict[str, Any]) -> _Explained:
+def _single(run: StoredRun, document: dict[str, Any]) -> StoredLoad:
     single_run = parse_single_run(document)
     result, settings = single_run.result, single_run.settings
     url = result.target.url if result.target else ""
-    return _Explained(result, settings, run.path.parent, bool(known_limits(url, settings)))
+    return StoredLoad(
+        run.name, result, settings, run.path.parent, bool(known_limits(url, settings))
+    )
 
 
-def _search(run: StoredRun, document: dict[str, Any]) -> _Explained:
+def _search(run: StoredRun, document: dict[str, Any]) -> StoredLoad:
     if document["outcome"] in ("interrupted", "failed"):
         reason = document["headline"].rstrip(".")
         raise UsageError(f"{run.name} has {reason}. Search it again.")
     settings = stored_settings(document["settings"], run.name)
     is_reference = bool(known_limits(document.get("url", ""), settings))
-    return _Explained(search_result(document), settings, run.path.parent, is_reference)
+    return StoredLoad(run.name, search_result(document), settings, run.path.parent, is_reference)
 
 
-def _cell(store: Store, name: str) -> _Explained:
+def _cell(store: Store, name: str) -> StoredLoad:
     """Return a cell's load: the first repeat that has a cause."""
     measured = [(run, run.result) for run in store.cells() if run.result]
     found = [(run, result) for run, result in measured if run.name == name]
@@ -112,7 +93,8 @@ def _cell(store: Store, name: str) -> _Explained:
     run, result = max(found, key=lambda each: _has_cause(each[1]))
     folder = store.folder / "proofs" / f"{run.name.replace('/', '+')}.r{run.repeat}"
     is_reference = not store.header().get("target") and not run.legacy
-    return _Explained(result, stored_settings(run.settings, store.run), folder, is_reference)
+    settings = stored_settings(run.settings, store.run)
+    return StoredLoad(f"{store.run}/{name}", result, settings, folder, is_reference)
 
 
 def _cpu_text(result: Result) -> str:

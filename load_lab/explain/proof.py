@@ -13,6 +13,7 @@ from load_lab.console import Progress
 from load_lab.diagnosis.facts import worker_slots
 from load_lab.errors import LabError, UsageError
 from load_lab.explain.changes import Change, Work, change_for, control_of
+from load_lab.explain.explanation import StoredLoad
 from load_lab.interrupts import uninterrupted
 from load_lab.load.k6 import run_k6
 from load_lab.load.load import Load, new_testid
@@ -21,6 +22,7 @@ from load_lab.load.workloads import WRITING_SCENARIOS
 from load_lab.machine.busy_loop import busy_loops
 from load_lab.machine.cpus import choose_cpus
 from load_lab.results.bottleneck import Diagnosis
+from load_lab.results.provenance import write_json
 from load_lab.results.result import Result
 from load_lab.results.step import Step, step_between
 from load_lab.settings import Settings, update_live_settings
@@ -44,6 +46,23 @@ class _Arm:
 
     change: Change | None
     rates: list[float] = field(default_factory=list)
+
+
+def proof_of(engine: Engine, load: StoredLoad) -> dict[str, Any]:
+    """Prove the cause of a load by an intervention, and store the proof with it.
+
+    Raises:
+        UsageError: it has no cause, or one that can't be changed here.
+    """
+    if not load.is_reference:
+        raise UsageError(
+            f"{load.name} did not load the hotel API, and `lab` can change only that one's stack. "
+            "To verify the cause, give that part more, and measure again."
+        )
+    folder = load.folder / "proof"
+    proof = prove(engine, load.result, load.settings, folder)
+    write_json(folder / "proof.json", proof)
+    return proof
 
 
 def prove(engine: Engine, result: Result, settings: Settings, folder: Path) -> dict[str, Any]:

@@ -6,14 +6,14 @@ import exec from 'k6/execution';
 import http from 'k6/http';
 import { fillRequest, uniqueText } from '../../lib/mix.js';
 import { readId } from '../../lib/objects.js';
-import { buildOperation } from '../replay.js';
+import { buildOperation } from '../../lib/operation.js';
 
 /** @typedef {import('../../lib/env.js').Env} Env */
 /** @typedef {import('../../lib/mix.js').Mix} Mix */
 /** @typedef {import('../../lib/mix.js').Part} Part */
 /** @typedef {import('../../lib/objects.js').Plan} Plan */
 /** @typedef {import('../../lib/profiles.js').Profile} Profile */
-/** @typedef {import('../replay.js').Operation} Operation */
+/** @typedef {import('../../lib/operation.js').Operation} Operation */
 
 // Requests at the same time.
 const BATCH = 4;

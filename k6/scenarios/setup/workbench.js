@@ -3,7 +3,7 @@
 
 import http from 'k6/http';
 import { params, requireStatus } from '../../lib/setup_requests.js';
-import { ROUTES, workbenchUrl } from '../workbench.js';
+import { ROUTES, workbenchUrl } from '../workbench_routes.js';
 
 /** @typedef {import('../../lib/env.js').Env} Env */
 

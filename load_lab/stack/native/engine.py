@@ -98,7 +98,7 @@ class NativeEngine:
         self._state.settings.unlink(missing_ok=True)
 
     def apply(self, settings: Settings) -> None:
-        before = self._reference_settings()
+        before, settings = self._reference_settings(), pinned(settings)
         differences = _differences(before, settings)
         _reject_fixed(differences)
         change = Change(before, settings, self._supervision, self._state)
@@ -141,7 +141,7 @@ class NativeEngine:
 
     def empty_caches(self, settings: Settings | None = None) -> AbstractContextManager[None]:
         before = self._reference_settings()
-        after = settings or before
+        after = pinned(settings or before)
         _reject_fixed(_differences(before, after))
         return Change(before, after, self._supervision, self._state).empty_caches()
 
