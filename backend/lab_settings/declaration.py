@@ -326,8 +326,8 @@ def defaults() -> dict[str, str]:
 
 
 def is_fixed(name: str) -> bool:
-    """Return whether the setting can't change while the stack runs."""
-    return bool(_facts(name)["fixed"])
+    """Return whether the setting can't change while the stack runs; false for an unknown one."""
+    return name in Declaration.model_fields and bool(_facts(name)["fixed"])
 
 
 def names_used_by(*readers: Reader) -> list[str]:

@@ -36,11 +36,10 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List profiles, scenarios, experiments, presets, targets, runs."""
-    from load_lab.cli import stored_results as output
-    from load_lab.results.catalog import catalog
+    from load_lab.cli import listing
 
     kinds = [what] if what else [kind for kind in CatalogKind if kind is not CatalogKind.RUNS]
-    print_result({kind.value: catalog(kind) for kind in kinds}, as_json, output.catalog)
+    print_result({kind.value: listing.entries(kind) for kind in kinds}, as_json, listing.tables)
 
 
 def show(name: options.Run, export: options.Export = None, as_json: Json = False) -> None:

@@ -1,11 +1,9 @@
-"""Catalogs and stored results for the terminal."""
+"""Stored results for the terminal."""
 
 from collections.abc import Callable
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.markup import escape
-from rich.table import Table
+from rich.console import RenderableType
 
 from load_lab.bench.wording import bench_table
 from load_lab.calibrate.wording import calibration
@@ -27,22 +25,6 @@ _SUITES: dict[Kind, Callable[[dict[str, Any]], RenderableType]] = {
     "soak": soak,
     "profile": profile,
 }
-
-
-def catalog(document: dict[str, list[dict[str, str]]]) -> RenderableType:
-    """Return one table per kind."""
-    return Group(*(_table(kind, entries) for kind, entries in document.items()))
-
-
-def _table(kind: str, entries: list[dict[str, str]]) -> RenderableType:
-    if not entries:
-        return f"There are no {kind} yet."
-    table = Table(
-        title=kind, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
-    )
-    for entry in entries:
-        table.add_row(*(escape(value) for value in entry.values()))
-    return Group(table, "")
 
 
 def suite(kind: Kind, document: dict[str, Any]) -> RenderableType:

@@ -23,7 +23,7 @@ from load_lab.metrics.prometheus import Prometheus
 from load_lab.run.measurement import read_totals
 from load_lab.settings import Settings
 from load_lab.stack.engine import Engine
-from load_lab.stack.placement import side_of
+from load_lab.stack.measuring_services import side_of
 from load_lab.targets.target import Target
 
 # Without this much time, connections, pools and caches of a new process would be measured.

@@ -18,7 +18,7 @@ from load_lab.diagnosis.period import FULL_CPU, FULL_SLOTS
 from load_lab.diagnosis.split import Place, Split
 from load_lab.machine.observation import LITTLE_WAIT, POSTGRES
 from load_lab.results.bottleneck import Candidate
-from load_lab.stack.placement import side_of
+from load_lab.stack.measuring_services import side_of
 
 # Of one process's CPU.
 _FULL_PROCESS, _BUSY_PROCESS = 0.85, 0.5

@@ -33,7 +33,7 @@ def html(title: str, run: str, sections: list[Section], pictures: dict[str, str]
         if isinstance(block, Picture)
         for i, panel in enumerate(block.panels)
     }
-    return _TEMPLATES.get_template("report.html").render(
+    return _TEMPLATES.get_template("page.html").render(
         title=title,
         run=run,
         sections=sections,
@@ -47,7 +47,7 @@ def html(title: str, run: str, sections: list[Section], pictures: dict[str, str]
 
 def markdown(title: str, sections: list[Section], pictures: dict[str, str]) -> str:
     _TEMPLATES.filters["md"] = plain
-    text = _TEMPLATES.get_template("report.md").render(
+    text = _TEMPLATES.get_template("page.md").render(
         title=title, sections=sections, pictures=pictures
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

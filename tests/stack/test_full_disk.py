@@ -41,12 +41,12 @@ def lab_on_disk():
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"),
-    [("ro", "Read-only file system"), ("size=16k", "No space left on device")],
+    ("options", "code", "reason"),
+    [("ro", 2, "Read-only file system"), ("size=16k", 1, "No space left on device")],
 )
-def test_disk_of_results_is_named(stack, lab_on_disk, options, reason):
+def test_disk_of_results_is_named(stack, lab_on_disk, options, code, reason):
     result = lab_on_disk(options, *SMOKE)
-    assert result.returncode == 1
+    assert result.returncode == code
     assert "Traceback" not in result.stdout + result.stderr
     assert reason in result.stderr
     assert "results" in result.stderr

@@ -41,7 +41,7 @@ def test_second_measurement_is_refused(argv, lab, stack):
     with measurement_lock():
         result = lab(*argv)
     assert result.is_one_message(1)
-    assert "measures on this stack" in result.err
+    assert "measures on this machine" in result.err
     assert "process" in result.err
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from load_lab.paths import State
 from load_lab.settings import defaults, running_settings
+from load_lab.stack.measuring_services import MONITORED_SERVICES
 from load_lab.stack.native.services import grafana
 from load_lab.stack.native.supervision import leftovers
-from load_lab.stack.placement import MONITORED_SERVICES
 from tests.support.compose import config
 from tests.support.metrics_ingress import MetricsIngress
 from tests.support.security_page import rows

@@ -18,6 +18,7 @@ from load_lab.machine.nginx_log import lines_after, size_of
 from load_lab.paths import State, lab_file, make_open
 from load_lab.settings import Settings, running_settings, save
 from load_lab.stack.engine import NO_REST_API, K6Command, ServiceStatus, require_reference_app
+from load_lab.stack.measuring_services import measured_group
 from load_lab.stack.native import (
     backend,
     die_with_parent,
@@ -42,7 +43,6 @@ from load_lab.stack.native.supervision import (
     stop_loads,
     wait_for,
 )
-from load_lab.stack.placement import measured_group
 from load_lab.stack.reference import DATABASE, HAS_DATA
 from load_lab.stack.reported import wait_for_api
 from load_lab.stack.superuser import connect

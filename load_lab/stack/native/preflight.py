@@ -7,10 +7,10 @@ import shutil
 from load_lab.errors import LabError
 from load_lab.paths import State, lab_file
 from load_lab.settings import LOOPBACK, Settings
+from load_lab.stack.measuring_services import MONITORED_SERVICES
 from load_lab.stack.native.render import OPEN_FILES
 from load_lab.stack.native.services.service import Service
 from load_lab.stack.native.supervision import port_is_open
-from load_lab.stack.placement import MONITORED_SERVICES
 from load_lab.stack.port_owner import port_owner
 
 # Data, WAL (up to 4 GB in a long run, see postgresql.conf) and Prometheus's blocks of a first run

@@ -23,8 +23,8 @@ from prometheus_client.registry import Collector
 
 from load_lab.machine.processes import memory_bytes
 from load_lab.paths import State
+from load_lab.stack.measuring_services import measured_group
 from load_lab.stack.native.supervision import Supervision
-from load_lab.stack.placement import measured_group
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 # For a proportional set size the kernel walks the process's page table: 1 to 4 ms for one process

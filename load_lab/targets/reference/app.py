@@ -14,7 +14,7 @@ from load_lab.machine.observer import Dependencies, Watched
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack import http
 from load_lab.stack.engine import Engine, require_reference_app, settings_of
-from load_lab.stack.placement import side_of
+from load_lab.stack.measuring_services import side_of
 
 # What k6 addresses: Nginx; the server behind it, as in sources without a proxy; or Nginx's /async/,
 # which LAB_SECOND_SERVER serves if there is one.

@@ -20,7 +20,11 @@ def cell(name, repeat=1, **metrics):
     }
     windows = [WINDOW | window for window in metrics.pop("windows", [])]
     point = metrics.pop("break_point", None)
-    return base | metrics | {"windows": windows, "break_point": point and POINT | point}
+    return base | metrics | {"windows": windows, "break_point": point and _point(point)}
+
+
+def _point(changes):
+    return {"rate": changes.get("offered")} | POINT | changes
 
 
 def claim(holds, **measures):

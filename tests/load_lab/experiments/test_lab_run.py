@@ -50,11 +50,17 @@ def _loads_second_cell(before):
 
 
 @pytest.fixture(scope="module")
-def finished_run(lab, interrupted_run):
-    """Resume the interrupted run; return the output."""
+def resumed_run(lab, stack, interrupted_run):
+    """Resume the interrupted run; return the output, the settings and the hotels afterwards."""
     result = lab("run", "cache-ladder", "--resume", "--json")
     assert result.code == 0, result.err
-    return result
+    settings = stack.settings()
+    return result, settings, httpx.get(f"{settings.target_url}/api/hotel/").json()
+
+
+@pytest.fixture(scope="module")
+def finished_run(resumed_run):
+    return resumed_run[0]
 
 
 def _folder(document):
@@ -103,10 +109,10 @@ def test_stored_run_contains_host_and_program_versions(finished_run):
     assert (folder / "report.html").stat().st_size > 10_000
 
 
-def test_run_restores_settings_and_data(finished_run, stack):
-    settings = stack.settings()
+def test_run_restores_settings_and_data(resumed_run):
+    _, settings, hotels = resumed_run
     assert (settings.LAB_WORKERS, settings.LAB_NGINX_CACHE) == (1, "off")
-    assert len(httpx.get(f"{settings.target_url}/api/hotel/").json()) == 4
+    assert len(hotels) == 4
 
 
 def test_report_reads_stored_run_without_measuring(lab, finished_run):

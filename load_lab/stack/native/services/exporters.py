@@ -8,10 +8,10 @@ from typing import Any
 
 from load_lab.paths import State, lab_file
 from load_lab.settings import LOOPBACK, Settings
+from load_lab.stack.measuring_services import MONITORED_SERVICES
 from load_lab.stack.native.program_paths import library_env, require
 from load_lab.stack.native.services import redis_service
 from load_lab.stack.native.services.service import Service
-from load_lab.stack.placement import MONITORED_SERVICES
 
 # Collectors for the host: other programs' CPU use, and how long work waited for the CPUs.
 _HOST = (

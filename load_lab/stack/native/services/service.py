@@ -6,7 +6,7 @@ from pathlib import Path
 from load_lab.machine.cpus import Cpus
 from load_lab.paths import lab_file
 from load_lab.settings import LOOPBACK
-from load_lab.stack.placement import Side, side_of
+from load_lab.stack.measuring_services import Side, side_of
 
 
 @dataclass(frozen=True)

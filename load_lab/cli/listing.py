@@ -1,9 +1,13 @@
-"""Catalogs: profiles, scenarios, experiments, presets, targets and stored runs."""
+"""What `lab list` lists: profiles, scenarios, experiments, presets, targets and stored runs."""
 
 import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
 
 from load_lab.errors import LabError
 from load_lab.load import Profile, Scenario
@@ -13,7 +17,7 @@ from load_lab.results.store import StoredRun, stored_runs
 Entry = dict[str, str]
 
 
-def catalog(kind: str) -> list[Entry]:
+def entries(kind: str) -> list[Entry]:
     """Return every entry of a kind: its `name`, and a line `about` it."""
     return _KINDS[kind]()
 
@@ -89,3 +93,19 @@ _KINDS: dict[str, Callable[[], list[Entry]]] = {
     "targets": _targets,
     "runs": _runs,
 }
+
+
+def tables(document: dict[str, list[Entry]]) -> RenderableType:
+    """Return one table per kind."""
+    return Group(*(_table(kind, entries) for kind, entries in document.items()))
+
+
+def _table(kind: str, entries: list[Entry]) -> RenderableType:
+    if not entries:
+        return f"There are no {kind} yet."
+    table = Table(
+        title=kind, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
+    )
+    for entry in entries:
+        table.add_row(*(escape(value) for value in entry.values()))
+    return Group(table, "")
