@@ -19,6 +19,10 @@ def test_port_in_use_names_the_other_project(lab, stack, other_project):
     assert f"The stack of {os.environ['LAB_STATE_DIR']}" in result.err
     assert f"already listens on port {os.environ['LAB_REDIS_PORT']} (LAB_REDIS_PORT)" in result.err
     assert lab("status", "--json", **other_project).json["services"] == []
+    # Without the reference app, its ports are not needed.
+    result = lab("up", LAB_REFERENCE_APP="off", **other_project)
+    assert "LAB_PROMETHEUS_PORT" in result.err
+    assert "LAB_REDIS_PORT" not in result.err
 
 
 def test_only_one_project_measures_at_a_time(lab, stack, tmp_path):

@@ -49,9 +49,12 @@ def check_paths(state: State) -> None:
 
 
 def _check_ports(settings: Settings, services: list[Service]) -> None:
-    hosts = {service.port: service.host for service in services if service.port}
-    hosts[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
-    hosts[settings.delayed_postgres_port] = hosts[settings.delayed_backend_port] = LOOPBACK
+    has_app = settings.LAB_REFERENCE_APP == "on"
+    # `lab set` may switch on what is off now.
+    hosts = {each.port: each.host for each in services if each.port and (has_app or each.enabled)}
+    if has_app:
+        hosts[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
+        hosts[settings.delayed_postgres_port] = hosts[settings.delayed_backend_port] = LOOPBACK
     names = {s.port: "LAB_EXPORTERS_PORT" for s in services if s.name in MONITORED_SERVICES}
     delayed = (settings.delayed_postgres_port, settings.delayed_backend_port)
     names |= dict.fromkeys(delayed, "LAB_TOXIPROXY_PORT")
