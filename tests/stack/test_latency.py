@@ -39,9 +39,9 @@ def test_connections_bypass_toxiproxy_without_a_delay(stack):
 def test_outgoing_backend_traffic_is_delayed_once_per_path(stack):
     report = latency.verify(stack.settings(), stack.token())
     assert report["database_ms"] >= MS
-    assert report["client_ms"] >= MS
-    # SSL request, startup, two SCRAM messages, and Django's time zone; more on a busy machine.
-    assert report["new_connection_delays"] >= 4
+    assert report["client_ms"] >= MS > report["direct_ms"]
+    # SSL request, startup, two SCRAM messages, and Django's time zone.
+    assert report["new_connection_delays"] == pytest.approx(5, abs=1)
     assert _streams(stack) == {"postgres": [("upstream", MS)], "backend": [("downstream", MS)]}
 
 
