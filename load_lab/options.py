@@ -18,12 +18,7 @@ _PRESETS = sorted(path.stem for path in paths.PRESETS.glob("*.env"))
 Preset = StrEnum("Preset", _PRESETS)  # type: ignore[misc]
 
 
-class ExportFormat(StrEnum):
-    """The formats of `--export`."""
-
-    CSV = "csv"
-    MD = "md"
-    JSON = "json"
+ExportFormat = StrEnum("ExportFormat", ["csv", "md", "json"])
 
 
 def _experiments(incomplete: str) -> list[str]:

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from types import TracebackType
 
 import psutil
 from lab_settings.types import cpu_numbers
@@ -63,7 +62,9 @@ def measure(engine: Engine, settings: Settings, cell: Cell, folder: Path) -> Mea
         reference=reference,
         floor_ms=max(round_trip - reference.probe_ms(), 0.0),
         prometheus_ms=_percentiles(durations),
-        prometheus_requests=prometheus.instant(queries.requests_of_load(run.load.testid)),
+        prometheus_requests=prometheus.instant(
+            queries.requests(queries.load(queries.one_run(run.load.testid)))
+        ),
         noise=noise,
         buckets_off=_buckets_off(run, durations) if run.load.samples else None,
     )
@@ -80,7 +81,7 @@ def _run(engine: Engine, cell: Cell, server: Reference, folder: Path) -> Run:
 @contextmanager
 def _starvation(cell: Cell, cpus: str, folder: Path) -> Iterator[None]:
     log = folder / ("k6.log" if cell.generators == 1 else "k6-1.log")
-    with Starvation(cpus, lambda: has_begun(log)) if cell.starved else nullcontext():
+    with starvation(cpus, lambda: has_begun(log)) if cell.starved else nullcontext():
         yield
 
 
@@ -101,38 +102,30 @@ _NICE, _NICEST = 10, 19
 _POLL_SECONDS = 0.1
 
 
-class Starvation:
-    """Starves k6 from the moment at which the load `has_begun` to the end of `with`: earlier, k6
+@contextmanager
+def starvation(cpus: str, has_begun: Callable[[], bool]) -> Iterator[None]:
+    """Starve k6 from the moment at which the load `has_begun` to the end of `with`: earlier, k6
     would take minutes to start.
     """
+    over = threading.Event()
+    thread = threading.Thread(target=_starve, args=(cpus, has_begun, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
-    def __init__(self, cpus: str, has_begun: Callable[[], bool]) -> None:
-        self._cpus, self._has_begun = cpus, has_begun
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._starve, daemon=True)
 
-    def __enter__(self) -> "Starvation":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _starve(self) -> None:
-        while not self._has_begun():
-            if self._stop.wait(_POLL_SECONDS):
-                return
-        with busy_loops(self._cpus):
-            for child in psutil.Process().children():
-                with suppress(psutil.Error, OSError):
-                    _yield_to_others(child)
-            self._stop.wait()
+def _starve(cpus: str, has_begun: Callable[[], bool], over: threading.Event) -> None:
+    while not has_begun():
+        if over.wait(_POLL_SECONDS):
+            return
+    with busy_loops(cpus):
+        for child in psutil.Process().children():
+            with suppress(psutil.Error, OSError):
+                _yield_to_others(child)
+        over.wait()
 
 
 def _yield_to_others(process: psutil.Process) -> None:

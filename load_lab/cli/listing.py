@@ -1,7 +1,7 @@
 """What `lab list` lists: profiles, scenarios, experiments, presets, targets and stored runs."""
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,17 +22,12 @@ def entries(kind: str) -> list[Entry]:
     return _KINDS[kind]()
 
 
-def _profiles() -> list[Entry]:
-    return [{"name": entry.value, "about": entry.about} for entry in Profile]
+def _choices(choices: Iterable[Profile | Scenario]) -> list[Entry]:
+    return [{"name": choice.value, "about": choice.about} for choice in choices]
 
 
-def _scenarios() -> list[Entry]:
-    return [{"name": entry.value, "about": entry.about} for entry in Scenario]
-
-
-def _experiments() -> list[Entry]:
-    files = sorted(EXPERIMENTS.glob("*.toml"))
-    return [{"name": path.stem, "about": _title(path)} for path in files]
+def _files(files: Iterable[Path], about: Callable[[Path], str]) -> list[Entry]:
+    return [{"name": path.stem, "about": about(path)} for path in sorted(files)]
 
 
 def _title(path: Path) -> str:
@@ -46,22 +41,10 @@ def _title(path: Path) -> str:
         return "damaged"
 
 
-def _presets() -> list[Entry]:
-    files = sorted(PRESETS.glob("*.env"))
-    return [{"name": path.stem, "about": _comment(path)} for path in files]
-
-
 def _comment(path: Path) -> str:
     """Return the first line of a preset, which describes it."""
     first, _, _ = path.read_text(encoding="utf-8", errors="replace").partition("\n")
     return first.lstrip("# ")
-
-
-def _targets() -> list[Entry]:
-    return [
-        {"name": path.stem, "about": _title(path)}
-        for path in sorted(project().targets.glob("*.toml"))
-    ]
 
 
 def _runs() -> list[Entry]:
@@ -86,11 +69,11 @@ def _about(run: StoredRun) -> str:
 
 
 _KINDS: dict[str, Callable[[], list[Entry]]] = {
-    "profiles": _profiles,
-    "scenarios": _scenarios,
-    "experiments": _experiments,
-    "presets": _presets,
-    "targets": _targets,
+    "profiles": lambda: _choices(Profile),
+    "scenarios": lambda: _choices(Scenario),
+    "experiments": lambda: _files(EXPERIMENTS.glob("*.toml"), _title),
+    "presets": lambda: _files(PRESETS.glob("*.env"), _comment),
+    "targets": lambda: _files(project().targets.glob("*.toml"), _title),
     "runs": _runs,
 }
 

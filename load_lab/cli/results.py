@@ -4,9 +4,8 @@ Each command imports what it needs when it runs: `lab --help` reads this module,
 """
 
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -20,15 +19,7 @@ if TYPE_CHECKING:
     from load_lab.run.single_run import SingleRun
 
 
-class CatalogKind(StrEnum):
-    """What `lab list` can list."""
-
-    PROFILES = "profiles"
-    SCENARIOS = "scenarios"
-    EXPERIMENTS = "experiments"
-    PRESETS = "presets"
-    TARGETS = "targets"
-    RUNS = "runs"
+CatalogKind = Literal["profiles", "scenarios", "experiments", "presets", "targets", "runs"]
 
 
 def list_(
@@ -38,8 +29,8 @@ def list_(
     """List profiles, scenarios, experiments, presets, targets, runs."""
     from load_lab.cli import listing
 
-    kinds = [what] if what else [kind for kind in CatalogKind if kind is not CatalogKind.RUNS]
-    print_result({kind.value: listing.entries(kind) for kind in kinds}, as_json, listing.tables)
+    kinds = [what] if what else [kind for kind in get_args(CatalogKind) if kind != "runs"]
+    print_result({kind: listing.entries(kind) for kind in kinds}, as_json, listing.tables)
 
 
 def show(name: options.Run, export: options.Export = None, as_json: Json = False) -> None:

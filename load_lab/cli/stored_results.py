@@ -10,9 +10,10 @@ from load_lab.calibrate.wording import calibration
 from load_lab.capacity.wording import capacity
 from load_lab.compare.wording import comparison
 from load_lab.demo.wording import demo
+from load_lab.overload.wording import overload
 from load_lab.profile.wording import profile
 from load_lab.results.store import Kind
-from load_lab.soak.wording import overload, soak
+from load_lab.soak.wording import soak
 
 _SUITES: dict[Kind, Callable[[dict[str, Any]], RenderableType]] = {
     "bench": bench_table,

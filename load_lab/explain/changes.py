@@ -71,13 +71,13 @@ def control_of(
 def _processes(settings: Settings) -> Change | None:
     if settings.LAB_SERVER in _ONE_PROCESS:
         return None
-    workers = settings.LAB_WORKERS
-    return Change(
-        causes.GIL.name,
-        f"LAB_WORKERS: {workers} → {2 * workers}",
-        1.7,
-        (f"LAB_WORKERS={2 * workers}",),
-    )
+    return _doubled(causes.GIL.name, "LAB_WORKERS", settings, 1.7)
+
+
+def _doubled(cause: str, name: str, settings: Settings, factor: float = 2.0) -> Change:
+    """Return the change that doubles a setting."""
+    value = int(settings.as_env()[name])
+    return Change(cause, f"{name}: {value} → {2 * value}", factor, (f"{name}={2 * value}",))
 
 
 # They ignore LAB_WORKERS.
@@ -89,12 +89,8 @@ def _slots(settings: Settings, _share: float, _work: Work) -> Change | None:
     slots = worker_slots(settings.LAB_SERVER, settings.LAB_WORKERS, settings.LAB_THREADS)
     if slots is None:
         return None
-    threaded = settings.LAB_SERVER == "gunicorn-gthread"
-    name = "LAB_THREADS" if threaded else "LAB_WORKERS"
-    before = settings.LAB_THREADS if threaded else settings.LAB_WORKERS
-    return Change(
-        causes.SLOTS.name, f"{name}: {before} → {2 * before}", 2.0, (f"{name}={2 * before}",)
-    )
+    name = "LAB_THREADS" if settings.LAB_SERVER == "gunicorn-gthread" else "LAB_WORKERS"
+    return _doubled(causes.SLOTS.name, name, settings)
 
 
 def _row_locks(_settings: Settings, _share: float, work: Work) -> Change | None:
@@ -121,10 +117,7 @@ def _gil(settings: Settings, _share: float, _work: Work) -> Change | None:
 def _pool(settings: Settings, _share: float, _work: Work) -> Change | None:
     if settings.LAB_DB_POOL == "off":
         return None
-    size = int(settings.LAB_DB_POOL)
-    return Change(
-        causes.POOL.name, f"LAB_DB_POOL: {size} → {2 * size}", 2.0, (f"LAB_DB_POOL={2 * size}",)
-    )
+    return _doubled(causes.POOL.name, "LAB_DB_POOL", settings)
 
 
 def _network(settings: Settings, share: float, _work: Work) -> Change | None:
@@ -166,23 +159,11 @@ def _less_cpu(cause: str) -> Change:
 
 
 def _nginx_limit(settings: Settings, _share: float, _work: Work) -> Change:
-    rate = settings.LAB_NGINX_POST_RATE
-    return Change(
-        causes.REQUEST_LIMIT.name,
-        f"LAB_NGINX_POST_RATE: {rate} → {2 * rate}",
-        2.0,
-        (f"LAB_NGINX_POST_RATE={2 * rate}",),
-    )
+    return _doubled(causes.REQUEST_LIMIT.name, "LAB_NGINX_POST_RATE", settings)
 
 
 def _max_connections(settings: Settings, _share: float, _work: Work) -> Change:
-    limit = settings.LAB_DB_MAX_CONNECTIONS
-    return Change(
-        causes.MAX_CONNECTIONS.name,
-        f"LAB_DB_MAX_CONNECTIONS: {limit} → {2 * limit}",
-        1.5,
-        (f"LAB_DB_MAX_CONNECTIONS={2 * limit}",),
-    )
+    return _doubled(causes.MAX_CONNECTIONS.name, "LAB_DB_MAX_CONNECTIONS", settings, 1.5)
 
 
 _GIVING = {

@@ -22,7 +22,7 @@ def overload(
     Measures with LAB_SHED on and off, in 6 minutes. Exit code 1 if load shedding fails.
     """
     from load_lab.overload import overload as measurement
-    from load_lab.soak import wording
+    from load_lab.overload import wording
 
     document = measurement.run(current_engine(), scenario, whole_seconds(duration, 10, 600))
     print_result(document, as_json, wording.overload)

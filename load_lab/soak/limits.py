@@ -5,13 +5,7 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any
 
-from load_lab.metrics.counters import PUSH_SECONDS
 from load_lab.metrics.prometheus import Prometheus
-from load_lab.metrics.windows import Bounds
-
-# A request that arrives just before the end of an overload is due one p95 limit and one push later
-# (load_lab/metrics/windows.py): no window that starts earlier can be good.
-MIN_RECOVERY_SECONDS = Bounds().p95_ms / 1000 + PUSH_SECONDS
 
 
 @dataclass(frozen=True)

@@ -133,9 +133,9 @@ def read_counters(settings: Settings) -> Counters:
     ]
     return Counters(
         {s.labels["route"]: s.value for s in samples if s.name == "lab_body_builds_total"},
-        {_layer(s): s.value for s in samples if s.name == "lab_cache_answers_total"},
+        {
+            (s.labels["layer"], s.labels["outcome"]): s.value
+            for s in samples
+            if s.name == "lab_cache_answers_total"
+        },
     )
-
-
-def _layer(sample: Any) -> tuple[str, str]:
-    return sample.labels["layer"], sample.labels["outcome"]

@@ -50,13 +50,12 @@ def check_paths(state: State) -> None:
 
 def _check_ports(settings: Settings, services: list[Service]) -> None:
     has_app = settings.LAB_REFERENCE_APP == "on"
+    delayed = (settings.delayed_postgres_port, settings.delayed_backend_port)
     # `lab set` may switch on what is off now.
     hosts = {each.port: each.host for each in services if each.port and (has_app or each.enabled)}
     if has_app:
-        hosts[settings.LAB_NGINX_STATUS_PORT] = LOOPBACK
-        hosts[settings.delayed_postgres_port] = hosts[settings.delayed_backend_port] = LOOPBACK
+        hosts |= dict.fromkeys((settings.LAB_NGINX_STATUS_PORT, *delayed), LOOPBACK)
     names = {s.port: "LAB_EXPORTERS_PORT" for s in services if s.name in MONITORED_SERVICES}
-    delayed = (settings.delayed_postgres_port, settings.delayed_backend_port)
     names |= dict.fromkeys(delayed, "LAB_TOXIPROXY_PORT")
     names |= {int(v): k for k, v in settings.as_env().items() if k.endswith("_PORT")}
     conflicts = [port for port, host in sorted(hosts.items()) if port_is_open(host, port)]
