@@ -8,7 +8,7 @@ import sys
 from io import TextIOWrapper
 from pathlib import Path
 from shutil import disk_usage
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -23,7 +23,7 @@ from load_lab.demo.cli import demo
 from load_lab.errors import LabError, UsageError
 from load_lab.experiments.cli import run
 from load_lab.explain.cli import explain
-from load_lab.interrupts import interruptible
+from load_lab.interrupts import SIGNALS, interruptible
 from load_lab.overload.cli import overload
 from load_lab.profile.cli import profile
 from load_lab.run.cli import k6
@@ -115,11 +115,10 @@ def main() -> None:
     try:
         app()
     except LabError as error:
-        _print_error(str(error))
-        sys.exit(error.exit_code)
+        _exit(str(error), error.exit_code)
     except OSError as error:
-        _print_error(_disk_message(error))
-        sys.exit((UsageError if error.errno in _NOT_PERMITTED else LabError).exit_code)
+        kind = UsageError if error.errno in _NOT_PERMITTED else LabError
+        _exit(_disk_message(error), kind.exit_code)
 
 
 def _disk_message(error: OSError) -> str:
@@ -160,9 +159,13 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _print_error(text: str) -> None:
+def _exit(error: str, code: int) -> NoReturn:
     from rich.markup import escape
 
     from load_lab.console import err
 
-    err.print(f"[red]error:[/red] {escape(text)}")
+    # A second Ctrl-C would end it with another exit code.
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    err.print(f"[red]error:[/red] {escape(error)}")
+    sys.exit(code)

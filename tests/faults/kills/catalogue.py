@@ -60,7 +60,7 @@ COMMANDS = {
     ),
     "overload": Command(
         ("overload", "--duration", "10s"),
-        {"": 8.0, "break point": 12.0},
+        {"": 8.0, "capacity": 12.0},
         resets=True,
     ),
 }

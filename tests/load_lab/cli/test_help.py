@@ -102,3 +102,16 @@ def test_list_shows_profiles_scenarios_experiments_and_presets(lab):
     assert {entry["name"] for entry in document["presets"]} == {"article", "best"}
     assert all(entry["about"] for entries in document.values() for entry in entries)
     assert "cache-ladder" in lab("list", "experiments").out
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_signal_while_the_error_is_printed_keeps_the_exit_code(number):
+    code = (
+        "import os, signal\n"
+        "from load_lab import cli, console\n"
+        "console.err.file = open(os.devnull, 'w')\n"
+        f"console.err.file.flush = lambda: os.kill(os.getpid(), signal.{number})\n"
+        "cli.main()"
+    )
+    argv = [sys.executable, "-c", code, "show", "no-such-run"]
+    assert subprocess.run(argv, check=False).returncode == 2
