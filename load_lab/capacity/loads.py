@@ -24,10 +24,10 @@ from load_lab.load.load import Load
 from load_lab.load.summary import read_summary
 from load_lab.machine.cpu_use import CpuUse, busy_between
 from load_lab.machine.cpus import choose_cpus
+from load_lab.metrics import queries
 from load_lab.metrics.counters import Histogram, quantile
 from load_lab.metrics.plan import Plan
 from load_lab.metrics.prometheus import Prometheus, PrometheusUnavailable
-from load_lab.metrics.queries import requests_by_status
 from load_lab.metrics.windows import WINDOW_SECONDS, Totals
 from load_lab.results.bottleneck import Diagnosis
 from load_lab.results.limit import Limit
@@ -241,7 +241,7 @@ class K6Loads:
     def _too_many_requests(self, timeline: "_LoadTimeline") -> int:
         """Return how many requests of a hold were refused by a limit."""
         prometheus = Prometheus(settings_of(self.engine).prometheus_url)
-        query = requests_by_status(timeline.load.testid)
+        query = queries.requests(queries.load(queries.one_run(timeline.load.testid)), "status")
         with suppress(PrometheusUnavailable):
             counts = prometheus.instant_by_label(query, "status", time.time())
             return round(counts.get(TOO_MANY_REQUESTS, 0.0))

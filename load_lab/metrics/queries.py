@@ -1,6 +1,9 @@
-"""Names of k6's metrics in Prometheus, and the queries that read a run back from them.
+"""The names of k6's metrics in Prometheus, and their PromQL, for the lab and for the dashboards.
 
 k6's remote write adds the prefix k6_, and the suffix _total to counters and _seconds to times.
+
+`runs` are label matchers: of one run (`one_run`), or of those that a dashboard selects. A `window`
+is a duration in PromQL, such as 10s. Without `by`, an expression is one sum.
 """
 
 # Label of the series of one of several generators, as k6-operator names it.
@@ -29,128 +32,115 @@ STALENESS_UNSEEN = "k6_lab_staleness_unseen_total"
 LOAD_ONLY = 'name!~"setup_.*"'
 
 
-def selector(testid: str) -> str:
-    """Return the label matchers of a run's load."""
-    return f'testid="{testid}",{LOAD_ONLY}'
+def one_run(testid: str) -> str:
+    """Return the label matcher of a run."""
+    return f'testid="{testid}"'
 
 
-def _last_value(counter: str, matchers: str) -> str:
-    """Return the query of a counter's last value. k6 pushes a series only when it counted
-    something, and marks it stale at the end of the run.
+def load(runs: str) -> str:
+    """Return the label matchers of the runs' load."""
+    return f"{runs},{LOAD_ONLY}"
+
+
+def failed(runs: str) -> str:
+    """Return the label matchers of the load's unexpected and missing responses."""
+    return f'{load(runs)},expected_response="false"'
+
+
+def rate(metric: str, matchers: str, window: str) -> str:
+    return f"rate({metric}{{{matchers}}}[{window}])"
+
+
+def total(expression: str, by: str = "") -> str:
+    return f"sum by ({by}) ({expression})" if by else f"sum({expression})"
+
+
+def percentile_of(histograms: str, quantile: float, by: str = "") -> str:
+    """Return a percentile of native histograms, accurate to one bucket (10 %)."""
+    return f"histogram_quantile({quantile}, {total(histograms, by)})"
+
+
+def requests(matchers: str, by: str = "") -> str:
+    """Return the requests so far. k6 pushes a series only when it counted something, and marks it
+    stale at the end of the run.
     """
-    return f"last_over_time({counter}{{{matchers}}}[1d])"
+    return total(f"last_over_time({REQUESTS}{{{matchers}}}[1d])", by)
 
 
-def counters(testid: str) -> dict[str, str]:
+def counters(runs: str) -> dict[str, str]:
     """Return the selectors of the counters behind a run's windows, by meaning: good and bad
     responses, successful responses within the limit, and dropped iterations (no free virtual
     user).
     """
-    load = selector(testid)
     return {
-        "good": f'{REQUESTS}{{{load},expected_response="true"}}',
-        "bad": f'{REQUESTS}{{{load},expected_response="false"}}',
-        "in_time": f"{IN_TIME}{{{load}}}",
-        "dropped": f'{ITERATIONS_DROPPED}{{testid="{testid}"}}',
+        "good": f'{REQUESTS}{{{load(runs)},expected_response="true"}}',
+        "bad": f"{REQUESTS}{{{failed(runs)}}}",
+        "in_time": f"{IN_TIME}{{{load(runs)}}}",
+        "dropped": f"{ITERATIONS_DROPPED}{{{runs}}}",
     }
 
 
-def percentile(testid: str, quantile: float, seconds: int) -> str:
-    """Return the query of a response time percentile over the last `seconds`; in seconds, accurate
-    to one bucket (10 %). A mix of hundreds of operations has its own series for it.
-    """
-    of_mix = f'sum(rate({MIX_DURATION}{{testid="{testid}"}}[{seconds}s]))'
-    rate = f"sum(rate({DURATION}{{{selector(testid)}}}[{seconds}s]))"
-    return f"histogram_quantile({quantile}, {of_mix} or {rate})"
-
-
-def durations(testid: str) -> str:
+def durations(runs: str) -> str:
     """Return the selector of the histograms of response times."""
-    return f"{DURATION}{{{selector(testid)}}}"
+    return f"{DURATION}{{{load(runs)}}}"
 
 
-def durations_of_mix(testid: str) -> str:
+def durations_of_mix(runs: str) -> str:
     """Return the selector of the histograms that a mix has of all its operations together."""
-    return f'{MIX_DURATION}{{testid="{testid}"}}'
+    return f"{MIX_DURATION}{{{runs}}}"
 
 
-def percentile_of_successes(testid: str, quantile: float, seconds: int) -> str:
+def percentile(runs: str, quantile: float, window: str) -> str:
+    """Return a percentile of response times in seconds. A mix of hundreds of operations has its own
+    series for it.
+    """
+    of_mixes = total(rate(MIX_DURATION, runs, window), "testid")
+    of_others = total(rate(DURATION, load(runs), window), "testid")
+    return percentile_of(f"{of_mixes} or {of_others}", quantile)
+
+
+def percentile_of_successes(runs: str, quantile: float, window: str) -> str:
     """Like `percentile`, for expected responses only."""
-    matchers = f'{selector(testid)},expected_response="true"'
-    return f"histogram_quantile({quantile}, sum(rate({DURATION}{{{matchers}}}[{seconds}s])))"
+    matchers = f'{load(runs)},expected_response="true"'
+    return percentile_of(rate(DURATION, matchers, window), quantile)
 
 
-def requests_by_status(testid: str) -> str:
-    """Return the query of the requests so far, by `status`; status 0 means no response."""
-    return f"sum by (status) ({_last_value(REQUESTS, selector(testid))})"
-
-
-def requests_by_operation(testid: str) -> str:
-    """Return the query of the requests so far, by `name`."""
-    return f"sum by (name) ({_last_value(REQUESTS, selector(testid))})"
-
-
-def failures_by_operation(testid: str) -> str:
-    """Return the query of the failed requests so far, by `name`."""
-    failed = f'{selector(testid)},expected_response="false"'
-    return f"sum by (name) ({_last_value(REQUESTS, failed)})"
-
-
-def percentile_by_operation(testid: str, quantile: float, seconds: int) -> str:
+def percentile_by_operation(runs: str, quantile: float, window: str) -> str:
     """Like `percentile`, by `name`."""
-    rate = f"sum by (name) (rate({DURATION}{{{selector(testid)}}}[{seconds}s]))"
-    return f"histogram_quantile({quantile}, {rate})"
+    return percentile_of(rate(DURATION, load(runs), window), quantile, "name")
 
 
-def error_ratio_by_operation(testid: str, seconds: int) -> str:
-    """Return the query of the share of failed requests in the last `seconds`, by `name`; nothing
-    for an operation without a failure.
-    """
-    load = selector(testid)
-    failed = f'sum by (name) (rate({REQUESTS}{{{load},expected_response="false"}}[{seconds}s]))'
-    return f"{failed} / sum by (name) (rate({REQUESTS}{{{load}}}[{seconds}s]))"
+def error_ratio_by_operation(runs: str, window: str) -> str:
+    """Return the share of failed requests, by `name`; an operation without a failure has none."""
+    failures = total(rate(REQUESTS, failed(runs), window), "name")
+    return f"{failures} / {total(rate(REQUESTS, load(runs), window), 'name')}"
 
 
-def error_ratio_so_far_by_operation(testid: str) -> str:
+def error_ratio_so_far_by_operation(runs: str) -> str:
     """Like `error_ratio_by_operation`, of all requests so far."""
-    return f"{failures_by_operation(testid)} / {requests_by_operation(testid)}"
+    return f"{requests(failed(runs), 'name')} / {requests(load(runs), 'name')}"
 
 
-def queries(testid: str, seconds: int) -> dict[str, str]:
+def queries(testid: str, window: str) -> dict[str, str]:
     """Return every query behind a run's windows, by result."""
-    return {**counters(testid), "p95_seconds": percentile(testid, 0.95, seconds)}
+    runs = one_run(testid)
+    return {**counters(runs), "p95_seconds": percentile(runs, 0.95, window)}
 
 
-def percentile_so_far_by_operation(testid: str, quantile: float) -> str:
-    """Return the query of a percentile of all responses so far, by `name`, while the load runs."""
-    return f"histogram_quantile({quantile}, sum by (name) ({DURATION}{{{selector(testid)}}}))"
-
-
-def requests_of_load(testid: str) -> str:
-    """Return the query of all requests of a run except setup's."""
-    return f"sum({_last_value(REQUESTS, selector(testid))})"
-
-
-def requests_of_whole_run(testid: str) -> str:
-    """Return the query of all requests of a run, setup included, as in k6's own summary."""
-    matchers = f'testid="{testid}"'
-    return f"sum({_last_value(REQUESTS, matchers)})"
-
-
-def cores_of_pods(namespace: str, load: str, seconds: int) -> str:
-    """Return the query of the cores that each generator's pod used at most in a minute of the last
-    `seconds`, where Prometheus has the kubelet's metrics; `load` is the name of its TestRun.
+def cores_of_pods(namespace: str, test_run: str, seconds: int) -> str:
+    """Return the cores that each generator's pod used at most in a minute of the last `seconds`,
+    where Prometheus has the kubelet's metrics; `test_run` is the load's name there.
     """
-    pods = f'namespace="{namespace}",pod=~"{load}-[0-9]+-.+",container!=""'
-    rate = f"sum by (pod) (rate(container_cpu_usage_seconds_total{{{pods}}}[1m]))"
-    return f"max_over_time({rate}[{seconds}s:15s])"
+    pods = f'namespace="{namespace}",pod=~"{test_run}-[0-9]+-.+",container!=""'
+    cores = total(rate("container_cpu_usage_seconds_total", pods, "1m"), "pod")
+    return f"max_over_time({cores}[{seconds}s:15s])"
 
 
-def start(testid: str) -> str:
-    """Return the query of the start of a run's load, in Unix time."""
-    return f'min({SCENARIO_START}{{testid="{testid}"}})'
+def start(runs: str) -> str:
+    """Return the start of a run's load, in Unix time."""
+    return f"min({SCENARIO_START}{{{runs}}})"
 
 
-def heartbeat(testid: str) -> str:
+def heartbeat(runs: str) -> str:
     """Return the selector of the series that k6 pushes every second, with or without responses."""
-    return f'{VIRTUAL_USERS}{{testid="{testid}"}}'
+    return f"{VIRTUAL_USERS}{{{runs}}}"

@@ -142,8 +142,9 @@ def _should_poll(started_at: float, changed_at: float) -> bool:
 
 def _query(load: LoadSpan, prometheus: Prometheus) -> Completeness:
     try:
-        count = prometheus.instant(queries.requests_of_whole_run(load.testid)) or 0
-        heartbeats = prometheus.samples(queries.heartbeat(load.testid), load.started, load.ended)
+        run = queries.one_run(load.testid)
+        count = prometheus.instant(queries.requests(run)) or 0
+        heartbeats = prometheus.samples(queries.heartbeat(run), load.started, load.ended)
     except PrometheusUnavailable:
         return Completeness(load.k6_count, None, load.seconds, load.seconds)
     if load.generators:

@@ -24,10 +24,13 @@ def operation_results(
     requests so far.
     """
     end = started + seconds + 1
-    totals = prometheus.instant_by_label(queries.requests_by_operation(testid), "name", end)
-    failed = prometheus.instant_by_label(queries.failures_by_operation(testid), "name", end)
-    so_far = _so_far(testid, started, seconds, prometheus)
-    windows = _in_windows(testid, started, seconds, prometheus)
+    runs = queries.one_run(testid)
+    all_requests = queries.requests(queries.load(runs), "name")
+    totals = prometheus.instant_by_label(all_requests, "name", end)
+    failures = queries.requests(queries.failed(runs), "name")
+    failed = prometheus.instant_by_label(failures, "name", end)
+    so_far = _so_far(runs, started, seconds, prometheus)
+    windows = _in_windows(runs, started, seconds, prometheus)
     results = [
         OperationResult(
             name=name,
@@ -52,24 +55,24 @@ class _Measured:
         return self.times.get(name, {}), self.errors.get(name, {})
 
 
-def _in_windows(testid: str, started: float, seconds: float, prometheus: Prometheus) -> _Measured:
+def _in_windows(runs: str, started: float, seconds: float, prometheus: Prometheus) -> _Measured:
     # A load that is shorter than a window has none.
     ranges = (started + WINDOW_SECONDS, started + max(seconds, WINDOW_SECONDS), STEP_SECONDS)
-    times = queries.percentile_by_operation(testid, 0.95, WINDOW_SECONDS)
-    errors = queries.error_ratio_by_operation(testid, WINDOW_SECONDS)
+    times = queries.percentile_by_operation(runs, 0.95, f"{WINDOW_SECONDS}s")
+    errors = queries.error_ratio_by_operation(runs, f"{WINDOW_SECONDS}s")
     return _Measured(
         prometheus.by_label(times, "name", *ranges), prometheus.by_label(errors, "name", *ranges)
     )
 
 
-def _so_far(testid: str, started: float, seconds: float, prometheus: Prometheus) -> _Measured:
+def _so_far(runs: str, started: float, seconds: float, prometheus: Prometheus) -> _Measured:
     """Return what the requests since the start give at each moment. One request is enough: a window
     needs two pushes of a series, and an operation of a large mix may have one.
     """
     # Moments until the load's end, since k6 then marks its series stale.
     ranges = (started, started + seconds, max(1, seconds / _MOMENTS))
-    times = queries.percentile_so_far_by_operation(testid, 0.95)
-    errors = queries.error_ratio_so_far_by_operation(testid)
+    times = queries.percentile_of(queries.durations(runs), 0.95, "name")
+    errors = queries.error_ratio_so_far_by_operation(runs)
     return _Measured(
         prometheus.by_label(times, "name", *ranges), prometheus.by_label(errors, "name", *ranges)
     )

@@ -132,7 +132,9 @@ def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds)
         )
         cores = _pod_cores(run, summary, prometheus)
         counts = prometheus.instant_by_label(
-            queries.requests_by_status(run.load.testid), "status", run.ended + 2 * PUSH_SECONDS
+            queries.requests(queries.load(queries.one_run(run.load.testid)), "status"),
+            "status",
+            run.ended + 2 * PUSH_SECONDS,
         )
     except PrometheusUnavailable:
         return RunData(started, replace(completeness, prometheus=None), [])
@@ -204,7 +206,7 @@ def read_totals(testid: str, started: float, seconds: float, source: SampleSourc
     # Starts one push interval earlier: k6 may have pushed zeros in that second.
     counters = {
         name: Counter(source.samples(selector, started - PUSH_SECONDS, ended).values(), started)
-        for name, selector in queries.counters(testid).items()
+        for name, selector in queries.counters(queries.one_run(testid)).items()
     }
     return Totals(started, **counters, durations=read_durations(testid, started, ended, source))
 
@@ -215,7 +217,8 @@ def read_durations(
     """Return the response times of a load from Prometheus. A mix of hundreds of operations has
     histograms of its own for it.
     """
-    for selector in (queries.durations_of_mix(testid), queries.durations(testid)):
+    runs = queries.one_run(testid)
+    for selector in (queries.durations_of_mix(runs), queries.durations(runs)):
         if series := source.histograms(selector, started - PUSH_SECONDS, ended):
             break
     return HistogramCounter(series.values(), started)
@@ -286,7 +289,7 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         prometheus=PrometheusRange(
             start=data.started,
             end=run.ended,
-            queries=queries.queries(run.load.testid, WINDOW_SECONDS),
+            queries=queries.queries(run.load.testid, f"{WINDOW_SECONDS}s"),
         ),
         windows=data.windows,
         cpu=run.cpu,

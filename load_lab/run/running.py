@@ -36,12 +36,11 @@ class RunningLoad:
             LabError: Prometheus does not answer.
         """
         # k6 pushes this gauge once, and Prometheus returns it for only five minutes.
-        self.started = self.started or self._prometheus.instant(queries.start(self.testid))
+        run = queries.one_run(self.testid)
+        self.started = self.started or self._prometheus.instant(queries.start(run))
         if self.started is None:
             return 0.0
-        heartbeats = self._samples.samples(
-            queries.heartbeat(self.testid), self.started, time.time()
-        )
+        heartbeats = self._samples.samples(queries.heartbeat(run), self.started, time.time())
         of_each = [push_times(heartbeats, name) for name in self.generators]
         newest = min(max(pushes, default=0.0) for pushes in of_each)
         if any(gap_seconds(pushes, self.started, newest) for pushes in of_each):

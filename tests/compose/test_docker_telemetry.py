@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from load_lab.metrics.queries import heartbeat
+from load_lab.metrics.queries import heartbeat, one_run
 from tests.support.telemetry import TABLE, arrivals, required_signals
 
 TESTID = "compose-outage"
@@ -87,7 +87,7 @@ def _count(span="1s"):
 def test_every_second_of_outage_is_delivered_later(outage, prometheus):
     """Check the samples, which k6 pushes each second: a total would hide missing ones."""
     start, end, _ = outage
-    for selector in (heartbeat(TESTID), f'k6_http_reqs_total{{testid="{TESTID}"}}'):
+    for selector in (heartbeat(one_run(TESTID)), f'k6_http_reqs_total{{testid="{TESTID}"}}'):
         pushes = prometheus.samples(selector, start, end).values()
         times = {at for series in pushes for at in series}
         gaps = [later - earlier for earlier, later in pairwise([start, *sorted(times), end])]

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from load_lab.load.load import new_testid
-from load_lab.metrics.queries import heartbeat
+from load_lab.metrics.queries import heartbeat, one_run
 
 
 def test_up_reports_running_services_and_settings(up):
@@ -46,7 +46,7 @@ def test_load_without_alloy_finishes_and_reports_missing_data(
         target=lambda: results.append(lab_on_docker("k6", "hold", *flags, "--json"))
     )
     run.start()
-    beats = f"count_over_time({heartbeat(testid)}[1m])"
+    beats = f"count_over_time({heartbeat(one_run(testid))}[1m])"
     try:
         poll(lambda: (prometheus.instant(beats) or 0) > 3, seconds=60)
         stack.compose("kill", "alloy")

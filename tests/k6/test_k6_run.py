@@ -83,14 +83,14 @@ def test_prometheus_counts_every_request_that_k6_counts(smoke, smoke_summary, pr
         *(count, count),
         0,
     )
-    assert prometheus.instant(queries.requests_of_whole_run(smoke["testid"])) == count
-    load_matchers = queries.selector(smoke["testid"])
+    assert prometheus.instant(queries.requests(queries.one_run(smoke["testid"]))) == count
+    load_matchers = queries.load(queries.one_run(smoke["testid"]))
     query = f"sum(max_over_time({queries.REQUESTS}{{{load_matchers}}}[1h]))"
     assert prometheus.instant(query) == smoke["requests"]
 
 
 def test_prometheus_p95_is_within_one_bucket_of_k6_p95(smoke, prometheus):
-    load_matchers = queries.selector(smoke["testid"])
+    load_matchers = queries.load(queries.one_run(smoke["testid"]))
     end = max(_samples(prometheus, f"{queries.REQUESTS}{{{load_matchers}}}"))
     histogram = f"sum({queries.DURATION}{{{load_matchers}}} @ {end})"
     seconds = prometheus.instant(f"histogram_quantile(0.95, {histogram})")
@@ -135,7 +135,9 @@ def test_target_rate_matches_the_plan_at_every_sample(ramp, prometheus):
 
 
 def test_responses_in_time_are_counted_exactly(smoke, smoke_summary, prometheus):
-    query = f"sum(last_over_time({queries.counters(smoke['testid'])['in_time']}[1d]))"
+    query = (
+        f"sum(last_over_time({queries.counters(queries.one_run(smoke['testid']))['in_time']}[1d]))"
+    )
     count = smoke_summary["metrics"]["lab_answers_in_time"]["values"]["count"]
     assert prometheus.instant(query) == count
     assert smoke["goodput"] == pytest.approx(count / smoke["seconds"], rel=0.01)
@@ -146,7 +148,7 @@ def test_query_at_any_fraction_of_a_second_has_a_result(smoke, smoke_summary, pr
     started = smoke_summary["lab"]["started_at_seconds"]
     for nth in range(20):
         end = started + smoke["seconds"] + nth * math.pi / 100 + 2 * PUSH_SECONDS
-        query = queries.requests_by_status(smoke["testid"])
+        query = queries.requests(queries.load(queries.one_run(smoke["testid"])), "status")
         assert prometheus.instant_by_label(query, "status", end) == {"200": smoke["requests"]}
 
 

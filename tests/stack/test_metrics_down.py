@@ -13,7 +13,7 @@ import pytest
 
 from load_lab.metrics.counters import PUSH_SECONDS
 from load_lab.metrics.prometheus import Prometheus
-from load_lab.metrics.queries import heartbeat
+from load_lab.metrics.queries import heartbeat, one_run
 from load_lab.paths import ROOT, project
 from load_lab.stack.native.supervision import wait_for
 
@@ -120,7 +120,7 @@ def test_outage_during_load_is_measured_in_seconds_and_requests(lab, stack):
 
 def _stop_for_five_seconds(stack, testid):
     prometheus = Prometheus(stack.settings().prometheus_url)
-    has_data = lambda: prometheus.instant(f"count_over_time({heartbeat(testid)}[1m]) > 3")  # noqa: E731
+    has_data = lambda: prometheus.instant(f"count_over_time({heartbeat(one_run(testid))}[1m]) > 3")  # noqa: E731
     wait_for(has_data, seconds=30, what="The fourth push")
     with _prometheus_outage(stack) as outage:
         # A fixed wait, as the outage is defined by its duration.

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from load_lab.metrics.prometheus import Prometheus
-from load_lab.metrics.queries import heartbeat
+from load_lab.metrics.queries import heartbeat, one_run
 from load_lab.settings import update_settings
 from load_lab.stack.native.supervision import wait_for
 from tests.support.booking_load import Load, frozen_redis, stopped_redis
@@ -105,7 +105,7 @@ def _staleness_in_prometheus(stack, testid):
     """Return the number of values in the run's histogram."""
     prometheus = Prometheus(stack.settings().prometheus_url)
     now = time.time()
-    (beats,) = prometheus.samples(heartbeat(testid), now - 60, now).values()
+    (beats,) = prometheus.samples(heartbeat(one_run(testid)), now - 60, now).values()
     histogram = f'k6_lab_staleness_seconds{{testid="{testid}"}} @ {max(beats)}'
     return prometheus.instant(f"histogram_count(sum({histogram}))")
 

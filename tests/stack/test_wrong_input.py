@@ -153,7 +153,7 @@ def test_target_failure_during_a_test_is_no_break_point(lab, stack):
     prometheus = Prometheus(stack.settings().prometheus_url)
 
     def stop_backend():
-        query = queries.requests_of_load(testid)
+        query = queries.requests(queries.load(queries.one_run(testid)))
         wait_for(lambda: prometheus.instant(query), seconds=60, what="The load's first answer")
         stack._supervision._call("stopProcess", "backend")
 

@@ -1,6 +1,7 @@
 """All PromQL expressions of the dashboards, by subject.
 
-k6's metric names come from `load_lab/metrics/queries.py`, recorded series from `prometheus/rules/`.
+What the lab itself reads of k6 comes from `load_lab/metrics/queries.py`, recorded series from
+`prometheus/rules/`.
 Expressions about runs take label matchers: `variable_matcher()` for the runs of the variable
 `testid`.
 """

@@ -2,7 +2,14 @@
 
 from grafana.src.queries.load import counter_rate
 from grafana.src.queries.selection import K6_WINDOW, WINDOW
-from load_lab.metrics.queries import CACHE_DURATION, CACHE_STATUS, STALENESS, STALENESS_UNSEEN
+from load_lab.metrics.queries import (
+    CACHE_DURATION,
+    CACHE_STATUS,
+    STALENESS,
+    STALENESS_UNSEEN,
+    percentile_of,
+    rate,
+)
 
 # Nginx answered these without the backend, or after the backend confirmed the cached page.
 _NGINX_HITS = 'cache=~"HIT|STALE|UPDATING|REVALIDATED"'
@@ -60,8 +67,7 @@ def cache_statuses(tests: str) -> str:
 
 
 def duration_by_status(tests: str) -> str:
-    rate = f"sum by (cache_status) (rate({CACHE_DURATION}{{{tests}}}[{K6_WINDOW}]))"
-    return f"histogram_quantile(0.95, {rate})"
+    return percentile_of(rate(CACHE_DURATION, tests, K6_WINDOW), 0.95, "cache_status")
 
 
 def unseen_bookings(tests: str) -> str:
@@ -71,7 +77,7 @@ def unseen_bookings(tests: str) -> str:
 
 def staleness(tests: str, quantile: float) -> str:
     """Return the age of the pages that readers get, in seconds."""
-    return f"histogram_quantile({quantile}, sum(rate({STALENESS}{{{tests}}}[{K6_WINDOW}])))"
+    return percentile_of(rate(STALENESS, tests, K6_WINDOW), quantile)
 
 
 def redis_memory() -> str:

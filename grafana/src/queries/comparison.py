@@ -1,8 +1,16 @@
 """Two runs, aligned at their start."""
 
 from grafana.src.queries.runs import RUNNING
-from grafana.src.queries.selection import load_matchers
-from load_lab.metrics.queries import DURATION, IN_TIME, REQUESTS, SCENARIO_START
+from load_lab.metrics.queries import (
+    DURATION,
+    IN_TIME,
+    REQUESTS,
+    SCENARIO_START,
+    failed,
+    load,
+    percentile_of,
+    total,
+)
 
 # Start of both tests in the panels: midnight of 2000-01-01, UTC.
 ANCHOR = 946684800
@@ -42,16 +50,15 @@ def align_to_start(expr: str, side: str) -> str:
 
 
 def _total(counter: str, matchers: str) -> str:
-    load = load_matchers(f"{_PAIR}{matchers}")
-    return f"sum by (testid) (max_over_time({counter}{{{load}}}{_ALL_TIME}))"
+    return total(f"max_over_time({counter}{{{matchers}}}{_ALL_TIME})", "testid")
 
 
-REQUESTS_SO_FAR = _total(REQUESTS, "")
-IN_TIME_SO_FAR = f"{_total(IN_TIME, '')} / {REQUESTS_SO_FAR}"
-_FAILED = _total(REQUESTS, ',expected_response="false"')
+REQUESTS_SO_FAR = _total(REQUESTS, load(_PAIR))
+IN_TIME_SO_FAR = f"{_total(IN_TIME, load(_PAIR))} / {REQUESTS_SO_FAR}"
+_FAILED = _total(REQUESTS, failed(_PAIR))
 ERRORS_SO_FAR = f"({_FAILED} or 0 * {REQUESTS_SO_FAR}) / {REQUESTS_SO_FAR}"
 
 
 def percentile_so_far(quantile: float) -> str:
-    histogram = f"increase({DURATION}{{{load_matchers(_PAIR)}}}{_ALL_TIME})"
-    return f"histogram_quantile({quantile}, sum by (testid) ({histogram}))"
+    histograms = f"increase({DURATION}{{{load(_PAIR)}}}{_ALL_TIME})"
+    return percentile_of(histograms, quantile, "testid")

@@ -1,6 +1,7 @@
 """Requests that k6 sends, and their responses."""
 
-from grafana.src.queries.selection import HEAT_BUCKETS, K6_WINDOW, K6_WINDOW_SECONDS, load_matchers
+from grafana.src.queries.selection import HEAT_BUCKETS, K6_WINDOW, K6_WINDOW_SECONDS
+from load_lab.metrics import queries
 from load_lab.metrics.queries import (
     DURATION,
     IN_TIME,
@@ -9,6 +10,10 @@ from load_lab.metrics.queries import (
     TARGET_RATE,
     VIRTUAL_USERS,
     VIRTUAL_USERS_MAX,
+    failed,
+    load,
+    rate,
+    total,
 )
 
 
@@ -22,12 +27,12 @@ def target_rate(tests: str) -> str:
 
 def achieved_rate(tests: str) -> str:
     """Return responses/s."""
-    return f"sum(rate({REQUESTS}{{{load_matchers(tests)}}}[{K6_WINDOW}]))"
+    return total(rate(REQUESTS, load(tests), K6_WINDOW))
 
 
 def goodput(tests: str) -> str:
     """Return successful responses/s within the response time limit."""
-    return f"sum(rate({IN_TIME}{{{load_matchers(tests)}}}[{K6_WINDOW}]))"
+    return total(rate(IN_TIME, load(tests), K6_WINDOW))
 
 
 def dropped_iterations(tests: str) -> str:
@@ -42,29 +47,24 @@ def counter_rate(counter: str, matchers: str, by: str = "") -> str:
     """
     now = f"last_over_time({counter}{{{matchers}}}[1d])"
     before = f"last_over_time({counter}{{{matchers}}}[1d] offset {K6_WINDOW})"
-    aggregation = f"sum by ({by})" if by else "sum"
-    return f"{aggregation}({now} - ({before} or {now} * 0)) / {K6_WINDOW_SECONDS}"
+    return f"{total(f'{now} - ({before} or {now} * 0)', by)} / {K6_WINDOW_SECONDS}"
 
 
 def error_ratio(tests: str) -> str:
     """Return the ratio of failed responses; empty without responses."""
-    failures = counter_rate(REQUESTS, f'{load_matchers(tests)},expected_response="false"')
-    responses = counter_rate(REQUESTS, load_matchers(tests))
+    failures = counter_rate(REQUESTS, failed(tests))
+    responses = counter_rate(REQUESTS, load(tests))
     return f"({failures} or 0 * {responses}) / ({responses} > 0)"
 
 
 def errors_by_status(tests: str) -> str:
     """Return failed responses/s by status; 0 is a missing response."""
-    failures = counter_rate(
-        REQUESTS, f'{load_matchers(tests)},expected_response="false"', "status, error_code"
-    )
-    return f"{failures} > 0"
+    return f"{counter_rate(REQUESTS, failed(tests), 'status, error_code')} > 0"
 
 
 def percentile(tests: str, quantile: float) -> str:
-    """Return a percentile of response times, in seconds; accurate to one bucket (10 %)."""
-    rate = f"sum(rate({DURATION}{{{load_matchers(tests)}}}[{K6_WINDOW}]))"
-    return f"histogram_quantile({quantile}, {rate})"
+    """Return a percentile of response times in seconds, as the lab's windows have it."""
+    return queries.percentile(tests, quantile, K6_WINDOW)
 
 
 def heat_rows(tests: str) -> str:
@@ -72,9 +72,9 @@ def heat_rows(tests: str) -> str:
 
     Grafana 9.4 cannot draw native histograms, so there is one expression per row.
     """
-    rate = f"sum(rate({DURATION}{{{load_matchers(tests)}}}[{K6_WINDOW}]))"
+    times = total(rate(DURATION, load(tests), K6_WINDOW))
     rows = [
-        f"label_replace(histogram_count({rate}) * histogram_fraction(0, {limit}, {rate}), "
+        f"label_replace(histogram_count({times}) * histogram_fraction(0, {limit}, {times}), "
         f'"le", "{limit}", "", "")'
         for limit in HEAT_BUCKETS
     ]

@@ -1,7 +1,7 @@
 """Resource use of each service; most of it recorded by prometheus/rules/resources.yml."""
 
-from grafana.src.queries.selection import WINDOW, load_matchers
-from load_lab.metrics.queries import REQUESTS
+from grafana.src.queries.selection import WINDOW
+from load_lab.metrics.queries import REQUESTS, load, rate, total
 
 CPU = "service:cpu_cores:rate"
 CPU_LIMIT = "service:cpu_cores:limit"
@@ -18,7 +18,7 @@ _TARGET_SERVICES = "nginx|backend|redis|postgres"
 
 def cpu_per_request(tests: str) -> str:
     """Return CPU seconds per response, for each service of the target."""
-    responses = f"sum(rate({REQUESTS}{{{load_matchers(tests)}}}[{WINDOW}]))"
+    responses = total(rate(REQUESTS, load(tests), WINDOW))
     return f'{CPU}{{service=~"{_TARGET_SERVICES}"}} / on () group_left () ({responses} > 0)'
 
 
@@ -44,9 +44,9 @@ def select_direction(recorded: str, direction: str) -> str:
 
 def host_cpu() -> str:
     """Return the machine's CPU time by mode, as a share of all CPUs."""
-    rate = f'rate(node_cpu_seconds_total{{service="host",mode!="idle"}}[{WINDOW}])'
+    seconds = rate("node_cpu_seconds_total", 'service="host",mode!="idle"', WINDOW)
     cpus = 'count(node_cpu_seconds_total{service="host",mode="idle"})'
-    return f"sum by (mode) ({rate}) / on () group_left () {cpus}"
+    return f"{total(seconds, 'mode')} / on () group_left () {cpus}"
 
 
 def pressure(resource: str) -> str:

@@ -1,7 +1,5 @@
 """Label matchers of runs, and time windows."""
 
-from load_lab.metrics.queries import LOAD_ONLY
-
 # For rates: four scrapes of 5 s, as in the recorded rates.
 WINDOW = "20s"
 # k6 pushes every second, so its metrics can follow a ramp more closely.
@@ -20,8 +18,3 @@ HEAT_BUCKETS = (
 def variable_matcher(variable: str = "testid") -> str:
     """Return the label matchers of the runs in a variable of the dashboard."""
     return f'testid=~"${variable}"'
-
-
-def load_matchers(tests: str) -> str:
-    """Return the label matchers without setup()'s requests."""
-    return f"{tests},{LOAD_ONLY}"
