@@ -43,6 +43,7 @@ def run(
     After Ctrl-C, --resume measures what is left.
     """
     from load_lab.experiments import session, wording
+    from load_lab.experiments.plan import plan_of
     from load_lab.settings import load_settings
 
     if resume and (quick or repeat or only or dry_run):
@@ -50,9 +51,7 @@ def run(
     if resume:
         _finish(name, *session.resume(current_engine(), name, yes_load), as_json)
         return
-    plan = session.plan_of(
-        name, only=only or [], repeats=repeat, quick=quick, allowed_host=yes_load
-    )
+    plan = plan_of(name, only=only or [], repeats=repeat, quick=quick, allowed_host=yes_load)
     if dry_run:
         document = wording.plan_document(plan, session.target_slowness(load_settings()))
         print_result(document, as_json, wording.plan)

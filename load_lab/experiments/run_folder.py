@@ -188,6 +188,10 @@ class Store:
             _validate(path, CellRun.of) for path in sorted(self.folder.glob("cells/*/cell.json"))
         ]
 
+    def measured(self) -> set[tuple[str, int]]:
+        """Return the cells, by name and repeat, that need no measurement any more."""
+        return {(cell.name, cell.repeat) for cell in self.cells() if cell.state == "measured"}
+
 
 def new_store(experiment: str) -> Store:
     """Return the store of a new folder."""

@@ -2,43 +2,24 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from load_lab.console import Progress, note
-from load_lab.errors import LabError, UsageError
-from load_lab.experiments import claims, matrix
+from load_lab.errors import LabError
+from load_lab.experiments import matrix
 from load_lab.experiments.cell import Bench, describe, measure_cell
 from load_lab.experiments.matrix import Cell
+from load_lab.experiments.plan import Plan
 from load_lab.experiments.run_folder import Store
-from load_lab.experiments.schema import Axis, Experiment, Quick
+from load_lab.experiments.schema import Axis
 from load_lab.machine import preflight
 from load_lab.metrics.windows import Bounds
-from load_lab.targets.declared import DeclaredTarget
 
 # After this many failures in a row the cause is the stack, not a cell.
 _GIVE_UP_AFTER = 3
 # The search for the slowness.
 _SLOWEST, _PRECISION = 1000.0, 0.01
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The cells to measure, in their order."""
-
-    name: str
-    text: str
-    experiment: Experiment
-    todo: list[tuple[Cell, int]]
-    quick: bool
-    repeats: int
-    # The user's own; None for the reference app.
-    target: DeclaredTarget | None = None
-
-    def seconds(self, slowness: float) -> float:
-        """Return the expected duration on a machine of that slowness."""
-        return sum(cell.expected_seconds(slowness) for cell, _ in self.todo)
 
 
 class Slowness:
@@ -70,62 +51,6 @@ class Slowness:
         return matrix.OVERHEAD_SECONDS * slowness + cells
 
 
-def make_plan(
-    name: str,
-    text: str,
-    experiment: Experiment,
-    cells: list[Cell],
-    *,
-    only: list[str],
-    repeats: int | None,
-    quick: bool,
-    target: DeclaredTarget | None = None,
-) -> Plan:
-    """Return the plan of a run.
-
-    Raises:
-        UsageError: a pattern of `only` matches no cell, or a claim needs a cell that does not exist
-            or that the quick cells lack.
-    """
-    _check(name, experiment, cells)
-    quick_cells = experiment.quick if quick else None
-    selection = _select(cells, only or (quick_cells.only if quick_cells else []))
-    rounds = repeats or (1 if quick_cells else experiment.repeats)
-    short_cells = [matrix.shorten(cell, quick_cells) for cell in selection] if quick else selection
-    # Of a published experiment: those that decide its claims.
-    definitions = [claim.model_dump() for claim in experiment.claims]
-    repeated = claims.deciding_cells(definitions) if repeats and not only else set[str]()
-    todo = matrix.order(short_cells, rounds, repeated)
-    return Plan(name, text, experiment, todo, quick, rounds, target)
-
-
-def _check(name: str, experiment: Experiment, cells: list[Cell]) -> None:
-    """Check all names of cells, before a run of hours."""
-    names = {cell.name for cell in cells}
-    definitions = [claim.model_dump() for claim in experiment.claims]
-    errors = claims.problems(definitions, names)
-    errors += [f"published: no cell {p.cell}" for p in experiment.published if p.cell not in names]
-    published_names = {p.cell for p in experiment.published}
-    bases = [p.base for p in experiment.published if p.base and p.base not in published_names]
-    errors += [f"published: base {base} is no published cell" for base in bases]
-    if experiment.quick and not errors:
-        errors = _undecided_claims(experiment.quick, definitions, cells)
-    if errors:
-        raise UsageError(f"{name}.toml:\n" + "\n".join(f"  {line}" for line in errors))
-
-
-def _undecided_claims(
-    quick: Quick, definitions: list[dict[str, Any]], cells: list[Cell]
-) -> list[str]:
-    """Return the claims that the quick cells could not decide."""
-    patterns = [one for one in quick.only if not matrix.select(cells, [one])]
-    errors = [f"quick: {pattern} fits no cell" for pattern in patterns]
-    names = {cell.name for cell in matrix.select(cells, quick.only)}
-    return errors + [
-        f"{error}, among those of [quick]" for error in claims.problems(definitions, names)
-    ]
-
-
 def run_plan(
     plan: Plan,
     store: Store,
@@ -141,14 +66,12 @@ def run_plan(
         Interrupted: the user pressed Ctrl-C; the measured cells are stored.
         LabError: several cells failed in a row, so the stack must be broken.
     """
-    results = {(run.name, run.repeat) for run in store.cells() if run.state == "measured"}
+    measured = store.measured()
     remaining = [
         (index, cell, repeat)
         for index, (cell, repeat) in enumerate(plan.todo, start=1)
-        if (cell.name, repeat) not in results
-    ]
-    remaining = [
-        entry for entry in remaining if not _skip_unavailable(*entry, store, unavailable or {})
+        if (cell.name, repeat) not in measured
+        and not _skip_unavailable(index, cell, repeat, store, unavailable or {})
     ]
     with Progress() as progress:
         return _run_cells(remaining, len(plan.todo), store, bench, progress, Slowness(slowness))
@@ -230,14 +153,6 @@ def _axis(axis: Axis) -> dict[str, Any]:
 def close(store: Store, state: str) -> None:
     """Store the final state in the header."""
     store.write_header(store.header() | {"state": state, "ended": _now()})
-
-
-def _select(cells: list[Cell], only: list[str]) -> list[Cell]:
-    for pattern in only:
-        if not matrix.select(cells, [pattern]):
-            names = "\n  ".join(cell.name for cell in cells)
-            raise UsageError(f"--only {pattern} fits no cell. The cells are:\n  {names}")
-    return matrix.select(cells, only) if only else cells
 
 
 def _now() -> str:

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from load_lab.experiments.runner import Plan
+from load_lab.experiments.plan import Plan
 from load_lab.results.formatting import NONE_IN_TIME
 from load_lab.results.limit import Limit
 

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from load_lab.experiments import files, session
+from load_lab.experiments import files
+from load_lab.experiments.plan import plan_of
 from load_lab.paths import ROOT
 
 DOCS = sorted((ROOT / "docs/experiments").glob("*.md"))
@@ -17,7 +18,7 @@ _ROW = re.compile(
 
 
 def _plan(name, quick=""):
-    plan = session.plan_of(name, only=[], repeats=None, quick=bool(quick))
+    plan = plan_of(name, only=[], repeats=None, quick=bool(quick))
     return len(plan.todo), round(plan.seconds(slowness=1) / 60)
 
 

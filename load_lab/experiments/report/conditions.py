@@ -9,18 +9,14 @@ from load_lab.results.formatting import NO_VALUE, quantity, times
 
 def notices(report: Report) -> list[Block]:
     """Return the warnings that a reader needs before the results."""
-    header, blocks = report.header, list[Block]()
-    if header.get("quick"):
-        blocks.append(Paragraph(_QUICK, "warning"))
-    if header.get("state") != "finished":
-        blocks.append(Paragraph(_state_warning(report), "warning"))
-    if _host(report).get("shared_cpus"):
-        blocks.append(Paragraph(_SHARED_CPUS, "warning"))
-    if noisy := _noise_warning(report):
-        blocks.append(Paragraph(noisy, "warning"))
-    if unsteady := _speed_warning(report):
-        blocks.append(Paragraph(unsteady, "warning"))
-    return blocks
+    texts = (
+        _QUICK if report.header.get("quick") else "",
+        _state_warning(report) if report.header.get("state") != "finished" else "",
+        _SHARED_CPUS if _host(report).get("shared_cpus") else "",
+        _noise_warning(report),
+        _speed_warning(report),
+    )
+    return [Paragraph(text, "warning") for text in texts if text]
 
 
 def _speed_warning(report: Report) -> str:

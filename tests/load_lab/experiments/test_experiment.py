@@ -4,9 +4,10 @@ import pytest
 
 from load_lab.capacity.measurement import LAST_SECONDS
 from load_lab.errors import UsageError
-from load_lab.experiments import files, matrix, session
+from load_lab.experiments import files, matrix, resume
 from load_lab.experiments.cell import load_of
-from load_lab.experiments.runner import Slowness, make_plan
+from load_lab.experiments.plan import make_plan
+from load_lab.experiments.runner import Slowness
 from load_lab.paths import EXPERIMENTS, ROOT
 from load_lab.settings import load_settings
 
@@ -76,17 +77,20 @@ def test_repeats_are_of_the_cells_that_decide_claims():
     assert _repeats(_claim_plan(only=["booking/none"])) == {"booking/none": 3}
 
 
-def test_resumed_run_has_the_repeats_that_it_began_with():
-    experiment = parse(TEXT.replace("repeats = 1", "repeats = 2") + CLAIM)
+def test_resumed_run_has_the_repeats_that_it_began_with(tmp_path):
+    text = TEXT.replace("repeats = 1", "repeats = 2") + CLAIM
+    experiment = parse(text)
     # The file's own repeats are of every cell.
     plan = make_plan(
-        *("t", TEXT, experiment, matrix.cells(experiment)), only=[], repeats=None, quick=False
+        *("t", text, experiment, matrix.cells(experiment)), only=[], repeats=None, quick=False
     )
     assert set(_repeats(plan).values()) == {2}
     for began in (plan, _claim_plan()):
         stored = [{"name": cell.name, "repeat": repeat} for cell, repeat in began.todo]
         document = {"plan": stored, "repeats": began.repeats, "quick": False}
-        resumed = session._remake_plan("t", began.text, began.experiment, document, None)
+        file = tmp_path / "t.toml"
+        file.write_text(began.text)
+        resumed = resume._remake_plan(str(file), document, None)
         assert [(cell.name, repeat) for cell, repeat in resumed.todo] == [
             (entry["name"], entry["repeat"]) for entry in stored
         ]

@@ -6,7 +6,7 @@ import pytest
 
 from load_lab.errors import UsageError
 from load_lab.experiments import files
-from load_lab.experiments.runner import make_plan
+from load_lab.experiments.plan import make_plan
 from load_lab.experiments.schema import Workload
 from load_lab.paths import EXPERIMENTS, ROOT
 from load_lab.settings import load_settings

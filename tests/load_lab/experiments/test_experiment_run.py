@@ -11,8 +11,9 @@ from load_lab.errors import Interrupted, LabError, UsageError
 from load_lab.experiments import cell, files
 from load_lab.experiments.cell import Measurement
 from load_lab.experiments.matrix import cells
+from load_lab.experiments.plan import make_plan
 from load_lab.experiments.run_folder import Store, find_store
-from load_lab.experiments.runner import header, make_plan, run_plan
+from load_lab.experiments.runner import header, run_plan
 from load_lab.interrupts import interruptible
 from load_lab.machine import preflight
 from load_lab.metrics.windows import Bounds

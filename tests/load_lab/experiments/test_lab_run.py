@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from load_lab.errors import LabError, UsageError
-from load_lab.experiments import session
+from load_lab.experiments import resume, session
+from load_lab.experiments.plan import plan_of
 from load_lab.paths import ROOT, project
 from load_lab.settings import load_settings, update_settings
 from load_lab.stack.native.supervision import wait_for
@@ -175,20 +176,20 @@ def test_inactive_layer_is_detected(stack, monkeypatch, setting, message):
 
 def test_run_started_with_other_versions_is_not_resumed(finished_run):
     header = json.loads((_folder(finished_run.json) / "experiment.json").read_text())
-    session._check_same_machine("r", header, header)
+    resume.check_same_machine("r", header, header)
     other = header | {"versions": header["versions"] | {"nginx": "1.0"}}
     with pytest.raises(UsageError, match="versions was"):
-        session._check_same_machine("r", header, other)
+        resume.check_same_machine("r", header, other)
     assert header["data"]["LAB_DATA_HOTELS"] == "4"
     other = header | {"data": header["data"] | {"LAB_DATA_HOTELS": "5"}}
     with pytest.raises(UsageError, match="data was"):
-        session._check_same_machine("r", header, other)
+        resume.check_same_machine("r", header, other)
 
 
 def test_run_stopped_before_data_preparation_leaves_data_unchanged(lab, stack, monkeypatch):
     stack.sql("hotel", "CREATE TABLE mine ()")
     monkeypatch.setattr("load_lab.machine.preflight._FREE_BYTES", 2**62)
-    plan = session.plan_of("cache-ladder", only=["list/naive/none"], repeats=None, quick=True)
+    plan = plan_of("cache-ladder", only=["list/naive/none"], repeats=None, quick=True)
     with pytest.raises(LabError, match="Too little disk"):
         session.start(stack, plan)
     # A restored database would not contain this table.

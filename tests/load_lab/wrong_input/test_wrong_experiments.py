@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from load_lab.errors import UsageError
 from load_lab.experiments import files
 from load_lab.experiments.claims import evaluate
+from load_lab.experiments.plan import make_plan
 from load_lab.experiments.run_folder import CellRun
-from load_lab.experiments.runner import make_plan
 from load_lab.paths import ROOT
 from load_lab.settings import load_settings
 

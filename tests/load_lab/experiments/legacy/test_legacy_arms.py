@@ -15,8 +15,9 @@ from load_lab.experiments.legacy.environment import MissingRequirement, find_pyt
 from load_lab.experiments.legacy.stacks import stack as stack_named
 from load_lab.experiments.legacy_cell import CombinedBench, LegacyBench
 from load_lab.experiments.matrix import cells
+from load_lab.experiments.plan import make_plan
 from load_lab.experiments.run_folder import Store
-from load_lab.experiments.runner import make_plan, run_plan
+from load_lab.experiments.runner import run_plan
 from load_lab.metrics.windows import Bounds
 from load_lab.paths import current_state
 from load_lab.settings import LOOPBACK
