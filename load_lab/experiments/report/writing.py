@@ -114,15 +114,14 @@ def report_of(store: Store) -> dict[str, Any]:
     """
     header, runs = store.header(), store.cells()
     claims = evaluate(header["claims"], runs)
-    files = write_report(header, runs, claims, store.folder)
-    document = report_document(header, runs, claims, files)
-    return {**document, "files": _relative_paths(document["files"])}
+    files = _relative(write_report(header, runs, claims, store.folder))
+    return report_document(header, runs, claims, files)
 
 
-def _relative_paths(paths: Any) -> Any:
-    """Return paths relative to the project's root, as in a command line."""
-    if isinstance(paths, dict):
-        return {name: _relative_paths(value) for name, value in paths.items()}
-    if isinstance(paths, list | tuple):
-        return [_relative_paths(value) for value in paths]
-    return project().relative(paths)
+def _relative(files: Any) -> Any:
+    """Return paths relative to the project's folder, as in a command line."""
+    if isinstance(files, dict):
+        return {name: _relative(each) for name, each in files.items()}
+    if isinstance(files, list):
+        return [_relative(each) for each in files]
+    return project().relative(files)

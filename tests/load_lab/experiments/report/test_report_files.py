@@ -6,7 +6,8 @@ import shutil
 
 from load_lab.experiments.report.rows import build
 from load_lab.experiments.report.sections import sections
-from load_lab.experiments.report.writing import report_document, write_report
+from load_lab.experiments.report.writing import report_document, report_of, write_report
+from load_lab.experiments.run_folder import Store
 from load_lab.results.page import html, markdown
 from tests.support.report_samples import CLAIMS, FOLDER, find_cell, ladder, load, runs
 
@@ -18,6 +19,19 @@ def test_report_without_measurements_is_written(tmp_path):
     files = write_report(header, [], [], tmp_path)
     assert "Nothing was measured." in files["markdown"].read_text()
     assert files["pictures"] == []
+
+
+def test_report_of_a_stored_run_names_its_files_from_the_project(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_PROJECT", str(tmp_path))
+    header, cells = load()
+    store = Store(tmp_path / "results/t-20260101-000000-abcd")
+    store.write_header(header)
+    for number, run in enumerate(runs(cells), start=1):
+        store.write_cell(store.cell_folder(number, run.name, run.repeat), run)
+    files = report_of(store)["files"]
+    assert files["html"] == "results/t-20260101-000000-abcd/report.html"
+    named = (files["html"], files["markdown"], *files["pictures"])
+    assert all((tmp_path / name).is_file() for name in named)
 
 
 def test_experiment_with_one_axis_has_report(tmp_path):
