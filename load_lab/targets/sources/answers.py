@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from load_lab.targets.sources.document import Json
+from load_lab.targets.sources.json_or_yaml import Json
 from load_lab.targets.sources.placeholders import Shapes, prefixes, shape, shape_above
 from load_lab.targets.sources.samples import Samples
 

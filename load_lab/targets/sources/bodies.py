@@ -8,7 +8,7 @@ from itertools import chain, islice
 from urllib.parse import quote
 
 from load_lab.targets.mix import UNIQUE
-from load_lab.targets.sources.document import Json, Node
+from load_lab.targets.sources.json_or_yaml import Json, Node
 from load_lab.targets.sources.samples import Samples
 from load_lab.targets.sources.schemas import Schema, fitted, read_schema
 from load_lab.targets.sources.secret_words import credential_in_body

@@ -7,8 +7,8 @@ from urllib.parse import quote, unquote, urlsplit
 from load_lab.targets.mix import OBJECT
 from load_lab.targets.sources.answers import Answers, parse, plain
 from load_lab.targets.sources.candidates import identifiers
-from load_lab.targets.sources.document import Json
 from load_lab.targets.sources.exchange import Exchange
+from load_lab.targets.sources.json_or_yaml import Json
 from load_lab.targets.sources.placeholders import parameter_names, shape
 
 LOCATION = "Location"

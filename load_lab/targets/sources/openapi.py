@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 from load_lab.errors import UsageError
 from load_lab.targets.mix import SAFE_METHODS, Method
-from load_lab.targets.sources.document import Node, parse_document
+from load_lab.targets.sources.json_or_yaml import Node, parse_document
 from load_lab.targets.sources.placeholders import parameter_names
 
 _METHODS: Final[dict[str, Method]] = {method.lower(): method for method in get_args(Method)}

@@ -4,7 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from load_lab.targets.sources.document import Json
+from load_lab.targets.sources.json_or_yaml import Json
 
 # Of each list, and of each name of a field.
 _MOST_ITEMS = 20

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from load_lab.targets.sources.document import Json, Node
+from load_lab.targets.sources.json_or_yaml import Json, Node
 
 # A schema may contain itself.
 _MOST_LEVELS = 5

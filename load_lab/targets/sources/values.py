@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from load_lab.targets.mix import UNIQUE
-from load_lab.targets.sources.document import Json
+from load_lab.targets.sources.json_or_yaml import Json
 from load_lab.targets.sources.samples import Samples
 from load_lab.targets.sources.schemas import Schema, accepts_text, fitted
 
