@@ -26,7 +26,7 @@ from load_lab.targets.sources.har import read_har
 from load_lab.targets.sources.openapi import ApiOperation, Parameter, read_operations
 from load_lab.targets.sources.placeholders import parameter_names
 from load_lab.targets.sources.routes import read_routes, route_templates
-from load_lab.targets.sources.safety import forbidden_reason
+from load_lab.targets.sources.safety import forbidden_reason, left_out_reason
 from load_lab.targets.sources.session import Session
 from load_lab.targets.sources.templates import Template
 from load_lab.targets.sources.writes import Writes, explore_writes
@@ -182,7 +182,10 @@ def _plan(name: str, described: _Described, options: MixOptions) -> Plan:
     reasons = unsent(described.operations, options.named, options.leave_out)
     if described.writes:
         writes = [each for each in described.operations if each.method not in SAFE_METHODS]
-        reasons |= {each: forbidden_reason(each, options.named) for each in writes}
+        reasons |= {
+            each: left_out_reason(each, options.leave_out) or forbidden_reason(each, options.named)
+            for each in writes
+        }
     return Plan(
         name,
         described.source,
@@ -313,7 +316,11 @@ def _written(
         step(f"Writing to {target.url}"),
         _client(target, httpx.Limits(max_keepalive_connections=0)) as client,
     ):
-        written = explore_writes(operations, client, answers, reads, named=options.named)
+        written = explore_writes(
+            *(operations, client, answers, reads),
+            named=options.named,
+            leave_out=options.leave_out,
+        )
     if written.remaining:
         note(_remaining(written.remaining))
     return written

@@ -19,7 +19,12 @@ from load_lab.targets.sources.candidates import (
 from load_lab.targets.sources.exchange import Exchange, send
 from load_lab.targets.sources.openapi import ApiOperation
 from load_lab.targets.sources.placeholders import Shapes, shape
-from load_lab.targets.sources.safety import is_named, stem_of_path, unsafe_reason
+from load_lab.targets.sources.safety import (
+    is_named,
+    left_out_reason,
+    stem_of_path,
+    unsafe_reason,
+)
 from load_lab.targets.sources.session import Session
 
 # An origin of values with so many failures more than successes is given up.
@@ -93,8 +98,7 @@ def unsent(
 ) -> dict[ApiOperation, str]:
     """Return, for each operation, why an exploration does not send it; "" if it does."""
     return {
-        each: "leave_out names it" if is_named(each, leave_out) else unsafe_reason(each, named)
-        for each in operations
+        each: left_out_reason(each, leave_out) or unsafe_reason(each, named) for each in operations
     }
 
 

@@ -87,6 +87,11 @@ def unsafe_reason(operation: ApiOperation, named: Collection[str]) -> str:
     return f"not safe: stem `{stem}`" if stem else ""
 
 
+def left_out_reason(operation: ApiOperation, leave_out: Collection[str]) -> str:
+    """Return why the user's `leave_out` keeps an operation from being sent; "" if it does not."""
+    return "leave_out names it" if is_named(operation, leave_out) else ""
+
+
 def forbidden_reason(operation: ApiOperation, named: Collection[str]) -> str:
     """Return why an operation that writes is not sent; "" if it is."""
     if is_named(operation, named):

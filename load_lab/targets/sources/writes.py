@@ -15,7 +15,7 @@ from load_lab.targets.sources.created import Identifier, filled, find_identifier
 from load_lab.targets.sources.exchange import Exchange, failure_text, send
 from load_lab.targets.sources.openapi import ApiOperation
 from load_lab.targets.sources.placeholders import shape, shape_above
-from load_lab.targets.sources.safety import forbidden_reason
+from load_lab.targets.sources.safety import forbidden_reason, left_out_reason
 from load_lab.targets.sources.trials import Created, Found, Trials
 
 _MOST_IDENTIFIERS = 3
@@ -42,17 +42,19 @@ def explore_writes(
     reads: Sequence[Operation],
     *,
     named: Collection[str] = (),
+    leave_out: Collection[str] = (),
     report: Callable[[str], None] = lambda _: None,
 ) -> Writes:
     """Return the operations of the document that write, as far as the target accepts them.
 
-    `answers` and `reads` are those of the exploration before. Only objects that this function
-    creates are changed or deleted. The client should not keep connections.
+    `answers` and `reads` are those of the exploration before, and so are `named` and `leave_out`.
+    Only objects that this function creates are changed or deleted. The client should not keep
+    connections.
 
     Raises:
         LabError: the target accepts no connection.
     """
-    writer = _Writer(operations, client, answers, reads, named, report)
+    writer = _Writer(operations, client, answers, reads, named, leave_out, report)
     writer.run()
     order = {each.name: i for i, each in enumerate(operations)}
     return Writes(
@@ -72,13 +74,14 @@ class _Writer:
         answers: Answers,
         reads: Sequence[Operation],
         named: Collection[str],
+        leave_out: Collection[str],
         report: Callable[[str], None],
     ) -> None:
         self._client, self._answers, self._report = client, answers, report
         self._paths = {each.name: [r.path for r in each.requests] for each in reads}
         self._posts = {shape(each.template): each for each in operations if each.method == "POST"}
         self._writes = [each for each in operations if each.method not in SAFE_METHODS]
-        self._named = named
+        self._named, self._forbidden = named, leave_out
         self._trials = Trials(client, answers.samples)
         self.found: list[Operation] = []
         self.left_out: list[LeftOut] = []
@@ -99,7 +102,11 @@ class _Writer:
                 self._leave_out(each, "no operation of the mix creates its object")
 
     def _is_sendable(self, operation: ApiOperation) -> bool:
-        reason = forbidden_reason(operation, self._named) or self._bulk_reason(operation)
+        reason = (
+            left_out_reason(operation, self._forbidden)
+            or forbidden_reason(operation, self._named)
+            or self._bulk_reason(operation)
+        )
         if reason:
             self._leave_out(operation, reason)
         return not reason
@@ -203,8 +210,10 @@ class _Writer:
 
     def _clean_up(self, creation: Created) -> None:
         above = shape(creation.operation.template) + "/{}"
-        deletes = (each for each in self._writes if each.method == "DELETE")
-        delete = next((each for each in deletes if shape(each.template) == above), None)
+        allowed = (each for each in self._writes if not left_out_reason(each, self._forbidden))
+        delete = next(
+            (o for o in allowed if o.method == "DELETE" and shape(o.template) == above), None
+        )
         for exchange in reversed(creation.exchanges):
             is_deleted = delete is not None and self._is_deleted(delete, exchange, creation)
             if exchange.status == httpx.codes.CREATED and not is_deleted:

@@ -38,6 +38,17 @@ def test_without_writes_nothing_that_writes_is_sent(api, tmp_path):
     assert {"not safe: POST", "not safe: DELETE"} <= reasons
 
 
+def test_what_leave_out_names_is_not_sent_even_to_clean_up(api, tmp_path):
+    names = ["DELETE /api/hotels/{id}/", "POST /api/tags/"]
+    mix = _make(api, tmp_path, "writes = true", f"leave_out = {json.dumps(names)}").mix
+
+    reasons = {each.name: each.reason for each in mix.left_out}
+    assert {reasons[name] for name in names} == {"leave_out names it"}
+    sent = {(each.method, each.path.split("/")[2]) for each in api.arrived}
+    assert not sent & {("DELETE", "hotels"), ("POST", "tags")}
+    assert ("POST", "hotels") in sent
+
+
 def test_operations_that_write_are_in_the_mix_with_their_objects(api, tmp_path):
     made = _make(api, tmp_path, "writes = true")
 
