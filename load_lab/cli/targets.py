@@ -74,6 +74,12 @@ def make(
     yes: Annotated[
         bool, typer.Option("--yes", help="Send what Django's routes have without a question.")
     ] = False,
+    untried: Annotated[
+        bool,
+        typer.Option(
+            "--untried", help="Do not send what a log or HAR file has: the target is not here."
+        ),
+    ] = False,
     yes_load: YesLoad = None,
     as_json: Json = False,
 ) -> None:
@@ -86,7 +92,7 @@ def make(
 
     source = _source(log, har, routes)
     names = (tuple(allow or ()), tuple(leave_out or ()))
-    options = MixOptions(source, log or har, most, seed, *names, keep_times)
+    options = MixOptions(source, log or har, most, seed, *names, keep_times, untried)
     if dry_run:
         print_result(plan_mix(name, options, yes_load).document(), as_json, output.plan)
         return

@@ -1,6 +1,8 @@
 """Targets and mixes for the terminal."""
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -27,7 +29,7 @@ def mix(document: Mapping[str, Any]) -> RenderableType:
     writes = len(document["left_out"]) - len(reads)
     parts: list[RenderableType] = [
         _operations(document["operations"]),
-        *([_left_out(reads)] if reads else []),
+        *(_left_out(reads) if reads else ()),
         *([f"Not sent, because they write: {writes} operations."] if writes else []),
         f"[bold]{count} of {count + len(reads)} {kind}[/bold] are in "
         f"{escape(document['file'])}. "
@@ -45,7 +47,7 @@ def plan(document: Mapping[str, Any]) -> RenderableType:
         f"[bold]{len(names)} operations would be sent[/bold] to {escape(document['target'])}, from "
         f"{escape(document['source'])}:",
         *(f"  {escape(name)}" for name in names),
-        *([_left_out(reads)] if reads else []),
+        *(_left_out(reads) if reads else ()),
         *([f"Not sent, because they write: {writes} operations."] if writes else []),
     ]
     return Group(*parts)
@@ -59,12 +61,25 @@ def _operations(operations: list[Mapping[str, Any]]) -> Table:
     return _with_rest(table, operations)
 
 
-def _left_out(left_out: list[Mapping[str, Any]]) -> Table:
+def _left_out(left_out: list[Mapping[str, Any]]) -> Iterator[Table]:
+    """Yield each kind of reason with its count, then the operations."""
+    kinds = Counter(_kind(each["reason"]) for each in left_out)
+    if len(left_out) > 1:
+        reasons = _table("left out, by reason", "operations", "reason")
+        for kind, count in kinds.most_common():
+            reasons.add_row(str(count), escape(kind))
+        yield reasons
     table = _table("left out", "operation", "status", "reason")
     for each in left_out[:_MOST_ROWS]:
         status = "" if each["status"] is None else str(each["status"])
         table.add_row(escape(each["name"]), status, escape(each["reason"]))
-    return _with_rest(table, left_out)
+    yield _with_rest(table, left_out)
+
+
+def _kind(reason: str) -> str:
+    """Return a reason without what belongs to one operation: its address, values and numbers."""
+    without_address = re.sub(r"^(/|https?:)\S* ", "", reason)
+    return re.split(r" for |: | \(|; ", without_address, maxsplit=1)[0]
 
 
 def _table(title: str, *columns: str) -> Table:

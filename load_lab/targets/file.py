@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from lab_settings.messages import problem, shorten
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from load_lab.errors import UsageError
 from load_lab.paths import project
@@ -105,12 +105,29 @@ class Variation(_Part):
         return self.model_copy(update=fields | merged)
 
 
+def _as_texts(given: Any) -> Any:
+    """Return the values of each parameter as texts; the file may have one, and numbers."""
+    if not isinstance(given, dict):
+        return given
+    lists = {name: each if isinstance(each, list) else [each] for name, each in given.items()}
+    return {
+        name: [str(each).lower() if isinstance(each, bool) else each for each in values]
+        for name, values in lists.items()
+    }
+
+
+Text = Annotated[str, Field(min_length=1, coerce_numbers_to_str=True)]
+Given = Annotated[
+    dict[str, Annotated[tuple[Text, ...], Field(min_length=1)]], BeforeValidator(_as_texts)
+]
+
+
 class TargetFile(_Part):
     """The content of a target file. `ready` must answer 200 within `ready_seconds` before each
     load; the first request may import for long. `named` are operations that a mix may have although
-    a word in their name says that they act, `leave_out` those that it may not have. With `writes`,
-    a mix has writing methods too. `postgres` is how to connect to its database, to see what its
-    sessions wait for.
+    a word in their name says that they act, `leave_out` those that it may not have. `values` are
+    those of parameters, by name. With `writes`, a mix has writing methods too. `postgres` is how to
+    connect to its database, to see what its sessions wait for.
     """
 
     url: Url
@@ -127,6 +144,7 @@ class TargetFile(_Part):
     manage: Command | None = None
     named: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
+    values: Given = {}
     writes: bool = False
     postgres: Annotated[str, Field(pattern=r"^postgres(ql)?://\S+$")] | None = None
 

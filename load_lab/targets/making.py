@@ -1,9 +1,10 @@
 """Make the mix of a target: from its OpenAPI document, Django's routes, a log or a HAR file."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -23,24 +24,32 @@ from load_lab.targets.sources.access_log import read_access_log
 from load_lab.targets.sources.answers import Answers
 from load_lab.targets.sources.explorer import explore, templates_of, unsent
 from load_lab.targets.sources.har import read_har
-from load_lab.targets.sources.openapi import ApiOperation, Parameter, read_operations
-from load_lab.targets.sources.placeholders import parameter_names
+from load_lab.targets.sources.openapi import (
+    ApiOperation,
+    Described,
+    Parameter,
+    read_document,
+)
+from load_lab.targets.sources.paths import Template, parameter_names
+from load_lab.targets.sources.recorded import keep_answered
 from load_lab.targets.sources.routes import read_routes, route_templates
-from load_lab.targets.sources.safety import forbidden_reason, left_out_reason
+from load_lab.targets.sources.safety import forbidden_reason, left_out_reason, stem_of_path
 from load_lab.targets.sources.session import Session
-from load_lab.targets.sources.templates import Template
 from load_lab.targets.sources.writes import Writes, explore_writes
 
 Source = Literal["openapi", "routes", "log", "har"]
 
 # A large API's document takes seconds to be written.
 _DOCUMENT_SECONDS = 120
+_MOST_NOTES = 10
+_NEAREST = 3
 
 
 @dataclass(frozen=True)
 class MixOptions:
     """`source` None: the OpenAPI document if the target file has one, else Django's routes. `file`
-    is the log or HAR file. `named` and `leave_out` are added to those of the target's file.
+    is the log or HAR file, whose addresses are sent once unless `untried`. `named` and `leave_out`
+    are added to those of the target's file.
     """
 
     source: Source | None = None
@@ -50,6 +59,7 @@ class MixOptions:
     named: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     keep_times: bool = False
+    untried: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,15 +118,20 @@ def make_mix(
         UsageError: the target or the source is unknown or invalid, or may not be loaded.
         LabError: the target does not answer, or the user does not approve.
     """
+    asked = (*options.named, *options.leave_out)
     target, options, source = _prepared(name, options, allowed_host)
     with _started(target) as running:
         if source in _READERS:
-            described = _READERS[source](running)
+            described = _described(source, running, asked)
             if source == "routes" and (target.file.headers or target.file.auth):
                 approve(_plan(name, described, options))
             mix = _explored(running, described, options)
         else:
             mix = _RECORDS[source](running, options)
+            # Those of one path have the headers by which they differ behind it.
+            names = {each.name.partition(" (")[0] for each in mix.operations}
+            _require_known(asked, names | {each.name for each in mix.left_out})
+            mix = mix if options.untried else _answered(running, mix)
     write_mix(mix, target.mix_path)
     return MadeMix(name, target.mix_path, mix)
 
@@ -127,11 +142,12 @@ def plan_mix(name: str, options: MixOptions, allowed_host: str | None = None) ->
     Raises:
         UsageError: as `make_mix`, or a log or HAR file is the source.
     """
+    asked = (*options.named, *options.leave_out)
     target, options, source = _prepared(name, options, allowed_host)
     if source not in _READERS:
-        raise UsageError(f"--dry-run lists what would be sent: with --{source}, nothing is.")
+        raise UsageError(f"--dry-run lists what is described. With --{source}: --untried")
     with _started(target) as running:
-        return _plan(name, _READERS[source](running), options)
+        return _plan(name, _described(source, running, asked), options)
 
 
 def _prepared(
@@ -139,8 +155,6 @@ def _prepared(
 ) -> tuple[DeclaredTarget, MixOptions, Source]:
     target = find_allowed(name, allowed_host)
     source = options.source or _default_source(target)
-    if options.leave_out and source not in _READERS:
-        raise UsageError(f"--leave-out names operations that are sent: with --{source}, none is.")
     file = target.file
     named, leave_out = (*options.named, *file.named), (*options.leave_out, *file.leave_out)
     return target, replace(options, named=named, leave_out=leave_out), source
@@ -169,16 +183,7 @@ def _default_source(target: DeclaredTarget) -> Source:
     )
 
 
-@dataclass(frozen=True)
-class _Described:
-    """The operations that a source describes. With `writes`, those that write are sent, too."""
-
-    operations: list[ApiOperation]
-    source: str
-    writes: bool = False
-
-
-def _plan(name: str, described: _Described, options: MixOptions) -> Plan:
+def _plan(name: str, described: Described, options: MixOptions) -> Plan:
     reasons = unsent(described.operations, options.named, options.leave_out)
     if described.writes:
         writes = [each for each in described.operations if each.method not in SAFE_METHODS]
@@ -190,20 +195,48 @@ def _plan(name: str, described: _Described, options: MixOptions) -> Plan:
         name,
         described.source,
         tuple(each.name for each, reason in reasons.items() if not reason),
-        tuple(LeftOut(name=each.name, reason=why) for each, why in reasons.items() if why),
+        (
+            *described.left_out,
+            *(LeftOut(name=each.name, reason=why) for each, why in reasons.items() if why),
+        ),
     )
 
 
-def _from_openapi(target: DeclaredTarget) -> _Described:
-    operations, source = _openapi_operations(target)
-    return _Described(operations, source, target.file.writes)
+def _described(source: Source, target: DeclaredTarget, asked: Iterable[str]) -> Described:
+    """Return what a source describes; `asked` are the operations that the user names."""
+    described = _READERS[source](target)
+    known = ({o.name, o.template, o.operation_id} for o in described.operations)
+    _require_known(asked, set.union(*known, {each.name for each in described.left_out}) - {""})
+    given = target.file.values
+    names = {p.name for each in described.operations for p in each.parameters}
+    for name in sorted(given.keys() - names):
+        note(f"[values] has {name}, which no operation needs.")
+    headers = target.credentials.headers
+    operations = tuple(each.with_values(given, headers) for each in described.operations)
+    return replace(described, operations=operations)
 
 
-def _from_routes(target: DeclaredTarget) -> _Described:
-    return _Described([_operation(each) for each in _templates(target)], "Django's routes")
+def _require_known(names: Iterable[str], known: Collection[str]) -> None:
+    """Check that names of operations or parameters are known.
+
+    Raises:
+        UsageError: one is not; the message has the nearest ones.
+    """
+    for name in names:
+        if name not in known:
+            nearest = get_close_matches(name, known, cutoff=0.4) or sorted(known)[:_NEAREST]
+            raise UsageError(f"Nothing is called {name!r}. The nearest: {', '.join(nearest)}")
 
 
-_READERS: dict[Source, Callable[[DeclaredTarget], _Described]] = {
+def _from_openapi(target: DeclaredTarget) -> Described:
+    return replace(_document(target), writes=target.file.writes)
+
+
+def _from_routes(target: DeclaredTarget) -> Described:
+    return Described(tuple(map(_operation, _templates(target))), "Django's routes")
+
+
+_READERS: dict[Source, Callable[[DeclaredTarget], Described]] = {
     "openapi": _from_openapi,
     "routes": _from_routes,
 }
@@ -214,13 +247,18 @@ def _from_log(target: DeclaredTarget, options: MixOptions) -> Mix:
     with step(f"Reading {options.file}"):
         log = read_access_log(
             options.file or Path(),
+            target.url,
             templates=templates,
             most=options.most,
             named=options.named,
+            leave_out=options.leave_out,
             keep_times=options.keep_times,
         )
     if log.broken_lines:
-        note(f"{log.broken_lines} of {log.lines} lines could not be read.")
+        note(
+            f"{log.broken_lines} of {log.lines} lines could not be read; the first is "
+            f"{log.first_broken}"
+        )
     if log.has_whole_seconds:
         note("The log has whole seconds: its requests are spread evenly over each.")
     return log.mix
@@ -229,10 +267,11 @@ def _from_log(target: DeclaredTarget, options: MixOptions) -> Mix:
 def _from_har(target: DeclaredTarget, options: MixOptions) -> Mix:
     return read_har(
         options.file or Path(),
-        urlsplit(target.url).netloc,
+        target.url,
         templates=_known_templates(target),
         most=options.most,
         named=options.named,
+        leave_out=options.leave_out,
     )
 
 
@@ -242,17 +281,38 @@ _RECORDS: dict[Source, Callable[[DeclaredTarget, MixOptions], Mix]] = {
 }
 
 
+def _answered(target: DeclaredTarget, mix: Mix) -> Mix:
+    """Return what the target answers of a record."""
+    target.require_ready()
+    count = sum(len(each.requests) for each in mix.operations)
+    with (
+        step(f"Sending {count} addresses to {target.url}"),
+        _client(target, httpx.Limits()) as client,
+    ):
+        answered = keep_answered(mix, client)
+    for line in answered.lost[:_MOST_NOTES]:
+        note(line)
+    if others := answered.lost[_MOST_NOTES:]:
+        note(f"Of {len(others)} other operations, addresses are left out, too.")
+    return answered.mix
+
+
 def _operation(template: Template) -> ApiOperation:
-    """Return a route as an operation without a description: its values come from answers alone."""
+    """Return a route as an operation: values come from its regular expressions and from answers."""
     path = template.path_template
-    parameters = tuple(map(Parameter, parameter_names(path)))
+    parameters = tuple(Parameter(name, template.choices(name)) for name in parameter_names(path))
     return ApiOperation(template.method, path, template.name, parameters, (), (), template.views)
 
 
 def _known_templates(target: DeclaredTarget) -> list[str | Template]:
     """Return the templates that name the paths of a log; without one, their shape does."""
     if target.file.openapi:
-        return [each.template for each in _openapi_operations(target)[0]]
+        operations = _document(target).operations
+        reads = [each for each in operations if each.method in SAFE_METHODS]
+        return [
+            *(each.template for each in operations),
+            *(Template(each.method, each.template, views=each.views) for each in reads),
+        ]
     return list(_templates(target)) if target.file.manage else []
 
 
@@ -266,7 +326,7 @@ def _templates(target: DeclaredTarget) -> list[Template]:
         return route_templates(read_routes(target.file.manage, target.folder, os.environ))
 
 
-def _explored(target: DeclaredTarget, described: _Described, options: MixOptions) -> Mix:
+def _explored(target: DeclaredTarget, described: Described, options: MixOptions) -> Mix:
     """Send each operation's requests, and keep those that are answered with 2xx."""
     target.require_ready()
     operations = described.operations
@@ -290,6 +350,7 @@ def _explored(target: DeclaredTarget, described: _Described, options: MixOptions
         written = _written(target, operations, answers, found, options)
         reads = [each for each in left_out if each.name not in _names(operations)]
         found, left_out = found + written.operations, (*reads, *written.left_out)
+    left_out = (*described.left_out, *left_out)
     return Mix(source=described.source, operations=found, left_out=left_out)
 
 
@@ -305,7 +366,7 @@ def _session(
 
 def _written(
     target: DeclaredTarget,
-    operations: list[ApiOperation],
+    operations: Sequence[ApiOperation],
     answers: Answers,
     reads: Sequence[Operation],
     options: MixOptions,
@@ -346,14 +407,24 @@ def _names(operations: Iterable[ApiOperation]) -> set[str]:
     return {each.name for each in operations if each.method not in SAFE_METHODS}
 
 
-def _openapi_operations(target: DeclaredTarget) -> tuple[list[ApiOperation], str]:
-    """Return the operations of the target's OpenAPI document, and where that is."""
+def _document(target: DeclaredTarget) -> Described:
+    """Read the target's OpenAPI document, and the files beside it to which it refers."""
     location = target.file.openapi or ""
-    if location.startswith("/"):
+    if location.startswith("/") and not Path(location).is_file():
         location = target.url + location
+    elif "://" not in location:
+        location = str(target.folder / location)
+    own = urlsplit(location)[:2]
+
+    def load(address: str) -> str:
+        parts = urlsplit(address)
+        if parts[:2] != own or (address != location and stem_of_path(parts.path)):
+            raise UsageError(f"{address} is not read: another host than {location}, or not safe.")
+        return _fetch(address, target) if own[0] else _read(Path(address))
+
     with step(f"Reading {location}"):
-        text = _fetch(location, target) if "://" in location else _read(target.folder / location)
-        return list(read_operations(text, location)), location
+        path = urlsplit(target.url).path.rstrip("/")
+        return read_document(load(location), location, base_path=path, load=load)
 
 
 def _fetch(url: str, target: DeclaredTarget) -> str:
@@ -361,7 +432,7 @@ def _fetch(url: str, target: DeclaredTarget) -> str:
     headers = target.credentials.headers if is_own else {}
     try:
         response = http.get(url, timeout=_DOCUMENT_SECONDS, headers=headers)
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise LabError(f"{url} does not answer ({error}). Start the target.") from None
     if response.status_code != httpx.codes.OK:
         raise UsageError(

@@ -14,11 +14,11 @@ from load_lab.stack.native.program_paths import require
 from load_lab.targets.mix import Mix, write_mix
 from load_lab.targets.sources.answers import Answers
 from load_lab.targets.sources.explorer import explore, templates_of
-from load_lab.targets.sources.openapi import read_operations
+from load_lab.targets.sources.openapi import read_document
 from load_lab.targets.sources.writes import explore_writes
 from tests.support.writable_api import DOCUMENT, WritableApi, serve_writable_api
 
-OPERATIONS = read_operations(json.dumps(DOCUMENT), "document")
+OPERATIONS = read_document(json.dumps(DOCUMENT), "document").operations
 WRITES = {"POST", "PUT", "PATCH", "DELETE"}
 
 

@@ -1,14 +1,31 @@
-"""Errors of an exploration in which no operation was answered with 2xx."""
+"""What the answers of an exploration say of its credentials."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import httpx
 
 from load_lab.errors import LabError, UsageError
 from load_lab.targets.mix import LeftOut
+from load_lab.targets.sources.exchange import Exchange
 
 _REFUSALS = frozenset({401, 403})
+# So few equal answers may be chance.
+_FEWEST_EQUAL = 3
+
+
+def login_instead(answers: Iterable[Exchange]) -> str:
+    """Return a sentence if most of the answers, one of each operation, redirect to one path or are
+    one page; "" if not. Equal JSON is fine: lists may be empty.
+    """
+    known = list(answers)
+    paths = [each.location.partition("?")[0] for each in known if each.problem and each.location]
+    pages = [each.body for each in known if each.body.strip() and each.is_page]
+    for values, text in ((paths, "redirect to {}"), (pages, "are the same page")):
+        value, count = Counter(values).most_common(1)[0] if values else ("", 0)
+        if count >= _FEWEST_EQUAL and count * 2 > len(known):
+            return f"{count} of {len(known)} answers {text.format(value)}: it asks for a login."
+    return ""
 
 
 def require_success(

@@ -16,23 +16,31 @@ from datetime import datetime
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from lab_settings.messages import shorten
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from load_lab.errors import UsageError
 from load_lab.targets.mix import Arrival, Mix
-from load_lab.targets.sources.templates import Template
-from load_lab.targets.sources.traffic import Recorded, Traffic, encoded
+from load_lab.targets.sources.paths import Template
+from load_lab.targets.sources.traffic import Recorded, Traffic, below, encoded
 
 _COMBINED = re.compile(
     # address - user [time] "request" status …; Nginx writes a quote as \x22, Apache as \".
     r'\S+ \S+ [^\[]*\[([^\]]*)\] "((?:[^"\\]|\\.)*)" ([0-9]{3}) '
 )
-_COMBINED_TIME: Final = "%d/%b/%Y:%H:%M:%S %z"
+_TIMES: Final = ("%d/%b/%Y:%H:%M:%S %z", "%d/%b/%Y:%H:%M:%S.%f %z")
+# Seconds since 1970, which Nginx calls $msec.
+_SECONDS = re.compile(r"[0-9]{9,11}(\.[0-9]+)?")
 _METHOD = re.compile("[A-Z]{1,20}")
-_ESCAPED = re.compile(r"\\x([0-9A-Fa-f]{2})")
+_PROTOCOL = re.compile(r" HTTP/[0-9.]+$")
+# Of Nginx, and of Apache.
+_ESCAPED = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))")
+_CONTROLS = {"b": "%08", "t": "%09", "n": "%0A", "v": "%0B", "f": "%0C", "r": "%0D"}
+_ADDRESS_PARTS = re.compile("https?://([^/?#]*)(.*)", re.DOTALL)
+# A request line with an address, as a proxy gets it.
+_ADDRESS = re.compile(rb'"[A-Z]{1,20} https?://(?:[^/" ?@]*@)?([^/" ?@]+)')
 _EXPECTED = "Nginx's combined format, or the JSON of nginx/snippets/access-log.conf"
 _GZIP_MAGIC = b"\x1f\x8b"
 # A file without these is no text.
@@ -43,27 +51,34 @@ _FIRST_LINES = 1000
 
 @dataclass(frozen=True)
 class LogMix:
-    """The mix of a log. `broken_lines` of its `lines` could not be read. `has_whole_seconds`: the
-    log has no fractions, so the arrivals are spread evenly over their second.
+    """The mix of a log. `broken_lines` of its `lines` could not be read, the first of which is
+    `first_broken`. `has_whole_seconds`: the log has no fractions, so the arrivals are spread evenly
+    over their second.
     """
 
     mix: Mix
     lines: int
     broken_lines: int
+    first_broken: str = ""
     has_whole_seconds: bool = False
 
 
 def read_access_log(
     path: Path,
+    url: str = "",
     *,
     templates: Sequence[str | Template] = (),
     most: int = 100,
     writes: bool = False,
     named: Sequence[str] = (),
+    leave_out: Sequence[str] = (),
     keep_times: bool = False,
 ) -> LogMix:
     """Return the mix of a log, compressed with gzip or not: the weight of an operation is the
     number of its requests.
+
+    `url` is the target's address: its path is not repeated, and requests that name another host are
+    left out. If most requests of the log name one other host, that is the target's in production.
 
     A path without a template is named by its shape. At most `most` addresses per operation, drawn
     evenly. Without `writes` only GET and HEAD; a log has no bodies. `named` are operations that are
@@ -73,8 +88,10 @@ def read_access_log(
     Raises:
         UsageError: the file cannot be read, has another format, or no request that a load can send.
     """
-    traffic = Traffic(templates, most=most, writes=writes, named=named)
-    reading = _Reading(path, traffic, keep_times)
+    traffic = Traffic(templates, most=most, writes=writes, named=named, leave_out=leave_out)
+    reading = _Reading(
+        path, traffic, keep_times, urlsplit(url).path.rstrip("/"), _own_host(path, url)
+    )
     reading.read()
     try:
         operations = traffic.operations()
@@ -86,7 +103,8 @@ def read_access_log(
         left_out=traffic.left_out(),
         arrivals=tuple(reading.arrivals()),
     )
-    return LogMix(mix, reading.lines, reading.broken, keep_times and reading.has_whole_seconds)
+    whole = keep_times and reading.has_whole_seconds
+    return LogMix(mix, reading.lines, reading.broken, reading.first_broken, whole)
 
 
 class _LabLine(BaseModel):
@@ -101,18 +119,24 @@ class _LabLine(BaseModel):
 
 
 class _Line(NamedTuple):
+    """A request of a log; `host` if the log names it."""
+
     time: str
     recorded: Recorded
+    host: str = ""
 
 
 class _Reading:
     """Reads a log once, line by line."""
 
-    def __init__(self, path: Path, traffic: Traffic, keep_times: bool) -> None:
+    def __init__(
+        self, path: Path, traffic: Traffic, keep_times: bool, base_path: str, host: str
+    ) -> None:
         self.lines = self.broken = 0
+        self.first_broken = ""
         self.has_whole_seconds = True
         self._path, self._traffic, self._keep_times = path, traffic, keep_times
-        self._first_broken = ""
+        self._base_path, self._host = base_path, host
         # Of each request in the mix: Unix time, and the place of its operation.
         self._times, self._places = array("d"), array("L")
 
@@ -121,7 +145,8 @@ class _Reading:
             self.lines += 1
             if not self._add(line):
                 self.broken += 1
-                self._first_broken = self._first_broken or line.decode(errors="backslashreplace")
+                text = line.decode(errors="backslashreplace").strip()
+                self.first_broken = self.first_broken or f"line {self.lines}: {shorten(text)}"
                 if self.lines == self.broken == _FIRST_LINES:
                     break
         if not self.lines:
@@ -130,7 +155,7 @@ class _Reading:
         if self.broken * 2 > self.lines:
             raise UsageError(
                 f"{self._path} has no access log of a known format. Expected: {_EXPECTED}. Its "
-                f"first other line: {shorten(self._first_broken.strip())}"
+                f"first other one is {self.first_broken}"
             )
 
     def arrivals(self) -> Iterator[Arrival]:
@@ -157,7 +182,11 @@ class _Reading:
         time = _unix_time(parsed.time) if parsed and self._keep_times else 0.0
         if parsed is None or time is None:
             return False
-        place = self._traffic.add(parsed.recorded)
+        if parsed.host not in ("", self._host):
+            self._traffic.leave_out(parsed.host, "another host", parsed.recorded.status)
+            return True
+        target = below(self._base_path, parsed.recorded.target)
+        place = self._traffic.add(parsed.recorded._replace(target=target))
         if place is not None and self._keep_times:
             self._times.append(time)
             self._places.append(place)
@@ -193,18 +222,47 @@ def _parse_combined(line: bytes) -> _Line | None:
         return None
     time, request, status = match.groups()
     # Anything can be sent instead of a request: "-", or the start of a TLS handshake.
-    method, _, target = request.rpartition(" ")[0].partition(" ")
+    method, _, target = _PROTOCOL.sub("", request).partition(" ")
     if "\\" in target:
-        target = _ESCAPED.sub(r"%\1", target)
+        target = _ESCAPED.sub(_unescaped, target)
     method = method if _METHOD.fullmatch(method) else ""
-    return _Line(time, Recorded(method, encoded(target), int(status)))
+    host = ""
+    if target.startswith(("http://", "https://")):
+        parts = _ADDRESS_PARTS.fullmatch(target)
+        # Without user and password.
+        host = shorten(encoded(parts[1].rpartition("@")[2].lower())) if parts else ""
+        target = parts[2] if parts and parts[2].startswith("/") else f"/{parts[2]}" if parts else ""
+    return _Line(time, Recorded(method, encoded(target), int(status)), host)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code, character = match.groups()
+    return f"%{code}" if code else _CONTROLS.get(character, character)
+
+
+def _own_host(path: Path, url: str) -> str:
+    """Return the host that is the target's in a log with addresses: that of `url`, else the one
+    that most of the requests name; "" if there is none.
+    """
+    own = urlsplit(url).netloc
+    # What can't be read twice: a pipe.
+    if not path.is_file():
+        return own
+    matches = map(_ADDRESS.search, _lines(path))
+    hosts = Counter(match[1].decode(errors="replace").lower() if match else "" for match in matches)
+    host, count = hosts.most_common(1)[0] if hosts else ("", 0)
+    return own if own in hosts else host if count * 2 > hosts.total() else ""
 
 
 @lru_cache(maxsize=1000)
 def _unix_time(text: str) -> float | None:
     try:
-        if "T" in text:
-            return datetime.fromisoformat(text).timestamp()
-        return datetime.strptime(text, _COMBINED_TIME).timestamp()
+        if "/" not in text:
+            return (
+                float(text)
+                if _SECONDS.fullmatch(text)
+                else datetime.fromisoformat(text).timestamp()
+            )
+        return datetime.strptime(text, _TIMES["." in text]).timestamp()
     except (ValueError, OverflowError, OSError):
         return None

@@ -3,14 +3,27 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from load_lab.targets.sources.exchange import Exchange
 from load_lab.targets.sources.json_or_yaml import Json
-from load_lab.targets.sources.placeholders import Shapes, prefixes, shape, shape_above
+from load_lab.targets.sources.pages import links
+from load_lab.targets.sources.paths import (
+    Match,
+    Templates,
+    Values,
+    fill,
+    parameter_names,
+    prefixes,
+    shape,
+    shape_above,
+    words,
+)
 from load_lab.targets.sources.samples import Samples
 
 # Limits for what one answer, or all of them, can add.
@@ -21,7 +34,6 @@ _MOST_LEVELS = 12
 _MOST_CHARACTERS = 200
 
 _T = TypeVar("_T")
-Values = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -37,7 +49,7 @@ class Item:
 class Answers:
     """Values for parameters. `base`: the target's address; those of other hosts are ignored."""
 
-    def __init__(self, templates: Shapes, base: httpx.URL) -> None:
+    def __init__(self, templates: Templates, base: httpx.URL) -> None:
         self.samples = Samples()
         self._templates = templates
         self._host = base.netloc.decode()
@@ -45,12 +57,25 @@ class Answers:
         self._known: dict[str, dict[Values, None]] = defaultdict(dict)
         self._items: dict[str, list[Item]] = defaultdict(list)
         self._fields: dict[str, dict[str, None]] = defaultdict(dict)
+        # Of successful requests, by the name of the parameter.
+        self._used: dict[str, dict[str, None]] = defaultdict(dict)
+        self._empty = set[str]()
 
-    def learn(self, template: str, values: Values, body: bytes) -> None:
+    def learn(self, template: str, values: Values, exchange: Exchange) -> None:
         """Take what a successful answer contains; `values` are those of the request's path."""
         self._learn_values(template, values)
+        for name, value in zip(parameter_names(template), values, strict=True):
+            _add(self._used[plain(name)], value)
+        if exchange.is_page:
+            for link in links(exchange.body):
+                with suppress(ValueError):
+                    self._learn_address(urljoin(self._base_path + fill(template, values), link))
+            return
+        body = exchange.body
         document = parse(body)
         found = _items(document)[:_MOST_ITEMS]
+        if not found and _has_list(document):
+            self._empty.add(shape(template))
         self.samples.learn(shape(template), found, document)
         items = self._items[shape(template)]
         for each in found:
@@ -71,12 +96,43 @@ class Answers:
         """Return the items of the list above the template: `/orders/` for `/orders/{id}/`."""
         return self._items.get(shape_above(template), [])
 
-    def fields(self, name: str) -> list[str]:
-        """Return the values of fields that have this name, in any answer."""
-        return list(self._fields.get(plain(name), ()))
+    def is_empty(self, template: str) -> bool:
+        """Return whether the list above the template was answered, and has no items."""
+        return shape_above(template) in self._empty and not self.items_above(template)
 
-    def match(self, address: str) -> tuple[str, Values] | None:
-        """Return the shape and the values of an address on the target."""
+    def fields(self, name: str) -> list[str]:
+        """Return the values of fields that have this name, or that of its last part, in any
+        answer.
+        """
+        names = dict.fromkeys((plain(name), plain(name.rpartition(".")[2])))
+        return [value for each in names for value in self._fields.get(each, ())]
+
+    def used(self, name: str) -> list[str]:
+        """Return the values of parameters of this name, in any path that was answered with 2xx."""
+        return list(self._used.get(plain(name), ()))
+
+    def addresses(self, name: str) -> list[str]:
+        """Return the addresses that a parameter may be, which is a whole one: `order_href` is the
+        field `…_href` of the items of the list whose path has the word `orders`.
+        """
+        *subject, kind = words(name) or [""]
+        lists = {each: set(map(_singular, words(each))) for each in self._items}
+        subject_words = set(map(_singular, subject))
+        fitting = [each for each, found in lists.items() if subject_words <= found]
+        ordered = sorted(fitting, key=lambda each: len(lists[each]))
+        fields = (
+            text
+            for each in ordered
+            for item in self._items[each]
+            for field, text in item.fields.items()
+            # Of the item itself: other fields may have addresses, too.
+            if kind and field.endswith(kind) and (self._path(text) or "").startswith(f"{each}/")
+        )
+        paths = map(self._path, (*self.fields(name), *fields))
+        return list(dict.fromkeys(path for path in paths if path and path.startswith("/")))
+
+    def match(self, address: str) -> Match | None:
+        """Return the template and the values of an address on the target."""
         path = self._path(address)
         return self._templates.match(path) if path else None
 
@@ -86,7 +142,7 @@ class Answers:
 
     def _learn_address(self, text: str) -> None:
         if match := self.match(text):
-            self._learn_values(*match)
+            self._learn_values(match.template.path_template, match.values)
 
     def _path(self, text: str) -> str | None:
         """Return the path of an address on the target, below its base path; None for other texts
@@ -98,13 +154,18 @@ class Answers:
             address = urlsplit(text)
         except ValueError:
             return None
-        is_own = address.netloc in ("", self._host) and address.path.startswith(self._base_path)
+        is_below = f"{address.path}/".startswith(f"{self._base_path}/")
+        is_own = address.netloc in ("", self._host) and is_below
         return address.path.removeprefix(self._base_path) if is_own else None
 
 
 def plain(name: str) -> str:
     """Return a name for comparison: `orderId`, `order_id` and `order-id` are one."""
     return "".join(filter(str.isalnum, name)).lower()
+
+
+def _singular(word: str) -> str:
+    return f"{word[:-3]}y" if word.endswith("ies") else word.removesuffix("s")
 
 
 def _add(values: dict[_T, None], value: _T) -> None:
@@ -131,12 +192,23 @@ def _items(document: Any, levels: int = 2) -> list[Any]:
     return max(lists, key=len, default=[])
 
 
+def _has_list(document: Any) -> bool:
+    values = document.values() if isinstance(document, dict) else [document]
+    return any(isinstance(value, list) for value in values)
+
+
 def _fields(item: Any) -> Iterator[tuple[str, str]]:
-    """Yield the fields of an item that can be values."""
-    members = item.items() if isinstance(item, dict) else [("", item)]
-    for name, value in members:
+    """Yield the fields of an item that can be values, then those of its objects, with both names:
+    `execution.workflowId`.
+    """
+    members = item if isinstance(item, dict) else {"": item}
+    for name, value in members.items():
         if text := _text(value):
             yield plain(name), text
+    for name, value in members.items():
+        for inner, each in value.items() if isinstance(value, dict) else ():
+            if text := _text(each):
+                yield plain(f"{name}{inner}"), text
 
 
 def _leaves(node: Any, name: str = "", levels: int = _MOST_LEVELS) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from load_lab.targets.mix import UNIQUE
 from load_lab.targets.sources.json_or_yaml import Json, Node
 from load_lab.targets.sources.samples import Samples
-from load_lab.targets.sources.schemas import Schema, fitted, read_schema
+from load_lab.targets.sources.schemas import Schema, fitted, read_schema, typed
 from load_lab.targets.sources.secret_words import credential_in_body
 from load_lab.targets.sources.values import find_values, unique_text
 
@@ -58,7 +58,7 @@ def read_body_type(body: Node) -> BodyType | None:
             nodes = [media.at("example")]
             nodes += [each.at("value") for _, each in media.at("examples").members()]
             schema = read_schema(media.at("schema"))
-            found = (node.json() for node in nodes if node.exists)
+            found = (typed(node.json(), schema) for node in nodes if node.exists)
             return BodyType(media_type, schema, (*found, *schema.examples))
     return None
 

@@ -7,9 +7,9 @@ from itertools import islice, product
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from load_lab.targets.sources.answers import Answers, Values, plain
+from load_lab.targets.sources.answers import Answers, plain
 from load_lab.targets.sources.openapi import ApiOperation, Parameter
-from load_lab.targets.sources.placeholders import fill
+from load_lab.targets.sources.paths import Values, fill, shape_above
 
 # The origin of values that are certain, and may be few.
 ADDRESSES = "addresses"
@@ -45,8 +45,15 @@ def find_candidates(operation: ApiOperation, answers: Answers, seed: int) -> Ite
     """
     found = list(islice(queries(operation, answers), _MOST_COMBINED))
     for origin, values in _values(operation, answers):
-        pairs = list(product(dict.fromkeys(values), found))
+        fitting = [each for each in dict.fromkeys(values) if _agree(each, operation)]
+        pairs = list(product(fitting, found))
         yield Finding(origin, _candidates(operation, _spread(pairs, seed)))
+
+
+def _agree(values: Values, operation: ApiOperation) -> bool:
+    """Return whether values are those that the user gives, where there are some."""
+    pairs = zip(operation.path, values, strict=True)
+    return all(value in parameter.given for parameter, value in pairs if parameter.given)
 
 
 def _candidates(
@@ -65,10 +72,19 @@ def _spread(values: Sequence[_T], seed: int) -> list[_T]:
 
 
 def missing_values(operation: ApiOperation, answers: Answers) -> str:
-    """Return why an operation has no candidate."""
-    names = [p.name for p in operation.query if not _pool(p, answers)]
-    missing = names or [f"{{{p.name}}}" for p in operation.path]
-    return f"no value found for {', '.join(missing)}"
+    """Return why an operation has no candidate: the parameters without a value."""
+    template, count = operation.template, len(operation.path)
+    missing = [
+        f"{{{p.name}}}"
+        for i, p in enumerate(operation.path, start=1)
+        if not (_pool(p, answers) or answers.known(template, i))
+    ]
+    missing += [p.name for p in operation.query if not _pool(p, answers)]
+    names = ", ".join(missing or [f"{{{p.name}}}" for p in operation.path])
+    is_empty = count and answers.is_empty(template)
+    return f"no value found for {names}" + (
+        f": the list {shape_above(template)} is empty" if is_empty else ""
+    )
 
 
 def _values(operation: ApiOperation, answers: Answers) -> Iterator[tuple[str, Iterable[Values]]]:
@@ -77,6 +93,15 @@ def _values(operation: ApiOperation, answers: Answers) -> Iterator[tuple[str, It
         yield "path", [()]
         return
     *before, last = operation.path
+    if operation.template.startswith("{"):
+        first, *others = operation.path
+        rest = list(islice(_combined(others, answers), _MOST_COMBINED))
+        addresses = first.given or answers.addresses(first.name)
+        yield "hrefs", [(each, *values) for each in addresses for values in rest]
+        return
+    if all(parameter.given for parameter in operation.path):
+        yield "given", islice(_combined(operation.path, answers), _MOST_COMBINED)
+        return
     yield ADDRESSES, answers.known(operation.template, len(operation.path))
     items = answers.items_above(operation.template)
     for field in identifiers(last.name):
@@ -84,16 +109,20 @@ def _values(operation: ApiOperation, answers: Answers) -> Iterator[tuple[str, It
     outer = answers.known(operation.template, len(before)) or _combined(before, answers)
     outer = list(islice(outer, _MOST_COMBINED))
     yield "document", [(*values, value) for values in outer for value in last.values]
-    fields = answers.fields(last.name)[:_MOST_COMBINED]
-    yield "fields", [(*values, value) for values in outer for value in fields]
+    for origin, found in (
+        ("names", answers.used(last.name)),
+        ("fields", answers.fields(last.name)),
+    ):
+        yield origin, [(*values, value) for values in outer for value in found[:_MOST_COMBINED]]
 
 
 def identifiers(name: str) -> tuple[str, ...]:
-    """Return the fields of an item that may be the value of a parameter: its whole name, the last
-    word of it (`slug` of `order_slug`), then the usual ones.
+    """Return the fields of an item that may be the value of a parameter: its whole name, what
+    stands behind a dot, the last word of it (`slug` of `order_slug`), then the usual ones.
     """
-    last_word = re.split(r"[_-]|(?<=[a-z])(?=[A-Z])", name)[-1]
-    return tuple(dict.fromkeys((plain(name), plain(last_word), *_IDENTIFIERS)))
+    last_part = name.rpartition(".")[2]
+    last_word = re.split(r"[_-]|(?<=[a-z])(?=[A-Z])", last_part)[-1]
+    return tuple(dict.fromkeys((plain(name), plain(last_part), plain(last_word), *_IDENTIFIERS)))
 
 
 def _combined(parameters: Iterable[Parameter], answers: Answers) -> Iterator[Values]:
@@ -102,7 +131,10 @@ def _combined(parameters: Iterable[Parameter], answers: Answers) -> Iterator[Val
 
 
 def _pool(parameter: Parameter, answers: Answers) -> list[str]:
-    return [*parameter.values, *answers.fields(parameter.name)]
+    if parameter.given:
+        return list(parameter.given)
+    found = (*answers.used(parameter.name), *answers.fields(parameter.name))
+    return list(dict.fromkeys((*parameter.values, *found, *parameter.guesses)))
 
 
 def queries(operation: ApiOperation, answers: Answers) -> Iterator[str]:

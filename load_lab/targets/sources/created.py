@@ -9,7 +9,7 @@ from load_lab.targets.sources.answers import Answers, parse, plain
 from load_lab.targets.sources.candidates import identifiers
 from load_lab.targets.sources.exchange import Exchange
 from load_lab.targets.sources.json_or_yaml import Json
-from load_lab.targets.sources.placeholders import parameter_names, shape
+from load_lab.targets.sources.paths import parameter_names, shape
 
 LOCATION = "Location"
 
@@ -35,7 +35,7 @@ def find_identifiers(template: str, exchange: Exchange, answers: Answers) -> Ite
     addresses = [(prefix + key, _text(value)) for key, value in fields.items()]
     for key, text in (*addresses, (LOCATION, exchange.location)):
         match = answers.match(text)
-        if match and match[0] == _object_shape(template):
+        if match and match.template.shape == _object_shape(template):
             yield Identifier(key, _last_segment(text))
 
 

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -28,8 +28,8 @@ _JSON_WEB_TOKEN = re.compile(r"eyJ[\w-]+(\.[\w-]+)*")
 @dataclass(frozen=True)
 class Exchange:
     """The answer to a request. `status` is None if there was none; `problem` is empty if it was
-    2xx; `body` is empty unless it is JSON; `challenge` is the scheme of WWW-Authenticate, and
-    `location` the header of that name.
+    2xx; `body` is empty unless it is JSON, or the page of a 2xx; `challenge` is the scheme of
+    WWW-Authenticate, and `location` the header of that name.
     """
 
     status: int | None = None
@@ -37,6 +37,7 @@ class Exchange:
     body: bytes = b""
     challenge: str = ""
     location: str = ""
+    is_page: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,11 @@ class Content:
 
 
 def send(
-    client: httpx.Client, method: Method, path: str, content: Content | None = None
+    client: httpx.Client,
+    method: Method,
+    path: str,
+    content: Content | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> Exchange:
     """Send a request. Cookies of the answer are not stored: in a load, each client is new.
 
@@ -59,9 +64,10 @@ def send(
     """
     cookies = httpx.Cookies(client.cookies)
     try:
+        request = _request(client, method, path, content, headers or {})
         if method in SAFE_METHODS:
-            return _send_again_if_closed(client, method, path)
-        return _send(client, method, path, content)
+            return _send_again_if_closed(client, request)
+        return _send(client, request)
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         raise LabError(
             f"{client.base_url} accepts no connection for {method} {shorten(path)} ({error}). "
@@ -69,41 +75,47 @@ def send(
         ) from None
     except httpx.TimeoutException:
         return Exchange(problem=f"no complete answer within {_TIMEOUT:.0f} s")
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeEncodeError) as error:
         return Exchange(problem=f"no valid answer ({type(error).__name__}: {shorten(error)})")
     finally:
         client.cookies = cookies
 
 
-def _send_again_if_closed(client: httpx.Client, method: Method, path: str) -> Exchange:
+def _request(
+    client: httpx.Client,
+    method: Method,
+    path: str,
+    content: Content | None,
+    headers: Mapping[str, str],
+) -> httpx.Request:
+    own = dict(headers)
+    if content:
+        own["content-type"] = content.media_type
+    body = content.text.encode() if content else None
+    return client.build_request(method, path, content=body, headers=own, timeout=_TIMEOUT)
+
+
+def _send_again_if_closed(client: httpx.Client, request: httpx.Request) -> Exchange:
     try:
-        return _send(client, method, path)
+        return _send(client, request)
     except _CLOSED:
-        return _send(client, method, path)
+        return _send(client, request)
 
 
-def _send(
-    client: httpx.Client, method: Method, path: str, content: Content | None = None
-) -> Exchange:
+def _send(client: httpx.Client, request: httpx.Request) -> Exchange:
     deadline = time.monotonic() + _TIMEOUT
-    request = client.build_request(
-        method,
-        path,
-        content=content.text.encode() if content else None,
-        headers={"Content-Type": content.media_type} if content else None,
-        timeout=_TIMEOUT,
-    )
     response = client.send(request, stream=True, follow_redirects=False)
     with closing(response):
         body = _read(response, deadline)
     status = response.status_code
     location = response.headers.get("location", "")
-    is_json = "json" in response.headers.get("content-type", "")
-    body = body if is_json else b""
+    media_type = response.headers.get("content-type", "")
+    is_page = response.is_success and "html" in media_type
+    body = body if "json" in media_type or is_page else b""
     if response.is_success:
-        return Exchange(status, body=body, location=location)
+        return Exchange(status, body=body, location=location, is_page=is_page)
     if response.has_redirect_location:
-        return Exchange(status, f"redirects to {shorten(location)}")
+        return Exchange(status, f"redirects to {shorten(location)}", location=location)
     challenge = response.headers.get("www-authenticate", "").partition(" ")[0]
     return Exchange(status, f"answered {status}", body, challenge)
 

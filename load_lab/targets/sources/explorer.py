@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import httpx
 
+from load_lab.console import note
+from load_lab.errors import LabError
 from load_lab.targets.mix import LeftOut, Operation, Request
-from load_lab.targets.sources.access import require_success
+from load_lab.targets.sources.access import login_instead, require_success
 from load_lab.targets.sources.answers import Answers
 from load_lab.targets.sources.candidates import (
     ADDRESSES,
@@ -18,7 +20,7 @@ from load_lab.targets.sources.candidates import (
 )
 from load_lab.targets.sources.exchange import Exchange, send
 from load_lab.targets.sources.openapi import ApiOperation
-from load_lab.targets.sources.placeholders import Shapes, shape
+from load_lab.targets.sources.paths import Templates, shape
 from load_lab.targets.sources.safety import (
     is_named,
     left_out_reason,
@@ -42,6 +44,7 @@ class _Entry:
     paths: list[str] = field(default_factory=list)
     expect: int = 0
     sent: set[str] = field(default_factory=set)
+    first: Exchange | None = None
     last: Exchange | None = None
     last_path: str = ""
     successes: Counter[str] = field(default_factory=Counter)
@@ -88,6 +91,12 @@ def explore(
     exploration.run(entries, most)
     left_out = [LeftOut(name=each.name, reason=why) for each, why in reasons.items() if why]
     left_out += [exploration.left_out(entry) for entry in entries if not entry.paths]
+    if login := login_instead(entry.first for entry in entries if entry.first):
+        if session:
+            raise LabError(
+                f"{login} The credentials of the target's file are wrong, or their session is over."
+            )
+        note(login)
     if not any(entry.paths for entry in entries):
         require_success(left_out, client, list(_credentials(entries)))
     return tuple(_operation(entry) for entry in entries if entry.paths), tuple(left_out)
@@ -102,11 +111,11 @@ def unsent(
     }
 
 
-def templates_of(operations: Sequence[ApiOperation]) -> Shapes:
+def templates_of(operations: Sequence[ApiOperation]) -> Templates:
     """Return the templates, also of operations that are never sent: `/users/logout/` would fit
     `/users/{id}/`.
     """
-    return Shapes(operation.template for operation in operations)
+    return Templates(operation.template for operation in operations)
 
 
 class _Exploration:
@@ -139,7 +148,11 @@ class _Exploration:
             return LeftOut(name=name, status=last.status, reason=entry.unsafe)
         if last is None:
             return LeftOut(name=name, reason=missing_values(entry.operation, self._answers))
-        return LeftOut(name=name, status=last.status, reason=f"{entry.last_path} {last.problem}")
+        required = (*entry.operation.headers, *entry.operation.cookies)
+        is_refused = last.status is not None and 400 <= last.status < 500
+        names = f"; it requires {', '.join(p.name for p in required)}" if required else ""
+        reason = f"{entry.last_path} {last.problem}{names if is_refused else ''}"
+        return LeftOut(name=name, status=last.status, reason=reason)
 
     def _extend(self, entry: _Entry, goal: int) -> bool:
         """Send requests until the operation has so many addresses. Return whether it has more."""
@@ -166,20 +179,29 @@ class _Exploration:
         """
         path = candidate.path.partition("?")[0]
         match = self._templates.match(path)
-        is_own = match is not None and match[0] == shape(entry.operation.template)
+        template = entry.operation.template
+        # An address in place of a parameter belongs to no other operation.
+        is_address = template.startswith("{")
+        is_own = match.template.shape == shape(template) if match else is_address
         is_safe = entry.may_write or not stem_of_path(candidate.path)
-        return candidate.path not in entry.sent and is_own and is_safe
+        is_here = candidate.path.startswith("/")
+        return is_here and candidate.path not in entry.sent and is_own and is_safe
 
     def _send(self, entry: _Entry, candidate: Candidate) -> bool:
         operation = entry.operation
-        exchange = send(self._client, operation.method, candidate.path)
+        exchange = send(
+            self._client, operation.method, candidate.path, headers=operation.request_headers
+        )
         if self._session and not entry.sent:
             entry.unsafe = self._session.check(operation)
         entry.sent.add(candidate.path)
+        # Of a page alone, the body is compared with others.
+        without_body = exchange if exchange.is_page else replace(exchange, body=b"")
+        entry.first = entry.first or without_body
         entry.last, entry.last_path = exchange, candidate.path
         if entry.unsafe or exchange.status is None or exchange.problem:
             return False
-        self._answers.learn(operation.template, candidate.values, exchange.body)
+        self._answers.learn(operation.template, candidate.values, exchange)
         entry.expect = entry.expect or exchange.status
         # A mix has one status for an operation.
         if exchange.status == entry.expect:
@@ -194,6 +216,7 @@ def _operation(entry: _Entry) -> Operation:
         method=entry.operation.method,
         weight=1,
         expect=entry.expect,
+        headers=entry.operation.request_headers,
         requests=tuple(Request(path=path) for path in entry.paths),
     )
 

@@ -1,9 +1,10 @@
 """A mix from a HAR file: what a browser recorded of a session (W3C's HTTP Archive 1.2)."""
 
 import json
-from collections import Counter
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from lab_settings.messages import problem, shorten
@@ -11,11 +12,11 @@ from pydantic import BaseModel, Field, ValidationError
 
 from load_lab.errors import UsageError
 from load_lab.targets.mix import KEPT_HEADERS, SAFE_METHODS, Mix
-from load_lab.targets.sources.templates import Template
-from load_lab.targets.sources.traffic import Recorded, Traffic, encoded
+from load_lab.targets.sources.paths import Template
+from load_lab.targets.sources.traffic import Recorded, Traffic, below, encoded
 
 _HINT = "Record one: the browser's developer tools, Network, Save all as HAR."
-_HOSTS_SHOWN = 5
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}:")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -43,10 +44,12 @@ class _Response(BaseModel):
 class _Entry(BaseModel):
     request: _Request
     response: _Response
+    # Of Chrome: "memory" or "disk".
+    from_cache: Any = Field(default=None, alias="_fromCache")
 
 
 class _Log(BaseModel):
-    entries: list[_Entry]
+    entries: list[Any]
 
 
 class _Archive(BaseModel):
@@ -55,15 +58,16 @@ class _Archive(BaseModel):
 
 def read_har(
     path: Path,
-    host: str,
+    url: str,
     *,
     templates: Sequence[str | Template] = (),
     most: int = 100,
     writes: bool = False,
     named: Sequence[str] = (),
+    leave_out: Sequence[str] = (),
 ) -> Mix:
-    """Return the mix of the requests to `host` (`example.org`, `127.0.0.1:8000`), with at most
-    `most` addresses per operation.
+    """Return the mix of the requests to the target at `url`, with at most `most` addresses per
+    operation. Every other entry is counted in what is left out.
 
     Without `writes` only GET and HEAD, and no bodies. `named` are operations that are in the mix
     although a word in them says that they write.
@@ -75,12 +79,15 @@ def read_har(
     entries = _read(path).log.entries
     if not entries:
         raise UsageError(f"{path} has no entries. {_HINT}")
-    own = [entry for entry in entries if _host(entry.request.url) == host.lower()]
-    if not own:
-        raise UsageError(f"{path} has no request to {host}. Its hosts: {_hosts(entries)}.")
-    traffic = Traffic(templates, most=most, writes=writes, named=named)
-    for entry in own:
-        traffic.add(_recorded(entry))
+    traffic = Traffic(templates, most=most, writes=writes, named=named, leave_out=leave_out)
+    base_path = urlsplit(url).path.rstrip("/")
+    for number, entry in enumerate(map(_entry, entries), start=1):
+        if isinstance(entry, str):
+            traffic.leave_out(f"entry {number}", entry)
+        elif reason := _other(entry, url):
+            traffic.leave_out(*reason, entry.response.status)
+        else:
+            traffic.add(_recorded(entry, base_path))
     try:
         operations = traffic.operations()
     except UsageError as error:
@@ -96,13 +103,36 @@ def _read(path: Path) -> _Archive:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise UsageError(
-            f"{path} is no HAR file: {shorten(place)}: {problem(first)}. {_HINT}"
-        ) from None
+        raise UsageError(f"{path} is no HAR file: {_problem(error)}. {_HINT}") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not JSON ({shorten(error)}). {_HINT}") from None
+
+
+def _entry(document: Any) -> _Entry | str:
+    """Return an entry, or why it can't be read."""
+    try:
+        return _Entry.model_validate(document)
+    except ValidationError as error:
+        return _problem(error)
+
+
+def _problem(error: ValidationError) -> str:
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"])) or "the whole"
+    return f"{shorten(place)}: {problem(first)}"
+
+
+def _other(entry: _Entry, url: str) -> tuple[str, str] | None:
+    """Return name and reason of an entry that is no request to the target."""
+    host, scheme = _host(entry.request.url), _SCHEME.match(entry.request.url)
+    if host is None:
+        return scheme[0] if scheme else "no address", "no HTTP request of this server"
+    if host != _host(url):
+        return shorten(host), "another host"
+    base_path = urlsplit(url).path.rstrip("/")
+    if not f"{urlsplit(entry.request.url).path}/".startswith(f"{base_path}/"):
+        return host, "outside of the target's path"
+    return (host, "from the browser's cache") if entry.from_cache else None
 
 
 def _host(url: str) -> str | None:
@@ -118,18 +148,13 @@ def _host(url: str) -> str | None:
     return name if port in (None, _DEFAULT_PORTS[parts.scheme]) else f"{name}:{port}"
 
 
-def _hosts(entries: Sequence[_Entry]) -> str:
-    counts = Counter(host for entry in entries if (host := _host(entry.request.url)))
-    return ", ".join(shorten(host) for host, _ in counts.most_common(_HOSTS_SHOWN)) or "none"
-
-
-def _recorded(entry: _Entry) -> Recorded:
+def _recorded(entry: _Entry, base_path: str) -> Recorded:
     request = entry.request
     parts = urlsplit(request.url)
     query = f"?{parts.query}" if parts.query else ""
     return Recorded(
         method=request.method,
-        target=encoded((parts.path or "/") + query),
+        target=below(base_path, encoded((parts.path or "/") + query)),
         status=entry.response.status,
         headers=tuple(sorted(_headers(request.headers).items())),
         body=request.body.text if request.body and request.method not in SAFE_METHODS else None,

@@ -1,22 +1,26 @@
 """A JSON or YAML document: parts of it are read by name, through its references."""
 
-import datetime
 import gc
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias, cast
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 import yaml
 from lab_settings.messages import shorten
 
-from load_lab.errors import UsageError
+from load_lab.errors import LabError, UsageError
 
 # A larger integer is no value of a parameter, and Python refuses to print it.
 _MOST_BITS = 64
 _MOST_LEVELS = 500
+# Files to which a document refers, and where it has them then.
+_MOST_FILES = 500
+_FILES = "x-files"
 
+Load = Callable[[str], str]
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 
@@ -28,6 +32,9 @@ class Node:
     def __init__(self, value: object, root: object) -> None:
         self._root = root
         self._value = _follow(value, root)
+        # What a reference names that can't be read.
+        reference = value.get("$ref") if isinstance(value, dict) else None
+        self.unread = str(reference) if reference and self._value is None else ""
         # The same for all nodes of one place in the document.
         self.place = id(value)
 
@@ -48,7 +55,7 @@ class Node:
             yield from (Node(value, self._root) for value in self._value)
 
     def text(self) -> str:
-        """Return a string, number, boolean or date as a request has it; "" for anything else."""
+        """Return a string, number or boolean as a request has it; "" for anything else."""
         match self._value:
             case bool():
                 return str(self._value).lower()
@@ -58,18 +65,24 @@ class Node:
                 text = str(self._value)
                 # Only a character that can be sent: JSON can have half of a surrogate pair.
                 return text if text.isprintable() else ""
-            case datetime.date():
-                return self._value.isoformat()
             case _:
                 return ""
 
     def json(self) -> Json:
-        """Return the part as it is; YAML's dates as text."""
+        """Return the part as it is."""
         return cast(Json, json.loads(json.dumps(self._value, default=str)))
 
     @property
     def exists(self) -> bool:
         return self._value is not None
+
+    @property
+    def is_object(self) -> bool:
+        return isinstance(self._value, dict)
+
+    @property
+    def is_true(self) -> bool:
+        return self.text().lower() == "true"
 
     def texts(self) -> list[str]:
         """Return the texts of a list's elements, or of the value itself."""
@@ -77,8 +90,9 @@ class Node:
         return [text for node in nodes if (text := node.text())]
 
 
-def parse_document(text: str, source: str) -> Node:
-    """Parse a document that is a JSON or YAML object; `source` names it in errors.
+def parse_document(text: str, source: str, load: Load | None = None) -> Node:
+    """Parse a document that is a JSON or YAML object; `source` is its address or file. `load`
+    returns the text of another one, to which it refers.
 
     Raises:
         UsageError: it is empty, a web page, neither JSON nor YAML, or not an object.
@@ -96,11 +110,57 @@ def parse_document(text: str, source: str) -> Node:
         raise UsageError(
             f"{source} is no OpenAPI document: it is not an object, but {shorten(content)!r}."
         )
+    if load:
+        _add_files(content, source, load)
     return Node(content, content)
 
 
+def _add_files(document: dict[str, Any], source: str, load: Load) -> None:
+    """Add the files to which a document refers to it, and let the references name their place. One
+    that can't be had stays as it is.
+    """
+    files: dict[str, str] = {}
+    parts: dict[str, object] = {}
+    waiting: list[tuple[object, str, str]] = [(document, source, "#")]
+    seen = set[int]()
+    while waiting:
+        node, location, place = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, dict):
+            reference = node.get("$ref")
+            if isinstance(reference, str) and not reference.startswith("#"):
+                name, _, pointer = reference.partition("#")
+                # Invalid, or one that can't be had.
+                with suppress(ValueError, LabError):
+                    address = urljoin(location, name)
+                    if address not in files and len(files) < _MOST_FILES:
+                        files[address] = ""
+                        content = _parse(load(address), address)
+                        files[address] = f"#/{_FILES}/{len(parts)}"
+                        parts[str(len(parts))] = content
+                        waiting.append((content, address, files[address]))
+                    if place_there := files.get(address):
+                        node["$ref"] = place_there + pointer
+            elif isinstance(reference, str):
+                node["$ref"] = place + reference[1:]
+        waiting.extend((each, location, place) for each in _parts(node))
+    document[_FILES] = parts
+
+
+# Their content is data, which refers to nothing.
+_DATA = ("example", "examples", "default", "enum", "const")
+
+
+def _parts(node: object) -> list[object]:
+    if isinstance(node, dict):
+        return [each for name, each in node.items() if name not in _DATA]
+    return node if isinstance(node, list) else []
+
+
 def _parse(text: str, source: str) -> object:
-    language = "JSON" if text[0] in "{[" else "YAML"
+    language = "JSON" if text[:1] in "{[" else "YAML"
     try:
         with _collector_paused():
             return json.loads(text) if language == "JSON" else _load_yaml(text)
@@ -112,6 +172,25 @@ def _parse(text: str, source: str) -> object:
         ) from None
 
 
+class _Loader(yaml.CSafeLoader):
+    """Takes a scalar without quotes for a number, a boolean or null only if it is written as JSON
+    writes it. `NO`, `on`, `12:30`, `010115`, `1.10` and dates keep their text.
+    """
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _kind, _regex, _first in (
+    ("bool", "true|false", "tf"),
+    ("int", "-?(?:0|[1-9][0-9]{0,18})", "-0123456789"),
+    ("float", r"-?(?:0|[1-9][0-9]{0,15})\.(?:[0-9]{0,15}[1-9]|0)", "-0123456789"),
+    ("null", "~|null|Null|NULL|", ("~", "n", "N", "")),
+    ("merge", "<<", "<"),
+):
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_kind}", re.compile(f"(?:{_regex})\\Z"), list(_first)
+    )
+
+
 def _load_yaml(text: str) -> object:
     """Load YAML with the parser in C: the one in Python takes minutes for a document of 4 MB."""
     depth = 0
@@ -121,7 +200,7 @@ def _load_yaml(text: str) -> object:
         # The parser in C recurses without a limit: a deep document ends the process.
         if depth > _MOST_LEVELS:
             raise ValueError(f"more than {_MOST_LEVELS} levels")
-    return yaml.load(text, yaml.CSafeLoader)
+    return yaml.load(text, _Loader)  # noqa: S506 - it constructs what the safe one does
 
 
 @contextmanager

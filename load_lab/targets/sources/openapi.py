@@ -1,26 +1,56 @@
 """The operations of an OpenAPI document, version 3.0 or 3.1."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, get_args
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
+
+from lab_settings.messages import shorten
 
 from load_lab.errors import UsageError
-from load_lab.targets.mix import SAFE_METHODS, Method
-from load_lab.targets.sources.json_or_yaml import Node, parse_document
-from load_lab.targets.sources.placeholders import parameter_names
+from load_lab.targets.mix import SAFE_METHODS, LeftOut, Method
+from load_lab.targets.sources.json_or_yaml import Load, Node, parse_document
+from load_lab.targets.sources.paths import parameter_names, words
+from load_lab.targets.sources.secret_words import credential_in_form
 
 _METHODS: Final[dict[str, Method]] = {method.lower(): method for method in get_args(Method)}
 _READ_VERSIONS = re.compile(r"3\.[01](\..*)?")
 
 
+# Of what was left out, in an error.
+_MOST_SHOWN = 5
+# Headers of a request that no document decides: who asks, in which form, for which method, and
+# those of one connection (RFC 9110, 7.6.1).
+_OWN_HEADERS = frozenset(
+    {
+        *("accept", "authorization", "connection", "content-length", "content-type", "cookie"),
+        *("expect", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te"),
+        *("trailer", "transfer-encoding", "upgrade", "x-http-method", "x-http-method-override"),
+        "x-method-override",
+    }
+)
+
+
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that a request must have. `values`: the document's examples, default, enum."""
+    """A parameter that a request must have. `values`: the document's examples, default, enum;
+    `guesses`: what its type allows; `given`: what the user says, instead of all others.
+    """
 
     name: str
     values: tuple[str, ...] = ()
+    guesses: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> str:
+        """Return the value of a header or cookie; "" if there is none."""
+        return next(iter((*self.given, *self.values, *self.guesses)), "")
+
+    @property
+    def is_sendable(self) -> bool:
+        return bool(self.first) and f"{self.name}{self.first}".isascii()
 
 
 @dataclass(frozen=True)
@@ -28,9 +58,9 @@ class ApiOperation:
     """An operation that a document describes.
 
     `template` begins with the path of the document's server; `path` has the parameters in its
-    order; `query` has the required ones. `credentials` are the headers that may authenticate a
-    request, as in "Authorization: Bearer …". `body` is the description of the request's body.
-    `views` are the names of what answers this operation.
+    order; `query` has the required ones, `headers` and `cookies` too. `credentials` are the headers
+    that may authenticate a request, as in "Authorization: Bearer …". `body` is the description of
+    the request's body. `views` are the names of what answers this operation.
     """
 
     method: Method
@@ -40,32 +70,82 @@ class ApiOperation:
     query: tuple[Parameter, ...]
     credentials: tuple[str, ...]
     views: tuple[str, ...] = ()
+    headers: tuple[Parameter, ...] = ()
+    cookies: tuple[Parameter, ...] = ()
     body: Node = field(default=Node(None, None), compare=False, repr=False)
 
     @property
     def name(self) -> str:
         return f"{self.method} {self.template}"
 
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return (*self.path, *self.query, *self.headers, *self.cookies)
 
-def read_operations(text: str, source: str) -> tuple[ApiOperation, ...]:
+    @property
+    def request_headers(self) -> dict[str, str]:
+        """Return the headers that each request of it has: those that have a value in ASCII."""
+        headers = {each.name.lower(): each.first for each in self.headers if each.is_sendable}
+        pairs = [f"{each.name}={quote(each.first)}" for each in self.cookies if each.is_sendable]
+        return headers | ({"cookie": "; ".join(pairs)} if pairs else {})
+
+    def with_values(
+        self, given: Mapping[str, tuple[str, ...]], headers: Iterable[str] = ()
+    ) -> "ApiOperation":
+        """Return the operation with the values that the user gives for parameters, and without
+        those that the `headers` of the user say.
+        """
+        own = {name.lower() for name in headers}
+
+        def changed(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+            return tuple(replace(each, given=given.get(each.name, ())) for each in parameters)
+
+        return replace(
+            self,
+            path=changed(self.path),
+            query=changed(self.query),
+            headers=changed(tuple(p for p in self.headers if p.name.lower() not in own)),
+            cookies=() if "cookie" in own else changed(self.cookies),
+        )
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a source describes: the operations, and what can't be sent. With `writes`, operations
+    that write are sent, too.
+    """
+
+    operations: tuple[ApiOperation, ...]
+    source: str
+    left_out: tuple[LeftOut, ...] = ()
+    writes: bool = False
+
+
+def read_document(
+    text: str, source: str, *, base_path: str = "", load: Load | None = None
+) -> Described:
     """Read the operations of a document, in its order; `source` is its address or file.
+
+    Each operation of a path item that can be read is in the result or left out, and so is each path
+    item that can't. `base_path` is that of the target's address, which templates don't repeat.
+    `load` returns the text of another file, to which the document refers.
 
     Raises:
         UsageError: it is no OpenAPI document, one of another version, or has no GET operation.
     """
-    root = parse_document(text, source)
+    root = parse_document(text, source, load)
     _require_version(root, source)
-    operations = tuple(
-        operation
-        for template, item in root.at("paths").members()
-        for operation in _operations(template, item, root, source)
-    )
-    if not any(operation.method in SAFE_METHODS for operation in operations):
-        raise UsageError(
-            f"{source} describes no GET operation. If its `paths` refer to other files, bundle "
-            "them into one document first."
-        )
-    return operations
+    found = [
+        each
+        for path, item in root.at("paths").members()
+        for each in _operations(path, item, root, source, base_path)
+    ]
+    operations = tuple(each for each in found if isinstance(each, ApiOperation))
+    left_out = tuple(each for each in found if isinstance(each, LeftOut))
+    if not any(each.method in SAFE_METHODS for each in operations):
+        reasons = "".join(f"\n  {each.name}: {each.reason}" for each in left_out[:_MOST_SHOWN])
+        raise UsageError(f"{source} describes no GET operation that can be sent.{reasons}")
+    return Described(operations, source, left_out)
 
 
 def _require_version(root: Node, source: str) -> None:
@@ -84,29 +164,80 @@ def _require_version(root: Node, source: str) -> None:
         )
 
 
-def _operations(template: str, item: Node, root: Node, source: str) -> Iterator[ApiOperation]:
+def _operations(
+    path: str, item: Node, root: Node, source: str, base_path: str
+) -> Iterator[ApiOperation | LeftOut]:
     """Yield the operations of a path item; an extension (`x-…`) has none."""
-    if not template.startswith("/"):
+    if path.startswith("x-"):
         return
+    if not item.is_object:
+        reason = f"refers to {item.unread}, which can't be read" if item.unread else "no path item"
+        yield LeftOut(name=shorten(path), reason=reason)
     for key, operation in item.members():
-        method = _METHODS.get(key)
-        server = next((n for n in (operation, item, root) if any(n.at("servers").elements())), root)
-        whole = _prefix(server, source) + template if method else ""
-        # A character that cannot be printed cannot be sent either.
-        if method and whole.isprintable():
-            required = _parameters(item, operation)
-            yield ApiOperation(
-                method=method,
-                template=whole,
-                operation_id=operation.at("operationId").text(),
-                path=tuple(
-                    required.get(("path", name), Parameter(name)) for name in parameter_names(whole)
-                ),
-                query=tuple(p for (place, _), p in required.items() if place == "query"),
-                credentials=_credentials(operation, root),
-                views=(operation.at("operationId").text(),),
-                body=operation.at("requestBody"),
-            )
+        if method := _METHODS.get(key):
+            server = next((n for n in (operation, item) if any(n.at("servers").elements())), root)
+            template, problem = _template(path, server, source, base_path)
+            if problem:
+                yield LeftOut(name=f"{method} {shorten(path)}", reason=problem)
+            else:
+                yield _operation(method, template, item, operation, root)
+
+
+def _template(path: str, server: Node, source: str, base_path: str) -> tuple[str, str]:
+    """Return the template of a path below the target's address, and why it can't be sent."""
+    if path.startswith(("http://", "https://")):
+        # As DRF writes them if it is told its address.
+        whole = "/" + "/".join(path.split("/")[3:])
+    elif path.startswith("{"):
+        # The parameter is an address.
+        return path, ""
+    elif not path.startswith("/"):
+        return "", "its path does not begin with /"
+    else:
+        whole = _prefix(server, source) + path
+    if not whole.isprintable():
+        return "", "its path has a character that can't be sent"
+    is_below = base_path and f"{whole}/".startswith(f"{base_path}/")
+    return (whole.removeprefix(base_path) or "/" if is_below else whole), ""
+
+
+def _operation(
+    method: Method, template: str, item: Node, operation: Node, root: Node
+) -> ApiOperation:
+    required = _parameters(item, operation)
+
+    def of(place: str) -> tuple[Parameter, ...]:
+        return tuple(each for (where, _), each in required.items() if where == place)
+
+    return ApiOperation(
+        method=method,
+        template=template,
+        operation_id=operation.at("operationId").text(),
+        path=tuple(_path_parameters(template, required)),
+        query=of("query"),
+        credentials=_credentials(operation, root),
+        views=(operation.at("operationId").text(),),
+        headers=tuple(
+            p for p in of("header") if _is_sent(p) and p.name.lower() not in _OWN_HEADERS
+        ),
+        cookies=tuple(filter(_is_sent, of("cookie"))),
+        body=operation.at("requestBody"),
+    )
+
+
+def _is_sent(parameter: Parameter) -> bool:
+    """Return whether a header or cookie is none of who asks."""
+    return credential_in_form(parameter.name) is None
+
+
+def _path_parameters(
+    template: str, required: Mapping[tuple[str, str], Parameter]
+) -> Iterator[Parameter]:
+    for name in parameter_names(template):
+        parameter = required.get(("path", name), Parameter(name))
+        # The suffix of DRF's formats, which stands without a slash: `/orders/{id}{format}`.
+        is_suffix = not parameter.values and f"}}{{{name}}}" in template and name == "format"
+        yield replace(parameter, values=(".json",)) if is_suffix else parameter
 
 
 def _prefix(holder: Node, source: str) -> str:
@@ -132,23 +263,49 @@ def _parameters(item: Node, operation: Node) -> dict[tuple[str, str], Parameter]
         for node in holder.at("parameters").elements()
     }
     return {
-        (place, name): Parameter(name, _values(node))
+        (place, name): Parameter(name, _values(node), _guesses(place, name, node))
         for (place, name), node in nodes.items()
-        if place == "path" or node.at("required").text() == "true"
+        if place == "path" or node.at("required").is_true
     }
 
 
 def _values(parameter: Node) -> tuple[str, ...]:
     """Return the values that the document names, the most certain first."""
-    schemas = list(_schemas(parameter.at("schema")))
-    nodes = [parameter.at("example")]
-    nodes += [example.at("value") for _, example in parameter.at("examples").members()]
+    schemas = list(_schemas(_schema(parameter)))
+    holders = [parameter, *(media for _, media in parameter.at("content").members())]
+    nodes = [holder.at("example") for holder in holders]
+    examples = (each for holder in holders for _, each in holder.at("examples").members())
+    nodes += [example.at("value") for example in examples]
     for key in ("example", "examples", "default", "const", "enum"):
         nodes += [schema.at(key) for schema in schemas]
     texts = [text for node in nodes for text in node.texts()]
     if any(schema.at("type").text() == "boolean" for schema in schemas):
         texts += ["true", "false"]
     return tuple(dict.fromkeys(texts))
+
+
+def _schema(parameter: Node) -> Node:
+    """Return the schema of a parameter, which may be that of its content."""
+    contents = (media.at("schema") for _, media in parameter.at("content").members())
+    return next(contents, parameter.at("schema"))
+
+
+# Small, since some targets refuse a large page.
+_SIZES = {"limit": "10", "size": "10", "count": "10", "page": "1", "offset": "0", "skip": "0"}
+_TEXTS = {"date": "2030-01-01", "date-time": "2030-01-01T00:00:00Z", "time": "12:00:00"}
+
+
+def _guesses(place: str, name: str, parameter: Node) -> tuple[str, ...]:
+    """Return values that the type of a parameter allows. In a path, it names what must exist."""
+    if place == "path":
+        return ()
+    schemas = list(_schemas(_schema(parameter)))
+    kinds = {kind for schema in schemas for kind in schema.at("type").texts()}
+    if kinds & {"integer", "number"}:
+        lowest = [text for schema in schemas if (text := schema.at("minimum").text())]
+        return (*lowest, _SIZES.get((words(name) or [""])[-1], "1"))
+    formats = (_TEXTS.get(schema.at("format").text()) for schema in schemas)
+    return tuple(filter(None, formats))
 
 
 def _schemas(schema: Node) -> Iterator[Node]:

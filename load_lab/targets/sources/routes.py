@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from load_lab.errors import UsageError
 from load_lab.targets.mix import Method
-from load_lab.targets.sources.templates import Template
+from load_lab.targets.sources.paths import Template
 
 # Sent to the Python of the project. The lab does not import it.
 _SCRIPT = Path(__file__).with_name("django_routes.py")

@@ -69,6 +69,7 @@ _FORBIDDEN = frozenset(
 # What DELETE says anyway.
 _DELETES = frozenset({"delete", "destroy", "remove"})
 
+_SITEMAP = re.compile(r"/sitemap[^/]*\.xml$")
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _DELIMITER = re.compile(r"[/?&=;]")
 
@@ -82,9 +83,20 @@ def unsafe_reason(operation: ApiOperation, named: Collection[str]) -> str:
         return f"not safe: {operation.method}"
     if is_named(operation, named):
         return ""
+    if extra := _extra(operation):
+        return f"{extra}: name it to have it in the mix"
     stems = (stem_of_path(operation.template), *map(stem_of_view, operation.views))
     stem = next(filter(None, stems), None)
     return f"not safe: stem `{stem}`" if stem else ""
+
+
+def _extra(operation: ApiOperation) -> str:
+    """Return what an operation is that Django brings, and no visitor asks for often; "" if none."""
+    if operation.operation_id.startswith("admin:"):
+        return "Django's admin"
+    if {"JavaScriptCatalog", "JSONCatalog"} & set(operation.views):
+        return "a catalogue of translations"
+    return "a sitemap" if _SITEMAP.search(operation.template) else ""
 
 
 def left_out_reason(operation: ApiOperation, leave_out: Collection[str]) -> str:

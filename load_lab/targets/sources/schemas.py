@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from math import isfinite
 
 from load_lab.targets.sources.json_or_yaml import Json, Node
 
@@ -47,19 +49,50 @@ def read_schema(node: Node, levels: int = _MOST_LEVELS) -> Schema:
         if levels and name not in properties:
             properties[name] = read_schema(each, levels - 1)
     items = [part.at("items") for part in parts if part.at("items").exists and levels]
-    return Schema(
+    schema = Schema(
         kind=_kind(parts, properties),
         properties=properties,
         required=frozenset(name for part in parts for name in part.at("required").texts()),
         items=read_schema(items[0], levels - 1) if items else None,
-        examples=tuple(_examples(parts)),
-        choices=tuple(_choices(node)),
         format=_first_text(parts, "format"),
         pattern=_first_text(parts, "pattern"),
         longest=_whole(_first_text(parts, "maxLength")),
         minimum=_number(_first_text(parts, "minimum")),
-        read_only=_first_text(parts, "readOnly") == "true",
+        read_only=any(part.at("readOnly").is_true for part in parts),
     )
+    return replace(
+        schema,
+        examples=tuple(typed(each, schema) for each in _examples(parts)),
+        choices=tuple(typed(each, schema) for each in _choices(node)),
+    )
+
+
+def typed(value: Json, schema: Schema) -> Json:
+    """Return a value of a document with the types of the schema: YAML does not know them."""
+    match value:
+        case dict():
+            parts = schema.properties
+            return {name: typed(each, parts.get(name, Schema())) for name, each in value.items()}
+        case list():
+            return [typed(each, schema.items or Schema()) for each in value]
+        case None:
+            return None
+        case _:
+            return _scalar(value, schema.kind)
+
+
+def _scalar(value: str | float, kind: str) -> Json:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if kind == "string":
+        return text
+    if kind == "boolean" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if kind not in ("integer", "number") or not isinstance(value, str):
+        return value
+    with suppress(ValueError):
+        return int(text)
+    number = _number(text)
+    return value if number is None else int(number) if number.is_integer() else number
 
 
 def fitted(value: Json, schema: Schema) -> Iterator[Json]:
@@ -158,6 +191,7 @@ def _whole(text: str) -> int | None:
 
 def _number(text: str) -> float | None:
     try:
-        return float(text) if text else None
+        number = float(text)
     except ValueError:
         return None
+    return number if isfinite(number) else None

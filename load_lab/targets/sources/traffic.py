@@ -1,7 +1,7 @@
 """Recorded requests, collected into the operations of a mix."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from random import Random
 from typing import Final, NamedTuple, cast, get_args
@@ -11,13 +11,13 @@ from lab_settings.messages import shorten
 
 from load_lab.errors import UsageError
 from load_lab.targets.mix import SAFE_METHODS, LeftOut, Method, Operation, Request
+from load_lab.targets.sources.paths import Template, Templates, guessed_template
 from load_lab.targets.sources.safety import stem_of_path, stem_of_value, stem_of_view
 from load_lab.targets.sources.secret_words import (
     credential_in_body,
     credential_in_target,
     credential_in_template,
 )
-from load_lab.targets.sources.templates import Template, Templates, shape
 
 _METHODS = frozenset(get_args(Method))
 # Operations whose path no template names. More than these are values of a path, not operations.
@@ -33,6 +33,9 @@ _IS_ENCODED = re.compile(rf"[\w.{re.escape(_UNCHANGED)}-]*", re.ASCII)
 _DELIMITERS = re.compile(r"[/?&=;]")
 
 
+Headers = tuple[tuple[str, str], ...]
+
+
 class Recorded(NamedTuple):
     """One request of a record. `target`: path and query string, as sent. `method`: "" if nothing
     that HTTP knows was sent.
@@ -41,8 +44,16 @@ class Recorded(NamedTuple):
     method: str
     target: str
     status: int
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: Headers = ()
     body: str | None = None
+
+
+def below(base_path: str, target: str) -> str:
+    """Return what follows the path of the target's address, which each request of a load has."""
+    path, question, query = target.partition("?")
+    if base_path and f"{path}/".startswith(f"{base_path}/"):
+        path = path.removeprefix(base_path) or "/"
+    return path + question + query
 
 
 def encoded(target: str) -> str:
@@ -67,16 +78,19 @@ class Traffic:
         most: int,
         writes: bool = False,
         named: Sequence[str] = (),
+        leave_out: Sequence[str] = (),
     ) -> None:
+        self._leave_out_names = frozenset(leave_out)
         self._templates = Templates(templates)
         self._most, self._writes, self._named = most, writes, tuple(named)
-        self._groups: dict[tuple[str, tuple[tuple[str, str], ...]], _Group] = {}
+        self._groups: dict[tuple[str, Headers], _Group] = {}
         self._unnamed = 0
         self._left_out: dict[tuple[str, str], Counter[int]] = {}
 
     def add(self, recorded: Recorded) -> int | None:
         """Add a request; return the place of its operation, None if it was left out."""
-        template = self._templates.find(recorded.target.partition("?")[0])
+        match = self._templates.find(recorded.target.partition("?")[0])
+        template = match.template if match else None
         name = _name(recorded, template)
         key = (name, recorded.headers)
         reason = self._reason(recorded, name, template)
@@ -109,9 +123,12 @@ class Traffic:
             first = self.left_out()[:_REASONS_SHOWN]
             reasons = "".join(f"\n  {shorten(each.name)}: {each.reason}" for each in first)
             raise UsageError(f"It has no request that a load can send.{reasons}")
+        headers_of: dict[str, list[Headers]] = defaultdict(list)
+        for name, headers in self._groups:
+            headers_of[name].append(headers)
         return tuple(
             Operation(
-                name=name,
+                name=_distinct(name, headers, headers_of[name]),
                 method=cast(Method, name.partition(" ")[0]),
                 weight=group.count,
                 expect=group.statuses.most_common(1)[0][0],
@@ -144,6 +161,8 @@ class Traffic:
     def _reason(self, recorded: Recorded, name: str, template: Template | None) -> str | None:
         """Return why a request cannot be in the mix; None if it can."""
         method, target, status = recorded[:3]
+        if self._leave_out_names & {name, name.partition(" ")[2]}:
+            return "leave_out names it"
         if method not in _METHODS:
             return "no method of a mix"
         if method not in SAFE_METHODS and not self._writes:
@@ -206,7 +225,16 @@ def _name(recorded: Recorded, template: Template | None) -> str:
     if template:
         return f"{recorded.method} {template.path_template}"
     path = re.split("[?;]", recorded.target, maxsplit=1)[0]
-    return f"{recorded.method} {shape(path) if path.startswith('/') else 'no path'}"
+    return f"{recorded.method} {guessed_template(path) if path.startswith('/') else 'no path'}"
+
+
+def _distinct(name: str, headers: Headers, others: Sequence[Headers]) -> str:
+    """Return the name with the headers by which it differs from others of this name."""
+    shared = set.intersection(*map(set, others))
+    own = ", ".join(
+        f"{header}: {value}" for header, value in headers if (header, value) not in shared
+    )
+    return f"{name} ({own or 'without headers'})" if len(others) > 1 else name
 
 
 def _credential(recorded: Recorded, template: Template | None) -> str | None:

@@ -11,7 +11,7 @@ from load_lab.targets.sources.answers import parse
 from load_lab.targets.sources.bodies import Bodies, BodyType, Fields, read_body_type
 from load_lab.targets.sources.exchange import Content, Exchange, send
 from load_lab.targets.sources.openapi import ApiOperation
-from load_lab.targets.sources.placeholders import shape
+from load_lab.targets.sources.paths import shape
 from load_lab.targets.sources.samples import Samples
 from load_lab.targets.sources.values import find_values
 

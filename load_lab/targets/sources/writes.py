@@ -14,7 +14,7 @@ from load_lab.targets.sources.candidates import missing_values, queries
 from load_lab.targets.sources.created import Identifier, filled, find_identifiers, object_path
 from load_lab.targets.sources.exchange import Exchange, failure_text, send
 from load_lab.targets.sources.openapi import ApiOperation
-from load_lab.targets.sources.placeholders import shape, shape_above
+from load_lab.targets.sources.paths import shape, shape_above
 from load_lab.targets.sources.safety import forbidden_reason, left_out_reason
 from load_lab.targets.sources.trials import Created, Found, Trials
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from load_lab.errors import UsageError
 from load_lab.targets.mix import read_mix, write_mix
 from load_lab.targets.sources.access_log import read_access_log
-from load_lab.targets.sources.templates import Template
+from load_lab.targets.sources.paths import Template
 from tests.support.nginx_front import Backend, front, raw
 
 CANARY = "canary7f3a"
@@ -98,7 +98,7 @@ def test_left_out_of_a_log_that_nginx_wrote(nginx_log):
     if log_format == "combined":
         assert reasons >= {
             ("GET /api/hotel/", "it may have a credential: token (1 requests)"),
-            ("GET no path", "no path of this server (1 requests)"),
+            ("lab", "another host (1 requests)"),
             ("no HTTP request", "no method of a mix (1 requests)"),
         }
 
@@ -250,10 +250,90 @@ def test_broken_lines_are_counted_and_gzip_is_read(log):
     for written in (content.encode(), gzip.compress(content.encode())):
         result = read_access_log(log(written))
         assert (result.lines, result.broken_lines) == (8, 2)
+        assert result.first_broken.startswith('line 1: ] "GET /a/ HTTP/1.1" 200')
         assert [(op.name, op.weight) for op in result.mix.operations] == [
             ("GET /a/", 3),
             ("GET /b/", 3),
         ]
+
+
+def requests_of(log, *lines, url="http://a", **options):
+    """Return the addresses of each operation in the mix of these lines."""
+    result = read_access_log(log("".join(f"{line}\n" for line in lines)), url, **options)
+    return {o.name: [r.path for r in o.requests] for o in result.mix.operations}
+
+
+@pytest.mark.parametrize(
+    ("request_line", "path"),
+    [
+        (r"GET /search/?q=\"red\\shoe\" HTTP/1.1", "/search/?q=%22red%5Cshoe%22"),
+        (r"GET /search/?q=\x22red\x5Cshoe HTTP/1.1", "/search/?q=%22red%5Cshoe"),
+        (r"GET /a\tb/\xc3\xa9/ HTTP/2.0", "/a%09b/%c3%a9/"),
+        # HTTP/0.9, and formats without the protocol.
+        ("GET /plain/", "/plain/"),
+        ("GET /with a space/ HTTP/1.1", "/with%20a%20space/"),
+        ("GET https://shop.example.com/api/?page=2 HTTP/1.1", "/api/?page=2"),
+        ("GET http://shop.example.com HTTP/1.1", "/"),
+        ("GET http://user:pass@shop.example.com?page=2 HTTP/1.1", "/?page=2"),
+    ],
+)
+def test_request_lines_of_other_servers(request_line, path, log):
+    line = f'10.0.0.1 - - [24/Nov/2026:10:00:00 +0100] "{request_line}" 200 5 "-" "-"'
+    assert [*requests_of(log, line).values()] == [[path]]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "url", "left_out"),
+    [
+        (["shop.org"] * 3, "http://127.0.0.1:8000", {}),
+        (["shop.org"] * 3 + ["scan.net"], "http://127.0.0.1:8000", {"scan.net": 1}),
+        (["shop.org"] * 3 + ["127.0.0.1:8000"], "http://127.0.0.1:8000", {"shop.org": 3}),
+        # Requests of scanners, for a server that is no proxy.
+        (["", "", "", "scan.net", "scan.net"], "http://shop.org", {"scan.net": 2}),
+    ],
+)
+def test_requests_of_another_host_are_counted_apart(hosts, url, left_out, log):
+    lines = [f"GET {f'http://{host}' if host else ''}/a/" for host in hosts]
+    mix = read_access_log(log(combined(*lines)), url).mix
+    assert {each.name: each.reason for each in mix.left_out} == {
+        host: f"another host ({count} requests)" for host, count in left_out.items()
+    }
+    assert sum(each.weight for each in mix.operations) == len(hosts) - sum(left_out.values())
+
+
+def test_what_leave_out_names_is_left_out(log):
+    lines = combined("GET /a/1/", "GET /a/2/", "GET /b/").splitlines()
+    for names in (["GET /a/{id}/"], ["/a/{id}/"]):
+        found = requests_of(log, *lines, templates=["/a/{id}/"], leave_out=names)
+        assert found == {"GET /b/": ["/b/"]}
+
+
+def test_secret_of_another_host_is_not_in_its_name(log):
+    scans = ("GET http://x:s3cret@scan.net?token=s3cret", "GET http://scan.net")
+    lines = combined("GET /a/", "GET /b/", *scans)
+    mix = read_access_log(log(lines), "http://a").mix
+    assert [each.name for each in mix.left_out] == ["scan.net"]
+
+
+def test_path_of_the_target_is_not_repeated(log):
+    lines = combined("GET /shop/orders/7/?x=/shop/", "GET /shop", "GET /other/").splitlines()
+    found = requests_of(log, *lines, url="http://a/shop", templates=["/orders/{id}/"])
+    assert found == {
+        "GET /orders/{id}/": ["/orders/7/?x=/shop/"],
+        "GET /": ["/"],
+        "GET /other/": ["/other/"],
+    }
+
+
+@pytest.mark.parametrize(
+    "time",
+    ["24/Nov/2026:10:00:00.{} +0100", "2026-11-24T10:00:00.{}+01:00", "1795510800.{}"],
+)
+def test_fractions_of_a_second_are_kept(time, log):
+    lines = [f'1.2.3.4 - - [{time.format(ms)}] "GET /a/ HTTP/1.1" 200 5' + " " for ms in (250, 750)]
+    result = read_access_log(log("\n".join(lines)), keep_times=True)
+    assert [each.at for each in result.mix.arrivals] == [0, 0.5]
+    assert not result.has_whole_seconds
 
 
 @pytest.mark.parametrize(
@@ -263,14 +343,14 @@ def test_broken_lines_are_counted_and_gzip_is_read(log):
         (b"\n \n", "is empty"),
         (
             b"Nov 24 10:00:00 host sshd[1]: no web server " + b"x" * 90,
-            "first other line: Nov 24 10",
+            "first other one is line 1: Nov 24 10",
         ),
-        (b'{"level": "info"}\n' * 3000, 'first other line: {"level": "info"}'),
+        (b'{"level": "info"}\n' * 3000, 'first other one is line 1: {"level": "info"}'),
         (bytes(range(256)) * 500, "no access log of a known format"),
         (gzip.compress(b"x" * 1000)[:-9], "cannot be read: Compressed file ended"),
         (b"\x1f\x8bno gzip", "cannot be read"),
         (combined("GET /a/", status=404).encode(), "GET /a/: answered 4xx (1 requests)"),
-        (combined("GET /b/").encode() + b"other\nlines\n", "first other line: other"),
+        (combined("GET /b/").encode() + b"other\nlines\n", "first other one is line 2: other"),
     ],
     ids=(
         "empty",

@@ -12,14 +12,14 @@ import pytest
 from load_lab.errors import LabError, UsageError
 from load_lab.targets.sources import exchange
 from load_lab.targets.sources.explorer import explore
-from load_lab.targets.sources.openapi import read_operations
+from load_lab.targets.sources.openapi import read_document
 from tests.support.ports import free_port
 from tests.support.small_api import DOCUMENT, HOTELS, PAGE, TOKEN, SmallApi, serve_api
 
 _OK = b"HTTP/1.1 200 OK\r\n"
 _NO_CONTENT = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
 
-OPERATIONS = read_operations(json.dumps(DOCUMENT), "document")
+OPERATIONS = read_document(json.dumps(DOCUMENT), "document").operations
 
 
 @pytest.fixture
@@ -36,7 +36,9 @@ def _explore(url, operations=OPERATIONS, headers=None, **options):
 
 
 def _operations(paths, **document):
-    return read_operations(json.dumps({"openapi": "3.1.0", "paths": paths, **document}), "document")
+    return read_document(
+        json.dumps({"openapi": "3.1.0", "paths": paths, **document}), "document"
+    ).operations
 
 
 def test_values_come_from_lists_links_document_and_fields(api):
@@ -69,13 +71,14 @@ def test_what_is_left_out_has_its_reason(api):
 
     lost = [path for path in api.paths if path.startswith("GET /api/lost/")]
     assert left_out.pop("GET /api/lost/{id}/") == (404, f"{lost[-1][4:]} answered 404")
-    assert len(lost) == 3
+    # Three values from each of two places: the fields, and what other operations have.
+    assert len(lost) == 6
     assert left_out == {
         "POST /api/hotels/": (None, "not safe: POST"),
         "DELETE /api/hotels/{id}/": (None, "not safe: DELETE"),
         "GET /api/hotels/{id}/delete/": (None, "not safe: stem `delete`"),
         "GET /api/session/": (None, "not safe: stem `logout`"),
-        "GET /api/empty/{uuid}/": (None, "no value found for {uuid}"),
+        "GET /api/empty/{uuid}/": (None, "no value found for {uuid}: the list /api/empty is empty"),
         "GET /api/broken/": (500, "/api/broken/ answered 500"),
         "GET /api/secret/": (403, "/api/secret/ answered 403"),
         "GET /api/old/": (301, "/api/old/ redirects to /new/"),

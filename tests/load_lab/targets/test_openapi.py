@@ -8,19 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from load_lab.errors import UsageError
-from load_lab.targets.sources.openapi import Parameter, read_operations
+from load_lab.targets.sources.openapi import Parameter, read_document
 from tests.support.small_api import DOCUMENT
 
 
 def _read(paths, source="document", **document):
     text = json.dumps({"openapi": "3.1.0", "paths": paths, **document})
-    return {operation.name: operation for operation in read_operations(text, source)}
+    return {operation.name: operation for operation in read_document(text, source).operations}
 
 
 def test_json_and_yaml_describe_the_same_operations():
-    operations = read_operations(json.dumps(DOCUMENT), "document")
+    operations = read_document(json.dumps(DOCUMENT), "document").operations
 
-    assert read_operations(yaml.safe_dump(DOCUMENT, sort_keys=False), "document") == operations
+    assert (
+        read_document(yaml.safe_dump(DOCUMENT, sort_keys=False), "document").operations
+        == operations
+    )
     assert [operation.name for operation in operations][:4] == [
         "GET /api/start/",
         "GET /api/hotels/",
@@ -89,7 +92,9 @@ def test_dates_of_yaml_are_values():
     parameter = "{name: day, in: path, example: 2026-01-31}"
     text = f"openapi: 3.0.3\npaths:\n  /{{day}}:\n    get: {{parameters: [{parameter}]}}\n"
 
-    assert read_operations(text, "document")[0].path == (Parameter("day", ("2026-01-31",)),)
+    assert read_document(text, "document").operations[0].path == (
+        Parameter("day", ("2026-01-31",)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,7 +128,6 @@ def test_server_of_a_path_overrides_that_of_the_document():
         ('{"openapi": "3.0.0"', "is not valid JSON"),
         ("[" * 100_000, "is not valid JSON"),
         ("a: b: c", "is not valid YAML"),
-        ("a: 2026-99-99", "is not valid YAML"),
         ("- " * 100_000, "is not valid YAML: more than 500 levels"),
         ("!!python/object/apply:os.system [id]", "is not valid YAML"),
         ("Not found", "is not an object, but 'Not found'"),
@@ -133,7 +137,10 @@ def test_server_of_a_path_overrides_that_of_the_document():
         ('{"openapi": "3.2.0"}', "is OpenAPI 3.2.0; 3.0 or 3.1 is needed"),
         ("openapi: 3.1.0", "describes no GET operation"),
         ('{"openapi": "3.1.0", "paths": {"/x": {"post": {}}}}', "describes no GET operation"),
-        ('{"openapi": "3.1.0", "paths": {"/x": {"$ref": "x.yaml"}}}', "bundle them"),
+        (
+            '{"openapi": "3.1.0", "paths": {"/x": {"$ref": "x.yaml"}}}',
+            r"describes no GET operation that can be sent\.\n  /x: refers to x\.yaml, which can't",
+        ),
         ('{"openapi": "3.1.0", "paths": {"x-note": {"get": {}}}}', "describes no GET operation"),
         (
             '{"openapi": "3.1.0", "servers": [{"url": "http://["}], "paths": {"/x": {"get": {}}}}',
@@ -143,7 +150,7 @@ def test_server_of_a_path_overrides_that_of_the_document():
 )
 def test_document_that_cannot_be_used(text, problem):
     with pytest.raises(UsageError, match=f"^schema.txt .*{problem}"):
-        read_operations(text, "schema.txt")
+        read_document(text, "schema.txt")
 
 
 _WORDS = st.sampled_from(
@@ -174,7 +181,7 @@ _DOCUMENTS = st.fixed_dictionaries(
 @given(document=_JSON | _DOCUMENTS)
 def test_any_json_is_read_or_is_a_usage_error(document):
     try:
-        operations = read_operations(json.dumps(document), "document")
+        operations = read_document(json.dumps(document), "document").operations
     except UsageError:
         return
     assert all(operation.template.startswith("/") for operation in operations)
@@ -183,4 +190,4 @@ def test_any_json_is_read_or_is_a_usage_error(document):
 @given(text=st.text())
 def test_any_text_is_a_usage_error(text):
     with pytest.raises(UsageError):
-        read_operations(text, "document")
+        read_document(text, "document")

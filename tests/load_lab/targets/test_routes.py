@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from load_lab.errors import UsageError
+from load_lab.targets.sources.paths import Templates
 from load_lab.targets.sources.routes import Route, read_routes, route_templates
-from load_lab.targets.sources.templates import Templates
 
 PROJECT = Path(__file__).parents[2] / "support" / "plain_django"
 MANAGE = [sys.executable, "manage.py"]
@@ -76,7 +76,22 @@ def test_templates_find_the_paths_of_their_routes(routes):
         "/news/x/": None,
     }
     found = {path: templates.find(path) for path in paths}
-    assert {path: t.path_template if t else None for path, t in found.items()} == paths
+    assert {path: m.template.path_template if m else None for path, m in found.items()} == paths
+
+
+def test_templates_tell_the_values_of_a_path():
+    templates = Templates(["/orders/{id}/", "/orders/{id}/lines/{n}", "/orders/latest/"])
+    values = {
+        "/orders/7/": ("7",),
+        # With or without the slash at the end.
+        "/orders/7": ("7",),
+        "/orders/7/lines/a%20b/": ("7", "a b"),
+        # A slash in a value separates nothing.
+        "/orders/a%2Fb/": ("a/b",),
+        "/orders/latest": (),
+    }
+    assert {path: templates.match(path).values for path in values} == values
+    assert templates.match("/orders/7/8/") is None
 
 
 def test_a_template_for_each_method_and_no_pair_that_differs_by_a_slash(routes):

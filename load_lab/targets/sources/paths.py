@@ -1,17 +1,26 @@
-"""Templates of paths, such as `/orders/{id}/`: which one a path belongs to."""
+"""Paths, and their templates: `/orders/7/` belongs to `/orders/{id}/`."""
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from urllib.parse import unquote
+from operator import itemgetter
+from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 from load_lab.targets.mix import Method
+
+Values = tuple[str, ...]
 
 _PARAMETER = re.compile(r"\{([^{}]*)\}")
 _ANY_SEGMENT = "[^/]+"
 _SLASH = re.compile("/")
+# An expression that is one group, and an alternative that stands for itself.
+_GROUP = re.compile(r"\A\((?:\?:|\?P<\w+>)?([^()]*)\)\Z")
+_LITERAL = re.compile(r"(?:[\w-]|\\[^\w])+", re.ASCII)
+# A slash in a value, which separates nothing.
+_ENCODED_SLASH = re.compile("%2f", re.IGNORECASE)
 
 # What stands for itself in a path, if no template is known: words. The others are values.
 _VALUE = re.compile(
@@ -40,6 +49,62 @@ class Template:
     name: str = ""
     views: tuple[str, ...] = ()
 
+    @property
+    def shape(self) -> str:
+        return shape(self.path_template)
+
+    def choices(self, name: str) -> tuple[str, ...]:
+        """Return the values of a parameter whose regular expression lists them: `en|de`."""
+        texts = _GROUP.sub(r"\1", self.patterns.get(name, "")).split("|")
+        return tuple(re.sub(r"\\(.)", r"\1", text) for text in texts if _LITERAL.fullmatch(text))
+
+
+def parameter_names(template: str) -> tuple[str, ...]:
+    """Return the names of the parameters, in their order."""
+    return tuple(_PARAMETER.findall(template))
+
+
+def words(name: str) -> list[str]:
+    """Return the words of a name or path, in lower case: `orderId`, `order_id` have two."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+def fill(template: str, values: Sequence[str]) -> str:
+    """Return the path that has these values, percent-encoded, in place of the parameters. The first
+    parameter of a template that begins with it is a whole address.
+    """
+    texts = iter(values)
+
+    def value(match: re.Match[str]) -> str:
+        return next(texts) if match.start() == 0 else quote(next(texts), safe="")
+
+    return _PARAMETER.sub(value, template)
+
+
+def shape(template: str) -> str:
+    """Return the template without names and final slash: `/api/orders/{}`. Templates of one
+    shape have the same paths.
+    """
+    return _PARAMETER.sub("{}", template).rstrip("/")
+
+
+def shape_above(template: str) -> str:
+    """Return the shape of what stands before the last parameter: `/api/orders`."""
+    return shape(template).rpartition("{}")[0].rstrip("/")
+
+
+def prefixes(template: str) -> tuple[str, ...]:
+    """Return the shapes that end with each parameter: `/orders/{}`, `/orders/{}/item/{}`."""
+    parts = shape(template).split("{}")
+    return tuple("{}".join(parts[:i]) + "{}" for i in range(1, len(parts)))
+
+
+class Match(NamedTuple):
+    """The template of a path, and the values of its parameters."""
+
+    template: Template
+    values: Values
+
 
 class Templates:
     """Finds the template of a path. Those with fewer parameters come first, then the order in which
@@ -55,17 +120,26 @@ class Templates:
             self._by_prefix[_prefix(each.path_template)].append((rank, _regex(each)))
         self.find = lru_cache(maxsize=100_000)(self._find)
 
-    def _find(self, path: str) -> Template | None:
+    def match(self, path: str) -> Match | None:
+        """Like `find`, with or without the slash at the end."""
+        return self.find(path) or self.find(f"{path}/") or self.find(path.rstrip("/"))
+
+    def _find(self, path: str) -> Match | None:
         """Return the template of a path as it was sent, without its query string."""
-        decoded = unquote(path)
+        decoded = unquote(_ENCODED_SLASH.sub("%252F", path))
         prefixes = {decoded, *(decoded[: slash.end()] for slash in _SLASH.finditer(decoded))}
         candidates = [each for prefix in prefixes for each in self._by_prefix.get(prefix, ())]
-        ranks = [rank for rank, regex in candidates if regex.fullmatch(decoded)]
-        return self._known[min(ranks)] if ranks else None
+        matches = ((rank, regex.fullmatch(decoded)) for rank, regex in candidates)
+        found = [(rank, match.groupdict()) for rank, match in matches if match]
+        if not found:
+            return None
+        rank, values = min(found, key=itemgetter(0))
+        texts = (value.replace("%2F", "/") for value in values.values())
+        return Match(self._known[rank], tuple(texts))
 
 
 @lru_cache(maxsize=100_000)
-def shape(path: str) -> str:
+def guessed_template(path: str) -> str:
     """Return the path with `{value}` for each segment that looks like a value.
 
     A guess, for paths that no template matches: a slug without digits is taken for a word.
@@ -92,7 +166,8 @@ def _prefix(template: str) -> str:
 
 def _regex(template: Template) -> re.Pattern[str]:
     parts = _PARAMETER.split(template.path_template)
-    values = [f"(?:{_pattern(template.patterns.get(name))})" for name in parts[1::2]]
+    patterns = (_pattern(template.patterns.get(name)) for name in parts[1::2])
+    values = [f"(?P<_{i}>{pattern})" for i, pattern in enumerate(patterns)]
     texts = (re.escape(text) + value for text, value in zip(parts[::2], [*values, ""], strict=True))
     return re.compile("".join(texts))
 
