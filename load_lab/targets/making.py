@@ -145,7 +145,10 @@ def plan_mix(name: str, options: MixOptions, allowed_host: str | None = None) ->
     asked = (*options.named, *options.leave_out)
     target, options, source = _prepared(name, options, allowed_host)
     if source not in _READERS:
-        raise UsageError(f"--dry-run lists what is described. With --{source}: --untried")
+        raise UsageError(
+            f"--dry-run lists what a document or routes describe. With --{source}, --untried "
+            "sends nothing."
+        )
     with _started(target) as running:
         return _plan(name, _described(source, running, asked), options)
 
@@ -217,7 +220,7 @@ def _described(source: Source, target: DeclaredTarget, asked: Iterable[str]) -> 
 
 
 def _require_known(names: Iterable[str], known: Collection[str]) -> None:
-    """Check that names of operations or parameters are known.
+    """Check that names of operations are known.
 
     Raises:
         UsageError: one is not; the message has the nearest ones.

@@ -22,6 +22,7 @@ from load_lab.targets.sources.paths import (
     prefixes,
     shape,
     shape_above,
+    singular,
     words,
 )
 from load_lab.targets.sources.samples import Samples
@@ -116,8 +117,8 @@ class Answers:
         field `…_href` of the items of the list whose path has the word `orders`.
         """
         *subject, kind = words(name) or [""]
-        lists = {each: set(map(_singular, words(each))) for each in self._items}
-        subject_words = set(map(_singular, subject))
+        lists = {each: set(map(singular, words(each))) for each in self._items}
+        subject_words = set(map(singular, subject))
         fitting = [each for each, found in lists.items() if subject_words <= found]
         ordered = sorted(fitting, key=lambda each: len(lists[each]))
         fields = (
@@ -162,10 +163,6 @@ class Answers:
 def plain(name: str) -> str:
     """Return a name for comparison: `orderId`, `order_id` and `order-id` are one."""
     return "".join(filter(str.isalnum, name)).lower()
-
-
-def _singular(word: str) -> str:
-    return f"{word[:-3]}y" if word.endswith("ies") else word.removesuffix("s")
 
 
 def _add(values: dict[_T, None], value: _T) -> None:

@@ -69,6 +69,10 @@ def words(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
 
 
+def singular(word: str) -> str:
+    return f"{word[:-3]}y" if word.endswith("ies") else word.removesuffix("s")
+
+
 def fill(template: str, values: Sequence[str]) -> str:
     """Return the path that has these values, percent-encoded, in place of the parameters. The first
     parameter of a template that begins with it is a whole address.

@@ -12,11 +12,11 @@ from urllib.parse import unquote
 
 from load_lab.targets.mix import SAFE_METHODS
 from load_lab.targets.sources.openapi import ApiOperation
+from load_lab.targets.sources.paths import singular, words
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # Verbs that act wherever they stand. Their nouns (`approvals`, `senders`) are other words.
 _ACTIONS = frozenset(
-    _WORD.findall("""
+    words("""
     activate activation addto approve cancel clear confirm deactivate deactivation delete demote
     deny destroy disable dismiss downvote enable erase execute flush hijack impersonate invalidate
     kill loginas logoff logout masquerade notify optin optout ping publish purge recalculate
@@ -27,7 +27,7 @@ _ACTIONS = frozenset(
 # Verbs that are nouns as well: they act as a whole part of a path, or at its beginning or end
 # (`/items/7/export/`, `/export-all/`, `/csv-export/`).
 _COMMANDS = frozenset(
-    _WORD.findall("""
+    words("""
     accept archive assign backup ban become block build buy charge claim clone close decline
     deploy disconnect downgrade drop duplicate export finish follow fork generate grant import
     increment install invite join leave like lock merge migrate move pause pay process promote pull
@@ -37,12 +37,12 @@ _COMMANDS = frozenset(
 )
 # Verbs that act before another word, as in `/set-language/`, but not before that of a form. Alone
 # they show something (`/set/`, `/start/`), but for some of them an object (`/jobs/7/start/`).
-_BEFORE_OTHERS = frozenset(_WORD.findall("do make mark open rename resume save set start update"))
-_ON_OBJECTS = frozenset(_WORD.findall("open resume save start"))
-_FORMS = frozenset(_WORD.findall("account address form page password profile"))
+_BEFORE_OTHERS = frozenset(words("do make mark open rename resume save set start update"))
+_ON_OBJECTS = frozenset(words("open resume save start"))
+_FORMS = frozenset(words("account address form page password profile"))
 # The last word of a name for things, although it begins with a command: `/export-templates/`.
 _THINGS = frozenset(
-    _WORD.findall("""
+    words("""
     agent config date detail event file format history job list log page plan point policy record
     request result rule setting size state status step template time type
     """)
@@ -51,17 +51,17 @@ _PREFIXES = ("auto", "bulk", "force", "mass", "re", "un")
 _VERBS = _ACTIONS | _COMMANDS
 # What a verb is written together with: `clearcache`.
 _OBJECTS = tuple(
-    _WORD.findall("""
+    words("""
     account accounts all cache caches data email emails index invite item items job jobs language
     mail mails message messages newsletter now order orders session sessions token tokens user users
     """)
 )
 # Words at the end of a view's name that tell nothing of what it does.
-_VIEW_WORDS = frozenset(_WORD.findall("action ajax api get handler view viewset"))
+_VIEW_WORDS = frozenset(words("action ajax api get handler view viewset"))
 
 # What an operation that writes may not do: it would change more than its object.
 _FORBIDDEN = frozenset(
-    _WORD.findall("""
+    words("""
     activate archive cancel confirm delete destroy disable login logout password ping purge remove
     reset revoke signout subscribe unsubscribe
     """)
@@ -108,9 +108,9 @@ def forbidden_reason(operation: ApiOperation, named: Collection[str]) -> str:
     """Return why an operation that writes is not sent; "" if it is."""
     if is_named(operation, named):
         return ""
-    words = [*_words(operation.template), *_words(operation.operation_id)]
+    said = [*words(operation.template), *words(operation.operation_id)]
     expected = _DELETES if operation.method == "DELETE" else frozenset()
-    found = sorted(_FORBIDDEN.intersection([*words, *_joined(words)]) - expected)
+    found = sorted(_FORBIDDEN.intersection([*said, *_joined(said)]) - expected)
     return f"not safe: word `{found[0]}`" if found else ""
 
 
@@ -122,20 +122,20 @@ def is_named(operation: ApiOperation, named: Collection[str]) -> bool:
 def stem_of_path(path: str) -> str | None:
     """Return the verb that says that a GET of this path, or template, acts; None if none does."""
     parts = _DELIMITER.split(unquote(path))
-    stems = (_action_in(_words(path)), *starmap(_command_of, pairwise(["", *parts])))
+    stems = (_action_in(words(path)), *starmap(_command_of, pairwise(["", *parts])))
     return next(filter(None, stems), None)
 
 
 @lru_cache(maxsize=10_000)
 def stem_of_view(name: str) -> str | None:
     """Return the verb that says that the view of this name acts: `OrderApproveView`, `sync`."""
-    words = _words(name)
-    while words and words[-1] in _VIEW_WORDS:
-        words.pop()
-    if stem := _action_in(words):
+    parts = words(name)
+    while parts and parts[-1] in _VIEW_WORDS:
+        parts.pop()
+    if stem := _action_in(parts):
         return stem
-    is_command = 0 < len(words) <= 2 and words[0] in _COMMANDS and not _is_thing(words[-1])
-    return words[0] if is_command else None
+    is_command = 0 < len(parts) <= 2 and parts[0] in _COMMANDS and not _is_thing(parts[-1])
+    return parts[0] if is_command else None
 
 
 @lru_cache(maxsize=10_000)
@@ -143,20 +143,16 @@ def stem_of_value(text: str) -> str | None:
     """Return the verb that is all of a value. A part of it says nothing: an article may be called
     `how-to-delete-a-user`.
     """
-    return _action_of("".join(_words(text)))
+    return _action_of("".join(words(text)))
 
 
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text)]
+def _joined(parts: list[str]) -> list[str]:
+    return [left + right for left, right in pairwise(parts)]
 
 
-def _joined(words: list[str]) -> list[str]:
-    return [left + right for left, right in pairwise(words)]
-
-
-def _action_in(words: list[str]) -> str | None:
-    compounds = (each for each in _joined(words) if each in _ACTIONS)
-    return next(filter(None, (*map(_action_of, words), *compounds)), None)
+def _action_in(parts: list[str]) -> str | None:
+    compounds = (each for each in _joined(parts) if each in _ACTIONS)
+    return next(filter(None, (*map(_action_of, parts), *compounds)), None)
 
 
 def _action_of(word: str) -> str | None:
@@ -171,14 +167,14 @@ def _action_of(word: str) -> str | None:
 
 def _command_of(before: str, part: str) -> str | None:
     """Return the verb of a part of a path that is a command; `before` is the part before it."""
-    words = _words(_PLACEHOLDER.sub("", part))
-    if not words:
+    found = words(_PLACEHOLDER.sub("", part))
+    if not found:
         return None
-    first, last = words[0], words[-1]
+    first, last = found[0], found[-1]
     is_thing = _is_thing(last)
     if first in _COMMANDS and not is_thing:
         return first
-    if first in _BEFORE_OTHERS and len(words) > 1 and not is_thing and last not in _FORMS:
+    if first in _BEFORE_OTHERS and len(found) > 1 and not is_thing and last not in _FORMS:
         return first
     if part in _ON_OBJECTS and _is_object(before):
         return part
@@ -190,5 +186,4 @@ def _is_object(part: str) -> bool:
 
 
 def _is_thing(word: str) -> bool:
-    singular = f"{word[:-3]}y" if word.endswith("ies") else word.removesuffix("s")
-    return bool({word, singular} & _THINGS)
+    return bool({word, singular(word)} & _THINGS)
